@@ -1,0 +1,302 @@
+#include "allocator.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include "error.h"
+#include "lock.h"
+#include "resources.h"
+#include "size_class.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
+namespace heterosis {
+namespace {
+
+constexpr int64_t kMapped = int64_t{1} << 20;    // from here on, blocks are mapped one by one
+constexpr int64_t kHuge = int64_t{4} << 20;      // from here on, huge pages are worth asking for
+constexpr int64_t kHugePage = int64_t{2} << 20;  // and pay only where a block covers whole ones
+
+struct Block {
+  Block* next;
+};
+
+struct alignas(64) SizeClass {
+  Lock lock;
+  Block* first = nullptr;
+  std::atomic<int64_t> count{0};  // written under the lock
+  int64_t used = 0;               // value of `age` when a block last came or went
+};
+
+// Invariants: reserved = live + cached, in bytes of whole blocks; reserved <= the memory limit.
+// The fast path (a block from the list of its class) touches `live` alone; `cached` is the
+// difference, and `reserved` changes only where the system is asked.
+struct Memory {
+  SizeClass classes[kClasses];
+  alignas(64) std::atomic<int64_t> live{0};
+  std::atomic<int64_t> peak{0};
+  alignas(64) std::atomic<int64_t> reserved{0};
+  std::atomic<int64_t> limit{0};
+  std::atomic<int64_t> cache_limit{0};
+  std::atomic<int64_t> age{0};  // blocks asked from the system so far: a clock for `used`
+  Lock trim_lock;               // one thread at a time gives blocks back; before class locks
+
+  Memory() {
+    limit = available_memory();
+    cache_limit = limit / 4;
+  }
+};
+
+Memory& memory() {
+  static Memory* const instance = new Memory;  // never destroyed: threads may outlive statics
+  return *instance;
+}
+
+Block* pop(SizeClass& size_class, int64_t age) {
+  size_class.lock.lock();
+  Block* block = size_class.first;
+  if (block) {
+    size_class.first = block->next;
+    size_class.count.store(size_class.count.load(std::memory_order_relaxed) - 1,
+                           std::memory_order_relaxed);
+  }
+  size_class.used = age;
+  size_class.lock.unlock();
+  return block;
+}
+
+void push(SizeClass& size_class, Block* block, int64_t age) {
+  size_class.lock.lock();
+  block->next = size_class.first;
+  size_class.first = block;
+  size_class.count.store(size_class.count.load(std::memory_order_relaxed) + 1,
+                         std::memory_order_relaxed);
+  size_class.used = age;
+  size_class.lock.unlock();
+}
+
+void* map_anonymous(int64_t size) {
+  void* block = mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return block == MAP_FAILED ? nullptr : block;
+}
+
+void unmap(char* begin, char* end) {
+  if (begin < end) munmap(begin, static_cast<std::size_t>(end - begin));
+}
+
+// Aligned to a huge page: map one more than needed, and cut off both ends.
+void* map_huge(int64_t size) {
+  char* const begin = static_cast<char*>(map_anonymous(size + kHugePage));
+  if (!begin) return nullptr;
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  char* const block = begin + (-address & (kHugePage - 1));
+  unmap(begin, block);
+  unmap(block + size, begin + size + kHugePage);
+  madvise(block, static_cast<std::size_t>(size), MADV_HUGEPAGE);  // advice: may be refused
+  return block;
+}
+
+void* system_allocate(int64_t size) {
+  if (size >= kHuge) return map_huge(size);
+  if (size >= kMapped) return map_anonymous(size);
+  return std::aligned_alloc(64, static_cast<std::size_t>(size));
+}
+
+void system_free(void* block, int64_t size) {
+  ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
+  if (size >= kMapped) munmap(block, static_cast<std::size_t>(size));
+  else std::free(block);
+}
+
+struct Stale {
+  SizeClass* size_class = nullptr;
+  int64_t size = 0;
+  int64_t used = 0;
+};
+
+// The non-empty class whose blocks came or went longest ago; of several, the largest.
+Stale stalest_class(Memory& memory) {
+  Stale stalest;
+  for (int index = kClasses; index-- > 0;) {
+    SizeClass& candidate = memory.classes[index];
+    if (candidate.count.load(std::memory_order_relaxed) == 0) continue;
+    candidate.lock.lock();
+    const int64_t used = candidate.used;
+    candidate.lock.unlock();
+    if (!stalest.size_class || used < stalest.used) stalest = {&candidate, class_size(index), used};
+  }
+  return stalest;
+}
+
+// Gives `bytes` or more of the cache back to the system, or all there is. Returns how many.
+int64_t trim(Memory& memory, int64_t bytes) {
+  int64_t freed = 0;
+  memory.trim_lock.lock();
+  while (freed < bytes) {
+    const Stale stale = stalest_class(memory);
+    if (!stale.size_class) break;
+    while (freed < bytes) {
+      Block* block = pop(*stale.size_class, stale.used);  // keeps its age: this is no use of it
+      if (!block) break;
+      system_free(block, stale.size);
+      memory.reserved.fetch_sub(stale.size, std::memory_order_relaxed);
+      freed += stale.size;
+    }
+  }
+  memory.trim_lock.unlock();
+  return freed;
+}
+
+void trim_to_cache_limit(Memory& memory) {
+  const int64_t cached = memory.reserved.load(std::memory_order_relaxed) -
+                         memory.live.load(std::memory_order_relaxed);
+  const int64_t excess = cached - memory.cache_limit.load(std::memory_order_relaxed);
+  if (excess > 0) trim(memory, excess);
+}
+
+[[noreturn]] void throw_out_of_memory(Memory& memory, int64_t asked) {
+  throw OutOfMemory(asked, memory.live.load(std::memory_order_relaxed),
+                    memory.limit.load(std::memory_order_relaxed));
+}
+
+// Takes `size` bytes of the limit before they are asked for, so that threads side by side cannot
+// pass it together. What could not be had with an empty cache leaves the cache alone.
+bool reserve(Memory& memory, int64_t size) {
+  const int64_t limit = memory.limit.load(std::memory_order_relaxed);
+  int64_t reserved = memory.reserved.load(std::memory_order_relaxed);
+  while (memory.live.load(std::memory_order_relaxed) + size <= limit) {
+    if (reserved + size > limit) {
+      const int64_t freed = trim(memory, reserved + size - limit);
+      const int64_t before = reserved;
+      reserved = memory.reserved.load(std::memory_order_relaxed);
+      if (freed == 0 && reserved >= before) return false;  // nor did anybody else free anything
+    } else if (memory.reserved.compare_exchange_weak(reserved, reserved + size,
+                                                     std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void* allocate_from_system(Memory& memory, int64_t size, int64_t asked) {
+  memory.age.fetch_add(1, std::memory_order_relaxed);
+  if (!reserve(memory, size)) throw_out_of_memory(memory, asked);
+  void* block = system_allocate(size);
+  if (!block) {
+    trim(memory, kLargestBlock);
+    block = system_allocate(size);
+  }
+  if (block) return block;
+  memory.reserved.fetch_sub(size, std::memory_order_relaxed);
+  throw_out_of_memory(memory, asked);
+}
+
+void raise_peak(Memory& memory, int64_t live) {
+  int64_t peak = memory.peak.load(std::memory_order_relaxed);
+  while (live > peak &&
+         !memory.peak.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
+  }
+}
+
+std::string readable(int64_t bytes) {
+  static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; value >= 1024 && unit < 6; ++unit) value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  return text;
+}
+
+}  // namespace
+
+OutOfMemory::OutOfMemory(int64_t asked_, int64_t live_, int64_t limit_)
+    : std::runtime_error("out of memory: asked for " + readable(asked_) + " with " +
+                         readable(live_) + " in use, of " + readable(limit_) +
+                         " that may be used. Use smaller pieces, drop arrays that are no longer "
+                         "needed, or raise the memory limit."),
+      asked(asked_),
+      live(live_),
+      limit(limit_) {}
+
+void* allocate(int64_t nbytes) {
+  Memory& all = memory();
+  if (nbytes < 0 || nbytes > kLargestBlock) throw_out_of_memory(all, nbytes);
+  const int index = class_of(std::max<int64_t>(nbytes, 1));
+  const int64_t size = class_size(index);
+  void* block = pop(all.classes[index], all.age.load(std::memory_order_relaxed));
+  if (!block) block = allocate_from_system(all, size, nbytes);
+  const int64_t live = all.live.fetch_add(size, std::memory_order_relaxed) + size;
+  if (live > all.limit.load(std::memory_order_relaxed)) {  // lowered since the block was cached
+    deallocate(block, nbytes);
+    throw_out_of_memory(all, nbytes);
+  }
+  raise_peak(all, live);
+  ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(nbytes));
+  return block;
+}
+
+void deallocate(void* block, int64_t nbytes) noexcept {
+  Memory& all = memory();
+  const int index = class_of(std::max<int64_t>(nbytes, 1));
+  const int64_t size = class_size(index);
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + sizeof(Block),
+                            static_cast<std::size_t>(size) - sizeof(Block));
+  ASAN_UNPOISON_MEMORY_REGION(block, sizeof(Block));
+  push(all.classes[index], new (block) Block, all.age.load(std::memory_order_relaxed));
+  all.live.fetch_sub(size, std::memory_order_relaxed);
+  trim_to_cache_limit(all);
+}
+
+MemoryCounters memory_counters() {
+  Memory& all = memory();
+  MemoryCounters counters;
+  counters.live = all.live.load(std::memory_order_relaxed);
+  counters.peak = all.peak.load(std::memory_order_relaxed);
+  counters.cached =
+      std::max<int64_t>(0, all.reserved.load(std::memory_order_relaxed) - counters.live);
+  counters.limit = all.limit.load(std::memory_order_relaxed);
+  counters.cache_limit = all.cache_limit.load(std::memory_order_relaxed);
+  counters.system_calls = all.age.load(std::memory_order_relaxed);
+  return counters;
+}
+
+void reset_peak() {
+  Memory& all = memory();
+  all.peak.store(all.live.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+void set_memory_limit(int64_t bytes) {
+  memory().limit.store(std::max<int64_t>(bytes, 0), std::memory_order_relaxed);
+}
+
+void set_cache_limit(int64_t bytes) {
+  memory().cache_limit.store(std::max<int64_t>(bytes, 0), std::memory_order_relaxed);
+  trim_to_cache_limit(memory());
+}
+
+void empty_cache() { trim(memory(), kLargestBlock); }
+
+void allocator_lock() {
+  memory().trim_lock.lock();
+  for (SizeClass& size_class : memory().classes) size_class.lock.lock();
+}
+
+void allocator_unlock() {
+  for (SizeClass& size_class : memory().classes) size_class.lock.unlock();
+  memory().trim_lock.unlock();
+}
+
+}  // namespace heterosis

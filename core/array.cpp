@@ -1,0 +1,58 @@
+#include "array.h"
+
+namespace heterosis {
+
+int64_t Array::size() const {
+  int64_t total = 1;
+  for (int64_t extent : shape) total *= extent;
+  return total;
+}
+
+std::string Array::describe() const {
+  std::string text(facts(dtype).name);
+  text += '[';
+  for (int i = 0; i < rank(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + ']';
+}
+
+Dims row_major(const Dims& shape) {
+  Dims strides(shape.size());
+  int64_t step = 1;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= std::max<int64_t>(shape[i], 1);
+  }
+  return strides;
+}
+
+bool is_contiguous(const Dims& shape, const Dims& strides) {
+  int64_t step = 1;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
+Array make_array(DType dtype, Dims shape) {
+  Array array;
+  array.dtype = dtype;
+  array.strides = row_major(shape);
+  array.shape = std::move(shape);
+  array.storage = Storage::make(array.nbytes());
+  return array;
+}
+
+Array make_view(const Array& base, Dims shape, Dims strides, int64_t offset) {
+  Array view;
+  view.storage = base.storage;
+  view.offset = base.offset + offset * itemsize(base.dtype);
+  view.dtype = base.dtype;
+  view.contiguous = is_contiguous(shape, strides);
+  view.shape = std::move(shape);
+  view.strides = std::move(strides);
+  return view;
+}
+
+}  // namespace heterosis

@@ -1,0 +1,45 @@
+// Runs a plan: at once where the work is small and its inputs are ready, else through the engine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array.h"
+#include "plan.h"
+
+namespace heterosis {
+
+// One call of an operation, its arguments sorted out. Borrows all that it names.
+struct Invocation {
+  const Plan* plan;
+  const Array* const* arrays;  // arrays only, in order
+  int array_count;
+  const int64_t* scalars;      // numbers only, in order: int64, or the bits of a double
+  int scalar_count;
+
+  std::span<const Array* const> inputs() const {
+    return {arrays, static_cast<size_t>(array_count)};
+  }
+};
+
+struct DispatchSettings {
+  double inline_nanoseconds = 10'000;  // work estimated above this is queued
+};
+DispatchSettings& dispatch_settings();
+
+// Where the user's program issued the work; asked only when work is queued.
+using Origin = std::string (*)();
+
+// The results: new arrays or views; or, if `out` is given, the single result written into it.
+// Throws Failure if the work was done at once and failed. The caller holds the front end's lock.
+std::vector<Array> run(const Invocation& invocation, const Array* out, Origin origin);
+
+// Whether the engine must be waited for before more work is queued.
+bool must_wait();
+
+// Whether writing `out` could destroy an element of an input before it has been read.
+bool overlaps(const Invocation& invocation, const Array& out);
+
+}  // namespace heterosis

@@ -1,0 +1,46 @@
+// Element types. The order is that of DTYPES in src/heterosis/ir/types.py; change both.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace heterosis {
+
+enum class DType : uint8_t {
+  boolean,
+  int8,
+  uint8,
+  int32,
+  int64,
+  float16,
+  bfloat16,
+  float32,
+  float64,
+};
+
+inline constexpr int kDTypes = 9;
+
+struct DTypeFacts {
+  std::string_view name;
+  int8_t itemsize;
+  char format;           // of the buffer protocol; 0 where it has none
+  uint8_t dlpack_code;   // DLDataTypeCode
+};
+
+inline constexpr std::array<DTypeFacts, kDTypes> kDTypeFacts{{
+    {"bool", 1, '?', 6},
+    {"int8", 1, 'b', 0},
+    {"uint8", 1, 'B', 1},
+    {"int32", 4, 'i', 0},
+    {"int64", 8, 'q', 0},
+    {"float16", 2, 'e', 2},
+    {"bfloat16", 2, 0, 4},
+    {"float32", 4, 'f', 2},
+    {"float64", 8, 'd', 2},
+}};
+
+inline const DTypeFacts& facts(DType dtype) { return kDTypeFacts[static_cast<size_t>(dtype)]; }
+inline int64_t itemsize(DType dtype) { return facts(dtype).itemsize; }
+
+}  // namespace heterosis

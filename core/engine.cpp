@@ -1,0 +1,246 @@
+#include "engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "waiter.h"
+
+namespace heterosis {
+namespace {
+
+[[gnu::tls_model("initial-exec")]] thread_local int depth = 0;
+
+struct InsideTask {
+  InsideTask() { ++depth; }
+  ~InsideTask() { --depth; }
+};
+
+const ErrorPointer& dropped_error() {
+  static const ErrorPointer& error = *new ErrorPointer(
+      make_error(ErrorKind::internal, "not computed: the engine was shut down before its turn"));
+  return error;
+}
+
+}  // namespace
+
+bool inside_task() { return depth > 0; }
+
+Engine& engine() {
+  static Engine* const instance = new Engine;
+  return *instance;
+}
+
+Engine::Engine() : byte_bound_(std::max<int64_t>(memory_counters().limit / 8, 1)) {
+  unreported_.reserve(kMostUnreported);  // remember() must not fail
+  pool().attach(this);
+}
+
+void Engine::push(std::unique_ptr<Task> owned) {
+  Task* const task = owned.release();
+  for (Access& access : *task) {  // a storage written several times before it exists counts once
+    const Storage& storage = *access.storage;
+    if (writes(access.mode) && !storage.allocated() && !storage.variable.pending_writes()) {
+      task->bytes_ += storage.nbytes();
+    }
+  }
+  const int64_t tasks = outstanding_tasks_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const int64_t bytes =
+      outstanding_bytes_.fetch_add(task->bytes_, std::memory_order_relaxed) + task->bytes_;
+  lock_.lock();
+  link(*task);
+  const bool ready = task->stage_ == Task::Stage::ready;
+  const bool closed = closed_;
+  counters_.peak_tasks = std::max(counters_.peak_tasks, tasks);
+  counters_.peak_bytes = std::max(counters_.peak_bytes, bytes);
+  lock_.unlock();
+  if (closed) run_here();
+  else if (ready) pool().notify(1);
+}
+
+// Writes first: a later access of the same variable by the same task then finds itself at the end
+// of the queue, and only has to add its mode.
+void Engine::link(Task& task) {
+  ++unfinished_;
+  for (Access& access : task) {
+    if (writes(access.mode)) link(access, task);
+  }
+  for (Access& access : task) {
+    if (!writes(access.mode)) link(access, task);
+  }
+  if (task.ungranted_ > 0) return;
+  task.stage_ = Task::Stage::ready;
+  ready_.push_back(task);
+  ready_count_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void Engine::link(Access& access, Task& task) {
+  Variable& variable = access.storage->variable;
+  Access* const last = variable.last_;
+  if (last && last->task == &task) {
+    last->mode = static_cast<Mode>(static_cast<uint8_t>(last->mode) |
+                                   static_cast<uint8_t>(access.mode));
+    return;  // its own task stays null: not in any queue
+  }
+  access.task = &task;
+  if (!variable.append(access)) ++task.ungranted_;
+}
+
+Task* Engine::take(Task* task) {
+  if (!task) return nullptr;
+  ready_.remove(*task);
+  ready_count_.fetch_sub(1, std::memory_order_seq_cst);
+  task->stage_ = Task::Stage::running;
+  return task;
+}
+
+void Engine::run_some() {
+  lock_.lock();
+  Task* task = take_oldest();
+  lock_.unlock();
+  while (task) task = run_and_take(task, true);
+}
+
+// Runs a task and takes it out of the graph. The next task is taken under the same lock, unless a
+// loop wants help: somebody waits for that.
+Task* Engine::run_and_take(Task* task, bool take_next) {
+  const Outcome outcome = execute(*task);
+  TaskList unblocked;
+  lock_.lock();
+  unlink(*task, outcome, unblocked);
+  ready_.push_front(unblocked);
+  Task* const next = take_next && !pool().loop_open() ? take_oldest() : nullptr;
+  account(outcome);
+  lock_.unlock();
+  // Also passes on a wake-up that was saved because this thread was about to look for work.
+  const int64_t left = ready_count_.load(std::memory_order_seq_cst);
+  if (left > 0) pool().notify(static_cast<int>(std::min<int64_t>(left, 2)));
+  discharge(task);
+  return next;
+}
+
+// After shutdown there may be no other thread: runs all that is ready.
+void Engine::run_here() {
+  for (;;) {
+    lock_.lock();
+    Task* const task = take_oldest();
+    lock_.unlock();
+    if (!task) return;
+    run_one(task);
+  }
+}
+
+Engine::Outcome Engine::execute(Task& task) {
+  if (dropping_.load(std::memory_order_relaxed)) return {dropped_error(), false};
+  if (ErrorPointer error = task.inherited_error()) return {std::move(error), false};
+  const InsideTask inside;
+  try {
+    for (Access& access : task) access.storage->ensure();
+    task.run();
+    return {nullptr, true};
+  } catch (...) {
+    return {task.explain_current(), true};
+  }
+}
+
+void Engine::unlink(Task& task, const Outcome& outcome, TaskList& unblocked) {
+  --unfinished_;
+  for (Access& access : task) {
+    if (!access.task) continue;
+    Variable& variable = access.storage->variable;
+    if (writes(access.mode)) variable.settle(outcome.error);
+    const Variable::Granted granted = variable.remove(access);
+    for (Access* other = granted.first; other != granted.end; other = other->next) {
+      if (--other->task->ungranted_ > 0) continue;
+      other->task->stage_ = Task::Stage::ready;
+      unblocked.push_back(*other->task);
+      ready_count_.fetch_add(1, std::memory_order_seq_cst);
+    }
+    if (variable.watchers_ > 0) signal_watchers(variable);
+  }
+}
+
+void Engine::account(const Outcome& outcome) {
+  ++(outcome.ran ? counters_.executed : counters_.skipped);
+  if (outcome.ran && outcome.error) remember(outcome.error);
+}
+
+void Engine::remember(const ErrorPointer& error) {
+  if (unreported_.size() == kMostUnreported) {
+    std::erase_if(unreported_, [](const ErrorPointer& old) { return old->reported.load(); });
+  }
+  if (unreported_.size() < kMostUnreported) unreported_.push_back(error);
+  else ++more_unreported_;
+}
+
+// Storages are released before the task stops counting: after wait_all() they are gone.
+void Engine::discharge(Task* task) {
+  const int64_t bytes = task->bytes_;
+  delete task;
+  outstanding_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  // Either a waiter that announces itself sees the new number, or this thread sees the waiter.
+  outstanding_tasks_.fetch_sub(1, std::memory_order_seq_cst);
+  if (outstanding_waiters_.load(std::memory_order_seq_cst) > 0) signal_outstanding();
+}
+
+void Engine::set_bounds(int64_t tasks, int64_t bytes) {
+  task_bound_.store(std::max<int64_t>(tasks, 1), std::memory_order_relaxed);
+  byte_bound_.store(std::max<int64_t>(bytes, 1), std::memory_order_relaxed);
+  signal_outstanding();
+}
+
+EngineCounters Engine::counters() const {
+  lock_.lock();
+  EngineCounters counters = counters_;
+  lock_.unlock();
+  counters.inlined = inlined_.load(std::memory_order_relaxed);
+  counters.outstanding_tasks = outstanding_tasks_.load(std::memory_order_relaxed);
+  counters.outstanding_bytes = outstanding_bytes_.load(std::memory_order_relaxed);
+  return counters;
+}
+
+void Engine::reset_peaks() {
+  lock_.lock();
+  counters_.peak_tasks = outstanding_tasks_.load(std::memory_order_relaxed);
+  counters_.peak_bytes = outstanding_bytes_.load(std::memory_order_relaxed);
+  lock_.unlock();
+}
+
+void Engine::shutdown(Shutdown how, Poll poll) {
+  lock_.lock();
+  closed_ = true;
+  lock_.unlock();
+  if (how == Shutdown::drop) dropping_.store(true, std::memory_order_relaxed);
+  Waiter everything(Waiter::Goal::everything);
+  await(everything, poll);
+  dropping_.store(false, std::memory_order_relaxed);
+  pool().stop();
+}
+
+void Engine::before_fork() {
+  for (;;) {
+    lock_.lock();
+    if (unfinished_ == 0 || inside_task()) return;  // holding the lock
+    Task* const task = take_oldest();
+    lock_.unlock();
+    if (task) run_one(task);
+    else std::this_thread::sleep_for(std::chrono::microseconds(50));  // others run the rest
+  }
+}
+
+// Of other threads nothing is left in the child but what they had listed. If there are tasks (a
+// fork from inside a task), they are given up, and so are their storages.
+void Engine::after_fork(bool child) {
+  if (child) {
+    ready_ = {};
+    ready_count_.store(0);
+    outstanding_tasks_.store(0);
+    outstanding_bytes_.store(0);
+    unfinished_ = 0;
+    keep_own_waiters();
+  }
+  lock_.unlock();
+}
+
+}  // namespace heterosis

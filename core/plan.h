@@ -1,0 +1,64 @@
+// What an operation does with inputs of one signature: which results, which compiled function.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "abi.h"
+#include "array.h"
+#include "error.h"
+#include "ref.h"
+
+namespace heterosis {
+
+// A result: new memory of a shape, or a view of one of the array inputs.
+struct ResultPlan {
+  DType dtype = DType::float32;
+  Dims shape;
+  int view_of = -1;
+  Dims strides;        // of a view
+  int64_t offset = 0;  // of a view, in elements
+};
+
+struct FailurePlan {
+  ErrorKind kind;
+  std::string message;
+};
+
+// Immutable once made; shared by the cache and by queued work.
+struct Plan : Counted {
+  std::string operation;
+  hx_function function = nullptr;     // null if every result is a view
+  std::vector<int64_t> integers;
+  int64_t workspace = 0;              // bytes
+  double nanoseconds = 0;             // estimate for one thread
+  bool elementwise = false;           // may write over an input that it reads with the same view
+  std::vector<ResultPlan> results;
+  std::vector<FailurePlan> failures;  // status n > 0 of the function means failures[n - 1]
+};
+
+// Finds plans by signature: a list of words that says everything a plan depends on.
+class PlanCache {
+ public:
+  const Plan* find(const uint64_t* words, int count) const;
+  const Plan* insert(const uint64_t* words, int count, Ref<const Plan> plan);
+  size_t size() const { return used_; }
+  void clear();
+
+ private:
+  struct Entry {
+    uint64_t hash = 0;
+    std::vector<uint64_t> words;
+    Ref<const Plan> plan;
+  };
+
+  static constexpr size_t kMost = 4096;  // then all are dropped: shapes that vary without end
+
+  void grow();
+
+  std::vector<Entry> entries_;  // open addressing, a power of two long, at most half full
+  size_t used_ = 0;
+};
+
+}  // namespace heterosis

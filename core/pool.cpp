@@ -1,0 +1,304 @@
+#include "pool.h"
+
+#include <csignal>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "resources.h"
+
+namespace heterosis {
+namespace {
+
+[[gnu::tls_model("initial-exec")]] thread_local bool holds_seat = false;
+
+constexpr int kWakes = 2;  // threads woken at a time; each wakes more while there is work
+
+// How long an idle thread spins, in ns. After a loop the next one is likely to follow: the
+// operations of one compiled function come microseconds apart. A sleeping thread costs the one
+// that wakes it about 2 us, and itself 5 to 50.
+constexpr int64_t kSpinAfterLoop = 50'000;
+constexpr int64_t kSpin = 5'000;
+constexpr int64_t kLeastPatience = 16;  // the spin shrinks to a sixteenth while it proves futile
+
+}  // namespace
+
+struct Pool::Team {
+  hx_runtime table;
+  Pool* pool;
+  int workers;
+  Team* next;
+};
+
+struct Pool::Worker {
+  Pool* pool = nullptr;
+  pthread_t thread{};
+  Worker* next = nullptr;           // in workers_
+  Worker* next_sleeping = nullptr;  // in sleeping_
+  std::atomic<uint32_t> awake{1};
+  bool after_loop = false;
+  int64_t patience = 1;             // divides the time to spin
+};
+
+Pool& pool() {
+  static Pool* const instance = new Pool;
+  return *instance;
+}
+
+Pool::Pool() {
+  const int processors = usable_processors();
+  spinning_pays_ = processors > 1;
+  set_threads(processors);
+}
+
+void Pool::set_threads(int count) {
+  count = std::clamp(count, 1, kMostThreads);
+  auto fresh = std::make_unique<Team>();  // before the lock: it may fail
+  start_lock_.lock();
+  Team* team = teams_;
+  while (team && team->workers != count) team = team->next;
+  if (!team) {
+    team = fresh.release();
+    *team = {{team, run_team, count}, this, count, teams_};
+    teams_ = team;
+  }
+  threads_.store(count, std::memory_order_seq_cst);
+  runtime_.store(&team->table, std::memory_order_release);
+  start_lock_.unlock();
+  if (work_waits()) notify(count);  // seats may have been added
+}
+
+void Pool::run_team(void* team, hx_loop_body body, void* context, int64_t count, int64_t grain) {
+  if (count <= 0) return;
+  const Team& self = *static_cast<Team*>(team);
+  self.pool->run_loop({body, context, count, std::max<int64_t>(grain, 1)}, self.workers);
+}
+
+void Pool::parallel_for(hx_loop_body body, void* context, int64_t count, int64_t grain) {
+  const hx_runtime* table = runtime();
+  table->parallel_for(table->pool, body, context, count, grain);
+}
+
+void Pool::run_loop(const LoopBody& loop, int workers) {
+  const int64_t shares = loop.shares();
+  const bool alone = shares == 1 || workers == 1 || inside_share() ||
+                     stopped_.load(std::memory_order_relaxed);
+  LoopTable::Slot* slot = alone ? nullptr : loops_.open(loop, workers);
+  if (!slot) {
+    for (int64_t share = 0; share < shares; ++share) loop.run_share(share, current_worker());
+    return;
+  }
+  const bool seated_already = holds_seat;
+  if (!seated_already) enter_seat();
+  notify(static_cast<int>(std::min<int64_t>({workers - 1, shares - 1, kWakes})));
+  loops_.finish(*slot);
+  if (!seated_already) leave_seat();
+}
+
+bool Pool::help_loop() {
+  const LoopTable::Claim claim = loops_.claim();
+  if (!claim.slot) return false;
+  if (loops_.open()) notify(kWakes);
+  loops_.work(claim);
+  return true;
+}
+
+bool Pool::work_waits() const {
+  if (loops_.open()) return true;
+  const WorkSource* source = source_.load(std::memory_order_acquire);
+  return source && source->has_work();
+}
+
+bool Pool::seated() const { return holds_seat; }
+
+bool Pool::take_seat() {
+  int taken = seats_.load(std::memory_order_relaxed);
+  while (taken < threads()) {
+    if (seats_.compare_exchange_weak(taken, taken + 1, std::memory_order_seq_cst)) {
+      holds_seat = true;
+      return true;
+    }
+  }
+  return false;
+}
+
+void Pool::enter_seat() {
+  seats_.fetch_add(1, std::memory_order_seq_cst);
+  holds_seat = true;
+}
+
+// Sequentially consistent, as is the look at seats_ of a thread about to sleep: either that thread
+// sees the free seat, or this one sees that it sleeps.
+void Pool::leave_seat() {
+  holds_seat = false;
+  seats_.fetch_sub(1, std::memory_order_seq_cst);
+  if (work_waits()) notify(1);
+}
+
+// Who finds no free seat wakes nobody: leave_seat() will.
+void Pool::notify(int count) {
+  if (!seat_free() || stopped_.load(std::memory_order_relaxed)) return;
+  count -= spinners_.load(std::memory_order_seq_cst);
+  if (count > 0 && sleepers_.load(std::memory_order_seq_cst) > 0) count -= wake(count);
+  if (count > 0 && started_.load(std::memory_order_relaxed) < threads()) start(count);
+}
+
+// The thread that went to sleep last is woken first: its caches are the warmest.
+int Pool::wake(int count) {
+  int woken = 0;
+  for (; woken < count; ++woken) {
+    sleep_lock_.lock();
+    Worker* worker = sleeping_;
+    if (worker) {
+      sleeping_ = worker->next_sleeping;
+      sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    }
+    sleep_lock_.unlock();
+    if (!worker) break;
+    worker->awake.store(1, std::memory_order_release);
+    wake_sleepers(worker->awake, 1);
+  }
+  return woken;
+}
+
+// Without threads (the system refuses them) work still gets done, by those who wait for it.
+void Pool::start(int count) {
+  start_lock_.lock();
+  while (count-- > 0 && started_.load(std::memory_order_relaxed) < threads() &&
+         !stopped_.load(std::memory_order_relaxed) && start_one()) {
+  }
+  start_lock_.unlock();
+}
+
+// Signals are the front end's: they stay blocked in the threads made here.
+bool Pool::start_one() {
+  std::unique_ptr<Worker> worker(new (std::nothrow) Worker);
+  if (!worker) return false;
+  worker->pool = this;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const bool made = pthread_create(&worker->thread, nullptr, worker_entry, worker.get()) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!made) return false;
+  worker->next = workers_;
+  workers_ = worker.release();
+  started_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void* Pool::worker_entry(void* worker) {
+  pthread_setname_np(pthread_self(), "heterosis");
+  auto& self = *static_cast<Worker*>(worker);
+  self.pool->serve(self);
+  return nullptr;
+}
+
+void Pool::serve(Worker& worker) {
+  while (!stopped_.load(std::memory_order_acquire)) {
+    if (take_seat()) {
+      work(worker);
+      leave_seat();
+    }
+    if (!spin(worker)) park(worker);
+  }
+}
+
+// Loops before tasks: somebody waits for a loop's end.
+void Pool::work(Worker& worker) {
+  while (!stopped_.load(std::memory_order_relaxed)) {
+    if (help_loop()) {
+      worker.after_loop = true;
+      continue;
+    }
+    WorkSource* source = source_.load(std::memory_order_acquire);
+    if (!source || !source->has_work()) return;
+    worker.after_loop = false;
+    source->run_some();
+  }
+}
+
+// True if there is something to do. Futile spins make the next ones shorter, useful ones longer.
+bool Pool::spin(Worker& worker) {
+  if (!spinning_pays_.load(std::memory_order_relaxed)) return false;
+  const int64_t time = (worker.after_loop ? kSpinAfterLoop : kSpin) / worker.patience;
+  const int64_t end = nanoseconds() + time;
+  bool found = false;
+  spinners_.fetch_add(1, std::memory_order_seq_cst);
+  do {
+    for (int turn = 0; turn < 16 && !found; ++turn) {
+      found = may_start() || stopped_.load(std::memory_order_relaxed);
+      if (!found) relax();
+    }
+  } while (!found && nanoseconds() < end);
+  spinners_.fetch_sub(1, std::memory_order_seq_cst);
+  worker.patience = found ? std::max<int64_t>(worker.patience / 2, 1)
+                          : std::min(worker.patience * 2, kLeastPatience);
+  return found;
+}
+
+// Announce, look once more, sleep: whoever brings work after the look sees the announcement.
+void Pool::park(Worker& worker) {
+  const int64_t slept_from = nanoseconds();
+  worker.awake.store(0, std::memory_order_relaxed);
+  sleep_lock_.lock();
+  worker.next_sleeping = sleeping_;
+  sleeping_ = &worker;
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  sleep_lock_.unlock();
+  if ((may_start() || stopped_.load(std::memory_order_seq_cst)) && unlist(worker)) return;
+  while (worker.awake.load(std::memory_order_acquire) == 0) sleep_while(worker.awake, 0, -1);
+  if (nanoseconds() - slept_from < kSpinAfterLoop) worker.patience = 1;  // too early to sleep
+}
+
+// False if somebody has taken the worker from the list to wake it, or is about to.
+bool Pool::unlist(Worker& worker) {
+  sleep_lock_.lock();
+  Worker** link = &sleeping_;
+  while (*link && *link != &worker) link = &(*link)->next_sleeping;
+  const bool listed = *link != nullptr;
+  if (listed) {
+    *link = worker.next_sleeping;
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  sleep_lock_.unlock();
+  return listed;
+}
+
+void Pool::stop() {
+  start_lock_.lock();  // from here on, start() starts nothing
+  stopped_.store(true, std::memory_order_seq_cst);
+  Worker* workers = workers_;
+  workers_ = nullptr;
+  started_.store(0, std::memory_order_relaxed);
+  start_lock_.unlock();
+  wake(kMostThreads);
+  while (workers) {
+    std::unique_ptr<Worker> worker(workers);
+    workers = worker->next;
+    pthread_join(worker->thread, nullptr);
+  }
+}
+
+void Pool::before_fork() {
+  start_lock_.lock();
+  sleep_lock_.lock();
+}
+
+void Pool::after_fork(bool child) {
+  if (child) {
+    loops_.clear();
+    seats_.store(holds_seat ? 1 : 0);
+    sleepers_.store(0);
+    spinners_.store(0);
+    started_.store(0);
+    sleeping_ = nullptr;
+    while (workers_) delete std::exchange(workers_, workers_->next);  // their threads are not here
+  }
+  sleep_lock_.unlock();
+  start_lock_.unlock();
+}
+
+}  // namespace heterosis

@@ -1,0 +1,118 @@
+// The threads that compute: one set, for parallel loops and for the engine's tasks.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "abi.h"
+#include "lock.h"
+#include "loops.h"
+
+namespace heterosis {
+
+// Where an idle thread looks for tasks: implemented by the engine.
+class WorkSource {
+ public:
+  virtual bool has_work() const = 0;  // one atomic load, sequentially consistent
+  virtual void run_some() = 0;        // runs ready tasks until there is none, or a loop wants help
+
+ protected:
+  ~WorkSource() = default;
+};
+
+// Invariant: at most threads() threads hold a seat, and a thread computes only while it holds one.
+// A front-end thread that starts a loop of its own takes a seat without asking: it must not wait
+// for a long task, and its loop gets so many helpers fewer.
+//
+// Threads are started when there is work for them and none is idle, never before. An idle thread
+// spins for a moment, then sleeps; the lengths adapt to how soon work used to come.
+class Pool {
+ public:
+  static constexpr int kMostThreads = 1024;
+
+  // Threads that may compute at once, at least 1. The first value is what the process may use:
+  // its affinity mask and the CPU quota of its cgroup. A change counts for work that starts later.
+  int threads() const { return threads_.load(std::memory_order_relaxed); }
+  void set_threads(int count);
+
+  // The table that compiled code is given. A table is never changed or freed: after set_threads()
+  // there is another one, so that a function sees the same number of workers until it returns.
+  const hx_runtime* runtime() const { return runtime_.load(std::memory_order_acquire); }
+
+  // The contract of hx_runtime::parallel_for. From inside a loop body it runs on the calling
+  // thread, with the worker number of the enclosing share.
+  void parallel_for(hx_loop_body body, void* context, int64_t count, int64_t grain);
+
+  // --- for the engine ---
+
+  void attach(WorkSource* source) { source_.store(source, std::memory_order_release); }
+
+  // There is new work for `count` threads: wakes sleeping ones, starts missing ones. Call it after
+  // the work can be seen by has_work(). Cheap when nobody sleeps and none is missing.
+  void notify(int count);
+
+  bool take_seat();   // true if the calling thread may compute now; then leave_seat() later
+  void enter_seat();  // takes a seat, free or not
+  void leave_seat();  // wakes somebody else if work is left
+  bool seated() const;  // the calling thread holds a seat
+  bool seat_free() const { return seats_.load(std::memory_order_seq_cst) < threads(); }
+
+  bool loop_open() const { return loops_.open(); }
+  bool help_loop();  // takes part in one open loop; false if there was none to help
+
+  // Ends and joins all threads. Loops run on their caller from then on.
+  void stop();
+
+  // Around fork(). The child has no threads until it has work. A fork from inside a loop body is
+  // not supported: the child would wait for shares that only the parent has.
+  void before_fork();
+  void after_fork(bool child);
+
+ private:
+  friend Pool& pool();
+  struct Team;
+  struct Worker;
+
+  Pool();
+  static void* worker_entry(void* worker);
+  static void run_team(void* team, hx_loop_body, void* context, int64_t count, int64_t grain);
+  void run_loop(const LoopBody& loop, int workers);
+  void serve(Worker& worker);
+  void work(Worker& worker);
+  bool work_waits() const;
+  bool may_start() const { return work_waits() && seat_free(); }
+  bool spin(Worker& worker);
+  void park(Worker& worker);
+  bool unlist(Worker& worker);
+  int wake(int count);
+  void start(int count);
+  bool start_one();
+
+  // What different threads write often lies on cache lines of its own.
+  LoopTable loops_;
+  alignas(64) std::atomic<int> seats_{0};     // threads computing
+  alignas(64) std::atomic<int> sleepers_{0};  // length of the list at sleeping_
+  std::atomic<int> spinners_{0};              // idle threads that still look for work
+  alignas(64) std::atomic<int> threads_{1};
+  std::atomic<int> started_{0};
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> spinning_pays_{true};     // there is a processor to spin on
+  std::atomic<const hx_runtime*> runtime_{nullptr};
+  std::atomic<WorkSource*> source_{nullptr};
+
+  Lock sleep_lock_;  // guards sleeping_ and the links of its workers
+  Worker* sleeping_ = nullptr;
+  Lock start_lock_;  // guards workers_ and teams_; taken before sleep_lock_
+  Worker* workers_ = nullptr;
+  Team* teams_ = nullptr;
+};
+
+// The process's pool. Never destroyed: threads may outlive static objects at exit.
+Pool& pool();
+
+inline const hx_runtime* runtime() { return pool().runtime(); }
+
+}  // namespace heterosis

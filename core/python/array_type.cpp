@@ -1,0 +1,339 @@
+#include "array_type.h"
+
+#include <structmember.h>
+
+#include <new>
+
+#include "operation_type.h"
+
+namespace heterosis::python {
+
+PyTypeObject* array_type = nullptr;
+
+namespace {
+
+PyObject* allocate_object(PyTypeObject* type) {
+  PyObject* object = type->tp_alloc(type, 0);
+  if (object) new (&as_array(object)) Array();
+  return object;
+}
+
+void deallocate(PyObject* self) {
+  auto* object = reinterpret_cast<ArrayObject*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  if (object->weak_references) PyObject_ClearWeakRefs(self);
+  Py_XDECREF(object->autograd);
+  object->array.~Array();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// ndarray(shape, dtype): uninitialised memory, as in NumPy.
+PyObject* new_array(PyTypeObject*, PyObject* arguments, PyObject* keywords) {
+  return PyObject_Call(hook("new_array"), arguments, keywords);
+}
+
+// -- operators: each is an operation, found in the table that Python fills ------------------------
+
+template <Operator which>
+PyObject* binary(PyObject* a, PyObject* b) {
+  PyObject* const arguments[] = {a, b};
+  return call_operator(which, arguments, 2);
+}
+
+template <Operator which>
+PyObject* unary(PyObject* a) {
+  return call_operator(which, &a, 1);
+}
+
+template <Operator which>
+PyObject* in_place(PyObject* a, PyObject* b) {
+  PyObject* const arguments[] = {a, b};
+  return call_operator_into(which, arguments, a);
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary<Operator::power>(a, b);
+}
+
+PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) {
+  return in_place<Operator::power>(a, b);
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int how) {
+  static constexpr Operator table[] = {Operator::less,      Operator::less_equal,
+                                       Operator::equal,     Operator::not_equal,
+                                       Operator::greater,   Operator::greater_equal};
+  PyObject* const arguments[] = {a, b};
+  return call_operator(table[how], arguments, 2);
+}
+
+// -- single values --------------------------------------------------------------------------------
+
+PyObject* item_of(PyObject* self, const char* use) {
+  const Array& array = as_array(self);
+  if (array.size() != 1) {
+    PyErr_Format(PyExc_ValueError,
+                 "%s needs exactly one element, and this array is %s. Use .any() or .all(), or "
+                 "index a single element.",
+                 use, array.describe().c_str());
+    return nullptr;
+  }
+  return PyObject_CallFunctionObjArgs(hook("item"), self, nullptr);
+}
+
+int truth(PyObject* self) {
+  if (as_array(self).size() == 0) return 0;
+  const Object item(item_of(self, "the truth value of an array"));
+  return item ? PyObject_IsTrue(item.get()) : -1;
+}
+
+PyObject* to_int(PyObject* self) {
+  const Object item(item_of(self, "int()"));
+  return item ? PyNumber_Long(item.get()) : nullptr;
+}
+
+PyObject* to_float(PyObject* self) {
+  const Object item(item_of(self, "float()"));
+  return item ? PyNumber_Float(item.get()) : nullptr;
+}
+
+PyObject* to_index(PyObject* self) {
+  const Object item(item_of(self, "an index"));
+  return item ? PyNumber_Index(item.get()) : nullptr;
+}
+
+Py_ssize_t length(PyObject* self) {
+  const Array& array = as_array(self);
+  if (array.rank()) return array.shape[0];
+  PyErr_SetString(PyExc_TypeError, "len() of an array without dimensions");
+  return -1;
+}
+
+PyObject* row(PyObject* self, Py_ssize_t index) {
+  const Array& array = as_array(self);
+  if (array.rank() && index >= array.shape[0]) {
+    PyErr_SetNone(PyExc_IndexError);  // ends an iteration
+    return nullptr;
+  }
+  const Object key(PyLong_FromSsize_t(index));
+  return key ? get_item(self, key.get()) : nullptr;
+}
+
+PyObject* iterate(PyObject* self) {
+  if (as_array(self).rank()) return PySeqIter_New(self);
+  PyErr_SetString(PyExc_TypeError, "iteration over an array without dimensions");
+  return nullptr;
+}
+
+PyObject* represent(PyObject* self) {
+  return PyObject_CallFunctionObjArgs(hook("repr"), self, nullptr);
+}
+
+PyObject* to_text(PyObject* self) {
+  return PyObject_CallFunctionObjArgs(hook("str"), self, nullptr);
+}
+
+// -- attributes -----------------------------------------------------------------------------------
+
+PyObject* get_shape(PyObject* self, void*) { return to_tuple(as_array(self).shape); }
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(as_array(self).rank()); }
+PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(as_array(self).size()); }
+PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromLongLong(as_array(self).nbytes()); }
+
+PyObject* get_itemsize(PyObject* self, void*) {
+  return PyLong_FromLongLong(itemsize(as_array(self).dtype));
+}
+
+PyObject* get_dtype(PyObject* self, void*) {
+  PyObject* dtypes = hook("dtypes");  // a tuple of NumPy dtypes, in our order
+  return Py_NewRef(PyTuple_GetItem(dtypes, static_cast<Py_ssize_t>(as_array(self).dtype)));
+}
+
+PyObject* get_dtype_name(PyObject* self, void*) {
+  const std::string_view name = facts(as_array(self).dtype).name;
+  return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
+}
+
+PyObject* get_strides(PyObject* self, void*) {
+  const Array& array = as_array(self);
+  Dims bytes = array.strides;
+  for (int i = 0; i < bytes.size(); ++i) bytes[i] *= itemsize(array.dtype);
+  return to_tuple(bytes);
+}
+
+PyObject* get_element_strides(PyObject* self, void*) { return to_tuple(as_array(self).strides); }
+
+PyObject* get_transposed(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const Array& array = as_array(self);
+    const int rank = array.rank();
+    Dims shape(rank);
+    Dims strides(rank);
+    for (int i = 0; i < rank; ++i) {
+      shape[i] = array.shape[rank - 1 - i];
+      strides[i] = array.strides[rank - 1 - i];
+    }
+    return wrap(make_view(array, std::move(shape), std::move(strides), 0));
+  });
+}
+
+PyObject* get_contiguous(PyObject* self, void*) {
+  return PyBool_FromLong(as_array(self).contiguous);
+}
+
+PyObject* get_storage_id(PyObject* self, void*) {
+  return PyLong_FromVoidPtr(as_array(self).storage.get());
+}
+
+PyGetSetDef attributes[] = {
+    {"shape", get_shape, nullptr, "Extents, outermost first.", nullptr},
+    {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
+    {"size", get_size, nullptr, "Number of elements.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"dtype", get_dtype, nullptr, "Element type, a NumPy dtype.", nullptr},
+    {"strides", get_strides, nullptr, "Bytes from one index to the next, a dimension.", nullptr},
+    {"T", get_transposed, nullptr, "A view with the dimensions reversed.", nullptr},
+    {"_dtype_name", get_dtype_name, nullptr, "Element type by name.", nullptr},
+    {"_element_strides", get_element_strides, nullptr, "Strides in elements.", nullptr},
+    {"_contiguous", get_contiguous, nullptr, "Row-major without gaps.", nullptr},
+    {"_storage_id", get_storage_id, nullptr, "Equal for views of one memory.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+// -- methods --------------------------------------------------------------------------------------
+
+PyObject* wait_to_read(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    wait_for(as_array(self).storage->variable);
+    Py_RETURN_NONE;
+  });
+}
+
+// The address of the first element, once it can be read; `writable` waits for readers too.
+PyObject* address(PyObject* self, PyObject* writable) {
+  return guarded([&]() -> PyObject* {
+    Storage& storage = *as_array(self).storage;
+    wait_for(storage.variable);
+    if (PyObject_IsTrue(writable)) wait_until_idle(storage.variable);
+    storage.ensure();
+    return PyLong_FromVoidPtr(as_array(self).data());
+  });
+}
+
+template <typename Function>
+PyCFunction as_method(Function* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef methods[] = {
+    {"wait_to_read", wait_to_read, METH_NOARGS, "Wait until all queued writes are done."},
+    {"_address", address, METH_O, "Address of the first element, ready to be read or written."},
+    {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "Export without a copy."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weak_references), READONLY, nullptr},
+    {"_autograd", T_OBJECT, offsetof(ArrayObject, autograd), 0, "What gradient recording keeps."},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("An n-dimensional array, computed asynchronously.")},
+    {Py_tp_new, reinterpret_cast<void*>(new_array)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+    {Py_tp_repr, reinterpret_cast<void*>(represent)},
+    {Py_tp_str, reinterpret_cast<void*>(to_text)},
+    {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
+    {Py_tp_iter, reinterpret_cast<void*>(iterate)},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_getset, attributes},
+    {Py_nb_add, reinterpret_cast<void*>(binary<Operator::add>)},
+    {Py_nb_subtract, reinterpret_cast<void*>(binary<Operator::subtract>)},
+    {Py_nb_multiply, reinterpret_cast<void*>(binary<Operator::multiply>)},
+    {Py_nb_true_divide, reinterpret_cast<void*>(binary<Operator::true_divide>)},
+    {Py_nb_floor_divide, reinterpret_cast<void*>(binary<Operator::floor_divide>)},
+    {Py_nb_remainder, reinterpret_cast<void*>(binary<Operator::mod>)},
+    {Py_nb_power, reinterpret_cast<void*>(power)},
+    {Py_nb_matrix_multiply, reinterpret_cast<void*>(binary<Operator::matmul>)},
+    {Py_nb_and, reinterpret_cast<void*>(binary<Operator::bitwise_and>)},
+    {Py_nb_or, reinterpret_cast<void*>(binary<Operator::bitwise_or>)},
+    {Py_nb_xor, reinterpret_cast<void*>(binary<Operator::bitwise_xor>)},
+    {Py_nb_lshift, reinterpret_cast<void*>(binary<Operator::left_shift>)},
+    {Py_nb_rshift, reinterpret_cast<void*>(binary<Operator::right_shift>)},
+    {Py_nb_negative, reinterpret_cast<void*>(unary<Operator::negative>)},
+    {Py_nb_positive, reinterpret_cast<void*>(unary<Operator::positive>)},
+    {Py_nb_absolute, reinterpret_cast<void*>(unary<Operator::absolute>)},
+    {Py_nb_invert, reinterpret_cast<void*>(unary<Operator::invert>)},
+    {Py_nb_inplace_add, reinterpret_cast<void*>(in_place<Operator::add>)},
+    {Py_nb_inplace_subtract, reinterpret_cast<void*>(in_place<Operator::subtract>)},
+    {Py_nb_inplace_multiply, reinterpret_cast<void*>(in_place<Operator::multiply>)},
+    {Py_nb_inplace_true_divide, reinterpret_cast<void*>(in_place<Operator::true_divide>)},
+    {Py_nb_inplace_floor_divide, reinterpret_cast<void*>(in_place<Operator::floor_divide>)},
+    {Py_nb_inplace_remainder, reinterpret_cast<void*>(in_place<Operator::mod>)},
+    {Py_nb_inplace_power, reinterpret_cast<void*>(power_in_place)},
+    {Py_nb_inplace_and, reinterpret_cast<void*>(in_place<Operator::bitwise_and>)},
+    {Py_nb_inplace_or, reinterpret_cast<void*>(in_place<Operator::bitwise_or>)},
+    {Py_nb_inplace_xor, reinterpret_cast<void*>(in_place<Operator::bitwise_xor>)},
+    {Py_nb_inplace_lshift, reinterpret_cast<void*>(in_place<Operator::left_shift>)},
+    {Py_nb_inplace_rshift, reinterpret_cast<void*>(in_place<Operator::right_shift>)},
+    {Py_nb_bool, reinterpret_cast<void*>(truth)},
+    {Py_nb_int, reinterpret_cast<void*>(to_int)},
+    {Py_nb_float, reinterpret_cast<void*>(to_float)},
+    {Py_nb_index, reinterpret_cast<void*>(to_index)},
+    {Py_mp_length, reinterpret_cast<void*>(length)},
+    {Py_mp_subscript, reinterpret_cast<void*>(get_item)},
+    {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
+    {Py_sq_item, reinterpret_cast<void*>(row)},
+    {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
+    {Py_bf_releasebuffer, reinterpret_cast<void*>(release_buffer)},
+    {0, nullptr},
+};
+
+PyType_Spec specification = {
+    "heterosis.np.ndarray",
+    sizeof(ArrayObject),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    slots,
+};
+
+}  // namespace
+
+PyObject* wrap(Array array) {
+  PyObject* object = allocate_object(array_type);
+  if (object) as_array(object) = std::move(array);
+  return object;
+}
+
+void add_array_type(PyObject* module) {
+  Object type = checked(PyType_FromSpec(&specification));
+  array_type = reinterpret_cast<PyTypeObject*>(Py_NewRef(type.get()));
+  if (PyModule_AddObjectRef(module, "ndarray", type.get())) throw PythonError();
+}
+
+PyObject* to_tuple(const Dims& dims) {
+  Object tuple(PyTuple_New(dims.size()));
+  for (int i = 0; tuple && i < dims.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), i, PyLong_FromLongLong(dims[i]));
+  }
+  return tuple.release();
+}
+
+Dims to_dims(PyObject* sequence) {
+  const Object items = checked(PySequence_Fast(sequence, "expected a tuple of integers"));
+  const auto count = static_cast<int>(PySequence_Fast_GET_SIZE(items.get()));
+  Dims dims(count);
+  for (int i = 0; i < count; ++i) {
+    dims[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(items.get(), i));
+    if (dims[i] == -1 && PyErr_Occurred()) throw PythonError();
+  }
+  return dims;
+}
+
+}  // namespace heterosis::python

@@ -1,0 +1,40 @@
+// The Python type `ndarray`: its object, and making and unwrapping one.
+#pragma once
+
+#include "common.h"
+
+namespace heterosis::python {
+
+struct ArrayObject {
+  PyObject_HEAD
+  Array array;
+  PyObject* autograd;  // what gradient recording attaches; null without
+  PyObject* weak_references;
+};
+
+extern PyTypeObject* array_type;
+
+inline bool is_array(PyObject* object) { return PyObject_TypeCheck(object, array_type); }
+inline Array& as_array(PyObject* object) { return reinterpret_cast<ArrayObject*>(object)->array; }
+
+PyObject* wrap(Array array);
+
+// Creates the type and adds it to `module`.
+void add_array_type(PyObject* module);
+
+// `x[key]` and `x[key] = value` where the key is integers, slices, None and Ellipsis; the hook
+// "getitem" or "setitem" for every other key.
+PyObject* get_item(PyObject* self, PyObject* key);
+int set_item(PyObject* self, PyObject* key, PyObject* value);
+
+// The buffer protocol and DLPack.
+int get_buffer(PyObject* self, Py_buffer* view, int flags);
+void release_buffer(PyObject* self, Py_buffer* view);
+PyObject* to_dlpack(PyObject* self, PyObject* arguments, PyObject* keywords);
+PyObject* from_dlpack(PyObject* capsule);
+
+// A tuple of Python integers.
+PyObject* to_tuple(const Dims& dims);
+Dims to_dims(PyObject* sequence);
+
+}  // namespace heterosis::python

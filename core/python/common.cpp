@@ -1,0 +1,105 @@
+#include "common.h"
+
+#include <map>
+#include <string>
+
+namespace heterosis::python {
+
+namespace {
+
+std::map<std::string, PyObject*, std::less<>>& table() {
+  static auto* made = new std::map<std::string, PyObject*, std::less<>>();  // outlives Python
+  return *made;
+}
+
+const char* class_name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::shape: return "error:ShapeError";
+    case ErrorKind::value: return "error:ArgumentError";
+    case ErrorKind::memory: return "error:OutOfMemoryError";
+    case ErrorKind::index: return "error:IndexingError";
+    case ErrorKind::linear_algebra: return "error:LinearAlgebraError";
+    case ErrorKind::internal: break;
+  }
+  return "error:HeterosisError";
+}
+
+void raise_named(const char* name, const char* message) {
+  const auto found = table().find(name);
+  PyErr_SetString(found == table().end() ? PyExc_RuntimeError : found->second, message);
+}
+
+// A signal's Python handler runs here; what it raises ends the wait.
+void poll_signals(void*) {
+  PyGILState_STATE state = PyGILState_Ensure();
+  const int raised = PyErr_CheckSignals();
+  PyGILState_Release(state);
+  if (raised) throw PythonError();
+}
+
+constexpr Poll kPoll{poll_signals, nullptr};
+
+template <typename Wait>
+void without_lock(Wait wait) {
+  struct Unlocked {
+    PyThreadState* state = PyEval_SaveThread();
+    ~Unlocked() { PyEval_RestoreThread(state); }
+  } unlocked;
+  wait();
+}
+
+}  // namespace
+
+void raise_current() {
+  try {
+    throw;
+  } catch (const PythonError&) {
+  } catch (const Failure& failure) {
+    std::string message = failure.what();
+    if (failure.others() > 0) {
+      message += " (and " + std::to_string(failure.others()) + " more errors in queued work)";
+    }
+    raise_named(class_name(failure.kind()), message.c_str());
+  } catch (const OutOfMemory& error) {
+    raise_named("error:OutOfMemoryError", error.what());
+  } catch (const std::exception& error) {
+    raise_named("error:HeterosisError", error.what());
+  }
+}
+
+void wait_for(Variable& variable) {
+  if (variable.readable()) return;
+  without_lock([&] { engine().wait(variable, kPoll); });
+}
+
+void wait_until_idle(Variable& variable) {
+  if (variable.writable()) return;
+  without_lock([&] { engine().wait_idle(variable, kPoll); });
+}
+
+void wait_for_all() {
+  without_lock([] { engine().wait_all(kPoll); });
+}
+
+void wait_for_room() {
+  without_lock([] { engine().wait_for_room(kPoll); });
+}
+
+void set_hook(const char* name, PyObject* function) {
+  Py_INCREF(function);
+  PyObject*& place = table()[name];
+  Py_XDECREF(std::exchange(place, function));
+}
+
+void set_error_class(const char* kind, PyObject* error_class) {
+  set_hook((std::string("error:") + kind).c_str(), error_class);
+}
+
+PyObject* hook(const char* name) {
+  const auto found = table().find(name);
+  if (found != table().end()) return found->second;
+  PyErr_Format(PyExc_RuntimeError, "heterosis._core is used without heterosis: no '%s'", name);
+  throw PythonError();
+}
+
+}  // namespace heterosis::python

@@ -1,0 +1,216 @@
+// The extension module: types, engine controls, memory counters, plans, the loader.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "../allocator.h"
+#include "../dispatch.h"
+#include "../pool.h"
+#include "../random_state.h"
+#include "array_type.h"
+#include "operation_type.h"
+#include "origin.h"
+#include "plan_handle.h"
+
+namespace nb = nanobind;
+
+namespace heterosis {
+
+void bind_loader(nb::module_& module);
+
+namespace python {
+namespace {
+
+DType dtype_named(const std::string& name) {
+  for (int i = 0; i < kDTypes; ++i) {
+    if (kDTypeFacts[static_cast<size_t>(i)].name == name) return static_cast<DType>(i);
+  }
+  throw nb::value_error(("unknown element type: " + name).c_str());
+}
+
+ErrorKind kind_named(const std::string& name) {
+  if (name == "LinearAlgebraError") return ErrorKind::linear_algebra;
+  if (name == "IndexingError") return ErrorKind::index;
+  if (name == "ShapeError") return ErrorKind::shape;
+  return name == "ArgumentError" ? ErrorKind::value : ErrorKind::internal;
+}
+
+// Python errors of the C API, and errors of the core, as Python exceptions.
+template <typename Body>
+auto translated(Body body) {
+  try {
+    return body();
+  } catch (...) {
+    raise_current();
+    throw nb::python_error();
+  }
+}
+
+// results: (dtype, shape, view_of or -1, strides, offset); failures: (error class, message).
+PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int64_t> integers,
+                     int64_t workspace, double nanoseconds, bool elementwise, nb::list results,
+                     std::vector<std::tuple<std::string, std::string>> failures) {
+  auto* plan = new Plan;
+  const Ref<const Plan> owned(plan);
+  plan->operation = std::move(operation);
+  plan->function = reinterpret_cast<hx_function>(function);
+  plan->integers = std::move(integers);
+  plan->workspace = workspace;
+  plan->nanoseconds = nanoseconds;
+  plan->elementwise = elementwise;
+  for (nb::handle item : results) {
+    nb::tuple fields = nb::cast<nb::tuple>(item);
+    ResultPlan result;
+    result.dtype = dtype_named(nb::cast<std::string>(fields[0]));
+    result.shape = translated([&] { return to_dims(nb::object(fields[1]).ptr()); });
+    result.view_of = nb::cast<int>(fields[2]);
+    result.strides = translated([&] { return to_dims(nb::object(fields[3]).ptr()); });
+    result.offset = nb::cast<int64_t>(fields[4]);
+    plan->results.push_back(std::move(result));
+  }
+  for (auto& [kind, message] : failures) plan->failures.push_back({kind_named(kind), message});
+  return {owned};
+}
+
+// A new array with the bytes of `source`, which lie in row-major order without gaps.
+nb::object array_from_bytes(nb::handle source, const std::string& dtype, nb::handle shape) {
+  return translated([&] {
+    Py_buffer view;
+    if (PyObject_GetBuffer(source.ptr(), &view, PyBUF_C_CONTIGUOUS)) throw PythonError();
+    struct Released {
+      Py_buffer* view;
+      ~Released() { PyBuffer_Release(view); }
+    } released{&view};
+    Array array = make_array(dtype_named(dtype), to_dims(shape.ptr()));
+    if (view.len != array.nbytes()) throw nb::value_error("the sizes of buffer and array differ");
+    std::memcpy(array.storage->ensure(), view.buf, static_cast<size_t>(view.len));
+    return nb::steal(wrap(std::move(array)));
+  });
+}
+
+nb::object empty(const std::string& dtype, nb::handle shape) {
+  return translated([&] {
+    Array array = make_array(dtype_named(dtype), to_dims(shape.ptr()));
+    array.storage->ensure();
+    return nb::steal(wrap(std::move(array)));
+  });
+}
+
+// Another view of the same memory; strides and offset in elements, inside the storage.
+nb::object view(nb::handle base, nb::handle shape, nb::handle strides, int64_t offset) {
+  return translated([&] {
+    const Array& array = as_array(base.ptr());
+    return nb::steal(wrap(make_view(array, to_dims(shape.ptr()), to_dims(strides.ptr()), offset)));
+  });
+}
+
+// The same bits as elements of another type of the same width.
+nb::object reinterpret(nb::handle source, const std::string& dtype) {
+  return translated([&] {
+    Array array = as_array(source.ptr());
+    if (itemsize(dtype_named(dtype)) != itemsize(array.dtype)) {
+      throw nb::value_error("the element types differ in width");
+    }
+    array.dtype = dtype_named(dtype);
+    return nb::steal(wrap(std::move(array)));
+  });
+}
+
+nb::dict engine_counters() {
+  const EngineCounters now = engine().counters();
+  nb::dict counters;
+  counters["executed"] = now.executed;
+  counters["skipped"] = now.skipped;
+  counters["inlined"] = now.inlined;
+  counters["outstanding_tasks"] = now.outstanding_tasks;
+  counters["outstanding_bytes"] = now.outstanding_bytes;
+  counters["peak_tasks"] = now.peak_tasks;
+  counters["peak_bytes"] = now.peak_bytes;
+  return counters;
+}
+
+nb::dict memory() {
+  const MemoryCounters now = memory_counters();
+  nb::dict counters;
+  counters["live"] = now.live;
+  counters["peak"] = now.peak;
+  counters["cached"] = now.cached;
+  counters["limit"] = now.limit;
+  counters["cache_limit"] = now.cache_limit;
+  return counters;
+}
+
+void shutdown() {
+  nb::gil_scoped_release unlocked;
+  engine().shutdown(Engine::Shutdown::drain);
+  pool().stop();
+}
+
+void bind_engine(nb::module_& m) {
+  m.def("wait_all", [] { translated([] { wait_for_all(); return 0; }); });
+  m.def("engine_counters", engine_counters);
+  m.def("reset_engine_peaks", [] { engine().reset_peaks(); });
+  m.def("set_engine_bounds", [](int64_t tasks, int64_t bytes) { engine().set_bounds(tasks, bytes); });
+  m.def("set_inline_nanoseconds", [](double limit) { dispatch_settings().inline_nanoseconds = limit; });
+  m.def("inline_nanoseconds", [] { return dispatch_settings().inline_nanoseconds; });
+  m.def("threads", [] { return pool().threads(); });
+  m.def("set_threads", [](int count) { pool().set_threads(count); });
+  m.def("shutdown", shutdown);
+}
+
+void bind_memory(nb::module_& m) {
+  m.def("memory_counters", memory);
+  m.def("reset_memory_peak", [] { reset_peak(); });
+  m.def("set_memory_limit", [](int64_t bytes) { set_memory_limit(bytes); });
+  m.def("set_memory_cache_limit", [](int64_t bytes) { set_cache_limit(bytes); });
+  m.def("empty_memory_cache", [] { empty_cache(); });
+}
+
+void bind_random(nb::module_& m) {
+  m.def("seed", [](uint64_t seed) { random_state().seed(seed); });
+  m.def("random_key", [] { return random_state().next(); });
+  m.def("random_state", [] { return std::tuple(random_state().seed(), random_state().drawn()); });
+  m.def("restore_random_state",
+        [](uint64_t seed, uint64_t drawn) { random_state().restore(seed, drawn); });
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "The native core: arrays, dependency engine, dispatch, memory, code loading.";
+  translated([&] {
+    add_array_type(m.ptr());
+    add_operation_type(m.ptr());
+    return 0;
+  });
+  nb::class_<PlanHandle>(m, "Plan");
+  m.def("make_plan", make_plan);
+  m.def("array_from_bytes", array_from_bytes);
+  m.def("empty", empty);
+  m.def("view", view);
+  m.def("reinterpret", reinterpret);
+  m.def("from_dlpack", [](nb::handle capsule) {
+    PyObject* array = from_dlpack(capsule.ptr());
+    if (!array) throw nb::python_error();
+    return nb::steal(array);
+  });
+  m.def("set_operator", [](const char* name, nb::handle operation) {
+    translated([&] { set_operator(name, operation.ptr()); return 0; });
+  });
+  m.def("set_hook", [](const char* name, nb::handle f) { set_hook(name, f.ptr()); });
+  m.def("set_error_class", [](const char* kind, nb::handle c) { set_error_class(kind, c.ptr()); });
+  m.def("set_package_folder", set_package_folder);
+  bind_engine(m);
+  bind_memory(m);
+  bind_random(m);
+  bind_loader(m);
+}
+
+}  // namespace python
+}  // namespace heterosis

@@ -1,0 +1,434 @@
+#include "operation_type.h"  // first: it configures Python.h
+
+#include <nanobind/nanobind.h>
+#include <structmember.h>
+
+#include <bit>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "../dispatch.h"
+#include "../random_state.h"
+#include "array_type.h"
+#include "origin.h"
+#include "plan_handle.h"
+#include "signature.h"
+
+namespace heterosis::python {
+
+namespace {
+
+// How an argument is used. The numbers are those of `ops.record`.
+enum class Use : uint8_t { array, attribute, sequence, key };
+
+struct Parameter {
+  PyObject* name;      // interned
+  Use use;
+  PyObject* fallback;  // the default; null if the argument is required
+};
+
+// An operation without its Python object's head. Kept for ever: operations are never many.
+struct Operation {
+  std::vector<Parameter> parameters;
+  PyObject* name = nullptr;
+  PyObject* record = nullptr;     // has `plan` and `slow`
+  PyObject* documentation = nullptr;
+  PyObject* attribute_ids = nullptr;  // dict: tuple of attributes -> int
+  bool has_attributes = false;
+  PlanCache plans;
+};
+
+struct OperationObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  Operation* operation;
+};
+
+constexpr int kMostParameters = 24;
+PyObject* operators[kOperators];
+PyObject* out_name;
+PyObject* plan_name;
+PyObject* slow_name;
+
+// The fast path cannot decide; the record's Python code can, and gives the proper error.
+struct TakeSlowPath {};
+
+// -- arguments ------------------------------------------------------------------------------------
+
+struct Arguments {
+  PyObject* values[kMostParameters] = {};  // borrowed; null where the default counts
+  PyObject* out = nullptr;
+};
+
+Arguments bind(const Operation& operation, PyObject* const* given, Py_ssize_t count, PyObject* names) {
+  Arguments bound;
+  const size_t total = operation.parameters.size();
+  if (static_cast<size_t>(count) > total) throw TakeSlowPath();
+  std::copy_n(given, count, bound.values);
+  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    PyObject* value = given[count + i];
+    if (name == out_name) {
+      bound.out = value == Py_None ? nullptr : value;
+      continue;
+    }
+    size_t at = 0;
+    while (at < total && operation.parameters[at].name != name) ++at;
+    if (at == total || bound.values[at]) throw TakeSlowPath();
+    bound.values[at] = value;
+  }
+  return bound;
+}
+
+void add_operand(Signature& signature, PyObject* value) {
+  if (is_array(value)) {
+    signature.add_array(as_array(value));
+  } else if (PyFloat_CheckExact(value)) {
+    signature.add_number(Tag::real, std::bit_cast<int64_t>(PyFloat_AS_DOUBLE(value)));
+  } else if (PyBool_Check(value)) {
+    signature.add_number(Tag::boolean, value == Py_True);
+  } else if (PyLong_CheckExact(value)) {
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow) throw TakeSlowPath();
+    signature.add_number(Tag::integer, number);
+  } else if (value == Py_None) {
+    signature.add_none();
+  } else {
+    throw TakeSlowPath();
+  }
+}
+
+void add_sequence(Signature& signature, PyObject* value) {
+  if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value)) throw TakeSlowPath();
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
+  if (count > Signature::kArguments / 2) throw TakeSlowPath();
+  for (Py_ssize_t i = 0; i < count; ++i) add_operand(signature, PySequence_Fast_GET_ITEM(value, i));
+}
+
+// All attributes, defaults filled in, and an empty place for each array: what `plan` is given.
+Object attribute_tuple(const Operation& operation, const Arguments& bound) {
+  Object tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(operation.parameters.size())));
+  for (size_t i = 0; i < operation.parameters.size(); ++i) {
+    const Parameter& parameter = operation.parameters[i];
+    PyObject* value = Py_None;
+    if (parameter.use == Use::attribute) {
+      value = bound.values[i] ? bound.values[i] : parameter.fallback;
+      if (!value) throw TakeSlowPath();
+    } else if (parameter.use == Use::sequence && bound.values[i]) {
+      Object length = checked(PyLong_FromSsize_t(PySequence_Size(bound.values[i])));
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), length.release());
+      continue;
+    }
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(value));
+  }
+  return tuple;
+}
+
+// A small number for each combination of attributes that has occurred; 0 for all defaults.
+uint64_t attribute_id(const Operation& operation, const Arguments& bound) {
+  if (!operation.has_attributes) return 0;
+  const Object tuple = attribute_tuple(operation, bound);
+  PyObject* known = PyDict_GetItemWithError(operation.attribute_ids, tuple.get());
+  if (known) return PyLong_AsUnsignedLongLong(known);
+  if (PyErr_Occurred()) {  // unhashable: a list for an axis, say
+    PyErr_Clear();
+    throw TakeSlowPath();
+  }
+  const auto id = static_cast<uint64_t>(PyDict_Size(operation.attribute_ids)) + 1;
+  const Object number = checked(PyLong_FromUnsignedLongLong(id));
+  if (PyDict_SetItem(operation.attribute_ids, tuple.get(), number.get())) throw PythonError();
+  return id;
+}
+
+bool all_attributes_default(const Operation& operation, const Arguments& bound) {
+  for (size_t i = 0; i < operation.parameters.size(); ++i) {
+    const Use use = operation.parameters[i].use;
+    if (use == Use::sequence || (use == Use::attribute && bound.values[i])) return false;
+  }
+  return true;
+}
+
+Signature sign(const Operation& operation, const Arguments& bound) {
+  Signature signature;
+  const bool plain = all_attributes_default(operation, bound);
+  signature.begin(plain ? 0 : attribute_id(operation, bound));
+  for (size_t i = 0; i < operation.parameters.size(); ++i) {
+    const Parameter& parameter = operation.parameters[i];
+    if (signature.full()) throw TakeSlowPath();
+    PyObject* value = bound.values[i] ? bound.values[i] : parameter.fallback;
+    switch (parameter.use) {
+      case Use::attribute:
+        break;
+      case Use::key:
+        signature.add_number(Tag::integer, random_state().next());
+        break;
+      case Use::array:
+        if (!value) throw TakeSlowPath();
+        add_operand(signature, value);
+        break;
+      case Use::sequence:
+        if (!value) throw TakeSlowPath();
+        add_sequence(signature, value);
+        break;
+    }
+  }
+  if (bound.out) {
+    if (!is_array(bound.out)) throw TakeSlowPath();
+    signature.add_out(as_array(bound.out));
+  }
+  return signature;
+}
+
+// -- plans ----------------------------------------------------------------------------------------
+
+Object describe(const Array& array) {
+  const std::string_view name = facts(array.dtype).name;
+  return checked(Py_BuildValue("(s#NN)", name.data(), static_cast<Py_ssize_t>(name.size()),
+                               to_tuple(array.shape), to_tuple(array.strides)));
+}
+
+Object describe_operand(PyObject* value) {
+  if (is_array(value)) return describe(as_array(value));
+  if (value == Py_None) return Object::borrowed(Py_None);
+  const char* kind = PyFloat_CheckExact(value) ? "float64" : PyBool_Check(value) ? "bool" : "int64";
+  return checked(PyUnicode_FromString(kind));
+}
+
+void append(const Object& list, const Object& item) {
+  if (PyList_Append(list.get(), item.get())) throw PythonError();
+}
+
+// Arrays as (dtype, shape, strides), numbers as the name of their type, in the order of parameters.
+Object describe_operands(const Operation& operation, const Arguments& bound) {
+  Object list = checked(PyList_New(0));
+  for (size_t i = 0; i < operation.parameters.size(); ++i) {
+    const Parameter& parameter = operation.parameters[i];
+    PyObject* value = bound.values[i] ? bound.values[i] : parameter.fallback;
+    if (parameter.use == Use::array) {
+      append(list, describe_operand(value));
+    } else if (parameter.use == Use::key) {
+      append(list, checked(PyUnicode_FromString("int64")));
+    } else if (parameter.use == Use::sequence) {
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(value); ++k) {
+        append(list, describe_operand(PySequence_Fast_GET_ITEM(value, k)));
+      }
+    }
+  }
+  return list;
+}
+
+const Plan* make_plan(Operation& operation, const Arguments& bound, const Signature& signature) {
+  const Object operands = describe_operands(operation, bound);
+  const Object attributes = attribute_tuple(operation, bound);
+  const Object out =
+      bound.out ? describe(as_array(bound.out)) : Object::borrowed(Py_None);
+  const Object made = checked(PyObject_CallMethodObjArgs(
+      operation.record, plan_name, operands.get(), attributes.get(), out.get(), nullptr));
+  auto& handle = nanobind::cast<PlanHandle&>(nanobind::handle(made.get()));
+  return operation.plans.insert(signature.words(), signature.count(), handle.plan);
+}
+
+// -- the call -------------------------------------------------------------------------------------
+
+PyObject* wrap_results(std::vector<Array>& results) {
+  if (results.size() == 1) return wrap(std::move(results[0]));
+  Object tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+  for (size_t i = 0; i < results.size(); ++i) {
+    Object item = checked(wrap(std::move(results[i])));
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), item.release());
+  }
+  return tuple.release();
+}
+
+PyObject* call_fast(Operation& operation, Arguments& bound) {
+  if (must_wait()) wait_for_room();
+  const Signature signature = sign(operation, bound);
+  const Plan* plan = operation.plans.find(signature.words(), signature.count());
+  if (!plan) plan = make_plan(operation, bound, signature);
+  const Invocation invocation{plan, signature.arrays, signature.array_count, signature.scalars,
+                              signature.scalar_count};
+  if (!bound.out) {
+    std::vector<Array> results = run(invocation, nullptr, user_line);
+    return wrap_results(results);
+  }
+  const Array& out = as_array(bound.out);
+  if (overlaps(invocation, out)) {  // compute aside, then copy
+    PyObject* target = std::exchange(bound.out, nullptr);
+    const Object result = checked(call_fast(operation, bound));
+    PyObject* const source = result.get();
+    return call_operator_into(Operator::assign, &source, target);
+  }
+  run(invocation, &out, user_line);
+  return Py_NewRef(bound.out);
+}
+
+PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* names) {
+  Operation& operation = *reinterpret_cast<OperationObject*>(self)->operation;
+  const auto count = PyVectorcall_NARGS(flags);
+  try {
+    Arguments bound = bind(operation, given, count, names);
+    return call_fast(operation, bound);
+  } catch (const TakeSlowPath&) {
+    const Object slow(PyObject_GetAttr(operation.record, slow_name));
+    if (!slow) return nullptr;
+    return PyObject_Vectorcall(slow.get(), given, static_cast<size_t>(count), names);
+  } catch (...) {
+    raise_current();
+    return nullptr;
+  }
+}
+
+// -- the type -------------------------------------------------------------------------------------
+
+Parameter parameter(PyObject* description) {
+  PyObject* name;
+  int use;
+  PyObject* fallback;
+  int required;
+  if (!PyArg_ParseTuple(description, "UiOp", &name, &use, &fallback, &required)) throw PythonError();
+  Py_INCREF(name);
+  PyUnicode_InternInPlace(&name);
+  return {name, static_cast<Use>(use), required ? nullptr : Py_NewRef(fallback)};
+}
+
+// Operation(record, name, parameters): `parameters` holds (name, use, default, required) tuples.
+PyObject* new_operation(PyTypeObject* type, PyObject* arguments, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    PyObject* record;
+    PyObject* name;
+    PyObject* parameters;
+    if (!PyArg_ParseTuple(arguments, "OUO!", &record, &name, &PyTuple_Type, &parameters)) {
+      throw PythonError();
+    }
+    if (PyTuple_GET_SIZE(parameters) > kMostParameters) {
+      PyErr_Format(PyExc_ValueError, "%U: more than %d parameters", name, kMostParameters);
+      throw PythonError();
+    }
+    auto* operation = new Operation;
+    operation->attribute_ids = checked(PyDict_New()).release();
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
+      operation->parameters.push_back(parameter(PyTuple_GET_ITEM(parameters, i)));
+      const Use use = operation->parameters.back().use;
+      operation->has_attributes |= use == Use::attribute || use == Use::sequence;
+    }
+    operation->record = Py_NewRef(record);
+    operation->name = Py_NewRef(name);
+    Object self = checked(type->tp_alloc(type, 0));
+    auto* object = reinterpret_cast<OperationObject*>(self.get());
+    object->vectorcall = call;
+    object->operation = operation;
+    return self.release();
+  });
+}
+
+Operation& of(PyObject* self) { return *reinterpret_cast<OperationObject*>(self)->operation; }
+
+PyObject* get_record(PyObject* self, void*) { return Py_NewRef(of(self).record); }
+PyObject* get_name(PyObject* self, void*) { return Py_NewRef(of(self).name); }
+PyObject* get_plans(PyObject* self, void*) { return PyLong_FromSize_t(of(self).plans.size()); }
+
+// Documentation and signature are the record's.
+PyObject* get_documentation(PyObject* self, void*) {
+  return PyObject_GetAttrString(of(self).record, "documentation");
+}
+PyObject* get_text_signature(PyObject* self, void*) {
+  return PyObject_GetAttrString(of(self).record, "signature");
+}
+
+PyGetSetDef attributes[] = {
+    {"record", get_record, nullptr, "What the operation is: the registry's record.", nullptr},
+    {"plans", get_plans, nullptr, "Signatures seen so far.", nullptr},
+    {"__name__", get_name, nullptr, nullptr, nullptr},
+    {"__qualname__", get_name, nullptr, nullptr, nullptr},
+    {"__doc__", get_documentation, nullptr, nullptr, nullptr},
+    {"__signature__", get_text_signature, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+// As a class attribute, an operation is a method whose first argument is the object.
+PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
+  return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
+}
+
+PyObject* represent(PyObject* self) { return PyUnicode_FromFormat("<operation %U>", of(self).name); }
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(OperationObject, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(new_operation)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_descr_get, reinterpret_cast<void*>(bind_method)},
+    {Py_tp_repr, reinterpret_cast<void*>(represent)},
+    {Py_tp_getset, attributes},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+PyType_Spec specification = {
+    "heterosis._core.Operation",
+    sizeof(OperationObject),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    slots,
+};
+
+constexpr const char* kOperatorNames[kOperators] = {
+    "add", "subtract", "multiply", "true_divide", "floor_divide", "mod", "power", "matmul",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
+    "negative", "positive", "absolute", "invert",
+    "less", "less_equal", "equal", "not_equal", "greater", "greater_equal",
+    "assign",
+};
+
+PyObject* find_operator(Operator which) {
+  PyObject* found = operators[static_cast<int>(which)];
+  if (!found) {
+    PyErr_Format(PyExc_TypeError, "the operator %s is not defined for arrays",
+                 kOperatorNames[static_cast<int>(which)]);
+  }
+  return found;
+}
+
+}  // namespace
+
+void add_operation_type(PyObject* module) {
+  out_name = PyUnicode_InternFromString("out");
+  plan_name = PyUnicode_InternFromString("plan");
+  slow_name = PyUnicode_InternFromString("slow");
+  const Object type = checked(PyType_FromSpec(&specification));
+  if (PyModule_AddObjectRef(module, "Operation", type.get())) throw PythonError();
+}
+
+void set_operator(const char* name, PyObject* operation) {
+  for (int i = 0; i < kOperators; ++i) {
+    if (std::string_view(kOperatorNames[i]) == name) {
+      Py_INCREF(operation);
+      Py_XDECREF(std::exchange(operators[i], operation));
+      return;
+    }
+  }
+  PyErr_Format(PyExc_ValueError, "no operator is called %s", name);
+  throw PythonError();
+}
+
+PyObject* call_operator(Operator which, PyObject* const* arguments, int count) {
+  PyObject* operation = find_operator(which);
+  return operation ? call(operation, arguments, static_cast<size_t>(count), nullptr) : nullptr;
+}
+
+PyObject* call_operator_into(Operator which, PyObject* const* arguments, PyObject* out) {
+  static PyObject* names = PyTuple_Pack(1, out_name);
+  PyObject* operation = find_operator(which);
+  if (!operation) return nullptr;
+  const size_t count = which == Operator::assign ? 1 : 2;
+  PyObject* all[3] = {arguments[0], count == 2 ? arguments[1] : out, out};
+  return call(operation, all, count, names);
+}
+
+}  // namespace heterosis::python

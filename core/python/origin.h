@@ -1,0 +1,14 @@
+// Where in the user's program the interpreter stands.
+#pragma once
+
+#include <string>
+
+namespace heterosis::python {
+
+// "file:line" of the innermost Python frame outside this package; empty if there is none.
+std::string user_line();
+
+// Frames of files below `folder` are the package's own.
+void set_package_folder(std::string folder);
+
+}  // namespace heterosis::python

@@ -1,0 +1,61 @@
+// The arguments of one call, sorted: arrays and numbers, and the words that identify their kinds.
+#pragma once
+
+#include <cstdint>
+
+#include "../dispatch.h"
+
+namespace heterosis::python {
+
+// What stands first in the description of an argument.
+enum class Tag : uint8_t { none, boolean, integer, real, array };
+
+class Signature {
+ public:
+  void begin(uint64_t attributes) { words_[count_++] = attributes; }
+  void add_none() { push(static_cast<uint64_t>(Tag::none)); }
+  void add_number(Tag tag, int64_t bits) {
+    push(static_cast<uint64_t>(tag));
+    scalars[scalar_count++] = bits;
+  }
+  void add_array(const Array& array) {
+    describe(array);
+    arrays[array_count++] = &array;
+  }
+  // The memory that a result is written into; it is no input.
+  void add_out(const Array& array) {
+    push(kOut);
+    describe(array);
+  }
+
+  const uint64_t* words() const { return words_; }
+  int count() const { return count_; }
+
+  // Too many or too large arguments for the fixed room here: the call takes the slow path.
+  bool full() const { return count_ > kWords - 2 * kMaxRank - 4 || array_count >= kArguments || scalar_count >= kArguments; }
+
+  static constexpr int kArguments = 24;
+  const Array* arrays[kArguments];
+  int64_t scalars[kArguments];
+  int array_count = 0;
+  int scalar_count = 0;
+
+ private:
+  static constexpr int kWords = 256;
+  static constexpr uint64_t kOut = 1 << 16;
+
+  void push(uint64_t word) { words_[count_++] = word; }
+
+  void describe(const Array& array) {
+    push(static_cast<uint64_t>(Tag::array) | static_cast<uint64_t>(array.dtype) << 8 |
+         static_cast<uint64_t>(array.rank()) << 16 | static_cast<uint64_t>(array.contiguous) << 24);
+    for (int64_t extent : array.shape) push(static_cast<uint64_t>(extent));
+    if (array.contiguous) return;
+    for (int64_t stride : array.strides) push(static_cast<uint64_t>(stride));
+  }
+
+  uint64_t words_[kWords];
+  int count_ = 0;
+};
+
+}  // namespace heterosis::python

@@ -1,0 +1,35 @@
+#include "storage.h"
+
+namespace heterosis {
+namespace {
+
+// What data() of an empty storage points to: not null, aligned, never read or written.
+alignas(64) char no_bytes[64];
+
+}  // namespace
+
+Ref<Storage> Storage::make(int64_t nbytes) {
+  return Ref(new Storage(nbytes == 0 ? no_bytes : nullptr, nbytes, nullptr, nullptr));
+}
+
+Ref<Storage> Storage::adopt(void* data, int64_t nbytes, Release release, void* context) {
+  if (!release) release = [](void*) noexcept {};  // lent for ever; must still count as foreign
+  return Ref(new Storage(data ? data : no_bytes, nbytes, release, context));
+}
+
+Storage::~Storage() {
+  void* data = data_.load(std::memory_order_relaxed);
+  if (release_) release_(context_);
+  else if (data && data != no_bytes) deallocate(data, nbytes_);
+}
+
+// Two readers of a storage that nobody wrote may come here together: the first one's block stays.
+void* Storage::allocate_data() {
+  void* block = allocate(nbytes_);
+  void* present = nullptr;
+  if (data_.compare_exchange_strong(present, block, std::memory_order_acq_rel)) return block;
+  deallocate(block, nbytes_);
+  return present;
+}
+
+}  // namespace heterosis

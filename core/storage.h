@@ -1,0 +1,58 @@
+// A piece of memory that arrays view, and its place in the dependency order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "allocator.h"
+#include "recycle.h"
+#include "ref.h"
+#include "variable.h"
+
+namespace heterosis {
+
+// Invariant: the data never move once allocated, and live until the last Ref is dropped. Tasks
+// hold Refs, so the last one may be dropped by a worker thread.
+class Storage final : public Counted, public Recycled {
+ public:
+  // Called once, on whichever thread drops the last Ref, no lock of ours held. It must not throw.
+  using Release = void (*)(void* context) noexcept;
+
+  // Memory of our own, not allocated yet. Zero bytes make a bare variable, to order what has no
+  // data (a random generator's state, output to a terminal).
+  static Ref<Storage> make(int64_t nbytes);
+
+  // Memory of somebody else (NumPy, DLPack, a mapped file), valid until `release(context)`
+  // (always, if that is null).
+  static Ref<Storage> adopt(void* data, int64_t nbytes, Release release, void* context);
+
+  ~Storage();
+
+  int64_t nbytes() const { return nbytes_; }
+  bool foreign() const { return release_ != nullptr; }
+  bool allocated() const { return data() != nullptr; }
+
+  // Null before the first ensure().
+  void* data() const { return data_.load(std::memory_order_acquire); }
+
+  // The data, allocated now if they were not: by the engine when the first task that uses the
+  // storage starts, by the dispatcher for inline work. Any thread; throws OutOfMemory.
+  void* ensure() {
+    void* data = data_.load(std::memory_order_acquire);
+    return data ? data : allocate_data();
+  }
+
+  Variable variable;
+
+ private:
+  Storage(void* data, int64_t nbytes, Release release, void* context)
+      : data_(data), nbytes_(nbytes), release_(release), context_(context) {}
+  void* allocate_data();
+
+  std::atomic<void*> data_;
+  const int64_t nbytes_;
+  const Release release_;
+  void* const context_;
+};
+
+}  // namespace heterosis

@@ -1,0 +1,99 @@
+// A piece of queued work, with the variables it reads and writes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "recycle.h"
+#include "storage.h"
+
+namespace heterosis {
+
+// Derive, name the storages, hand it to Engine::push, which owns it from then on. The engine
+// allocates the storages before run(), drops the Refs and destroys the task on the thread that ran
+// it. A task one of whose inputs holds an error is not run; what it writes gets that error.
+class Task : public Recycled {
+ public:
+  Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  virtual ~Task() = default;
+
+  // Naming a storage twice is allowed: read and write make an update.
+  void read(Ref<Storage> storage) { add(std::move(storage), Mode::read); }
+  void write(Ref<Storage> storage) { add(std::move(storage), Mode::write); }
+  void update(Ref<Storage> storage) { add(std::move(storage), Mode::update); }
+
+  // Counts `nbytes` (scratch memory, a batch copied for this task) against the engine's bound on
+  // outstanding bytes. Written storages that are not allocated yet are counted by themselves.
+  void charge(int64_t nbytes) { bytes_ += nbytes; }
+
+ protected:
+  // Throws Failure to choose the kind of the error; anything else becomes memory or internal.
+  virtual void run() = 0;
+
+  // Makes the error from what was thrown, other than Failure: a place to add the operation, the
+  // shapes and the user's line. Called on the thread that ran the task.
+  virtual ErrorPointer explain(ErrorKind kind, const std::string& what) const {
+    return make_error(kind, what);
+  }
+
+ private:
+  friend class Engine;
+  friend class TaskList;
+  enum class Stage : uint8_t { waiting, ready, running };
+  static constexpr int32_t kInline = 6;  // accesses that need no allocation of their own
+
+  void add(Ref<Storage> storage, Mode mode);
+  Access* begin() { return accesses_; }
+  Access* end() { return accesses_ + count_; }
+  ErrorPointer inherited_error();
+  Variable* blocking_variable();
+  ErrorPointer explain_current() const noexcept;
+
+  Task* previous_ = nullptr;  // links of the ready list
+  Task* next_ = nullptr;
+  Access* accesses_ = inline_;
+  int32_t count_ = 0;
+  int32_t capacity_ = kInline;
+  int32_t ungranted_ = 0;  // accesses not granted yet; ready at zero
+  Stage stage_ = Stage::waiting;
+  int64_t bytes_ = 0;
+  std::unique_ptr<Access[]> more_;
+  Access inline_[kInline];
+};
+
+// A doubly linked list of tasks through the tasks themselves.
+class TaskList {
+ public:
+  Task* first() const { return first_; }  // null if empty
+  void push_back(Task& task);
+  void push_front(TaskList& tasks);  // all of them, in their order; leaves `tasks` empty
+  void remove(Task& task);
+
+ private:
+  Task* first_ = nullptr;
+  Task* last_ = nullptr;
+};
+
+// A task from any callable, for work that is not hot.
+template <typename Body>
+class BodyTask final : public Task {
+ public:
+  explicit BodyTask(Body body) : body_(std::move(body)) {}
+
+ protected:
+  void run() override { body_(); }
+
+ private:
+  Body body_;
+};
+
+template <typename Body>
+std::unique_ptr<Task> make_task(Body body) {
+  return std::make_unique<BodyTask<Body>>(std::move(body));
+}
+
+}  // namespace heterosis

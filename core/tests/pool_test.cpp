@@ -1,0 +1,191 @@
+// How many threads there are, and how many compute at once.
+#include <atomic>
+#include <ctime>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "tasks.h"
+
+using namespace heterosis;
+
+namespace {
+
+int threads_of_process() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    (void)entry;
+    ++count;
+  }
+  return count;
+}
+
+// Counts how many run inside it at once.
+struct Crowd {
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  void visit() {
+    const int now = ++inside;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    for (int spin = 0; spin < 2000; ++spin) relax();
+    --inside;
+  }
+};
+
+int threads_at_start = 0;
+
+void nothing_starts_before_there_is_work() {
+  CHECK(runtime()->workers >= 1);
+  Cell cell = make_cell();
+  value(cell) = 5;
+  CHECK(engine().counters().executed == 0);
+  engine().wait(cell->variable);
+  engine().wait_all();
+  CHECK(threads_of_process() == threads_at_start);
+  push({.writes = {cell}}, [] {});
+  until([&] { return cell->variable.readable(); });  // nobody waits: a thread must do it
+  CHECK(threads_of_process() == threads_at_start + 1);
+}
+
+void tables_stay_as_they_were() {
+  const hx_runtime* before = runtime();
+  const int64_t workers = before->workers;
+  pool().set_threads(3);
+  CHECK(runtime() != before && runtime()->workers == 3 && before->workers == workers);
+  pool().set_threads(static_cast<int>(workers));
+  CHECK(runtime() == before);
+  pool().set_threads(-5);
+  CHECK(pool().threads() == 1);
+  pool().set_threads(static_cast<int>(workers));
+}
+
+void tasks_run_side_by_side() {
+  const Threads threads(2);
+  for (int turn = 0; turn < 50; ++turn) {
+    std::atomic<int> met{0};
+    for (int chain = 0; chain < 2; ++chain) {
+      push({.writes = {make_cell()}}, [&] {
+        ++met;
+        until([&] { return met == 2; });
+      });
+    }
+    engine().wait_all();
+  }
+}
+
+void one_thread_means_one_at_a_time() {
+  const Threads threads(1);
+  Crowd crowd;
+  std::vector<Cell> cells;
+  for (int index = 0; index < 300; ++index) {
+    cells.push_back(make_cell());
+    push({.writes = {cells.back()}}, [&] { crowd.visit(); });
+  }
+  for (const Cell& cell : cells) engine().wait(cell->variable);  // helps, in turn with the worker
+  engine().wait_all();
+  CHECK(crowd.most == 1);
+}
+
+void waiting_threads_count_too() {
+  const Threads threads(2);
+  Crowd crowd;
+  std::vector<std::thread> waiters;
+  std::vector<Cell> cells;
+  for (int index = 0; index < 400; ++index) {
+    cells.push_back(make_cell());
+    push({.writes = {cells.back()}}, [&] { crowd.visit(); });
+  }
+  for (int waiter = 0; waiter < 4; ++waiter) {
+    waiters.emplace_back([&] {
+      for (const Cell& cell : cells) engine().wait(cell->variable);
+    });
+  }
+  for (std::thread& waiter : waiters) waiter.join();
+  CHECK(crowd.most <= 2);
+}
+
+void tasks_start_loops() {
+  const Threads threads(2);
+  std::vector<Cell> cells;
+  for (int64_t index = 0; index < 100; ++index) {
+    cells.push_back(make_cell());
+    const Cell& cell = cells.back();
+    push({.writes = {cell}}, [data = cell.get()] {
+      std::atomic<int64_t> sum{0};
+      const hx_loop_body add = [](void* context, int64_t begin, int64_t end, int64_t) {
+        for (; begin < end; ++begin) *static_cast<std::atomic<int64_t>*>(context) += begin;
+      };
+      pool().parallel_for(add, &sum, 1000, 10);
+      *static_cast<int64_t*>(data->data()) = sum;
+    });
+  }
+  for (const Cell& cell : cells) CHECK(read(cell) == 499'500);
+}
+
+void more_threads_than_processors() {
+  const Threads threads(8);
+  std::atomic<int> met{0};
+  for (int index = 0; index < 8; ++index) {
+    push({.writes = {make_cell()}}, [&] {
+      ++met;
+      until([&] { return met == 8; });
+    });
+  }
+  engine().wait_all();
+}
+
+// The number changes under load, in both directions, and nothing is lost.
+void threads_come_and_go() {
+  const Threads threads(2);
+  std::atomic<int> done{0};
+  for (int turn = 0; turn < 200; ++turn) {
+    pool().set_threads(1 + turn % 4);
+    for (int index = 0; index < 10; ++index) {
+      push({.writes = {make_cell()}}, [&] { ++done; });
+    }
+  }
+  engine().wait_all();
+  CHECK(done == 2000);
+}
+
+// Work pushed while every thread sleeps wakes one, each time.
+void sleeping_threads_wake() {
+  const Threads threads(2);
+  for (int turn = 0; turn < 100; ++turn) {
+    Cell cell = make_cell();
+    sleep_milliseconds(1);
+    push({.writes = {cell}}, [] {});
+    until([&] { return cell->variable.readable(); });
+  }
+}
+
+// Threads without work sleep: they spin for microseconds, not for as long as nothing comes.
+void idle_threads_use_no_time() {
+  const Threads threads(4);
+  std::atomic<int> met{0};
+  for (int index = 0; index < 4; ++index) {
+    push({.writes = {make_cell()}}, [&] {
+      ++met;
+      until([&] { return met == 4; });
+    });
+  }
+  engine().wait_all();
+  sleep_milliseconds(10);
+  const std::clock_t before = std::clock();  // of all threads
+  sleep_milliseconds(200);
+  CHECK(std::clock() - before < CLOCKS_PER_SEC / 20);
+}
+
+}  // namespace
+
+int main() {
+  std::thread([] {}).join();  // a sanitizer starts a thread of its own with the first one
+  threads_at_start = threads_of_process();
+  return run_tests({TEST(nothing_starts_before_there_is_work), TEST(tables_stay_as_they_were),
+                    TEST(tasks_run_side_by_side), TEST(one_thread_means_one_at_a_time),
+                    TEST(waiting_threads_count_too), TEST(tasks_start_loops),
+                    TEST(more_threads_than_processors), TEST(threads_come_and_go),
+                    TEST(sleeping_threads_wake), TEST(idle_threads_use_no_time)});
+}

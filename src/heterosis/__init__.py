@@ -1,0 +1,14 @@
+"""Heterosis: hybrid deep learning. Write NumPy-like code, run it eagerly, compile it whole."""
+
+import atexit
+import os
+
+from heterosis import _core
+
+_core.set_package_folder(os.path.dirname(__file__) + os.sep)
+atexit.register(_core.shutdown)  # queued work is finished before Python's objects go
+
+from heterosis import np, npx  # noqa: E402
+
+__version__ = "0.1.0"
+__all__ = ["np", "npx"]

@@ -1,0 +1,50 @@
+"""The layout of `core/abi.h`, as the code generator sees it. Change both together."""
+
+from __future__ import annotations
+
+from heterosis.codegen.builder import I64, PTR, Function, Type, Value
+
+# Fields of `hx_call` and `hx_runtime`: every one is eight bytes wide.
+_CALL = {"buffers": 0, "integers": 1, "scalars": 2, "workspace": 3, "runtime": 4}
+_RUNTIME = {"pool": 0, "parallel_for": 1, "workers": 2}
+
+LOOP_BODY_PARAMETERS = [("context", PTR), ("begin", I64), ("end", I64), ("worker", I64)]
+
+
+def _field(f: Function, struct: Value, slot: int, type_: Type = PTR) -> Value:
+    return f.load(type_, f.offset(PTR, struct, slot))
+
+
+def buffer(f: Function, call: Value, index: int) -> Value:
+    """The address of the first element of input or output number `index`."""
+    return _field(f, _field(f, call, _CALL["buffers"]), index)
+
+
+def integer(f: Function, call: Value, index: int) -> Value:
+    """Size or stride number `index` of a function that is compiled for any size."""
+    return _field(f, _field(f, call, _CALL["integers"]), index, I64)
+
+
+def scalar(f: Function, call: Value, index: int, type_: Type) -> Value:
+    """Number argument `index`, stored as an int64 or a double: `type_` says which."""
+    return _field(f, _field(f, call, _CALL["scalars"]), index, type_)
+
+
+def workspace(f: Function, call: Value) -> Value:
+    """The address of the scratch memory that the plan asked for."""
+    return _field(f, call, _CALL["workspace"])
+
+
+def workers(f: Function, call: Value) -> Value:
+    """How many shares of a parallel loop may run at the same time."""
+    return _field(f, _field(f, call, _CALL["runtime"]), _RUNTIME["workers"], I64)
+
+
+def parallel_for(
+    f: Function, call: Value, body: str, context: Value, count: Value | int, grain: Value | int
+) -> None:
+    """Run the module's function `body` over `[0, count)`, shared between the pool's threads."""
+    runtime = _field(f, call, _CALL["runtime"])
+    pool = _field(f, runtime, _RUNTIME["pool"])
+    entry = _field(f, runtime, _RUNTIME["parallel_for"])
+    f.call_pointer(entry, [pool, Value(PTR, f"@{body}"), context, f.int(count), f.int(grain)])

@@ -1,0 +1,74 @@
+"""Between element types: one elementwise primitive a target type."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from heterosis.codegen.builder import Function, Value, constant
+from heterosis.codegen.memory import COMPUTED
+from heterosis.ir.program import Elementwise
+from heterosis.ir.types import is_float
+
+
+def convert(f: Function, have: str, want: str, x: Value) -> Value:
+    """The computed value `x` of element type `have` as one of type `want`."""
+    to = x.type.of(COMPUTED[want].element)
+    if want == "bool":
+        return _truth(f, x)
+    if is_float(want):
+        return _to_float(f, have, want, x, to)
+    if is_float(have):
+        return _float_to_integer(f, want, x, to)
+    if have == "bool":
+        return f.convert("zext", x, to)
+    if x.type.bits >= to.bits:
+        return x if x.type == to else f.convert("trunc", x, to)
+    return f.convert("zext" if have == "uint8" else "sext", x, to)
+
+
+def _truth(f: Function, x: Value) -> Value:
+    if x.type.element == "i1":
+        return x
+    return f.compare("une" if x.type.is_float else "ne", x, constant(x.type, 0))
+
+
+def _to_float(f: Function, have: str, want: str, x: Value, to) -> Value:
+    if not is_float(have):
+        unsigned = have in ("bool", "uint8")
+        x = f.convert("uitofp" if unsigned else "sitofp", x, to)
+    elif x.type.bits != to.bits:
+        x = f.convert("fpext" if x.type.bits < to.bits else "fptrunc", x, to)
+    return _rounded(f, want, x) if want in ("float16", "bfloat16") else x
+
+
+def _rounded(f: Function, dtype: str, x: Value) -> Value:
+    """float32 rounded to what the narrow type can hold."""
+    from heterosis.codegen import memory
+
+    return memory.computed(f, dtype, memory.stored(f, dtype, x))
+
+
+def _float_to_integer(f: Function, want: str, x: Value, to) -> Value:
+    """Truncation; by way of 64 bits for the narrow types, so that values wrap as in NumPy.
+
+    NaN and values out of range become the most negative number, as x86 does.
+    """
+    if want in ("int8", "uint8"):
+        wide = _float_to_integer(f, "int32", x, x.type.of("i32"))
+        return f.convert("trunc", wide, to)
+    low = constant(x.type, -(2.0 ** (to.bits - 1)))
+    inside = f.binary(
+        "and", f.compare("oge", x, low), f.compare("olt", x, constant(x.type, 2.0 ** (to.bits - 1)))
+    )
+    safe = f.select(inside, x, constant(x.type, 0))
+    return f.select(
+        inside, f.convert("fptosi", safe, to), constant(to, -(1 << (to.bits - 1)))
+    )
+
+
+@cache
+def conversion(dtype: str) -> Elementwise:
+    """The primitive that converts to `dtype`."""
+    return Elementwise(
+        f"to_{dtype}", lambda f, have, x: convert(f, have, dtype, x), cost=2.0
+    )

@@ -1,0 +1,45 @@
+"""What every kernel that is no loop nest tells the rest of the compiler about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from heterosis.codegen.builder import Module
+from heterosis.codegen.nest import Buffer
+from heterosis.codegen.target import Target
+from heterosis.ir.strided import Strided
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What code is generated for: the instructions, and how many threads may share a kernel."""
+
+    target: Target
+    workers: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """A value in memory."""
+
+    buffer: Buffer
+    dtype: str
+    strided: Strided
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """A kernel over whole operands.
+
+    `emit(module, target, name)` defines `@name(ptr call, ptr inputs..., ptr outputs...,
+    ptr scratch, i64 numbers...)`. It returns `i64` if there are `failures`: zero, or one plus
+    the position of the failure that happened. `key` and the target determine the code.
+    """
+
+    key: str
+    emit: Callable[[Module, Target, str], None]
+    numbers: tuple[int, ...] = ()
+    scratch_bytes: int = 0
+    nanoseconds: float = 1e4
+    failures: tuple[tuple[str, str], ...] = field(default=())  # (error class, message)

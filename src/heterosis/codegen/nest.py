@@ -1,0 +1,138 @@
+"""The description of one loop nest: what is read, computed, reduced and written, over which loops.
+
+A nest runs over `kept` dimensions; within each of their points, passes run over the `reduced`
+dimensions (none for a plain elementwise kernel). A step that depends on a reduction's result
+belongs to a later pass over the same points, so softmax and layer normalisation are one nest.
+
+Descriptions are plain frozen data: equal descriptions share machine code, and their text is the
+key of the compile cache. Numbers are `int` in specialised code and `Slot` in code for any size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from heterosis.codegen.reducers import Reducer
+from heterosis.ir.program import Elementwise
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A number that the caller passes: the position in `hx_call.integers`."""
+
+    index: int
+
+
+Number = int | Slot
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """`call` number `index` of `hx_call.buffers`, or `temporary`: bytes into the workspace."""
+
+    kind: str
+    index: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Elements of a buffer, one stride a loop dimension: kept first, then reduced."""
+
+    buffer: Buffer
+    dtype: str
+    offset: Number
+    strides: tuple[Number, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Read an element. `indices` are further steps whose values, times a stride, are added."""
+
+    operand: Operand
+    indices: tuple[tuple[int, Number], ...] = ()
+
+    @property
+    def dtype(self) -> str:
+        return self.operand.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A number argument: `index` in `hx_call.scalars`."""
+
+    index: int
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number in the code."""
+
+    value: float | int | bool
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """An integer that follows from a shape."""
+
+    value: Number
+    dtype: str = "int64"
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """An integer that grows along the loops: `offset` plus each index times its stride."""
+
+    offset: Number
+    strides: tuple[Number, ...]
+    dtype: str = "int64"
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An elementwise primitive on earlier steps, given by their positions."""
+
+    primitive: Elementwise
+    arguments: tuple[int, ...]
+    operand_dtype: str
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """The reduction of earlier steps over all reduced dimensions; `part` picks from its state."""
+
+    reducer: Reducer
+    arguments: tuple[int, ...]
+    part: int
+    dtype: str
+
+
+Step = Load | Argument | Literal | Extent | Counter | Apply | Reduce
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Write step `value`. `indices` as in `Load`; a scattering nest runs in order, on one thread."""
+
+    operand: Operand
+    value: int
+    indices: tuple[tuple[int, Number], ...] = ()
+    running: Any = None  # a Reducer: store the running value at every point instead
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Extents, steps in an order where operands come first, and what is stored."""
+
+    kept: tuple[Number, ...]
+    reduced: tuple[Number, ...]
+    steps: tuple[Step, ...]
+    stores: tuple[Store, ...]
+    vector: str  # the dimension that vectors run along: the last "kept" or the last "reduced"
+
+    @property
+    def scatters(self) -> bool:
+        return any(store.indices for store in self.stores)

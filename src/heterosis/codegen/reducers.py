@@ -1,0 +1,115 @@
+"""How a reduction starts, takes one more element, joins two partial results, and ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from heterosis.codegen.builder import Function, Type, Value, constant
+
+State = list[Value]
+
+
+@dataclass(frozen=True, eq=False)
+class Reducer:
+    """A reduction over elements, or over tuples of them: a state has one value an operand.
+
+    `compensated` sums carry the rounding error of every addition between blocks, so the error
+    of a sum does not grow with its length beyond one block.
+    """
+
+    name: str
+    identity: Callable[[str, Sequence[Type]], State]
+    merge: Callable[[Function, str, State, State], State]
+    compensated: bool = False
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def add_compensated(f: Function, total: Value, lost: Value, x: Value) -> tuple[Value, Value]:
+    """`total + x` and what all additions so far have rounded away (Knuth's two-sum)."""
+    new = f.add(total, x)
+    back = f.sub(new, total)
+    error = f.add(f.sub(total, f.sub(new, back)), f.sub(x, back))
+    # An infinite sum makes the error term NaN; the sum itself is then already right.
+    finite = f.compare("oeq", error, error)
+    return new, f.add(lost, f.select(finite, error, constant(error.type, 0.0)))
+
+
+def _plain(name: str, start: Callable[[str], float | int], merge: Callable, **options) -> Reducer:
+    return Reducer(
+        name,
+        lambda dtype, types: [constant(types[0], start(dtype))],
+        lambda f, dtype, a, b: [merge(f, dtype, a[0], b[0])],
+        **options,
+    )
+
+
+def lowest(dtype: str) -> float | int:
+    """The value below every other of `dtype`."""
+    if dtype.startswith(("float", "bfloat")):
+        return -math.inf
+    return {"bool": 0, "uint8": 0}.get(dtype, -(1 << (_WIDTH.get(dtype, 8) - 1)))
+
+
+def highest(dtype: str) -> float | int:
+    """The value above every other of `dtype`."""
+    if dtype.startswith(("float", "bfloat")):
+        return math.inf
+    return {"bool": 1, "uint8": 255}.get(dtype, (1 << (_WIDTH.get(dtype, 8) - 1)) - 1)
+
+
+_WIDTH = {"int8": 8, "int32": 32, "int64": 64}
+
+
+def above(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """Elementwise `a > b`, false where either is NaN."""
+    if a.type.is_float:
+        return f.compare("ogt", a, b)
+    return f.compare("ugt" if dtype in ("uint8", "bool") else "sgt", a, b)
+
+
+def maximum(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """The larger; NaN if either is. Written so that it becomes one max and one blend."""
+    larger = f.select(above(f, dtype, a, b), a, b)
+    return f.select(f.compare("uno", a, a), a, larger) if a.type.is_float else larger
+
+
+def minimum(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """The smaller; NaN if either is."""
+    smaller = f.select(above(f, dtype, b, a), a, b)
+    return f.select(f.compare("uno", a, a), a, smaller) if a.type.is_float else smaller
+
+
+SUM = _plain("sum", lambda dtype: 0, lambda f, dtype, a, b: f.add(a, b), compensated=True)
+PROD = _plain("prod", lambda dtype: 1, lambda f, dtype, a, b: f.mul(a, b))
+MAX = _plain("max", lowest, maximum)
+MIN = _plain("min", highest, minimum)
+ANY = _plain("any", lambda dtype: 0, lambda f, dtype, a, b: f.binary("or", a, b))
+ALL = _plain("all", lambda dtype: 1, lambda f, dtype, a, b: f.binary("and", a, b))
+
+
+def _argument(name: str, start: Callable[[str], float | int], better: Callable) -> Reducer:
+    """The place of the extreme element: state (value, index); the first of equals, NaN first."""
+
+    def identity(dtype: str, types: Sequence[Type]) -> State:
+        return [constant(types[0], start(dtype)), constant(types[1], (1 << 63) - 1)]
+
+    def merge(f: Function, dtype: str, a: State, b: State) -> State:
+        (x, i), (y, j) = a, b
+        earlier = f.compare("slt", j, i)
+        equal = f.compare("oeq" if x.type.is_float else "eq", x, y)
+        take = f.binary("or", better(f, dtype, y, x), f.binary("and", equal, earlier))
+        if x.type.is_float:
+            x_nan, y_nan = f.compare("uno", x, x), f.compare("uno", y, y)
+            first_nan = f.select(x_nan, f.binary("and", y_nan, earlier), y_nan)
+            take = f.select(f.binary("or", x_nan, y_nan), first_nan, take)
+        return [f.select(take, y, x), f.select(take, j, i)]
+
+    return Reducer(name, identity, merge)
+
+
+ARGMAX = _argument("argmax", lowest, above)
+ARGMIN = _argument("argmin", highest, lambda f, dtype, a, b: above(f, dtype, b, a))

@@ -1,0 +1,44 @@
+"""What the generated code may use of a processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor family as the lowerings see it: how wide a vector is and how many there are."""
+
+    name: str
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+    vector_registers: int
+
+    def lanes(self, itemsize: int) -> int:
+        """Elements of `itemsize` bytes in one vector register."""
+        return self.vector_bytes // itemsize
+
+    @property
+    def function_attributes(self) -> str:
+        """Keeps LLVM from splitting wide vectors on processors that prefer narrow ones."""
+        bits = self.vector_bytes * 8
+        return f'"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+
+
+_LINUX = "x86_64-unknown-linux-gnu"
+
+AVX512 = Target(
+    "avx512",
+    _LINUX,
+    "skylake-avx512",
+    "+avx512f,+avx512dq,+avx512bw,+avx512vl,+avx512cd,+avx2,+fma,+f16c,+bmi,+bmi2",
+    64,
+    32,
+)
+AVX2 = Target("avx2", _LINUX, "haswell", "+avx2,+fma,+f16c,+bmi,+bmi2", 32, 16)
+FALLBACK = Target("fallback", _LINUX, "x86-64", "+sse2", 16, 16)
+NEON = Target("neon", "aarch64-unknown-linux-gnu", "generic", "+neon", 16, 32)
+
+TARGETS = {target.name: target for target in (AVX512, AVX2, FALLBACK, NEON)}

@@ -1,0 +1,209 @@
+"""Programs as values: immutable nodes, each an application of a primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from heterosis.ir.types import TensorType
+
+
+@dataclass(frozen=True, eq=False)
+class Primitive:
+    """An operation that is not made of others: its name and how its lowering finds it.
+
+    The subclasses say what a primitive does to its operands' elements; passes and code
+    generation look at the subclass, never at the name.
+    """
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaf(Primitive):
+    """Has no operands: a program input, a number argument, a constant."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Elementwise(Primitive):
+    """Each result element from the operands' elements at the same place, all of one shape.
+
+    `lower(function, dtype, *values)` emits it for one vector, `dtype` naming the first operand's
+    element type, and `cost` is its price in units of one addition.
+    """
+
+    lower: Callable[..., Any]
+    cost: float = 1.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class View(Primitive):
+    """Elements rearranged, none computed. `move(node)` says how: a method of `ir.strided`'s
+    `Strided` by name, and its arguments."""
+
+    move: Callable[[Node], tuple[str, tuple[Any, ...]]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reduction(Primitive):
+    """Combines the elements along the attribute `axes`; the order is left to the lowering."""
+
+    reducer: Any
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scan(Reduction):
+    """A reduction that keeps every partial result along its one axis."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gather(Primitive):
+    """Rows of the first operand, found by one integer operand for each of its leading axes."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scatter(Primitive):
+    """The first operand with the last one written, or added, at the rows that indices name."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Assemble(Primitive):
+    """Operands side by side in one result: attribute `places` has a (starts, steps) for each.
+
+    A number operand in front, present where the attribute `filled` is true, fills the gaps.
+    """
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Opaque(Primitive):
+    """Whole operands to whole results through a kernel of its own.
+
+    `kernel(node, inputs, outputs, target)` describes it: a `codegen.function.KernelCode`.
+    """
+
+    kernel: Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One application of a primitive. Compared by identity: nodes are shared, never copied."""
+
+    primitive: Primitive
+    inputs: tuple[Value, ...]
+    attributes: dict[str, Any]
+    types: tuple[TensorType, ...]
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        return tuple(Value(self, i) for i in range(len(self.types)))
+
+
+class Value:
+    """One result of a node. `ops` gives it the operators of an array."""
+
+    __slots__ = ("index", "node")
+
+    def __init__(self, node: Node, index: int = 0):
+        self.node, self.index = node, index
+
+    def __eq__(self, other: object) -> bool:
+        # Identity of what is computed; `ops.equal` compares elements.
+        return isinstance(other, Value) and (self.node, self.index) == (other.node, other.index)
+
+    def __hash__(self) -> int:
+        return hash((id(self.node), self.index))
+
+    @property
+    def type(self) -> TensorType:
+        return self.node.types[self.index]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> str:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+
+INPUT = Leaf("input")
+NUMBER = Leaf("number")
+CONSTANT = Leaf("constant")
+EXTENT = Leaf("extent")
+IOTA = Leaf("iota")
+GATHER = Gather("gather")
+SCATTER = Scatter("scatter")
+ASSEMBLE = Assemble("assemble")
+
+
+def apply(primitive: Primitive, inputs: Iterable[Value], type_: TensorType, **attributes) -> Value:
+    """The only result of a new node."""
+    return Value(Node(primitive, tuple(inputs), attributes, (type_,)))
+
+
+def apply_many(
+    primitive: Primitive, inputs: Iterable[Value], types: Iterable[TensorType], **attributes
+) -> tuple[Value, ...]:
+    """All results of a new node."""
+    return Node(primitive, tuple(inputs), attributes, tuple(types)).outputs
+
+
+def constant(number: float | int | bool, dtype: str, *, weak: bool = False) -> Value:
+    """A number written in the program."""
+    return apply(CONSTANT, (), TensorType((), dtype, weak), value=number)
+
+
+def extent(size: int) -> Value:
+    """A number that follows from a shape, so that code for any size takes it as an argument."""
+    return apply(EXTENT, (), TensorType((), "int64", weak=True), value=size)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Inputs to outputs. The nodes between are those that the outputs reach."""
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    name: str = field(default="program", compare=False)
+
+    def nodes(self) -> Iterator[Node]:
+        """Every node once, operands before their users."""
+        seen: set[int] = set()
+        stack = [(output.node, False) for output in reversed(self.outputs)]
+        while stack:
+            node, expanded = stack.pop()
+            if expanded:
+                yield node
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                stack.extend((operand.node, False) for operand in reversed(node.inputs))
+
+    def __str__(self) -> str:
+        names = {value: f"%{i}" for i, value in enumerate(self.inputs)}
+        lines = []
+        for node in self.nodes():
+            if node.primitive in (INPUT, NUMBER):
+                continue
+            results = []
+            for value in node.outputs:
+                names[value] = f"%{len(names)}"
+                results.append(f"{names[value]}: {value.type}")
+            operands = [names[v] for v in node.inputs]
+            operands += [f"{k}={v}" for k, v in node.attributes.items()]
+            lines.append(f"  {', '.join(results)} = {node.primitive.name}({', '.join(operands)})")
+        head = ", ".join(f"{names[v]}: {v.type}" for v in self.inputs)
+        tail = ", ".join(names[v] for v in self.outputs)
+        return "\n".join([f"{self.name}({head}):", *lines, f"  return {tail}"])

@@ -1,0 +1,82 @@
+"""Element types and tensor types: what is known of a value before there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy
+
+# In promotion order within each kind. The position is the number that the core uses.
+DTYPES = (
+    "bool",
+    "int8",
+    "uint8",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+)
+ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 4, 8, 2, 2, 4, 8), strict=True))
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+INTEGERS = ("int8", "uint8", "int32", "int64")
+DEFAULT_FLOAT = "float32"
+
+_NUMPY = {name: numpy.dtype(name) for name in DTYPES if name != "bfloat16"}
+_NUMPY["bfloat16"] = numpy.dtype(ml_dtypes.bfloat16)
+
+
+def numpy_dtype(name: str) -> numpy.dtype:
+    """NumPy's dtype object for one of `DTYPES`."""
+    return _NUMPY[name]
+
+
+def is_float(dtype: str) -> bool:
+    return dtype in FLOATS
+
+
+def is_integer(dtype: str) -> bool:
+    """Integers proper: `bool` is none."""
+    return dtype in INTEGERS
+
+
+def promote(a: str, b: str) -> str:
+    """The type that holds both: the wider of one kind; a float wins over any integer."""
+    if a == b:
+        return a
+    if is_float(a) != is_float(b):
+        return a if is_float(a) else b
+    if {a, b} == {"float16", "bfloat16"}:
+        return "float32"
+    if {a, b} == {"int8", "uint8"}:
+        return "int32"  # int16 is not among the types
+    return max(a, b, key=DTYPES.index)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Shape and element type. `weak` marks a Python number, which adapts to its partner's type."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    weak: bool = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        total = 1
+        for extent in self.shape:
+            total *= extent
+        return total
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * ITEMSIZE[self.dtype]
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"

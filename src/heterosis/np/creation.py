@@ -1,0 +1,5 @@
+"""Making arrays."""
+
+from heterosis.np.convert import array
+
+__all__ = ["array"]

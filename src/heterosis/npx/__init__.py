@@ -1,0 +1,29 @@
+"""What NumPy does not have: control of the engine, and neural-network operations."""
+
+from heterosis import _core as _core
+from heterosis.ops.record import public_names as _public_names
+
+globals().update(_public_names("npx"))
+
+
+def waitall() -> None:
+    """Wait until all queued work is done. Raises the first error that nobody has seen yet."""
+    _core.wait_all()
+
+
+def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
+    """Accepted for MXNet programs: NumPy semantics are the only ones here."""
+
+
+def reset_np() -> None:
+    """Accepted for MXNet programs: there are no other semantics to go back to."""
+
+
+def is_np_array() -> bool:
+    """Always true: arrays are NumPy-like."""
+    return True
+
+
+def is_np_shape() -> bool:
+    """Always true: 0-d and empty arrays are what NumPy makes of them."""
+    return True

@@ -1,0 +1,32 @@
+"""Copies and changes of element type."""
+
+from __future__ import annotations
+
+from heterosis.ir.program import Elementwise, apply
+from heterosis.ir.types import DTYPES, TensorType
+from heterosis.ops.record import operation
+from heterosis.ops.rules import cast
+from heterosis.runtime.errors import DTypeError
+
+_COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0)
+
+
+@operation()
+def copy(a):
+    """A new array with the same elements."""
+    return apply(_COPY, (a,), TensorType(a.shape, a.dtype))
+
+
+@operation(casts_freely=True)
+def assign(a):
+    """The elements of `a`; with `out=`, written into an array that may be larger or of another
+    element type."""
+    return apply(_COPY, (a,), TensorType(a.shape, a.dtype))
+
+
+@operation()
+def astype(a, dtype: str):
+    """A new array with elements converted to `dtype`."""
+    if dtype not in DTYPES:
+        raise DTypeError(f"astype: {dtype!r} is no element type; expected one of {', '.join(DTYPES)}.")
+    return cast(a, dtype) if dtype != a.dtype else apply(_COPY, (a,), TensorType(a.shape, dtype))

@@ -1,0 +1,180 @@
+"""The imperative path: an operation on arrays as a program of one node, planned and compiled.
+
+The core calls `plan` once for each new signature and keeps what it returns.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from heterosis import _core
+from heterosis.codegen import object_cache
+from heterosis.codegen.compiler import host_target
+from heterosis.codegen.conversion import conversion
+from heterosis.codegen.function import ENTRY, FunctionCode, function_for_any_size
+from heterosis.codegen.kernel import Machine
+from heterosis.codegen.nest import Load, Nest
+from heterosis.ir import views as view
+from heterosis.ir.program import Program, Value, apply
+from heterosis.ir.strided import Strided
+from heterosis.ir.types import TensorType, is_float
+from heterosis.passes.schedule import Schedule, schedule
+from heterosis.runtime.errors import DTypeError, ShapeError
+
+OutDescription = tuple[str, tuple[int, ...], tuple[int, ...]]
+
+_addresses: dict[tuple, int] = {}
+
+
+def plan(
+    program: Program,
+    layouts: Sequence[Strided],
+    out: OutDescription | None,
+    *,
+    views: bool,
+    freely: bool,
+) -> Any:
+    """How to run `program` on operands that lie as `layouts` say: a plan for the core."""
+    targets: list[Strided | None] = [None] * len(program.outputs)
+    if out is not None:
+        program, targets = _into(program, out, freely)
+    planned = schedule(program, layouts, targets, machine(), views=views)
+    code = function_for_any_size(planned)
+    results = [_result(i, value, planned) for i, value in enumerate(program.outputs)]
+    return _core.make_plan(
+        program.name,
+        address(code) if code.parts else 0,
+        list(code.integers),
+        planned.workspace,
+        code.nanoseconds,
+        _is_elementwise(planned),
+        results,
+        list(code.failures),
+    )
+
+
+def address(code: FunctionCode) -> int:
+    """Where the machine code of `code` is, compiled or loaded if this is its first use."""
+    target = machine().target
+    key = (code.parts, target)
+    if key not in _addresses:
+        made = object_cache.load(code.key, lambda: code.emit(target), target)
+        _addresses[key] = made.address(ENTRY)
+    return _addresses[key]
+
+
+@cache
+def _machine(setting: str) -> Machine:
+    return Machine(host_target(), os.cpu_count() or 1)
+
+
+def machine() -> Machine:
+    """What eager kernels are compiled for."""
+    return _machine(os.environ.get("HETEROSIS_TARGET", ""))
+
+
+def _into(program: Program, out: OutDescription, freely: bool) -> tuple[Program, list]:
+    """`program` with its one result converted and repeated as the array it is written to needs."""
+    dtype, shape, strides = out
+    (value,) = program.outputs
+    if not _broadcasts(value.shape, shape):
+        raise ShapeError(
+            f"{program.name}: a result of shape {value.shape} does not fit into an array of shape "
+            f"{shape}; give an array of shape {value.shape}."
+        )
+    if is_float(value.dtype) and not is_float(dtype) and not freely:
+        raise DTypeError(
+            f"{program.name}: a {value.dtype} result does not fit into an array of {dtype}; "
+            f"convert the array with .astype('{value.dtype}') first."
+        )
+    value = view.broadcast(_cast(value, dtype), shape)
+    return Program(program.inputs, (value,), program.name), [Strided(shape, strides)]
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    if len(shape) > len(to):
+        return all(n == 1 for n in shape[: len(shape) - len(to)]) and _broadcasts(
+            shape[len(shape) - len(to) :], to
+        )
+    pairs = zip(reversed(shape), reversed(to), strict=False)
+    return all(a in (1, b) for a, b in pairs)
+
+
+def _cast(value: Value, dtype: str) -> Value:
+    if value.dtype == dtype:
+        return value
+    return apply(conversion(dtype), (value,), TensorType(value.shape, dtype))
+
+
+def _result(i: int, value: Value, planned: Schedule) -> tuple:
+    if i in planned.views:
+        base, strided = planned.views[i]
+        return (value.dtype, strided.shape, base, strided.strides, strided.offset)
+    return (value.dtype, value.shape, -1, (), 0)
+
+
+def _is_elementwise(planned: Schedule) -> bool:
+    """Whether each element is written after it has been read and nothing else reads it."""
+    if len(planned.kernels) != 1 or not isinstance(planned.kernels[0], Nest):
+        return False
+    nest = planned.kernels[0]
+    gathers = any(isinstance(step, Load) and step.indices for step in nest.steps)
+    return not nest.reduced and not gathers and not nest.scatters
+
+
+# -- arguments that the fast path does not take -------------------------------------------------
+
+_converters: list[Callable[[Any], Any]] = []
+
+
+def set_converter(convert: Callable[[Any], Any]) -> None:
+    """`convert` turns another library's array, a list or a scalar into an array or a number."""
+    _converters[:] = [convert]
+
+
+def call_again(
+    record: Any, bound: inspect.BoundArguments, *, out: Any, where: Any, dtype: Any
+) -> Any:
+    """Call a record's operation once more, with arguments that the fast path takes."""
+    from heterosis.ops.record import ARRAY, ATTRIBUTE, SEQUENCE
+
+    (convert,) = _converters
+    arguments: list[Any] = []
+    for parameter, use in zip(record.parameters, record.uses, strict=True):
+        given = bound.arguments.get(parameter.name, parameter.default)
+        if use == ARRAY:
+            arguments.append(convert(given))
+        elif use == SEQUENCE:
+            arguments.append(tuple(convert(item) for item in given))
+        elif use == ATTRIBUTE:
+            arguments.append(_hashable(given))
+    result = _finish(record, arguments, out, where)
+    return result if dtype is None else result.astype(dtype)
+
+
+def _finish(record: Any, arguments: list[Any], out: Any, where: Any) -> Any:
+    if isinstance(out, tuple):
+        (out,) = out
+    if where is True:
+        return record.operation(*arguments, out=out) if out is not None else record.operation(
+            *arguments
+        )
+    from heterosis.ops.elementwise import where as choose
+
+    result = record.operation(*arguments)
+    base = out if out is not None else _core.empty(result._dtype_name, result.shape)
+    return choose(where, result, base, out=out) if out is not None else choose(where, result, base)
+
+
+def _hashable(attribute: Any) -> Any:
+    if isinstance(attribute, list | tuple):
+        return tuple(_hashable(item) for item in attribute)
+    if isinstance(attribute, _core.ndarray):
+        return attribute.tolist() if attribute.ndim == 0 else tuple(attribute.tolist())
+    if hasattr(attribute, "item") and not hasattr(attribute, "__array_function__"):
+        return attribute.item()
+    return attribute

@@ -1,0 +1,129 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+import numpy
+
+from heterosis.codegen import matmul as code
+from heterosis.codegen.builder import I64, PTR, Module
+from heterosis.codegen.kernel import KernelCode, Machine, Place
+from heterosis.codegen.target import Target
+from heterosis.ir import views
+from heterosis.ir.program import Node, Opaque, Value, apply
+from heterosis.ir.strided import Strided
+from heterosis.ir.types import TensorType
+from heterosis.ops.record import operation
+from heterosis.ops.rules import broadcast_shapes, cast, result_type
+from heterosis.ops.samples import NUMBERS, Case, Samples
+from heterosis.runtime.errors import ShapeError
+
+_FLOPS_A_NANOSECOND = 50.0
+
+
+def _kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    a, b = (place.strided for place in inputs)
+    actual = _problem(inputs[0].dtype, a, b, outputs[0].strided)
+    open_ = actual.generic()
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_matmul(module, target, f"{name}.product", open_)
+        f = module.function(
+            name,
+            [(p, PTR) for p in ("call", "a", "b", "c", "scratch")]
+            + [(label, I64) for label, _ in open_.parameters()],
+        )
+        f.call(f"{name}.product", [*f.parameters[:4], *f.parameters[5:]])
+        f.ret()
+
+    work = 2.0 * actual.batches * actual.m * actual.n * actual.k
+    return KernelCode(
+        key=repr(open_),
+        emit=emit,
+        numbers=tuple(open_.arguments(actual)),
+        scratch_bytes=code.workspace_bytes(actual, machine.target, machine.workers),
+        nanoseconds=work / _FLOPS_A_NANOSECOND,
+    )
+
+
+def _problem(dtype: str, a: Strided, b: Strided, c: Strided) -> code.Problem:
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    return code.Problem(
+        dtype,
+        "blocked",
+        m,
+        n,
+        k,
+        *a.strides[-2:],
+        *b.strides[-2:],
+        c.strides[-2],
+        batch=_batch_axes(a, b, c),
+    )
+
+
+def _batch_axes(a: Strided, b: Strided, c: Strided) -> tuple[code.Batch, ...]:
+    """The leading axes, without those of one element; what runs on in all three is merged."""
+    merged: list[tuple[int, int, int, int]] = []
+    for axis in range(len(c.shape) - 2):
+        count = c.shape[axis]
+        own = (a.strides[axis], b.strides[axis], c.strides[axis])
+        if count == 1:
+            continue
+        if merged and all(o == i * count for o, i in zip(merged[-1][1:], own, strict=True)):
+            count *= merged.pop()[0]
+        merged.append((count, *own))
+    return tuple(code.Batch(*axis) for axis in merged)
+
+
+_MATMUL = Opaque("matmul", _kernel)
+
+
+def product(name: str, a: Value, b: Value) -> Value:
+    """Batches of matrices `a @ b`, both at least two-dimensional, batch axes repeated as needed."""
+    dtype = result_type(a, b)
+    if a.shape[-1] != b.shape[-2]:
+        raise ShapeError(
+            f"{name}: the inner dimensions differ: {a.shape} @ {b.shape}, "
+            f"{a.shape[-1]} != {b.shape[-2]}. Transpose an operand or check which one was meant."
+        )
+    lead = broadcast_shapes(name, (a.shape[:-2], b.shape[:-2]))
+    a = views.broadcast(cast(a, dtype), lead + a.shape[-2:])
+    b = views.broadcast(cast(b, dtype), lead + b.shape[-2:])
+    return apply(_MATMUL, (a, b), TensorType((*lead, a.shape[-2], b.shape[-1]), dtype))
+
+
+_MATMUL_CASES = tuple(
+    Case(pair)
+    for pair in (
+        ((3, 4), (4, 5)),
+        ((1, 70), (70, 33)),
+        ((4,), (4, 3)),
+        ((3, 4), (4,)),
+        ((4,), (4,)),
+        ((2, 3, 4), (2, 4, 5)),
+        ((2, 1, 3, 4), (5, 4, 2)),
+        ((0, 4), (4, 3)),
+        ((3, 0), (0, 2)),
+    )
+)
+
+
+@operation(
+    numpy=numpy.matmul,
+    names={"mxnet": "_npi_matmul", "onnx": "MatMul"},
+    samples=Samples(_MATMUL_CASES, dtypes=NUMBERS, ulps=8, absolute=200),
+)
+def matmul(a, b):
+    """The matrix product; stacks of matrices broadcast."""
+    if a.ndim == 0 or b.ndim == 0:
+        raise ShapeError(
+            f"matmul: operands of shapes {a.shape} and {b.shape}; both need at least one "
+            "dimension. Multiply by a number with '*'."
+        )
+    left = views.reshape(a, (1, *a.shape)) if a.ndim == 1 else a
+    right = views.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
+    result = product("matmul", left, right)
+    rows = () if a.ndim == 1 else result.shape[-2:-1]
+    columns = () if b.ndim == 1 else result.shape[-1:]
+    return views.reshape(result, (*result.shape[:-2], *rows, *columns))

@@ -1,0 +1,192 @@
+"""The operation record: one place that says everything about an operation.
+
+A record is made from a Python function on program values. Calling the operation with arrays runs
+it; calling it with program values, inside another operation or a capture, adds it to their program.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from heterosis import _core
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, constant
+from heterosis.ir.strided import Strided
+from heterosis.ir.types import TensorType
+from heterosis.ops import eager
+from heterosis.ops.samples import Samples
+from heterosis.runtime.errors import DTypeError, HeterosisError
+
+# How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
+ARRAY, ATTRIBUTE, SEQUENCE, KEY = range(4)
+_USE_OF_ANNOTATION = {inspect.Parameter.empty: ARRAY, "Operands": SEQUENCE, "Key": KEY}
+
+REGISTRY: dict[str, Record] = {}
+
+
+class Operands(tuple):
+    """Annotation of a parameter that takes a sequence of arrays."""
+
+
+class Key(int):
+    """Annotation of a parameter that the core fills with a fresh key for random numbers."""
+
+
+@dataclass(eq=False)
+class Record:
+    """What the registry knows of one operation."""
+
+    name: str
+    function: Callable[..., Any]
+    numpy: Callable[..., Any] | None = None  # the reference that tests compare with
+    samples: Samples | None = None  # how tests make arguments
+    names: Mapping[str, str] = field(default_factory=dict)  # in other systems
+    public: tuple[str, ...] = ("np",)  # the modules, and "ndarray", whose users find it there
+    aliases: tuple[str, ...] = ()  # further names there
+    views: bool = False  # a result that only rearranges an operand shares its memory
+    differentiable: bool = True
+    casts_freely: bool = False  # may round on the way into `out`, as assignment does
+    documentation: str = ""
+    operation: Any = None
+
+    def __post_init__(self) -> None:
+        self.signature = inspect.signature(self.function)
+        self.parameters = list(self.signature.parameters.values())
+        self.uses = [_USE_OF_ANNOTATION.get(p.annotation, ATTRIBUTE) for p in self.parameters]
+        self.documentation = inspect.getdoc(self.function) or ""
+        described = tuple(_describe(p, u) for p, u in zip(self.parameters, self.uses, strict=True))
+        self.operation = _core.Operation(self, self.name, described)
+
+    # -- called by the core -------------------------------------------------------------------
+
+    def plan(self, operands: list, attributes: tuple, out: tuple | None) -> Any:
+        """The plan for operands of these types and layouts."""
+        values, layouts = zip(*map(_input, operands), strict=True) if operands else ((), ())
+        results = self.trace(_Operands(values), attributes)
+        program = Program(tuple(v for v in values if v is not None), results, self.name)
+        layouts = tuple(a for v, a in zip(values, layouts, strict=True) if v is not None)
+        return eager.plan(program, layouts, out, views=self.views, freely=self.casts_freely)
+
+    def slow(self, *arguments: Any, **keywords: Any) -> Any:
+        """What the core's fast path does not do: program values, other libraries' arrays."""
+        where = keywords.pop("where", True) if "where" not in self.signature.parameters else True
+        dtype = keywords.pop("dtype", None) if "dtype" not in self.signature.parameters else None
+        out = keywords.pop("out", None) if "out" not in self.signature.parameters else None
+        bound = self._bind(arguments, keywords)
+        if any(isinstance(v, Value) for v in _leaves(bound.arguments.values())):
+            return self._trace_call(bound)
+        return eager.call_again(self, bound, out=out, where=where, dtype=dtype)
+
+    # -- tracing ------------------------------------------------------------------------------
+
+    def trace(self, operands: _Operands, attributes: Sequence[Any]) -> tuple[Value, ...]:
+        """The operation's program on the given values, attributes in the order of parameters."""
+        arguments = []
+        for use, attribute in zip(self.uses, attributes, strict=True):
+            if use == ATTRIBUTE:
+                arguments.append(attribute)
+            elif use == SEQUENCE:
+                arguments.append(operands.take(attribute))
+            else:
+                arguments.append(operands.take(1)[0])
+        return _as_tuple(self.function(*arguments))
+
+    def _trace_call(self, bound: inspect.BoundArguments) -> Any:
+        arguments = []
+        for parameter, use in zip(self.parameters, self.uses, strict=True):
+            given = bound.arguments.get(parameter.name, parameter.default)
+            if use == ARRAY:
+                arguments.append(as_value(self.name, given))
+            elif use == SEQUENCE:
+                arguments.append(tuple(as_value(self.name, item) for item in given))
+            else:
+                arguments.append(given)
+        return self.function(*arguments)
+
+    def _bind(self, arguments: tuple, keywords: dict) -> inspect.BoundArguments:
+        try:
+            return self.signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{self.name}{self.signature}: {error}") from None
+
+
+class _Operands:
+    """Values handed out in order."""
+
+    def __init__(self, values: Iterable[Value | None]):
+        self._values = iter(values)
+
+    def take(self, count: int) -> tuple[Value | None, ...]:
+        return tuple(next(self._values) for _ in range(count))
+
+
+def operation(**facts: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Register a function on program values as an operation; the result is what users call.
+
+    Parameters without annotation are arrays; `Operands` and `Key` mark sequences of arrays and
+    random keys; every other annotation marks an attribute, a Python value fixed in the program.
+    """
+
+    def register(function: Callable[..., Any]) -> Any:
+        name = facts.pop("name", function.__name__.rstrip("_"))
+        if name in REGISTRY:
+            raise HeterosisError(f"operation {name!r} is registered twice; rename one of them.")
+        record = REGISTRY[name] = Record(name, function, **facts)
+        return record.operation
+
+    return register
+
+
+def as_value(operation_name: str, given: Any) -> Value | None:
+    """An operand of a traced operation: a program value, or a number as a constant."""
+    if given is None or isinstance(given, Value):
+        return given
+    if isinstance(given, bool):
+        return constant(given, "bool", weak=True)
+    if isinstance(given, int):
+        return constant(given, "int64", weak=True)
+    if isinstance(given, float):
+        return constant(given, "float64", weak=True)
+    raise DTypeError(
+        f"{operation_name}: cannot use {type(given).__name__} inside a program; "
+        "pass an array or a number."
+    )
+
+
+def _describe(parameter: inspect.Parameter, use: int) -> tuple[str, int, Any, bool]:
+    required = parameter.default is inspect.Parameter.empty and use != KEY
+    default = None if parameter.default is inspect.Parameter.empty else parameter.default
+    return parameter.name, use, default, required
+
+
+def _input(operand: Any) -> tuple[Value | None, Strided | None]:
+    """A program input for one operand as the core describes it."""
+    if operand is None:
+        return None, None
+    if isinstance(operand, str):
+        return apply(NUMBER, (), TensorType((), operand, weak=True)), Strided((), ())
+    dtype, shape, strides = operand
+    return apply(INPUT, (), TensorType(shape, dtype)), Strided(shape, strides)
+
+
+def _leaves(arguments: Iterable[Any]) -> Iterable[Any]:
+    for argument in arguments:
+        if isinstance(argument, tuple | list):
+            yield from argument
+        else:
+            yield argument
+
+
+def _as_tuple(result: Any) -> tuple[Value, ...]:
+    return tuple(result) if isinstance(result, tuple | list) else (result,)
+
+
+def public_names(module: str) -> dict[str, Any]:
+    """The operations that users find in `module`, under all their names."""
+    found = {}
+    for record in REGISTRY.values():
+        if module in record.public:
+            found |= dict.fromkeys((record.name, *record.aliases), record.operation)
+    return found

@@ -1,0 +1,84 @@
+"""What operations share: promotion of element types, broadcasting, applying an elementwise step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from heterosis.codegen.conversion import conversion
+from heterosis.ir import views
+from heterosis.ir.program import Elementwise, Value, apply
+from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float, promote
+from heterosis.runtime.errors import ShapeError
+
+
+def cast(x: Value, dtype: str) -> Value:
+    """`x` with elements of `dtype`; a number stays a number but no longer adapts."""
+    if x.dtype == dtype and not x.type.weak:
+        return x
+    if x.dtype == dtype:
+        return _strong(x)
+    return apply(conversion(dtype), (x,), TensorType(x.shape, dtype))
+
+
+def _strong(x: Value) -> Value:
+    return apply(conversion(x.dtype), (x,), TensorType(x.shape, x.dtype))
+
+
+def result_type(*values: Value) -> str:
+    """The type that all operands are converted to. Python numbers adapt where they can."""
+    strong = [v.dtype for v in values if not v.type.weak]
+    weak = [v.dtype for v in values if v.type.weak]
+    found = strong[0] if strong else "bool"
+    for dtype in strong[1:]:
+        found = promote(found, dtype)
+    for dtype in weak:
+        if dtype == "float64" and not is_float(found):
+            found = DEFAULT_FLOAT
+        elif dtype == "int64" and found == "bool":
+            found = "int64"
+    return found
+
+
+def floating(dtype: str) -> str:
+    """The float type for a function of real numbers on elements of `dtype`."""
+    return dtype if is_float(dtype) else DEFAULT_FLOAT
+
+
+def broadcast_shapes(operation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that all operands are repeated to."""
+    rank = max(map(len, shapes))
+    result = []
+    for axis in range(-rank, 0):
+        extents = {s[axis] for s in shapes if len(s) >= -axis} - {1}
+        if len(extents) > 1:
+            given = " and ".join(str(s) for s in shapes)
+            raise ShapeError(
+                f"{operation}: shapes {given} do not broadcast: axis {axis} has extents "
+                f"{sorted(extents)}. Extents must be equal or 1; see np.expand_dims and np.reshape."
+            )
+        result.append(extents.pop() if extents else 1)
+    return tuple(result)
+
+
+def broadcast_all(operation: str, values: Sequence[Value]) -> list[Value]:
+    """All operands repeated to their common shape."""
+    shape = broadcast_shapes(operation, [v.shape for v in values])
+    return [views.broadcast(v, shape) for v in values]
+
+
+def elementwise(
+    primitive: Elementwise,
+    values: Sequence[Value],
+    operand_dtype: str,
+    result_dtype: str | None = None,
+) -> Value:
+    """Apply `primitive` to operands converted to one type and repeated to one shape."""
+    ready = broadcast_all(primitive.name, [cast(v, operand_dtype) for v in values])
+    type_ = TensorType(ready[0].shape, result_dtype or operand_dtype)
+    return apply(primitive, ready, type_)
+
+
+def lowered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A lowering that does not depend on the element type: `function(f, *values)`."""
+    return lambda f, dtype, *values: function(f, *values)

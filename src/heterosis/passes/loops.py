@@ -1,0 +1,132 @@
+"""Loop nests in canonical form: few dimensions, good order, vectors along the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from heterosis.codegen.nest import Counter, Load, Nest, Operand, Step, Store
+
+Strides = tuple[int, ...]
+
+
+def canonical(
+    kept: tuple[int, ...],
+    reduced: tuple[int, ...],
+    steps: tuple[Step, ...],
+    stores: tuple[Store, ...],
+) -> Nest:
+    """Drop dimensions of extent 1, order the rest for locality, merge what runs on."""
+    nest = Nest(kept, reduced, steps, stores, "kept")
+    ordered = nest.scatters or any(store.running for store in stores)
+    dims = list(range(len(kept) + len(reduced)))
+    outer = [d for d in dims[: len(kept)] if kept[d] != 1]
+    inner = [d for d in dims[len(kept) :] if reduced[d - len(kept)] != 1]
+    if reduced and not inner:
+        inner = dims[-1:]  # a reduction over one element is one all the same
+    extents = kept + reduced
+    columns = _columns(nest)
+    if not ordered:
+        across = _runs_along(columns, extents, outer, inner)
+        outer = _by_stride(outer, columns, output_first=not reduced or across)
+        inner = _by_stride(inner, columns, output_first=False)
+    groups = _merge(outer, extents, columns), _merge(inner, extents, columns)
+    return _choose_vector(_rebuild(nest, extents, *groups))
+
+
+def _columns(nest: Nest) -> list[Strides]:
+    """The strides of everything that moves with the loops; the outputs come last."""
+    loads = [s.operand.strides for s in nest.steps if isinstance(s, Load)]
+    counters = [s.strides for s in nest.steps if isinstance(s, Counter)]
+    return loads + counters + [s.operand.strides for s in nest.stores]
+
+
+def _runs_along(
+    columns: list[Strides], extents: Strides, outer: Sequence[int], inner: Sequence[int]
+) -> bool:
+    """Whether memory is read along a reduced dimension rather than along a kept one."""
+
+    def unit(dims: Sequence[int]) -> int:
+        return sum(abs(c[d]) == 1 and extents[d] > 1 for c in columns for d in dims)
+
+    return unit(inner) > 0 and unit(inner) >= unit(outer) - 1
+
+
+def _by_stride(dims: list[int], columns: list[Strides], *, output_first: bool) -> list[int]:
+    """Largest steps outermost, judged by the output, or by what is read, then by the others."""
+    ranked = list(reversed(columns)) if output_first else columns
+    return sorted(dims, key=lambda d: tuple(-abs(c[d]) for c in ranked))
+
+
+def _merge(dims: list[int], extents: Strides, columns: list[Strides]) -> list[list[int]]:
+    """Runs of dimensions that step through memory as one would."""
+    groups: list[list[int]] = []
+    for d in dims:
+        joins = groups and all(c[groups[-1][-1]] == c[d] * extents[d] for c in columns)
+        if joins:
+            groups[-1].append(d)
+        else:
+            groups.append([d])
+    return groups
+
+
+def _rebuild(nest: Nest, extents: Strides, kept: list[list[int]], reduced: list[list[int]]) -> Nest:
+    def sizes(groups: list[list[int]]) -> Strides:
+        return tuple(_product(extents[d] for d in group) for group in groups)
+
+    last = [group[-1] for group in kept + reduced]
+
+    def thin(strides: Strides) -> Strides:
+        return tuple(strides[d] for d in last)
+
+    steps = tuple(_with_strides(step, thin) for step in nest.steps)
+    stores = tuple(replace(s, operand=_thin(s.operand, thin)) for s in nest.stores)
+    if not kept:
+        return _with_a_point(replace(nest, kept=(1,), reduced=sizes(reduced)), steps, stores)
+    return replace(nest, kept=sizes(kept), reduced=sizes(reduced), steps=steps, stores=stores)
+
+
+def _with_a_point(nest: Nest, steps: tuple[Step, ...], stores: tuple[Store, ...]) -> Nest:
+    """Every nest has a kept dimension, so that shares of it can be handed out."""
+
+    def add(strides: Strides) -> Strides:
+        return (0, *strides)
+
+    steps = tuple(_with_strides(step, add) for step in steps)
+    stores = tuple(replace(s, operand=_thin(s.operand, add)) for s in stores)
+    return replace(nest, steps=steps, stores=stores)
+
+
+def _with_strides(step: Step, change: Callable[[Strides], Strides]) -> Step:
+    if isinstance(step, Load):
+        return replace(step, operand=_thin(step.operand, change))
+    if isinstance(step, Counter):
+        return replace(step, strides=change(step.strides))
+    return step
+
+
+def _thin(operand: Operand, change: Callable[[Strides], Strides]) -> Operand:
+    return replace(operand, strides=change(operand.strides))
+
+
+def _product(numbers) -> int:
+    total = 1
+    for n in numbers:
+        total *= n
+    return total
+
+
+def _choose_vector(nest: Nest) -> Nest:
+    """Vectors run where memory does; a scattering nest runs element by element."""
+    columns = _columns(nest)
+    last_kept, last = len(nest.kept) - 1, len(nest.kept) + len(nest.reduced) - 1
+    if nest.scatters or nest.kept == (1,) and not nest.reduced:
+        return replace(nest, vector="none")
+    if any(store.running for store in nest.stores):
+        steps_over_rows = abs(nest.stores[0].operand.strides[last_kept]) == 1
+        return replace(nest, vector="kept" if steps_over_rows else "none")
+    if not nest.reduced:
+        return replace(nest, vector="kept")
+    along_kept = sum(abs(c[last_kept]) == 1 for c in columns[: -len(nest.stores)])
+    along_reduced = sum(abs(c[last]) == 1 for c in columns[: -len(nest.stores)])
+    return replace(nest, vector="kept" if along_kept > along_reduced else "reduced")

@@ -1,0 +1,502 @@
+"""From a program to the kernels that run it, in order.
+
+Elementwise work and views are inlined into the loop nests that use them; reductions over the same
+points join one nest (softmax is one); what other kernels need whole gets a buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from heterosis.codegen.conversion import conversion
+from heterosis.codegen.kernel import KernelCode, Machine, Place
+from heterosis.codegen.nest import (
+    Apply,
+    Argument,
+    Buffer,
+    Counter,
+    Extent,
+    Literal,
+    Load,
+    Nest,
+    Operand,
+    Reduce,
+    Step,
+    Store,
+)
+from heterosis.ir.program import (
+    CONSTANT,
+    EXTENT,
+    INPUT,
+    IOTA,
+    NUMBER,
+    Assemble,
+    Elementwise,
+    Gather,
+    Node,
+    Opaque,
+    Program,
+    Reduction,
+    Scan,
+    Scatter,
+    Value,
+    View,
+)
+from heterosis.ir.types import TensorType
+from heterosis.passes.loops import canonical
+from heterosis.passes.pieces import reduce_in_pieces
+from heterosis.ir.strided import Strided
+
+Move = tuple[str, tuple[Any, ...]]  # a method of Strided and its arguments
+
+# A reduction longer than this, with no other dimension to share out, is cut into pieces.
+# The length does not depend on the number of threads, so neither does the result.
+_PIECE = 1 << 15
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class OpaqueCall:
+    """A kernel that is no loop nest: what `kernel` emits, over whole operands."""
+
+    code: KernelCode
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+    scratch: Buffer | None = None
+
+
+Kernel = Nest | OpaqueCall
+
+
+@dataclass
+class Schedule:
+    """Kernels in order, the workspace they share, and which results are views of inputs."""
+
+    kernels: list[Kernel] = field(default_factory=list)
+    workspace: int = 0
+    views: dict[int, tuple[int, Strided]] = field(default_factory=dict)
+
+
+def schedule(
+    program: Program,
+    layouts: Sequence[Strided],
+    outputs: Sequence[Strided | None],
+    machine: Machine,
+    *,
+    views: bool,
+) -> Schedule:
+    """Plan `program` for inputs that lie as `layouts` say.
+
+    `outputs` gives the layout of each result's memory (None: without gaps). With `views`, a result
+    that only rearranges an input is reported as a view of it instead of being written.
+    """
+    return _Scheduler(program, layouts, machine).run(outputs, views)
+
+
+class _Scheduler:
+    def __init__(self, program: Program, layouts: Sequence[Strided], machine: Machine):
+        self.program, self.machine = program, machine
+        self.result = Schedule()
+        self.places: dict[Value, Place] = {}
+        self.numbers: dict[Value, int] = {}
+        buffers = 0
+        for value, layout in zip(program.inputs, layouts, strict=True):
+            if value.node.primitive is NUMBER:
+                self.numbers[value] = len(self.numbers)
+            else:
+                self.places[value] = Place(Buffer("call", buffers), value.dtype, layout)
+                buffers += 1
+        self.inputs = buffers
+
+    def run(self, outputs: Sequence[Strided | None], views: bool) -> Schedule:
+        written = 0
+        for i, (value, layout) in enumerate(zip(self.program.outputs, outputs, strict=True)):
+            found = self._as_view(value) if views and layout is None else None
+            if found:
+                self.result.views[i] = found
+                continue
+            buffer = Buffer("call", self.inputs + written)
+            written += 1
+            strided = layout or Strided.contiguous(value.shape)
+            self.write(value, Place(buffer, value.dtype, strided))
+            if value not in self.places:
+                self.places[value] = Place(buffer, value.dtype, strided)
+        return self.result
+
+    def _as_view(self, value: Value) -> tuple[int, Strided] | None:
+        """The input and layout that `value` is a view of, if it is one."""
+        moves: list[Move] = []
+        while isinstance(value.node.primitive, View):
+            moves.insert(0, value.node.primitive.move(value.node))
+            value = value.node.inputs[0]
+        if value.node.primitive is not INPUT:
+            return None
+        place = self.places[value]
+        strided: Strided | None = place.strided
+        for name, arguments in moves:
+            strided = getattr(strided, name)(*arguments) if strided else None
+        return (place.buffer.index, strided) if strided else None
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def temporary(self, type_: TensorType) -> Place:
+        """Room for a whole value in the workspace."""
+        return Place(self.scratch(type_.nbytes), type_.dtype, Strided.contiguous(type_.shape))
+
+    def scratch(self, nbytes: int) -> Buffer:
+        start = self.result.workspace
+        self.result.workspace = -(-(start + nbytes) // _ALIGNMENT) * _ALIGNMENT
+        return Buffer("temporary", start)
+
+    def place(self, value: Value) -> Place:
+        """Where `value` stands in memory; computed into the workspace on first need."""
+        if value not in self.places:
+            node = value.node
+            if isinstance(node.primitive, Opaque):
+                self._call(node, {})
+            else:
+                room = self.temporary(value.type)
+                self.write(value, room)
+                self.places[value] = room
+        return self.places[value]
+
+    def whole(self, value: Value) -> Place:
+        """Where `value` stands, views of memory left as they are: for kernels with strides."""
+        moves: list[Move] = []
+        base = value
+        while isinstance(base.node.primitive, View):
+            moves.insert(0, base.node.primitive.move(base.node))
+            base = base.node.inputs[0]
+        if base in self.places:
+            place = self.places[base]
+            strided: Strided | None = place.strided
+            for name, arguments in moves:
+                strided = getattr(strided, name)(*arguments) if strided else None
+            if strided:
+                return Place(place.buffer, place.dtype, strided)
+        return self.place(value)
+
+    # -- writing a value ----------------------------------------------------------------------
+
+    def write(self, value: Value, room: Place) -> None:
+        """Append the kernels that compute `value` into `room`."""
+        primitive = value.node.primitive
+        if value not in self.places:
+            if isinstance(primitive, Opaque):
+                self._call(value.node, {value: room})
+                return
+            if isinstance(primitive, Assemble):
+                self._assemble(value, room)
+                return
+            if isinstance(primitive, Scatter):
+                self._scatter(value, room)
+                return
+            if isinstance(primitive, Scan):
+                self._scan(value, room)
+                return
+        _NestBuilder(self).map(value, room)
+
+    def _call(self, node: Node, rooms: dict[Value, Place]) -> None:
+        inputs = tuple(self.whole(operand) for operand in node.inputs)
+        for output in node.outputs:
+            room = rooms.get(output)
+            if room is None or not room.strided.is_contiguous:
+                room = self.temporary(output.type)
+            self.places[output] = room
+        outputs = tuple(self.places[output] for output in node.outputs)
+        code = node.primitive.kernel(node, inputs, outputs, self.machine)
+        scratch = self.scratch(code.scratch_bytes) if code.scratch_bytes else None
+        self.result.kernels.append(OpaqueCall(code, inputs, outputs, scratch))
+        for output, room in rooms.items():
+            if self.places[output] is not room:
+                _NestBuilder(self).map(output, room)
+
+    def _assemble(self, value: Value, room: Place) -> None:
+        parts = list(value.node.inputs)
+        if value.node.attributes["filled"]:
+            fill = parts.pop(0)
+            _NestBuilder(self).map(fill, room, (("broadcast", (value.shape,)),))
+        for part, (starts, steps) in zip(parts, value.node.attributes["places"], strict=True):
+            inside = room.strided.slice(starts, steps, part.shape)
+            self.write(part, Place(room.buffer, room.dtype, inside))
+
+    def _scatter(self, value: Value, room: Place) -> None:
+        base, *indices, update = value.node.inputs
+        if self.places.get(base) != room:
+            self.write(base, room)
+        _NestBuilder(self).scatter(value.node, indices, update, room)
+
+    def _scan(self, value: Value, room: Place) -> None:
+        _NestBuilder(self).scan(value, room)
+
+    def append(self, nest: Nest, kept: Sequence[int]) -> None:
+        """Run `nest` next, unless its loops have no points."""
+        if prod(kept):
+            self.result.kernels.append(nest)
+
+
+class _NestBuilder:
+    """One nest in the making: the loops, and every value that is computed inside them."""
+
+    def __init__(self, scheduler: _Scheduler):
+        self.scheduler = scheduler
+        self.kept: tuple[int, ...] = ()
+        self.reduced: tuple[int, ...] = ()
+        self.steps: list[Step] = []
+        self.known: dict[tuple[Value, tuple[Move, ...]], int] = {}
+
+    # -- kinds of nests -----------------------------------------------------------------------
+
+    def map(self, value: Value, room: Place, moves: tuple[Move, ...] = ()) -> None:
+        """`value`, rearranged by `moves`, into `room`."""
+        shape = room.strided.shape
+        order = tuple(range(len(shape)))
+        self.kept, split = shape, len(shape)
+        reduction = self._first_reduction(value, moves)
+        if reduction:
+            along = self._along(*reduction, shape)
+            if along is not None:
+                order = (*(a for a in order if a not in along), *along)
+                split = len(shape) - len(along)
+                self.kept = tuple(shape[a] for a in order[:split])
+                self.reduced = self._reduced_shape(reduction[0].node)
+                moves = (*moves, ("transpose", (order,)))
+                if not along:
+                    moves = (*moves, *_add_dimensions(shape, self.reduced))
+        step = self.inline(value, moves)
+        strides = tuple(room.strided.strides[a] for a in order)
+        padding = (0,) * (len(self.kept) + len(self.reduced) - len(strides))
+        operand = Operand(room.buffer, room.dtype, room.strided.offset, strides + padding)
+        self._finish([Store(operand, self._converted(step, room.dtype))])
+
+    def scan(self, value: Value, room: Place) -> None:
+        """Running results along one axis, which becomes the only reduced dimension."""
+        node = value.node
+        (axis,) = node.attributes["axes"]
+        order = (*(a for a in range(value.ndim) if a != axis), axis)
+        shape = tuple(value.shape[a] for a in order)
+        self.kept, self.reduced = shape[:-1], shape[-1:]
+        arguments = tuple(self.inline(v, (("transpose", (order,)),)) for v in node.inputs)
+        step = self._add(Reduce(node.primitive.reducer, arguments, value.index, value.dtype))
+        strides = tuple(room.strided.strides[a] for a in order)
+        operand = Operand(room.buffer, room.dtype, room.strided.offset, strides)
+        store = Store(operand, step, running=node.primitive.reducer)
+        self._finish([store])
+
+    def scatter(self, node: Node, indices: Sequence[Value], update: Value, room: Place) -> None:
+        """Write or add rows at computed places, in order, so that the last of equals wins."""
+        rank = len(indices)
+        self.kept = update.shape
+        lead = indices[0].shape
+        rest = update.shape[len(lead) :]
+        moves = _add_dimensions(lead, rest)
+        strides = (0,) * len(lead) + room.strided.strides[rank:]
+        operand = Operand(room.buffer, room.dtype, room.strided.offset, strides)
+        places = tuple(
+            (self.inline(index, moves), stride)
+            for index, stride in zip(indices, room.strided.strides[:rank], strict=True)
+        )
+        step = self._converted(self.inline(update, ()), room.dtype)
+        combine = node.attributes["combine"]
+        if combine is not None:
+            old = self._add(Load(operand, places))
+            step = self._add(Apply(combine, (old, step), room.dtype, room.dtype))
+        self._finish([Store(operand, step, places)])
+
+    def _finish(self, stores: list[Store]) -> None:
+        nest = canonical(self.kept, self.reduced, tuple(self.steps), tuple(stores))
+        self.scheduler.append(nest, self.kept)
+
+    # -- joining reductions -------------------------------------------------------------------
+
+    def _first_reduction(
+        self, value: Value, moves: tuple[Move, ...]
+    ) -> tuple[Value, tuple[Move, ...]] | None:
+        """A reduction that could run inside this nest, with the moves between it and the nest."""
+        seen: set[Value] = set()
+        stack = [(value, moves)]
+        while stack:
+            value, moves = stack.pop()
+            primitive = value.node.primitive
+            if value in seen or value in self.scheduler.places:
+                continue
+            seen.add(value)
+            if isinstance(primitive, Elementwise):
+                stack.extend((v, moves) for v in value.node.inputs)
+            elif isinstance(primitive, View):
+                stack.append((value.node.inputs[0], (primitive.move(value.node), *moves)))
+            elif isinstance(primitive, Reduction) and not isinstance(primitive, Scan):
+                return value, moves
+        return None
+
+    def _reduced_shape(self, node: Node) -> tuple[int, ...]:
+        return tuple(node.inputs[0].shape[a] for a in node.attributes["axes"])
+
+    def _along(
+        self, value: Value, moves: tuple[Move, ...], shape: tuple[int, ...]
+    ) -> tuple[int, ...] | None:
+        """The loop dimensions that a reduction's result is repeated over, if it fits the nest.
+
+        It fits where those dimensions are exactly the reduced ones, or where there are none.
+        """
+        reduced = self._reduced_shape(value.node)
+        strided = _moved(Strided.contiguous(value.shape), moves)
+        if strided is None:
+            return None
+        along = tuple(a for a, n in enumerate(shape) if n > 1 and strided.strides[a] == 0)
+        kept = tuple(n for a, n in enumerate(shape) if a not in along)
+        there = tuple(strided.strides[a] for a in range(len(shape)) if a not in along)
+        exact = Strided(kept, there, strided.offset)
+        fits = not along or tuple(shape[a] for a in along) == reduced
+        if not fits or strided.offset or not exact.is_contiguous:
+            return None
+        if prod(kept) < 8 and prod(reduced) > 2 * _PIECE:
+            # Too few points to share out: cut the reduction into pieces instead, in a nest of
+            # its own, unless this is that nest already.
+            return None if along or prod(kept) == 1 else along
+        return along
+
+    def _is_aligned(self, value: Value, moves: tuple[Move, ...]) -> bool:
+        """Whether a reduction can run over this nest's own reduced dimensions."""
+        if not self.reduced or self._reduced_shape(value.node) != self.reduced:
+            return False
+        strided = _moved(Strided.contiguous(value.shape), moves)
+        if strided is None or strided.offset:
+            return False
+        split = len(self.kept)
+        if any(s and n > 1 for n, s in zip(self.reduced, strided.strides[split:], strict=True)):
+            return False
+        return Strided(self.kept, strided.strides[:split]).is_contiguous
+
+    def _join(self, value: Value) -> int:
+        """The reduction as a pass of this nest."""
+        node = value.node
+        axes = node.attributes["axes"]
+        ndim = node.inputs[0].ndim
+        order = (*(a for a in range(ndim) if a not in axes), *axes)
+        moves: tuple[Move, ...] = (
+            ("transpose", (order,)),
+            ("reshape", (self.kept + self.reduced,)),
+        )
+        arguments = tuple(self.inline(v, moves) for v in node.inputs)
+        return self._add(Reduce(node.primitive.reducer, arguments, value.index, value.dtype))
+
+    # -- values inside the loops --------------------------------------------------------------
+
+    def inline(self, value: Value, moves: tuple[Move, ...]) -> int:
+        """The step that computes `value` at each point of the loops."""
+        key = (value, moves)
+        if key not in self.known:
+            self.known[key] = self._inline(value, moves)
+        return self.known[key]
+
+    def _inline(self, value: Value, moves: tuple[Move, ...]) -> int:
+        node, primitive = value.node, value.node.primitive
+        if value in self.scheduler.places:
+            return self._load(self.scheduler.places[value], moves)
+        if value in self.scheduler.numbers:
+            return self._add(Argument(self.scheduler.numbers[value], value.dtype))
+        if primitive is CONSTANT:
+            return self._add(Literal(node.attributes["value"], value.dtype))
+        if primitive is EXTENT:
+            return self._add(Extent(node.attributes["value"]))
+        if primitive is IOTA:
+            return self._count(value, moves)
+        if isinstance(primitive, Elementwise):
+            arguments = tuple(self.inline(v, moves) for v in node.inputs)
+            return self._add(Apply(primitive, arguments, node.inputs[0].dtype, value.dtype))
+        if isinstance(primitive, View):
+            return self.inline(node.inputs[0], (primitive.move(node), *moves))
+        if isinstance(primitive, Gather):
+            found = self._gather(value, moves)
+            if found is not None:
+                return found
+        if type(primitive) is Reduction:
+            if self._is_aligned(value, moves):
+                return self._join(value)
+            self._cut(value)
+        return self._load(self.scheduler.place(value), moves)
+
+    def _cut(self, value: Value) -> None:
+        """Compute a long reduction to one element piece by piece, so that threads can share it."""
+        node = value.node
+        if value.size != 1 or prod(self._reduced_shape(node)) <= 2 * _PIECE:
+            return
+        for output, joined in zip(node.outputs, reduce_in_pieces(node, _PIECE), strict=True):
+            place = self.scheduler.place(joined)
+            strided = Strided.contiguous(output.shape)
+            self.scheduler.places[output] = Place(place.buffer, place.dtype, strided)
+
+    def _load(self, place: Place, moves: tuple[Move, ...]) -> int:
+        strided = _moved(place.strided, moves)
+        if strided is None:
+            place, moves = self._copied(place, moves)
+            return self._load(place, moves)
+        operand = Operand(place.buffer, place.dtype, strided.offset, strided.strides)
+        return self._add(Load(operand))
+
+    def _copied(self, place: Place, moves: tuple[Move, ...]) -> tuple[Place, tuple[Move, ...]]:
+        """Copy as much of the rearrangement as strides can express; the rest then starts anew."""
+        strided = place.strided
+        for i, (name, arguments) in enumerate(moves):
+            following = getattr(strided, name)(*arguments)
+            if following is None:
+                room = self.scheduler.temporary(TensorType(strided.shape, place.dtype))
+                copy = _NestBuilder(self.scheduler)
+                copy.kept = strided.shape
+                source = Operand(place.buffer, place.dtype, strided.offset, strided.strides)
+                to = Operand(room.buffer, room.dtype, 0, room.strided.strides)
+                copy._finish([Store(to, copy._add(Load(source)))])
+                return room, moves[i:]
+            strided = following
+        raise AssertionError("every move can be expressed: there is nothing to copy")
+
+    def _count(self, value: Value, moves: tuple[Move, ...]) -> int:
+        strided = _moved(Strided.contiguous(value.shape), moves)
+        if strided is None:
+            return self._load(self.scheduler.place(value), moves)
+        return self._add(Counter(strided.offset, strided.strides))
+
+    def _gather(self, value: Value, moves: tuple[Move, ...]) -> int | None:
+        data, *indices = value.node.inputs
+        place = self.scheduler.whole(data)
+        rank, lead = len(indices), indices[0].shape
+        rest = place.strided.shape[rank:]
+        rows = Strided(
+            lead + rest, (0,) * len(lead) + place.strided.strides[rank:], place.strided.offset
+        )
+        strided = _moved(rows, moves)
+        if strided is None:
+            return None
+        operand = Operand(place.buffer, place.dtype, strided.offset, strided.strides)
+        spread = (*_add_dimensions(lead, rest), *moves)
+        places = tuple(
+            (self.inline(index, spread), stride)
+            for index, stride in zip(indices, place.strided.strides[:rank], strict=True)
+        )
+        return self._add(Load(operand, places))
+
+    def _converted(self, step: int, dtype: str) -> int:
+        have = self.steps[step].dtype
+        if have == dtype:
+            return step
+        return self._add(Apply(conversion(dtype), (step,), have, dtype))
+
+    def _add(self, step: Step) -> int:
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+
+def _moved(strided: Strided | None, moves: Sequence[Move]) -> Strided | None:
+    for name, arguments in moves:
+        strided = getattr(strided, name)(*arguments) if strided else None
+    return strided
+
+
+def _add_dimensions(shape: tuple[int, ...], more: tuple[int, ...]) -> tuple[Move, ...]:
+    """Repeat a value of `shape` over further, inner dimensions."""
+    ones = (1,) * len(more)
+    return (("reshape", (shape + ones,)), ("broadcast", (shape + more,)))

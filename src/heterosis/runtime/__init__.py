@@ -1,0 +1,1 @@
+"""Settings and errors: what every other layer may use."""

@@ -1,0 +1,55 @@
+"""Every error class of the framework. A message says what was given, expected, and what to do."""
+
+from __future__ import annotations
+
+
+class HeterosisError(Exception):
+    """The base of all errors that the framework raises itself."""
+
+
+class ShapeError(HeterosisError, ValueError):
+    """Shapes that do not fit the operation or each other."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis outside an array's dimensions."""
+
+
+class DTypeError(HeterosisError, TypeError):
+    """An element type that the operation does not take."""
+
+
+class ArgumentError(HeterosisError, ValueError):
+    """An argument's value outside what the operation takes."""
+
+
+class IndexingError(HeterosisError, IndexError):
+    """An index outside an array, or of a kind that cannot index."""
+
+
+class LinearAlgebraError(HeterosisError, ArithmeticError):
+    """A matrix without the property that the factorisation needs."""
+
+
+class UnsupportedError(HeterosisError, NotImplementedError):
+    """Something that is not there yet; the message names the way around it."""
+
+
+def check_axis(operation: str, axis: int, ndim: int) -> int:
+    """`axis` counted from the front."""
+    if not -ndim <= axis < ndim:
+        raise AxisError(
+            f"{operation}: axis {axis} is out of bounds for an array of {ndim} dimensions; "
+            f"expected {-ndim} <= axis < {ndim}."
+        )
+    return axis + ndim if axis < 0 else axis
+
+
+def check_axes(operation: str, axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """The axes that `axis` names, sorted, each once; `None` names all."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = [check_axis(operation, a, ndim) for a in (axis if isinstance(axis, tuple) else (axis,))]
+    if len(set(axes)) != len(axes):
+        raise AxisError(f"{operation}: axis {axis} names a dimension twice; name each one once.")
+    return tuple(sorted(axes))

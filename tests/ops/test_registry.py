@@ -1,0 +1,22 @@
+"""Every operation, element type, shape class and memory layout against NumPy."""
+
+import pytest
+from heterosis.ops import REGISTRY
+
+from tests.ops.harness import LAYOUTS, arguments, call, cases, check, reference
+
+
+@pytest.mark.parametrize("name, dtype", list(cases(REGISTRY)))
+def test_matches_numpy(name, dtype):
+    record = REGISTRY[name]
+    for case in record.samples.cases:
+        arrays, attributes = arguments(record, case, dtype)
+        for layout in LAYOUTS:
+            got = call(record, arrays, attributes, layout)
+            check(got, reference(record, arrays, attributes, got), record)
+
+
+def test_every_operation_has_samples_and_a_reference():
+    exempt = {"copy", "assign", "astype"}  # tests/np/test_convert.py
+    missing = [n for n, r in REGISTRY.items() if not (r.samples and r.numpy) and n not in exempt]
+    assert not missing
