@@ -31,7 +31,8 @@ typedef struct hx_call {
   const hx_runtime* runtime;
 } hx_call;
 
-// Zero for success; otherwise a code whose meaning the plan that owns the function knows.
+// Zero for success; otherwise a code whose meaning the plan that owns the function knows: which of
+// its failures in the low 16 bits, counted from one, and a number for the message above them.
 typedef int64_t (*hx_function)(const hx_call* call);
 
 #ifdef __cplusplus

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "engine.h"
-#include "pool.h"
 
 namespace heterosis {
 
@@ -24,7 +23,7 @@ std::vector<Array> copy(std::span<const Array* const> arrays) {
 
 int64_t call(const Plan& plan, void* const* buffers, const int64_t* scalars) {
   Ref<Storage> workspace;
-  hx_call arguments{buffers, plan.integers.data(), scalars, nullptr, runtime()};
+  hx_call arguments{buffers, plan.integers.data(), scalars, nullptr, plan.runtime};
   if (plan.workspace > 0) {
     workspace = Storage::make(plan.workspace);
     arguments.workspace = workspace->ensure();
@@ -32,25 +31,46 @@ int64_t call(const Plan& plan, void* const* buffers, const int64_t* scalars) {
   return plan.function(&arguments);
 }
 
+// The low 16 bits of a status say which failure; its message may show the number above them.
 [[noreturn]] void fail(const Plan& plan, int64_t status, const std::string& where) {
-  const auto at = static_cast<size_t>(status - 1);
+  const auto at = static_cast<size_t>((status & 0xFFFF) - 1);
   if (at >= plan.failures.size()) {
     throw Failure(ErrorKind::internal, where + ": unknown status " + std::to_string(status) + ".");
   }
-  throw Failure(plan.failures[at].kind, where + ": " + plan.failures[at].message);
+  std::string message = plan.failures[at].message;
+  const size_t gap = message.find("{}");
+  if (gap != std::string::npos) message.replace(gap, 2, std::to_string(status >> 16));
+  throw Failure(plan.failures[at].kind, where + ": " + message);
+}
+
+// The results that the function writes, views left out.
+std::vector<Array> written(const Plan& plan, const Results& results) {
+  std::vector<Array> outputs;
+  outputs.reserve(results.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (plan.results[i].view_of < 0) outputs.push_back(results.begin()[i]);
+  }
+  return outputs;
+}
+
+// Writing part of a storage leaves the rest, and any error in it, as it was.
+bool covers_storage(const Array& array) {
+  return array.contiguous && array.nbytes() == array.storage->nbytes();
 }
 
 // A queued call. The arrays keep their storages alive; the engine has allocated them.
 class PlanTask final : public Task {
  public:
-  PlanTask(const Invocation& invocation, const std::vector<Array>& outputs, std::string origin)
+  PlanTask(const Invocation& invocation, const Results& results, std::string origin)
       : plan_(invocation.plan),
         inputs_(copy(invocation.inputs())),
-        outputs_(outputs),
+        outputs_(written(*plan_, results)),
         scalars_(invocation.scalars, invocation.scalars + invocation.scalar_count),
         origin_(std::move(origin)) {
     for (const Array& input : inputs_) read(input.storage);
-    for (const Array& output : outputs_) write(output.storage);
+    for (const Array& output : outputs_) {
+      covers_storage(output) ? write(output.storage) : update(output.storage);
+    }
     charge(plan_->workspace);
   }
 
@@ -82,33 +102,51 @@ class PlanTask final : public Task {
   std::string origin_;
 };
 
-bool ready(const Invocation& invocation, const std::vector<Array>& outputs) {
+bool ready(const Invocation& invocation, const Results& results) {
   for (const Array* input : invocation.inputs()) {
     if (!input->storage->variable.readable()) return false;
   }
-  for (const Array& output : outputs) {
-    if (!output.storage->variable.writable()) return false;
+  size_t i = 0;
+  for (const Array& result : results) {
+    const bool is_view = invocation.plan->results[i++].view_of >= 0;
+    if (!is_view && !result.storage->variable.writable()) return false;
   }
   return true;
 }
 
-void run_inline(const Invocation& invocation, const std::vector<Array>& outputs) {
+void run_inline(const Invocation& invocation, const Results& results) {
   constexpr size_t kMost = 16;
   void* few[kMost];
   std::vector<void*> many;
-  const size_t count = invocation.inputs().size() + outputs.size();
+  const size_t count = invocation.inputs().size() + results.size();
   if (count > kMost) many.resize(count);
   void** buffers = count > kMost ? many.data() : few;
   size_t at = 0;
-  for (const Array* input : invocation.inputs()) buffers[at++] = input->data();
-  for (const Array& output : outputs) {
-    output.storage->ensure();
-    buffers[at++] = output.data();
+  for (const Array* input : invocation.inputs()) {
+    input->storage->ensure();  // an array that nobody has written yet
+    buffers[at++] = input->data();
+  }
+  size_t i = 0;
+  for (const Array& result : results) {
+    if (invocation.plan->results[i++].view_of >= 0) continue;
+    result.storage->ensure();
+    buffers[at++] = result.data();
   }
   engine().count_inline();
   if (const int64_t status = call(*invocation.plan, buffers, invocation.scalars)) {
     fail(*invocation.plan, status, describe(*invocation.plan, copy(invocation.inputs())));
   }
+}
+
+void make_result(const Invocation& invocation, const ResultPlan& plan, Array& result) {
+  if (plan.view_of >= 0) {
+    result = make_view(*invocation.arrays[plan.view_of], plan.shape, plan.strides, plan.offset);
+    return;
+  }
+  result.dtype = plan.dtype;
+  result.shape = plan.shape;
+  result.strides = plan.strides;
+  result.storage = Storage::make(plan.nbytes);
 }
 
 bool same_view(const Array& a, const Array& b) {
@@ -125,32 +163,37 @@ DispatchSettings& dispatch_settings() {
 bool must_wait() { return engine().must_wait(); }
 
 bool overlaps(const Invocation& invocation, const Array& out) {
+  const Plan& plan = *invocation.plan;
   for (const Array* input : invocation.inputs()) {
     if (input->storage != out.storage) continue;
-    if (!(invocation.plan->elementwise && same_view(*input, out))) return true;
+    const bool may = plan.elementwise || (plan.in_place && input == invocation.arrays[0]);
+    if (!(may && same_view(*input, out))) return true;
   }
   return false;
 }
 
-std::vector<Array> run(const Invocation& invocation, const Array* out, Origin origin) {
+void check_in_place(const Invocation& invocation, const Array& out) {
+  if (!invocation.plan->in_place) return;
+  const Array& first = *invocation.arrays[0];
+  if (first.storage == out.storage && same_view(first, out)) return;
+  throw Failure(ErrorKind::value, invocation.plan->operation +
+                                      ": out must be the first operand, which is changed in place.");
+}
+
+Results run(const Invocation& invocation, const Array* out, Origin origin) {
   const Plan& plan = *invocation.plan;
-  std::vector<Array> results;
-  std::vector<Array> outputs;
-  results.reserve(plan.results.size());
-  for (const ResultPlan& result : plan.results) {
-    if (result.view_of >= 0) {
-      const Array& base = *invocation.arrays[result.view_of];
-      results.push_back(make_view(base, result.shape, result.strides, result.offset));
-    } else {
-      results.push_back(out ? *out : make_array(result.dtype, result.shape));
-      outputs.push_back(results.back());
-    }
+  Results results(plan.results.size());
+  if (out) {
+    results[0] = *out;
+  } else {
+    size_t i = 0;
+    for (Array& result : results) make_result(invocation, plan.results[i++], result);
   }
   if (!plan.function) return results;
-  if (plan.nanoseconds <= dispatch_settings().inline_nanoseconds && ready(invocation, outputs)) {
-    run_inline(invocation, outputs);
+  if (plan.nanoseconds <= dispatch_settings().inline_nanoseconds && ready(invocation, results)) {
+    run_inline(invocation, results);
   } else {
-    engine().push(std::make_unique<PlanTask>(invocation, outputs, origin()));
+    engine().push(std::make_unique<PlanTask>(invocation, results, origin()));
   }
   return results;
 }

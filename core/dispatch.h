@@ -32,14 +32,37 @@ DispatchSettings& dispatch_settings();
 // Where the user's program issued the work; asked only when work is queued.
 using Origin = std::string (*)();
 
-// The results: new arrays or views; or, if `out` is given, the single result written into it.
+// The arrays that a call returns. One or two, nearly always, and then without an allocation.
+class Results {
+ public:
+  explicit Results(size_t count) : count_(count) {
+    if (count > kFew) more_.resize(count);
+  }
+  size_t size() const { return count_; }
+  Array* begin() { return count_ > kFew ? more_.data() : few_; }
+  Array* end() { return begin() + count_; }
+  const Array* begin() const { return count_ > kFew ? more_.data() : few_; }
+  const Array* end() const { return begin() + count_; }
+  Array& operator[](size_t i) { return begin()[i]; }
+
+ private:
+  static constexpr size_t kFew = 2;
+  size_t count_;
+  Array few_[kFew];
+  std::vector<Array> more_;
+};
+
+// Runs the plan: results are new arrays or views; or, if `out` is given, the one result is `out`.
 // Throws Failure if the work was done at once and failed. The caller holds the front end's lock.
-std::vector<Array> run(const Invocation& invocation, const Array* out, Origin origin);
+Results run(const Invocation& invocation, const Array* out, Origin origin);
 
 // Whether the engine must be waited for before more work is queued.
 bool must_wait();
 
 // Whether writing `out` could destroy an element of an input before it has been read.
 bool overlaps(const Invocation& invocation, const Array& out);
+
+// Throws Failure if the plan changes its first input in place and `out` is another array.
+void check_in_place(const Invocation& invocation, const Array& out);
 
 }  // namespace heterosis

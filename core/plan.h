@@ -16,9 +16,10 @@ namespace heterosis {
 struct ResultPlan {
   DType dtype = DType::float32;
   Dims shape;
-  int view_of = -1;
-  Dims strides;        // of a view
-  int64_t offset = 0;  // of a view, in elements
+  Dims strides;
+  int64_t nbytes = 0;   // of new memory
+  int view_of = -1;     // position among the arrays, or -1
+  int64_t offset = 0;   // of a view, in elements
 };
 
 struct FailurePlan {
@@ -30,12 +31,14 @@ struct FailurePlan {
 struct Plan : Counted {
   std::string operation;
   hx_function function = nullptr;     // null if every result is a view
+  const hx_runtime* runtime = nullptr;  // with the number of threads that the plan reckons with
   std::vector<int64_t> integers;
   int64_t workspace = 0;              // bytes
   double nanoseconds = 0;             // estimate for one thread
   bool elementwise = false;           // may write over an input that it reads with the same view
+  bool in_place = false;              // changes its first input where it stands: `out` is that input
   std::vector<ResultPlan> results;
-  std::vector<FailurePlan> failures;  // status n > 0 of the function means failures[n - 1]
+  std::vector<FailurePlan> failures;  // a status whose low 16 bits are n means failures[n - 1]
 };
 
 // Finds plans by signature: a list of words that says everything a plan depends on.

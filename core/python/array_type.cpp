@@ -12,12 +12,6 @@ PyTypeObject* array_type = nullptr;
 
 namespace {
 
-PyObject* allocate_object(PyTypeObject* type) {
-  PyObject* object = type->tp_alloc(type, 0);
-  if (object) new (&as_array(object)) Array();
-  return object;
-}
-
 void deallocate(PyObject* self) {
   auto* object = reinterpret_cast<ArrayObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
@@ -183,6 +177,10 @@ PyObject* get_contiguous(PyObject* self, void*) {
   return PyBool_FromLong(as_array(self).contiguous);
 }
 
+PyObject* get_ready(PyObject* self, void*) {
+  return PyBool_FromLong(as_array(self).storage->variable.readable());
+}
+
 PyObject* get_storage_id(PyObject* self, void*) {
   return PyLong_FromVoidPtr(as_array(self).storage.get());
 }
@@ -199,6 +197,7 @@ PyGetSetDef attributes[] = {
     {"_dtype_name", get_dtype_name, nullptr, "Element type by name.", nullptr},
     {"_element_strides", get_element_strides, nullptr, "Strides in elements.", nullptr},
     {"_contiguous", get_contiguous, nullptr, "Row-major without gaps.", nullptr},
+    {"_ready", get_ready, nullptr, "Whether all queued writes are done.", nullptr},
     {"_storage_id", get_storage_id, nullptr, "Equal for views of one memory.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -306,8 +305,8 @@ PyType_Spec specification = {
 }  // namespace
 
 PyObject* wrap(Array array) {
-  PyObject* object = allocate_object(array_type);
-  if (object) as_array(object) = std::move(array);
+  PyObject* object = array_type->tp_alloc(array_type, 0);
+  if (object) new (&as_array(object)) Array(std::move(array));
   return object;
 }
 

@@ -55,15 +55,17 @@ auto translated(Body body) {
 // results: (dtype, shape, view_of or -1, strides, offset); failures: (error class, message).
 PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int64_t> integers,
                      int64_t workspace, double nanoseconds, bool elementwise, nb::list results,
-                     std::vector<std::tuple<std::string, std::string>> failures) {
+                     std::vector<std::tuple<std::string, std::string>> failures, bool in_place) {
   auto* plan = new Plan;
   const Ref<const Plan> owned(plan);
   plan->operation = std::move(operation);
   plan->function = reinterpret_cast<hx_function>(function);
+  plan->runtime = runtime();
   plan->integers = std::move(integers);
   plan->workspace = workspace;
   plan->nanoseconds = nanoseconds;
   plan->elementwise = elementwise;
+  plan->in_place = in_place;
   for (nb::handle item : results) {
     nb::tuple fields = nb::cast<nb::tuple>(item);
     ResultPlan result;
@@ -71,6 +73,8 @@ PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int6
     result.shape = translated([&] { return to_dims(nb::object(fields[1]).ptr()); });
     result.view_of = nb::cast<int>(fields[2]);
     result.strides = translated([&] { return to_dims(nb::object(fields[3]).ptr()); });
+    result.nbytes = itemsize(result.dtype);
+    for (int64_t extent : result.shape) result.nbytes *= extent;
     result.offset = nb::cast<int64_t>(fields[4]);
     plan->results.push_back(std::move(result));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../dispatch.h"
+#include "../pool.h"
 #include "../random_state.h"
 #include "array_type.h"
 #include "origin.h"
@@ -105,7 +106,10 @@ void add_sequence(Signature& signature, PyObject* value) {
   if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value)) throw TakeSlowPath();
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
   if (count > Signature::kArguments / 2) throw TakeSlowPath();
-  for (Py_ssize_t i = 0; i < count; ++i) add_operand(signature, PySequence_Fast_GET_ITEM(value, i));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (signature.full()) throw TakeSlowPath();
+    add_operand(signature, PySequence_Fast_GET_ITEM(value, i));
+  }
 }
 
 // All attributes, defaults filled in, and an empty place for each array: what `plan` is given.
@@ -127,10 +131,24 @@ Object attribute_tuple(const Operation& operation, const Arguments& bound) {
   return tuple;
 }
 
+// Tells apart what Python calls equal, 2 and 2.0 and True, by the types of the numbers in order.
+uint64_t number_kinds(PyObject* value, uint64_t kinds) {
+  if (PyTuple_CheckExact(value)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) {
+      kinds = number_kinds(PyTuple_GET_ITEM(value, i), kinds);
+    }
+    return kinds;
+  }
+  return kinds * 3 + (PyBool_Check(value) ? 1 : PyFloat_Check(value) ? 2 : 0);
+}
+
 // A small number for each combination of attributes that has occurred; 0 for all defaults.
 uint64_t attribute_id(const Operation& operation, const Arguments& bound) {
   if (!operation.has_attributes) return 0;
-  const Object tuple = attribute_tuple(operation, bound);
+  Object tuple = attribute_tuple(operation, bound);
+  if (const uint64_t kinds = number_kinds(tuple.get(), 0)) {
+    tuple = checked(Py_BuildValue("(OK)", tuple.get(), static_cast<unsigned long long>(kinds)));
+  }
   PyObject* known = PyDict_GetItemWithError(operation.attribute_ids, tuple.get());
   if (known) return PyLong_AsUnsignedLongLong(known);
   if (PyErr_Occurred()) {  // unhashable: a list for an axis, say
@@ -154,7 +172,7 @@ bool all_attributes_default(const Operation& operation, const Arguments& bound) 
 Signature sign(const Operation& operation, const Arguments& bound) {
   Signature signature;
   const bool plain = all_attributes_default(operation, bound);
-  signature.begin(plain ? 0 : attribute_id(operation, bound));
+  signature.begin(plain ? 0 : attribute_id(operation, bound), pool().threads());
   for (size_t i = 0; i < operation.parameters.size(); ++i) {
     const Parameter& parameter = operation.parameters[i];
     if (signature.full()) throw TakeSlowPath();
@@ -233,7 +251,7 @@ const Plan* make_plan(Operation& operation, const Arguments& bound, const Signat
 
 // -- the call -------------------------------------------------------------------------------------
 
-PyObject* wrap_results(std::vector<Array>& results) {
+PyObject* wrap_results(Results& results) {
   if (results.size() == 1) return wrap(std::move(results[0]));
   Object tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
   for (size_t i = 0; i < results.size(); ++i) {
@@ -251,10 +269,11 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
   const Invocation invocation{plan, signature.arrays, signature.array_count, signature.scalars,
                               signature.scalar_count};
   if (!bound.out) {
-    std::vector<Array> results = run(invocation, nullptr, user_line);
+    Results results = run(invocation, nullptr, user_line);
     return wrap_results(results);
   }
   const Array& out = as_array(bound.out);
+  check_in_place(invocation, out);
   if (overlaps(invocation, out)) {  // compute aside, then copy
     PyObject* target = std::exchange(bound.out, nullptr);
     const Object result = checked(call_fast(operation, bound));

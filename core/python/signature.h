@@ -12,7 +12,10 @@ enum class Tag : uint8_t { none, boolean, integer, real, array };
 
 class Signature {
  public:
-  void begin(uint64_t attributes) { words_[count_++] = attributes; }
+  // Scratch memory is sized by the number of threads, so a plan holds for one number of them.
+  void begin(uint64_t attributes, int threads) {
+    words_[count_++] = attributes | static_cast<uint64_t>(threads) << 48;
+  }
   void add_none() { push(static_cast<uint64_t>(Tag::none)); }
   void add_number(Tag tag, int64_t bits) {
     push(static_cast<uint64_t>(tag));
@@ -41,7 +44,7 @@ class Signature {
   int scalar_count = 0;
 
  private:
-  static constexpr int kWords = 256;
+  static constexpr int kWords = 1024;
   static constexpr uint64_t kOut = 1 << 16;
 
   void push(uint64_t word) { words_[count_++] = word; }

@@ -89,7 +89,12 @@ void a_raised_bound_lets_waiting_threads_go() {
   engine().set_bounds(1, kNoBound);
   const Threads threads(1);
   std::atomic<bool> open{false};
-  push({.writes = {make_cell()}}, [&] { until([&] { return open.load(); }); });
+  std::atomic<bool> started{false};
+  push({.writes = {make_cell()}}, [&] {
+    started = true;
+    until([&] { return open.load(); });
+  });
+  until([&] { return started.load(); });  // by the worker: the waiter must find nothing to run
   std::thread waiter([] { engine().wait_for_room(); });
   sleep_milliseconds(20);
   engine().set_bounds(100, kNoBound);

@@ -8,7 +8,8 @@ from heterosis import _core
 _core.set_package_folder(os.path.dirname(__file__) + os.sep)
 atexit.register(_core.shutdown)  # queued work is finished before Python's objects go
 
-from heterosis import np, npx  # noqa: E402
+from heterosis import np, npx
+from heterosis.runtime.context import Context, cpu, gpu, num_gpus
 
 __version__ = "0.1.0"
-__all__ = ["np", "npx"]
+__all__ = ["Context", "cpu", "gpu", "np", "npx", "num_gpus"]

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 
 import numpy
+
 from heterosis import np
 from heterosis.ir.types import is_float, numpy_dtype
 from heterosis.ops.record import ARRAY, ATTRIBUTE, SEQUENCE, Record
@@ -60,7 +61,9 @@ def call(record: Record, arrays: list, attributes: dict, layout: str):
     ours = [
         [lay_out(item, layout) for item in a]
         if isinstance(a, list)
-        else lay_out(a, layout) if isinstance(a, numpy.ndarray | numpy.generic) else a
+        else lay_out(a, layout)
+        if isinstance(a, numpy.ndarray | numpy.generic)
+        else a
         for a in arrays
     ]
     names = [p.name for p, use in zip(record.parameters, record.uses) if use in (ARRAY, SEQUENCE)]
@@ -79,8 +82,10 @@ def reference(record: Record, arrays: list, attributes: dict, got):
             return a.astype("float64") if to_float or is_float(a.dtype.name) else a
         return a
 
+    indices = record.samples.integer_arrays
+    widened = [a if i in indices else widen(a) for i, a in enumerate(arrays)]
     with numpy.errstate(all="ignore"):
-        return record.numpy(*(widen(a) for a in arrays), **attributes)
+        return record.numpy(*widened, **attributes)
 
 
 def check(got, expected, record: Record) -> None:

@@ -35,6 +35,15 @@ def workspace(f: Function, call: Value) -> Value:
     return _field(f, call, _CALL["workspace"])
 
 
+def with_workspace(f: Function, call: Value, workspace: Value) -> Value:
+    """The call with other scratch memory: a copy that lives until the function returns."""
+    copy = f.allocate(PTR, len(_CALL))
+    for slot in _CALL.values():
+        own = workspace if slot == _CALL["workspace"] else _field(f, call, slot)
+        f.store(own, f.offset(PTR, copy, slot))
+    return copy
+
+
 def workers(f: Function, call: Value) -> Value:
     """How many shares of a parallel loop may run at the same time."""
     return _field(f, _field(f, call, _CALL["runtime"]), _RUNTIME["workers"], I64)

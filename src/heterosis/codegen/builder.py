@@ -11,12 +11,12 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from heterosis.codegen.target import Target
 
-Size = "int | Value"
+Size: TypeAlias = "int | Value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Value:
         return f"{self.type} {self.text}"
 
 
-def constant(type_: Type, number: float | int | bool) -> Value:
+def constant(type_: Type, number: float | bool) -> Value:
     """`number` as a literal of `type_`, repeated in every lane. Exact for every float value."""
     literal = _float_literal(type_.element, number) if type_.is_float else str(int(number))
     if not type_.lanes:
@@ -111,6 +111,7 @@ class Loop:
         self.carried = carried
         self.next = list(carried)
         self.results: list[Value] = []
+        self.more = constant(I1, 0)  # only `repeat` asks
 
 
 class Function:
@@ -395,11 +396,31 @@ class Function:
             state.results = list(state.next)
         else:
             state.results = [
-                self.emit(
-                    a.type, f"phi {a.type} [ {a.text}, %{before} ], [ {b.text}, %{latch} ]"
-                )
+                self.emit(a.type, f"phi {a.type} [ {a.text}, %{before} ], [ {b.text}, %{latch} ]")
                 for a, b in zip(carried, state.next, strict=True)
             ]
+
+    @contextmanager
+    def repeat(self, carried: Sequence[Value]) -> Iterator[Loop]:
+        """Turns, one at least, for as long as the bit that the body assigns to `loop.more` is set.
+
+        `carried`, `loop.next` and `loop.results` are as for `loop`.
+        """
+        head, exit_, before = self._fresh("repeat"), self._fresh("done"), self._block
+        self.statement(f"br label %{head}")
+        self._label(head)
+        phis = len(self._lines)
+        inside = [Value(c.type, f"%{self._fresh('c')}") for c in carried]
+        state = Loop(constant(I64, 0), inside)
+        yield state
+        latch = self._block
+        self.statement(f"br {state.more}, label %{head}, label %{exit_}, !llvm.loop !0")
+        self._lines[phis:phis] = [
+            f"  {phi.text} = phi {phi.type} [ {a.text}, %{before} ], [ {b.text}, %{latch} ]"
+            for phi, a, b in zip(inside, carried, state.next, strict=True)
+        ]
+        self._label(exit_)
+        state.results = list(state.next)
 
     def leave_if(self, condition: Value, leave: Callable[[], object]) -> None:
         """Run `leave`, which ends with a return, where `condition` holds."""
@@ -472,5 +493,5 @@ class Module:
         declared = [text for name, text in self._declarations.items() if name not in defined]
         bodies = [function.text() for function in self.functions]
         # Explicit vectors are unrolled where it pays; LLVM must not do it a second time.
-        notes = ['!0 = distinct !{!0, !1}', '!1 = !{!"llvm.loop.unroll.disable"}', ""]
+        notes = ["!0 = distinct !{!0, !1}", '!1 = !{!"llvm.loop.unroll.disable"}', ""]
         return "\n".join([*self._globals.values(), *declared, "", *bodies, *notes])

@@ -61,14 +61,10 @@ def _float_to_integer(f: Function, want: str, x: Value, to) -> Value:
         "and", f.compare("oge", x, low), f.compare("olt", x, constant(x.type, 2.0 ** (to.bits - 1)))
     )
     safe = f.select(inside, x, constant(x.type, 0))
-    return f.select(
-        inside, f.convert("fptosi", safe, to), constant(to, -(1 << (to.bits - 1)))
-    )
+    return f.select(inside, f.convert("fptosi", safe, to), constant(to, -(1 << (to.bits - 1))))
 
 
 @cache
 def conversion(dtype: str) -> Elementwise:
     """The primitive that converts to `dtype`."""
-    return Elementwise(
-        f"to_{dtype}", lambda f, have, x: convert(f, have, dtype, x), cost=2.0
-    )
+    return Elementwise(f"to_{dtype}", lambda f, have, x: convert(f, have, dtype, x), cost=2.0)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from heterosis.codegen.builder import Function, Value, constant
+import math
+
+from heterosis.codegen import mathematics
+from heterosis.codegen.builder import I1, Function, Value, constant
+from heterosis.codegen.mathematics.number import Number
+from heterosis.codegen.mathematics.rounding import frexp
 from heterosis.codegen.reducers import above, maximum, minimum
 
 __all__ = ["above", "maximum", "minimum"]
@@ -37,8 +42,9 @@ def sign(f: Function, dtype: str, a: Value) -> Value:
     if _is_unsigned(dtype):
         return f.select(f.compare("ne", a, zero), one, zero)
     if a.type.is_float:
-        size = f.select(f.compare("one", a, zero), one, a)  # zero and NaN stay what they are
-        return f.select(f.compare("olt", a, zero), f.neg(one), size)
+        size = f.select(f.compare("ogt", a, zero), one, zero)
+        size = f.select(f.compare("olt", a, zero), f.neg(one), size)
+        return f.select(f.compare("uno", a, a), a, size)
     size = f.select(f.compare("sgt", a, zero), one, zero)
     return f.select(f.compare("slt", a, zero), constant(a.type, -1), size)
 
@@ -103,6 +109,13 @@ def mod_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
     return f.select(is_zero, zero, f.select(moved, f.add(rest, safe), rest))
 
 
+def fmod_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """With the sign of the dividend; 0 where the divisor is 0."""
+    is_zero, safe = _safe_divisor(f, dtype, a, b)
+    rest = f.binary("urem" if _is_unsigned(dtype) else "srem", a, safe)
+    return f.select(is_zero, constant(a.type, 0), rest)
+
+
 def power_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """By squaring, wrapping as multiplication does. Negative exponents: 1 / a, rounded to zero."""
     one, zero = constant(a.type, 1), constant(a.type, 0)
@@ -145,3 +158,117 @@ def _shift(f: Function, a: Value, b: Value, instruction: str, beyond: Value) -> 
     inside = f.compare("ult", b, constant(b.type, b.type.bits))
     safe = f.select(inside, b, constant(b.type, 0))
     return f.select(inside, f.binary(instruction, a, safe), beyond)
+
+
+def greatest_common_divisor(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """Euclid's algorithm for as many turns as neighbouring Fibonacci numbers would need."""
+    zero, one = constant(a.type, 0), constant(a.type, 1)
+    start = [absolute(f, dtype, a), absolute(f, dtype, b)]
+    with f.loop(0, int(1.45 * a.type.bits) + 2, carried=start) as loop:
+        x, y = loop.carried
+        over = f.compare("eq", y, zero)
+        rest = f.binary("urem", x, f.select(over, one, y))
+        loop.next = [f.select(over, x, y), f.select(over, zero, rest)]
+    return loop.results[0]
+
+
+def least_common_multiple(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """0 where an operand is 0."""
+    divisor = greatest_common_divisor(f, dtype, a, b)
+    is_zero, safe = _nonzero(f, divisor)
+    share = f.binary("udiv", absolute(f, dtype, a), safe)
+    product = f.mul(share, absolute(f, dtype, b))
+    return f.select(is_zero, constant(a.type, 0), product)
+
+
+# -- floats ---------------------------------------------------------------------------------------
+
+
+def power(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """Squares, by far the most frequent, take a short cut: one test a vector."""
+    if not a.type.is_float:
+        return power_integer(f, dtype, a, b)
+    square = f.compare("oeq", b, constant(b.type, 2.0))
+    if square.type.lanes:
+        square = f.intrinsic("vector.reduce.and", square, returns=I1)
+    (result,) = f.if_else(square, lambda: [f.mul(a, a)], lambda: [mathematics.power(f, a, b)])
+    return result
+
+
+def classify(test: str):
+    """A lowering for one of `isnan isinf isfinite isposinf isneginf signbit`."""
+
+    def lower(f: Function, dtype: str, a: Value) -> Value:
+        infinity = constant(a.type, math.inf)
+        if test == "isnan":
+            return f.compare("uno", a, a)
+        if test == "signbit":
+            return f.compare("slt", f.bits(a), constant(a.type.as_integer, 0))
+        if test == "isposinf":
+            return f.compare("oeq", a, infinity)
+        if test == "isneginf":
+            return f.compare("oeq", a, constant(a.type, -math.inf))
+        return f.compare("oeq" if test == "isinf" else "olt", f.intrinsic("fabs", a), infinity)
+
+    return lower
+
+
+def first_unless_nan(choose):
+    """`choose` of two elements, or the other one where one is NaN."""
+
+    def lower(f: Function, dtype: str, a: Value, b: Value) -> Value:
+        chosen = choose(f, dtype, a, b)
+        if not a.type.is_float:
+            return chosen
+        chosen = f.select(f.compare("uno", a, a), b, chosen)
+        return f.select(f.compare("uno", b, b), a, chosen)
+
+    return lower
+
+
+def heaviside(f: Function, dtype: str, a: Value, at_zero: Value) -> Value:
+    zero, one = constant(a.type, 0.0), constant(a.type, 1.0)
+    step = f.select(f.compare("ogt", a, zero), one, zero)
+    step = f.select(f.compare("oeq", a, zero), at_zero, step)
+    return f.select(f.compare("uno", a, a), a, step)
+
+
+def fraction(f: Function, dtype: str, a: Value) -> Value:
+    """What truncation drops, with the sign of `a`; zero for infinities."""
+    infinite = f.compare("oeq", f.intrinsic("fabs", a), constant(a.type, math.inf))
+    rest = f.sub(a, mathematics.trunc(f, a))
+    return f.intrinsic("copysign", f.select(infinite, constant(a.type, 0.0), rest), a)
+
+
+def mantissa(f: Function, dtype: str, a: Value) -> Value:
+    """The first part of `frexp`."""
+    return frexp(Number(f, a))[0].value
+
+
+def exponent(f: Function, dtype: str, a: Value) -> Value:
+    """The second part of `frexp`, as 32 bits."""
+    return f.convert("trunc", frexp(Number(f, a))[1].value, a.type.of("i32"))
+
+
+def ldexp(f: Function, dtype: str, a: Value, exponent: Value) -> Value:
+    """`a * 2 ** exponent` for 64-bit exponents."""
+    bound = constant(exponent.type, 4096)  # more than any float's range; fits any integer type
+    low = f.intrinsic("smax", exponent, f.neg(bound))
+    narrow = f.convert("trunc", f.intrinsic("smin", low, bound), a.type.as_integer)
+    return mathematics.ldexp(f, a, narrow)
+
+
+# Bits of the mantissa and the least normal number of the types that are computed as float32.
+_NARROW = {"float16": (10, 2.0**-14), "bfloat16": (7, 2.0**-126)}
+
+
+def spacing(f: Function, dtype: str, a: Value) -> Value:
+    """The distance to the next number of `dtype` away from zero, with the sign of `a`."""
+    if dtype not in _NARROW:
+        return mathematics.spacing(f, a)
+    mantissa, least = _NARROW[dtype]
+    exponent = f.binary("and", f.bits(a), constant(a.type.as_integer, 0xFF << 23))
+    scale = maximum(f, dtype, f.convert("bitcast", exponent, a.type), constant(a.type, least))
+    unit = f.intrinsic("copysign", f.mul(scale, constant(a.type, 2.0**-mantissa)), a)
+    finite = f.compare("olt", f.intrinsic("fabs", a), constant(a.type, math.inf))
+    return f.select(finite, unit, constant(a.type, math.nan))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from heterosis.codegen import abi, memory
-from heterosis.codegen.builder import I64, PTR, Function, Module, Size, Type, Value, constant
+from heterosis.codegen.builder import I32, I64, PTR, Module, Size, Type, Value, constant
 from heterosis.codegen.nest import (
     Apply,
     Argument,
@@ -27,6 +27,8 @@ from heterosis.codegen.nest import (
     Reduce,
     Slot,
     Store,
+    operands_of,
+    passes_before,
 )
 from heterosis.codegen.reducers import State, add_compensated
 from heterosis.codegen.target import Target
@@ -120,10 +122,7 @@ class _Emitter:
 
     def _passes(self) -> list[tuple[list[int], list[Store]]]:
         """Reductions and inner stores, by the pass that can run them."""
-        level: list[int] = []  # how many passes must be over before the step's value is known
-        for step in self.nest.steps:
-            before = [level[a] for a in _operands(step)]
-            level.append(max(before, default=0) + isinstance(step, Reduce))
+        level = passes_before(self.nest.steps)
         count = max([*level, 0])
         passes: list[tuple[list[int], list[Store]]] = [([], []) for _ in range(count + 1)]
         for i, step in enumerate(self.nest.steps):
@@ -131,19 +130,21 @@ class _Emitter:
                 passes[level[i] - 1][0].append(i)
         for store in self.nest.stores:
             if self._is_inner(store):
-                passes[level[store.value]][1].append(store)
+                # What is stored while its reduction runs belongs to that very pass.
+                passes[level[store.value] - bool(store.running)][1].append(store)
         return [p for p in passes if p[0] or p[1]]
 
     def _is_inner(self, store: Store) -> bool:
         return any(s != 0 for s in store.operand.strides[len(self.nest.kept) :]) or bool(
-            store.indices and self.nest.reduced
+            store.running or store.indices and self.nest.reduced
         )
 
     def _widths(self) -> tuple[int, int]:
         """Lanes of one register, and of the wide vectors that fill several."""
         if self.vector_level < 0:
             return 0, 0
-        dtypes = {s.dtype for s in self.nest.steps} | {s.operand.dtype for s in self.nest.stores}
+        moving = {s.dtype for s, v in zip(self.nest.steps, self.varying, strict=True) if v}
+        dtypes = moving | {s.operand.dtype for s in self.nest.stores}
         sizes = [max(ITEMSIZE[d], 4 if is_float(d) else 1) for d in dtypes]
         lanes = self.target.lanes(max(sizes))
         cost = sum(s.primitive.cost for s in self.nest.steps if isinstance(s, Apply))
@@ -246,8 +247,9 @@ class _Emitter:
     def _mask(self, index: Value, last: Size, lanes: int) -> Value | None:
         if not lanes:
             return None
-        left = self.f.splat(self.f.int(self.f.sub_size(last, index)), lanes)
-        return self.f.compare("slt", memory.lane_numbers(self.f, lanes, I64), left)
+        left = self.f.min_size(self.f.sub_size(last, index), lanes)  # so that 32 bits hold it
+        limit = self.f.splat(self.f.convert("trunc", self.f.int(left), I32), lanes)
+        return self.f.compare("slt", memory.lane_numbers(self.f, lanes), limit)
 
     # -- one point of the kept dimensions -----------------------------------------------------
 
@@ -375,7 +377,7 @@ class _Emitter:
             step = stack.pop()
             if step not in seen:
                 seen.add(step)
-                stack.extend(_operands(self.nest.steps[step]))
+                stack.extend(operands_of(self.nest.steps[step]))
         return sorted(seen)
 
     def value(self, scope: _Scope, step: int, lanes: int, mask: Value | None) -> Value:
@@ -400,7 +402,7 @@ class _Emitter:
             case Argument(index, dtype):
                 stored = abi.scalar(self.f, self.call, index, memory.STORED[dtype])
                 return memory.computed(self.f, dtype, stored)
-            case Counter(_, strides):
+            case Counter():
                 return self._count(scope, what, lanes)
             case Apply(primitive, arguments, dtype):
                 values = [self.value(scope, a, lanes, mask) for a in arguments]
@@ -579,16 +581,6 @@ class _Accumulators:
             state = step.reducer.merge(f, self._dtype(step), low, high)
             lanes = half
         return [f.extract(s, 0) for s in state]
-
-
-def _operands(step: object) -> tuple[int, ...]:
-    """The earlier steps that a step uses."""
-    match step:
-        case Load(_, indices):
-            return tuple(i for i, _ in indices)
-        case Apply(_, arguments) | Reduce(_, arguments):
-            return arguments
-    return ()
 
 
 def _slots(nest: Nest) -> set[int]:

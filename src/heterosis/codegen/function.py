@@ -8,7 +8,7 @@ from math import prod
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Function, Module, Type, Value, constant
 from heterosis.codegen.emit_nest import emit_nest
-from heterosis.codegen.kernel import KernelCode, Place
+from heterosis.codegen.kernel import KernelCode, OpaqueCall, Place, Schedule
 from heterosis.codegen.memory import STORED
 from heterosis.codegen.nest import (
     Apply,
@@ -24,7 +24,6 @@ from heterosis.codegen.nest import (
     Store,
 )
 from heterosis.codegen.target import Target
-from heterosis.passes.schedule import OpaqueCall, Schedule
 
 ENTRY = "entry"
 
@@ -148,9 +147,7 @@ def _open_nest(nest: Nest, numbers: _Numbers) -> Nest:
     )
 
     def strides(own: tuple[int, ...]) -> tuple[Number, ...]:
-        return tuple(
-            numbers.unless((0, 1) if d == level else (0,), s) for d, s in enumerate(own)
-        )
+        return tuple(numbers.unless((0, 1) if d == level else (0,), s) for d, s in enumerate(own))
 
     def operand(own: Operand) -> Operand:
         return replace(
@@ -216,9 +213,7 @@ def _emit_nest_part(f: Function, target: Target, part: NestPart, name: str) -> N
     abi.parallel_for(f, call, name, call, count, _number(f, call, part.grain))
 
 
-def _emit_call_part(
-    f: Function, target: Target, part: CallPart, name: str, failures: int
-) -> None:
+def _emit_call_part(f: Function, target: Target, part: CallPart, name: str, failures: int) -> None:
     part.code.emit(f.module, target, name)
     (call,) = f.parameters
     arguments = [call, *(_address(f, call, o) for o in part.inputs + part.outputs)]

@@ -1,4 +1,4 @@
-"""What every kernel that is no loop nest tells the rest of the compiler about itself."""
+"""What code generation is given: kernels in order, and what those say that are no loop nests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from heterosis.codegen.builder import Module
-from heterosis.codegen.nest import Buffer
+from heterosis.codegen.nest import Buffer, Nest
 from heterosis.codegen.target import Target
 from heterosis.ir.strided import Strided
 
@@ -43,3 +43,25 @@ class KernelCode:
     scratch_bytes: int = 0
     nanoseconds: float = 1e4
     failures: tuple[tuple[str, str], ...] = field(default=())  # (error class, message)
+
+
+@dataclass(frozen=True)
+class OpaqueCall:
+    """A kernel that is no loop nest: what `kernel` emits, over whole operands."""
+
+    code: KernelCode
+    inputs: tuple[Place, ...]
+    outputs: tuple[Place, ...]
+    scratch: Buffer | None = None
+
+
+Kernel = Nest | OpaqueCall
+
+
+@dataclass
+class Schedule:
+    """Kernels in order, the workspace they share, and which results are views of inputs."""
+
+    kernels: list[Kernel] = field(default_factory=list)
+    workspace: int = 0
+    views: dict[int, tuple[int, Strided]] = field(default_factory=dict)

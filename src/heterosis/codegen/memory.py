@@ -57,6 +57,8 @@ def widen_bfloat(f: Function, x: Value) -> Value:
     """bfloat16 is the upper half of a float32."""
     bits = f.convert("zext", f.bits(x), x.type.of("i32"))
     shifted = f.binary("shl", bits, constant(bits.type, 16))
+    if not x.type.lanes:  # LLVM fails an assertion where it looks through this for the sign
+        shifted = f.emit(shifted.type, f"freeze {shifted}")
     return f.convert("bitcast", shifted, x.type.of("float"))
 
 
@@ -87,11 +89,11 @@ def widen_half(f: Function, x: Value) -> Value:
     sign = f.binary("shl", f.binary("and", bits, constant(i32, 0x8000)), constant(i32, 16))
     magnitude = f.binary("shl", f.binary("and", bits, constant(i32, 0x7FFF)), constant(i32, 13))
     # Rebias by a multiplication, which also makes subnormals normal; then mend inf and NaN.
-    scaled = f.mul(f.convert("bitcast", magnitude, x.type.of("float")), constant(x.type.of("float"), 2.0**112))
-    special = f.compare("uge", magnitude, constant(i32, 0x7C00 << 13))
-    wide = f.select(
-        special, f.binary("or", magnitude, constant(i32, 0xFF << 23)), f.bits(scaled)
+    scaled = f.mul(
+        f.convert("bitcast", magnitude, x.type.of("float")), constant(x.type.of("float"), 2.0**112)
     )
+    special = f.compare("uge", magnitude, constant(i32, 0x7C00 << 13))
+    wide = f.select(special, f.binary("or", magnitude, constant(i32, 0xFF << 23)), f.bits(scaled))
     return f.convert("bitcast", f.binary("or", wide, sign), x.type.of("float"))
 
 
@@ -116,7 +118,9 @@ def narrow_half(f: Function, x: Value) -> Value:
     result = f.select(overflow, constant(i32, 0x7C00), result)
     result = f.select(f.compare("uno", x, x), constant(i32, 0x7E00), result)
     result = f.binary("or", result, f.binary("lshr", sign, constant(i32, 16)))
-    return f.convert("bitcast", f.convert("trunc", result, x.type.of("i16")), x.type.of(HALF.element))
+    return f.convert(
+        "bitcast", f.convert("trunc", result, x.type.of("i16")), x.type.of(HALF.element)
+    )
 
 
 def lane_numbers(f: Function, lanes: int, type_: Type = I32) -> Value:

@@ -136,3 +136,22 @@ class Nest:
     @property
     def scatters(self) -> bool:
         return any(store.indices for store in self.stores)
+
+
+def operands_of(step: Step) -> tuple[int, ...]:
+    """The earlier steps that a step uses."""
+    match step:
+        case Load(_, indices):
+            return tuple(i for i, _ in indices)
+        case Apply(_, arguments) | Reduce(_, arguments):
+            return arguments
+    return ()
+
+
+def passes_before(steps: tuple[Step, ...]) -> list[int]:
+    """For every step, how many passes over the reduced dimensions its value waits for."""
+    waits: list[int] = []
+    for step in steps:
+        before = [waits[a] for a in operands_of(step)]
+        waits.append(max(before, default=0) + isinstance(step, Reduce))
+    return waits

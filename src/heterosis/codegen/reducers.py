@@ -89,27 +89,3 @@ MAX = _plain("max", lowest, maximum)
 MIN = _plain("min", highest, minimum)
 ANY = _plain("any", lambda dtype: 0, lambda f, dtype, a, b: f.binary("or", a, b))
 ALL = _plain("all", lambda dtype: 1, lambda f, dtype, a, b: f.binary("and", a, b))
-
-
-def _argument(name: str, start: Callable[[str], float | int], better: Callable) -> Reducer:
-    """The place of the extreme element: state (value, index); the first of equals, NaN first."""
-
-    def identity(dtype: str, types: Sequence[Type]) -> State:
-        return [constant(types[0], start(dtype)), constant(types[1], (1 << 63) - 1)]
-
-    def merge(f: Function, dtype: str, a: State, b: State) -> State:
-        (x, i), (y, j) = a, b
-        earlier = f.compare("slt", j, i)
-        equal = f.compare("oeq" if x.type.is_float else "eq", x, y)
-        take = f.binary("or", better(f, dtype, y, x), f.binary("and", equal, earlier))
-        if x.type.is_float:
-            x_nan, y_nan = f.compare("uno", x, x), f.compare("uno", y, y)
-            first_nan = f.select(x_nan, f.binary("and", y_nan, earlier), y_nan)
-            take = f.select(f.binary("or", x_nan, y_nan), first_nan, take)
-        return [f.select(take, y, x), f.select(take, j, i)]
-
-    return Reducer(name, identity, merge)
-
-
-ARGMAX = _argument("argmax", lowest, above)
-ARGMIN = _argument("argmin", highest, lambda f, dtype, a, b: above(f, dtype, b, a))

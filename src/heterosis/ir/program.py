@@ -160,7 +160,7 @@ def apply_many(
     return Node(primitive, tuple(inputs), attributes, tuple(types)).outputs
 
 
-def constant(number: float | int | bool, dtype: str, *, weak: bool = False) -> Value:
+def constant(number: float | bool, dtype: str, *, weak: bool = False) -> Value:
     """A number written in the program."""
     return apply(CONSTANT, (), TensorType((), dtype, weak), value=number)
 

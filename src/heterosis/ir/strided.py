@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Strided:
             dims = old[at : at + count]
             at += count
             # Dimensions merge only where the outer one steps over exactly the inner ones.
-            for (_, outer), (n, inner) in zip(dims, dims[1:], strict=False):
+            for (_, outer), (n, inner) in pairwise(dims):
                 if outer != n * inner:
                     return None
             stride = dims[-1][1] if dims else 0

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import ml_dtypes
 import numpy
+
+from heterosis.runtime.errors import DTypeError
 
 # In promotion order within each kind. The position is the number that the core uses.
 DTYPES = (
@@ -31,6 +35,18 @@ _NUMPY["bfloat16"] = numpy.dtype(ml_dtypes.bfloat16)
 def numpy_dtype(name: str) -> numpy.dtype:
     """NumPy's dtype object for one of `DTYPES`."""
     return _NUMPY[name]
+
+
+@cache
+def dtype_name(given: Any) -> str:
+    """The name of an element type that a user gave: a string, or NumPy's or Python's class."""
+    try:
+        name = numpy.dtype(given).name
+    except TypeError:
+        name = str(given)
+    if name not in DTYPES:
+        raise DTypeError(f"{name} is no element type; expected one of {', '.join(DTYPES)}.")
+    return name
 
 
 def is_float(dtype: str) -> bool:

@@ -60,9 +60,7 @@ def slice_(
     return apply(_SLICE, (x,), _typed(x, shape), starts=starts, steps=steps)
 
 
-def diagonal(
-    x: Value, axes: tuple[int, int], start: tuple[int, int], length: int
-) -> Value:
+def diagonal(x: Value, axes: tuple[int, int], start: tuple[int, int], length: int) -> Value:
     """The diagonal through `start` of the two `axes`, as the last dimension."""
     kept = tuple(n for a, n in enumerate(x.shape) if a not in axes)
     return apply(_DIAGONAL, (x,), _typed(x, (*kept, length)), axes=axes, start=start)

@@ -1,23 +1,41 @@
 """NumPy's names over asynchronous arrays. What an operation does stands in its record in `ops`."""
 
 import builtins as _builtins
+import importlib as _importlib
+import importlib.util as _importlib_util
+import sys as _sys
 
 import numpy as _numpy
 
-from heterosis._core import ndarray
-from heterosis.np.creation import *  # noqa: F403
+from heterosis._core import ndarray as ndarray
+from heterosis.ir.types import numpy_dtype as _numpy_dtype
+from heterosis.np.creation import *
+from heterosis.np.fallback import use_numpy as _use_numpy
+from heterosis.np.indexing import *
+from heterosis.np.inquiry import *
 from heterosis.np.members import install_members as _install_members
+from heterosis.np.statistics import *
+from heterosis.np.text import *
+from heterosis.np.variadic import *
 from heterosis.ops.record import public_names as _public_names
+from heterosis.runtime.settings import settings as _settings
 
+_settings.read_environment()
 globals().update(_public_names("np"))
-_install_members()
+_install_members(globals())
 
-e, pi, inf, nan, newaxis = _numpy.e, _numpy.pi, _numpy.inf, _numpy.nan, None
+e, pi, euler_gamma = _numpy.e, _numpy.pi, _numpy.euler_gamma
+inf, nan, newaxis = _numpy.inf, _numpy.nan, None
 NAN = NaN = nan
 PINF, NINF, PZERO, NZERO = inf, -inf, 0.0, -0.0
 bool, bool_ = _builtins.bool, _numpy.bool_
 float16, float32, float64 = _numpy.float16, _numpy.float32, _numpy.float64
+bfloat16 = _numpy_dtype("bfloat16").type
 int8, uint8, int32, int64 = _numpy.int8, _numpy.uint8, _numpy.int32, _numpy.int64
 finfo = _numpy.finfo
 
-__all__ = ["ndarray"]  # noqa: PLE0604
+
+for _name in ("linalg", "random"):
+    if _importlib_util.find_spec(f"{__name__}.{_name}"):
+        _use_numpy(_importlib.import_module(f"{__name__}.{_name}"), getattr(_numpy, _name))
+_use_numpy(_sys.modules[__name__], _numpy)

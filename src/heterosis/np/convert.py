@@ -1,4 +1,4 @@
-"""Between arrays and everything else: NumPy arrays, lists, numbers, text."""
+"""Between arrays and everything else: NumPy arrays, lists, numbers, other libraries' arrays."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Any
 import numpy
 
 from heterosis import _core
-from heterosis.ir.types import DEFAULT_FLOAT, DTYPES, numpy_dtype
+from heterosis.ir.program import Value
+from heterosis.ir.types import DEFAULT_FLOAT, numpy_dtype
 from heterosis.np.dtypes import default_dtype, dtype_name
-from heterosis.runtime.errors import DTypeError
+from heterosis.ops.cast import copy as _copied
+from heterosis.runtime.context import check_context
+from heterosis.runtime.errors import DTypeError, ShapeError, UnsupportedError
+
+_MAIN_MEMORY = (1, 3)  # DLPack's numbers for devices whose data lie there
 
 
 def from_numpy(source: numpy.ndarray, dtype: str | None = None) -> _core.ndarray:
@@ -34,52 +39,92 @@ def shared(x: _core.ndarray) -> numpy.ndarray:
     return numpy.asarray(memoryview(x))
 
 
-def array(object: Any, dtype: Any = None, ctx: Any = None) -> _core.ndarray:
+def array(
+    object: Any,
+    dtype: Any = None,
+    ctx: Any = None,
+    *,
+    copy: bool | None = True,
+    order: str = "K",
+    ndmin: int = 0,
+) -> _core.ndarray:
     """A new array from numbers, sequences, NumPy arrays or arrays.
 
     Python numbers become float32 unless `dtype` says otherwise; arrays keep their type.
     """
-    wanted = None if dtype is None else dtype_name(dtype)
+    check_context(ctx)
+    if order == "F":
+        raise UnsupportedError("array: order='F' is not supported; arrays are made row by row.")
+    made = _made(object, None if dtype is None else dtype_name(dtype), copy)
+    return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
+
+
+def _made(object: Any, dtype: str | None, copy: bool | None) -> _core.ndarray:
     if isinstance(object, _core.ndarray):
-        return object.astype(wanted or object._dtype_name)
+        if dtype not in (None, object._dtype_name):
+            return object.astype(dtype)
+        return _copied(object) if copy else object
+    if copy is False:
+        raise ShapeError("array: copy=False, but only arrays can be taken over without a copy.")
+    source = _as_numpy(object)
+    if source is not None:
+        return from_numpy(source, dtype)
+    return from_numpy(_from_python(object, dtype or DEFAULT_FLOAT), dtype or DEFAULT_FLOAT)
+
+
+def _as_numpy(object: Any) -> numpy.ndarray | None:
+    """What has an element type of its own, as a NumPy array; `None` for Python's values."""
     if isinstance(object, numpy.ndarray | numpy.generic):
-        return from_numpy(numpy.asarray(object), wanted)
-    return from_numpy(_from_python(object, wanted or DEFAULT_FLOAT), wanted or DEFAULT_FLOAT)
+        return numpy.asarray(object)
+    if isinstance(object, bytes | bytearray | memoryview) or hasattr(object, "__array__"):
+        return numpy.asarray(memoryview(object) if not hasattr(object, "__array__") else object)
+    if hasattr(object, "__dlpack__"):
+        return shared(from_dlpack(object))
+    return None
 
 
 def _from_python(object: Any, dtype: str) -> numpy.ndarray:
     try:
-        return numpy.array(_without_arrays(object), dtype=numpy_dtype(dtype))
+        return numpy.array(object, dtype=numpy_dtype(dtype))
+    except OverflowError:  # numbers beyond the type's range wrap
+        return numpy.array(object).astype(numpy_dtype(dtype))
     except (TypeError, ValueError) as error:
-        raise DTypeError(
+        ragged = "inhomogeneous" in str(error)
+        raise (ShapeError if ragged else DTypeError)(
             f"array: cannot make {dtype} elements of {type(object).__name__}: {error}. "
             "Give numbers, or sequences of equal length."
         ) from None
 
 
-def _without_arrays(object: Any) -> Any:
-    if isinstance(object, _core.ndarray):
-        return to_numpy(object)
-    if isinstance(object, list | tuple):
-        return [_without_arrays(item) for item in object]
-    return object
+def asarray(object: Any, dtype: Any = None, ctx: Any = None, **more: Any) -> _core.ndarray:
+    """`object` itself if it is an array of that type, else a new array; see `array`."""
+    return array(object, dtype, ctx, **{"copy": None, **more})
+
+
+def from_dlpack(source: Any) -> _core.ndarray:
+    """An array that shares the memory of another library's array, or of a DLPack capsule."""
+    device = getattr(source, "__dlpack_device__", None)
+    if device is not None and device()[0] not in _MAIN_MEMORY:
+        raise UnsupportedError("from_dlpack: the data are not in main memory; move them there.")
+    capsule = source.__dlpack__() if hasattr(source, "__dlpack__") else source
+    return _core.from_dlpack(capsule)
 
 
 def operand(given: Any) -> Any:
     """What an operation takes for `given`: an array, a number or None."""
-    if given is None or isinstance(given, _core.ndarray | bool | int | float):
-        return given if not isinstance(given, numpy.generic) else given.item()
     if isinstance(given, numpy.generic):
         return given.item()
-    if isinstance(given, numpy.ndarray):
-        return from_numpy(given)
-    if isinstance(given, list | tuple):
+    if given is None or isinstance(given, _core.ndarray | bool | int | float | Value):
+        return given
+    if isinstance(given, list | tuple | range) or _is_array_like(given):
         return array(given)
-    if hasattr(given, "__dlpack__"):
-        return _core.from_dlpack(given.__dlpack__())
     raise DTypeError(
         f"expected an array or a number, and got {type(given).__name__}; see np.array."
     )
 
 
-__all__ = ["DTYPES", "array", "from_numpy", "operand", "shared", "to_numpy"]
+def _is_array_like(given: Any) -> bool:
+    return hasattr(given, "__array__") or hasattr(given, "__dlpack__")
+
+
+__all__ = ["array", "asarray", "from_dlpack", "from_numpy", "operand", "shared", "to_numpy"]

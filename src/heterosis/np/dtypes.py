@@ -1,37 +1,38 @@
-"""Element types as users name them: strings, NumPy's classes, Python's classes."""
+"""Element types of what comes from outside: NumPy has more of them than arrays have."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy
 
+from heterosis.ir import types
 from heterosis.ir.types import DEFAULT_FLOAT, DTYPES, numpy_dtype
 from heterosis.runtime.errors import DTypeError
 
-
-@cache
-def _name_of(given: Any) -> str:
-    if given is None:
-        return DEFAULT_FLOAT
-    try:
-        name = numpy.dtype(given).name
-    except TypeError:
-        name = str(given)
-    if name not in DTYPES:
-        raise DTypeError(f"{name} is no element type; expected one of {', '.join(DTYPES)}.")
-    return name
+# The smallest of our types that holds all values of a type that is none of ours.
+_HOLDS = {"int16": "int32", "uint16": "int32", "uint32": "int64", "longdouble": "float64"}
 
 
 def dtype_name(given: Any) -> str:
     """The name of an element type; `None` is the default, float32."""
-    return _name_of(given)
+    return DEFAULT_FLOAT if given is None else types.dtype_name(given)
+
+
+def kept_dtype(source: numpy.dtype) -> str | None:
+    """The type that a NumPy array's elements get, `None` if no type holds them."""
+    return source.name if source.name in DTYPES else _HOLDS.get(source.name)
 
 
 def default_dtype(source: numpy.ndarray) -> str:
-    """The type that a NumPy array's elements keep, or float32 for those that are none of ours."""
-    return source.dtype.name if source.dtype.name in DTYPES else DEFAULT_FLOAT
+    """The type that a NumPy array's elements get."""
+    name = kept_dtype(source.dtype)
+    if name is None:
+        raise DTypeError(
+            f"array: elements of NumPy's type {source.dtype} have no counterpart here; convert "
+            f"them first, for instance with .astype('float32'). Types: {', '.join(DTYPES)}."
+        )
+    return name
 
 
-__all__ = ["default_dtype", "dtype_name", "numpy_dtype"]
+__all__ = ["default_dtype", "dtype_name", "kept_dtype", "numpy_dtype"]

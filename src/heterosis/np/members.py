@@ -1,18 +1,32 @@
-"""What `ndarray` does in Python: conversions, text, and the operations that are methods."""
+"""What `ndarray` does in Python: conversions, protocols, and methods whose arguments differ from
+those of the operation they call."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
 
 from heterosis import _core
 from heterosis.ir.types import DTYPES, numpy_dtype
-from heterosis.np import convert
+from heterosis.np import convert, indexing, interoperate, text
 from heterosis.np.dtypes import dtype_name
 from heterosis.ops import eager
 from heterosis.ops.cast import astype as _astype
-from heterosis.ops.record import public_names
+from heterosis.ops.cast import copy as _copy
+from heterosis.ops.record import REGISTRY, public_names
+from heterosis.runtime.context import Context, check_context, cpu
+from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
+
+ndarray = _core.ndarray
+
+
+def _call(name: str, *arguments: Any, **keywords: Any) -> Any:
+    return REGISTRY[name].operation(*arguments, **keywords)
+
+
+# -- to Python and NumPy --------------------------------------------------------------------------
 
 
 def asnumpy(self) -> numpy.ndarray:
@@ -20,8 +34,12 @@ def asnumpy(self) -> numpy.ndarray:
     return convert.to_numpy(self)
 
 
-def item(self, *index: int) -> Any:
+def item(self, *index: Any) -> Any:
     """One element as a Python number; waits until it is computed."""
+    if not index and self.size != 1:
+        raise ArgumentError(
+            f"item: an array of shape {self.shape} is no single number; index one of its elements."
+        )
     return convert.shared(self).item(*index)
 
 
@@ -30,38 +48,324 @@ def tolist(self) -> Any:
     return convert.shared(self).tolist()
 
 
-def astype(self, dtype: Any, order="K", casting="unsafe", subok=True, copy=True) -> _core.ndarray:
+def to_dlpack_for_read(self) -> Any:
+    """A DLPack capsule to read from."""
+    return self.__dlpack__()
+
+
+def to_dlpack_for_write(self) -> Any:
+    """A DLPack capsule to write to; waits until all queued work has read the array."""
+    self._address(True)
+    return self.__dlpack__()
+
+
+# -- copies ---------------------------------------------------------------------------------------
+
+
+def astype(self, dtype: Any, order="K", casting="unsafe", subok=True, copy=True) -> ndarray:
     """The elements converted to `dtype`; the array itself if nothing changes and not `copy`."""
     name = dtype_name(dtype)
+    if not numpy.can_cast(self.dtype, numpy_dtype(name), casting):
+        raise TypeError(f"astype: casting={casting!r} does not let {self.dtype} become {name}.")
     if not copy and name == self._dtype_name:
         return self
     return _astype(self, name)
 
 
-def _array(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
-    found = convert.shared(self) if copy is False else convert.to_numpy(self)
-    return found if dtype is None else found.astype(dtype)
+def copy(self, order: str = "C") -> ndarray:
+    """A new array with the same elements."""
+    if order == "F":
+        raise UnsupportedError("copy: order='F' is not supported; arrays are made row by row.")
+    return _copy(self)
 
 
-def _text(self) -> str:
-    return str(convert.shared(self))
+def copyto(self, other: Any) -> ndarray:
+    """Write the elements into the array `other`, or into a new array on the context `other`."""
+    if isinstance(other, Context):
+        check_context(other)
+        return _copy(self)
+    if not isinstance(other, ndarray):
+        raise TypeError(f"copyto: expected an array or a context, and got {type(other).__name__}.")
+    other[...] = self
+    return other
 
 
-def _representation(self) -> str:
-    text = repr(convert.shared(self))
-    if self._dtype_name == "float32":  # the default type goes without saying
-        text = text.replace(", dtype=float32", "")
-    return text
+def as_in_context(self, context: Context) -> ndarray:
+    """The array itself: all arrays are in main memory."""
+    check_context(context)
+    return self
 
 
-def install_members() -> None:
-    """Complete the type that the core defines."""
-    members = {"asnumpy": asnumpy, "item": item, "tolist": tolist, "astype": astype}
-    members |= {"asscalar": item, "__array__": _array}
-    for name, member in {**public_names("ndarray"), **members}.items():
-        setattr(_core.ndarray, name, member)
+def itself(self) -> ndarray:
+    """The array itself: there is one kind of array."""
+    return self
+
+
+def detach(self) -> ndarray:
+    """The same memory as an array that no gradient flows through."""
+    return self[...]
+
+
+def tostype(self, stype: str) -> ndarray:
+    """The array itself; only dense storage, 'default', exists."""
+    if stype != "default":
+        raise UnsupportedError(f"tostype: {stype!r} storage does not exist; only 'default' does.")
+    return self
+
+
+# -- shapes ---------------------------------------------------------------------------------------
+
+
+def reshape(self, *shape: Any, order: str = "C", **keywords: Any) -> ndarray:
+    """The same elements under another shape, given as one tuple or as several numbers."""
+    if not shape:
+        shape = (keywords.pop("newshape", None) or keywords.pop("shape"),)
+    wanted = tuple(shape[0]) if isinstance(shape[0], tuple | list) else shape
+    return _call("reshape", self, wanted, order=order, **keywords)
+
+
+def transpose(self, *axes: Any) -> ndarray:
+    """The dimensions in another order, reversed unless told; given as a tuple or as numbers."""
+    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
+        (axes,) = axes
+    return _call("transpose", self, tuple(axes) if axes else None)
+
+
+def flatten(self, order: str = "C") -> ndarray:
+    """A copy with one dimension."""
+    return _copy(reshape(self, -1, order=order))
+
+
+def sort(self, axis: int = -1, kind: str | None = None, order: Any = None) -> None:
+    """Sort the elements in place."""
+    self[...] = _call("sort", self, axis)
+
+
+def clip(self, min: Any = None, max: Any = None, out: Any = None, **bounds: Any) -> ndarray:
+    """The elements, kept between `min` and `max`."""
+    low, high = bounds.pop("a_min", min), bounds.pop("a_max", max)
+    if bounds:
+        raise TypeError(f"clip: unknown argument {next(iter(bounds))!r}; expected min, max, out.")
+    return _call("clip", self, low, high, out=out)
+
+
+def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> list:
+    """The parts between indices, or equal parts, along `axis`; without it if `squeeze_axis`."""
+    from heterosis.np import split
+
+    parts = split(self, indices_or_sections, axis)
+    return [part.squeeze(axis) for part in parts] if squeeze_axis else parts
+
+
+# The codes of `reshape_view`, which MXNet's programs use.
+_KEEP, _INFER, _REST, _MERGE, _SPLIT = 0, -1, -2, -3, -4
+
+
+def reshape_view(self, *shape: Any, **keywords: Any) -> ndarray:
+    """A reshape with codes: 0 keeps an extent, -1 is inferred, -2 keeps all that follow, -3
+    multiplies two, -4 splits one into the next two numbers."""
+    wanted = keywords.pop("shape", shape[0] if shape and not _is_number(shape[0]) else shape)
+    return self.reshape(decoded_shape(self.shape, tuple(wanted)))
+
+
+def _is_number(given: Any) -> bool:
+    return hasattr(given, "__index__")
+
+
+def decoded_shape(old: tuple[int, ...], codes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that `reshape_view`'s codes mean for an array of shape `old`; may hold a -1."""
+    rest, pending, new = list(old), list(codes), []
+    try:
+        while pending:
+            code = pending.pop(0)
+            if code == _REST:
+                new += rest
+                rest = []
+            elif code == _MERGE:
+                new.append(rest.pop(0) * rest.pop(0))
+            elif code == _SPLIT:
+                new += _split(rest.pop(0), pending.pop(0), pending.pop(0))
+            else:
+                extent = rest.pop(0) if rest else 1
+                new.append(extent if code == _KEEP else code)
+    except IndexError:
+        raise ShapeError(
+            f"reshape_view: the codes {codes} do not fit an array of shape {old}."
+        ) from None
+    return tuple(new)
+
+
+def _split(extent: int, first: int, second: int) -> tuple[int, int]:
+    if first == _INFER:
+        return extent // second, second
+    return first, extent // first if second == _INFER else second
+
+
+# -- writing parts --------------------------------------------------------------------------------
+
+
+def slice_assign(self, rhs: Any, begin: tuple, end: tuple, step: tuple) -> ndarray:
+    """Write `rhs` into a slice, in place."""
+    self[tuple(map(slice, begin, end, step))] = rhs
+    return self
+
+
+# -- Python's protocols ---------------------------------------------------------------------------
+
+
+def contains(self, element: Any) -> bool:
+    """`element in x`: whether an element equals it."""
+    return bool((self == element).any())
+
+
+def reduce_(self) -> tuple:
+    """What pickling and copying keep: the elements as a NumPy array."""
+    return convert.array, (convert.to_numpy(self),)
+
+
+def make_uninitialised(shape: Any, dtype: Any = None) -> ndarray:
+    """`ndarray(shape, dtype)`."""
+    from heterosis.np.creation import empty
+
+    return empty(shape, dtype)
+
+
+def divide_and_remainder(self, other: Any) -> tuple[ndarray, ndarray]:
+    """`divmod(x, y)`."""
+    return self // other, self % other
+
+
+_METHODS = {
+    "asnumpy": asnumpy,
+    "item": item,
+    "asscalar": item,
+    "tolist": tolist,
+    "to_dlpack_for_read": to_dlpack_for_read,
+    "to_dlpack_for_write": to_dlpack_for_write,
+    "astype": astype,
+    "copy": copy,
+    "copyto": copyto,
+    "as_in_ctx": as_in_context,
+    "as_in_context": as_in_context,
+    "as_np_ndarray": itself,
+    "as_nd_ndarray": itself,
+    "detach": detach,
+    "tostype": tostype,
+    "reshape": reshape,
+    "transpose": transpose,
+    "flatten": flatten,
+    "sort": sort,
+    "split_v2": split_v2,
+    "clip": clip,
+    "reshape_view": reshape_view,
+    "slice_assign": slice_assign,
+    "slice_assign_scalar": slice_assign,
+    "__contains__": contains,
+    "__copy__": copy,
+    "__deepcopy__": lambda self, memo: _copy(self),
+    "__reduce__": reduce_,
+    "__format__": text.format_array,
+    "__divmod__": divide_and_remainder,
+    "__rdivmod__": lambda self, other: divide_and_remainder(other, self),
+    "__round__": lambda self, digits=0: _call("round", self, digits),
+    "__floor__": lambda self: _call("floor", self),
+    "__ceil__": lambda self: _call("ceil", self),
+    "__trunc__": lambda self: _call("trunc", self),
+}
+
+_PROPERTIES = {
+    "ctx": lambda self: cpu(),
+    "context": lambda self: cpu(),
+    "stype": lambda self: "default",
+    "writable": lambda self: True,
+}
+
+# Functions of `np` that are methods as they stand, with the array as their first argument.
+_FUNCTIONS = [
+    "abs",
+    "all",
+    "any",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "argmax",
+    "argmin",
+    "argsort",
+    "broadcast_to",
+    "cbrt",
+    "ceil",
+    "cos",
+    "cosh",
+    "cumprod",
+    "cumsum",
+    "degrees",
+    "diag",
+    "diagonal",
+    "dot",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "fix",
+    "flip",
+    "floor",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "max",
+    "mean",
+    "min",
+    "nanprod",
+    "nansum",
+    "nonzero",
+    "ones_like",
+    "pad",
+    "prod",
+    "ptp",
+    "radians",
+    "ravel",
+    "reciprocal",
+    "repeat",
+    "resize",
+    "rint",
+    "round",
+    "searchsorted",
+    "sign",
+    "sin",
+    "sinh",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "std",
+    "sum",
+    "swapaxes",
+    "take",
+    "tan",
+    "tanh",
+    "tile",
+    "trace",
+    "trunc",
+    "var",
+    "zeros_like",
+]
+
+
+def install_members(functions: Mapping[str, Any]) -> None:
+    """Complete the type that the core defines; `functions` are those of `np`, by name."""
+    members = {name: functions[name] for name in _FUNCTIONS if name in functions}
+    members |= {**public_names("ndarray"), **_METHODS, **interoperate.MEMBERS}
+    members |= {name: property(get) for name, get in _PROPERTIES.items()}
+    for name, member in members.items():
+        setattr(ndarray, name, member)
     _core.set_hook("dtypes", tuple(numpy_dtype(name) for name in DTYPES))
     _core.set_hook("item", item)
-    _core.set_hook("repr", _representation)
-    _core.set_hook("str", _text)
+    _core.set_hook("getitem", indexing.getitem)
+    _core.set_hook("setitem", indexing.setitem)
+    _core.set_hook("repr", text.representation)
+    _core.set_hook("str", text.to_text)
+    _core.set_hook("new_array", make_uninitialised)
     eager.set_converter(convert.operand)

@@ -1,7 +1,18 @@
 """What NumPy does not have: control of the engine, and neural-network operations."""
 
 from heterosis import _core as _core
+from heterosis.npx import random
 from heterosis.ops.record import public_names as _public_names
+from heterosis.runtime.context import (
+    Context,
+    cpu,
+    cpu_pinned,
+    current_context,
+    gpu,
+    gpu_memory_info,
+    num_gpus,
+)
+from heterosis.runtime.settings import EngineBounds, settings
 
 globals().update(_public_names("npx"))
 
@@ -27,3 +38,22 @@ def is_np_array() -> bool:
 def is_np_shape() -> bool:
     """Always true: 0-d and empty arrays are what NumPy makes of them."""
     return True
+
+
+__all__ = [
+    "Context",
+    "EngineBounds",
+    "cpu",
+    "cpu_pinned",
+    "current_context",
+    "gpu",
+    "gpu_memory_info",
+    "is_np_array",
+    "is_np_shape",
+    "num_gpus",
+    "random",
+    "reset_np",
+    "set_np",
+    "settings",
+    "waitall",
+]

@@ -28,5 +28,7 @@ def assign(a):
 def astype(a, dtype: str):
     """A new array with elements converted to `dtype`."""
     if dtype not in DTYPES:
-        raise DTypeError(f"astype: {dtype!r} is no element type; expected one of {', '.join(DTYPES)}.")
+        raise DTypeError(
+            f"astype: {dtype!r} is no element type; expected one of {', '.join(DTYPES)}."
+        )
     return cast(a, dtype) if dtype != a.dtype else apply(_COPY, (a,), TensorType(a.shape, dtype))

@@ -6,7 +6,6 @@ The core calls `plan` once for each new signature and keeps what it returns.
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -16,18 +15,19 @@ from heterosis.codegen import object_cache
 from heterosis.codegen.compiler import host_target
 from heterosis.codegen.conversion import conversion
 from heterosis.codegen.function import ENTRY, FunctionCode, function_for_any_size
-from heterosis.codegen.kernel import Machine
+from heterosis.codegen.kernel import Machine, Schedule
 from heterosis.codegen.nest import Load, Nest
+from heterosis.codegen.target import Target
 from heterosis.ir import views as view
 from heterosis.ir.program import Program, Value, apply
-from heterosis.ir.strided import Strided
+from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType, is_float
-from heterosis.passes.schedule import Schedule, schedule
-from heterosis.runtime.errors import DTypeError, ShapeError
+from heterosis.passes.schedule import schedule
+from heterosis.runtime.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError
 
 OutDescription = tuple[str, tuple[int, ...], tuple[int, ...]]
 
-_addresses: dict[tuple, int] = {}
+_loaded: dict[tuple, Any] = {}  # plans hold plain addresses: what they point into stays
 
 
 def plan(
@@ -37,12 +37,18 @@ def plan(
     *,
     views: bool,
     freely: bool,
+    in_place: bool = False,
 ) -> Any:
-    """How to run `program` on operands that lie as `layouts` say: a plan for the core."""
+    """How to run `program` on operands that lie as `layouts` say: a plan for the core.
+
+    With `in_place`, `out` is the first operand, and keeps what the program leaves as it is.
+    """
     targets: list[Strided | None] = [None] * len(program.outputs)
     if out is not None:
         program, targets = _into(program, out, freely)
-    planned = schedule(program, layouts, targets, machine(), views=views)
+    planned = schedule(program, layouts, targets, machine(), views=views, in_place=in_place)
+    if out is None:
+        _check_room(program, planned)
     code = function_for_any_size(planned)
     results = [_result(i, value, planned) for i, value in enumerate(program.outputs)]
     return _core.make_plan(
@@ -54,27 +60,39 @@ def plan(
         _is_elementwise(planned),
         results,
         list(code.failures),
+        in_place,
     )
+
+
+def _check_room(program: Program, planned: Schedule) -> None:
+    """Refuse at the call what no waiting will make room for."""
+    limit = _core.memory_counters()["limit"]
+    for i, value in enumerate(program.outputs):
+        if i not in planned.views and value.type.nbytes > limit:
+            raise OutOfMemoryError(
+                f"{program.name}: a result {value.type} takes {value.type.nbytes:,} bytes, and "
+                f"all arrays together may take {limit:,}. Use smaller pieces, or raise "
+                "npx.settings.memory_limit."
+            )
 
 
 def address(code: FunctionCode) -> int:
     """Where the machine code of `code` is, compiled or loaded if this is its first use."""
     target = machine().target
     key = (code.parts, target)
-    if key not in _addresses:
-        made = object_cache.load(code.key, lambda: code.emit(target), target)
-        _addresses[key] = made.address(ENTRY)
-    return _addresses[key]
+    if key not in _loaded:
+        _loaded[key] = object_cache.load(code.key, lambda: code.emit(target), target)
+    return _loaded[key].address(ENTRY)
 
 
 @cache
-def _machine(setting: str) -> Machine:
-    return Machine(host_target(), os.cpu_count() or 1)
+def _machine(target: Target, threads: int) -> Machine:
+    return Machine(target, threads)
 
 
 def machine() -> Machine:
-    """What eager kernels are compiled for."""
-    return _machine(os.environ.get("HETEROSIS_TARGET", ""))
+    """What eager kernels are planned for; the core asks anew when the number of threads changes."""
+    return _machine(host_target(), _core.threads())
 
 
 def _into(program: Program, out: OutDescription, freely: bool) -> tuple[Program, list]:
@@ -114,7 +132,7 @@ def _result(i: int, value: Value, planned: Schedule) -> tuple:
     if i in planned.views:
         base, strided = planned.views[i]
         return (value.dtype, strided.shape, base, strided.strides, strided.offset)
-    return (value.dtype, value.shape, -1, (), 0)
+    return (value.dtype, value.shape, -1, row_major(value.shape), 0)
 
 
 def _is_elementwise(planned: Schedule) -> bool:
@@ -144,28 +162,43 @@ def call_again(
 
     (convert,) = _converters
     arguments: list[Any] = []
+    run = record.operation
     for parameter, use in zip(record.parameters, record.uses, strict=True):
         given = bound.arguments.get(parameter.name, parameter.default)
         if use == ARRAY:
             arguments.append(convert(given))
         elif use == SEQUENCE:
             arguments.append(tuple(convert(item) for item in given))
+            run = _runner(record, len(arguments[-1]))
         elif use == ATTRIBUTE:
             arguments.append(_hashable(given))
-    result = _finish(record, arguments, out, where)
+    result = _finish(run, arguments, out, where)
     return result if dtype is None else result.astype(dtype)
 
 
-def _finish(record: Any, arguments: list[Any], out: Any, where: Any) -> Any:
+_MOST_ARRAYS = 12  # in a sequence that the core takes: see add_sequence in operation_type.cpp
+
+
+def _runner(record: Any, count: int) -> Callable[..., Any]:
+    """What to call with a sequence of `count` arrays."""
+    if count <= _MOST_ARRAYS:
+        return record.operation
+    if record.many is None:
+        raise ArgumentError(
+            f"{record.name}: {count} arrays at once, and it takes {_MOST_ARRAYS} at most; "
+            "combine them step by step."
+        )
+    return record.many
+
+
+def _finish(run: Callable[..., Any], arguments: list[Any], out: Any, where: Any) -> Any:
     if isinstance(out, tuple):
         (out,) = out
     if where is True:
-        return record.operation(*arguments, out=out) if out is not None else record.operation(
-            *arguments
-        )
+        return run(*arguments, out=out) if out is not None else run(*arguments)
     from heterosis.ops.elementwise import where as choose
 
-    result = record.operation(*arguments)
+    result = run(*arguments)
     base = out if out is not None else _core.empty(result._dtype_name, result.shape)
     return choose(where, result, base, out=out) if out is not None else choose(where, result, base)
 

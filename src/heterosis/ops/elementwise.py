@@ -1,4 +1,4 @@
-"""Operations on elements: arithmetic, comparisons, logic, functions of real numbers."""
+"""Operations on elements: arithmetic, comparisons, logic, bits."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import numpy
 
 from heterosis.codegen import elementwise as lower
 from heterosis.codegen import mathematics
-from heterosis.codegen.builder import Function, constant
-from heterosis.codegen.builder import Value as Emitted
-from heterosis.ir.program import Elementwise, Value, apply
-from heterosis.ir.types import DTYPES, TensorType, is_float
+from heterosis.ir.program import Elementwise, Value, apply, constant
+from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float
 from heterosis.ops.record import operation
-from heterosis.ops.rules import broadcast_all, cast, elementwise, floating, lowered, result_type
-from heterosis.ops.samples import NUMBERS, WHOLE, Samples, elementwise_cases
+from heterosis.ops.rules import broadcast_all, cast, elementwise, floating, result_type
+from heterosis.ops.samples import NUMBERS, WHOLE, Case, Samples, elementwise_cases
 from heterosis.runtime.errors import DTypeError
 
 # What a rule makes of the operands: (type they are converted to, type of the result).
@@ -57,6 +55,12 @@ def no_bool(name: str, dtype: str) -> tuple[str, str]:
     return dtype, dtype
 
 
+def counting(name: str, dtype: str) -> tuple[str, str]:
+    """Arithmetic that counts truth values as the numbers 0 and 1."""
+    dtype = "int8" if dtype == "bool" else dtype
+    return dtype, dtype
+
+
 def integral(name: str, dtype: str) -> tuple[str, str]:
     """Bits of integers, or truth values."""
     if is_float(dtype):
@@ -64,8 +68,22 @@ def integral(name: str, dtype: str) -> tuple[str, str]:
     return dtype, dtype
 
 
-_DTYPES = {no_bool: NUMBERS, integral: WHOLE}
-_DTYPES |= dict.fromkeys((same, real, truth, logical, real_to_truth), DTYPES)
+def whole(name: str, dtype: str) -> tuple[str, str]:
+    """Arithmetic of integers; truth values count as numbers."""
+    return counting(name, integral(name, dtype)[0])
+
+
+_DTYPES = {no_bool: NUMBERS, integral: WHOLE, whole: WHOLE, real: ("int32", *FLOATS)}
+_DTYPES |= dict.fromkeys((same, counting), DTYPES)
+_DTYPES |= dict.fromkeys((truth, logical, real_to_truth), DTYPES)
+
+# For the many operations that share their loops with others: a scalar, vectors and their rests.
+BRIEF = {
+    1: tuple(Case((shape,)) for shape in ((), (0,), (37,), (3, 70))),
+    2: tuple(
+        Case(pair) for pair in (((), ()), ((3, 70), (3, 70)), ((2, 1, 3), (5, 1)), ((37,), None))
+    ),
+}
 
 
 def _register(
@@ -76,7 +94,7 @@ def _register(
     facts: dict[str, Any],
 ) -> Any:
     reference = reference or getattr(numpy, name)
-    facts = {"public": ("np", "ndarray"), "names": {"mxnet": f"_npi_{name}"}} | facts
+    facts = {"names": {"mxnet": f"_npi_{name}"}} | facts
     return operation(name=name, numpy=reference, samples=samples, **facts)(function)
 
 
@@ -89,6 +107,7 @@ def unary(
     cost: float = 1.0,
     domain: Sequence[Any] = (-4, 4),
     dtypes: tuple[str, ...] | None = None,
+    cases: Sequence[Case] = BRIEF[1],
     reference: Callable[..., Any] | None = None,
     **facts: Any,
 ) -> Any:
@@ -99,7 +118,7 @@ def unary(
         return elementwise(primitive, (x,), *rule(name, result_type(x)))
 
     function.__doc__ = documentation
-    samples = Samples(elementwise_cases(1), domain, dtypes or _DTYPES[rule])
+    samples = Samples(cases, domain, dtypes or _DTYPES[rule])
     return _register(name, function, samples, reference, facts)
 
 
@@ -112,6 +131,7 @@ def binary(
     cost: float = 1.0,
     domain: Sequence[Any] = (-4, 4),
     dtypes: tuple[str, ...] | None = None,
+    cases: Sequence[Case] = BRIEF[2],
     reference: Callable[..., Any] | None = None,
     **facts: Any,
 ) -> Any:
@@ -122,7 +142,7 @@ def binary(
         return elementwise(primitive, (x1, x2), *rule(name, result_type(x1, x2)))
 
     function.__doc__ = documentation
-    samples = Samples(elementwise_cases(2), domain, dtypes or _DTYPES[rule])
+    samples = Samples(cases, domain, dtypes or _DTYPES[rule])
     return _register(name, function, samples, reference, facts)
 
 
@@ -133,27 +153,121 @@ def _by_kind(for_floats: Callable[..., Any], for_integers: Callable[..., Any]):
     )
 
 
+METHOD = ("np", "ndarray")  # where users find what is a function and a method
+_DIVISION = {"cost": 24.0, "domain": ((-9, 9), (0.5, 4))}
+
 # -- arithmetic -----------------------------------------------------------------------------------
 
-add = binary("add", lower.add, same, "`x1 + x2`.")
-subtract = binary(
-    "subtract", lambda f, dtype, a, b: f.sub(a, b), no_bool, "`x1 - x2`."
-)
+# The samples of every shape class: all others share its loops.
+add = binary("add", lower.add, same, "`x1 + x2`.", cases=elementwise_cases(2))
+subtract = binary("subtract", lambda f, dtype, a, b: f.sub(a, b), no_bool, "`x1 - x2`.")
 multiply = binary("multiply", lower.multiply, same, "`x1 * x2`.")
 true_divide = binary(
-    "true_divide", lambda f, dtype, a, b: f.div(a, b), real, "`x1 / x2`, always a float.", cost=4.0,
-    domain=((-4, 4), (0.5, 4)), aliases=("divide",),
+    "true_divide",
+    lambda f, dtype, a, b: f.div(a, b),
+    real,
+    "`x1 / x2`, always a float.",
+    cost=4.0,
+    domain=((-4, 4), (0.5, 4)),
+    aliases=("divide",),
+)
+floor_divide = binary(
+    "floor_divide",
+    _by_kind(mathematics.floor_divide, lower.floor_divide_integer),
+    counting,
+    "`x1 // x2`, rounded down. Integers divided by zero give 0.",
+    **_DIVISION,
+)
+mod = binary(
+    "mod",
+    _by_kind(mathematics.mod, lower.mod_integer),
+    counting,
+    "`x1 % x2`, with the sign of `x2`. Integers modulo zero give 0.",
+    aliases=("remainder",),
+    **_DIVISION,
+)
+fmod = binary(
+    "fmod",
+    _by_kind(mathematics.fmod, lower.fmod_integer),
+    counting,
+    "The remainder of `x1 / x2` with the sign of `x1`.",
+    **_DIVISION,
+)
+power = binary(
+    "power",
+    lower.power,
+    counting,
+    "`x1 ** x2`. Integers stay integers: negative exponents give `1 / x1`, rounded to zero.",
+    cost=60.0,
+    domain=((0.5, 4), (0, 3)),
 )
 negative = unary("negative", lower.negative, no_bool, "`-x`.")
-absolute = unary("absolute", lower.absolute, same, "The distance from zero.", aliases=("abs",))
-sign = unary("sign", lower.sign, no_bool, "-1, 0 or 1.", cost=3.0)
+positive = unary("positive", lambda f, dtype, x: x, no_bool, "`+x`: a copy.")
+absolute = unary(
+    "absolute", lower.absolute, same, "The distance from zero.", aliases=("abs",), public=METHOD
+)
+fabs = unary("fabs", lower.absolute, real, "The distance from zero, a float.")
+sign = unary("sign", lower.sign, no_bool, "-1, 0 or 1.", cost=3.0, public=METHOD)
 maximum = binary("maximum", lower.maximum, same, "The larger element; NaN if either is.", cost=2.0)
 minimum = binary("minimum", lower.minimum, same, "The smaller element; NaN if either is.", cost=2.0)
+fmax = binary(
+    "fmax",
+    lower.first_unless_nan(lower.maximum),
+    same,
+    "The larger element; NaN only if both are.",
+    cost=4.0,
+    dtypes=("int32", "float32"),
+)
+fmin = binary(
+    "fmin",
+    lower.first_unless_nan(lower.minimum),
+    same,
+    "The smaller element; NaN only if both are.",
+    cost=4.0,
+    dtypes=("int32", "float32"),
+)
+square = unary(
+    "square", lambda f, dtype, x: lower.multiply(f, dtype, x, x), same, "`x * x`.", public=METHOD
+)
+
+
+@operation(
+    numpy=numpy.divmod,
+    samples=Samples(BRIEF[2], ((-9, 9), (0.5, 4)), dtypes=("int32", "float32", "float64")),
+)
+def divmod(x1, x2):
+    """`(x1 // x2, x1 % x2)`."""
+    return floor_divide(x1, x2), mod(x1, x2)
+
+
+def _clip_reference(a, a_min, a_max):
+    return numpy.clip(a, a_min, a_max)
+
+
+@operation(
+    numpy=_clip_reference,
+    public=METHOD,
+    names={"mxnet": "_npi_clip"},
+    samples=Samples(
+        (Case(((3, 70), None, None)), Case(((2, 3), (3,), (2, 1))), Case(((37,), (37,), None))),
+        ((-4, 4), (-2, 0), (0, 2)),
+        dtypes=NUMBERS,
+    ),
+)
+def clip(a, a_min=None, a_max=None, min=None, max=None):
+    """Elements of `a` no lower than `a_min` and no higher than `a_max`; None is no bound."""
+    low = min if a_min is None else a_min
+    high = max if a_max is None else a_max
+    if low is None and high is None:
+        return positive(a)
+    a = a if low is None else maximum(a, low)
+    return a if high is None else minimum(a, high)
+
 
 # -- comparison and logic -------------------------------------------------------------------------
 
-equal = binary("equal", lower.compare("eq"), truth, "`x1 == x2`.")
-not_equal = binary("not_equal", lower.compare("ne"), truth, "`x1 != x2`.")
+equal = binary("equal", lower.compare("eq"), truth, "`x1 == x2`.", with_none=False)
+not_equal = binary("not_equal", lower.compare("ne"), truth, "`x1 != x2`.", with_none=True)
 less = binary("less", lower.compare("lt"), truth, "`x1 < x2`.")
 less_equal = binary("less_equal", lower.compare("le"), truth, "`x1 <= x2`.")
 greater = binary("greater", lower.compare("gt"), truth, "`x1 > x2`.")
@@ -166,7 +280,12 @@ logical_not = unary("logical_not", lower.invert, logical, "True where `x` is zer
 _SELECT = Elementwise("select", lower.select)
 
 
-@operation(numpy=numpy.where, names={"mxnet": "_npi_where"}, samples=Samples(elementwise_cases(3)))
+@operation(
+    numpy=numpy.where,
+    public=(),
+    names={"mxnet": "_npi_where"},
+    samples=Samples(elementwise_cases(3)),
+)
 def where(condition, x, y):
     """Elements of `x` where `condition` is true, else of `y`."""
     return select(condition, x, y)
@@ -180,30 +299,83 @@ def select(condition: Value, x: Value, y: Value) -> Value:
     return apply(_SELECT, ready, TensorType(ready[0].shape, dtype))
 
 
-# -- bits -----------------------------------------------------------------------------------------
+def _classifier(name: str, documentation: str) -> Any:
+    return unary(
+        name, lower.classify(name), real_to_truth, documentation, dtypes=("int32", *FLOATS)
+    )
+
+
+isnan = _classifier("isnan", "True for NaN.")
+isinf = _classifier("isinf", "True for infinities.")
+isfinite = _classifier("isfinite", "True for all but NaN and infinities.")
+isposinf = _classifier("isposinf", "True for positive infinity.")
+isneginf = _classifier("isneginf", "True for negative infinity.")
+signbit = _classifier("signbit", "True for negative numbers, -0.0 among them.")
+
+_LARGEST = {"float16": 65504.0, "bfloat16": (2.0 - 2.0**-7) * 2.0**127}
+_LARGEST |= {d: float(numpy.finfo(d).max) for d in ("float32", "float64")}
+
+
+@operation(
+    numpy=numpy.nan_to_num,
+    names={"mxnet": "_npi_nan_to_num"},
+    samples=Samples(BRIEF[1], dtypes=("bool", "int32", *FLOATS)),
+)
+def nan_to_num(
+    x,
+    copy: bool = True,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+):
+    """A copy with numbers in place of NaN and infinities: the largest ones, if none are given."""
+    if not is_float(x.dtype):
+        return apply(_COPY, (x,), TensorType(x.shape, x.dtype))
+
+    def number(given: float) -> Value:
+        return constant(float(given), "float64", weak=True)
+
+    largest = _LARGEST[x.dtype]
+    result = select(isnan(x), number(nan), x)
+    result = select(isposinf(x), number(largest if posinf is None else posinf), result)
+    return select(isneginf(x), number(-largest if neginf is None else neginf), result)
+
+
+_COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0)
+
+# -- bits and integers ----------------------------------------------------------------------------
 
 bitwise_and = binary("bitwise_and", lower.bitwise("and"), integral, "Bits set in both.")
 bitwise_or = binary("bitwise_or", lower.bitwise("or"), integral, "Bits set in either.")
 bitwise_xor = binary("bitwise_xor", lower.bitwise("xor"), integral, "Bits set in just one.")
-invert = unary("invert", lower.invert, integral, "Every bit turned over; `not` for bools.")
-
-# -- functions of real numbers --------------------------------------------------------------------
-
-exp = unary("exp", lowered(mathematics.exp), real, "e to the power `x`.", cost=14.0)
-log = unary("log", lowered(mathematics.log), real, "The natural logarithm.", cost=18.0, domain=(0.01, 50))
-tanh = unary("tanh", lowered(mathematics.tanh), real, "The hyperbolic tangent.", cost=20.0)
-sqrt = unary("sqrt", lowered(mathematics.sqrt), real, "The square root.", cost=6.0, domain=(0, 50))
-
-
-def _square(f: Function, dtype: str, x: Emitted) -> Emitted:
-    return lower.multiply(f, dtype, x, x)
-
-
-square = unary("square", _square, same, "`x * x`.")
-
-
-def _reciprocal(f: Function, dtype: str, x: Emitted) -> Emitted:
-    return f.div(constant(x.type, 1.0), x)
-
-
-reciprocal = unary("reciprocal", _reciprocal, real, "`1 / x`.", cost=4.0, domain=(0.5, 4))
+invert = unary(
+    "invert",
+    lower.invert,
+    integral,
+    "Every bit turned over; `not` for bools.",
+    aliases=("bitwise_not",),
+)
+left_shift = binary(
+    "left_shift", lower.left_shift, whole, "`x1 << x2`.", domain=((0, 4), (0, 9)), cost=3.0
+)
+right_shift = binary(
+    "right_shift", lower.right_shift, whole, "`x1 >> x2`.", domain=((-99, 99), (0, 9)), cost=3.0
+)
+gcd = binary(
+    "gcd",
+    lower.greatest_common_divisor,
+    whole,
+    "The greatest common divisor.",
+    domain=(-60, 60),
+    dtypes=INTEGERS,
+    cost=900.0,
+)
+lcm = binary(
+    "lcm",
+    lower.least_common_multiple,
+    whole,
+    "The least common multiple.",
+    domain=(-11, 11),
+    dtypes=INTEGERS,
+    cost=900.0,
+)

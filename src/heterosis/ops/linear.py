@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy
 
+from heterosis.codegen import abi
 from heterosis.codegen import matmul as code
 from heterosis.codegen.builder import I64, PTR, Module
 from heterosis.codegen.kernel import KernelCode, Machine, Place
@@ -24,7 +25,8 @@ def _kernel(
     node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
 ) -> KernelCode:
     a, b = (place.strided for place in inputs)
-    actual = _problem(inputs[0].dtype, a, b, outputs[0].strided)
+    problem = _problem(inputs[0].dtype, a, b, outputs[0].strided)
+    actual = code.choose(problem, machine.target, machine.workers)
     open_ = actual.generic()
 
     def emit(module: Module, target: Target, name: str) -> None:
@@ -34,7 +36,9 @@ def _kernel(
             [(p, PTR) for p in ("call", "a", "b", "c", "scratch")]
             + [(label, I64) for label, _ in open_.parameters()],
         )
-        f.call(f"{name}.product", [*f.parameters[:4], *f.parameters[5:]])
+        call, a, b, c, scratch, *numbers = f.parameters
+        own = abi.with_workspace(f, call, scratch)  # other kernels use the rest of the workspace
+        f.call(f"{name}.product", [own, a, b, c, *numbers])
         f.ret()
 
     work = 2.0 * actual.batches * actual.m * actual.n * actual.k
@@ -50,16 +54,12 @@ def _kernel(
 def _problem(dtype: str, a: Strided, b: Strided, c: Strided) -> code.Problem:
     (m, k), n = a.shape[-2:], b.shape[-1]
     return code.Problem(
-        dtype,
-        "blocked",
-        m,
-        n,
-        k,
-        *a.strides[-2:],
-        *b.strides[-2:],
-        c.strides[-2],
+        dtype, m=m, n=n, k=k,
+        a_row=a.strides[-2], a_column=a.strides[-1],
+        b_row=b.strides[-2], b_column=b.strides[-1],
+        c_row=c.strides[-2],
         batch=_batch_axes(a, b, c),
-    )
+    )  # fmt: skip
 
 
 def _batch_axes(a: Strided, b: Strided, c: Strided) -> tuple[code.Batch, ...]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heterosis import _core
+from heterosis.ir import views
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, constant
 from heterosis.ir.strided import Strided
-from heterosis.ir.types import TensorType
+from heterosis.ir.types import TensorType, dtype_name
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.runtime.errors import DTypeError, HeterosisError
@@ -48,6 +49,9 @@ class Record:
     views: bool = False  # a result that only rearranges an operand shares its memory
     differentiable: bool = True
     casts_freely: bool = False  # may round on the way into `out`, as assignment does
+    in_place: bool = False  # with `out=` its first operand, writes only what changes
+    many: Callable[..., Any] | None = None  # runs it on more arrays than the core takes at once
+    with_none: bool | None = None  # what comparing any element with None gives
     documentation: str = ""
     operation: Any = None
 
@@ -67,7 +71,14 @@ class Record:
         results = self.trace(_Operands(values), attributes)
         program = Program(tuple(v for v in values if v is not None), results, self.name)
         layouts = tuple(a for v, a in zip(values, layouts, strict=True) if v is not None)
-        return eager.plan(program, layouts, out, views=self.views, freely=self.casts_freely)
+        return eager.plan(
+            program,
+            layouts,
+            out,
+            views=self.views,
+            freely=self.casts_freely,
+            in_place=self.in_place and out is not None,
+        )
 
     def slow(self, *arguments: Any, **keywords: Any) -> Any:
         """What the core's fast path does not do: program values, other libraries' arrays."""
@@ -84,26 +95,41 @@ class Record:
     def trace(self, operands: _Operands, attributes: Sequence[Any]) -> tuple[Value, ...]:
         """The operation's program on the given values, attributes in the order of parameters."""
         arguments = []
-        for use, attribute in zip(self.uses, attributes, strict=True):
+        for parameter, use, given in zip(self.parameters, self.uses, attributes, strict=True):
             if use == ATTRIBUTE:
-                arguments.append(attribute)
+                arguments.append(_attribute(parameter.name, given))
             elif use == SEQUENCE:
-                arguments.append(operands.take(attribute))
+                arguments.append(operands.take(given))
             else:
-                arguments.append(operands.take(1)[0])
-        return _as_tuple(self.function(*arguments))
+                (value,) = operands.take(1)
+                arguments.append(self._check_present(parameter, value))
+        return _as_tuple(self._apply(arguments))
 
     def _trace_call(self, bound: inspect.BoundArguments) -> Any:
         arguments = []
         for parameter, use in zip(self.parameters, self.uses, strict=True):
             given = bound.arguments.get(parameter.name, parameter.default)
             if use == ARRAY:
-                arguments.append(as_value(self.name, given))
+                value = as_value(self.name, given)
+                arguments.append(self._check_present(parameter, value))
             elif use == SEQUENCE:
                 arguments.append(tuple(as_value(self.name, item) for item in given))
             else:
-                arguments.append(given)
-        return self.function(*arguments)
+                arguments.append(_attribute(parameter.name, given))
+        return self._apply(arguments)
+
+    def _apply(self, arguments: list[Any]) -> Any:
+        if self.with_none is None or all(a is not None for a in arguments):
+            return self.function(*arguments)
+        shape = next((a.shape for a in arguments if a is not None), ())
+        return views.broadcast(constant(self.with_none, "bool"), shape)
+
+    def _check_present(self, parameter: inspect.Parameter, value: Value | None) -> Value | None:
+        if value is None and parameter.default is not None and self.with_none is None:
+            raise DTypeError(
+                f"{self.name}: {parameter.name} is None; expected an array or a number."
+            )
+        return value
 
     def _bind(self, arguments: tuple, keywords: dict) -> inspect.BoundArguments:
         try:
@@ -153,6 +179,11 @@ def as_value(operation_name: str, given: Any) -> Value | None:
         f"{operation_name}: cannot use {type(given).__name__} inside a program; "
         "pass an array or a number."
     )
+
+
+def _attribute(name: str, given: Any) -> Any:
+    """An attribute as operations see it: element types by name."""
+    return dtype_name(given) if name == "dtype" and given is not None else given
 
 
 def _describe(parameter: inspect.Parameter, use: int) -> tuple[str, int, Any, bool]:

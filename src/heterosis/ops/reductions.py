@@ -2,22 +2,56 @@
 
 from __future__ import annotations
 
+import builtins
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy
 
 from heterosis.codegen import reducers
 from heterosis.ir import views
-from heterosis.ir.program import Reduction, Value, apply, extent
-from heterosis.ir.types import TensorType
-from heterosis.ops.elementwise import true_divide
+from heterosis.ir.program import Reduction, Scan, Value, apply, constant, extent
+from heterosis.ir.types import FLOATS, TensorType, is_float
+from heterosis.ops.creation import iota
+from heterosis.ops.elementwise import (
+    METHOD,
+    add,
+    equal,
+    isnan,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+    select,
+    square,
+    subtract,
+    true_divide,
+)
+from heterosis.ops.real import sqrt
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast, floating
-from heterosis.ops.samples import Samples, reduction_cases
-from heterosis.runtime.errors import check_axes
+from heterosis.ops.samples import Case, Samples, reduction_cases
+from heterosis.runtime.errors import ShapeError, check_axes, check_axis
 
 Axes = "int | tuple[int, ...] | None"
 
 _SUM = Reduction("sum", reducers.SUM)
+_PROD = Reduction("prod", reducers.PROD)
 _MAX = Reduction("max", reducers.MAX)
+_MIN = Reduction("min", reducers.MIN)
+_ANY = Reduction("any", reducers.ANY)
+_ALL = Reduction("all", reducers.ALL)
+_CUMSUM = Scan("cumsum", reducers.SUM)
+_CUMPROD = Scan("cumprod", reducers.PROD)
+
+# The smallest set that meets every kind of loop; the sum runs through all.
+_BRIEF = tuple(
+    Case((shape,), {"axis": axis})
+    for shape, axis in (((), None), ((300,), None), ((5, 7), 0), ((70, 3), 1), ((2, 3, 4), -2))
+)
+_KEPT = (*_BRIEF, Case(((2, 3, 4),), {"axis": (0, 2), "keepdims": True}))
+_ARRAYS = (*_BRIEF, Case(((2, 3, 4),), {"axis": 1, "dtype": "float64"}))
 
 
 def reduce(primitive: Reduction, x: Value, axis: Axes, keepdims: bool) -> Value:
@@ -25,49 +59,395 @@ def reduce(primitive: Reduction, x: Value, axis: Axes, keepdims: bool) -> Value:
     axes = check_axes(primitive.name, axis, x.ndim)
     if not axes:
         return x
-    shape = tuple(n for a, n in enumerate(x.shape) if a not in axes)
-    result = apply(primitive, (x,), TensorType(shape, x.dtype), axes=axes)
-    if not keepdims:
-        return result
-    return views.reshape(result, tuple(1 if a in axes else n for a, n in enumerate(x.shape)))
+    result = apply(primitive, (x,), TensorType(without(x.shape, axes), x.dtype), axes=axes)
+    return _kept(result, x.shape, axes) if keepdims else result
+
+
+def without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The extents of the other axes."""
+    return tuple(n for a, n in enumerate(shape) if a not in axes)
+
+
+def _kept(x: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Value:
+    """A reduced value with the reduced axes back in their places, of extent 1."""
+    return views.reshape(x, tuple(1 if a in axes else n for a, n in enumerate(shape)))
+
+
+def count_along(operation_name: str, x: Value, axis: Axes) -> int:
+    """How many elements become one."""
+    return math.prod(x.shape[a] for a in check_axes(operation_name, axis, x.ndim))
+
+
+def _check_not_empty(name: str, x: Value, axis: Axes) -> None:
+    if not count_along(name, x, axis):
+        raise ShapeError(
+            f"{name}: no elements along axis {axis} of shape {x.shape}, and nothing is the {name} "
+            "of no elements. Give an array that is not empty there, or a value for `initial`."
+        )
+
+
+def _only(x: Value, where: Value | None, otherwise: Any) -> Value:
+    """`x`, with `otherwise` where `where` is false."""
+    if where is None:
+        return x
+    neutral = constant(otherwise, "float64" if is_float(x.dtype) else "int64", weak=True)
+    return select(where, x, cast(neutral, x.dtype))
+
+
+# -- sums and products ----------------------------------------------------------------------------
+
+
+def _accumulated(a: Value, dtype: str | None) -> Value:
+    """`a` as sums and products take it: truth values count as int64."""
+    return cast(a, dtype or ("int64" if a.dtype == "bool" else a.dtype))
 
 
 @operation(
     numpy=numpy.sum,
-    public=("np", "ndarray"),
+    public=METHOD,
     names={"mxnet": "_npi_sum"},
     samples=Samples(reduction_cases(dtype=("float64", "int64")), absolute=400),
 )
-def sum(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False):
+def sum(
+    a,
+    axis: Axes = None,
+    dtype: str | None = None,
+    keepdims: bool = False,
+    initial=None,
+    where=None,
+):
     """The sum of elements along `axis`; of all, without one."""
-    dtype = dtype or ("int64" if a.dtype == "bool" else a.dtype)
-    return reduce(_SUM, cast(a, dtype), axis, keepdims)
+    a = _accumulated(a, dtype)
+    total = reduce(_SUM, _only(a, where, 0), axis, keepdims)
+    return total if initial is None else add(total, cast(initial, a.dtype))
+
+
+@operation(
+    numpy=numpy.prod,
+    public=METHOD,
+    aliases=("product",),
+    names={"mxnet": "_npi_prod"},
+    samples=Samples(_KEPT, (0.5, 1.5), ulps=64),
+)
+def prod(
+    a,
+    axis: Axes = None,
+    dtype: str | None = None,
+    keepdims: bool = False,
+    initial=None,
+    where=None,
+):
+    """The product of elements along `axis`."""
+    a = _accumulated(a, dtype)
+    total = reduce(_PROD, _only(a, where, 1), axis, keepdims)
+    return total if initial is None else multiply(total, cast(initial, a.dtype))
+
+
+@operation(
+    numpy=numpy.nansum,
+    public=METHOD,
+    samples=Samples(_KEPT, dtypes=("int32", "float32", "float64"), absolute=400),
+)
+def nansum(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False):
+    """The sum of elements that are not NaN."""
+    return sum(_without_nan(a, 0.0), axis, dtype, keepdims)
+
+
+@operation(
+    numpy=numpy.nanprod,
+    public=METHOD,
+    samples=Samples(_KEPT, (0.5, 1.5), ulps=64, dtypes=("int32", "float32", "float64")),
+)
+def nanprod(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False):
+    """The product of elements that are not NaN."""
+    return prod(_without_nan(a, 1.0), axis, dtype, keepdims)
+
+
+def _without_nan(a: Value, otherwise: float) -> Value:
+    return select(isnan(a), constant(otherwise, a.dtype), a) if is_float(a.dtype) else a
+
+
+@operation(numpy=numpy.count_nonzero, samples=Samples(_KEPT, dtypes=("bool", "int32", "float32")))
+def count_nonzero(a, axis: Axes = None, keepdims: bool = False):
+    """How many elements are not zero."""
+    return sum(cast(a, "bool"), axis, None, keepdims)
+
+
+# -- extremes -------------------------------------------------------------------------------------
+
+
+def _extreme(primitive: Reduction, pick: Callable, least: Callable):
+    def function(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+        if initial is None:
+            _check_not_empty(primitive.name, a, axis)
+        result = reduce(primitive, _only(a, where, least(a.dtype)), axis, keepdims)
+        return result if initial is None else pick(result, cast(initial, a.dtype))
+
+    return function
+
+
+_max = _extreme(_MAX, maximum, reducers.lowest)
+_min = _extreme(_MIN, minimum, reducers.highest)
 
 
 @operation(
     numpy=numpy.max,
-    public=("np", "ndarray"),
+    public=METHOD,
     aliases=("amax",),
     names={"mxnet": "_npi_max"},
-    samples=Samples(reduction_cases()),
+    samples=Samples(_KEPT),
 )
-def max(a, axis: Axes = None, keepdims: bool = False):
+def max(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
     """The largest element along `axis`; NaN if any is."""
-    return reduce(_MAX, a, axis, keepdims)
+    return _max(a, axis, keepdims, initial, where)
+
+
+@operation(
+    numpy=numpy.min,
+    public=METHOD,
+    aliases=("amin",),
+    names={"mxnet": "_npi_min"},
+    samples=Samples(_KEPT),
+)
+def min(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+    """The smallest element along `axis`; NaN if any is."""
+    return _min(a, axis, keepdims, initial, where)
+
+
+@operation(numpy=numpy.ptp, samples=Samples(_KEPT, dtypes=("int32", "float32")))
+def ptp(a, axis: Axes = None, keepdims: bool = False):
+    """The distance from the smallest to the largest element."""
+    return subtract(max(a, axis, keepdims), min(a, axis, keepdims))
+
+
+def _place_of_extreme(
+    name: str, primitive: Reduction, a: Value, axis: int | None, keepdims: bool
+) -> Value:
+    """The least position of an element that equals the extreme one, or of a NaN."""
+    _check_not_empty(name, a, axis)
+    found = equal(a, reduce(primitive, a, axis, True))
+    if is_float(a.dtype):
+        found = logical_or(found, isnan(a))
+    # Places of 32 bits, where they suffice, are as wide as the elements of most arrays.
+    width = "int32" if a.size < 2**31 else "int64"
+    nowhere = constant(reducers.highest(width), width)
+    places = select(found, cast(_numbered(a.shape, axis), width), nowhere)
+    return cast(reduce(_MIN, places, axis, keepdims), "int64")
+
+
+def _numbered(shape: tuple[int, ...], axis: int | None) -> Value:
+    """Every element's position along `axis`; among all, without one."""
+    if axis is None:
+        return views.reshape(iota(math.prod(shape)), shape)
+    axis %= len(shape)
+    line = views.reshape(
+        iota(shape[axis]), tuple(n if a == axis else 1 for a, n in enumerate(shape))
+    )
+    return views.broadcast(line, shape)
+
+
+_ARGUMENT_CASES = (*_BRIEF, Case(((2, 3, 4),), {"axis": 1, "keepdims": True}))
+
+
+@operation(
+    numpy=numpy.argmax,
+    public=METHOD,
+    names={"mxnet": "_npi_argmax"},
+    samples=Samples(_ARGUMENT_CASES),
+    differentiable=False,
+)
+def argmax(a, axis: int | None = None, keepdims: bool = False):
+    """The position of the first largest element along `axis`; of the first NaN if there is one."""
+    return _place_of_extreme("argmax", _MAX, a, axis, keepdims)
+
+
+@operation(
+    numpy=numpy.argmin,
+    public=METHOD,
+    names={"mxnet": "_npi_argmin"},
+    samples=Samples(_ARGUMENT_CASES),
+    differentiable=False,
+)
+def argmin(a, axis: int | None = None, keepdims: bool = False):
+    """The position of the first smallest element along `axis`; of the first NaN if there is one."""
+    return _place_of_extreme("argmin", _MIN, a, axis, keepdims)
+
+
+@operation(
+    numpy=numpy.any,
+    public=METHOD,
+    aliases=("sometrue",),
+    names={"mxnet": "_np_any"},
+    samples=Samples(_KEPT, (-1, 1), dtypes=("bool", "uint8", "bfloat16", "float32")),
+    differentiable=False,
+)
+def any(a, axis: Axes = None, keepdims: bool = False, where=None):
+    """Whether an element along `axis` is true."""
+    return reduce(_ANY, _only(cast(a, "bool"), where, False), axis, keepdims)
+
+
+@operation(
+    numpy=numpy.all,
+    public=METHOD,
+    names={"mxnet": "_np_all"},
+    samples=Samples(_KEPT, (-1, 1), dtypes=("bool", "uint8", "bfloat16", "float32")),
+    differentiable=False,
+)
+def all(a, axis: Axes = None, keepdims: bool = False, where=None):
+    """Whether all elements along `axis` are true."""
+    return reduce(_ALL, _only(cast(a, "bool"), where, True), axis, keepdims)
+
+
+# -- averages and spread --------------------------------------------------------------------------
 
 
 @operation(
     numpy=numpy.mean,
-    public=("np", "ndarray"),
+    public=METHOD,
     names={"mxnet": "_npi_mean"},
-    samples=Samples(reduction_cases(), absolute=20),
+    samples=Samples(_ARRAYS, absolute=20),
 )
-def mean(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False):
+def mean(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False, where=None):
     """The arithmetic mean along `axis`."""
-    dtype = dtype or floating(a.dtype)
-    total = reduce(_SUM, cast(a, dtype), axis, keepdims)
-    axes = check_axes("mean", axis, a.ndim)
-    count = 1
-    for i in axes:
-        count *= a.shape[i]
-    return true_divide(total, extent(count))
+    a = cast(a, dtype or floating(a.dtype))
+    if where is not None:
+        total = sum(a, axis, None, keepdims, None, where)
+        return true_divide(total, _count(a, axis, keepdims, where))
+    total = reduce(_SUM, a, axis, keepdims)
+    return cast(true_divide(total, extent(count_along("mean", a, axis))), a.dtype)
+
+
+def _count(a: Value, axis: Axes, keepdims: bool, where: Value) -> Value:
+    """How many elements along `axis` `where` picks."""
+    return sum(views.broadcast(cast(where, "bool"), a.shape), axis, None, keepdims)
+
+
+@operation(
+    numpy=numpy.var,
+    public=METHOD,
+    names={"mxnet": "_npi_var"},
+    samples=Samples(
+        (*_ARRAYS, Case(((3, 70),), {"axis": 1, "ddof": 1})),
+        dtypes=("bool", "int32", "float16", "float32", "float64"),
+        ulps=16,
+        absolute=20,
+    ),
+)
+def var(
+    a,
+    axis: Axes = None,
+    dtype: str | None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+):
+    """The mean squared distance from the mean; `ddof` is subtracted from the number of elements."""
+    a = cast(a, dtype or floating(a.dtype))
+    centred = subtract(a, mean(a, axis, None, True))
+    total = reduce(_SUM, square(centred), axis, keepdims)
+    freedom = builtins.max(count_along("var", a, axis) - ddof, 0)
+    return cast(true_divide(total, extent(freedom)), a.dtype)
+
+
+@operation(
+    numpy=numpy.std,
+    public=METHOD,
+    names={"mxnet": "_npi_std"},
+    samples=Samples(
+        (*_ARRAYS, Case(((3, 70),), {"axis": 1, "ddof": 1})),
+        dtypes=("bool", "int32", "float16", "float32", "float64"),
+        ulps=16,
+        absolute=20,
+    ),
+)
+def std(
+    a,
+    axis: Axes = None,
+    dtype: str | None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+):
+    """The standard deviation: the square root of the variance."""
+    return sqrt(var(a, axis, dtype, ddof, keepdims))
+
+
+@operation(
+    numpy=lambda a, weights, **more: numpy.average(a, weights=weights, **more),
+    names={"mxnet": "_npi_average"},
+    samples=Samples(
+        (
+            Case(((3, 4), (3, 4))),
+            Case(((3, 70), (70,)), {"axis": 1, "returned": True}),
+        ),
+        ((-4, 4), (1, 3)),
+        dtypes=("int32", "float32", "float64"),
+        ulps=16,
+        absolute=20,
+    ),
+)
+def average(a, axis: Axes = None, weights=None, returned: bool = False, keepdims: bool = False):
+    """The mean along `axis`, weighted if there are `weights`; with their sum if `returned`."""
+    if weights is None:
+        result = mean(a, axis, None, keepdims)
+        total = cast(extent(count_along("average", a, axis)), result.dtype)
+    else:
+        weights = _along("average", weights, a, axis)
+        product = true_divide(multiply(a, weights), constant(1, "int64", weak=True))
+        weights = views.broadcast(cast(weights, product.dtype), a.shape)
+        total = reduce(_SUM, weights, axis, keepdims)
+        result = true_divide(reduce(_SUM, product, axis, keepdims), total)
+    return (result, views.broadcast(total, result.shape)) if returned else result
+
+
+def _along(name: str, weights: Value, a: Value, axis: Axes) -> Value:
+    """Weights of one axis, standing along it."""
+    if weights.shape == a.shape:
+        return weights
+    if weights.ndim != 1 or not isinstance(axis, int):
+        raise ShapeError(
+            f"{name}: weights of shape {weights.shape} for an array of shape {a.shape} and axis "
+            f"{axis}; give weights of the array's shape, or one-dimensional ones and their axis."
+        )
+    axis = check_axis(name, axis, a.ndim)
+    if weights.shape[0] != a.shape[axis]:
+        raise ShapeError(
+            f"{name}: {weights.shape[0]} weights for axis {axis} of extent {a.shape[axis]}."
+        )
+    return views.reshape(weights, tuple(n if d == axis else 1 for d, n in enumerate(a.shape)))
+
+
+# -- running results ------------------------------------------------------------------------------
+
+
+def _scan(primitive: Scan, a: Value, axis: int | None, dtype: str | None) -> Value:
+    a = _accumulated(a, dtype)
+    if axis is None:
+        a, axis = views.reshape(a, (a.size,)), 0
+    axis = check_axis(primitive.name, axis, a.ndim)
+    return apply(primitive, (a,), TensorType(a.shape, a.dtype), axes=(axis,))
+
+
+_SCAN_CASES = (
+    *_BRIEF,
+    Case(((0, 3),), {"axis": 0}),
+    Case(((3, 4),), {"axis": 1, "dtype": "float64"}),
+)
+
+
+@operation(
+    numpy=numpy.cumsum,
+    public=METHOD,
+    names={"mxnet": "_np_cumsum"},
+    samples=Samples(_SCAN_CASES, absolute=400),
+)
+def cumsum(a, axis: int | None = None, dtype: str | None = None):
+    """The sum of all elements so far along `axis`; of the flattened array, without one."""
+    return _scan(_CUMSUM, a, axis, dtype)
+
+
+@operation(
+    numpy=numpy.cumprod,
+    samples=Samples(_SCAN_CASES, (0.5, 1.5), ulps=64, dtypes=("int32", *FLOATS)),
+)
+def cumprod(a, axis: int | None = None, dtype: str | None = None):
+    """The product of all elements so far along `axis`."""
+    return _scan(_CUMPROD, a, axis, dtype)

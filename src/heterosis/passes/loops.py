@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from heterosis.codegen.nest import Counter, Load, Nest, Operand, Step, Store
+from heterosis.codegen.nest import Counter, Load, Nest, Operand, Step, Store, operands_of
 
 Strides = tuple[int, ...]
 
@@ -117,10 +117,12 @@ def _product(numbers) -> int:
 
 
 def _choose_vector(nest: Nest) -> Nest:
-    """Vectors run where memory does; a scattering nest runs element by element."""
+    """Vectors run where memory does; a scattering nest runs row by row, or by element."""
     columns = _columns(nest)
     last_kept, last = len(nest.kept) - 1, len(nest.kept) + len(nest.reduced) - 1
-    if nest.scatters or nest.kept == (1,) and not nest.reduced:
+    if nest.scatters:
+        return replace(nest, vector="kept" if _scatters_rows(nest) else "none")
+    if nest.kept == (1,) and not nest.reduced:
         return replace(nest, vector="none")
     if any(store.running for store in nest.stores):
         steps_over_rows = abs(nest.stores[0].operand.strides[last_kept]) == 1
@@ -130,3 +132,17 @@ def _choose_vector(nest: Nest) -> Nest:
     along_kept = sum(abs(c[last_kept]) == 1 for c in columns[: -len(nest.stores)])
     along_reduced = sum(abs(c[last]) == 1 for c in columns[: -len(nest.stores)])
     return replace(nest, vector="kept" if along_kept > along_reduced else "reduced")
+
+
+def _scatters_rows(nest: Nest) -> bool:
+    """Whether the innermost dimension runs within rows, so that all its places differ."""
+    last = len(nest.kept) - 1
+    moves: list[bool] = []
+    for step in nest.steps:
+        own = isinstance(step, Load) and step.operand.strides[last] != 0
+        own = own or isinstance(step, Counter) and step.strides[last] != 0
+        moves.append(own or any(moves[i] for i in operands_of(step)))
+    stores = [store for store in nest.stores if store.indices]
+    places = [i for store in stores for i, _ in store.indices]
+    along = all(store.operand.strides[last] != 0 for store in stores)
+    return not nest.reduced and along and not any(moves[i] for i in places)

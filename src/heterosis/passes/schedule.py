@@ -6,13 +6,12 @@ points join one nest (softmax is one); what other kernels need whole gets a buff
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
 from heterosis.codegen.conversion import conversion
-from heterosis.codegen.kernel import KernelCode, Machine, Place
+from heterosis.codegen.kernel import Machine, OpaqueCall, Place, Schedule
 from heterosis.codegen.nest import (
     Apply,
     Argument,
@@ -45,10 +44,11 @@ from heterosis.ir.program import (
     Value,
     View,
 )
+from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.passes.loops import canonical
 from heterosis.passes.pieces import reduce_in_pieces
-from heterosis.ir.strided import Strided
+from heterosis.passes.stash import stash
 
 Move = tuple[str, tuple[Any, ...]]  # a method of Strided and its arguments
 
@@ -57,27 +57,7 @@ Move = tuple[str, tuple[Any, ...]]  # a method of Strided and its arguments
 _PIECE = 1 << 15
 _ALIGNMENT = 64
 
-
-@dataclass(frozen=True)
-class OpaqueCall:
-    """A kernel that is no loop nest: what `kernel` emits, over whole operands."""
-
-    code: KernelCode
-    inputs: tuple[Place, ...]
-    outputs: tuple[Place, ...]
-    scratch: Buffer | None = None
-
-
-Kernel = Nest | OpaqueCall
-
-
-@dataclass
-class Schedule:
-    """Kernels in order, the workspace they share, and which results are views of inputs."""
-
-    kernels: list[Kernel] = field(default_factory=list)
-    workspace: int = 0
-    views: dict[int, tuple[int, Strided]] = field(default_factory=dict)
+_WRITES_WHOLE = Opaque | Assemble | Scatter | Scan  # kinds with kernels of their own
 
 
 def schedule(
@@ -87,13 +67,19 @@ def schedule(
     machine: Machine,
     *,
     views: bool,
+    in_place: bool = False,
 ) -> Schedule:
     """Plan `program` for inputs that lie as `layouts` say.
 
     `outputs` gives the layout of each result's memory (None: without gaps). With `views`, a result
-    that only rearranges an input is reported as a view of it instead of being written.
+    that only rearranges an input is reported as a view of it instead of being written. With
+    `in_place`, the one result is written where the first input stands.
     """
-    return _Scheduler(program, layouts, machine).run(outputs, views)
+    scheduler = _Scheduler(program, layouts, machine)
+    if in_place:
+        scheduler.update()
+        return scheduler.result
+    return scheduler.run(outputs, views)
 
 
 class _Scheduler:
@@ -125,6 +111,11 @@ class _Scheduler:
             if value not in self.places:
                 self.places[value] = Place(buffer, value.dtype, strided)
         return self.result
+
+    def update(self) -> None:
+        """Write the one result over the first input."""
+        (value,), (first, *_) = self.program.outputs, self.program.inputs
+        self.write(value, self.places[first])
 
     def _as_view(self, value: Value) -> tuple[int, Strided] | None:
         """The input and layout that `value` is a view of, if it is one."""
@@ -183,6 +174,7 @@ class _Scheduler:
 
     def write(self, value: Value, room: Place) -> None:
         """Append the kernels that compute `value` into `room`."""
+        value, room = self._seen_through(value, room)
         primitive = value.node.primitive
         if value not in self.places:
             if isinstance(primitive, Opaque):
@@ -198,6 +190,20 @@ class _Scheduler:
                 self._scan(value, room)
                 return
         _NestBuilder(self).map(value, room)
+
+    def _seen_through(self, value: Value, room: Place) -> tuple[Value, Place]:
+        """What a rearranged value is made of, where that can be written as it will stand."""
+        base, strided = value, room.strided
+        while isinstance(base.node.primitive, View) and base not in self.places:
+            name, arguments = base.node.primitive.move(base.node)
+            base = base.node.inputs[0]
+            moved = _undone(strided, name, arguments, base.shape)
+            if moved is None:
+                return value, room
+            strided = moved
+        if base in self.places or not isinstance(base.node.primitive, _WRITES_WHOLE):
+            return value, room
+        return base, Place(room.buffer, room.dtype, strided)
 
     def _call(self, node: Node, rooms: dict[Value, Place]) -> None:
         inputs = tuple(self.whole(operand) for operand in node.inputs)
@@ -226,7 +232,12 @@ class _Scheduler:
     def _scatter(self, value: Value, room: Place) -> None:
         base, *indices, update = value.node.inputs
         if self.places.get(base) != room:
+            known = set(self.places)
             self.write(base, room)
+            # What was found to stand there stands there no longer.
+            for other in self.places.keys() - known:
+                if self.places[other].buffer == room.buffer:
+                    del self.places[other]
         _NestBuilder(self).scatter(value.node, indices, update, room)
 
     def _scan(self, value: Value, room: Place) -> None:
@@ -246,7 +257,7 @@ class _NestBuilder:
         self.kept: tuple[int, ...] = ()
         self.reduced: tuple[int, ...] = ()
         self.steps: list[Step] = []
-        self.known: dict[tuple[Value, tuple[Move, ...]], int] = {}
+        self.known: dict[tuple[Value, Any], int] = {}
 
     # -- kinds of nests -----------------------------------------------------------------------
 
@@ -255,22 +266,26 @@ class _NestBuilder:
         shape = room.strided.shape
         order = tuple(range(len(shape)))
         self.kept, split = shape, len(shape)
-        reduction = self._first_reduction(value, moves)
-        if reduction:
-            along = self._along(*reduction, shape)
-            if along is not None:
-                order = (*(a for a in order if a not in along), *along)
-                split = len(shape) - len(along)
-                self.kept = tuple(shape[a] for a in order[:split])
-                self.reduced = self._reduced_shape(reduction[0].node)
-                moves = (*moves, ("transpose", (order,)))
-                if not along:
-                    moves = (*moves, *_add_dimensions(shape, self.reduced))
+        for reduction, between in self._reductions(value, moves):
+            along = self._along(reduction, between, shape)
+            if along is None:
+                continue
+            order = (*(a for a in order if a not in along), *along)
+            split = len(shape) - len(along)
+            self.kept = tuple(shape[a] for a in order[:split])
+            self.reduced = self._reduced_shape(reduction.node)
+            moves = (*moves, ("transpose", (order,)))
+            if not along:
+                moves = (*moves, *_add_dimensions(shape, self.reduced))
+            break
         step = self.inline(value, moves)
         strides = tuple(room.strided.strides[a] for a in order)
         padding = (0,) * (len(self.kept) + len(self.reduced) - len(strides))
         operand = Operand(room.buffer, room.dtype, room.strided.offset, strides + padding)
-        self._finish([Store(operand, self._converted(step, room.dtype))])
+        store = Store(operand, self._converted(step, room.dtype))
+        steps, stores = stash(len(self.kept), tuple(self.steps), (store,))
+        self.steps = list(steps)
+        self._finish(list(stores))
 
     def scan(self, value: Value, room: Place) -> None:
         """Running results along one axis, which becomes the only reduced dimension."""
@@ -312,10 +327,10 @@ class _NestBuilder:
 
     # -- joining reductions -------------------------------------------------------------------
 
-    def _first_reduction(
+    def _reductions(
         self, value: Value, moves: tuple[Move, ...]
-    ) -> tuple[Value, tuple[Move, ...]] | None:
-        """A reduction that could run inside this nest, with the moves between it and the nest."""
+    ) -> Iterator[tuple[Value, tuple[Move, ...]]]:
+        """Reductions that could run inside this nest, with the moves between them and the nest."""
         seen: set[Value] = set()
         stack = [(value, moves)]
         while stack:
@@ -329,8 +344,7 @@ class _NestBuilder:
             elif isinstance(primitive, View):
                 stack.append((value.node.inputs[0], (primitive.move(value.node), *moves)))
             elif isinstance(primitive, Reduction) and not isinstance(primitive, Scan):
-                return value, moves
-        return None
+                yield value, moves
 
     def _reduced_shape(self, node: Node) -> tuple[int, ...]:
         return tuple(node.inputs[0].shape[a] for a in node.attributes["axes"])
@@ -388,7 +402,9 @@ class _NestBuilder:
 
     def inline(self, value: Value, moves: tuple[Move, ...]) -> int:
         """The step that computes `value` at each point of the loops."""
-        key = (value, moves)
+        # Different moves to the same places are the same step: compare where elements end up.
+        places = _moved(Strided.contiguous(value.shape), moves)
+        key = (value, places or moves)
         if key not in self.known:
             self.known[key] = self._inline(value, moves)
         return self.known[key]
@@ -488,6 +504,18 @@ class _NestBuilder:
     def _add(self, step: Step) -> int:
         self.steps.append(step)
         return len(self.steps) - 1
+
+
+def _undone(
+    strided: Strided, name: str, arguments: tuple[Any, ...], shape: tuple[int, ...]
+) -> Strided | None:
+    """Where a value of `shape` stands if it stands at `strided` once rearranged."""
+    if name == "reshape":
+        return strided.reshape(shape)
+    if name == "transpose":
+        (axes,) = arguments
+        return strided.transpose(tuple(axes.index(a) for a in range(len(axes))))
+    return None
 
 
 def _moved(strided: Strided | None, moves: Sequence[Move]) -> Strided | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numpy.linalg import LinAlgError
+
 
 class HeterosisError(Exception):
     """The base of all errors that the framework raises itself."""
@@ -27,8 +29,12 @@ class IndexingError(HeterosisError, IndexError):
     """An index outside an array, or of a kind that cannot index."""
 
 
-class LinearAlgebraError(HeterosisError, ArithmeticError):
-    """A matrix without the property that the factorisation needs."""
+class LinearAlgebraError(HeterosisError, ArithmeticError, LinAlgError):
+    """A matrix without the property that the factorisation needs. Also NumPy's `LinAlgError`."""
+
+
+class OutOfMemoryError(HeterosisError, MemoryError):
+    """No room for an array; those that exist are unharmed."""
 
 
 class UnsupportedError(HeterosisError, NotImplementedError):

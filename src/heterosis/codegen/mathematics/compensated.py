@@ -6,7 +6,7 @@ and, by splitting factors into halves, without.
 
 from __future__ import annotations
 
-from heterosis.codegen.mathematics.number import Number, fma
+from heterosis.codegen.mathematics.number import Number, fma, where
 
 Pair = tuple[Number, Number]
 
@@ -58,12 +58,29 @@ def residual(a: Number, b: Number, c: Number) -> Number:
     return (a - product) - error
 
 
-def quotient(a: Pair, b: Pair) -> Number:
-    """a / b, rounded nearly once, with one division."""
+def pair_product(a: Pair, b: Pair) -> Pair:
+    """a * b, not normalised: the second part may exceed half a unit of the first a little."""
+    product, lost = exact_product(a[0], b[0])
+    return product, fma(a[0], b[1], fma(a[1], b[0], lost))
+
+
+def pair_quotient(a: Pair, b: Pair) -> Pair:
+    """a / b with one division."""
     inverse = 1.0 / b[0]
     first = a[0] * inverse
     rest = residual(a[0], first, b[0]) + (a[1] - first * b[1])
-    return fma(rest, inverse, first)
+    return first, rest * inverse
+
+
+def quotient(a: Pair, b: Pair) -> Number:
+    """a / b, rounded nearly once, with one division."""
+    first, rest = pair_quotient(a, b)
+    return first + rest
+
+
+def choose(condition: Number, a: Pair, b: Pair) -> Pair:
+    """`a` where the condition holds, else `b`."""
+    return where(condition, a[0], b[0]), where(condition, a[1], b[1])
 
 
 def reciprocal(a: Pair) -> Number:

@@ -97,6 +97,21 @@ def exp_reduced(x: Number) -> tuple[Number, Number]:
     return shifted, fma(tail, square, r)
 
 
+def exp_of_pair(x: Number, rest: Number) -> tuple[Number, Pair]:
+    """exp(x + rest) as a pair times 2^n: n + `double_bias`, and the pair. Double precision."""
+    shift = double_bias(x)
+    high, low = LN2_PARTS[True]
+    shifted = fma(x, LOG2_E, -EXPM1_OFFSET) + shift
+    n = shifted - shift
+    first = fma(n, -high, x)
+    r = fma(n, -low, first)
+    lost = fma(n, -low, first - r) + rest
+    square = r * r
+    tail = split_polynomial(r, square, EXPM1_DOUBLE) * square
+    total, error = quick_sum(r.constant(1.0), r)
+    return shifted, (total, error + fma(lost, tail + (r + 1.0), tail))
+
+
 def exp_clamped(x: Number) -> Number:
     """`x` kept where the exponent of exp(x) fits its field, far enough to reach 0 and infinity."""
     low, high = (-746.0, 710.0) if x.double else (-104.0, 89.0)
@@ -155,7 +170,7 @@ def expm1(x: Number) -> Number:
     base, base_error = exact_sum(scale, scale.constant(-0.5))
     total, error = quick_sum(base, scale * r)
     half = total + fma(scale, tail + lost, error + base_error)
-    return where(x == 0.0, x, half + half)
+    return where(abs(x) < (2.0**-55 if x.double else 2.0**-26), x, half + half)
 
 
 def sigmoid(x: Number) -> Number:

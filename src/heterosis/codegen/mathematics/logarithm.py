@@ -6,9 +6,16 @@ at a time with the rest fitted again; `2^-n` is the relative error of the logari
 
 from __future__ import annotations
 
-from heterosis.codegen.mathematics.compensated import exact_product, exact_sum, quick_sum
+from heterosis.codegen.mathematics.compensated import (
+    Pair,
+    exact_product,
+    exact_sum,
+    pair_product,
+    pair_quotient,
+    quick_sum,
+)
 from heterosis.codegen.mathematics.exponential import LN2_PARTS
-from heterosis.codegen.mathematics.number import Number, fma, polynomial, split_polynomial, where
+from heterosis.codegen.mathematics.number import Number, fma, split_polynomial, where
 
 # (log(1 + f) - f + f^2 / 2) / f^3 for 1 + f between sqrt(1/2) and sqrt(2): 2^-27.3.
 SERIES_SINGLE = (
@@ -20,6 +27,14 @@ SERIES_DOUBLE = (
     0.6666666666666734, 0.3999999999941673, 0.2857142874199766, 0.22222198608886284,
     0.18183562627043773, 0.15314091042264866, 0.1479556786647088,
 )  # fmt: skip
+
+# (artanh(s) / s - 1 - z / 3) / z^2 in powers of z = s^2: 2^-66.3, relative to the logarithm.
+ARTANH_DOUBLE = (
+    0.2000000000000113, 0.14285714285048656, 0.11111111260136433, 0.09090892170133531,
+    0.07693379214724513, 0.0662839739345619, 0.06598260983167353,
+)  # fmt: skip
+THIRD = (0.3333333333333333, 1.850371707708594e-17)
+TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)
 
 # 1 / ln(base), and log_base(2) in two parts, the first with zeros at its end.
 BASES = {
@@ -101,17 +116,54 @@ def log10(x: Number) -> Number:
     return log_base(x, 10)
 
 
-def log1p(x: Number) -> Number:
-    """log(1 + x), accurate for small x."""
-    u, lost = exact_sum(x.constant(1.0), x)
+def log_of_sum(u: Number, lost: Number, doublings: Number | None = None) -> Number:
+    """log((u + lost) * 2^doublings), accurate near 1; `lost` is at most half a unit of u."""
     e, f = split(u)
-    # What rounding 1 + x lost, in units of the fraction; nothing for x beyond the precision.
-    mantissa, bias = (52, 1023) if x.double else (23, 127)
-    scale = (x.constant(bias + 2.0**mantissa) - e).bits << mantissa
+    # `lost` in units of the fraction; nothing where u is beyond the precision.
+    mantissa, bias = (52, 1023) if u.double else (23, 127)
+    scale = (u.constant(bias + 2.0**mantissa) - e).bits << mantissa
     lost = where(e > mantissa + 2.0, 0.0, lost * scale.as_float)
     f, lost = quick_sum(f, lost)
-    high, low = LN2_PARTS[x.double]
+    if doublings is not None:
+        e = e + doublings
+    high, low = LN2_PARTS[u.double]
     total, error = quick_sum(e * high, f)
     correction = fma(lost, -f, lost) + fma(e, low, error)
-    result = with_limits(u, total + (correction + tail(f)))
+    return with_limits(u, total + (correction + tail(f)))
+
+
+def log1p(x: Number) -> Number:
+    """log(1 + x), accurate for small x."""
+    result = log_of_sum(*exact_sum(x.constant(1.0), x))
     return where(x == 0.0, x, result)
+
+
+def artanh_pair(f: Number) -> Pair:
+    """log(1 + f) / 2 to about 65 bits, for the f of `split` in double precision."""
+    s, s_rest = pair_quotient((f, f.constant(0.0)), quick_sum(f.constant(2.0), f))
+    z, z_rest = exact_product(s, s)
+    z_rest = fma(s + s, s_rest, z_rest)
+    # artanh(s) / s = 1 + z * (1/3 + z * q)
+    q = split_polynomial(z, z * z, ARTANH_DOUBLE)
+    a, a_rest = quick_sum(z.constant(THIRD[0]), z * q)
+    series = pair_product((z, z_rest), (a, a_rest + THIRD[1]))
+    one, one_rest = quick_sum(z.constant(1.0), series[0])
+    return pair_product((s, s_rest), (one, one_rest + series[1]))
+
+
+def log2_pair(x: Number) -> Pair:
+    """log2 of a positive finite double to about 65 bits."""
+    e, f = split(x)
+    scale = f.constant(TWO_OVER_LN2[0]), f.constant(TWO_OVER_LN2[1])
+    high, low = pair_product(artanh_pair(f), scale)
+    total, lost = quick_sum(e, high)
+    return total, lost + low
+
+
+def log_pair(x: Number) -> Pair:
+    """log of a positive finite double to about 65 bits."""
+    e, f = split(x)
+    high, low = artanh_pair(f)
+    ln2, ln2_rest = LN2_PARTS[True]
+    total, lost = quick_sum(e * ln2, high + high)
+    return total, fma(e, ln2_rest, lost + (low + low))

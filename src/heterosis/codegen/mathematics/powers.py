@@ -6,12 +6,7 @@ reweighted least-squares fits in 200-bit arithmetic; `2^-n` is the error they le
 
 from __future__ import annotations
 
-from heterosis.codegen.mathematics.compensated import (
-    Pair,
-    exact_product,
-    quick_sum,
-    residual,
-)
+from heterosis.codegen.mathematics.compensated import exact_product, quick_sum
 from heterosis.codegen.mathematics.exponential import (
     LN2,
     OFFSET,
@@ -21,7 +16,7 @@ from heterosis.codegen.mathematics.exponential import (
     power_of_two,
     scaled,
 )
-from heterosis.codegen.mathematics.logarithm import split
+from heterosis.codegen.mathematics.logarithm import log2_pair, split
 from heterosis.codegen.mathematics.number import (
     Number,
     at_least,
@@ -43,14 +38,7 @@ EXP2_SINGLE = (
     0.693147180705822, 0.24022651068902043, 0.05550410361083986, 0.009618037754742036,
     0.0013333938453801636, 0.00015466886359014477, 1.519557607533313e-05,
 )  # fmt: skip
-THIRD = (0.3333333333333333, 1.850371707708594e-17)
-# (artanh(s) / s - 1 - z / 3) / z^2 in powers of z = s^2: 2^-66.3, relative to the logarithm.
-ARTANH_DOUBLE = (
-    0.2000000000000113, 0.14285714285048656, 0.11111111260136433, 0.09090892170133531,
-    0.07693379214724513, 0.0662839739345619, 0.06598260983167353,
-)  # fmt: skip
 LN2_REST = 2.3190468138462996e-17  # what LN2 lacks
-TWO_OVER_LN2 = (2.8853900817779268, 4.0710547481862066e-17)
 
 
 def power_single(x: Number, y: Number) -> Number:
@@ -67,34 +55,6 @@ def power_single(x: Number, y: Number) -> Number:
     tail = r * split_polynomial(r, r * r, EXP2_SINGLE)
     scale = power_of_two(shifted)
     return fma(scale, tail, scale)
-
-
-def log2_pair(x: Number) -> Pair:
-    """log2 of a positive finite x to about 65 bits."""
-    e, f = split(x)
-    # s = f / (2 + f), and its square.
-    d, d_rest = quick_sum(f.constant(2.0), f)
-    inverse = 1.0 / d
-    s = f * inverse
-    s_rest = (residual(f, s, d) - s * d_rest) * inverse
-    z, z_rest = exact_product(s, s)
-    z_rest = fma(s + s, s_rest, z_rest)
-    # artanh(s) / s = 1 + z * (1/3 + z * q)
-    q = split_polynomial(z, z * z, ARTANH_DOUBLE)
-    a, a_rest = quick_sum(z.constant(THIRD[0]), z * q)
-    series = pair_product((z, z_rest), (a, a_rest + THIRD[1]))
-    one, one_rest = quick_sum(z.constant(1.0), series[0])
-    scale, scale_rest = TWO_OVER_LN2
-    twice_s = pair_product((s, s_rest), (s.constant(scale), s.constant(scale_rest)))
-    high, low = pair_product(twice_s, (one, one_rest + series[1]))
-    total, lost = quick_sum(e, high)
-    return total, lost + low
-
-
-def pair_product(a: Pair, b: Pair) -> Pair:
-    """a * b, not normalised: the second part may exceed half a unit of the first a little."""
-    product, lost = exact_product(a[0], b[0])
-    return product, fma(a[0], b[1], fma(a[1], b[0], lost))
 
 
 def power_double(x: Number, y: Number) -> Number:

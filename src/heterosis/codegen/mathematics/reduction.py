@@ -7,6 +7,7 @@ x * 2/pi in 192-bit integers (Payne and Hanek), lane by lane, behind a branch.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 from heterosis.codegen.builder import DOUBLE, I64, Function, Module, Type, Value
 from heterosis.codegen.mathematics.compensated import (
@@ -136,7 +137,10 @@ def _define_exact_reduction(module: Module) -> None:
     if module.defines(_EXACT):
         return
     f = module.function(
-        _EXACT, [("x", DOUBLE)], _TRIPLE, attributes="noinline cold"  # called once in an age
+        _EXACT,
+        [("x", DOUBLE)],
+        _TRIPLE,
+        attributes="noinline cold",  # called once in an age
     )
     x = Number(f, f.parameters[0])
     bits = x.bits
@@ -172,7 +176,7 @@ def _fraction(f: Function, mantissa: Number, start: Number) -> tuple[Number, Num
 
     window = [
         mantissa.made(f.intrinsic("fshl", a.value, b.value, shift.value))
-        for a, b in zip(words, words[1:], strict=False)
+        for a, b in pairwise(words)
     ]
     low = _shift_wide(wide(mantissa) * wide(window[2]), "lshr", 64)
     middle = wide(mantissa) * wide(window[1]) + low

@@ -32,8 +32,8 @@ class Blocking:
 
     depth: Size  # of one block
     stretch: Size  # depth that is packed at a time, whole blocks
-    rows: Size  # of a block of the left operand
-    columns: Size  # of a block of the right operand
+    shares: Size  # that the rows are cut into (or the columns, if they are shared out)
+    columns: Size  # of the right operand that are packed at a time
     shared: Size  # numbers in the packed operand that all threads read
     private: Size  # numbers in one thread's block of the other
 
@@ -62,30 +62,52 @@ def depth_blocks(f: Function, kernel: Kernel, k: Size) -> tuple[Size, Size]:
     return depth, f.mul_size(depth, f.min_size(_DEPTH_BLOCKS, blocks))
 
 
+def _shares(f: Function, extent: Size, panel: int, largest: int, work: Size, workers: Size) -> Size:
+    """How many shares to cut `extent` into: a multiple of the workers, none above `largest`.
+
+    Equal shares matter more than many: one share too many is a turn with one thread at work.
+    """
+    panels = f.max_size(1, ceil_div(f, extent, panel))
+    least = ceil_div(f, panels, largest // panel)
+    worth = f.max_size(1, f.div_size(work, _SHARE_WORK))
+    number = f.max_size(least, f.min_size(worth, f.mul_size(workers, _SHARES_PER_WORKER)))
+    several = f.min_size(1, f.sub_size(number, 1))
+    even = f.mul_size(f.mul_size(ceil_div(f, number, workers), workers), several)
+    return f.min_size(panels, f.max_size(1, even))
+
+
+def share_range(
+    f: Function, index: Value, shares: Size, extent: Size, panel: int
+) -> tuple[Size, Size]:
+    """Where share `index` begins and how long it is; shares differ by one panel at most."""
+    panels = ceil_div(f, extent, panel)
+    begin = f.mul_size(f.div_size(f.mul_size(index, panels), shares), panel)
+    following = f.add_size(index, 1)
+    end = f.mul_size(f.div_size(f.mul_size(following, panels), shares), panel)
+    return begin, f.sub_size(f.min_size(end, extent), begin)
+
+
 def blocking(f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, workers: Size):
     """Cut the problem up. `v` holds its sizes; the same formulas serve numbers and values."""
     tile = kernel.tile
     depth, stretch = depth_blocks(f, kernel, v.k)
-    work = f.max_size(1, f.mul_size(v.n, v.k))
+    work = f.mul_size(f.mul_size(v.m, v.n), v.k)
     if problem.variant == "columns":
-        rows = round_up(f, v.m, tile.rows)
-        fair = ceil_div(f, v.n, f.mul_size(workers, _SHARES_PER_WORKER))
-        columns = round_up(f, f.min_size(tile.block_columns, fair), tile.columns)
-        shared = f.mul_size(rows, stretch)
+        columns = v.n
+        shares = _shares(f, v.n, tile.columns, tile.block_columns, work, workers)
+        shared = f.mul_size(round_up(f, v.m, tile.rows), stretch)
         private = f.mul_size(tile.block_columns, depth)
     else:
-        fair = ceil_div(f, v.m, f.mul_size(workers, _SHARES_PER_WORKER))
-        fair = f.max_size(fair, ceil_div(f, _SHARE_WORK, work))
-        rows = round_up(f, f.min_size(tile.block_rows, fair), tile.rows)
         largest = f.max_size(f.div_size(tile.shared, stretch), 4 * tile.columns)
         columns = round_up(f, v.n, tile.columns)
         if not problem.b_packed:
             columns = _evenly(f, v.n, largest, tile.columns)
+        shares = _shares(f, v.m, tile.rows, tile.block_rows, work, workers)
         shared = 0 if problem.b_packed else f.mul_size(columns, stretch)
         private = f.mul_size(tile.block_rows, depth)
     line = 128 // kernel.element.size
     return Blocking(
-        depth, stretch, rows, columns, round_up(f, shared, line), round_up(f, private, line)
+        depth, stretch, shares, columns, round_up(f, shared, line), round_up(f, private, line)
     )
 
 
@@ -138,9 +160,7 @@ def packing_shares(
     return count, f.max_size(1, f.div_size(_SHARE_COPIES, copies))
 
 
-def pack_share(
-    kernel: Kernel, f: Function, v: SimpleNamespace, side: Side, index: Value
-) -> None:
+def pack_share(kernel: Kernel, f: Function, v: SimpleNamespace, side: Side, index: Value) -> None:
     """Pack group `index % groups` of panels, in block `index // groups` of depth."""
     group = _GROUP * side.width
     groups = ceil_div(f, side.extent, group)
@@ -236,14 +256,9 @@ class _Driver:
     # -- the multiplication ---------------------------------------------------------------------
 
     def _share_multiplying(self, f, v, blocks, memory, width, deep) -> None:
-        if self.by_rows:
-            count = ceil_div(f, v.m, blocks.rows)
-            work = f.mul_size(f.mul_size(blocks.rows, width), deep)
-        else:
-            count = ceil_div(f, v.n, blocks.columns)
-            work = f.mul_size(f.mul_size(blocks.columns, v.m), deep)
+        work = f.div_size(f.mul_size(f.mul_size(v.m, width), deep), blocks.shares)
         grain = f.max_size(1, f.div_size(_SHARE_WORK // 2, f.max_size(1, work)))
-        self._share(f, v, "multiply", memory, count, grain)
+        self._share(f, v, "multiply", memory, blocks.shares, grain)
 
     def _emit_rows_body(self, frame: Frame) -> None:
         """Each share: blocks of rows, through all the packed depth, times the shared panels."""
@@ -252,12 +267,10 @@ class _Driver:
         v = frame.load(f, context)
         element, tile = self.kernel.element, self.kernel.tile
         own = f.offset(element.compute, v.own, f.mul_size(worker, v.private))
-        padded = round_up(f, v.width, tile.columns)
         panels, row_of_panels = (v.b, v.n) if self.problem.b_packed else (v.scratch, v.width)
         padded = round_up(f, row_of_panels, tile.columns)
         with f.loop(begin, end) as share_:
-            row = f.mul_size(share_.index, v.rows)
-            rows = f.min_size(v.rows, f.sub_size(v.m, row))
+            row, rows = share_range(f, share_.index, v.shares, v.m, tile.rows)
             with f.loop(0, f.max_size(v.deep, 1), v.depth) as step:
                 depth = f.min_size(v.depth, f.sub_size(v.deep, step.index))
                 at = f.add_size(v.step0, step.index)
@@ -278,8 +291,7 @@ class _Driver:
         own = f.offset(element.compute, v.own, f.mul_size(worker, v.private))
         padded_rows, padded = round_up(f, v.m, tile.rows), round_up(f, v.n, tile.columns)
         with f.loop(begin, end) as share_:
-            column = f.mul_size(share_.index, v.columns)
-            columns = f.min_size(v.columns, f.sub_size(v.n, column))
+            column, columns = share_range(f, share_.index, v.shares, v.n, tile.columns)
             with f.loop(0, f.max_size(v.deep, 1), v.depth) as step:
                 depth = f.min_size(v.depth, f.sub_size(v.deep, step.index))
                 at = f.add_size(v.step0, step.index)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from heterosis.codegen.matmul.element import element
 from heterosis.codegen.matmul.problem import Problem
 from heterosis.codegen.target import Target
 
-# A product with fewer multiplications than this is over before packing would pay.
-_TINY = 12 * 12 * 12
+# A right operand of fewer numbers stays in the first-level cache as it lies.
+_SMALL_RIGHT = 1 << 14
 # With so few runs on one side, dot products beat tiles.
 _FEW_DOTS = 4
 _FEW_ROWS = 4
 # Up to so many rows the left operand stays in the cache and the right one passes by once.
 _SHARED_ROWS = 192
-# A right operand of fewer numbers is packed once without harm.
-_LARGE_RIGHT = 1 << 16
 # Products of fewer multiplications are shared out whole.
 _WHOLE_PRODUCT = 1 << 21
 
@@ -23,23 +22,19 @@ _WHOLE_PRODUCT = 1 << 21
 def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) -> str:
     """The variant for a problem whose numbers are all known."""
     m, n, k = problem.m, problem.n, problem.k
-    if problem.b_packed:
-        return "columns" if m <= _SHARED_ROWS and n >= m else "blocked"
-    a_runs = problem.a_column == 1 or k <= 1
-    b_runs = problem.b_row == 1 or k <= 1
-    b_rows = problem.b_column == 1 or n <= 1
-    if a_runs and b_runs and problem.a_column == problem.b_row == 1:
+    packing = "columns" if m <= _SHARED_ROWS and n >= 2 * m else "blocked"
+    if problem.b_packed or element(problem.dtype, target).software_half:
+        return packing
+    if problem.a_column == problem.b_row == 1:
         if n <= _FEW_DOTS and n <= m:
             return "dots_of_rows"
-        if m <= _FEW_DOTS and not (b_rows and problem.b_column == 1):
+        if m <= _FEW_DOTS and problem.b_column != 1:
             return "dots_of_columns"
-    if problem.b_column == 1 and (m <= _FEW_ROWS or m * n * k <= _TINY):
-        return "direct"
-    if n == 1 and problem.a_row == 1 and problem.c_row == 1 and not epilogue:
+    if n == 1 < m and problem.a_row == 1 and problem.c_row == 1 and not epilogue:
         return "direct_transposed"
-    if m <= _SHARED_ROWS and n * k >= _LARGE_RIGHT and n >= 2 * m:
-        return "columns"
-    return "blocked"
+    if problem.b_column == 1 and (m <= _FEW_ROWS or n * k < _SMALL_RIGHT):
+        return "direct"
+    return packing
 
 
 def choose(problem: Problem, target: Target, workers: int, *, epilogue: bool = False) -> Problem:

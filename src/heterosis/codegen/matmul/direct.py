@@ -18,27 +18,23 @@ from heterosis.codegen.matmul.micro_kernel import (
     PLACE,
     Kernel,
     emit_finish,
-    has,
     multiply_add,
 )
 from heterosis.codegen.matmul.problem import Problem
+from heterosis.codegen.matmul.tile import direct_tiles
 
 # Multiplications that make a share of the work worth a thread.
 _SHARE_WORK = 1 << 17
 # Rows of the right operand that are walked through at a time when it is large: their pages stay
 # in the address cache.
-_DEPTH = 128
-
-# rows -> vectors. Few rows leave registers for wide tiles, which read longer runs.
-_WIDTHS = {8: (2, 1), 6: (2, 1), 4: (2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)}
-_HEIGHTS = {"avx512": (8, 4, 2, 1), "avx2": (6, 4, 2, 1), "fallback": (4, 2, 1), "neon": (6, 4, 2, 1)}
+_DEPTH = 32
 
 _STRIDES = [("a_row", I64), ("a_column", I64), ("b_row", I64), ("c_row", I64)]
 
 
 def emit_direct(kernel: Kernel, problem: Problem, name: str) -> None:
     """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`."""
-    heights = _HEIGHTS[kernel.target.name]
+    heights = list(direct_tiles(kernel.target, kernel.element))
     if not kernel.module.defines(kernel.name(f"strip.{heights[0]}")):
         for rows in heights:
             _emit_strip(kernel, rows)
@@ -106,7 +102,7 @@ def _depth_blocks(
 def _strips(kernel: Kernel, f: Function, o: SimpleNamespace, rows: Size, columns: Size) -> None:
     """The tallest strips that fit, then lower ones."""
     at: Size = 0
-    for height in _HEIGHTS[kernel.target.name]:
+    for height in direct_tiles(kernel.target, kernel.element):
         end = f.add_size(at, f.mul_size(f.div_size(f.sub_size(rows, at), height), height))
         with f.loop(at, end, height) as i:
             arguments = [
@@ -124,7 +120,7 @@ def _strips(kernel: Kernel, f: Function, o: SimpleNamespace, rows: Size, columns
 def _emit_strip(kernel: Kernel, rows: int) -> None:
     """`strip.<rows>(a, b, c, strides, columns, depth, mode, place)`: all columns of some rows."""
     lanes = kernel.tile.lanes
-    widths = [(vectors, lanes) for vectors in _WIDTHS[rows]]
+    widths = [(vectors, lanes) for vectors in direct_tiles(kernel.target, kernel.element)[rows]]
     while lanes > 1:
         lanes //= 2
         widths.append((1, lanes))

@@ -13,6 +13,7 @@ from heterosis.codegen.matmul.blocked import ceil_div, core_function, round_up
 from heterosis.codegen.matmul.frame import Frame, share
 from heterosis.codegen.matmul.micro_kernel import Kernel, Position, multiply_add
 from heterosis.codegen.matmul.problem import Problem
+from heterosis.codegen.matmul.tile import frugal
 
 # Multiplications that make a share of the work worth a thread: memory is the limit here.
 _SHARE_WORK = 1 << 16
@@ -91,7 +92,7 @@ def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
     matrix, vector, c, apart, results, depth, call, batch, row, column = f.parameters
     element, lanes = kernel.element, kernel.tile.lanes
     rows = [f.offset(element.storage, matrix, f.mul_size(run, apart)) for run in range(runs)]
-    unroll = _UNROLL if runs == _RUNS else 4
+    unroll = 1 if frugal(kernel.target, element) else _UNROLL if runs == _RUNS else 4
     wide = constant(Type(element.compute.element, lanes), 0)
     whole, vectors = f.round_down(depth, lanes * unroll), f.round_down(depth, lanes)
 
@@ -99,8 +100,7 @@ def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
         other = element.load(f, f.offset(element.storage, vector, at), width)
         loaded = [element.load(f, f.offset(element.storage, r, at), width) for r in rows]
         return [
-            multiply_add(f, element, a, other, total)
-            for a, total in zip(loaded, sums, strict=True)
+            multiply_add(f, element, a, other, total) for a, total in zip(loaded, sums, strict=True)
         ]
 
     with f.loop(0, whole, lanes * unroll, [wide] * (runs * unroll)) as loop:

@@ -38,6 +38,11 @@ class Element:
         return self.storage != self.compute or self.dtype == "bool"
 
     @property
+    def software_half(self) -> bool:
+        """Whether widening takes a dozen instructions: then it should be done once, in packing."""
+        return self.dtype == "float16" and not self.native_half
+
+    @property
     def splits_depth(self) -> bool:
         """Whether partial sums may rest in the result: a half would round them."""
         return self.dtype not in ("float16", "bfloat16")
@@ -123,7 +128,9 @@ def _half_to_float(f: Function, a: Value) -> Value:
     """Shift into place and multiply by 2**112, which is exact for subnormals too."""
     wide = f.convert("zext", a, a.type.of("i32"))
     number = wide.type
-    magnitude = f.binary("shl", f.binary("and", wide, constant(number, 0x7FFF)), constant(number, 13))
+    magnitude = f.binary(
+        "shl", f.binary("and", wide, constant(number, 0x7FFF)), constant(number, 13)
+    )
     sign = f.binary("shl", f.binary("and", wide, constant(number, 0x8000)), constant(number, 16))
     small = f.convert("bitcast", magnitude, number.of("float"))
     scaled = f.bits(f.mul(small, constant(small.type, 2.0**112)))

@@ -66,8 +66,7 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     element, tile = kernel.element, kernel.tile
     f = kernel.function(
         f"micro.{rows}",
-        [("a", PTR), ("b", PTR), ("c", PTR), ("c_row", I64), ("depth", I64), ("mode", I64)]
-        + PLACE,
+        [("a", PTR), ("b", PTR), ("c", PTR), ("c_row", I64), ("depth", I64), ("mode", I64)] + PLACE,
     )
     a, b, c, c_row, depth, mode, *place = f.parameters
     targets = [f.offset(element.compute, c, f.mul_size(row, c_row)) for row in range(rows)]
@@ -100,7 +99,9 @@ def _steps(
     a, b, *sums = state
     for step in range(count):
         right = [
-            f.load(_vector(kernel), f.offset(element.compute, b, step * tile.columns + j * tile.lanes))
+            f.load(
+                _vector(kernel), f.offset(element.compute, b, step * tile.columns + j * tile.lanes)
+            )
             for j in range(tile.vectors)
         ]
         left = _broadcasts(kernel, f, a, step * tile.rows, rows)
@@ -168,9 +169,7 @@ def emit_finish(
         here = Position(call, batch, f.add_size(row, down), f.add_size(column, j * width))
         return kernel.epilogue(f, total, here)
 
-    f.if_else(
-        has(f, mode, FINAL), lambda: store(finished), lambda: store(lambda total, at: total)
-    )
+    f.if_else(has(f, mode, FINAL), lambda: store(finished), lambda: store(lambda total, at: total))
 
 
 def has(f: Function, mode: Value, bit: int) -> Value:
@@ -254,9 +253,7 @@ def emit_macro_kernel(kernel: Kernel) -> None:
         with f.loop(0, rows, tile.rows) as i:
             left = f.offset(element.compute, a, f.mul_size(i.index, depth))
             height = f.min_size(tile.rows, f.sub_size(rows, i.index))
-            to = f.offset(
-                element.storage, c, f.add_size(f.mul_size(i.index, c_row), j.index)
-            )
+            to = f.offset(element.storage, c, f.add_size(f.mul_size(i.index, c_row), j.index))
             place = [call, batch, f.add_size(row0, i.index), f.add_size(column0, j.index)]
             _one_tile(kernel, f, heights, (left, right, to, c_row, depth, mode), place,
                       height, width, wide, scratch)  # fmt: skip

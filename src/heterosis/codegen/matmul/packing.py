@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heterosis.codegen.builder import I64, PTR, Function, Module, Size, Value, constant
+from heterosis.codegen.builder import I64, PTR, Function, Module, Value, constant
 from heterosis.codegen.matmul.element import Element
 from heterosis.codegen.target import Target
+
+_ROWS = 8
 
 
 def pack_name(element: Element, width: int) -> str:
@@ -35,11 +37,17 @@ def emit_pack(module: Module, target: Target, element: Element, width: int) -> s
         attributes=target.function_attributes,
     )
     source, across, along, panels, count, depth = f.parameters
-    with f.loop(0, count, width) as panel:
-        begin = f.offset(element.storage, source, f.mul_size(panel.index, across))
-        into = f.offset(element.compute, panels, f.mul_size(panel.index, depth))
+    # Neighbouring panels lie in the same rows of memory: a few rows at a time keeps to few pages.
+    beside = f.compare("eq", across, constant(I64, 1))
+    stretch = f.select(beside, constant(I64, _ROWS), f.max_size(depth, 1))
+    with f.loop(0, depth, stretch) as step, f.loop(0, count, width) as panel:
+        at = f.add_size(f.mul_size(panel.index, across), f.mul_size(step.index, along))
+        begin = f.offset(element.storage, source, at)
+        before = f.add_size(f.mul_size(panel.index, depth), f.mul_size(step.index, width))
+        into = f.offset(element.compute, panels, before)
         rest = f.min_size(width, f.sub_size(count, panel.index))
-        f.call(one, [begin, across, along, into, rest, depth])
+        steps = f.min_size(stretch, f.sub_size(depth, step.index))
+        f.call(one, [begin, across, along, into, rest, steps])
     f.ret()
     return name
 
@@ -98,6 +106,7 @@ def _copy(
     with f.loop(0, depth) as step:
         begin = f.offset(element.storage, source, f.mul_size(step.index, along))
         into = f.offset(element.compute, panel, f.mul_size(step.index, width))
+        f.prefetch(f.offset(element.storage, begin, f.mul_size(along, _ROWS)))
         for at, piece in _pieces(width, lanes):
             value = element.load(f, f.offset(element.storage, begin, at), piece)
             f.store(value, f.offset(element.compute, into, at))
@@ -111,9 +120,7 @@ def _gather(
         begin = f.offset(element.storage, source, f.mul_size(row.index, across))
         into = f.offset(element.compute, panel, row.index)
         with f.loop(0, depth) as step:
-            value = element.load(
-                f, f.offset(element.storage, begin, f.mul_size(step.index, along))
-            )
+            value = element.load(f, f.offset(element.storage, begin, f.mul_size(step.index, along)))
             f.store(value, f.offset(element.compute, into, f.mul_size(step.index, width)))
 
 

@@ -59,7 +59,9 @@ class Problem:
         known = zip(self.sizes().values(), actual.sizes().values(), strict=True)
         numbers = [number for slot, number in known if slot is None]
         for slots, batch in zip(self.batch, actual.batch, strict=True):
-            numbers += [getattr(batch, x) for x in ("count", "a", "b", "c") if getattr(slots, x) is None]
+            numbers += [
+                getattr(batch, x) for x in ("count", "a", "b", "c") if getattr(slots, x) is None
+            ]
         return numbers
 
     def transposed(self) -> Problem:

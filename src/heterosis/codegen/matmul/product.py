@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I64, PTR, Function, Module, Size, Value
+from heterosis.codegen.builder import PTR, Function, Module, Size, Value
 from heterosis.codegen.matmul.blocked import blocking, emit_blocked, scratch_numbers
 from heterosis.codegen.matmul.direct import emit_direct
 from heterosis.codegen.matmul.dots import emit_dots
@@ -134,16 +134,16 @@ def _one(
     scratch: Value, batch: Value,
 ) -> None:  # fmt: skip
     """Call the core on product number `batch`, counted with the last batch axis fastest."""
-    moved = {"a": 0, "b": 0, "c": 0}
+    moved: dict[str, Size] = {"a": 0, "b": 0, "c": 0}
     rest: Size = batch
     for axis in reversed(range(len(problem.batch))):
         here = rest
         if axis:
             count = getattr(v, f"batch{axis}_count")
             here, rest = f.rem_size(rest, count), f.div_size(rest, count)
-        for x in moved:
+        for x, offset in moved.items():
             stride = getattr(v, f"batch{axis}_{x}")
-            moved[x] = f.add_size(moved[x], f.mul_size(here, stride))
+            moved[x] = f.add_size(offset, f.mul_size(here, stride))
     storage = kernel.element.storage
     pointers = {x: f.offset(storage, getattr(v, x), moved[x]) for x in moved}
     sizes = {label: getattr(v, label) for label in SIZES}

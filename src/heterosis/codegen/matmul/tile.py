@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from heterosis.codegen.builder import I32, I64
 from heterosis.codegen.matmul.element import Element
 from heterosis.codegen.target import Target
 
@@ -36,7 +37,7 @@ class Tile:
 _REGISTERS = {
     ("avx512", "float"): (14, 2, (8, 4, 2), 4),
     ("avx512", "double"): (14, 2, (8, 4, 2), 4),
-    ("avx512", "i32"): (14, 2, (8, 4, 2), 2),
+    ("avx512", "i32"): (14, 2, (8, 4, 2), 1),
     ("avx512", "i64"): (12, 2, (8, 4, 2), 2),
     ("avx2", "float"): (6, 2, (4, 2), 4),
     ("avx2", "double"): (6, 2, (4, 2), 4),
@@ -52,10 +53,32 @@ _REGISTERS = {
     ("neon", "i64"): (4, 2, (2,), 1),
 }
 
+# Tiles that read the operands as they lie: rows -> vectors, the tallest first. Few rows leave
+# registers for wide tiles, which read longer runs.
+_DIRECT = {
+    "avx512": {8: (2, 1), 4: (2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)},
+    "avx2": {6: (2, 1), 4: (2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)},
+    "fallback": {4: (2, 1), 2: (2, 1), 1: (4, 2, 1)},
+    "neon": {6: (2, 1), 4: (2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)},
+}
+_FRUGAL = {4: (1,), 2: (1,), 1: (2, 1)}
+
+
+def frugal(target: Target, element: Element) -> bool:
+    """Whether widening or multiplying a number takes several instructions and registers."""
+    emulated = element.compute == I64 and target.name != "avx512"
+    narrow = target.name == "fallback" and element.compute == I32
+    return emulated or narrow or element.dtype == "bfloat16" or element.software_half
+
+
+def direct_tiles(target: Target, element: Element) -> dict[int, tuple[int, ...]]:
+    return _FRUGAL if frugal(target, element) else _DIRECT[target.name]
+
+
 # target -> depth in bytes of one row, rows of a block, bytes of the shared operand
 _CACHES = {
-    "avx512": (1536, 168, 8 << 20),
-    "avx2": (1024, 144, 8 << 20),
+    "avx512": (1024, 168, 8 << 20),
+    "avx2": (1536, 120, 8 << 20),
     "fallback": (1024, 96, 4 << 20),
     "neon": (1024, 96, 4 << 20),
 }

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Makes interpreters with PyTorch and MXNet from PyPI and prints the settings that name them:
+#   eval "$(bash benchmarks/peers.sh FOLDER)"
+# MXNet's last release needs Python 3.11 or older; PYTHON311 names one if python3 is newer.
+set -euo pipefail
+folder=$(realpath -m "${1:?usage: peers.sh FOLDER}")
+
+make_environment() { # name, python, packages
+  local target=$folder/$1 python=$2
+  shift 2
+  [[ -x $target/bin/python ]] || "$python" -m venv "$target"
+  "$target/bin/pip" install --quiet "$@" >&2
+}
+
+make_environment torch python3 torch==2.13.0 numpy
+echo "export HETEROSIS_TORCH_PYTHON=$folder/torch/bin/python"
+make_environment mxnet "${PYTHON311:-python3}" mxnet==1.9.1 numpy==1.23.5
+echo "export HETEROSIS_MXNET_PYTHON=$folder/mxnet/bin/python"

@@ -1,0 +1,277 @@
+"""The native core: arrays, dependency engine, dispatch, memory, code loading.
+
+Element types go by name ("float32"); strides and offsets count elements unless said otherwise.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from inspect import Signature
+from typing import Any, TypeAlias, TypedDict
+
+import numpy
+from typing_extensions import Self
+
+# -- arrays ---------------------------------------------------------------------------------------
+
+class ndarray:
+    """An n-dimensional array, computed asynchronously."""
+
+    __hash__: None  # type: ignore[assignment]
+    _autograd: Any
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Self: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def itemsize(self) -> int: ...
+    @property
+    def dtype(self) -> numpy.dtype[Any]: ...
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one index to the next, a dimension."""
+    @property
+    def T(self) -> ndarray: ...
+    @property
+    def _dtype_name(self) -> str: ...
+    @property
+    def _element_strides(self) -> tuple[int, ...]: ...
+    @property
+    def _contiguous(self) -> bool:
+        """Row-major without gaps."""
+    @property
+    def _ready(self) -> bool:
+        """Whether all queued writes are done."""
+    @property
+    def _storage_id(self) -> int:
+        """Equal for views of one memory."""
+    def wait_to_read(self) -> None:
+        """Wait until all queued writes are done; raises what went wrong in them."""
+    def _address(self, writable: bool) -> int:
+        """Address of the first element, ready to be read or written."""
+    def __dlpack__(self, **keywords: Any) -> Any: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[ndarray]: ...
+    def __getitem__(self, key: Any) -> ndarray: ...
+    def __setitem__(self, key: Any, value: Any) -> None: ...
+    def __bool__(self) -> bool: ...
+    def __int__(self) -> int: ...
+    def __float__(self) -> float: ...
+    def __index__(self) -> int: ...
+    def __add__(self, other: Any) -> ndarray: ...
+    def __radd__(self, other: Any) -> ndarray: ...
+    def __iadd__(self, other: Any) -> Self: ...
+    def __sub__(self, other: Any) -> ndarray: ...
+    def __rsub__(self, other: Any) -> ndarray: ...
+    def __isub__(self, other: Any) -> Self: ...
+    def __mul__(self, other: Any) -> ndarray: ...
+    def __rmul__(self, other: Any) -> ndarray: ...
+    def __imul__(self, other: Any) -> Self: ...
+    def __truediv__(self, other: Any) -> ndarray: ...
+    def __rtruediv__(self, other: Any) -> ndarray: ...
+    def __itruediv__(self, other: Any) -> Self: ...
+    def __floordiv__(self, other: Any) -> ndarray: ...
+    def __rfloordiv__(self, other: Any) -> ndarray: ...
+    def __ifloordiv__(self, other: Any) -> Self: ...
+    def __mod__(self, other: Any) -> ndarray: ...
+    def __rmod__(self, other: Any) -> ndarray: ...
+    def __imod__(self, other: Any) -> Self: ...
+    def __pow__(self, other: Any) -> ndarray: ...
+    def __rpow__(self, other: Any) -> ndarray: ...
+    def __ipow__(self, other: Any) -> Self: ...
+    def __matmul__(self, other: Any) -> ndarray: ...
+    def __rmatmul__(self, other: Any) -> ndarray: ...
+    def __and__(self, other: Any) -> ndarray: ...
+    def __rand__(self, other: Any) -> ndarray: ...
+    def __iand__(self, other: Any) -> Self: ...
+    def __or__(self, other: Any) -> ndarray: ...
+    def __ror__(self, other: Any) -> ndarray: ...
+    def __ior__(self, other: Any) -> Self: ...
+    def __xor__(self, other: Any) -> ndarray: ...
+    def __rxor__(self, other: Any) -> ndarray: ...
+    def __ixor__(self, other: Any) -> Self: ...
+    def __lshift__(self, other: Any) -> ndarray: ...
+    def __rlshift__(self, other: Any) -> ndarray: ...
+    def __ilshift__(self, other: Any) -> Self: ...
+    def __rshift__(self, other: Any) -> ndarray: ...
+    def __rrshift__(self, other: Any) -> ndarray: ...
+    def __irshift__(self, other: Any) -> Self: ...
+    def __neg__(self) -> ndarray: ...
+    def __pos__(self) -> ndarray: ...
+    def __abs__(self) -> ndarray: ...
+    def __invert__(self) -> ndarray: ...
+    def __lt__(self, other: Any) -> ndarray: ...
+    def __le__(self, other: Any) -> ndarray: ...
+    def __eq__(self, other: object) -> ndarray: ...  # type: ignore[override]
+    def __ne__(self, other: object) -> ndarray: ...  # type: ignore[override]
+    def __gt__(self, other: Any) -> ndarray: ...
+    def __ge__(self, other: Any) -> ndarray: ...
+    # The operations that are methods are added by `heterosis.np.members`.
+    def __getattr__(self, name: str) -> Any: ...
+
+def array_from_bytes(
+    source: bytes | memoryview | numpy.ndarray[Any, Any], dtype: str, shape: Sequence[int]
+) -> ndarray:
+    """A new array with the bytes of `source`, which lie in row-major order without gaps."""
+
+def empty(dtype: str, shape: Sequence[int]) -> ndarray:
+    """A new array whose elements are not set."""
+
+def view(base: ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> ndarray:
+    """Another view of the same memory, which it must not leave."""
+
+def reinterpret(source: ndarray, dtype: str) -> ndarray:
+    """The same bits as elements of another type of the same width."""
+
+def from_dlpack(capsule: Any) -> ndarray:
+    """An array over the memory of a DLPack capsule."""
+
+# -- operations -----------------------------------------------------------------------------------
+
+class Operation:
+    """A callable that dispatches: known signatures run without entering Python."""
+
+    __name__: str
+    __qualname__: str
+    __signature__: Signature
+    def __new__(
+        cls, record: Any, name: str, parameters: tuple[tuple[str, int, Any, bool], ...]
+    ) -> Self: ...
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Callable[..., Any]: ...
+    @property
+    def record(self) -> Any:
+        """What the operation is: the registry's record."""
+    @property
+    def plans(self) -> int:
+        """Signatures seen so far."""
+
+class Plan:
+    """How to run an operation on operands of one signature."""
+
+_Result: TypeAlias = tuple[str, Sequence[int], int, Sequence[int], int]
+
+def make_plan(
+    operation: str,
+    function: int,
+    integers: Sequence[int],
+    workspace: int,
+    nanoseconds: float,
+    elementwise: bool,
+    results: list[_Result],
+    failures: list[tuple[str, str]],
+    in_place: bool,
+    /,
+) -> Plan:
+    """A plan that calls the machine code at address `function`.
+
+    A result is (dtype, shape, operand it is a view of or -1, strides, offset); a failure is
+    (error class, message) for the codes 1, 2, ... in the low 16 bits of what the function returns.
+    `in_place`: it changes its first operand where that stands.
+    """
+
+def set_operator(name: str, operation: Operation) -> None:
+    """Let arrays' operator `name` call `operation`."""
+
+def set_hook(name: str, function: Any) -> None:
+    """Give the core a Python function for what it does not do itself."""
+
+def set_error_class(kind: str, error_class: type[BaseException]) -> None:
+    """Give the core the class that it raises for a kind of error."""
+
+def set_package_folder(folder: str) -> None:
+    """Lines in files under `folder` are not the user's: errors name the first line outside."""
+
+# -- the engine -----------------------------------------------------------------------------------
+
+class EngineCounters(TypedDict):
+    executed: int
+    skipped: int
+    inlined: int
+    outstanding_tasks: int
+    outstanding_bytes: int
+    peak_tasks: int
+    peak_bytes: int
+
+def wait_all() -> None:
+    """Wait until nothing is queued or running; raises the first error not reported yet."""
+
+def engine_counters() -> EngineCounters: ...
+def reset_engine_peaks() -> None: ...
+def set_engine_bounds(tasks: int, bytes: int) -> None:
+    """How much may be outstanding before the front end waits."""
+
+def set_inline_nanoseconds(limit: float) -> None:
+    """Work estimated above this is queued; smaller work with ready inputs runs at once."""
+
+def inline_nanoseconds() -> float: ...
+def threads() -> int:
+    """Threads that share a kernel's work."""
+
+def set_threads(count: int) -> None: ...
+def shutdown() -> None:
+    """Finish what is queued and end the threads."""
+
+# -- memory ---------------------------------------------------------------------------------------
+
+class MemoryCounters(TypedDict):
+    live: int
+    peak: int
+    cached: int
+    limit: int
+    cache_limit: int
+
+def memory_counters() -> MemoryCounters:
+    """Bytes: in arrays now, at most, kept for reuse, and the bounds on the first and the third."""
+
+def reset_memory_peak() -> None: ...
+def set_memory_limit(bytes: int) -> None: ...
+def set_memory_cache_limit(bytes: int) -> None: ...
+def empty_memory_cache() -> None: ...
+
+# -- random numbers -------------------------------------------------------------------------------
+
+def seed(seed: int) -> None:
+    """Start the sequence of keys anew."""
+
+def random_key() -> int:
+    """The next key."""
+
+def random_state() -> tuple[int, int]:
+    """(seed, keys drawn since)."""
+
+def restore_random_state(seed: int, drawn: int) -> None: ...
+
+# -- machine code ---------------------------------------------------------------------------------
+
+class LoadError(RuntimeError):
+    """An object file that cannot be loaded."""
+
+class LoadedObject:
+    """Machine code in memory; its addresses are valid while it lives."""
+
+    def address(self, name: str) -> int:
+        """The address of an external symbol it defines."""
+    @property
+    def symbols(self) -> list[tuple[str, int, int]]:
+        """(name, address, bytes) of its external symbols."""
+    @property
+    def size(self) -> int:
+        """Bytes of memory it holds, in whole pages."""
+
+def load_object(file: bytes) -> LoadedObject:
+    """Put a relocatable ELF object for this processor into executable memory."""
+
+def register_symbol(name: str, address: int) -> None:
+    """Let objects loaded from now on call `address`."""
+
+def cpu_features() -> list[str]:
+    """Instruction set extensions at hand, in LLVM's names."""
+
+def relocation_types(machine: int) -> list[tuple[int, str]]:
+    """The (type, name) of the relocations that can be loaded for an ELF machine number."""

@@ -1,0 +1,74 @@
+"""`python -m heterosis <command>`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from heterosis.runtime.errors import HeterosisError
+
+
+@dataclass(frozen=True)
+class Command:
+    """A word on the command line: what it says of itself, its arguments, what it does."""
+
+    name: str
+    help: str
+    run: Callable[[argparse.Namespace], None]
+    add_arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    from heterosis import demo
+
+    demo.run(calls=arguments.calls)
+
+
+def _demo_arguments(parser: argparse.ArgumentParser) -> None:
+    help = "calls in each timing (default: 1000)"
+    parser.add_argument("--calls", type=_count, default=1000, help=help)
+
+
+def _count(text: str) -> int:
+    if text.isdecimal() and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is no number of times; expected 1 or more")
+
+
+def _names(arguments: argparse.Namespace) -> None:
+    from heterosis.compat import coverage
+
+    print(coverage.table())
+
+
+COMMANDS = (
+    Command("demo", "small programs, timed beside NumPy", _demo, _demo_arguments),
+    Command("names", "MXNet's public names, and which of them exist here", _names),
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line, from `COMMANDS`."""
+    made = argparse.ArgumentParser(prog="python -m heterosis", description=__doc__)
+    words = made.add_subparsers(dest="command", required=True, metavar="command")
+    for command in COMMANDS:
+        word = words.add_parser(command.name, help=command.help, description=command.help)
+        command.add_arguments(word)
+        word.set_defaults(run=command.run)
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit status."""
+    given = parser().parse_args(arguments)
+    try:
+        given.run(given)
+    except HeterosisError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # a reader such as `head` has seen enough
+        sys.stderr.close()
+        return 0
+    return 0

@@ -1,0 +1,1 @@
+"""What programs written for MXNet find here."""

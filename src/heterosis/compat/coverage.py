@@ -1,0 +1,63 @@
+"""Which of MXNet 1.9.1's public names exist here, and which not yet."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.resources
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# Sections of mxnet_names.json, and where their names are looked up: a module, or a class in one.
+PLACES = {
+    "np": "heterosis.np",
+    "np.random": "heterosis.np.random",
+    "np.linalg": "heterosis.np.linalg",
+    "np.ndarray members": "heterosis.np:ndarray",
+}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """One section: its names, and those that are missing."""
+
+    section: str
+    names: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def present(self) -> int:
+        return len(self.names) - len(self.missing)
+
+
+def names() -> dict[str, list[str]]:
+    """MXNet's public names by section."""
+    text = importlib.resources.files(__package__).joinpath("mxnet_names.json").read_text("utf-8")
+    sections: dict[str, list[str]] = json.loads(text)
+    return sections
+
+
+def coverage() -> list[Coverage]:
+    """The sections that have a place here. Names that merely fall back to NumPy do not count."""
+    return [_covered(section, names()[section], place) for section, place in PLACES.items()]
+
+
+def _covered(section: str, wanted: list[str], place: str) -> Coverage:
+    have = _own_names(place)
+    return Coverage(section, tuple(wanted), tuple(name for name in wanted if name not in have))
+
+
+def _own_names(place: str) -> Mapping[str, Any]:
+    module, _, attribute = place.partition(":")
+    found = importlib.import_module(module)
+    return vars(getattr(found, attribute) if attribute else found)
+
+
+def table() -> str:
+    """The coverage as text: N of N for each section, and what is missing."""
+    lines = [f"{'section':<20} {'present':>9}  missing"]
+    for row in coverage():
+        count = f"{row.present} of {len(row.names)}"
+        lines.append(f"{row.section:<20} {count:>9}  {', '.join(row.missing) or '-'}")
+    return "\n".join(lines)

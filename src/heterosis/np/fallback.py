@@ -1,0 +1,101 @@
+"""NumPy's names that arrays do not have: they run on the host, through NumPy.
+
+Arrays go in as NumPy arrays that share their memory, and NumPy arrays come back as new arrays;
+results of element types that arrays do not have (int16, complex) stay NumPy arrays. It waits for
+the arguments, and is not possible inside captured programs, where there are no values yet.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy
+
+from heterosis import _core
+from heterosis.ir.program import Value
+from heterosis.np import convert
+from heterosis.np.dtypes import kept_dtype
+from heterosis.runtime.errors import UnsupportedError
+
+
+def use_numpy(module: ModuleType, numpy_module: ModuleType) -> None:
+    """Let names that `module` lacks be looked up in `numpy_module`."""
+
+    @functools.cache
+    def look_up(name: str) -> Any:
+        found = None if name.startswith("_") else getattr(numpy_module, name, None)
+        if found is None:
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+        is_function = callable(found) and not isinstance(found, type)
+        return on_host(found) if is_function else found
+
+    module.__getattr__ = look_up  # type: ignore[method-assign]
+
+
+def on_host(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's `function` on arrays."""
+    name = getattr(function, "__name__", str(function))
+
+    @functools.wraps(function, updated=())
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        return call_on_host(name, function, arguments, keywords)
+
+    return run
+
+
+def call_on_host(
+    name: str, function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """Call a function of NumPy's with arrays' elements; its arrays become ours."""
+    met = _Met()
+    arguments, keywords = met.lend(arguments), met.lend(keywords)
+    if met.programs:
+        raise UnsupportedError(
+            f"np.{name} runs on the host, through NumPy, and inside a program that is being "
+            "captured there are no values for it yet. Call it outside, or write it with "
+            "operations that np has itself (python -m heterosis names lists them)."
+        )
+    result = function(*arguments, **keywords)
+    return take_back(result) if met.arrays else _only_arrays_back(result)
+
+
+class _Met:
+    """Turns arguments into NumPy's, and counts what it met among them."""
+
+    def __init__(self) -> None:
+        self.arrays = self.programs = 0
+
+    def lend(self, given: Any) -> Any:
+        if isinstance(given, _core.ndarray):
+            self.arrays += 1
+            return convert.shared(given)
+        if isinstance(given, Value):
+            self.programs += 1
+        if type(given) in (list, tuple):
+            return type(given)(self.lend(item) for item in given)
+        if type(given) is dict:
+            return {key: self.lend(item) for key, item in given.items()}
+        return given
+
+
+def take_back(result: Any) -> Any:
+    """NumPy arrays and scalars as arrays, also inside lists and tuples."""
+    if isinstance(result, numpy.generic | numpy.ndarray):
+        result = numpy.asarray(result)
+        name = kept_dtype(result.dtype)
+        return result if name is None else convert.from_numpy(result, name)
+    if type(result) in (list, tuple):
+        return type(result)(take_back(item) for item in result)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*map(take_back, result))
+    return result
+
+
+def _only_arrays_back(result: Any) -> Any:
+    return result if isinstance(result, numpy.generic) else take_back(result)
+
+
+__all__ = ["call_on_host", "on_host", "take_back", "use_numpy"]

@@ -1,0 +1,292 @@
+"""Indexing by arrays, lists and masks: what the core hands on because it is no plain view.
+
+Every array in a key becomes integer indices of one axis each. Reading gathers, writing scatters;
+plain indices and slices beside them first select a view of the array.
+
+Masks are read at once, because the shape of the result depends on them; writing one value through
+a mask that stands alone does not wait. Indices that are known when the key is used are checked
+at once; those that are still being computed, where the engine runs the work.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from heterosis import _core
+from heterosis.ir.program import Value
+from heterosis.np import convert
+from heterosis.ops.elementwise import where as _choose
+from heterosis.ops.indexing import gather, scatter
+from heterosis.ops.shape import reshape, transpose
+from heterosis.runtime.errors import ArgumentError, IndexingError, UnsupportedError
+
+ndarray = _core.ndarray
+
+
+def getitem(x: ndarray, key: Any) -> ndarray:
+    """`x[key]` for keys that select by elements."""
+    selection = _Selection(x, key)
+    view = selection.view()
+    if not selection.indices:
+        return view
+    return gather(view, selection.indices, selection.position, selection.subject)
+
+
+def setitem(x: ndarray, key: Any, value: Any) -> None:
+    """`x[key] = value` for keys that select by elements; of equal places the last counts."""
+    mask = _lone_mask(x, key)
+    if mask is not None and _is_single(value):
+        chosen = reshape(mask, mask.shape + (1,) * (x.ndim - mask.ndim))
+        _choose(chosen, convert.array(value, x._dtype_name), x, out=x)
+        return
+    selection = _Selection(x, key, written=True)
+    view = selection.view()
+    if selection.indices:
+        value = _operand(x, value)
+        scatter(view, value, selection.indices, selection.position, selection.subject, out=view)
+    else:
+        view[...] = value
+
+
+def _operand(x: ndarray, value: Any) -> Any:
+    if isinstance(value, ndarray | bool | int | float):
+        return value
+    return convert.array(value, None if isinstance(value, numpy.ndarray) else x._dtype_name)
+
+
+# -- masks ----------------------------------------------------------------------------------------
+
+
+def _lone_mask(x: ndarray, key: Any) -> ndarray | None:
+    """The mask over leading dimensions of `x` that is the whole key, if it is one."""
+    if isinstance(key, tuple) and len(key) == 1:
+        (key,) = key
+    if isinstance(key, numpy.ndarray | list) and numpy.asarray(key).dtype == bool:
+        key = convert.from_numpy(numpy.asarray(key))
+    if isinstance(key, ndarray) and key._dtype_name == "bool" and key.ndim:
+        _check_mask(key.shape, x.shape, 0)
+        return key
+    return None
+
+
+def _is_single(value: Any) -> bool:
+    return isinstance(value, bool | int | float) or getattr(value, "size", 0) == 1
+
+
+def _check_mask(mask: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
+    found = shape[axis : axis + len(mask)]
+    if mask != found:
+        raise IndexingError(
+            f"a mask of shape {mask} cannot select from axes {axis} to {axis + len(mask) - 1} of "
+            f"an array of shape {shape}: these have extents {found}, which must be equal."
+        )
+
+
+def nonzero(a: Any) -> tuple[ndarray, ...]:
+    """The places of the elements that are not zero, one array of indices a dimension. Waits for
+    `a`, since their number depends on it."""
+    return tuple(convert.from_numpy(i) for i in numpy.nonzero(_values("nonzero", a)))
+
+
+def flatnonzero(a: Any) -> ndarray:
+    """The places of the elements that are not zero, in the flattened array; waits for `a`."""
+    return convert.from_numpy(numpy.flatnonzero(_values("flatnonzero", a)))
+
+
+def argwhere(a: Any) -> ndarray:
+    """The places of the elements that are not zero, one row each; waits for `a`."""
+    return convert.from_numpy(numpy.argwhere(_values("argwhere", a)))
+
+
+def _values(name: str, a: Any) -> numpy.ndarray:
+    if isinstance(a, Value):
+        raise UnsupportedError(
+            f"{name}: its result's shape depends on values, which a program that is being captured "
+            "does not have yet. Call it outside, or multiply by a mask instead."
+        )
+    return convert.shared(a) if isinstance(a, ndarray) else numpy.asarray(a)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, out: ndarray | None = None) -> Any:
+    """Elements of `x` where `condition` is true, else of `y`; without both, `nonzero`."""
+    if x is None and y is None:
+        return nonzero(condition)
+    if x is None or y is None:
+        raise ArgumentError("where: give both x and y, or neither.")
+    return _choose(condition, x, y) if out is None else _choose(condition, x, y, out=out)
+
+
+# -- keys -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Selection:
+    """A key in parts: slices that select a view of `x`, and indices of some of its axes."""
+
+    x: ndarray
+    key: Any
+    written: bool = False
+    basic: list[Any] = field(default_factory=list)
+    indices: list[ndarray] = field(default_factory=list)
+    axes: list[int] = field(default_factory=list)  # of the view, one for each of `indices`
+    own_axes: list[int] = field(default_factory=list)  # the same axes as `x` counts them
+    position: int = 0  # of the new dimensions in the result
+    _axis: int = 0  # of `x`: the next one
+    _kept: int = 0  # dimensions of the view so far
+    _plain: int = 0  # of these, those that no array indexes
+    _runs: int = 0  # of arrays and integers next to each other
+    _in_run: bool = False
+
+    def __post_init__(self) -> None:
+        items = [_item(i) for i in (self.key if isinstance(self.key, tuple) else (self.key,))]
+        used = sum(map(_axes_used, items))
+        if sum(i is Ellipsis for i in items) > 1:
+            raise IndexingError("an index may hold one ellipsis ('...') at most.")
+        if used > self.x.ndim:
+            raise IndexingError(
+                f"too many indices: {used} for an array of {self.x.ndim} dimensions."
+            )
+        for item in items:
+            self._take(item, self.x.ndim - used)
+        if self._runs > 1:  # separated arrays: as in NumPy, their dimensions come first
+            self.position = 0
+
+    def view(self) -> ndarray:
+        """The part of `x` that the indices choose from, their axes in front."""
+        found = self.x[tuple(self.basic)]
+        if not self.axes:
+            return found
+        rest = [a for a in range(found.ndim) if a not in self.axes]
+        return transpose(found, (*self.axes, *rest))
+
+    @property
+    def subject(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """What messages speak of."""
+        return self.x.shape, tuple(self.own_axes)
+
+    def _take(self, item: Any, skipped: int) -> None:
+        if item is None or isinstance(item, slice) or item is Ellipsis:
+            self._in_run = False
+            self._keep(item, skipped)
+        else:
+            self._begin_run()
+            self._index(item)
+
+    def _keep(self, item: Any, skipped: int) -> None:
+        self.basic.append(item)
+        count = skipped if item is Ellipsis else 1
+        self._axis += 0 if item is None else count
+        self._kept += count
+        self._plain += count
+
+    def _begin_run(self) -> None:
+        if not self._in_run and not self._runs:
+            self.position = self._plain
+        self._runs += not self._in_run
+        self._in_run = True
+
+    def _index(self, item: Any) -> None:
+        if isinstance(item, int):
+            self.basic.append(item)
+            self._axis += 1
+        elif isinstance(item, _Mask):
+            _check_mask(item.shape, self.x.shape, self._axis)
+            for found in item.places():
+                self._add(found, None if not item.shape else slice(None))
+        else:
+            self._add(self._checked(item), slice(None))
+
+    def _add(self, index: ndarray, along: Any) -> None:
+        self.basic.append(along)
+        self.axes.append(self._kept)
+        self.own_axes.append(self._axis)
+        self.indices.append(index)
+        self._kept += 1
+        self._axis += along is not None
+
+    def _checked(self, index: Any) -> ndarray:
+        """Indices that are known by now are checked by now: a write that fails in the queue
+        would leave the array without a value."""
+        if not isinstance(index, ndarray):
+            self._check(index)
+            return convert.from_numpy(index)
+        if self.written and index._ready and index._dtype_name != "bfloat16":
+            self._check(numpy.from_dlpack(index).astype("int64"))
+        return index
+
+    def _check(self, index: numpy.ndarray) -> None:
+        count = self.x.shape[self._axis]
+        outside = (index < -count) | (index >= count)
+        if outside.any():
+            raise IndexingError(
+                f"index {index[outside].flat[0]} is out of bounds for axis {self._axis} of an "
+                f"array of shape {self.x.shape}; expected {-count} <= index < {count}."
+            )
+
+
+@dataclass
+class _Mask:
+    """A mask inside a key; one without dimensions chooses all or nothing along a new axis."""
+
+    values: numpy.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def places(self) -> list[ndarray]:
+        found = numpy.nonzero(self.values if self.shape else self.values.reshape(1))
+        return [convert.from_numpy(i.astype("int64")) for i in found]
+
+
+def _axes_used(item: Any) -> int:
+    if item is None or item is Ellipsis:
+        return 0
+    return len(item.shape) if isinstance(item, _Mask) else 1
+
+
+def _item(item: Any) -> Any:
+    """One part of a key: None, Ellipsis, a slice, an int, a mask, or indices."""
+    if item is None or item is Ellipsis:
+        return item
+    if isinstance(item, slice):
+        return slice(*map(_bound, (item.start, item.stop, item.step)))
+    if isinstance(item, bool | numpy.bool_):
+        return _Mask(numpy.asarray(item))
+    if isinstance(item, ndarray):
+        return _Mask(convert.shared(item)) if item._dtype_name == "bool" else item
+    if isinstance(item, numpy.ndarray | list | tuple | range):
+        return _indices(item)
+    try:
+        return operator.index(item)
+    except TypeError:
+        raise IndexingError(
+            f"{item!r} cannot index; expected integers, slices, None, '...', or arrays and lists "
+            "of integers or bools."
+        ) from None
+
+
+def _bound(number: Any) -> Any:
+    return number if number is None else operator.index(number)
+
+
+def _indices(given: Any) -> numpy.ndarray | _Mask | ndarray:
+    found = numpy.asarray(given)
+    if found.dtype == bool:
+        return _Mask(found)
+    if found.size == 0 and not isinstance(given, numpy.ndarray):
+        return found.astype("int64")
+    if found.dtype.kind in "iu":
+        return found.astype("int64")
+    if found.dtype.kind == "f" and isinstance(given, numpy.ndarray):
+        return found.astype("int64")  # as arrays of floats do, which are the default
+    raise IndexingError(
+        f"arrays of {found.dtype} cannot index; expected integers or bools. Convert with .astype."
+    )
+
+
+__all__ = ["argwhere", "flatnonzero", "nonzero", "where"]

@@ -1,0 +1,405 @@
+"""NumPy's random numbers over asynchronous arrays, of float32 unless `dtype` says otherwise.
+
+Numbers follow from the seed and from how many calls came before: not from threads, nor from how
+operations are compiled together. Parameters are numbers or arrays, which broadcast to `size`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from heterosis import _core
+from heterosis.ir.types import INTEGERS, is_float
+from heterosis.np.convert import array
+from heterosis.np.dtypes import dtype_name
+from heterosis.ops import random as ops
+from heterosis.ops import random_choice
+from heterosis.runtime.errors import ArgumentError, DTypeError
+
+_LARGEST = {"int8": 1 << 7, "uint8": 1 << 8, "int32": 1 << 31, "int64": 1 << 63}
+
+
+# -- the state ------------------------------------------------------------------------------------
+
+
+def seed(seed: int | None = None, ctx: Any = None) -> None:
+    """Start the sequence of random numbers that belongs to `seed`; without one, any sequence."""
+    number = int.from_bytes(os.urandom(8), "little") if seed is None else int(seed)
+    _core.seed(number % (1 << 64))
+
+
+def get_state() -> tuple[str, int, int]:
+    """What `set_state` takes to go on from here."""
+    return ("philox2x32", *_core.random_state())
+
+
+def set_state(state: tuple[str, int, int]) -> None:
+    """Go on where `get_state` was called."""
+    name, seed_, drawn = state
+    if name != "philox2x32":
+        raise ArgumentError(
+            f"set_state: a state of {name!r}; expected one that get_state returned."
+        )
+    _core.restore_random_state(seed_, drawn)
+
+
+# -- arguments ------------------------------------------------------------------------------------
+
+
+def _size(size: Any, out: Any = None) -> tuple[int, ...] | None:
+    if size is None:
+        return None if out is None else out.shape
+    if isinstance(size, tuple | list):
+        found = tuple(int(n) for n in size)
+    else:
+        found = (int(size),)
+    if min(found, default=0) < 0:
+        raise ArgumentError(f"size {size} has a negative extent; expected numbers from 0 on.")
+    return found
+
+
+def _float_dtype(name: str, dtype: Any) -> str:
+    found = dtype_name(dtype)
+    if not is_float(found):
+        raise DTypeError(f"{name}: makes floats, and dtype is {found}; convert with .astype.")
+    return found
+
+
+def _real(given: Any) -> Any:
+    """A number as a float, so that 0 and 0.0 share code; arrays as they are."""
+    return float(given) if isinstance(given, int) else given
+
+
+def _check(holds: bool, name: str, parameter: str, given: Any, expected: str) -> None:
+    if not holds:
+        raise ArgumentError(f"{name}: {parameter} is {given}; expected {expected}.")
+
+
+def _positive(name: str, parameter: str, given: Any) -> Any:
+    is_array = not isinstance(given, int | float)
+    _check(is_array or given > 0, name, parameter, given, "a positive number")
+    return _real(given)
+
+
+def _not_negative(name: str, parameter: str, given: Any) -> Any:
+    is_array = not isinstance(given, int | float)
+    _check(is_array or given >= 0, name, parameter, given, "a number from 0 on")
+    return _real(given)
+
+
+def _chance(name: str, parameter: str, given: Any) -> Any:
+    is_array = not isinstance(given, int | float)
+    _check(is_array or 0 <= given <= 1, name, parameter, given, "a probability, from 0 to 1")
+    return _real(given)
+
+
+# -- continuous distributions ---------------------------------------------------------------------
+
+
+def uniform(
+    low: Any = 0.0, high: Any = 1.0, size: Any = None, dtype: Any = None, ctx: Any = None,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """From `low` on, below `high`, all equally likely."""
+    dtype = _float_dtype("uniform", dtype)
+    return ops.uniform(_real(low), _real(high), _size(size, out), dtype, out=out)
+
+
+def normal(
+    loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: Any = None, ctx: Any = None,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """The normal distribution of mean `loc` and standard deviation `scale`."""
+    dtype = _float_dtype("normal", dtype)
+    scale = _not_negative("normal", "scale", scale)
+    return ops.normal(_real(loc), scale, _size(size, out), dtype, out=out)
+
+
+def rand(*size: int, **keywords: Any) -> Any:
+    """Uniform numbers from 0 on, below 1: `uniform` with its size as arguments."""
+    return uniform(size=size, **keywords)
+
+
+def randn(*size: int, **keywords: Any) -> Any:
+    """Numbers of mean 0 and standard deviation 1: `normal` with its size as arguments."""
+    return normal(size=size, **keywords)
+
+
+def random_sample(size: Any = None, dtype: Any = None) -> Any:
+    """Uniform numbers from 0 on, below 1."""
+    return uniform(size=size, dtype=dtype)
+
+
+random = ranf = sample = random_sample
+
+
+def standard_normal(size: Any = None, dtype: Any = None) -> Any:
+    """Numbers of mean 0 and standard deviation 1."""
+    return normal(size=size, dtype=dtype)
+
+
+def standard_exponential(size: Any = None, dtype: Any = None) -> Any:
+    """The exponential distribution of mean 1."""
+    return exponential(size=size, dtype=dtype)
+
+
+def standard_gamma(shape: Any, size: Any = None, dtype: Any = None) -> Any:
+    """The gamma distribution of scale 1."""
+    return gamma(shape, size=size, dtype=dtype)
+
+
+def standard_cauchy(size: Any = None, dtype: Any = None) -> Any:
+    """The Cauchy distribution around 0."""
+    return ops.cauchy(_size(size), _float_dtype("standard_cauchy", dtype))
+
+
+def standard_t(df: Any, size: Any = None, dtype: Any = None) -> Any:
+    """Student's t of `df` degrees of freedom."""
+    df = _positive("standard_t", "df", df)
+    return ops.student_t(df, _size(size), _float_dtype("standard_t", dtype))
+
+
+def _located(name: str, operation: Any, description: str) -> Callable[..., Any]:
+    """A distribution with a place and a scale."""
+
+    def draw(
+        loc: Any = 0.0, scale: Any = 1.0, size: Any = None, ctx: Any = None, out: Any = None,
+        dtype: Any = None,
+    ) -> Any:  # fmt: skip
+        scale = _not_negative(name, "scale", scale)
+        return operation(_real(loc), scale, _size(size, out), _float_dtype(name, dtype), out=out)
+
+    return _named(draw, name, description)
+
+
+def _scaled(name: str, operation: Any, description: str) -> Callable[..., Any]:
+    """A distribution with a scale."""
+
+    def draw(
+        scale: Any = 1.0, size: Any = None, ctx: Any = None, out: Any = None, dtype: Any = None
+    ) -> Any:
+        scale = _not_negative(name, "scale", scale)
+        return operation(scale, _size(size, out), _float_dtype(name, dtype), out=out)
+
+    return _named(draw, name, description)
+
+
+def _shaped(name: str, operation: Any, description: str) -> Callable[..., Any]:
+    """A distribution with a positive parameter of its shape."""
+
+    def draw(a: Any, size: Any = None, ctx: Any = None, out: Any = None, dtype: Any = None) -> Any:
+        a = _positive(name, "a", a)
+        return operation(a, _size(size, out), _float_dtype(name, dtype), out=out)
+
+    return _named(draw, name, description)
+
+
+def _named(draw: Callable[..., Any], name: str, description: str) -> Callable[..., Any]:
+    draw.__name__ = draw.__qualname__ = name
+    draw.__doc__ = description
+    return draw
+
+
+logistic = _located("logistic", ops.logistic, "The logistic distribution around `loc`.")
+gumbel = _located("gumbel", ops.gumbel, "The distribution of the largest of many numbers.")
+laplace = _located("laplace", ops.laplace, "The double exponential distribution around `loc`.")
+exponential = _scaled("exponential", ops.exponential, "The exponential distribution.")
+rayleigh = _scaled("rayleigh", ops.rayleigh, "The length of a vector of two normal numbers.")
+weibull = _shaped("weibull", ops.weibull, "The Weibull distribution of shape `a`, scale 1.")
+pareto = _shaped("pareto", ops.pareto, "The Pareto distribution moved to begin at 0 (Lomax).")
+power = _shaped("power", ops.power, "From 0 to 1, with density `a * x ** (a - 1)`.")
+
+
+def lognormal(
+    mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: Any = None, ctx: Any = None,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """Numbers whose logarithms are normal with `mean` and deviation `sigma`."""
+    sigma = _not_negative("lognormal", "sigma", sigma)
+    dtype = _float_dtype("lognormal", dtype)
+    return ops.lognormal(_real(mean), sigma, _size(size, out), dtype, out=out)
+
+
+def triangular(left: Any, mode: Any, right: Any, size: Any = None, dtype: Any = None) -> Any:
+    """Between `left` and `right`, most likely at `mode`."""
+    dtype = _float_dtype("triangular", dtype)
+    return ops.triangular(_real(left), _real(mode), _real(right), _size(size), dtype)
+
+
+def gamma(
+    shape: Any, scale: Any = 1.0, size: Any = None, dtype: Any = None, ctx: Any = None,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """The gamma distribution of mean `shape * scale`."""
+    shape = _not_negative("gamma", "shape", shape)
+    scale = _not_negative("gamma", "scale", scale)
+    return ops.gamma(shape, scale, _size(size, out), _float_dtype("gamma", dtype), out=out)
+
+
+def beta(a: Any, b: Any, size: Any = None, dtype: Any = None, ctx: Any = None) -> Any:
+    """The beta distribution, from 0 to 1, of mean `a / (a + b)`."""
+    a, b = _positive("beta", "a", a), _positive("beta", "b", b)
+    return ops.beta(a, b, _size(size), _float_dtype("beta", dtype))
+
+
+def chisquare(df: Any, size: Any = None, dtype: Any = None, ctx: Any = None) -> Any:
+    """The sum of squares of `df` normal numbers."""
+    df = _positive("chisquare", "df", df)
+    return ops.chisquare(df, _size(size), _float_dtype("chisquare", dtype))
+
+
+def f(dfnum: Any, dfden: Any, size: Any = None, dtype: Any = None) -> Any:
+    """The quotient of the mean squares of `dfnum` and of `dfden` normal numbers."""
+    dfnum, dfden = _positive("f", "dfnum", dfnum), _positive("f", "dfden", dfden)
+    return ops.f(dfnum, dfden, _size(size), _float_dtype("f", dtype))
+
+
+# -- whole numbers --------------------------------------------------------------------------------
+
+
+def randint(
+    low: Any, high: Any = None, size: Any = None, dtype: Any = None, ctx: Any = None,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """Whole numbers from `low` on, below `high`; with one bound, from 0 on and below it."""
+    if high is None:
+        low, high = 0, low
+    dtype = "int64" if dtype is None else dtype_name(dtype)
+    if dtype not in INTEGERS:
+        raise DTypeError(f"randint: makes integers, and dtype is {dtype}; see uniform for floats.")
+    if isinstance(low, int) and isinstance(high, int):
+        least = 0 if dtype == "uint8" else -_LARGEST[dtype]
+        inside = least <= low < high <= _LARGEST[dtype]
+        expected = f"low < high, both within {dtype}'s {least} ... {_LARGEST[dtype]}"
+        _check(inside, "randint", "the interval", f"[{low}, {high})", expected)
+        if high == 1 << 63:  # which no int64 holds; its distance from `low` wraps around rightly
+            high = -high if low > -high else high - 1
+    for bound in (low, high):
+        _check(not isinstance(bound, float), "randint", "a bound", bound, "an integer")
+    return ops.integers(low, high, _size(size, out), dtype, out=out)
+
+
+def random_integers(low: int, high: int | None = None, size: Any = None) -> Any:
+    """Whole numbers from `low` (1 if there is one bound only) to `high`, both included."""
+    low, high = (1, low) if high is None else (low, high)
+    return randint(low, high + 1, size)
+
+
+def bernoulli(
+    prob: Any = None, logit: Any = None, size: Any = None, dtype: Any = None, ctx: Any = None,
+    out: Any = None,
+) -> Any:  # fmt: skip
+    """1 with probability `prob`, or with logarithmic odds `logit`; else 0."""
+    if (prob is None) == (logit is None):
+        raise ArgumentError(
+            f"bernoulli: prob is {prob} and logit is {logit}; expected one of the two."
+        )
+    prob = _chance("bernoulli", "prob", prob) if prob is not None else None
+    return ops.bernoulli(prob, _real(logit), _size(size, out), dtype_name(dtype), out=out)
+
+
+def poisson(lam: Any = 1.0, size: Any = None, dtype: Any = None) -> Any:
+    """How many events happen where `lam` are expected."""
+    lam = _not_negative("poisson", "lam", lam)
+    return ops.poisson(lam, _size(size), "int64" if dtype is None else dtype_name(dtype))
+
+
+def binomial(n: Any, p: Any, size: Any = None, dtype: Any = None) -> Any:
+    """How many of `n` trials succeed, each with probability `p`."""
+    n, p = _not_negative("binomial", "n", n), _chance("binomial", "p", p)
+    return ops.binomial(n, p, _size(size), "int64" if dtype is None else dtype_name(dtype))
+
+
+def negative_binomial(n: Any, p: Any, size: Any = None, dtype: Any = None) -> Any:
+    """How many trials fail before `n` succeed, each with probability `p`."""
+    n, p = _positive("negative_binomial", "n", n), _chance("negative_binomial", "p", p)
+    dtype = "int64" if dtype is None else dtype_name(dtype)
+    return ops.negative_binomial(n, p, _size(size), dtype)
+
+
+def geometric(p: Any, size: Any = None, dtype: Any = None) -> Any:
+    """How many trials it takes to succeed once, each with probability `p`."""
+    p = _positive("geometric", "p", _chance("geometric", "p", p))
+    return ops.geometric(p, _size(size), "int64" if dtype is None else dtype_name(dtype))
+
+
+# -- choices --------------------------------------------------------------------------------------
+
+
+def multinomial(n: int, pvals: Any, size: Any = None, **_: Any) -> Any:
+    """How often each outcome occurs in `n` trials; `pvals` are the outcomes' probabilities.
+
+    As in NumPy the last outcome has what the others leave of 1.
+    """
+    if isinstance(pvals, tuple | list):
+        total = sum(pvals[:-1])
+        _check(total <= 1 + 1e-12, "multinomial", "sum(pvals[:-1])", total, "at most 1")
+        pvals = array(pvals, dtype="float64")
+    return random_choice.multinomial(_not_negative("multinomial", "n", n), pvals, _size(size))
+
+
+def multivariate_normal(
+    mean: Any, cov: Any, size: Any = None, check_valid: Any = None, tol: Any = None
+) -> Any:
+    """Normal vectors of `mean` and covariance `cov`: symmetric, with no negative eigenvalue.
+
+    `cov` is not checked: negative eigenvalues count as 0.
+    """
+    return random_choice.multivariate_normal(mean, cov, _size(size))
+
+
+def dirichlet(alpha: Any, size: Any = None, dtype: Any = None) -> Any:
+    """Positive numbers that add up to 1, in the mean in proportion to `alpha`."""
+    return random_choice.dirichlet(alpha, _size(size), _float_dtype("dirichlet", dtype))
+
+
+def choice(
+    a: Any, size: Any = None, replace: bool = True, p: Any = None, ctx: Any = None, out: Any = None
+) -> Any:
+    """Items of `a`, or numbers below `a`, equally likely or with probabilities `p`."""
+    items = None if isinstance(a, int) else (a if isinstance(a, _core.ndarray) else array(a))
+    if items is not None and not items.ndim:
+        items, a = None, int(items.item())
+    count = a if items is None else items.shape[0]
+    size = _size(size, out)
+    wanted = prod(size or ())
+    _check(count > 0 or wanted == 0, "choice", "a", a, "a positive number, or items")
+    if not replace:
+        _check(wanted <= count, "choice", "size", size, f"at most the {count} items there are")
+    if p is not None:
+        p = p if isinstance(p, _core.ndarray) else array(p, dtype="float64")
+        _check(p.shape == (count,), "choice", "p's shape", p.shape, f"({count},)")
+    if p is not None and not replace:
+        return _weighted_order(items, p, wanted, size, out)
+    return random_choice.choice(items, p, count, size, replace, out=out)
+
+
+def _weighted_order(items: Any, p: Any, wanted: int, size: tuple[int, ...] | None, out: Any) -> Any:
+    """The first to arrive of racers that have rates `p`: draws without replacement."""
+    found = random_choice.race(p).argsort()[:wanted].astype("int64").reshape(size or ())
+    found = found if items is None else items.take(found, axis=0)
+    if out is None:
+        return found
+    out[...] = found
+    return out
+
+
+def shuffle(x: Any) -> None:
+    """Put the rows of the array `x` in random order, in place."""
+    if not isinstance(x, _core.ndarray):
+        raise DTypeError(
+            f"shuffle: changes an array in place, and got {type(x).__name__}; "
+            "see permutation for a new array."
+        )
+    if x.size:
+        random_choice.shuffled(x, out=x)
+
+
+def permutation(x: Any) -> Any:
+    """The numbers below `x`, or the rows of the array `x`, in random order, as a new array."""
+    if isinstance(x, int):
+        return random_choice.choice(None, None, x, (x,), False)
+    return random_choice.shuffled(x)

@@ -1,0 +1,61 @@
+"""Statistics whose results have a shape that depends on values, or take several kinds of bins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from heterosis import _core
+from heterosis.np import convert
+from heterosis.np.fallback import on_host
+from heterosis.ops.statistics import histogram_counts, histogram_edges
+from heterosis.runtime.errors import ArgumentError
+
+
+def histogram(
+    a: Any,
+    bins: Any = 10,
+    range: tuple[float, float] | None = None,
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[_core.ndarray, _core.ndarray]:
+    """Counts of elements in intervals, and the intervals' edges.
+
+    `bins` is the number of equal intervals or an array of edges, which must not decrease.
+    """
+    if isinstance(bins, str):
+        raise ArgumentError(f"histogram: bins={bins!r}; expected a number or an array of edges.")
+    if isinstance(bins, int | numpy.integer):
+        edges = histogram_edges(a, int(bins), None if range is None else tuple(range))
+    else:
+        edges = convert.operand(bins)
+    return histogram_counts(a, edges, weights, bool(density)), edges
+
+
+# The shape of the following results depends on values, so they wait for them and compute on the
+# host, through NumPy.
+_unique, _bincount = on_host(numpy.unique), on_host(numpy.bincount)
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+) -> Any:
+    """The different elements in ascending order; waits for `ar`.
+
+    Asked for, also where each is first found, which one every element is, and how many there are.
+    """
+    return _unique(ar, return_index, return_inverse, return_counts, axis)
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> _core.ndarray:
+    """How often each non-negative integer occurs in `x`, or with what weight; waits for `x`."""
+    counts = _bincount(x, weights, minlength)
+    return counts if weights is None else counts.astype(convert.operand(weights).dtype)
+
+
+__all__ = ["bincount", "histogram", "unique"]

@@ -1,0 +1,86 @@
+"""Arrays as text: NumPy's printing, with the element type left out where it goes without saying."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy
+
+from heterosis import _core
+from heterosis.np import convert
+
+_UNSAID = ("float32", "bool")  # types that the elements themselves, or the default, tell
+_options: dict[str, Any] = {}
+
+
+def set_printoptions(**options: Any) -> None:
+    """How arrays are printed: NumPy's options, for these arrays only. `None` is NumPy's own."""
+    with numpy.printoptions(**options):  # which refuses what it does not know
+        _options.update(options)
+    for name in [name for name, value in _options.items() if value is None]:
+        del _options[name]
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The options that arrays are printed with."""
+    return {**numpy.get_printoptions(), **_options}
+
+
+@contextlib.contextmanager
+def printoptions(**options: Any):
+    """Print arrays with other options inside a `with` block."""
+    before = dict(_options)
+    set_printoptions(**options)
+    try:
+        yield get_printoptions()
+    finally:
+        _options.clear()
+        _options.update(before)
+
+
+def to_text(self: _core.ndarray) -> str:
+    """What `print` shows."""
+    with numpy.printoptions(**_options):
+        return str(_printable(self))
+
+
+def representation(self: _core.ndarray) -> str:
+    """What the interpreter shows."""
+    with numpy.printoptions(**_options):
+        body = numpy.array2string(_printable(self), separator=", ", prefix="array(")
+        width = numpy.get_printoptions()["linewidth"]
+    facts = []
+    if self.size == 0 and self.shape != (0,):
+        facts.append(f"shape={self.shape}")
+    if self._dtype_name not in _UNSAID:
+        facts.append(f"dtype={self._dtype_name}")
+    return f"array({_joined(body, ', '.join(facts), width)})"
+
+
+def _printable(self: _core.ndarray) -> numpy.ndarray:
+    values = convert.shared(self)
+    return values.astype("float32") if self._dtype_name == "bfloat16" else values
+
+
+def _joined(body: str, facts: str, width: int) -> str:
+    if not facts:
+        return body
+    last = len(body) - (body.rfind("\n") + 1) + (0 if "\n" in body else len("array("))
+    fits = last + len(", ") + len(facts) + len(")") <= width
+    return body + (", " if fits else ",\n      ") + facts
+
+
+def format_array(self: _core.ndarray, specification: str) -> str:
+    """`format(x, '.2f')`: an array without dimensions is formatted as its number."""
+    if not specification:
+        return to_text(self)
+    if self.ndim == 0:
+        return format(self.item(), specification)
+    raise TypeError(
+        f"cannot format an array of shape {self.shape} with {specification!r}; format single "
+        "elements, or see np.set_printoptions."
+    )
+
+
+__all__ = ["get_printoptions", "printoptions", "set_printoptions"]

@@ -1,0 +1,29 @@
+"""Random numbers that NumPy's interface does not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heterosis.np.random import bernoulli, normal, seed, uniform
+from heterosis.ops.rules import broadcast_shapes
+
+__all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
+
+
+def uniform_n(
+    low: Any = 0.0, high: Any = 1.0, batch_shape: Any = None, dtype: Any = None, ctx: Any = None
+) -> Any:
+    """`uniform` with `batch_shape` in front of the parameters' own shape."""
+    return uniform(low, high, _sized(batch_shape, low, high), dtype)
+
+
+def normal_n(
+    loc: Any = 0.0, scale: Any = 1.0, batch_shape: Any = None, dtype: Any = None, ctx: Any = None
+) -> Any:
+    """`normal` with `batch_shape` in front of the parameters' own shape."""
+    return normal(loc, scale, _sized(batch_shape, loc, scale), dtype)
+
+
+def _sized(batch: Any, *parameters: Any) -> tuple[int, ...]:
+    lead = (batch,) if isinstance(batch, int) else tuple(batch or ())
+    return lead + broadcast_shapes("random", [getattr(p, "shape", ()) for p in parameters])

@@ -1,0 +1,109 @@
+"""Indices kept within an array: checked, brought to the nearest end, or wrapped around."""
+
+from __future__ import annotations
+
+import math
+
+from heterosis.codegen.builder import I64, PTR, Function, Module
+from heterosis.codegen.builder import Value as Emitted
+from heterosis.codegen.builder import constant as code
+from heterosis.codegen.conversion import convert
+from heterosis.codegen.kernel import KernelCode, Machine, Place
+from heterosis.codegen.memory import STORED, computed
+from heterosis.codegen.target import Target
+from heterosis.ir.program import Node, Opaque, Value, apply, extent
+from heterosis.ir.types import TensorType
+from heterosis.ops import elementwise as e
+from heterosis.ops.rules import cast
+from heterosis.runtime.errors import ArgumentError, IndexingError
+
+_DETAIL_BITS = 16  # of a status, below the number that its message shows
+
+
+def _check_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    (given,) = inputs
+    count, subject, axis = (node.attributes[name] for name in ("count", "subject", "axis"))
+    rank = len(given.strided.shape)
+    size = math.prod(given.strided.shape)
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        _emit_check(module, name, given.dtype, rank)
+
+    message = (
+        f"index {{}} is out of bounds for axis {axis} of an array of shape {subject}; "
+        f"expected {-count} <= index < {count}."
+    )
+    return KernelCode(
+        key=f"indices {given.dtype} {rank}",
+        emit=emit,
+        numbers=(*given.strided.shape, *given.strided.strides, count),
+        nanoseconds=float(size),
+        failures=(("IndexingError", message),),
+    )
+
+
+def _emit_check(module: Module, name: str, dtype: str, rank: int) -> None:
+    """`name` writes every index counted from the front, and returns at the first one outside."""
+    labels = [f"n{d}" for d in range(rank)] + [f"s{d}" for d in range(rank)]
+    parameters = [(p, PTR) for p in ("call", "given", "checked", "scratch")]
+    f = module.function(name, parameters + [(p, I64) for p in (*labels, "count")], I64)
+    _, given, checked, _, *numbers = f.parameters
+    extents, strides, count = numbers[:rank], numbers[rank:-1], numbers[-1]
+
+    def nest(level: int, source: Emitted, place: Emitted) -> None:
+        if level == rank:
+            _check_one(f, dtype, f.offset(STORED[dtype], given, source), checked, place, count)
+            return
+        with f.loop(0, extents[level]) as loop:
+            step = f.mul(loop.index, strides[level])
+            row = f.mul(place, extents[level])
+            nest(level + 1, f.add(source, step), f.add(row, loop.index))
+
+    nest(0, code(I64, 0), code(I64, 0))
+    f.ret(code(I64, 0))
+
+
+def _check_one(
+    f: Function, dtype: str, source: Emitted, checked: Emitted, place: Emitted, count: Emitted
+) -> None:
+    stored = f.load(STORED[dtype], source)
+    index = convert(f, dtype, "int64", computed(f, dtype, stored))
+    behind = f.compare("slt", index, code(I64, 0))
+    index_from_front = f.select(behind, f.add(index, count), index)
+    outside = f.compare("uge", index_from_front, count)
+    shown = f.binary("shl", index, code(I64, _DETAIL_BITS))
+    f.leave_if(outside, lambda: f.ret(f.add(shown, code(I64, 1))))
+    f.store(index_from_front, f.offset(I64, checked, place))
+
+
+_CHECK = Opaque("check_indices", _check_kernel)
+
+
+def checked(name: str, index: Value, count: int, axis: int, subject: tuple[int, ...]) -> Value:
+    """`index` counted from the front; an index outside of `count` elements fails the program."""
+    if index.dtype == "bool":
+        index = cast(index, "int64")
+    if not count and index.size:
+        raise IndexingError(
+            f"{name}: axis {axis} of an array of shape {subject} has no elements to index."
+        )
+    type_ = TensorType(index.shape, "int64")
+    return apply(_CHECK, (index,), type_, count=count, subject=subject, axis=axis)
+
+
+def bounded(
+    name: str, index: Value, count: int, mode: str, axis: int, subject: tuple[int, ...]
+) -> Value:
+    """`index` within `count` elements: checked, brought to the nearest end, or wrapped around."""
+    if mode == "raise":
+        return checked(name, index, count, axis, subject)
+    if mode not in ("clip", "wrap"):
+        raise ArgumentError(f"{name}: mode={mode!r}; expected 'raise', 'clip' or 'wrap'.")
+    if not count and index.size:
+        raise IndexingError(f"{name}: axis {axis} of an array of shape {subject} has no elements.")
+    index = cast(index, "int64")
+    if mode == "wrap":
+        return e.mod(index, extent(count))
+    return e.minimum(e.maximum(index, 0), extent(max(count - 1, 0)))

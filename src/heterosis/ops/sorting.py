@@ -1,0 +1,258 @@
+"""Sorting along an axis, and what begins with it.
+
+Elements become unsigned integers in the same order, so one kernel sorts every element type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy
+
+from heterosis.codegen import sorting as code
+from heterosis.codegen.builder import Module, Type
+from heterosis.codegen.kernel import KernelCode, Machine, Place
+from heterosis.codegen.memory import COMPUTED
+from heterosis.codegen.target import Target
+from heterosis.ir import views
+from heterosis.ir.program import (
+    SCATTER,
+    Elementwise,
+    Node,
+    Opaque,
+    Value,
+    apply,
+    apply_many,
+    constant,
+)
+from heterosis.ir.types import FLOATS, TensorType
+from heterosis.ops.creation import iota
+from heterosis.ops.elementwise import METHOD
+from heterosis.ops.real import NETWORK
+from heterosis.ops.record import operation
+from heterosis.ops.rules import cast
+from heterosis.ops.samples import Case, Samples
+from heterosis.runtime.errors import ArgumentError, check_axis
+
+_NANOSECONDS = 2.5  # an element and pass
+_SHARE_NANOSECONDS = 20_000.0
+
+
+def _kernel(places: bool) -> Callable[..., KernelCode]:
+    def kernel(
+        node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+    ) -> KernelCode:
+        rows, length = inputs[0].strided.shape
+        sort = code.RowSort(int(inputs[0].dtype.removeprefix("int")), places)
+        room = -(-length * sort.item_bytes // 64) * 64
+        row_nanoseconds = max(length * sort.bits / 8 * _NANOSECONDS, 1.0)
+
+        def emit(module: Module, target: Target, name: str) -> None:
+            code.emit_sort(module, target, name, sort)
+
+        return KernelCode(
+            key=repr(sort),
+            emit=emit,
+            numbers=(rows, length, int(_SHARE_NANOSECONDS / row_nanoseconds) + 1, room),
+            scratch_bytes=room * machine.workers,
+            nanoseconds=rows * row_nanoseconds,
+        )
+
+    return kernel
+
+
+_SORT = Opaque("sort", _kernel(False))
+_SORT_PLACES = Opaque("sort_places", _kernel(True))
+
+
+# -- keys -----------------------------------------------------------------------------------------
+
+
+def _key_dtype(dtype: str) -> str:
+    return "int64" if dtype in ("int64", "float64") else "int32"
+
+
+@cache
+def _encode(dtype: str, descending: bool) -> Elementwise:
+    key = Type(f"i{_key_dtype(dtype)[3:]}")
+    return Elementwise(
+        f"sort_key_{dtype}_{descending}",
+        lambda f, dtype, x: code.encode(f, dtype, x, key, descending=descending),
+        cost=6.0,
+    )
+
+
+@cache
+def _decode(dtype: str, descending: bool) -> Elementwise:
+    element = COMPUTED[dtype]
+    return Elementwise(
+        f"from_sort_key_{dtype}_{descending}",
+        lambda f, _, key: code.decode(f, dtype, key, element, descending=descending),
+        cost=6.0,
+    )
+
+
+def _rows(x: Value, axis: int, descending: bool) -> Value:
+    """Keys with `axis` last and all others merged."""
+    key = apply(_encode(x.dtype, descending), (x,), TensorType(x.shape, _key_dtype(x.dtype)))
+    order = (*(a for a in range(x.ndim) if a != axis), axis)
+    length = x.shape[axis]
+    rows = x.size // length if length else 0
+    return views.reshape(views.transpose(key, order), (rows, length))
+
+
+def _back(x: Value, shape: tuple[int, ...], axis: int) -> Value:
+    """Rows in their places again; `shape` is that of the result."""
+    outer = tuple(n for a, n in enumerate(shape) if a != axis)
+    order = (*range(axis), len(outer), *range(axis, len(outer)))
+    return views.transpose(views.reshape(x, (*outer, shape[axis])), order)
+
+
+def _values(key: Value, dtype: str, descending: bool) -> Value:
+    return apply(_decode(dtype, descending), (key,), TensorType(key.shape, dtype))
+
+
+def sorted_along(x: Value, axis: int) -> Value:
+    """`x` in ascending order along `axis`, counted from the front."""
+    rows = _rows(x, axis, False)
+    key = apply(_SORT, (rows,), TensorType(rows.shape, rows.dtype))
+    return _back(_values(key, x.dtype, False), x.shape, axis)
+
+
+def _sorted_with_places(rows: Value) -> tuple[Value, Value]:
+    types = (TensorType(rows.shape, rows.dtype), TensorType(rows.shape, "int64"))
+    return apply_many(_SORT_PLACES, (rows,), types)
+
+
+def _flattened(name: str, x: Value, axis: int | None) -> tuple[Value, int]:
+    """The array and the axis to sort along: all elements in one row, if the axis is None."""
+    if axis is None or x.ndim == 0:
+        check_axis(name, axis or 0, max(x.ndim, 1))
+        return views.reshape(x, (x.size,)), 0
+    return x, check_axis(name, axis, x.ndim)
+
+
+# -- operations -----------------------------------------------------------------------------------
+
+_CASES = (
+    Case(((37,),)),
+    Case(((3, 70),), {"axis": 1}),
+    Case(((40, 3),), {"axis": 0}),
+    Case(((2, 3, 4),), {"axis": None}),
+    Case(((3, 0),)),
+)
+
+
+def _check_kind(name: str, kind: str | None, order: str | None) -> None:
+    if kind not in (None, "quicksort", "mergesort", "heapsort", "stable") or order is not None:
+        raise ArgumentError(
+            f"{name}: kind={kind!r}, order={order!r}; expected one of NumPy's kinds, all of which "
+            "are stable here, and no order, which is for structured arrays."
+        )
+
+
+@operation(
+    numpy=numpy.sort,
+    names={"mxnet": "_npi_sort"},
+    samples=Samples(_CASES, (-90, 90)),
+    differentiable=False,
+)
+def sort(a, axis: int | None = -1, kind: str | None = None, order: str | None = None):
+    """Elements in ascending order along `axis`, NaN last; all in one row if it is None."""
+    _check_kind("sort", kind, order)
+    x, axis = _flattened("sort", a, axis)
+    return sorted_along(x, axis)
+
+
+@operation(
+    numpy=lambda a, axis=-1: numpy.argsort(a, axis, kind="stable"),
+    public=METHOD,
+    names={"mxnet": "_npi_argsort"},
+    samples=Samples(_CASES, (-9, 9)),
+    differentiable=False,
+)
+def argsort(a, axis: int | None = -1, kind: str | None = None, order: str | None = None):
+    """The places of elements in ascending order along `axis`; equal ones keep their order."""
+    _check_kind("argsort", kind, order)
+    x, axis = _flattened("argsort", a, axis)
+    _, places = _sorted_with_places(_rows(x, axis, False))
+    return _back(places, x.shape, axis)
+
+
+def _topk_reference(a, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    key = a.astype("float64")
+    order = numpy.argsort(key if is_ascend else -key, axis, kind="stable").take(range(k), axis)
+    values = numpy.take_along_axis(a, order, axis)
+    if ret_typ == "mask":
+        mask = numpy.zeros(a.shape)
+        numpy.put_along_axis(mask, order, 1, axis)
+        return mask
+    chosen = {"value": values, "indices": order.astype(dtype), "both": (values, order)}
+    return chosen[ret_typ]
+
+
+_TOPK_CASES = (
+    Case(((37,),)),
+    Case(((3, 70),), {"k": 3, "ret_typ": "both"}),
+    Case(((5, 4),), {"axis": 0, "k": 2, "ret_typ": "value", "is_ascend": True}),
+    Case(((5, 4),), {"axis": 0, "k": 2, "ret_typ": "mask"}),
+    Case(((5, 4),), {"axis": None, "k": 7, "dtype": "int32"}),
+)
+
+
+@operation(
+    numpy=_topk_reference,
+    public=NETWORK,
+    names={"mxnet": "topk", "onnx": "TopK"},
+    samples=Samples(_TOPK_CASES, (-99, 99), dtypes=("int32", *FLOATS)),
+    differentiable=False,
+)
+def topk(
+    data,
+    axis: int | None = -1,
+    k: int = 1,
+    ret_typ: str = "indices",
+    is_ascend: bool = False,
+    dtype: str = "float32",
+):
+    """The `k` largest (or smallest) elements along `axis`, in order; all of them if `k` is 0.
+
+    `ret_typ` says what is returned: their "indices", as `dtype`; their "value"; "both", values
+    first; or a "mask", 1 where they stand and 0 elsewhere.
+    """
+    x, axis = _flattened("topk", data, axis)
+    count = _check_topk(k, x.shape[axis], ret_typ)
+    shape = tuple(count if a == axis else n for a, n in enumerate(x.shape))
+    keys, places = _sorted_with_places(_rows(x, axis, not is_ascend))
+    places = _first(places, count)
+    if ret_typ == "mask":
+        return views.reshape(_back(_marked(keys, places, x.dtype), x.shape, axis), data.shape)
+    indices = _back(cast(places, dtype), shape, axis)
+    values = _back(_values(_first(keys, count), x.dtype, not is_ascend), shape, axis)
+    return {"indices": indices, "value": values, "both": (values, indices)}[ret_typ]
+
+
+def _check_topk(k: int, length: int, ret_typ: str) -> int:
+    if ret_typ not in ("indices", "value", "both", "mask"):
+        raise ArgumentError(
+            f'topk: ret_typ={ret_typ!r}; expected "indices", "value", "both" or "mask".'
+        )
+    if not 0 <= k <= length:
+        raise ArgumentError(f"topk: k={k} of {length} elements; expected 0 <= k <= {length}.")
+    return k or length
+
+
+def _first(rows: Value, count: int) -> Value:
+    return views.slice_(rows, (0, 0), (1, 1), (rows.shape[0], count))
+
+
+def _marked(keys: Value, places: Value, dtype: str) -> Value:
+    """Rows of zeros with ones at `places`."""
+    zeros = views.broadcast(constant(0, dtype), keys.shape)
+    ones = views.broadcast(constant(1, dtype), places.shape)
+    row = views.broadcast(views.reshape(iota(keys.shape[0]), (keys.shape[0], 1)), places.shape)
+    type_ = TensorType(keys.shape, dtype)
+    return apply(SCATTER, (zeros, row, places, ones), type_, combine=None)

@@ -1,0 +1,88 @@
+"""The settings of the native core, as one typed object."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from heterosis import _core
+from heterosis.runtime.errors import ArgumentError
+
+THREADS_VARIABLE = "HETEROSIS_NUM_THREADS"
+
+
+@dataclass(frozen=True)
+class EngineBounds:
+    """How much queued work may be outstanding before the front end waits by itself."""
+
+    tasks: int
+    bytes: int
+
+
+class Settings:
+    """What can be tuned while programs run. Assigning takes effect at once."""
+
+    @property
+    def threads(self) -> int:
+        """Threads that share one kernel's work."""
+        return _core.threads()
+
+    @threads.setter
+    def threads(self, count: int) -> None:
+        _core.set_threads(_positive("threads", count))
+
+    @property
+    def inline_nanoseconds(self) -> float:
+        """Work expected to take less runs at once, in the calling thread, if its inputs are
+        ready."""
+        return _core.inline_nanoseconds()
+
+    @inline_nanoseconds.setter
+    def inline_nanoseconds(self, limit: float) -> None:
+        _core.set_inline_nanoseconds(float(limit))
+
+    @property
+    def memory_limit(self) -> int:
+        """Bytes that all arrays together may take; beyond it, OutOfMemoryError is raised."""
+        return _core.memory_counters()["limit"]
+
+    @memory_limit.setter
+    def memory_limit(self, limit: int) -> None:
+        _core.set_memory_limit(_positive("memory_limit", limit))
+
+    @property
+    def memory_cache_limit(self) -> int:
+        """Bytes of freed memory that are kept for reuse."""
+        return _core.memory_counters()["cache_limit"]
+
+    @memory_cache_limit.setter
+    def memory_cache_limit(self, limit: int) -> None:
+        _core.set_memory_cache_limit(int(limit))
+
+    def bound_engine(self, bounds: EngineBounds) -> None:
+        """Let no more than this be outstanding."""
+        _core.set_engine_bounds(_positive("tasks", bounds.tasks), _positive("bytes", bounds.bytes))
+
+    def read_environment(self) -> None:
+        """Take over what environment variables say."""
+        given = os.environ.get(THREADS_VARIABLE)
+        if given is not None:
+            self.threads = _whole(THREADS_VARIABLE, given)
+
+
+def _positive(name: str, number: int) -> int:
+    if number < 1:
+        raise ArgumentError(f"{name}: expected at least 1, and got {number}.")
+    return int(number)
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentError(
+            f"{name}={text!r}: expected a whole number of threads, or no such variable."
+        ) from None
+
+
+settings = Settings()

@@ -1,0 +1,200 @@
+"""Special values of elementwise operations, and what the registry's samples do not reach."""
+
+import numpy
+import pytest
+
+from heterosis import np
+from heterosis.runtime.errors import DTypeError, ShapeError
+
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -2.5,
+    3.0,
+    -3.0,
+    1e30,
+    -1e-30,
+    numpy.inf,
+    -numpy.inf,
+    numpy.nan,
+]
+
+UNARY = [
+    "absolute",
+    "ceil",
+    "fabs",
+    "fix",
+    "floor",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "logical_not",
+    "nan_to_num",
+    "negative",
+    "positive",
+    "reciprocal",
+    "rint",
+    "sign",
+    "signbit",
+    "spacing",
+    "sqrt",
+    "square",
+    "trunc",
+]
+BINARY = [
+    "add",
+    "arctan2",
+    "copysign",
+    "divide",
+    "equal",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "greater",
+    "heaviside",
+    "hypot",
+    "less_equal",
+    "logaddexp",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mod",
+    "not_equal",
+    "power",
+    "subtract",
+]
+
+
+def same(got, expected, ulps=2):
+    """Equal to `ulps` units, with the same signs of zero."""
+    expected = numpy.asarray(expected)
+    got = got.asnumpy()
+    assert got.shape == expected.shape
+    numpy.testing.assert_allclose(got, expected, rtol=ulps * numpy.finfo("float32").eps)
+    if got.dtype.kind == "f":
+        zeros = (got == 0) & (expected == 0)
+        numpy.testing.assert_array_equal(numpy.signbit(got)[zeros], numpy.signbit(expected)[zeros])
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary_on_special_values(name):
+    x = numpy.array(SPECIAL, "float32")
+    with numpy.errstate(all="ignore"):
+        same(getattr(np, name)(np.array(x)), getattr(numpy, name)(x))
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_on_pairs_of_special_values(name):
+    x = numpy.array(SPECIAL, "float32")[:, None]
+    y = numpy.array(SPECIAL, "float32")
+    with numpy.errstate(all="ignore"):
+        same(getattr(np, name)(np.array(x), np.array(y)), getattr(numpy, name)(x, y))
+
+
+@pytest.mark.parametrize("name", ["modf", "frexp", "divmod"])
+def test_two_results(name):
+    x = numpy.array(SPECIAL, "float32")
+    more = (numpy.float32(1.5),) if name == "divmod" else ()
+    with numpy.errstate(all="ignore"):
+        expected = getattr(numpy, name)(x, *more)
+    got = getattr(np, name)(np.array(x), *map(float, more))
+    assert len(got) == 2
+    for a, b in zip(got, expected, strict=True):
+        assert a.dtype == b.dtype
+        same(a, b)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_spacing_knows_the_element_type(dtype):
+    x = numpy.array([0.0, 1.0, 1.5, 60000.0, 1e-7, numpy.nan, numpy.inf], dtype)
+    with numpy.errstate(all="ignore"):
+        same(np.spacing(np.array(x)), numpy.spacing(x))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("name", ["floor_divide", "mod", "fmod", "gcd", "lcm", "left_shift"])
+def test_integers_at_their_limits(name, dtype):
+    limits = numpy.iinfo(dtype)
+    few = name in ("lcm", "left_shift")
+    x = [0, 1, 7] if few else [limits.min, limits.max, 0, 1, 7]
+    y = [1, 2, 3] if few else [1, 2, 3, limits.max]
+    x, y = numpy.array(x, dtype)[:, None], numpy.array(y, dtype)
+    got = getattr(np, name)(np.array(x), np.array(y)).asnumpy()
+    numpy.testing.assert_array_equal(got, getattr(numpy, name)(x, y))
+
+
+def test_integers_divided_by_zero_give_zero():
+    x, zero = np.array([5, -5], "int32"), np.array([0, 0], "int32")
+    for name in ("floor_divide", "mod", "fmod"):
+        assert getattr(np, name)(x, zero).tolist() == [0, 0]
+    lowest = np.array([-(2**31)], "int32")
+    assert (lowest // -1).tolist() == [-(2**31)]
+
+
+def test_operators():
+    x = numpy.array([[7.5, -7.5, 2.0]], "float32")
+    a, i = np.array(x), np.array([5, 6], "int32")
+    same(a // 2, x // 2)
+    same(2 % a, 2 % x)
+    same(a**3, x**3)
+    same(+a, x)
+    assert (
+        (i << 2).tolist() == [20, 24] and (i >> 1).tolist() == [2, 3] and (~i).tolist() == [-6, -7]
+    )
+    a //= 2
+    a **= 2
+    same(a, (x // 2) ** 2)
+
+
+def test_results_have_the_types_of_mxnet():
+    i = np.array([4, 9], "int32")
+    assert np.sqrt(i).dtype == "float32" and (i / 2).dtype == "float32"
+    assert (i**2).dtype == "int32" and (i + 2.5).dtype == "float32"
+    assert np.floor(i).dtype == "int32" and np.round(i, -1).dtype == "int32"
+    true = np.array([True], "bool")
+    assert (true**true).dtype == "int8"
+    assert np.float_power(i, 2).dtype == "float64"
+
+
+def test_round_to_even_and_to_digits():
+    x = numpy.array([-2.5, -0.5, 0.5, 1.5, 2.5, 2.345, 1234.5], "float32")
+    for decimals in (0, 1, 2, -2):
+        same(np.around(np.array(x), decimals), numpy.around(x, decimals))
+    assert np.round(np.array([25, 35, 44], "int32"), -1).tolist() == [20, 40, 40]
+
+
+def test_clip_takes_numbers_arrays_and_none():
+    x = numpy.array([-3.0, 0.5, 3.0, numpy.nan], "float32")
+    a = np.array(x)
+    same(np.clip(a, -1, 1), numpy.clip(x, -1, 1))
+    same(a.clip(min=0), numpy.clip(x, 0, None))
+    same(np.clip(a, None, np.array([0.0, 0.0, 1.0, 1.0])), numpy.clip(x, None, [0, 0, 1, 1]))
+    same(np.clip(a, 1, -1), numpy.clip(x, 1, -1))
+
+
+def test_nan_to_num_by_number():
+    x = np.array([numpy.nan, numpy.inf, -numpy.inf, 1.0])
+    assert np.nan_to_num(x, nan=7, posinf=8, neginf=9).tolist() == [7, 8, 9, 1]
+
+
+def test_ldexp_reaches_every_exponent():
+    x = numpy.array([1.0, 1.5, -3.0], "float32")[:, None]
+    n = numpy.array([-300, -149, -130, -1, 0, 5, 127, 128, 300], "int64")
+    with numpy.errstate(all="ignore"):
+        same(np.ldexp(np.array(x), np.array(n)), numpy.ldexp(x, n))
+    same(np.ldexp(np.array([2.0]), np.array([0.5])), [2 * 2**0.5])
+
+
+def test_operands_that_do_not_fit():
+    with pytest.raises(DTypeError, match="bitwise_and: needs integers"):
+        np.bitwise_and(np.array([1.0]), np.array([1.0]))
+    with pytest.raises(DTypeError, match="subtract"):
+        np.array([True], "bool") - np.array([True], "bool")
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        np.power(np.ones((2, 3)), np.ones((2,)))

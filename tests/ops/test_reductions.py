@@ -1,0 +1,107 @@
+"""Reductions: empty and long ones, NaN, ties, further arguments."""
+
+import numpy
+import pytest
+
+from heterosis import np, npx
+from heterosis.runtime.errors import AxisError, ShapeError
+
+NAN = numpy.nan
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_nothing_has_no_extreme(name):
+    with pytest.raises(ShapeError, match=name):
+        getattr(np, name)(np.zeros((0, 3)), axis=0)
+    assert getattr(np, name)(np.zeros((0, 3)), axis=1).shape == (0,)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["sum", "prod", "any", "all", "cumsum", "mean", "var"])
+def test_empty_reductions_that_have_a_value(name):
+    x = numpy.zeros((0, 3), "float32")
+    for axis in (0, 1) if name == "cumsum" else (0, 1, None):
+        expected = getattr(numpy, name)(x, axis=axis)
+        got = getattr(np, name)(np.array(x), axis=axis)
+        numpy.testing.assert_array_equal(got.asnumpy(), expected)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "sum", "prod", "cumsum"])
+def test_nan_wins(name):
+    x = numpy.array([[1, NAN, 3, NAN], [4, 1, 4, 1], [-numpy.inf, NAN, 1, 2]], "float32")
+    for axis in (0, 1, None):
+        got = getattr(np, name)(np.array(x), axis=axis)
+        numpy.testing.assert_array_equal(got.asnumpy(), getattr(numpy, name)(x, axis=axis))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+def test_the_first_of_equals(dtype):
+    rng = numpy.random.default_rng(0)
+    x = rng.integers(0, 2, (300, 257)).astype(dtype)
+    for name in ("argmax", "argmin"):
+        for axis in (0, 1, None):
+            got = getattr(np, name)(np.array(x), axis=axis)
+            numpy.testing.assert_array_equal(got.asnumpy(), getattr(numpy, name)(x, axis=axis))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "var", "max", "argmax", "argmin"])
+def test_long_reductions(name):
+    """Long enough to be cut into pieces for several threads."""
+    x = numpy.random.default_rng(1).normal(3, 1, 200_003).astype("float32")
+    got = getattr(np, name)(np.array(x)).item()
+    assert got == pytest.approx(getattr(numpy, name)(x.astype("float64")), rel=1e-6)
+
+
+def test_where_and_initial():
+    x = numpy.arange(12, dtype="float32").reshape(3, 4) - 5
+    mask = x % 2 == 0
+    a, m = np.array(x), np.array(mask)
+    for name, initial in (("sum", 10), ("prod", 0.5), ("max", 2), ("min", -9)):
+        mine, theirs = getattr(np, name), getattr(numpy, name)
+        got = mine(a, axis=1, initial=initial, where=m)
+        numpy.testing.assert_allclose(got.asnumpy(), theirs(x, axis=1, initial=initial, where=mask))
+    assert np.mean(a, where=m).item() == numpy.mean(x, where=mask)
+    assert np.max(np.zeros((0,)), initial=3).item() == 3
+
+
+def test_types_of_results():
+    i = np.array([1, 2, 3], "int8")
+    assert i.sum().dtype == "int8" and np.array([True], "bool").sum().dtype == "int64"
+    assert i.mean().dtype == "float32" and i.std().dtype == "float32"
+    assert i.argmax().dtype == "int64" and i.cumsum().dtype == "int8"
+    assert (
+        i.sum(dtype="float64").dtype == "float64" and i.mean(dtype=numpy.float64).dtype == "float64"
+    )
+
+
+def test_average():
+    x = numpy.arange(6, dtype="float32").reshape(2, 3)
+    w = numpy.array([1.0, 2.0, 3.0], "float32")
+    got, total = np.average(np.array(x), axis=1, weights=np.array(w), returned=True)
+    expected, weights = numpy.average(x, axis=1, weights=w, returned=True)
+    numpy.testing.assert_allclose(got.asnumpy(), expected)
+    numpy.testing.assert_allclose(total.asnumpy(), weights)
+    assert np.average(np.array(x)).item() == 2.5
+    with pytest.raises(ShapeError, match="weights"):
+        np.average(np.array(x), axis=0, weights=np.array(w))
+
+
+def test_axes_that_do_not_exist():
+    with pytest.raises(AxisError, match="out of bounds"):
+        np.sum(np.ones((2, 3)), axis=5)
+    with pytest.raises(AxisError, match="twice"):
+        np.max(np.ones((2, 3)), axis=(0, 0))
+
+
+def test_softmax_without_overflow():
+    x = np.array([[1000.0, 1000.0, -1000.0], [-numpy.inf, 0.0, 0.0]])
+    numpy.testing.assert_array_equal(npx.softmax(x).asnumpy(), [[0.5, 0.5, 0], [0, 0.5, 0.5]])
+    assert numpy.isfinite(npx.log_softmax(x).asnumpy()[0]).all()
+
+
+def test_softmax_of_nothing():
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    masked = npx.softmax(x, np.array([0, 1], "int32"), use_length=True)
+    assert masked.tolist() == [[0.0, 0.0], [1.0, 0.0]]
+    with pytest.raises(ShapeError, match="length"):
+        npx.softmax(x, use_length=True)

@@ -1,0 +1,94 @@
+"""Sorting, and statistics that begin with it."""
+
+import numpy
+import pytest
+
+from heterosis import np, npx
+from heterosis.runtime.errors import ArgumentError, ShapeError
+
+NAN, INF = numpy.nan, numpy.inf
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 31, 32, 33, 300, 5000])
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "float32", "float64"])
+def test_lengths_on_both_sides_of_every_method(dtype, length):
+    x = (numpy.random.default_rng(length).normal(0, 1e5, (3, length))).astype(dtype)
+    numpy.testing.assert_array_equal(np.sort(np.array(x)).asnumpy(), numpy.sort(x))
+    places = np.argsort(np.array(x)).asnumpy()
+    numpy.testing.assert_array_equal(places, numpy.argsort(x, kind="stable"))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_nan_last_and_zeros_equal(dtype):
+    x = numpy.array([3, NAN, -INF, 0.0, -0.0, INF, -1e-7, NAN, 1], dtype)
+    numpy.testing.assert_array_equal(np.sort(np.array(x)).asnumpy(), numpy.sort(x))
+    places = np.argsort(np.array(x)).asnumpy()
+    numpy.testing.assert_array_equal(places, numpy.argsort(x, kind="stable"))
+
+
+def test_many_rows_are_shared_out():
+    x = numpy.random.default_rng(0).normal(size=(500, 400)).astype("float32")
+    numpy.testing.assert_array_equal(np.sort(np.array(x), axis=0).asnumpy(), numpy.sort(x, axis=0))
+
+
+def test_sort_checks_its_arguments():
+    with pytest.raises(ArgumentError, match="kind"):
+        np.sort(np.ones(3), kind="bogo")
+    with pytest.raises(ValueError, match="axis 2"):
+        np.sort(np.ones((2, 3)), axis=2)
+
+
+def test_topk_as_in_mxnet():
+    x = np.array([[1.0, 4.0, 2.0, 4.0], [0.0, -1.0, 9.0, 3.0]])
+    assert npx.topk(x).tolist() == [[1.0], [2.0]]
+    values, places = npx.topk(x, k=2, ret_typ="both")
+    assert values.tolist() == [[4.0, 4.0], [9.0, 3.0]] and places.tolist() == [[1, 3], [2, 3]]
+    assert npx.topk(x, k=1, ret_typ="mask").tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
+    assert x.topk(axis=None, k=2, dtype="int32").tolist() == [6, 1]
+    assert npx.topk(x, k=0).shape == (2, 4)
+    with pytest.raises(ArgumentError, match="k=5"):
+        npx.topk(x, k=5)
+    with pytest.raises(ArgumentError, match="ret_typ"):
+        npx.topk(x, ret_typ="value-ish")
+
+
+def test_quantiles():
+    x = numpy.array([[1.0, 7.0, 3.0, 9.0], [2.0, NAN, 1.0, 0.0]], "float32")
+    for q in (0, 50, [25, 75], [[0], [100]]):
+        got = np.percentile(np.array(x), np.array(q) if q else q, axis=1)
+        with numpy.errstate(invalid="ignore"):
+            expected = numpy.percentile(x, q, axis=1)
+        numpy.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-6)
+    assert np.median(np.array([4.0, 1.0, 2.0, 3.0])).item() == 2.5
+    with pytest.raises(ShapeError, match="no elements"):
+        np.median(np.zeros((0,)))
+    with pytest.raises(ArgumentError, match="interpolate"):
+        np.quantile(np.ones(3), 0.5, interpolation="cubic")
+
+
+def test_histograms():
+    x = numpy.random.default_rng(3).normal(size=500).astype("float32")
+    w = numpy.abs(x)
+    cases = ({}, {"bins": 7, "range": (-1, 2)}, {"bins": [-2.0, 0.0, 0.5, 4.0]}, {"density": True})
+    for case in cases:
+        got, edges = np.histogram(np.array(x), **case)
+        expected, bounds = numpy.histogram(x, **case)
+        numpy.testing.assert_allclose(edges.asnumpy(), bounds, rtol=1e-5, atol=1e-6)
+        numpy.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-5)
+    weighted, _ = np.histogram(np.array(x), 5, weights=np.array(w))
+    numpy.testing.assert_allclose(
+        weighted.asnumpy(), numpy.histogram(x, 5, weights=w)[0], rtol=1e-4
+    )
+    assert np.histogram(np.array([2.0, 2.0]), 2)[1].tolist() == [1.5, 2.0, 2.5]
+    with pytest.raises(ArgumentError, match="0 bins"):
+        np.histogram(np.array(x), 0)
+
+
+def test_what_depends_on_values():
+    x = np.array([3, 1, 3, 0], "int32")
+    assert np.unique(x).tolist() == [0, 1, 3]
+    values, first, inverse, counts = np.unique(x, True, True, True)
+    assert values.dtype == "int32" and first.tolist() == [3, 1, 0]
+    assert inverse.tolist() == [2, 1, 2, 0] and counts.tolist() == [1, 1, 2]
+    assert np.bincount(x, minlength=6).tolist() == [1, 1, 0, 2, 0, 0]
+    assert np.bincount(x, np.array([1.0, 2.0, 3.0, 4.0])).dtype == "float32"

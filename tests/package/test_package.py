@@ -1,0 +1,72 @@
+"""The package as it is installed and started: command line, import, stub, files."""
+
+import importlib.metadata
+import subprocess
+import sys
+
+import pytest
+
+import heterosis
+from heterosis import _core, cli
+
+
+def _python(*arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_demo_shows_results_and_timings():
+    done = _python("-m", "heterosis", "demo", "--calls", "3")
+    assert done.returncode == 0, done.stderr
+    assert "fancy_func(1, 2, 3, 4) = 10" in done.stdout
+    assert "npx.waitall() returns" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["dance"], ["demo", "--calls", "0"]])
+def test_a_wrong_command_line_is_refused(arguments):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+
+
+def test_import_leaves_heavy_modules_out():
+    heavy = ("llvmlite", "rich", "scipy", "scipy_openblas32")
+    program = f"import sys, heterosis; print([m for m in {heavy} if m in sys.modules])"
+    assert _python("-c", program).stdout == "[]\n"
+
+
+def test_a_warm_start_leaves_the_compiler_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("HETEROSIS_CACHE", str(tmp_path))
+    program = (
+        "import sys; from heterosis import np; np.array([1]) + 1; print('llvmlite' in sys.modules)"
+    )
+    assert _python("-c", program).stdout == "True\n"
+    assert _python("-c", program).stdout == "False\n"
+
+
+def test_the_stub_names_what_the_core_has():
+    stub = heterosis.__file__.replace("__init__.py", "_core.pyi")
+    with open(stub) as file:
+        text = file.read()
+    public = [name for name in vars(_core) if not name.startswith("__")]
+    assert [n for n in public if f"def {n}(" not in text and f"class {n}" not in text] == []
+
+
+def _installed() -> list[str]:
+    try:
+        files = importlib.metadata.files("heterosis") or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("runs from the source tree, not installed")
+    return [str(file) for file in files]
+
+
+def test_the_wheel_holds_the_package_and_nothing_else():
+    files = [f for f in _installed() if "__pycache__" not in f and not f.startswith("../")]
+    assert {f.split("/")[0].split("-")[0] for f in files} == {"heterosis"}
+    suffixes = {f.rsplit(".", 1)[-1] for f in files if f.startswith("heterosis/")}
+    assert suffixes == {"json", "py", "pyi", "typed", "so"}
+
+
+def test_versions_agree():
+    _installed()
+    assert importlib.metadata.version("heterosis") == heterosis.__version__

@@ -1,0 +1,134 @@
+"""What becomes one loop nest, what needs memory, and which dimensions are left."""
+
+import pytest
+
+from heterosis.codegen.kernel import Machine, OpaqueCall
+from heterosis.codegen.nest import Load, Nest, Reduce
+from heterosis.codegen.target import AVX2
+from heterosis.ir import views
+from heterosis.ir.program import INPUT, Program, apply
+from heterosis.ir.strided import Strided
+from heterosis.ir.types import TensorType
+from heterosis.ops import REGISTRY
+from heterosis.passes.schedule import schedule
+
+MACHINE = Machine(AVX2, 2)
+add, multiply, subtract, exp = (
+    REGISTRY[n].operation for n in ("add", "multiply", "subtract", "exp")
+)
+total, largest, divide = (REGISTRY[n].operation for n in ("sum", "max", "true_divide"))
+matmul, mean = REGISTRY["matmul"].operation, REGISTRY["mean"].operation
+
+
+def array(*shape):
+    return apply(INPUT, (), TensorType(shape, "float32"))
+
+
+def planned(inputs, *outputs, layouts=None, share=False):
+    layouts = layouts or [Strided.contiguous(v.shape) for v in inputs]
+    program = Program(tuple(inputs), outputs)
+    return schedule(program, layouts, [None] * len(outputs), MACHINE, views=share)
+
+
+def only_nest(found) -> Nest:
+    (nest,) = found.kernels
+    assert isinstance(nest, Nest)
+    return nest
+
+
+def reductions(nest: Nest) -> int:
+    return sum(isinstance(step, Reduce) for step in nest.steps)
+
+
+def test_a_chain_of_elementwise_work_is_one_flat_loop():
+    x, y = array(4, 5), array(4, 5)
+    nest = only_nest(planned([x, y], exp(multiply(add(x, y), x))))
+    assert nest.kept == (20,)
+    assert nest.reduced == ()
+
+
+def test_broadcasting_keeps_the_dimensions_it_needs():
+    x, y = array(4, 5), array(5)
+    assert only_nest(planned([x, y], add(x, y))).kept == (4, 5)
+
+
+def test_a_transposed_operand_is_read_with_strides():
+    x, y = array(5, 4), array(4, 5)
+    found = planned([x, y], add(views.transpose(x, (1, 0)), y))
+    assert only_nest(found).kept == (4, 5)
+    assert found.workspace == 0
+
+
+def softmax(x):
+    e = exp(subtract(x, largest(x, axis=-1, keepdims=True)))
+    return divide(e, total(e, axis=-1, keepdims=True))
+
+
+def test_softmax_is_one_nest_that_computes_its_exponentials_once():
+    x = array(30, 40)
+    nest = only_nest(planned([x], softmax(x)))
+    assert (nest.kept, nest.reduced) == ((30,), (40,))
+    assert reductions(nest) == 2
+    assert len(nest.stores) == 2  # the exponentials on their way, and the result
+
+
+def test_a_variance_is_one_nest():
+    x = array(30, 40)
+    centred = subtract(x, mean(x, axis=1, keepdims=True))
+    nest = only_nest(planned([x], mean(multiply(centred, centred), axis=1)))
+    assert reductions(nest) == 2
+
+
+def test_reductions_along_different_axes_are_nests_of_their_own():
+    x = array(30, 40)
+    both = add(total(x, axis=0), total(x))
+    assert len(planned([x], both).kernels) == 2
+
+
+def test_a_long_reduction_to_one_element_is_cut_into_pieces():
+    x = array(1 << 20)
+    found = planned([x], total(x))
+    assert found.kernels[0].kept == (32,)
+    assert found.workspace > 0
+
+
+def test_elementwise_work_before_a_product_gets_memory():
+    x, y = array(4, 5), array(5, 6)
+    found = planned([x, y], matmul(exp(x), y))
+    assert [type(k) for k in found.kernels] == [Nest, OpaqueCall]
+    assert found.workspace >= 80
+
+
+def test_a_rearranged_input_is_a_view_where_that_is_allowed():
+    x = array(4, 6)
+    moved = views.transpose(views.reshape(x, (2, 2, 6)), (2, 0, 1))
+    found = planned([x], moved, share=True)
+    assert not found.kernels
+    assert found.views[0] == (0, Strided((6, 2, 2), (1, 12, 6)))
+    assert len(planned([x], moved).kernels) == 1
+
+
+def test_a_reshape_that_strides_cannot_express_copies_first():
+    x = array(4, 6)
+    flat = views.reshape(views.transpose(x, (1, 0)), (24,))
+    found = planned([x], add(flat, flat))
+    assert len(found.kernels) == 2
+    assert found.workspace >= 96
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_loops_without_points_are_left_out(shape):
+    x = array(*shape)
+    assert not planned([x], exp(x)).kernels
+
+
+def test_a_sum_over_nothing_still_writes_its_zeros():
+    x = array(3, 0)
+    nest = only_nest(planned([x], total(x, axis=1)))
+    assert nest.kept == (3,)
+
+
+def test_each_input_is_loaded_once_a_pass():
+    x = array(8)
+    nest = only_nest(planned([x], add(multiply(x, x), x)))
+    assert sum(isinstance(step, Load) for step in nest.steps) == 1
