@@ -134,20 +134,15 @@ class SoftmaxCrossEntropyLoss(Loss):
         self._sparse_label = sparse_label
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
-        loss = (
-            losses.softmax_cross_entropy_loss
-            if self._sparse_label
-            else losses.softmax_cross_entropy_dense_loss
-        )
-        return loss(
-            pred,
-            label,
-            sample_weight,
-            self._weight,
-            axis=self._axis,
-            from_logits=self._from_logits,
-            batch_axis=self._batch_axis,
-        )
+        how = {
+            "axis": self._axis,
+            "from_logits": self._from_logits,
+            "batch_axis": self._batch_axis,
+        }
+        given = (pred, label, sample_weight, self._weight)
+        if self._sparse_label:
+            return losses.softmax_cross_entropy_loss(*given, **how)[0]
+        return losses.softmax_cross_entropy_dense_loss(*given, **how)
 
 
 SoftmaxCELoss = SoftmaxCrossEntropyLoss

@@ -13,11 +13,17 @@ from typing import Any
 
 import numpy
 
+from heterosis.ir import views
 from heterosis.ir.program import Value
-from heterosis.ops.numpylike import as_indices, number_for, on_terms, places_along
+from heterosis.ops.elementwise import add, multiply, negative, subtract
+from heterosis.ops.indexing import scattered
+from heterosis.ops.legacy import counter_along, pick
+from heterosis.ops.numpylike import Term, as_indices, number_for, on_terms, places_along
+from heterosis.ops.real import exp
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast, floating
 from heterosis.ops.samples import Case, Samples
+from heterosis.ops.softmax import log_softmax
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
 _DTYPES = ("float16", "float32", "float64")
@@ -28,14 +34,15 @@ def _loss(*cases: Case, domain: Any = (-2, 2), indices: tuple[int, ...] = ()) ->
 
     def register(function: Callable[..., Any]) -> Any:
         @functools.wraps(function)
-        def program(*arguments: Any) -> Value:
+        def program(*arguments: Any) -> tuple[Value, ...]:
             dtype = floating(arguments[0].dtype)
             wide = "float64" if dtype == "float64" else "float32"
             ready = [
                 cast(a, wide) if isinstance(a, Value) and i not in indices else a
                 for i, a in enumerate(arguments)
             ]
-            return cast(on_terms(function, ready)[0], dtype)
+            loss, *more = on_terms(function, ready)
+            return cast(loss, dtype), *more
 
         samples = Samples(
             cases, domain, dtypes=_DTYPES, ulps=64, absolute=64, integer_arrays=indices
@@ -85,6 +92,8 @@ def _relu(x: Any) -> Any:
 
 
 def _log_softmax(x: Any, axis: int) -> Any:
+    if isinstance(x, Term):
+        return Term(log_softmax(x.value, axis))
     x = x - numpy.max(x, axis=axis, keepdims=True)
     return x - numpy.log(numpy.sum(numpy.exp(x), axis=axis, keepdims=True))
 
@@ -198,6 +207,46 @@ def logistic_loss(
     return _mean(loss, sample_weight, weight, batch_axis)
 
 
+def _surprise(x, label, axis):
+    top = numpy.max(x, axis=axis, keepdims=True)
+    spread = numpy.log(numpy.sum(numpy.exp(x - top), axis=axis, keepdims=True))
+    return spread + (top - _picked(x, label, axis))
+
+
+def _picked(x: Any, label: Any, axis: int) -> Any:
+    if isinstance(x, Term):
+        return Term(pick(x.value, label.value, axis, True))
+    return numpy.take_along_axis(x, numpy.expand_dims(label, axis), axis)
+
+
+def _pull_surprise(g: Value, y: Value, x: Value, label: Value, axis: int) -> tuple[Value, None]:
+    """The softmax, and 1 less where the label is: one pass, since `y` knows the sum."""
+    weighted = multiply(exp(subtract(x, add(y, pick(x, label, axis, True)))), g)
+    shape = label.shape
+    places = [counter_along(shape, d) for d in range(len(shape))]
+    places.insert(axis, label)
+    hits = views.reshape(negative(g), shape)
+    return scattered(weighted, places, hits, add=True), None
+
+
+@operation(
+    numpy=_surprise,
+    gradient=_pull_surprise,
+    public=(),
+    samples=Samples(
+        (Case(((3, 70), (3,)), {"axis": 1}), Case(((2, 5, 3), (2, 3)), {"axis": 1})),
+        ((-2, 2), (0, 4)),
+        dtypes=("float32", "float64"),
+        integer_arrays=(1,),
+        ulps=16,
+        absolute=16,
+    ),
+)
+def softmax_surprise(x, label, axis: int):
+    """Minus the logarithm of the softmax of `x` at the label, which is one of its places."""
+    return on_terms(lambda x, label: _surprise(x, label, axis), (x, label))[0]
+
+
 @_loss(
     Case(((3, 70), (3,))),
     Case(((3, 4), (3, 1), (3, 1), None)),
@@ -212,22 +261,31 @@ def softmax_cross_entropy_loss(
 ):  # fmt: skip
     """Minus the logarithm of the softmax of `pred` at the label, a number of a class.
 
-    Labels beyond the classes count as the nearest one.
+    Labels beyond the classes count as the nearest one. A second result is the loss before it is
+    weighted and averaged: the gradient wants it.
     """
-    if not from_logits:
-        pred = _log_softmax(pred, axis)
-    outer = tuple(1 if a == axis % pred.ndim else n for a, n in enumerate(pred.shape))
-    if label.shape not in (outer, tuple(n for a, n in enumerate(outer) if a != axis % pred.ndim)):
+    axis = axis % pred.ndim
+    label = _classes(label, pred, axis)
+    if from_logits:
+        loss = -_picked(pred, label, axis)
+    elif isinstance(pred, Term):
+        loss = Term(softmax_surprise(pred.value, label.value, axis))
+    else:
+        loss = _surprise(pred, label, axis)
+    return _mean(loss, sample_weight, weight, batch_axis), loss
+
+
+def _classes(label: Any, pred: Any, axis: int) -> Any:
+    """Numbers of classes, one for each prediction, within bounds."""
+    outer = tuple(n for a, n in enumerate(pred.shape) if a != axis)
+    if label.shape not in (outer, (*outer[:axis], 1, *outer[axis:])):
         raise ShapeError(
             f"SoftmaxCrossEntropyLoss: labels of shape {label.shape} for predictions of shape "
             f"{pred.shape} with classes along axis {axis}; expected one class for each prediction, "
             "or sparse_label=False for a probability for each class."
         )
     last = number_for(pred, pred.shape[axis] - 1)
-    label = numpy.maximum(numpy.minimum(as_indices(label.reshape(outer)), last), 0)
-    chosen = numpy.where(places_along(pred, axis) == label, pred, 0.0)
-    loss = -numpy.sum(chosen, axis=axis, keepdims=True)
-    return _mean(loss, sample_weight, weight, batch_axis)
+    return numpy.maximum(numpy.minimum(as_indices(label.reshape(outer)), last), 0)
 
 
 @_loss(
