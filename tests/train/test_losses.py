@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from heterosis import np
+from heterosis import autograd, np
 from heterosis.gluon import loss
 from heterosis.runtime.errors import ArgumentError, ShapeError
 from tests.train.cases import ARRAYS, LOSSES
@@ -24,7 +24,6 @@ def test_values_as_in_mxnet(name):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_gradients_as_in_mxnet(name):
-    autograd = pytest.importorskip("heterosis.autograd")
     block, arrays = asked(name)
     arrays[0].attach_grad()
     with autograd.record():

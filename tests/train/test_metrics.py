@@ -6,8 +6,8 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import metric, np
-from heterosis.runtime.errors import ArgumentError, ShapeError
+from heterosis import autograd, metric, np
+from heterosis.runtime.errors import ArgumentError, HeterosisError, ShapeError
 from tests.train.cases import METRICS, measured
 from tests.train.stored import answers
 
@@ -52,6 +52,16 @@ def test_sums_wait_for_nothing():
     made = metric.create(["acc", "f1", "mae", "ce", "loss"])
     made.update(LABEL, PRED)
     assert all(isinstance(m.sum_metric, np.ndarray) for m in made.metrics)
+
+
+def test_sums_keep_no_recording_alive():
+    made, pred = metric.Loss(), PRED.copy()
+    pred.attach_grad()
+    with autograd.record():
+        made.update(None, [pred * 2])
+        left = made.sum_metric * 1
+    with pytest.raises(HeterosisError):
+        left.backward()
 
 
 def test_composite():
