@@ -1,6 +1,7 @@
 """Heterosis: hybrid deep learning. Write NumPy-like code, run it eagerly, compile it whole."""
 
 import atexit
+import importlib
 import os
 
 from heterosis import _core
@@ -12,4 +13,35 @@ from heterosis import autograd, np, npx
 from heterosis.runtime.context import Context, cpu, gpu, num_gpus
 
 __version__ = "0.1.0"
-__all__ = ["Context", "autograd", "cpu", "gpu", "np", "npx", "num_gpus"]
+__all__ = [
+    "Context",
+    "autograd",
+    "cpu",
+    "gpu",
+    "init",
+    "initializer",
+    "kvstore",
+    "lr_scheduler",
+    "metric",
+    "np",
+    "npx",
+    "num_gpus",
+    "optimizer",
+]
+
+# What training needs; programs that only compute start without it.
+_ON_FIRST_USE = {
+    "init": "heterosis.initializer",
+    "initializer": "heterosis.initializer",
+    "kvstore": "heterosis.kvstore",
+    "lr_scheduler": "heterosis.lr_scheduler",
+    "metric": "heterosis.metric",
+    "optimizer": "heterosis.optimizer",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = importlib.import_module(_ON_FIRST_USE[name])
+    return globals()[name]

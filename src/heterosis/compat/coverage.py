@@ -15,6 +15,12 @@ PLACES = {
     "np.random": "heterosis.np.random",
     "np.linalg": "heterosis.np.linalg",
     "np.ndarray members": "heterosis.np:ndarray",
+    "gluon.loss": "heterosis.gluon.loss",
+    "init": "heterosis.initializer",
+    "optimizer": "heterosis.optimizer",
+    "lr_scheduler": "heterosis.lr_scheduler",
+    "metric": "heterosis.metric",
+    "kvstore": "heterosis.kvstore",
 }
 
 
