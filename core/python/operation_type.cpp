@@ -566,13 +566,21 @@ void add_operation_type(PyObject* module) {
 PyObject* run_plan(const Plan& plan, PyObject* operands) {
   if (must_wait()) wait_for_room();
   const Object items = checked(PySequence_Fast(operands, "expected arrays and numbers"));
-  Signature signature;
+  std::vector<const Array*> arrays;
+  std::vector<int64_t> scalars;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-    if (signature.full()) throw Failure(ErrorKind::internal, plan.operation + ": too many operands.");
-    add_operand(signature, PySequence_Fast_GET_ITEM(items.get(), i));
+    PyObject* item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (is_array(item)) {
+      arrays.push_back(&as_array(item));
+    } else if (PyFloat_CheckExact(item)) {
+      scalars.push_back(std::bit_cast<int64_t>(PyFloat_AS_DOUBLE(item)));
+    } else {
+      scalars.push_back(PyLong_AsLongLong(item));
+      if (PyErr_Occurred()) throw PythonError();
+    }
   }
-  const Invocation invocation{&plan, signature.arrays, signature.array_count, signature.scalars,
-                              signature.scalar_count};
+  const Invocation invocation{&plan, arrays.data(), static_cast<int>(arrays.size()), scalars.data(),
+                              static_cast<int>(scalars.size())};
   Results results = run(invocation, {}, user_line);
   Object tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
   for (size_t i = 0; i < results.size(); ++i) {

@@ -181,7 +181,7 @@ def test_chosen_variants(dtype):
         ((1, 64, 512), ("rows", "columns"), "dots_of_columns"),
         ((512, 1, 64), ("rows", "rows"), "dots_of_rows"),
         ((512, 1, 64), ("columns", "rows"), "direct_transposed"),
-        ((1, 64, 512), ("rows", "rows"), "direct"),
+        ((1, 64, 512), ("rows", "rows"), "direct_row"),
         ((8, 8, 8), ("rows", "rows"), "direct"),
         ((32, 768, 3072), ("rows", "columns"), "columns"),
         ((512, 512, 512), ("rows", "rows"), "blocked"),

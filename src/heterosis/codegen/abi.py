@@ -12,7 +12,9 @@ LOOP_BODY_PARAMETERS = [("context", PTR), ("begin", I64), ("end", I64), ("worker
 
 
 def _field(f: Function, struct: Value, slot: int, type_: Type = PTR) -> Value:
-    return f.load(type_, f.offset(PTR, struct, slot))
+    """A field, read once a function if the function's first block, which all others follow,
+    reads it: nothing ever changes while the function runs."""
+    return f.once((struct, slot, type_), lambda: f.load(type_, f.offset(PTR, struct, slot)))
 
 
 def buffer(f: Function, call: Value, index: int) -> Value:

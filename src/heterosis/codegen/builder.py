@@ -8,10 +8,10 @@ arithmetic folds here and the code is specialised, with values the same lowering
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from heterosis.codegen.target import Target
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 Size: TypeAlias = "int | Value"
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
+class Type(NamedTuple):
     """An LLVM first-class type: `lanes` elements, or a scalar where `lanes` is 0."""
 
     element: str
@@ -67,8 +66,7 @@ I1, I8, I16, I32, I64 = (Type(f"i{n}") for n in (1, 8, 16, 32, 64))
 HALF, BFLOAT, FLOAT, DOUBLE = Type("half"), Type("bfloat"), Type("float"), Type("double")
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """An SSA name or a literal, with its type."""
 
     type: Type
@@ -134,6 +132,7 @@ class Function:
         self._lines: list[str] = []
         self._block = "entry"
         self._count = 0
+        self._known: dict[Hashable, Value] = {}
 
     # -- text ---------------------------------------------------------------------------------
 
@@ -149,6 +148,15 @@ class Function:
         name = f"%{self._fresh()}"
         self._lines.append(f"  {name} = {instruction}")
         return Value(type_, name)
+
+    def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """What `compute` emits, or what it emitted for `key` in the first block."""
+        if key in self._known:
+            return self._known[key]
+        value = compute()
+        if self._block == "entry":
+            self._known[key] = value
+        return value
 
     def statement(self, instruction: str) -> None:
         self._lines.append(f"  {instruction}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from heterosis.codegen import abi, memory
 from heterosis.codegen.builder import I32, I64, PTR, Module, Size, Type, Value, constant
@@ -66,6 +67,17 @@ class _Scope:
             assert scope.parent is not None, f"no place for {key}"
             scope = scope.parent
         return scope.places[key]
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """The mask of a body that also runs on whole vectors: needed unless `full` holds."""
+
+    full: Value
+    mask: Callable[[], Value | None]
+
+
+Mask: TypeAlias = "Value | _Rest | None"
 
 
 class _Emitter:
@@ -147,9 +159,12 @@ class _Emitter:
         dtypes = moving | {s.operand.dtype for s in self.nest.stores}
         sizes = [max(ITEMSIZE[d], 4 if is_float(d) else 1) for d in dtypes]
         lanes = self.target.lanes(max(sizes))
-        cost = sum(s.primitive.cost for s in self.nest.steps if isinstance(s, Apply))
+        cost = self._cost()
         unroll = 1 if cost > _HEAVY or self._spread_out() else 2 if cost > _MEDIUM else 4
         return lanes, lanes * unroll
+
+    def _cost(self) -> float:
+        return sum(s.primitive.cost for s in self.nest.steps if isinstance(s, Apply))
 
     def _spread_out(self) -> bool:
         """Whether an operand's elements are not neighbours: wide vectors would only cost code."""
@@ -233,9 +248,12 @@ class _Emitter:
         level: int,
         first: Size,
         last: Size,
-        body: Callable[[_Scope, int, Value | None], None],
+        body: Callable[[_Scope, int, Mask], None],
     ) -> None:
         """Run `body(scope, lanes, mask)` along a dimension: wide, then in parts for the rest."""
+        if self._is_long():
+            self._span_in_one(scope, level, first, last, body)
+            return
         length = self.f.sub_size(last, first)
         turn = self.f.add_size(first, self.f.round_down(length, self.wide))
         with self.f.loop(first, turn, self.wide) as loop:
@@ -243,6 +261,18 @@ class _Emitter:
         with self.f.loop(turn, last, max(self.rest, 1)) as loop:
             mask = self._mask(loop.index, last, self.rest)
             body(self._advance(scope, level, loop.index), self.rest, mask)
+
+    def _is_long(self) -> bool:
+        """Whether the body is so long that compiling it twice costs more than a branch a load."""
+        return self.lanes > 1 and self._cost() > _HEAVY and not self.nest.reduced
+
+    def _span_in_one(self, scope: _Scope, level: int, first: Size, last: Size, body) -> None:
+        """As `_span`, with the body once: loads and stores ask whether this is the rest."""
+        with self.f.loop(first, last, self.lanes) as loop:
+            left = self.f.sub_size(last, loop.index)
+            full = self.f.compare("sge", self.f.int(left), self.f.int(self.lanes))
+            rest = _Rest(full, lambda: self._mask(loop.index, last, self.lanes))
+            body(self._advance(scope, level, loop.index), self.lanes, rest)
 
     def _mask(self, index: Value, last: Size, lanes: int) -> Value | None:
         if not lanes:
@@ -253,7 +283,7 @@ class _Emitter:
 
     # -- one point of the kept dimensions -----------------------------------------------------
 
-    def _point(self, scope: _Scope, lanes: int, mask: Value | None) -> None:
+    def _point(self, scope: _Scope, lanes: int, mask: Mask) -> None:
         """All passes over the reduced dimensions, then what is stored once a point."""
         for reduces, stores in self.passes:
             roots = [a for r in reduces for a in self.nest.steps[r].arguments]
@@ -271,7 +301,7 @@ class _Emitter:
         reduces: list[int],
         stores: list[Store],
         lanes: int,
-        mask: Value | None,
+        mask: Mask,
     ) -> None:
         running = _Accumulators(self, reduces, self.wide if self._across else lanes)
         finished = self._reduced_loops(scope, len(self.nest.kept), running, stores, lanes, mask)
@@ -290,7 +320,7 @@ class _Emitter:
         running: _Accumulators,
         stores: list[Store],
         lanes: int,
-        mask: Value | None,
+        mask: Mask,
     ) -> _Accumulators:
         extent = self.size((self.nest.kept + self.nest.reduced)[level])
         if level == self.vector_level:
@@ -301,7 +331,7 @@ class _Emitter:
             inside = self._advance(scope, level, index)
             if not innermost:
                 return self._reduced_loops(inside, level + 1, state, stores, lanes, mask)
-            state = state.take(inside, lanes, mask if state.across else None)
+            state = state.take(inside, lanes, mask)
             for store in stores:
                 if store.running:
                     inside.values[store.value, lanes] = state.current(store.value)
@@ -351,13 +381,13 @@ class _Emitter:
             loop.next = turn(loop.index, state.like(loop.carried)).flat()
         return state.like(loop.results)
 
-    def _store(self, scope: _Scope, store: Store, lanes: int, mask: Value | None) -> None:
+    def _store(self, scope: _Scope, store: Store, lanes: int, mask: Mask) -> None:
         value = self.value(scope, store.value, lanes, mask)
         self._hold(scope, store.operand, store.indices, lanes, mask, value)
 
     # -- values -------------------------------------------------------------------------------
 
-    def _hoist(self, scope: _Scope, roots: Iterable[int], lanes: int, mask: Value | None) -> None:
+    def _hoist(self, scope: _Scope, roots: Iterable[int], lanes: int, mask: Mask) -> None:
         """Compute here what the coming loop needs but does not change."""
         for step in self._needed(roots):
             what = self.nest.steps[step]
@@ -382,14 +412,14 @@ class _Emitter:
                 stack.extend(operands_of(self.nest.steps[step]))
         return sorted(seen)
 
-    def value(self, scope: _Scope, step: int, lanes: int, mask: Value | None) -> Value:
+    def value(self, scope: _Scope, step: int, lanes: int, mask: Mask) -> Value:
         """The value of a step for the coming `lanes` elements (0: one element, a scalar)."""
         known = scope.value(step, lanes)
         if known is None:
             known = scope.values[step, lanes] = self._compute(scope, step, lanes, mask)
         return known
 
-    def _compute(self, scope: _Scope, step: int, lanes: int, mask: Value | None) -> Value:
+    def _compute(self, scope: _Scope, step: int, lanes: int, mask: Mask) -> Value:
         what = self.nest.steps[step]
         if isinstance(what, Literal):
             element = memory.COMPUTED[what.dtype].element
@@ -419,15 +449,25 @@ class _Emitter:
         ahead = self.f.mul(memory.lane_numbers(self.f, lanes, I64), stride)
         return self.f.add(self.f.splat(start, lanes), ahead)
 
-    def _load(self, scope, operand: Operand, indices, lanes: int, mask: Value | None) -> Value:
+    def _load(self, scope, operand: Operand, indices, lanes: int, mask: Mask) -> Value:
         base, at = self._address(scope, operand, indices, lanes, mask)
         if at is not None:
-            return memory.load_at(self.f, operand.dtype, base, at, mask)
+            return self._masked(
+                mask, lambda m: [memory.load_at(self.f, operand.dtype, base, at, m)]
+            )[0]
         if not lanes:
             element = self.f.load(memory.STORED[operand.dtype], base)
             return memory.computed(self.f, operand.dtype, element)
         step = self.size(operand.strides[self.vector_level])
-        return memory.load_vector(self.f, operand.dtype, base, step, lanes, mask)
+        return self._masked(
+            mask, lambda m: [memory.load_vector(self.f, operand.dtype, base, step, lanes, m)]
+        )[0]
+
+    def _masked(self, mask: Mask, access: Callable[[Value | None], list[Value]]) -> Sequence[Value]:
+        """What `access` does to memory: with a mask, without, or the one or the other."""
+        if not isinstance(mask, _Rest):
+            return access(mask)
+        return self.f.if_else(mask.full, lambda: access(None), lambda: access(mask.mask()))
 
     def _hold(self, scope, operand: Operand, indices, lanes: int, mask, value: Value) -> None:
         base, _ = self._address(scope, operand, indices, 0, None)
@@ -435,10 +475,15 @@ class _Emitter:
             self.f.store(memory.stored(self.f, operand.dtype, value), base)
             return
         step = self.size(operand.strides[self.vector_level])
-        memory.store_vector(self.f, operand.dtype, value, base, step, mask)
+
+        def write(m: Value | None) -> list[Value]:
+            memory.store_vector(self.f, operand.dtype, value, base, step, m)
+            return []
+
+        self._masked(mask, write)
 
     def _address(
-        self, scope, operand: Operand, indices, lanes: int, mask: Value | None
+        self, scope, operand: Operand, indices, lanes: int, mask: Mask
     ) -> tuple[Value, Value | None]:
         """Where an element stands: an address, and a vector of positions if lanes differ."""
         base = scope.place(operand)
@@ -504,7 +549,7 @@ class _Accumulators:
         made.totals = [[next(values) for _ in total] for total in self.totals]
         return made
 
-    def take(self, scope: _Scope, lanes: int, mask: Value | None) -> _Accumulators:
+    def take(self, scope: _Scope, lanes: int, mask: Mask) -> _Accumulators:
         """One more turn. Narrower lanes than the state's go into its first lanes."""
         states = []
         for step, state in zip(self.steps, self.states, strict=True):
@@ -523,7 +568,7 @@ class _Accumulators:
         else:
             mine = [f.shuffle(s, s, range(lanes)) for s in state]
         merged = step.reducer.merge(f, self._dtype(step), mine, new)
-        if mask is not None:
+        if mask is not None and self.across:
             merged = [f.select(mask, m, s) for m, s in zip(merged, mine, strict=True)]
         if lanes == wide:
             return merged

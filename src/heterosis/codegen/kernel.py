@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from heterosis.codegen.builder import Module
-from heterosis.codegen.nest import Buffer, Nest
 from heterosis.codegen.target import Target
 from heterosis.ir.strided import Strided
+
+if TYPE_CHECKING:
+    from heterosis.codegen.nest import Buffer, Nest
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class OpaqueCall:
     scratch: Buffer | None = None
 
 
-Kernel = Nest | OpaqueCall
+Kernel: TypeAlias = "Nest | OpaqueCall"
 
 
 @dataclass

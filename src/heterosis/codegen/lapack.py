@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from heterosis import _core
 from heterosis.codegen.builder import I8, I32, I64, PTR, Function, Module, Value, constant
@@ -71,8 +71,8 @@ class Factorization:
 def _library() -> ctypes.CDLL:
     import scipy_openblas32
 
-    folder = Path(scipy_openblas32.get_lib_dir())
-    library = ctypes.CDLL(str(folder / scipy_openblas32.get_library(fullname=True)))
+    name = scipy_openblas32.get_library(fullname=True)
+    library = ctypes.CDLL(os.path.join(scipy_openblas32.get_lib_dir(), name))
     library.scipy_openblas_set_num_threads(1)  # the engine's threads are the ones that share work
     return library
 

@@ -8,12 +8,15 @@ No comparison, hence no branch that a processor could mispredict.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Function, Module, Type, Value, constant
-from heterosis.codegen.matmul.frame import Frame
 from heterosis.codegen.target import Target
 from heterosis.ir.types import is_float
+
+if TYPE_CHECKING:
+    from heterosis.codegen.matmul.frame import Frame
 
 _SHORT = 32
 _DIGITS = 256
@@ -41,6 +44,8 @@ def emit_sort(module: Module, target: Target, name: str, sort: RowSort) -> None:
 
     Keys are rows without gaps; `room` is the scratch bytes of one worker.
     """
+    from heterosis.codegen.matmul.frame import Frame  # with its package: not by `import heterosis`
+
     pointers = ["call", "keys", "sorted", *(["places"] if sort.places else []), "scratch"]
     numbers = ["rows", "length", "grain", "room"]
     f = module.function(name, [(p, PTR) for p in pointers] + [(n, I64) for n in numbers])

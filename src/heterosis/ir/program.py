@@ -25,7 +25,6 @@ class Primitive:
         return self.name
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Leaf(Primitive):
     """Has no operands: a program input, a number argument, a constant."""
 
@@ -57,22 +56,18 @@ class Reduction(Primitive):
     reducer: Any
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Scan(Reduction):
     """A reduction that keeps every partial result along its one axis."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Gather(Primitive):
     """Rows of the first operand, found by one integer operand for each of its leading axes."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Scatter(Primitive):
     """The first operand with the last one written, or added, at the rows that indices name."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Assemble(Primitive):
     """Operands side by side in one result: attribute `places` has a (starts, steps) for each.
 

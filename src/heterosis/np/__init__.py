@@ -2,7 +2,6 @@
 
 import builtins as _builtins
 import importlib as _importlib
-import importlib.util as _importlib_util
 import sys as _sys
 
 import numpy as _numpy
@@ -36,6 +35,5 @@ finfo = _numpy.finfo
 
 
 for _name in ("linalg", "random"):
-    if _importlib_util.find_spec(f"{__name__}.{_name}"):
-        _use_numpy(_importlib.import_module(f"{__name__}.{_name}"), getattr(_numpy, _name))
-_use_numpy(_sys.modules[__name__], _numpy)
+    _use_numpy(_importlib.import_module(f"{__name__}.{_name}"), f"numpy.{_name}")
+_use_numpy(_sys.modules[__name__], "numpy")

@@ -8,6 +8,7 @@ the arguments, and is not possible inside captured programs, where there are no 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -21,12 +22,13 @@ from heterosis.np.dtypes import kept_dtype
 from heterosis.runtime.errors import UnsupportedError
 
 
-def use_numpy(module: ModuleType, numpy_module: ModuleType) -> None:
-    """Let names that `module` lacks be looked up in `numpy_module`."""
+def use_numpy(module: ModuleType, numpy_module: str) -> None:
+    """Let names that `module` lacks be looked up in `numpy_module`, loaded when it comes to that."""
 
     @functools.cache
     def look_up(name: str) -> Any:
-        found = None if name.startswith("_") else getattr(numpy_module, name, None)
+        private = name.startswith("_")
+        found = None if private else getattr(importlib.import_module(numpy_module), name, None)
         if found is None:
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
         is_function = callable(found) and not isinstance(found, type)

@@ -1,6 +1,7 @@
 """The imperative path: an operation on arrays as a program of one node, planned and compiled.
 
-The core calls `plan` once for each new signature and keeps what it returns.
+The core calls `plan` once for each new signature and keeps what it returns. The scheduler and the
+code generator are imported by the first call: it takes as long as a third of all other imports.
 """
 
 from __future__ import annotations
@@ -8,22 +9,21 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
-from heterosis.codegen import object_cache
 from heterosis.codegen.compiler import host_target
 from heterosis.codegen.conversion import conversion
-from heterosis.codegen.function import ENTRY, FunctionCode, function_for_any_size
 from heterosis.codegen.kernel import Machine, Schedule
-from heterosis.codegen.nest import Load, Nest
 from heterosis.codegen.target import Target
 from heterosis.ir import views as view
 from heterosis.ir.program import Program, Value, apply
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType, is_float
-from heterosis.passes.schedule import schedule
 from heterosis.runtime.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError
+
+if TYPE_CHECKING:
+    from heterosis.codegen.function import FunctionCode
 
 OutDescription = tuple[str, tuple[int, ...], tuple[int, ...]]
 
@@ -44,6 +44,9 @@ def plan(
     With `outs`, they are written instead of new arrays. With `in_place`, the one of them is the
     first operand, and keeps what the program leaves as it is.
     """
+    from heterosis.codegen.function import function_for_any_size
+    from heterosis.passes.schedule import schedule
+
     targets: list[Strided | None] = [None] * len(program.outputs)
     if outs is not None:
         program, targets = _into(program, outs, freely)
@@ -79,6 +82,9 @@ def _check_room(program: Program, planned: Schedule) -> None:
 
 def address(code: FunctionCode) -> int:
     """Where the machine code of `code` is, compiled or loaded if this is its first use."""
+    from heterosis.codegen import object_cache
+    from heterosis.codegen.function import ENTRY
+
     target = machine().target
     key = (code.parts, target)
     if key not in _loaded:
@@ -151,6 +157,8 @@ def _result(i: int, value: Value, planned: Schedule) -> tuple:
 
 def _is_elementwise(planned: Schedule) -> bool:
     """Whether each element is written after it has been read and nothing else reads it."""
+    from heterosis.codegen.nest import Load, Nest
+
     if len(planned.kernels) != 1 or not isinstance(planned.kernels[0], Nest):
         return False
     nest = planned.kernels[0]

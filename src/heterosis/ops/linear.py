@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy
 
 from heterosis.codegen import abi
-from heterosis.codegen import matmul as code
 from heterosis.codegen.builder import I64, PTR, Module
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.target import Target
@@ -19,12 +20,17 @@ from heterosis.ops.rules import broadcast_shapes, cast, result_type
 from heterosis.ops.samples import NUMBERS, Case, Samples
 from heterosis.runtime.errors import ShapeError
 
+if TYPE_CHECKING:  # the functions below import it when the first product is planned
+    from heterosis.codegen import matmul as code
+
 _FLOPS_A_NANOSECOND = 50.0
 
 
 def _kernel(
     node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
 ) -> KernelCode:
+    from heterosis.codegen import matmul as code
+
     a, b = (place.strided for place in inputs)
     problem = _problem(inputs[0].dtype, a, b, outputs[0].strided)
     actual = code.choose(problem, machine.target, machine.workers)
@@ -53,8 +59,10 @@ def _kernel(
 
 
 def _problem(dtype: str, a: Strided, b: Strided, c: Strided) -> code.Problem:
+    from heterosis.codegen.matmul import Problem
+
     (m, k), n = a.shape[-2:], b.shape[-1]
-    return code.Problem(
+    return Problem(
         dtype, m=m, n=n, k=k,
         a_row=a.strides[-2], a_column=a.strides[-1],
         b_row=b.strides[-2], b_column=b.strides[-1],
@@ -65,6 +73,8 @@ def _problem(dtype: str, a: Strided, b: Strided, c: Strided) -> code.Problem:
 
 def _batch_axes(a: Strided, b: Strided, c: Strided) -> tuple[code.Batch, ...]:
     """The leading axes, without those of one element; what runs on in all three is merged."""
+    from heterosis.codegen.matmul import Batch
+
     merged: list[tuple[int, int, int, int]] = []
     for axis in range(len(c.shape) - 2):
         count = c.shape[axis]
@@ -74,7 +84,7 @@ def _batch_axes(a: Strided, b: Strided, c: Strided) -> tuple[code.Batch, ...]:
         if merged and all(o == i * count for o, i in zip(merged[-1][1:], own, strict=True)):
             count *= merged.pop()[0]
         merged.append((count, *own))
-    return tuple(code.Batch(*axis) for axis in merged)
+    return tuple(Batch(*axis) for axis in merged)
 
 
 _MATMUL = Opaque("matmul", _kernel)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from heterosis import _core
 from heterosis.ir import views
@@ -35,6 +36,26 @@ class Key(int):
     """Annotation of a parameter that the core fills with a fresh key for random numbers."""
 
 
+class Parameter(NamedTuple):
+    """What `inspect.Parameter` says, found without the time that `inspect.signature` takes."""
+
+    name: str
+    default: Any
+    annotation: Any
+
+
+def _parameters(function: Callable[..., Any]) -> list[Parameter]:
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code, empty = function.__code__, inspect.Parameter.empty
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    given = function.__defaults__ or ()
+    defaults = dict(zip(names[code.co_argcount - len(given) :], given, strict=False))
+    defaults |= function.__kwdefaults__ or {}
+    annotations = function.__annotations__
+    return [Parameter(n, defaults.get(n, empty), annotations.get(n, empty)) for n in names]
+
+
 @dataclass(eq=False)
 class Record:
     """What the registry knows of one operation."""
@@ -53,16 +74,23 @@ class Record:
     in_place: bool = False  # with `out=` its first operand, writes only what changes
     many: Callable[..., Any] | None = None  # runs it on more arrays than the core takes at once
     with_none: bool | None = None  # what comparing any element with None gives
-    documentation: str = ""
     operation: Any = None
 
     def __post_init__(self) -> None:
-        self.signature = inspect.signature(self.function)
-        self.parameters = list(self.signature.parameters.values())
+        self.parameters = _parameters(self.function)
         self.uses = [_USE_OF_ANNOTATION.get(p.annotation, ATTRIBUTE) for p in self.parameters]
-        self.documentation = inspect.getdoc(self.function) or ""
         described = tuple(_describe(p, u) for p, u in zip(self.parameters, self.uses, strict=True))
         self.operation = _core.Operation(self, self.name, described)
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """For what does not fit the fast path, and for error messages."""
+        return inspect.signature(self.function)
+
+    @cached_property
+    def documentation(self) -> str:
+        """What users read as the operation's `__doc__`."""
+        return inspect.getdoc(self.function) or ""
 
     # -- called by the core -------------------------------------------------------------------
 
@@ -164,7 +192,7 @@ class Record:
 
         Call(inputs, outputs, pull).mark()
 
-    def _check_present(self, parameter: inspect.Parameter, value: Value | None) -> Value | None:
+    def _check_present(self, parameter: Parameter, value: Value | None) -> Value | None:
         if value is None and parameter.default is not None and self.with_none is None:
             raise DTypeError(
                 f"{self.name}: {parameter.name} is None; expected an array or a number."
@@ -236,7 +264,7 @@ def _attribute(name: str, given: Any) -> Any:
     return dtype_name(given) if name == "dtype" and given is not None else given
 
 
-def _describe(parameter: inspect.Parameter, use: int) -> tuple[str, int, Any, bool]:
+def _describe(parameter: Parameter, use: int) -> tuple[str, int, Any, bool]:
     required = parameter.default is inspect.Parameter.empty and use != KEY
     default = None if parameter.default is inspect.Parameter.empty else parameter.default
     return parameter.name, use, default, required

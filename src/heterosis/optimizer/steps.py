@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from heterosis import _core
-from heterosis.ops.cast import assign
 
 
 class Step(NamedTuple):
@@ -20,11 +21,15 @@ class Step(NamedTuple):
 
 
 def run(steps: Iterable[Step]) -> None:
-    """Take the steps. Weights and states are new when all that is queued is done."""
-    for rule, weight, grad, states, numbers in steps:
-        if not states:
-            rule(weight, grad, **numbers, out=weight)
-            continue
-        results = rule(weight, grad, *states, **numbers)
-        for old, new in zip((weight, *states), results, strict=True):
-            assign(new, out=old)
+    """Take the steps, one native call for all that share a rule. Weights and states are new when
+    all that is queued is done."""
+    for rule, group in groupby(steps, attrgetter("rule")):
+        names = [(p.name, p.default) for p in rule.record.parameters]
+        rule.each([_call(step, names) for step in group])
+
+
+def _call(step: Step, names: list[tuple[str, Any]]) -> tuple[tuple[Any, ...], Any]:
+    """The positional arguments of a step, and what its results are written over."""
+    arrays = (step.weight, step.grad, *step.states)
+    numbers = (step.numbers.get(name, default) for name, default in names[len(arrays) :])
+    return (*arrays, *numbers), (step.weight, *step.states)

@@ -33,7 +33,7 @@ def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) 
     if n == 1 < m and problem.a_row == 1 and problem.c_row == 1 and not epilogue:
         return "direct_transposed"
     if problem.b_column == 1 and (m <= _FEW_ROWS or n * k < _SMALL_RIGHT):
-        return "direct"
+        return "direct_row" if m == 1 else "direct"
     return packing
 
 

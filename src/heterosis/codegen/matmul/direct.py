@@ -34,9 +34,9 @@ _STRIDES = [("a_row", I64), ("a_column", I64), ("b_row", I64), ("c_row", I64)]
 
 def emit_direct(kernel: Kernel, problem: Problem, name: str) -> None:
     """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`."""
-    heights = list(direct_tiles(kernel.target, kernel.element))
-    if not kernel.module.defines(kernel.name(f"strip.{heights[0]}")):
-        for rows in heights:
+    heights = _heights(kernel, problem.m)
+    for rows in heights:
+        if not kernel.module.defines(kernel.name(f"strip.{rows}")):
             _emit_strip(kernel, rows)
     f, v = core_function(kernel.module, kernel.target, problem, name)
     memory = Frame.allocate(f)
@@ -56,10 +56,16 @@ def emit_direct(kernel: Kernel, problem: Problem, name: str) -> None:
     count = f.mul_size(ceil_div(f, v.m, rows), ceil_div(f, v.n, columns))
     share(f, v.call, f"{name}.share", memory, count, 1, alone=problem.over_batches)
     f.ret()
-    _emit_share(kernel, name, frame)
+    _emit_share(kernel, name, frame, heights)
 
 
-def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
+def _heights(kernel: Kernel, rows: Size | None) -> list[int]:
+    """The strips that a result of so many rows is made of; None: any number."""
+    heights = list(direct_tiles(kernel.target, kernel.element))
+    return [1] if rows == 1 else heights
+
+
+def _emit_share(kernel: Kernel, name: str, frame: Frame, heights: list[int]) -> None:
     """A range of rows by a range of columns; one of the two is everything."""
     f = kernel.module.function(
         f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
@@ -72,12 +78,12 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
         column = f.mul_size(f.rem_size(part.index, across), v.share_columns)
         rows = f.min_size(v.share_rows, f.sub_size(v.m, row))
         columns = f.min_size(v.share_columns, f.sub_size(v.n, column))
-        _depth_blocks(kernel, f, v, row, column, rows, columns)
+        _depth_blocks(kernel, f, v, heights, row, column, rows, columns)
     f.ret()
 
 
 def _depth_blocks(
-    kernel: Kernel, f: Function, v: SimpleNamespace,
+    kernel: Kernel, f: Function, v: SimpleNamespace, heights: list[int],
     row: Size, column: Size, rows: Size, columns: Size,
 ) -> None:  # fmt: skip
     depth: Size = f.max_size(v.k, 1)
@@ -96,13 +102,15 @@ def _depth_blocks(
             a_row=v.a_row, a_column=v.a_column, b_row=v.b_row, c_row=v.c_row,
             call=v.call, batch=v.batch, row=row, column=column,
         )  # fmt: skip
-        _strips(kernel, f, operands, rows, columns)
+        _strips(kernel, f, operands, heights, rows, columns)
 
 
-def _strips(kernel: Kernel, f: Function, o: SimpleNamespace, rows: Size, columns: Size) -> None:
+def _strips(
+    kernel: Kernel, f: Function, o: SimpleNamespace, heights: list[int], rows: Size, columns: Size
+) -> None:
     """The tallest strips that fit, then lower ones."""
     at: Size = 0
-    for height in direct_tiles(kernel.target, kernel.element):
+    for height in heights:
         end = f.add_size(at, f.mul_size(f.div_size(f.sub_size(rows, at), height), height))
         with f.loop(at, end, height) as i:
             arguments = [

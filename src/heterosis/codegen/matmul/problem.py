@@ -89,6 +89,7 @@ class Problem:
 # The strides or sizes that a variant's code takes for granted (all of them 1).
 _RELIES_ON = {
     "direct": ("b_column",),
+    "direct_row": ("m", "b_column"),
     "direct_transposed": ("n", "a_row", "c_row"),
     "dots_of_columns": ("a_column", "b_row"),
     "dots_of_rows": ("a_column", "b_row"),

@@ -24,6 +24,7 @@ _SHARE_WORK = 1 << 16
 
 _CORES = {
     "direct": emit_direct,
+    "direct_row": emit_direct,
     "direct_transposed": emit_direct,
     "dots_of_columns": emit_dots,
     "dots_of_rows": emit_dots,
