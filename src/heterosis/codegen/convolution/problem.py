@@ -21,7 +21,7 @@ NUMBERS = (
     + tuple(f"stride_{a}" for a in AXES)
     + tuple(f"dilate_{a}" for a in AXES)
     + tuple(f"origin_{a}" for a in AXES)
-    + ("a_image", "a_group", "a_row", "a_column", "bias_row")
+    + ("a_image", "a_group", "a_row", "a_column", "bias_row", "chunks")
 )
 
 

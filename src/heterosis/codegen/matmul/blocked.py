@@ -62,13 +62,15 @@ def depth_blocks(f: Function, kernel: Kernel, k: Size) -> tuple[Size, Size]:
     return depth, f.mul_size(depth, f.min_size(_DEPTH_BLOCKS, blocks))
 
 
-def share_count(f: Function, extent: Size, panel: int, largest: int, work: Size, workers: Size) -> Size:
+def share_count(
+    f: Function, extent: Size, panel: int, largest: Size, work: Size, workers: Size
+) -> Size:
     """How many shares to cut `extent` into: a multiple of the workers, none above `largest`.
 
     Equal shares matter more than many: one share too many is a turn with one thread at work.
     """
     panels = f.max_size(1, ceil_div(f, extent, panel))
-    least = ceil_div(f, panels, largest // panel)
+    least = ceil_div(f, panels, f.div_size(largest, panel))
     worth = f.max_size(1, f.div_size(work, _SHARE_WORK))
     number = f.max_size(least, f.min_size(worth, f.mul_size(workers, _SHARES_PER_WORKER)))
     several = f.min_size(1, f.sub_size(number, 1))
