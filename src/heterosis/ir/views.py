@@ -30,6 +30,9 @@ _DIAGONAL = View(
         (*node.attributes["axes"], _result_shape(node)[-1], node.attributes["start"]),
     ),
 )
+_WINDOWS = View(
+    "windows", lambda node: ("windows", (node.attributes["kernel"], node.attributes["steps"]))
+)
 
 
 def _typed(x: Value, shape: tuple[int, ...]) -> TensorType:
@@ -64,3 +67,15 @@ def diagonal(x: Value, axes: tuple[int, int], start: tuple[int, int], length: in
     """The diagonal through `start` of the two `axes`, as the last dimension."""
     kept = tuple(n for a, n in enumerate(x.shape) if a not in axes)
     return apply(_DIAGONAL, (x,), _typed(x, (*kept, length)), axes=axes, start=start)
+
+
+def windows(x: Value, kernel: tuple[int, ...], steps: tuple[int, ...]) -> Value:
+    """Every window of `kernel` elements over the last axes, `steps` apart: (..., counts,
+    kernel)."""
+    lead = x.ndim - len(kernel)
+    counts = tuple(
+        (n - k) // step + 1 for n, k, step in zip(x.shape[lead:], kernel, steps, strict=True)
+    )
+    return apply(
+        _WINDOWS, (x,), _typed(x, (*x.shape[:lead], *counts, *kernel)), kernel=kernel, steps=steps
+    )

@@ -109,3 +109,91 @@ def deconvolution(
     if bias is not None:
         y = y + bias.reshape(-1, *(1,) * axes)
     return _last(y, layout)
+
+
+# -- pooling --------------------------------------------------------------------------------------
+
+
+def _pooling_axes(space, kernel, global_pool, pooling_convention, stride, pad):
+    """For each axis: the slices of every window, clipped, and their lengths with padding."""
+    axes = len(space)
+    kernel = space if global_pool else kernel
+    stride = _axes(None if global_pool else stride, axes, 1)
+    pad = _axes(None if global_pool else pad, axes, 0)
+    found = []
+    for n, k, s, p in zip(space, kernel, stride, pad, strict=True):
+        before = after = p
+        if pooling_convention == "same":
+            out = -(-n // s)
+            total = max((out - 1) * s + k - n, 0)
+            before, after = total // 2, total - total // 2
+        elif pooling_convention == "full":
+            out = -((k - n - 2 * p) // s) + 1
+        else:
+            out = (n + 2 * p - k) // s + 1
+        begins = [i * s - before for i in range(out)]
+        ends = [min(b + k, n + after) for b in begins]
+        clipped = [slice(max(b, 0), min(e, n)) for b, e in zip(begins, ends, strict=True)]
+        lengths = [e - b for b, e in zip(begins, ends, strict=True)]
+        found.append(list(zip(clipped, lengths, strict=True)))
+    return found
+
+
+def pooled_shape(
+    shape, kernel=(), global_pool=False, pooling_convention="valid", stride=None, pad=None,
+    layout=None, **_,
+):  # fmt: skip
+    space = shape[1:-1] if layout and layout.endswith("C") else shape[2:]
+    axes = _pooling_axes(space, kernel, global_pool, pooling_convention, stride, pad)
+    out = tuple(map(len, axes))
+    return (shape[0], *out, shape[-1]) if space == shape[1:-1] else (*shape[:2], *out)
+
+
+def _every_window(x, kernel, global_pool, pooling_convention, stride, pad):
+    axes = _pooling_axes(x.shape[2:], kernel, global_pool, pooling_convention, stride, pad)
+    for place in itertools.product(*(range(len(a)) for a in axes)):
+        windows = [axes[i][p] for i, p in enumerate(place)]
+        yield place, tuple(w for w, _ in windows), numpy.prod([n for _, n in windows])
+
+
+def pooling(
+    data, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid", stride=None,
+    pad=None, p_value=None, count_include_pad=None, layout=None,
+):  # fmt: skip
+    x = _first(data, layout)
+    facts = (kernel, global_pool, pooling_convention, stride, pad)
+    y = numpy.zeros(pooled_shape(x.shape, *facts))
+    space = tuple(range(2, x.ndim))
+    for place, where, length in _every_window(x, *facts):
+        window = x[(..., *where)]
+        count = window[0, 0].size if count_include_pad is False and x.size else length
+        y[(..., *place)] = {
+            "max": lambda w: w.max(space),
+            "sum": lambda w: w.sum(space),
+            "avg": lambda w, n=count: w.sum(space) / n,
+            "lp": lambda w: (w**p_value).sum(space) ** (1 / p_value),
+        }[pool_type](window)
+    return _last(y, layout)
+
+
+def pooling_gradient(
+    dy, data, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid",
+    stride=None, pad=None, p_value=None, count_include_pad=None, layout=None,
+):  # fmt: skip
+    x, dy = _first(data, layout), _first(dy, layout)
+    dx = numpy.zeros(x.shape)
+    for place, where, length in _every_window(
+        x, kernel, global_pool, pooling_convention, stride, pad
+    ):
+        window, g = x[(..., *where)], dy[(..., *place)]
+        flat = window.reshape(*window.shape[:2], numpy.prod(window.shape[2:]))
+        count = flat.shape[2] if count_include_pad is False else length
+        if pool_type == "max":
+            part = numpy.arange(flat.shape[2]) == flat.argmax(-1)[..., None] if x.size else flat
+        elif pool_type == "lp":
+            norm = (flat**p_value).sum(-1, keepdims=True) ** (1 / p_value)
+            part = (flat / norm) ** (p_value - 1)
+        else:
+            part = numpy.ones(flat.shape) / (count if pool_type == "avg" else 1)
+        dx[(..., *where)] += (part * g[..., None]).reshape(window.shape)
+    return _last(dx, layout)

@@ -76,7 +76,7 @@ def _convolve_kernel(
     )  # fmt: skip
 
     def emit(module: Module, target: Target, name: str) -> None:
-        code.emit_forward(module, target, name, problem)
+        code.emit_convolve(module, target, name, problem)
 
     work = 2.0 * prod(outputs[0].strided.shape) * a.strided.shape[2]
     return KernelCode(
@@ -99,7 +99,7 @@ def _correlate_kernel(
     problem = _problem(node, x, rows, node.attributes["out"], False, **strides, chunks=chunks)
 
     def emit(module: Module, target: Target, name: str) -> None:
-        code.emit_weights(module, target, name, problem)
+        code.emit_correlate(module, target, name, problem)
 
     work = 2.0 * prod(a.strided.shape) * columns
     return KernelCode(
@@ -166,16 +166,16 @@ def transposed(
     taps = views.transpose(taps, (0, 2, 1, 3, 4, 5))
     axes = zip(extents, *asdict(windows).values(), strict=True)
     parts, places = [], []
-    for phases in itertools.product(*(_phases(*axis) for axis in axes)):
-        parts.append(_one_phase(dy, taps, bias, phases))
-        first = (0, 0, 0, *(p.first for p in phases))
-        places.append((first, (1, 1, 1, *(p.every for p in phases))))
+    for some in itertools.product(*(phases(*axis) for axis in axes)):
+        parts.append(_one_phase(dy, taps, bias, some))
+        first = (0, 0, 0, *(p.first for p in some))
+        places.append((first, (1, 1, 1, *(p.every for p in some))))
     if len(parts) == 1:
         return parts[0]
     return apply(ASSEMBLE, parts, TensorType(shape, dy.dtype), places=tuple(places), filled=False)
 
 
-class _Phase:
+class Phase:
     """Input positions `first`, `first + every`, ... of one axis, and the taps that reach them."""
 
     def __init__(self, first: int, extent: int, kernel: int, stride: int, dilate: int, origin: int):
@@ -190,24 +190,25 @@ class _Phase:
         self.origin = (first - origin - self.tap * dilate) // stride
 
 
-def _phases(extent: int, kernel: int, stride: int, dilate: int, origin: int) -> list[_Phase]:
+def phases(extent: int, kernel: int, stride: int, dilate: int, origin: int) -> list[Phase]:
+    """An axis of the input, cut into positions that meet the same taps."""
     count = min(stride, extent)
-    return [_Phase(first, extent, kernel, stride, dilate, origin) for first in range(count)]
+    return [Phase(first, extent, kernel, stride, dilate, origin) for first in range(count)]
 
 
-def _one_phase(dy: Value, taps: Value, bias: Value | None, phases: Sequence[_Phase]) -> Value:
+def _one_phase(dy: Value, taps: Value, bias: Value | None, axes: Sequence[Phase]) -> Value:
     groups, channels, rows, *all_ = taps.shape
-    kernel = tuple(p.kernel for p in phases)
-    starts = tuple(min(p.tap, n - 1) for p, n in zip(phases, all_, strict=True))
-    steps = tuple(p.apart for p in phases)
+    kernel = tuple(p.kernel for p in axes)
+    starts = tuple(min(p.tap, n - 1) for p, n in zip(axes, all_, strict=True))
+    steps = tuple(p.apart for p in axes)
     some = taps
     if kernel != tuple(all_):
         shape = (groups, channels, rows, *kernel)
         some = views.slice_(taps, (0, 0, 0, *starts), (1, 1, 1, *steps), shape)
     a = views.reshape(some, (groups, channels, rows * prod(kernel)))
-    dilate, origin = tuple(p.dilate for p in phases), tuple(p.origin for p in phases)
+    dilate, origin = tuple(p.dilate for p in axes), tuple(p.origin for p in axes)
     windows = Windows(kernel, (1, 1, 1), dilate, origin)
-    return convolve(dy, a, bias, tuple(p.out for p in phases), windows)
+    return convolve(dy, a, bias, tuple(p.out for p in axes), windows)
 
 
 # -- gradients ------------------------------------------------------------------------------------

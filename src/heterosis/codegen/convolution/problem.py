@@ -41,7 +41,7 @@ class Problem:
     @property
     def key(self) -> str:
         """All that the code depends on: sizes and strides are passed."""
-        return repr((self.dtype, self.step, self.bias))
+        return f"{self.dtype}.{self.step}" + ".bias" * self.bias
 
     def parameters(self) -> list[tuple[str, Type]]:
         return [(name, I64) for name in NUMBERS]

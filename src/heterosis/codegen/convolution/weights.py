@@ -32,6 +32,8 @@ _LINE = 128  # bytes that threads never share
 _BLOCK_BYTES = 1 << 18  # of packed windows that stay in the second-level cache
 _SHARE_WORK = 1 << 17  # multiplications worth waking a thread for
 
+POINTERS = [(label, PTR) for label in ("call", "a", "x", "y", "scratch")]
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -87,8 +89,7 @@ def emit_weights(module: Module, target: Target, name: str, problem: Problem) ->
     windows = Windows(kernel, problem.step)
     emit_macro_kernel(kernel)
     emit_pack(module, target, kernel.element, kernel.tile.rows)
-    labels = [(label, PTR) for label in ("call", "a", "x", "y", "scratch")]
-    labels += problem.parameters()
+    labels = POINTERS + problem.parameters()
     f = module.function(name, labels, attributes=target.function_attributes)
     v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
     memory = Frame.allocate(f)
