@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from math import prod
 from typing import Any
 
@@ -36,7 +35,7 @@ from heterosis.ops.window_shapes import (
 from heterosis.ops.windowed import Phase, phases
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
-_MOST_TAPS = 64  # of windows that are taken apart
+_MOST_TAPS = 32  # of windows that are taken apart
 _KINDS = ("max", "avg", "sum", "lp")
 _CONVENTIONS = ("valid", "full", "same")
 
@@ -131,9 +130,22 @@ def _combined(
         return over(x, space, keepdims=True)
     padded = _padded(x, axes, number)
     if prod(a.kernel for a in axes) <= _MOST_TAPS:
-        return reduce(pair, [_at_tap(padded, axes, tap) for tap in _taps(axes)])
-    every = views.windows(padded, tuple(a.kernel for a in axes), tuple(a.stride for a in axes))
+        return _paired(pair, [_at_tap(padded, axes, tap) for tap in _taps(axes)])
+    every = _windows(padded, axes)
     return over(every, tuple(range(x.ndim, every.ndim)))
+
+
+def _windows(padded: Value, axes: tuple[_Axis, ...]) -> Value:
+    return views.windows(padded, tuple(a.kernel for a in axes), tuple(a.stride for a in axes))
+
+
+def _paired(pair: Callable, items: list) -> Any:
+    """All items combined two at a time, neighbours first: a tree is not as deep as a chain."""
+    while len(items) > 1:
+        rest = items[len(items) // 2 * 2 :]
+        twos = zip(items[::2], items[1::2], strict=False)
+        items = [*itertools.starmap(pair, twos), *rest]
+    return items[0]
 
 
 def _sums(x: Value, axes: tuple[_Axis, ...]) -> Value:
@@ -190,7 +202,7 @@ def _spread(
             window = tuple(p.origin - m for p, m in zip(some, turn, strict=True))
             terms.append(at(tap, lambda v, w=window, s=shape: _shifted(v, w, s)))
         nothing = views.broadcast(constant(0, dy.dtype), shape)
-        parts.append(reduce(e.add, terms) if terms else nothing)
+        parts.append(_paired(e.add, terms) if terms else nothing)
         places.append(_place(some))
     type_ = TensorType((*dy.shape[:2], *(a.extent for a in axes)), dy.dtype)
     if len(parts) == 1:
@@ -228,6 +240,9 @@ def _sums_gradient(dy: Value, axes: tuple[_Axis, ...]) -> Value:
 
 def _maxima_gradient(dy: Value, x: Value, axes: tuple[_Axis, ...]) -> Value:
     """To the first of equal maxima."""
+    if _whole(axes):
+        here = e.equal(_numbered(axes), _first_in_windows(x, axes))
+        return e.select(here, dy, constant(0.0, dy.dtype))
     place = _with_margin(_first_maxima(x, axes), axes, -1)
     wide = _with_margin(dy, axes, 0.0)
     number = {tap: i for i, tap in enumerate(_taps(axes))}
@@ -242,17 +257,38 @@ def _maxima_gradient(dy: Value, x: Value, axes: tuple[_Axis, ...]) -> Value:
 def _first_maxima(x: Value, axes: tuple[_Axis, ...]) -> Value:
     """The number of the tap where each window has its maximum first; NaN is larger than all."""
     padded = _padded(x, axes, float("-inf"))
-    first, *rest = (_at_tap(padded, axes, tap) for tap in _taps(axes))
-    best, place = first, views.broadcast(constant(0, "int32"), first.shape)
-    for i, element in enumerate(rest, 1):
-        better = e.logical_or(e.greater(element, best), _becomes_nan(element, best))
-        best = e.select(better, element, best)
-        place = e.select(better, constant(i, "int32"), place)
-    return place
+    taps = _taps(axes)
+    if len(taps) > _MOST_TAPS:
+        place = _first_in_windows(_windows(padded, axes), axes)
+        return views.reshape(place, (*x.shape[:2], *(a.out for a in axes)))
+    number = (views.broadcast(constant(i, "int32"), ()) for i in range(len(taps)))
+    items = [(_at_tap(padded, axes, tap), i) for tap, i in zip(taps, number, strict=True)]
+    if len(items) == 1:
+        return views.broadcast(constant(0, "int32"), items[0][0].shape)
+    return _paired(_larger, items)[1]
 
 
-def _becomes_nan(element: Value, best: Value) -> Value:
-    return e.logical_and(e.isnan(element), e.logical_not(e.isnan(best)))
+def _larger(a: tuple[Value, Value], b: tuple[Value, Value]) -> tuple[Value, Value]:
+    """Of two elements and their numbers the larger one's; of equal ones, the first."""
+    nan = e.logical_and(e.isnan(b[0]), e.logical_not(e.isnan(a[0])))
+    better = e.logical_or(e.greater(b[0], a[0]), nan)
+    return e.select(better, b[0], a[0]), e.select(better, b[1], a[1])
+
+
+def _numbered(axes: tuple[_Axis, ...]) -> Value:
+    """The taps' numbers, in the shape of the kernel."""
+    kernel = tuple(a.kernel for a in axes)
+    return cast(views.reshape(iota(prod(kernel)), kernel), "int32")
+
+
+def _first_in_windows(every: Value, axes: tuple[_Axis, ...]) -> Value:
+    """As `_first_maxima`, of windows that are the last dimensions, which are kept."""
+    space = tuple(range(every.ndim - len(axes), every.ndim))
+    largest = e.equal(every, reductions.max(every, space, keepdims=True))
+    largest = e.logical_or(largest, e.isnan(every))
+    numbers = views.broadcast(_numbered(axes), every.shape)
+    beyond = constant(prod(a.kernel for a in axes), "int32")
+    return reductions.min(e.select(largest, numbers, beyond), space, keepdims=True)
 
 
 # -- what users call ------------------------------------------------------------------------------
