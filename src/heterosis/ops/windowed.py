@@ -30,6 +30,8 @@ _FLOPS_A_NANOSECOND = 50.0
 # With fewer columns the images are cut into chunks, whose sums are then added. Their number does
 # not depend on the number of threads, so neither does the result.
 _FEW_COLUMNS, _CHUNKS = 512, 8
+# So few filters on a single channel are too little for tiles of a matrix product.
+_FEW_ROWS = 4
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ def _problem(node: Node, x: Place, rows: int, out: Extents, bias: bool, **left: 
     last = ("a_image", "a_group", "a_row", "a_column", "bias_row", "chunks")
     sizes += tuple(left.get(name, 0) for name in last)
     beside = x.strided.strides[-1] == 1 and w.stride[-1] <= 2
-    return code.Problem(x.dtype, w.stride[-1] if beside else 0, sizes, bias)
+    depthwise = channels == 1 and rows <= _FEW_ROWS
+    return code.Problem(x.dtype, w.stride[-1] if beside else 0, sizes, bias, depthwise)
 
 
 def _convolve_kernel(
@@ -83,7 +86,7 @@ def _convolve_kernel(
         key=f"convolve {problem.key}",
         emit=emit,
         numbers=problem.sizes,
-        scratch_bytes=code.scratch_bytes(problem, machine.target, machine.workers),
+        scratch_bytes=code.convolve_scratch_bytes(problem, machine.target, machine.workers),
         nanoseconds=work / _FLOPS_A_NANOSECOND,
     )
 
@@ -106,7 +109,7 @@ def _correlate_kernel(
         key=f"correlate {problem.key}",
         emit=emit,
         numbers=problem.sizes,
-        scratch_bytes=code.weights_scratch_bytes(problem, machine.target, machine.workers),
+        scratch_bytes=code.correlate_scratch_bytes(problem, machine.target, machine.workers),
         nanoseconds=work / _FLOPS_A_NANOSECOND,
     )
 

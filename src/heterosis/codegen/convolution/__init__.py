@@ -3,6 +3,11 @@
 from collections.abc import Callable
 
 from heterosis.codegen.builder import Module
+from heterosis.codegen.convolution.depthwise import (
+    depthwise_scratch_bytes,
+    emit_depthwise,
+    emit_depthwise_weights,
+)
 from heterosis.codegen.convolution.forward import emit_forward, pointers, scratch_bytes
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.weights import (
@@ -15,30 +20,42 @@ from heterosis.codegen.target import Target
 
 def emit_convolve(module: Module, target: Target, name: str, problem: Problem) -> None:
     """Define `@name(call, x, a, [bias,] y, scratch, numbers...)`."""
-    _emit_shared(module, target, name, f"convolve.{problem.key}", problem, emit_forward)
+    emit = emit_depthwise if problem.depthwise else emit_forward
+    _emit_shared(module, target, name, f"convolve.{problem.key}", problem, emit, pointers(problem))
 
 
 def emit_correlate(module: Module, target: Target, name: str, problem: Problem) -> None:
     """Define `@name(call, a, x, y, scratch, numbers...)`."""
-    _emit_shared(module, target, name, f"correlate.{problem.key}", problem, emit_weights)
+    emit = emit_depthwise_weights if problem.depthwise else emit_weights
+    _emit_shared(module, target, name, f"correlate.{problem.key}", problem, emit, POINTERS)
 
 
 def _emit_shared(
-    module: Module, target: Target, name: str, core: str, problem: Problem, emit: Callable
-) -> None:
+    module: Module, target: Target, name: str, core: str, problem: Problem, emit: Callable,
+    operands: list,
+) -> None:  # fmt: skip
     """A module's kernels of one kind differ in nothing but numbers: they share the code."""
     if not module.defines(core):
         emit(module, target, core, problem)
-    labels = POINTERS if emit is emit_weights else pointers(problem)
-    f = module.function(name, labels + problem.parameters())
+    f = module.function(name, operands + problem.parameters())
     f.call(core, f.parameters)
     f.ret()
 
 
+def convolve_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
+    size = depthwise_scratch_bytes if problem.depthwise else scratch_bytes
+    return size(problem, target, workers)
+
+
+def correlate_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
+    size = depthwise_scratch_bytes if problem.depthwise else weights_scratch_bytes
+    return size(problem, target, workers)
+
+
 __all__ = [
     "Problem",
+    "convolve_scratch_bytes",
+    "correlate_scratch_bytes",
     "emit_convolve",
     "emit_correlate",
-    "scratch_bytes",
-    "weights_scratch_bytes",
 ]

@@ -30,18 +30,20 @@ class Problem:
     """Products of matrices whose columns are windows of an input; all numbers are known.
 
     `rows` rows of the left operand stand for filters; `step` is how far apart in memory the
-    elements of neighbouring positions are, where that is 1 or 2, and otherwise 0.
+    elements of neighbouring positions are, where that is 1 or 2, and otherwise 0. `depthwise`
+    asks for the code for one channel a group.
     """
 
     dtype: str
     step: int
     sizes: tuple[int, ...]
     bias: bool = False
+    depthwise: bool = False
 
     @property
     def key(self) -> str:
         """All that the code depends on: sizes and strides are passed."""
-        return f"{self.dtype}.{self.step}" + ".bias" * self.bias
+        return f"{self.dtype}.{self.step}{'.bias' * self.bias}{'.depthwise' * self.depthwise}"
 
     def parameters(self) -> list[tuple[str, Type]]:
         return [(name, I64) for name in NUMBERS]
