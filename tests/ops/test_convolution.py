@@ -147,7 +147,8 @@ def primitive_gradients(kind, operands, windows, out):
         parts = da
         while parts.node.primitive.name != "correlate":
             parts = parts.node.inputs[0]
-        whole = views.broadcast(views.reshape(a, (1, *a.shape)), parts.shape)
+        whole = views.reshape(a, (1, *a.shape[:2], parts.shape[3]))
+        whole = views.broadcast(whole, parts.shape)
         return correlate_gradient(parts.node, whole)
 
     function = {"convolve": of_convolve, "correlate": of_correlate}[kind]
@@ -158,7 +159,7 @@ def primitive_gradients(kind, operands, windows, out):
 def test_gradients_of_the_primitives():
     """Each is linear in each operand: the products of operands and gradients all agree."""
     windows = Windows((1, 3, 2), (1, 2, 1), (1, 1, 2), (0, -1, -2))
-    x, a, bias = drawn(3, 2, 2, 1, 7, 9), drawn(2, 4, 12), drawn(8)
+    x, a, bias = drawn(3, 2, 2, 1, 7, 9), drawn(2, 4, 2, 1, 3, 2), drawn(8)
     dy = drawn(3, 2, 4, 1, 4, 11)
     operands = [np.array(v) for v in (x, a, bias, dy)]
     dx, da, db = primitive_gradients("convolve", operands, windows, (1, 4, 11))

@@ -57,8 +57,9 @@ def _windows(g: Geometry) -> Windows:
 
 
 def _filters(w: Value, groups: int) -> Value:
-    """(groups, filters, channels * taps)"""
-    return views.reshape(w, (groups, w.shape[0] // groups, prod(w.shape[1:])))
+    """(groups, filters, channels, *taps)"""
+    kernel = _three(w.shape[2:], 1)
+    return views.reshape(w, (groups, w.shape[0] // groups, w.shape[1], *kernel))
 
 
 def _forward(x: Value, w: Value, bias: Value | None, g: Geometry) -> Value:

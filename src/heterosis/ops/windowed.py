@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
 
@@ -20,6 +20,7 @@ from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, Node, Opaque, Value, apply, constant
+from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import reductions
 from heterosis.ops.join import joined
@@ -52,19 +53,22 @@ def _windows(node: Node) -> Windows:
 # -- kernels --------------------------------------------------------------------------------------
 
 
-def _problem(node: Node, x: Place, rows: int, out: Extents, bias: bool, **left: int):
-    """`left` is how the left operand lies."""
+_LEFT = (
+    ("a_image", "a_group", "a_row", "a_column", "a_channel", "a_d", "a_h", "a_w")
+    + ("bias_row", "chunks")
+)  # fmt: skip
+
+
+def _problem(node: Node, x: Place, rows: int, out: Extents, left: dict[str, int], **kinds: bool):
+    """`left` says how the left operand lies."""
     images, groups, channels, *extents = x.strided.shape
     w = _windows(node)
     sizes = (
         images, groups, rows, channels, *w.kernel, *out, *extents, *x.strided.strides,
-        *w.stride, *w.dilate, *w.origin,
+        *w.stride, *w.dilate, *w.origin, *(left.get(name, 0) for name in _LEFT),
     )  # fmt: skip
-    last = ("a_image", "a_group", "a_row", "a_column", "bias_row", "chunks")
-    sizes += tuple(left.get(name, 0) for name in last)
     beside = x.strided.strides[-1] == 1 and w.stride[-1] <= 2
-    depthwise = channels == 1 and rows <= _FEW_ROWS
-    return code.Problem(x.dtype, w.stride[-1] if beside else 0, sizes, bias, depthwise)
+    return code.Problem(x.dtype, w.stride[-1] if beside else 0, sizes, **kinds)
 
 
 def _convolve_kernel(
@@ -72,23 +76,25 @@ def _convolve_kernel(
 ) -> KernelCode:
     x, a, *bias = inputs
     rows, *out = outputs[0].strided.shape[2:]
+    strides = ("a_group", "a_row", "a_channel", "a_d", "a_h", "a_w")
+    left = dict(zip(strides, a.strided.strides, strict=True))
+    column = _column_stride(a.strided)
+    left |= {"a_column": column or 0, "bias_row": bias[0].strided.strides[0] if bias else 0}
+    depthwise = a.strided.shape[2] == 1 and rows <= _FEW_ROWS
     problem = _problem(
-        node, x, rows, tuple(out), bool(bias),
-        **dict(zip(("a_group", "a_row", "a_column"), a.strided.strides, strict=True)),
-        bias_row=bias[0].strided.strides[0] if bias else 0,
+        node, x, rows, tuple(out), left,
+        bias=bool(bias), depthwise=depthwise, scattered=column is None and not depthwise,
+    )  # fmt: skip
+    return _code(
+        "convolve", problem, code.emit_convolve, code.convolve_scratch_bytes, machine,
+        prod(outputs[0].strided.shape) * prod(a.strided.shape[2:]),
     )  # fmt: skip
 
-    def emit(module: Module, target: Target, name: str) -> None:
-        code.emit_convolve(module, target, name, problem)
 
-    work = 2.0 * prod(outputs[0].strided.shape) * a.strided.shape[2]
-    return KernelCode(
-        key=f"convolve {problem.key}",
-        emit=emit,
-        numbers=problem.sizes,
-        scratch_bytes=code.convolve_scratch_bytes(problem, machine.target, machine.workers),
-        nanoseconds=work / _FLOPS_A_NANOSECOND,
-    )
+def _column_stride(a: Strided) -> int | None:
+    """How far apart the columns of the filters are, if all are equally far."""
+    flat = a.reshape((*a.shape[:2], prod(a.shape[2:])))
+    return None if flat is None else flat.strides[2]
 
 
 def _correlate_kernel(
@@ -96,25 +102,33 @@ def _correlate_kernel(
 ) -> KernelCode:
     a, x = inputs
     chunks, _, rows, columns = outputs[0].strided.shape
-    strides = dict(
-        zip(("a_image", "a_group", "a_row", "a_column"), a.strided.strides, strict=True)
-    )
-    problem = _problem(node, x, rows, node.attributes["out"], False, **strides, chunks=chunks)
+    strides = ("a_image", "a_group", "a_row", "a_column")
+    left = dict(zip(strides, a.strided.strides, strict=True)) | {"chunks": chunks}
+    depthwise = x.strided.shape[2] == 1 and rows <= _FEW_ROWS and left["a_column"] == 1
+    problem = _problem(node, x, rows, node.attributes["out"], left, depthwise=depthwise)
+    return _code(
+        "correlate", problem, code.emit_correlate, code.correlate_scratch_bytes, machine,
+        prod(a.strided.shape) * columns,
+    )  # fmt: skip
 
-    def emit(module: Module, target: Target, name: str) -> None:
-        code.emit_correlate(module, target, name, problem)
 
-    work = 2.0 * prod(a.strided.shape) * columns
+def _code(
+    kind: str, problem: code.Problem, emit: Callable, scratch_bytes: Callable, machine: Machine,
+    multiplications: int,
+) -> KernelCode:  # fmt: skip
+    def emit_it(module: Module, target: Target, name: str) -> None:
+        emit(module, target, name, problem)
+
     return KernelCode(
-        key=f"correlate {problem.key}",
-        emit=emit,
+        key=f"{kind} {problem.key}",
+        emit=emit_it,
         numbers=problem.sizes,
-        scratch_bytes=code.correlate_scratch_bytes(problem, machine.target, machine.workers),
-        nanoseconds=work / _FLOPS_A_NANOSECOND,
+        scratch_bytes=scratch_bytes(problem, machine.target, machine.workers),
+        nanoseconds=2 * multiplications / _FLOPS_A_NANOSECOND,
     )
 
 
-# Operands (input, filters[, bias]); the filters are (groups, rows, channels * taps).
+# Operands (input, filters[, bias]); the filters are (groups, rows, channels, *taps).
 CONVOLVE = Opaque("convolve", _convolve_kernel)
 # Operands (left, input), left being (images, groups, rows, positions); results
 # (chunks of images, groups, rows, channels * taps).
@@ -125,7 +139,7 @@ CORRELATE = Opaque("correlate", _correlate_kernel)
 
 
 def convolve(x: Value, a: Value, bias: Value | None, out: Extents, windows: Windows) -> Value:
-    """Filters `a` (groups, rows, channels * taps) on windows of `x`, and their `bias` added."""
+    """Filters `a` (groups, rows, channels, *taps) on windows of `x`, and their `bias` added."""
     shape = (*x.shape[:2], a.shape[1], *out)
     if 0 in shape or 0 in x.shape or 0 in a.shape:
         return _nothing_but(bias, x.dtype, shape)
@@ -160,13 +174,10 @@ def transposed(
 
     Every phase of the strides meets taps of its own, and is a convolution with stride 1.
     """
-    images, groups, rows = dy.shape[:3]
-    channels = a.shape[2] // prod(windows.kernel)
-    shape = (images, groups, channels, *extents)
+    shape = (dy.shape[0], a.shape[0], a.shape[2], *extents)
     if 0 in shape:
         return views.broadcast(constant(0, dy.dtype), shape)
-    taps = views.reshape(a, (groups, rows, channels, *windows.kernel))
-    taps = views.transpose(taps, (0, 2, 1, 3, 4, 5))
+    taps = views.transpose(a, (0, 2, 1, 3, 4, 5))
     axes = zip(extents, *asdict(windows).values(), strict=True)
     parts, places = [], []
     for some in itertools.product(*(phases(*axis) for axis in axes)):
@@ -208,10 +219,9 @@ def _one_phase(dy: Value, taps: Value, bias: Value | None, axes: Sequence[Phase]
     if kernel != tuple(all_):
         shape = (groups, channels, rows, *kernel)
         some = views.slice_(taps, (0, 0, 0, *starts), (1, 1, 1, *steps), shape)
-    a = views.reshape(some, (groups, channels, rows * prod(kernel)))
     dilate, origin = tuple(p.dilate for p in axes), tuple(p.origin for p in axes)
     windows = Windows(kernel, (1, 1, 1), dilate, origin)
-    return convolve(dy, a, bias, tuple(p.out for p in axes), windows)
+    return convolve(dy, some, bias, tuple(p.out for p in axes), windows)
 
 
 # -- gradients ------------------------------------------------------------------------------------
@@ -222,7 +232,7 @@ def convolve_gradient(node: Node, dy: Value) -> tuple[Value, ...]:
     x, a, *bias = node.inputs
     windows = _windows(node)
     dx = transposed(dy, a, None, x.shape[3:], windows)
-    da = correlate(_positions_last(dy), x, dy.shape[3:], windows)
+    da = views.reshape(correlate(_positions_last(dy), x, dy.shape[3:], windows), a.shape)
     if not bias:
         return dx, da
     return dx, da, views.reshape(reductions.sum(dy, (0, 3, 4, 5)), bias[0].shape)
@@ -236,7 +246,8 @@ def correlate_gradient(node: Node, dy: Value) -> tuple[Value, Value]:
     bounds = [images * c // chunks for c in range(chunks + 1)]
     of_a, of_x = [], []
     for chunk, (first, last) in enumerate(itertools.pairwise(bounds)):
-        filters = views.reshape(_rows(dy, chunk, chunk + 1), dy.shape[1:])
+        filters = _rows(dy, chunk, chunk + 1)
+        filters = views.reshape(filters, (*dy.shape[1:3], x.shape[2], *windows.kernel))
         left = views.reshape(_rows(a, first, last), (last - first, *a.shape[1:3], *out))
         of_a.append(convolve(_rows(x, first, last), filters, None, out, windows))
         of_x.append(transposed(left, filters, None, x.shape[3:], windows))

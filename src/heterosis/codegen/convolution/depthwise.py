@@ -63,7 +63,7 @@ def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
     pitch = f.mul_size(phase, v.stride_w)
     numbers = product(f, reach["reach_d"], reach["reach_h"], pitch)
     taps = product(f, v.kernel_d, v.kernel_h, v.kernel_w)
-    plane = round_up(f, f.mul_size(taps, 8), _LINE)
+    plane = round_up(f, f.mul_size(taps, 16), _LINE)
     own = round_up(f, f.add_size(plane, f.mul_size(numbers, kernel.element.size)), _LINE)
     return Layout(taps, **reach, **low, phase=phase, pitch=pitch, numbers=numbers, plane=plane,
                   own=own)  # fmt: skip
@@ -147,7 +147,7 @@ def _body(kernel: Kernel, frame: Frame) -> Iterator[tuple[Function, SimpleNamesp
 
 
 def _fill_offsets(f: Function, v: SimpleNamespace) -> None:
-    """Where in the plane each tap of the first position reads."""
+    """For each tap, where in the plane the first position reads, and where in the filter it is."""
 
     def place(axis: str, tap: Size) -> Size:
         there = f.add_size(
@@ -160,7 +160,11 @@ def _fill_offsets(f: Function, v: SimpleNamespace) -> None:
         tap = f.add_size(f.mul_size(tap, v.kernel_w), w.index)
         row = f.add_size(f.mul_size(place("d", d.index), v.reach_h), place("h", h.index))
         at = f.add_size(f.mul_size(row, v.pitch), _column(f, v, place("w", w.index)))
-        f.store(f.int(at), f.offset(I64, v.offsets, tap))
+        to = f.offset(I64, v.offsets, f.mul_size(tap, 2))
+        f.store(f.int(at), to)
+        weight = f.add_size(f.mul_size(d.index, v.a_d), f.mul_size(h.index, v.a_h))
+        weight = f.add_size(weight, f.mul_size(w.index, v.a_w))
+        f.store(f.int(weight), f.offset(I64, to, 1))
 
 
 def _column(f: Function, v: SimpleNamespace, column: Size) -> Size:
@@ -302,8 +306,10 @@ def _sums(
     storage, lanes = kernel.element.storage, kernel.tile.lanes
     here = f.offset(storage, source, column)
     with f.loop(0, v.taps, 1, [f.splat(initial, lanes)] * count) as tap:
-        offset = f.load(I64, f.offset(I64, v.offsets, tap.index))
-        weight = f.load(storage, f.offset(storage, weights, f.mul_size(tap.index, v.a_column)))
+        entry = f.offset(I64, v.offsets, f.mul_size(tap.index, 2))
+        offset = f.load(I64, entry)
+        place = f.load(I64, f.offset(I64, entry, 1))
+        weight = f.load(storage, f.offset(storage, weights, place))
         scale, base = f.splat(weight, lanes), f.offset(storage, here, offset)
         vector = Type(storage.element, lanes)
         tap.next = [
@@ -329,7 +335,7 @@ def _add_products(
     zeros = [constant(Type(storage.element, lanes), 0)] * _TAPS
     with f.loop(0, v.rows) as row, f.loop(0, v.taps, _TAPS) as tap:
         taps = [f.min_size(f.add_size(tap.index, i), last) for i in range(_TAPS)]
-        offsets = [f.load(I64, f.offset(I64, v.offsets, t)) for t in taps]
+        offsets = [f.load(I64, f.offset(I64, v.offsets, f.mul_size(t, 2))) for t in taps]
         left = f.offset(storage, v.a, f.add_size(start, f.mul_size(row.index, v.a_row)))
         with f.loop(0, v.out_d, 1, zeros) as d:
             with f.loop(0, v.out_h, 1, d.carried) as h:

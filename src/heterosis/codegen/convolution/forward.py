@@ -11,7 +11,9 @@ from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Valu
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
 from heterosis.codegen.matmul.blocked import (
+    PACKED_PANELS,
     Side,
+    ceil_div,
     depth_blocks,
     mode_of,
     pack_share,
@@ -43,6 +45,7 @@ class Layout:
     stretch: Size  # depth that is packed at a time
     padded: Size  # rows of one group, whole panels
     shares: Size  # of the columns of one group
+    lookup: Size  # where the offsets of the filters' columns begin, if they are scattered
     packed: Size  # where the packed filters begin
     private: Size  # where the threads' own memory begins
     own: Size  # bytes of one thread's
@@ -67,7 +70,9 @@ def product(f: Function, *sizes: Size) -> Size:
     return total
 
 
-def layout(f: Function, kernel: Kernel, step: int, v: SimpleNamespace, workers: Size) -> Layout:
+def layout(
+    f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, workers: Size
+) -> Layout:
     """`v` holds the sizes; the same formulas serve numbers and values."""
     taps = product(f, v.kernel_d, v.kernel_h, v.kernel_w)
     columns = product(f, v.images, v.out_d, v.out_h, v.out_w)
@@ -82,20 +87,23 @@ def layout(f: Function, kernel: Kernel, step: int, v: SimpleNamespace, workers: 
     stretch = f.max_size(depth, stretch)
     work = product(f, v.rows, columns, k)
     shares = share_count(f, columns, kernel.tile.columns, _LARGEST_SHARE, work, workers)
-    packed = round_up(f, f.mul_size(k, TABLE_BYTES), _LINE)
+    table = f.mul_size(k, TABLE_BYTES)
+    packed = round_up(f, f.add_size(table, f.mul_size(k, 8 * problem.scattered)), _LINE)
     numbers = product(f, v.groups, padded, stretch)
     private = f.add_size(packed, round_up(f, f.mul_size(numbers, kernel.element.size), _LINE))
     panel = f.mul_size(depth, kernel.tile.columns * kernel.element.size)
-    own = f.add_size(round_up(f, Windows(kernel, step).own_bytes(f, taps), _LINE), panel)
+    windows = Windows(kernel, problem.step)
+    own = f.add_size(round_up(f, windows.own_bytes(f, taps), _LINE), panel)
     return Layout(
-        columns, taps, depth, stretch, padded, shares, packed, private, round_up(f, own, _LINE)
-    )
+        columns, taps, depth, stretch, padded, shares, table, packed, private,
+        round_up(f, own, _LINE),
+    )  # fmt: skip
 
 
 def scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
     f = Function(Module(), "sizes", [])
     kernel = kernel_of(f.module, target, problem, "sizes")
-    found = layout(f, kernel, problem.step, SimpleNamespace(**problem.known()), workers)
+    found = layout(f, kernel, problem, SimpleNamespace(**problem.known()), workers)
     return found.private + found.own * workers
 
 
@@ -104,7 +112,10 @@ def emit_forward(module: Module, target: Target, name: str, problem: Problem) ->
     kernel = kernel_of(module, target, problem, name)
     windows = Windows(kernel, problem.step)
     emit_macro_kernel(kernel)
-    emit_pack(module, target, kernel.element, kernel.tile.rows)
+    if problem.scattered:
+        emit_pack_scattered(kernel)
+    else:
+        emit_pack(module, target, kernel.element, kernel.tile.rows)
     emit_panel_product(kernel)
     _Forward(kernel, windows, problem, name).emit()
 
@@ -124,8 +135,10 @@ class _Forward:
         f = kernel.module.function(self.name, labels, attributes=kernel.target.function_attributes)
         v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
         memory = Frame.allocate(f)
-        blocks = layout(f, kernel, problem.step, v, abi.workers(f, v.call))
+        blocks = layout(f, kernel, problem, v, abi.workers(f, v.call))
         self.windows.fill_table(f, v, v.scratch)
+        if problem.scattered:
+            fill_lookup(f, v, f.offset(I8, v.scratch, blocks.lookup))
         k = f.mul_size(v.channels, blocks.taps)
         positions = product(f, v.out_d, v.out_h, v.out_w)
         with f.loop(0, f.max_size(k, 1), blocks.stretch) as reach:
@@ -169,13 +182,30 @@ class _Forward:
         count, _ = packing_shares(f, v.rows, self.kernel.tile.rows, v.deep, v.depth)
         with f.loop(begin, end) as index:
             group, part = f.div_size(index.index, count), f.rem_size(index.index, count)
-            own = SimpleNamespace(
-                depth=v.depth, deep=v.deep, step0=v.step0, scratch=self._packed(f, v, group)
-            )
             source = f.offset(self.kernel.element.storage, v.a, f.mul_size(group, v.a_group))
-            side = Side(source, v.a_row, v.a_column, 0, v.rows, self.kernel.tile.rows)
-            pack_share(self.kernel, f, own, side, part)
+            into = self._packed(f, v, group)
+            if self.problem.scattered:
+                self._pack_scattered(f, v, source, into, part)
+            else:
+                own = SimpleNamespace(depth=v.depth, deep=v.deep, step0=v.step0, scratch=into)
+                side = Side(source, v.a_row, v.a_column, 0, v.rows, self.kernel.tile.rows)
+                pack_share(self.kernel, f, own, side, part)
         f.ret()
+
+    def _pack_scattered(self, f, v, source: Value, into: Value, part: Size) -> None:
+        """As `pack_share`: some panels, in one block of depth."""
+        kernel, group = self.kernel, PACKED_PANELS * self.kernel.tile.rows
+        groups = ceil_div(f, v.rows, group)
+        step = f.mul_size(f.div_size(part, groups), v.depth)
+        row = f.mul_size(f.rem_size(part, groups), group)
+        depth = f.min_size(v.depth, f.sub_size(v.deep, step))
+        count = f.min_size(group, f.sub_size(v.rows, row))
+        lookup = f.offset(I64, f.offset(I8, v.scratch, v.lookup), f.add_size(v.step0, step))
+        begin = f.offset(kernel.element.storage, source, f.mul_size(row, v.a_row))
+        at = f.add_size(f.mul_size(step, v.padded), f.mul_size(row, depth))
+        to = f.offset(kernel.element.compute, into, at)
+        sizes = [f.int(size) for size in (v.a_row, count, depth)]
+        f.call(kernel.name("filters"), [begin, lookup, to, *sizes])
 
     def _emit_multiplying(self, frame: Frame) -> None:
         """Each share: the filters of one group times some columns, panel by panel."""
@@ -214,6 +244,46 @@ class _Forward:
             self.kernel.name("panel"),
             [left, v.panel, to, *map(f.int, sizes), mode_of(f, at, depth, v.k), bias, v.bias_row],
         )
+
+
+# -- filters whose columns lie anywhere -----------------------------------------------------------
+
+
+def fill_lookup(f: Function, v: SimpleNamespace, lookup: Value) -> None:
+    """The offset of every (channel, tap) from the beginning of a filter."""
+    with f.loop(0, v.channels) as c, f.loop(0, v.kernel_d) as d, f.loop(0, v.kernel_h) as h:
+        at = f.mul_size(c.index, v.a_channel)
+        at = f.add_size(at, f.mul_size(d.index, v.a_d))
+        at = f.add_size(at, f.mul_size(h.index, v.a_h))
+        column = f.add_size(f.mul_size(c.index, v.kernel_d), d.index)
+        column = f.add_size(f.mul_size(column, v.kernel_h), h.index)
+        with f.loop(0, v.kernel_w) as w:
+            entry = f.add_size(f.mul_size(column, v.kernel_w), w.index)
+            here = f.add_size(at, f.mul_size(w.index, v.a_w))
+            f.store(f.int(here), f.offset(I64, lookup, entry))
+
+
+def emit_pack_scattered(kernel: Kernel) -> None:
+    """`filters(a, lookup, panels, a_row, count, depth)`: `count` rows into panels."""
+    f = kernel.function(
+        "filters",
+        [("a", PTR), ("lookup", PTR), ("panels", PTR), ("a_row", I64), ("count", I64)]
+        + [("depth", I64)],
+    )
+    a, lookup, panels, a_row, count, depth = f.parameters
+    storage, width = kernel.element.storage, kernel.tile.rows
+    last = f.sub_size(count, 1)
+    with f.loop(0, count, width) as panel:
+        rows = [f.min_size(f.add_size(panel.index, i), last) for i in range(width)]
+        starts = [f.offset(storage, a, f.mul_size(row, a_row)) for row in rows]
+        into = f.offset(storage, panels, f.mul_size(panel.index, depth))
+        with f.loop(0, depth) as step:
+            offset = f.load(I64, f.offset(I64, lookup, step.index))
+            to = f.offset(storage, into, f.mul_size(step.index, width))
+            for i, start in enumerate(starts):
+                value = f.load(storage, f.offset(storage, start, offset))
+                f.store(value, f.offset(storage, to, i))
+    f.ret()
 
 
 # -- one panel, which may hold the end of one image and the beginning of the next ---------------------

@@ -21,7 +21,9 @@ NUMBERS = (
     + tuple(f"stride_{a}" for a in AXES)
     + tuple(f"dilate_{a}" for a in AXES)
     + tuple(f"origin_{a}" for a in AXES)
-    + ("a_image", "a_group", "a_row", "a_column", "bias_row", "chunks")
+    + ("a_image", "a_group", "a_row", "a_column", "a_channel")
+    + tuple(f"a_{a}" for a in AXES)
+    + ("bias_row", "chunks")
 )
 
 
@@ -31,7 +33,8 @@ class Problem:
 
     `rows` rows of the left operand stand for filters; `step` is how far apart in memory the
     elements of neighbouring positions are, where that is 1 or 2, and otherwise 0. `depthwise`
-    asks for the code for one channel a group.
+    asks for the code for one channel a group. The left operand's columns are `a_column` apart, or
+    `scattered`: then it has strides for the channel and for the tap along each axis.
     """
 
     dtype: str
@@ -39,11 +42,13 @@ class Problem:
     sizes: tuple[int, ...]
     bias: bool = False
     depthwise: bool = False
+    scattered: bool = False
 
     @property
     def key(self) -> str:
         """All that the code depends on: sizes and strides are passed."""
-        return f"{self.dtype}.{self.step}{'.bias' * self.bias}{'.depthwise' * self.depthwise}"
+        kinds = [label for label in ("bias", "depthwise", "scattered") if getattr(self, label)]
+        return ".".join([self.dtype, str(self.step), *kinds])
 
     def parameters(self) -> list[tuple[str, Type]]:
         return [(name, I64) for name in NUMBERS]

@@ -149,22 +149,22 @@ def left_side(kernel: Kernel, v: SimpleNamespace) -> Side:
 
 
 # Panels packed in one go: enough neighbours to read memory in runs.
-_GROUP = 4
+PACKED_PANELS = 4
 
 
 def packing_shares(
     f: Function, extent: Size, panel: int, deep: Size, depth: Size
 ) -> tuple[Size, Size]:
     """How many pieces `pack_share` does, and how many of them make a thread's share."""
-    groups = ceil_div(f, extent, _GROUP * panel)
+    groups = ceil_div(f, extent, PACKED_PANELS * panel)
     count = f.mul_size(groups, f.max_size(1, ceil_div(f, deep, depth)))
-    copies = f.max_size(1, f.mul_size(depth, _GROUP * panel))
+    copies = f.max_size(1, f.mul_size(depth, PACKED_PANELS * panel))
     return count, f.max_size(1, f.div_size(_SHARE_COPIES, copies))
 
 
 def pack_share(kernel: Kernel, f: Function, v: SimpleNamespace, side: Side, index: Value) -> None:
     """Pack group `index % groups` of panels, in block `index // groups` of depth."""
-    group = _GROUP * side.width
+    group = PACKED_PANELS * side.width
     groups = ceil_div(f, side.extent, group)
     step = f.mul_size(f.div_size(index, groups), v.depth)
     item = f.mul_size(f.rem_size(index, groups), group)
