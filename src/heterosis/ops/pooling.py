@@ -367,7 +367,9 @@ def pooling(
     else:
         y = _sums(x, axes)
         if pool_type == "avg":
-            y = cast(e.true_divide(y, _counts(axes, count_include_pad is not False, x.dtype)), x.dtype)
+            y = cast(
+                e.true_divide(y, _counts(axes, count_include_pad is not False, x.dtype)), x.dtype
+            )
     return with_layout(y, last)
 
 

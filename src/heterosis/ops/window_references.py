@@ -23,9 +23,12 @@ def _last(x, layout):
 def _taps(kernel, stride, dilate, out):
     """Every tap, and where in the padded input it meets the output positions."""
     for tap in itertools.product(*map(range, kernel)):
-        yield tap, tuple(
-            slice(t * d, t * d + (o - 1) * s + 1, s)
-            for t, d, s, o in zip(tap, dilate, stride, out, strict=True)
+        yield (
+            tap,
+            tuple(
+                slice(t * d, t * d + (o - 1) * s + 1, s)
+                for t, d, s, o in zip(tap, dilate, stride, out, strict=True)
+            ),
         )
 
 

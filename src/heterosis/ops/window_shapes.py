@@ -40,9 +40,7 @@ def per_axis(name: str, label: str, given: Any, axes: int, missing: int, least: 
             f"{name}: {label}={given} for data with {axes} axes of space; give {axes} numbers."
         )
     if not all(isinstance(n, int) and n >= least for n in numbers):
-        raise ArgumentError(
-            f"{name}: {label}={given}; expected whole numbers of at least {least}."
-        )
+        raise ArgumentError(f"{name}: {label}={given}; expected whole numbers of at least {least}.")
     return numbers
 
 

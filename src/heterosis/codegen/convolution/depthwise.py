@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Type, Value, constant
+from heterosis.codegen.builder import I8, I64, Function, Module, Size, Type, Value, constant
 from heterosis.codegen.convolution.forward import kernel_of, pointers, product
 from heterosis.codegen.convolution.problem import AXES, Problem
 from heterosis.codegen.convolution.weights import POINTERS
@@ -50,9 +50,7 @@ def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
     """`v` holds the sizes; the same formulas serve numbers and values."""
     reach, low = {}, {}
     for axis in AXES:
-        span = f.mul_size(
-            f.sub_size(getattr(v, f"kernel_{axis}"), 1), getattr(v, f"dilate_{axis}")
-        )
+        span = f.mul_size(f.sub_size(getattr(v, f"kernel_{axis}"), 1), getattr(v, f"dilate_{axis}"))
         back = f.min_size(0, span)
         length = f.sub_size(span, f.mul_size(back, 2))
         steps = f.mul_size(f.sub_size(getattr(v, f"out_{axis}"), 1), getattr(v, f"stride_{axis}"))
@@ -231,9 +229,7 @@ def _copy_row(
                     value = f.shuffle(*loaded, range(phase, span, step))
                 column = f.add_size(f.mul_size(phase, v.phase), place)
                 f.store(value, f.offset(storage, to, column))
-        reached = f.select(
-            f.compare("slt", f.int(begin), f.int(last)), f.int(reached), f.int(last)
-        )
+        reached = f.select(f.compare("slt", f.int(begin), f.int(last)), f.int(reached), f.int(last))
     with f.loop(reached, last) as at:
         one(at.index)
 

@@ -79,9 +79,7 @@ def layout(
     k = f.mul_size(v.channels, taps)
     depth, _ = depth_blocks(f, kernel, k)
     padded = round_up(f, v.rows, kernel.tile.rows)
-    blocks = f.div_size(
-        _MOST_PACKED, f.max_size(1, product(f, v.groups, padded, depth))
-    )
+    blocks = f.div_size(_MOST_PACKED, f.max_size(1, product(f, v.groups, padded, depth)))
     stretch = f.mul_size(depth, f.max_size(1, blocks))
     stretch = f.min_size(stretch, round_up(f, f.max_size(k, 1), 8))
     stretch = f.max_size(depth, stretch)
@@ -305,9 +303,7 @@ def emit_panel_product(kernel: Kernel) -> None:
 
     def inside() -> Sequence[Value]:
         where = [bias, apart, constant(I64, 0), place]
-        f.call(
-            kernel.name("macro"), [a, b, to, positions, rows, width, depth, mode, *where]
-        )
+        f.call(kernel.name("macro"), [a, b, to, positions, rows, width, depth, mode, *where])
         return ()
 
     def spread() -> Sequence[Value]:
@@ -325,9 +321,7 @@ def emit_panel_product(kernel: Kernel) -> None:
     f.ret()
 
 
-def _store_segments(
-    kernel: Kernel, f: Function, scratch: Value, row: Value, height: Value
-) -> None:
+def _store_segments(kernel: Kernel, f: Function, scratch: Value, row: Value, height: Value) -> None:
     """Store what belongs to each image."""
     _, _, y, positions, between, column, _, width, _, mode, bias, apart = f.parameters
     with f.repeat([constant(I64, 0)]) as segment:
