@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from heterosis.codegen.builder import Module
+from heterosis.codegen.builder import Module, Type
 from heterosis.codegen.convolution.depthwise import (
     depthwise_scratch_bytes,
     emit_depthwise,
@@ -31,8 +31,8 @@ def emit_correlate(module: Module, target: Target, name: str, problem: Problem) 
 
 
 def _emit_shared(
-    module: Module, target: Target, name: str, core: str, problem: Problem, emit: Callable,
-    operands: list,
+    module: Module, target: Target, name: str, core: str, problem: Problem,
+    emit: Callable[[Module, Target, str, Problem], None], operands: list[tuple[str, Type]],
 ) -> None:  # fmt: skip
     """A module's kernels of one kind differ in nothing but numbers: they share the code."""
     if not module.defines(core):

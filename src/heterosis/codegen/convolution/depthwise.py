@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, Function, Module, Size, Type, Value, constant
-from heterosis.codegen.convolution.forward import kernel_of, pointers, product
+from heterosis.codegen.convolution.forward import kernel_of, known, pointers, product
 from heterosis.codegen.convolution.problem import AXES, Problem
 from heterosis.codegen.convolution.weights import POINTERS
 from heterosis.codegen.matmul.blocked import ceil_div, round_up
@@ -70,7 +70,8 @@ def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
 def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
     f = Function(Module(), "sizes", [])
     kernel = kernel_of(f.module, target, problem, "sizes")
-    return layout(f, kernel, SimpleNamespace(**problem.known())).own * workers
+    own = layout(f, kernel, SimpleNamespace(**problem.known())).own
+    return known(f.mul_size(own, workers))
 
 
 def emit_depthwise(module: Module, target: Target, name: str, problem: Problem) -> None:
@@ -105,7 +106,7 @@ def emit_depthwise_weights(module: Module, target: Target, name: str, problem: P
 # -- threads --------------------------------------------------------------------------------------
 
 
-def _emit_entry(kernel: Kernel, labels: list, shared: Sequence[str]) -> Frame:
+def _emit_entry(kernel: Kernel, labels: list[tuple[str, Type]], shared: Sequence[str]) -> Frame:
     """The function that hands out the planes."""
     name = kernel.prefix
     f = kernel.module.function(name, labels, attributes=kernel.target.function_attributes)
@@ -226,7 +227,7 @@ def _copy_row(
             for phase in range(step):
                 value = loaded[0]
                 if step > 1:
-                    value = f.shuffle(*loaded, range(phase, span, step))
+                    value = f.shuffle(loaded[0], loaded[1], range(phase, span, step))
                 column = f.add_size(f.mul_size(phase, v.phase), place)
                 f.store(value, f.offset(storage, to, column))
         reached = f.select(f.compare("slt", f.int(begin), f.int(last)), f.int(reached), f.int(last))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Value, constant
+from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Type, Value, constant
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
 from heterosis.codegen.matmul.blocked import (
@@ -102,7 +102,13 @@ def scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
     f = Function(Module(), "sizes", [])
     kernel = kernel_of(f.module, target, problem, "sizes")
     found = layout(f, kernel, problem, SimpleNamespace(**problem.known()), workers)
-    return found.private + found.own * workers
+    return known(f.add_size(found.private, f.mul_size(found.own, workers)))
+
+
+def known(size: Size) -> int:
+    """A size that was computed from numbers."""
+    assert isinstance(size, int)
+    return size
 
 
 def emit_forward(module: Module, target: Target, name: str, problem: Problem) -> None:
@@ -118,7 +124,7 @@ def emit_forward(module: Module, target: Target, name: str, problem: Problem) ->
     _Forward(kernel, windows, problem, name).emit()
 
 
-def pointers(problem: Problem) -> list[tuple[str, object]]:
+def pointers(problem: Problem) -> list[tuple[str, Type]]:
     names = ["call", "x", "a", *(["bias"] if problem.bias else []), "y", "scratch"]
     return [(label, PTR) for label in names]
 
@@ -152,7 +158,9 @@ class _Forward:
         self._emit_packing(frame)
         self._emit_multiplying(frame)
 
-    def _share(self, f, v, blocks: Layout, memory: Value, deep: Size) -> None:
+    def _share(
+        self, f: Function, v: SimpleNamespace, blocks: Layout, memory: Value, deep: Size
+    ) -> None:
         count, grain = packing_shares(f, v.rows, self.kernel.tile.rows, deep, blocks.depth)
         count = f.mul_size(count, v.groups)
         abi.parallel_for(f, v.call, f"{self.name}.pack", memory, count, grain)
@@ -179,7 +187,7 @@ class _Forward:
         _, begin, end, _ = f.parameters
         count, _ = packing_shares(f, v.rows, self.kernel.tile.rows, v.deep, v.depth)
         with f.loop(begin, end) as index:
-            group, part = f.div_size(index.index, count), f.rem_size(index.index, count)
+            group, part = f.div_size(index.index, count), f.int(f.rem_size(index.index, count))
             source = f.offset(self.kernel.element.storage, v.a, f.mul_size(group, v.a_group))
             into = self._packed(f, v, group)
             if self.problem.scattered:
@@ -190,7 +198,9 @@ class _Forward:
                 pack_share(self.kernel, f, own, side, part)
         f.ret()
 
-    def _pack_scattered(self, f, v, source: Value, into: Value, part: Size) -> None:
+    def _pack_scattered(
+        self, f: Function, v: SimpleNamespace, source: Value, into: Value, part: Size
+    ) -> None:
         """As `pack_share`: some panels, in one block of depth."""
         kernel, group = self.kernel, PACKED_PANELS * self.kernel.tile.rows
         groups = ceil_div(f, v.rows, group)
@@ -213,7 +223,7 @@ class _Forward:
         room = round_up(f, self.windows.own_bytes(f, v.taps), _LINE)
         v.mine, v.panel = own, f.offset(I8, own, room)
         with f.loop(begin, end) as task:
-            group, part = f.div_size(task.index, v.shares), f.rem_size(task.index, v.shares)
+            group, part = f.div_size(task.index, v.shares), f.int(f.rem_size(task.index, v.shares))
             column, columns = share_range(f, part, v.shares, v.columns, self.kernel.tile.columns)
             last = f.add_size(column, columns)
             with f.loop(0, f.max_size(v.deep, 1), v.depth) as step:
@@ -223,7 +233,10 @@ class _Forward:
                     self._multiply_panel(f, v, group, step.index, depth, panel.index, width)
         f.ret()
 
-    def _multiply_panel(self, f, v, group, step, depth, column, width) -> None:
+    def _multiply_panel(
+        self, f: Function, v: SimpleNamespace, group: Size, step: Value, depth: Size,
+        column: Value, width: Size,
+    ) -> None:  # fmt: skip
         storage, compute = self.kernel.element.storage, self.kernel.element.compute
         at = f.add_size(v.step0, step)
         f.call(self.kernel.name("look_up"), [f.parameters[0], column, f.int(width), v.mine])
@@ -297,8 +310,8 @@ def emit_panel_product(kernel: Kernel) -> None:
     )
     a, b, y, positions, between, column, rows, width, depth, mode, bias, apart = f.parameters
     scratch = f.allocate(kernel.element.compute, kernel.tile.rows * kernel.tile.columns)
-    image, place = f.div_size(column, positions), f.rem_size(column, positions)
-    ends = f.add_size(place, width)
+    image, place = f.div_size(column, positions), f.int(f.rem_size(column, positions))
+    ends = f.add(place, width)
     to = f.offset(kernel.element.storage, y, f.add_size(f.mul_size(image, between), place))
 
     def inside() -> Sequence[Value]:
@@ -309,7 +322,7 @@ def emit_panel_product(kernel: Kernel) -> None:
     def spread() -> Sequence[Value]:
         with f.loop(0, rows, kernel.tile.rows) as i:
             left = f.offset(kernel.element.compute, a, f.mul_size(i.index, depth))
-            height = f.min_size(kernel.tile.rows, f.sub_size(rows, i.index))
+            height = f.int(f.min_size(kernel.tile.rows, f.sub_size(rows, i.index)))
             plain = [constant(I64, kernel.tile.columns), depth, constant(I64, 0)]
             nowhere = [bias, *[constant(I64, 0)] * 3]
             micro = kernel.name(f"micro.{kernel.tile.rows}")
@@ -326,14 +339,14 @@ def _store_segments(kernel: Kernel, f: Function, scratch: Value, row: Value, hei
     _, _, y, positions, between, column, _, width, _, mode, bias, apart = f.parameters
     with f.repeat([constant(I64, 0)]) as segment:
         (at,) = segment.carried
-        here = f.add_size(column, at)
-        image, place = f.div_size(here, positions), f.rem_size(here, positions)
-        count = f.min_size(f.sub_size(width, at), f.sub_size(positions, place))
+        here = f.add(column, at)
+        image, place = f.div_size(here, positions), f.int(f.rem_size(here, positions))
+        count = f.int(f.min_size(f.sub_size(width, at), f.sub_size(positions, place)))
         offset = f.add_size(f.mul_size(image, between), f.mul_size(row, positions))
         to = f.offset(kernel.element.storage, y, f.add_size(offset, place))
         source = f.offset(kernel.element.compute, scratch, at)
         where = [mode, bias, apart, row, place]
         f.call(kernel.name("edge"), [source, to, positions, height, count, *where])
-        following = f.add_size(at, count)
+        following = f.int(f.add_size(at, count))
         segment.next = [following]
         segment.more = f.compare("slt", following, width)

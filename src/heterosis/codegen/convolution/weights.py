@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Value
-from heterosis.codegen.convolution.forward import product
+from heterosis.codegen.convolution.forward import known, product
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
 from heterosis.codegen.matmul.blocked import (
@@ -79,7 +79,7 @@ def weights_scratch_bytes(problem: Problem, target: Target, workers: int) -> int
     f = Function(Module(), "sizes", [])
     kernel = _kernel(f.module, target, problem, "sizes")
     found = layout(f, kernel, problem.step, SimpleNamespace(**problem.known()), workers)
-    return found.private + found.own * workers
+    return known(f.add_size(found.private, f.mul_size(found.own, workers)))
 
 
 def emit_weights(module: Module, target: Target, name: str, problem: Problem) -> None:
@@ -117,7 +117,7 @@ def _emit_share(kernel: Kernel, windows: Windows, name: str, frame: Frame) -> No
     v.mine = f.offset(I8, v.scratch, f.add_size(v.private, f.mul_size(worker, v.own)))
     v.windows, v.left = f.offset(I8, v.mine, v.windows), f.offset(I8, v.mine, v.left)
     with f.loop(begin, end) as task:
-        rest, part = f.div_size(task.index, v.shares), f.rem_size(task.index, v.shares)
+        rest, part = f.div_size(task.index, v.shares), f.int(f.rem_size(task.index, v.shares))
         v.chunk, v.group = f.div_size(rest, v.groups), f.rem_size(rest, v.groups)
         v.column, v.width = share_range(f, part, v.shares, v.columns, kernel.tile.columns)
         first = f.div_size(f.mul_size(v.chunk, v.images), v.chunks)

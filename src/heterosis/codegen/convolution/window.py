@@ -7,7 +7,7 @@ padding; otherwise element by element.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -17,6 +17,9 @@ from heterosis.codegen.matmul.frame import Frame
 from heterosis.codegen.matmul.micro_kernel import Kernel
 from heterosis.codegen.matmul.packing import transpose
 from heterosis.codegen.memory import lane_numbers
+
+# What loads one vector of a panel: from the starts of runs and a tap's masks.
+_Load = Callable[[Function, "list[list[Value]]", Value, int], Value]
 
 # How the positions of a panel read the input.
 _SCATTERED, _ONE_RUN, _TWO_RUNS = 0, 1, 2
@@ -122,13 +125,14 @@ class Windows:
         v = frame.load(f, context)
         rest, w = f.div_size(at, v.out_w), f.rem_size(at, v.out_w)
         rest, h = f.div_size(rest, v.out_h), f.rem_size(rest, v.out_h)
-        place = [f.div_size(rest, v.out_d), f.rem_size(rest, v.out_d), h, w]
+        spot: list[Size] = [f.div_size(rest, v.out_d), f.rem_size(rest, v.out_d), h, w]
+        place = [f.int(size) for size in spot]
         breaks: list[Value] = []
         kind = f.int(_ONE_RUN)
         for vector in range(self.vectors):
             place, turns, second = self._look_up_vector(f, v, own, count, vector, place)
             breaks.append(second)
-            kind = f.max_size(kind, f.add_size(turns, 1))
+            kind = f.int(f.max_size(kind, f.add_size(turns, 1)))
         scattered = f.compare("sgt", kind, f.int(_TWO_RUNS))
         kind = f.select(scattered, f.int(_SCATTERED), kind) if self.by_vectors else f.int(0)
         f.store(kind, own)
@@ -136,15 +140,16 @@ class Windows:
         f.ret()
 
     def _look_up_vector(
-        self, f: Function, v: SimpleNamespace, own: Value, count: Value, vector: int, place: list
-    ) -> tuple[list[Value], Value, Value]:
+        self, f: Function, v: SimpleNamespace, own: Value, count: Value, vector: int,
+        place: list[Value],
+    ) -> tuple[list[Value], Value, Value]:  # fmt: skip
         """The next position, how often the run breaks, and the lane where it last does."""
         zero = f.int(0)
         state = [*place, zero, zero, f.int(self.lanes), zero]
         with f.loop(0, self.lanes, 1, state) as lane:
             *place, before, breaks, second, start = lane.carried
             image, *spot = place
-            position = f.add_size(lane.index, vector * self.lanes)
+            position = f.int(f.add_size(lane.index, vector * self.lanes))
             inside = f.compare("slt", position, count)
             here = f.mul_size(image, v.x_image)
             for number, (axis, p) in enumerate(zip(AXES, spot, strict=True)):
@@ -182,7 +187,7 @@ class Windows:
         """The position after (image, d, h, w)."""
         image, *spot = place
         carry = f.int(1)
-        moved = []
+        moved: list[Value] = []
         for axis, p in zip(reversed(AXES), reversed(spot), strict=True):
             up = f.add(p, carry)
             full = f.compare("eq", up, f.int(getattr(v, f"out_{axis}")))
@@ -190,7 +195,9 @@ class Windows:
             carry = f.convert("zext", full, I64)
         return [f.add(image, carry), *moved]
 
-    def _store_masks(self, f: Function, v: SimpleNamespace, own: Value, breaks: list) -> None:
+    def _store_masks(
+        self, f: Function, v: SimpleNamespace, own: Value, breaks: list[Value]
+    ) -> None:
         number = Type(self.integer.element, self.lanes)
         lanes = lane_numbers(f, self.lanes, self.integer)
         before = [
@@ -226,7 +233,7 @@ class Windows:
         narrow = size if self.integer == I64 else f.convert("trunc", size, self.integer)
         return f.splat(narrow, self.lanes)
 
-    def _store_tap(self, f: Function, found: list, before: list, to: Value) -> None:
+    def _store_tap(self, f: Function, found: list[Value], before: list[Value], to: Value) -> None:
         number = Type(self.integer.element, self.lanes)
         zero = constant(number, 0)
         whole = [f.convert("sext", bits, number) for bits in found]
@@ -264,16 +271,20 @@ class Windows:
             loaded.append(f.masked_load(type_, here, bits))
         if self.step == 1:
             return loaded[0]
-        return f.shuffle(*loaded, range(0, 2 * self.lanes, 2))
+        return f.shuffle(loaded[0], loaded[1], range(0, 2 * self.lanes, 2))
 
     def _mask_number(self, run: int, vector: int) -> int:
         return self.vectors + (run * self.vectors + vector) * self.step
 
-    def _load_one_run(self, f: Function, starts: list, masks: Value, vector: int) -> Value:
+    def _load_one_run(
+        self, f: Function, starts: list[list[Value]], masks: Value, vector: int
+    ) -> Value:
         at = vector if self.step == 1 else self._mask_number(0, vector)
         return self._run(f, starts[0][vector], masks, at)
 
-    def _load_two_runs(self, f: Function, starts: list, masks: Value, vector: int) -> Value:
+    def _load_two_runs(
+        self, f: Function, starts: list[list[Value]], masks: Value, vector: int
+    ) -> Value:
         """Each lane is zero in one of the two runs: their bits join."""
         first, second = (
             f.bits(self._run(f, starts[run][vector], masks, self._mask_number(run, vector)))
@@ -301,21 +312,26 @@ class Windows:
         masks = f.offset(self.integer, self.masks(f, own), f.load(I64, f.offset(I64, entry, 1)))
         return f.load(I64, entry), masks
 
-    def _moved(self, f: Function, starts: list, offset: Value) -> list[list[Value]]:
+    def _moved(self, f: Function, starts: list[list[Value]], offset: Value) -> list[list[Value]]:
         element = self.kernel.element.compute
         return [[f.offset(element, start, offset) for start in run] for run in starts]
 
-    def _element(self, f: Function, x: Value, own: Value, offset: Value, masks: Value, at: Value):
+    def _element(
+        self, f: Function, x: Value, own: Value, offset: Value, masks: Value, at: Value
+    ) -> Value:
         """One element, zero in the padding; a masked one is read from where there is memory."""
         element = self.kernel.element
         mask = f.load(self.integer, f.offset(self.integer, masks, at))
         there = f.compare("ne", mask, constant(self.integer, 0))
-        place = f.add_size(f.load(I64, self._offset_of(f, own, at)), offset)
+        place = f.add(f.load(I64, self._offset_of(f, own, at)), offset)
         safe = f.select(there, place, f.int(0))
         value = element.load(f, f.offset(element.storage, x, safe))
         return f.select(there, value, constant(value.type, 0))
 
-    def _by_kind(self, f: Function, own: Value, one, two, scattered) -> None:
+    def _by_kind(
+        self, f: Function, own: Value, one: Callable[[], Sequence[Value]],
+        two: Callable[[], Sequence[Value]], scattered: Callable[[], Sequence[Value]],
+    ) -> None:  # fmt: skip
         if not self.by_vectors:
             scattered()
             return
@@ -336,7 +352,7 @@ class Windows:
         x, table, own, depth, into = f.parameters
         element = self.kernel.element
 
-        def vectors(load) -> Sequence[Value]:
+        def vectors(load: _Load) -> Sequence[Value]:
             starts = self._starts(f, x, own)
             with f.loop(0, depth) as step:
                 offset, masks = self._entry(f, table, own, step.index)
@@ -373,7 +389,7 @@ class Windows:
         x, table, own, count, into = f.parameters
         last = f.sub_size(count, 1)
 
-        def vectors(load) -> Sequence[Value]:
+        def vectors(load: _Load) -> Sequence[Value]:
             starts = self._starts(f, x, own)
             for group in range(self.vectors):
                 taps = range(group * self.lanes, (group + 1) * self.lanes)
