@@ -9,7 +9,7 @@ from heterosis import np, npx
 from heterosis.ir import views
 from heterosis.ops import window_references as references
 from heterosis.ops.convolution import convolution_data_gradient, convolution_weight_gradient
-from heterosis.ops.pooling import pooling_gradient
+from heterosis.ops.pooling import pooling_gradient, windows_gradient
 from heterosis.ops.record import Record
 from heterosis.ops.windowed import (
     Windows,
@@ -178,6 +178,22 @@ def test_pooling_gradients_of_large_windows():
         dy = drawn(*references.pooled_shape(x.shape, **facts))
         got = pooling_gradient(np.array(dy), np.array(x), **facts)
         near(got, references.pooling_gradient(dy, x, **facts))
+
+
+def test_the_gradient_of_windows():
+    """What `windows` repeats is added up: products with operand and gradient agree."""
+
+    def both(x, dy):
+        every = views.windows(x, (3, 2), (2, 3))
+        return every, windows_gradient(every.node, dy)
+
+    x, dy = drawn(2, 3, 8, 10), drawn(2, 3, 3, 3, 3, 2)
+    every, dx = Record("windows", both).operation(np.array(x), np.array(dy))
+    expected = numpy.lib.stride_tricks.sliding_window_view(x, (3, 2), (2, 3))[:, :, ::2, ::3]
+    numpy.testing.assert_array_equal(every.asnumpy(), expected)
+    numpy.testing.assert_allclose(
+        numpy.vdot(x, dx.asnumpy()), numpy.vdot(expected, dy), rtol=1e-4, atol=1e-4
+    )
 
 
 # -- bad input ----------------------------------------------------------------------------------------

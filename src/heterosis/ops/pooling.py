@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from heterosis.ir import views
-from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
+from heterosis.ir.program import ASSEMBLE, Node, Value, apply, constant, extent
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import elementwise as e
 from heterosis.ops import real, reductions
@@ -289,6 +289,22 @@ def _first_in_windows(every: Value, axes: tuple[_Axis, ...]) -> Value:
     numbers = views.broadcast(_numbered(axes), every.shape)
     beyond = constant(prod(a.kernel for a in axes), "int32")
     return reductions.min(e.select(largest, numbers, beyond), space, keepdims=True)
+
+
+def windows_gradient(node: Node, dy: Value) -> Value:
+    """The gradient of what a `views.windows` node looks at, given its result's."""
+    steps, kernel = node.attributes["steps"], node.attributes["kernel"]
+    extents, counts = node.inputs[0].shape[2:], dy.shape[2 : 2 + len(kernel)]
+    each = zip(extents, kernel, steps, counts, strict=True)
+    axes = tuple(_Axis(n, k, s, 0, 0, out) for n, k, s, out in each)
+    shape = dy.shape[: 2 + len(kernel)]
+
+    def at(tap: Extents, seen: Callable) -> Value:
+        start = (0,) * len(shape) + tap
+        part = views.slice_(dy, start, (1,) * dy.ndim, shape + (1,) * len(tap))
+        return seen(_with_margin(views.reshape(part, shape), axes, 0.0))
+
+    return _spread(dy, axes, at)
 
 
 # -- what users call ------------------------------------------------------------------------------
