@@ -201,6 +201,46 @@ _TEXT = """
     '%.2f' % w; f'{w:.3f}'; f'{v}'; repr(np.array([0.1, 0.123456789])); repr(np.zeros(0, 'int32'))
 """.replace("\n", ";")
 
+_CONVOLVED = [
+    "c, np.ones((5, 3, 2)), np.arange(5), kernel=(2,), num_filter=5, pad=(1,)",
+    "c[None], np.ones((4, 1, 2, 3)), np.ones(4), kernel=(2, 3), num_filter=4, num_group=2",
+    (
+        "c[None], np.arange(24).reshape(2, 2, 2, 3), kernel=(2, 3), num_filter=2, stride=(1, 2), "
+        "dilate=(2, 1), pad=(1, 2), no_bias=True"
+    ),
+    "c[None, None], np.ones((1, 1, 2, 2, 2)), kernel=(2, 2, 2), num_filter=1, no_bias=True",
+    "c.astype('float16'), np.ones((1, 3, 2), 'float16'), kernel=(2,), num_filter=1, no_bias=True",
+    "c, np.ones((1, 2, 4)), kernel=(2,), num_filter=1, no_bias=True, layout='NWC'",
+    "c[:0], np.ones((1, 3, 2)), kernel=(2,), num_filter=1, no_bias=True",
+]
+_DECONVOLVED = [
+    "c, np.arange(12).reshape(3, 2, 2), kernel=(2,), num_filter=2, stride=(2,), adj=(1,)",
+    (
+        "c[None], np.ones((2, 1, 3, 3)), np.arange(2), kernel=(3, 3), num_filter=2, num_group=2, "
+        "pad=(1, 1), stride=(2, 1), no_bias=False"
+    ),
+]
+_POOLED = [
+    "c, kernel=(2,)",
+    "c, kernel=(2,), stride=(3,), pad=(1,), pooling_convention='full'",
+    "c[None], kernel=(2, 3), stride=(1, 2), pooling_convention='full'",
+    "c[None], kernel=(3, 2), pad=(1, 1), pool_type='avg'",
+    "c[None], kernel=(3, 2), pad=(1, 1), pool_type='avg', count_include_pad=False",
+    "c[None], kernel=(1, 1), global_pool=True, pool_type='avg'",
+    "c[None], kernel=(2, 2), pool_type='sum', layout='NHWC'",
+    "c[None], kernel=(2, 2), pool_type='lp', p_value=2",
+    "n.reshape(1, 1, 3), kernel=(2,)",
+    "c.astype('float16'), kernel=(3,)",
+]
+
+
+def _windows() -> list[str]:
+    """Operations that slide over the axes of space."""
+    convolved = [f"npx.convolution({arguments})" for arguments in _CONVOLVED]
+    deconvolved = [f"npx.deconvolution({arguments})" for arguments in _DECONVOLVED]
+    return [*convolved, *deconvolved, *(f"npx.pooling({arguments})" for arguments in _POOLED)]
+
+
 # Only element type and shape are compared: the numbers are drawn in other ways.
 DRAWN = [
     text.strip()
@@ -225,4 +265,4 @@ def _split(block: str) -> list[str]:
 def expressions() -> list[str]:
     """Every expression whose value is compared, each once."""
     written = [*map(_split, (_OPERATORS, _CREATION, _SHAPES, _INDEXING, _MEMBERS, _TEXT))]
-    return list(dict.fromkeys([*_functions(), *_reductions(), *chain(*written)]))
+    return list(dict.fromkeys([*_functions(), *_reductions(), *_windows(), *chain(*written)]))

@@ -82,6 +82,13 @@ def test_diagonal():
     numpy.testing.assert_array_equal(read(moved, memory), values.diagonal(1, 0, 2))
 
 
+def test_windows():
+    strided, memory, values = counting((2, 5, 7))
+    moved = strided.windows((2, 3), (2, 1))
+    every = numpy.lib.stride_tricks.sliding_window_view(values, (2, 3), (1, 2))
+    numpy.testing.assert_array_equal(read(moved, memory), every[:, ::2])
+
+
 def test_empty_and_scalar():
     assert Strided.contiguous(()).is_contiguous
     assert Strided((0, 3), (7, 9)).is_contiguous

@@ -56,6 +56,20 @@ class Strided:
             self.offset + offset,
         )
 
+    def windows(self, kernel: tuple[int, ...], steps: tuple[int, ...]) -> Strided:
+        """Every window of `kernel` elements over the last axes, `steps` apart: the windows'
+        own dimensions come last."""
+        lead = len(self.shape) - len(kernel)
+        spans = zip(self.shape[lead:], kernel, steps, strict=True)
+        counts = tuple((n - k) // step + 1 for n, k, step in spans)
+        apart = zip(self.strides[lead:], steps, strict=True)
+        moved = tuple(stride * step for stride, step in apart)
+        return Strided(
+            (*self.shape[:lead], *counts, *kernel),
+            (*self.strides[:lead], *moved, *self.strides[lead:]),
+            self.offset,
+        )
+
     def reshape(self, shape: tuple[int, ...]) -> Strided | None:
         """The same elements in the same order under another shape; None where that is a copy."""
         if 0 in shape:

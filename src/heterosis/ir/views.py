@@ -33,6 +33,9 @@ DIAGONAL = View(
         (*node.attributes["axes"], _result_shape(node)[-1], node.attributes["start"]),
     ),
 )
+WINDOWS = View(
+    "windows", lambda node: ("windows", (node.attributes["kernel"], node.attributes["steps"]))
+)
 
 
 def _check_inside(x: Value, extent: int, first: int, last: int) -> None:
@@ -87,3 +90,15 @@ def diagonal(x: Value, axes: tuple[int, int], start: tuple[int, int], length: in
             _check_inside(x, x.shape[axis], first, first + length - 1)
     kept = tuple(n for a, n in enumerate(x.shape) if a not in axes)
     return apply(DIAGONAL, (x,), _typed(x, (*kept, length)), axes=axes, start=start)
+
+
+def windows(x: Value, kernel: tuple[int, ...], steps: tuple[int, ...]) -> Value:
+    """Every window of `kernel` elements over the last axes, `steps` apart: (..., counts,
+    kernel)."""
+    lead = x.ndim - len(kernel)
+    counts = tuple(
+        (n - k) // step + 1 for n, k, step in zip(x.shape[lead:], kernel, steps, strict=True)
+    )
+    return apply(
+        WINDOWS, (x,), _typed(x, (*x.shape[:lead], *counts, *kernel)), kernel=kernel, steps=steps
+    )

@@ -3,6 +3,7 @@
 from heterosis import _core
 from heterosis.ops import (
     cast,
+    convolution,
     creation,
     ctc,
     diagonals,
@@ -20,6 +21,7 @@ from heterosis.ops import (
     norms,
     optimizers,
     pad,
+    pooling,
     products,
     random,
     random_choice,
@@ -79,6 +81,7 @@ for _name in _OPERATORS:
 __all__ = [
     "REGISTRY",
     "cast",
+    "convolution",
     "creation",
     "ctc",
     "diagonals",
@@ -96,6 +99,7 @@ __all__ = [
     "norms",
     "optimizers",
     "pad",
+    "pooling",
     "products",
     "random",
     "random_choice",

@@ -110,7 +110,8 @@ def _stretched(x: Value, axis: int, count: int) -> Value:
     return views.broadcast(x, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
 
 
-def _with_constant(x: Value, around: tuple[Width, ...], number: Any) -> Value:
+def with_constant(x: Value, around: tuple[Width, ...], number: Any) -> Value:
+    """`x` with `number` around it: so many elements before and after along each axis."""
     shape = tuple(n + b + a for n, (b, a) in zip(x.shape, around, strict=True))
     place = (tuple(b for b, _ in around), (1,) * x.ndim)
     fill = cast(constant(number, "float64" if isinstance(number, float) else "int64"), x.dtype)
@@ -187,14 +188,14 @@ def pad(
 
 def _with_constants(x: Value, around: tuple[Width, ...], values: Any) -> Value:
     if not isinstance(values, tuple):
-        return _with_constant(x, around, values)
+        return with_constant(x, around, values)
     for axis, (own, pair) in enumerate(zip(around, _ends(values, x.ndim), strict=True)):
         for side in (0, 1):
             only = tuple(
                 (own[0] * (side == 0), own[1] * (side == 1)) if a == axis else (0, 0)
                 for a in range(x.ndim)
             )
-            x = _with_constant(x, only, pair[side])
+            x = with_constant(x, only, pair[side])
     return x
 
 

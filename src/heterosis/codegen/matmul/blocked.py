@@ -62,13 +62,15 @@ def depth_blocks(f: Function, kernel: Kernel, k: Size) -> tuple[Size, Size]:
     return depth, f.mul_size(depth, f.min_size(_DEPTH_BLOCKS, blocks))
 
 
-def _shares(f: Function, extent: Size, panel: int, largest: int, work: Size, workers: Size) -> Size:
+def share_count(
+    f: Function, extent: Size, panel: int, largest: Size, work: Size, workers: Size
+) -> Size:
     """How many shares to cut `extent` into: a multiple of the workers, none above `largest`.
 
     Equal shares matter more than many: one share too many is a turn with one thread at work.
     """
     panels = f.max_size(1, ceil_div(f, extent, panel))
-    least = ceil_div(f, panels, largest // panel)
+    least = ceil_div(f, panels, f.div_size(largest, panel))
     worth = f.max_size(1, f.div_size(work, _SHARE_WORK))
     number = f.max_size(least, f.min_size(worth, f.mul_size(workers, _SHARES_PER_WORKER)))
     several = f.min_size(1, f.sub_size(number, 1))
@@ -94,7 +96,7 @@ def blocking(f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, 
     work = f.mul_size(f.mul_size(v.m, v.n), v.k)
     if problem.variant == "columns":
         columns = v.n
-        shares = _shares(f, v.n, tile.columns, tile.block_columns, work, workers)
+        shares = share_count(f, v.n, tile.columns, tile.block_columns, work, workers)
         shared = f.mul_size(round_up(f, v.m, tile.rows), stretch)
         private = f.mul_size(tile.block_columns, depth)
     else:
@@ -102,7 +104,7 @@ def blocking(f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, 
         columns = round_up(f, v.n, tile.columns)
         if not problem.b_packed:
             columns = _evenly(f, v.n, largest, tile.columns)
-        shares = _shares(f, v.m, tile.rows, tile.block_rows, work, workers)
+        shares = share_count(f, v.m, tile.rows, tile.block_rows, work, workers)
         shared = 0 if problem.b_packed else f.mul_size(columns, stretch)
         private = f.mul_size(tile.block_rows, depth)
     line = 128 // kernel.element.size
@@ -147,22 +149,22 @@ def left_side(kernel: Kernel, v: SimpleNamespace) -> Side:
 
 
 # Panels packed in one go: enough neighbours to read memory in runs.
-_GROUP = 4
+PACKED_PANELS = 4
 
 
 def packing_shares(
     f: Function, extent: Size, panel: int, deep: Size, depth: Size
 ) -> tuple[Size, Size]:
     """How many pieces `pack_share` does, and how many of them make a thread's share."""
-    groups = ceil_div(f, extent, _GROUP * panel)
+    groups = ceil_div(f, extent, PACKED_PANELS * panel)
     count = f.mul_size(groups, f.max_size(1, ceil_div(f, deep, depth)))
-    copies = f.max_size(1, f.mul_size(depth, _GROUP * panel))
+    copies = f.max_size(1, f.mul_size(depth, PACKED_PANELS * panel))
     return count, f.max_size(1, f.div_size(_SHARE_COPIES, copies))
 
 
 def pack_share(kernel: Kernel, f: Function, v: SimpleNamespace, side: Side, index: Value) -> None:
     """Pack group `index % groups` of panels, in block `index // groups` of depth."""
-    group = _GROUP * side.width
+    group = PACKED_PANELS * side.width
     groups = ceil_div(f, side.extent, group)
     step = f.mul_size(f.div_size(index, groups), v.depth)
     item = f.mul_size(f.rem_size(index, groups), group)

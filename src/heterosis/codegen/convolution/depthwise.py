@@ -1,0 +1,388 @@
+"""Convolution with one channel a group: too little depth for a matrix product.
+
+Each plane of the input is copied with its padding into memory of the thread, the columns sorted
+by the phase of the stride. Then every tap reads runs of neighbours, and vectors run along rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from heterosis.codegen import abi
+from heterosis.codegen.builder import I8, I64, Function, Module, Size, Type, Value, constant
+from heterosis.codegen.convolution.forward import kernel_of, known, pointers, product
+from heterosis.codegen.convolution.problem import AXES, Problem
+from heterosis.codegen.convolution.weights import POINTERS
+from heterosis.codegen.matmul.blocked import ceil_div, round_up
+from heterosis.codegen.matmul.frame import Frame
+from heterosis.codegen.matmul.micro_kernel import Kernel
+from heterosis.codegen.memory import lane_numbers
+from heterosis.codegen.target import Target
+
+_LINE = 128  # bytes that threads never share
+_SHARE_WORK = 1 << 16  # multiplications worth waking a thread for
+_WIDE = (4, 2, 1)  # vectors of one row that are computed together
+_TAPS = 4  # whose gradients are computed together
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A padded plane, and one thread's memory: offsets of the taps, then the plane."""
+
+    taps: Size
+    reach_d: Size  # extents of the padded plane
+    reach_h: Size
+    reach_w: Size
+    low_d: Size  # the input coordinates that it begins with
+    low_h: Size
+    low_w: Size
+    phase: Size  # columns of one phase, and room for vectors to run over
+    pitch: Size  # numbers in a row
+    numbers: Size  # in the plane
+    plane: Size  # where it begins, in bytes
+    own: Size  # bytes
+
+
+def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
+    """`v` holds the sizes; the same formulas serve numbers and values."""
+    reach, low = {}, {}
+    for axis in AXES:
+        span = f.mul_size(f.sub_size(getattr(v, f"kernel_{axis}"), 1), getattr(v, f"dilate_{axis}"))
+        back = f.min_size(0, span)
+        length = f.sub_size(span, f.mul_size(back, 2))
+        steps = f.mul_size(f.sub_size(getattr(v, f"out_{axis}"), 1), getattr(v, f"stride_{axis}"))
+        reach[f"reach_{axis}"] = f.add_size(f.add_size(steps, length), 1)
+        low[f"low_{axis}"] = f.add_size(getattr(v, f"origin_{axis}"), back)
+    lanes = kernel.tile.lanes
+    phase = f.add_size(round_up(f, ceil_div(f, reach["reach_w"], v.stride_w), lanes), lanes)
+    pitch = f.mul_size(phase, v.stride_w)
+    numbers = product(f, reach["reach_d"], reach["reach_h"], pitch)
+    taps = product(f, v.kernel_d, v.kernel_h, v.kernel_w)
+    plane = round_up(f, f.mul_size(taps, 16), _LINE)
+    own = round_up(f, f.add_size(plane, f.mul_size(numbers, kernel.element.size)), _LINE)
+    return Layout(taps, **reach, **low, phase=phase, pitch=pitch, numbers=numbers, plane=plane,
+                  own=own)  # fmt: skip
+
+
+def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
+    f = Function(Module(), "sizes", [])
+    kernel = kernel_of(f.module, target, problem, "sizes")
+    own = layout(f, kernel, SimpleNamespace(**problem.known())).own
+    return known(f.mul_size(own, workers))
+
+
+def emit_depthwise(module: Module, target: Target, name: str, problem: Problem) -> None:
+    """Define `@name(call, x, a, [bias,] y, scratch, numbers...)`."""
+    kernel = kernel_of(module, target, problem, name)
+    labels = pointers(problem) + problem.parameters()
+    frame = _emit_entry(kernel, labels, ("images", "groups"))
+    with _body(kernel, frame) as (f, v, task):
+        image, group = f.div_size(task, v.groups), f.rem_size(task, v.groups)
+        _copy_plane(kernel, problem.step, f, v, image, group)
+        _rows_of_filters(kernel, problem, f, v, image, group)
+
+
+def emit_depthwise_weights(module: Module, target: Target, name: str, problem: Problem) -> None:
+    """Define `@name(call, a, x, y, scratch, numbers...)`, as `emit_weights` does."""
+    kernel = kernel_of(module, target, problem, name)
+    frame = _emit_entry(kernel, POINTERS + problem.parameters(), ("chunks", "groups"))
+    with _body(kernel, frame) as (f, v, task):
+        chunk, group = f.div_size(task, v.groups), f.rem_size(task, v.groups)
+        row = f.mul_size(task, f.mul_size(v.rows, v.taps))
+        v.sums = f.offset(kernel.element.storage, v.y, row)
+        with f.loop(0, f.mul_size(v.rows, v.taps)) as i:
+            zero = constant(kernel.element.storage, 0)
+            f.store(zero, f.offset(kernel.element.storage, v.sums, i.index))
+        first = f.div_size(f.mul_size(chunk, v.images), v.chunks)
+        last = f.div_size(f.mul_size(f.add_size(chunk, 1), v.images), v.chunks)
+        with f.loop(first, last) as image:
+            _copy_plane(kernel, problem.step, f, v, image.index, group)
+            _add_products(kernel, f, v, image.index, group)
+
+
+# -- threads --------------------------------------------------------------------------------------
+
+
+def _emit_entry(kernel: Kernel, labels: list[tuple[str, Type]], shared: Sequence[str]) -> Frame:
+    """The function that hands out the planes."""
+    name = kernel.prefix
+    f = kernel.module.function(name, labels, attributes=kernel.target.function_attributes)
+    v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
+    memory = Frame.allocate(f)
+    blocks = layout(f, kernel, v)
+    frame = Frame(**vars(v), **vars(blocks))
+    frame.save(f, memory)
+    tasks = product(f, *(getattr(v, label) for label in shared))
+    work = product(f, v.images, v.groups, v.rows, blocks.taps, v.out_d, v.out_h, v.out_w)
+    one = f.max_size(1, f.div_size(work, f.max_size(1, tasks)))
+    fair = ceil_div(f, tasks, f.mul_size(abi.workers(f, v.call), 4))
+    grain = f.max_size(fair, f.max_size(1, f.div_size(_SHARE_WORK, one)))
+    abi.parallel_for(f, v.call, f"{name}.share", memory, tasks, grain)
+    f.ret()
+    return frame
+
+
+@contextmanager
+def _body(kernel: Kernel, frame: Frame) -> Iterator[tuple[Function, SimpleNamespace, Value]]:
+    """One share: the offsets of taps and an empty plane, then the body for each task."""
+    f = kernel.module.function(
+        f"{kernel.prefix}.share", abi.LOOP_BODY_PARAMETERS,
+        attributes=kernel.target.function_attributes,
+    )  # fmt: skip
+    context, begin, end, worker = f.parameters
+    v = frame.load(f, context)
+    v.offsets = f.offset(I8, v.scratch, f.mul_size(worker, v.own))
+    v.copy = f.offset(I8, v.offsets, v.plane)
+    _fill_offsets(f, v)
+    zero = constant(Type(kernel.element.compute.element, kernel.tile.lanes), 0)
+    with f.loop(0, v.numbers, kernel.tile.lanes) as at:
+        f.store(zero, f.offset(kernel.element.compute, v.copy, at.index))
+    with f.loop(begin, end) as task:
+        yield f, v, task.index
+    f.ret()
+
+
+def _fill_offsets(f: Function, v: SimpleNamespace) -> None:
+    """For each tap, where in the plane the first position reads, and where in the filter it is."""
+
+    def place(axis: str, tap: Size) -> Size:
+        there = f.add_size(
+            f.mul_size(tap, getattr(v, f"dilate_{axis}")), getattr(v, f"origin_{axis}")
+        )
+        return f.sub_size(there, getattr(v, f"low_{axis}"))
+
+    with f.loop(0, v.kernel_d) as d, f.loop(0, v.kernel_h) as h, f.loop(0, v.kernel_w) as w:
+        tap = f.add_size(f.mul_size(d.index, v.kernel_h), h.index)
+        tap = f.add_size(f.mul_size(tap, v.kernel_w), w.index)
+        row = f.add_size(f.mul_size(place("d", d.index), v.reach_h), place("h", h.index))
+        at = f.add_size(f.mul_size(row, v.pitch), _column(f, v, place("w", w.index)))
+        to = f.offset(I64, v.offsets, f.mul_size(tap, 2))
+        f.store(f.int(at), to)
+        weight = f.add_size(f.mul_size(d.index, v.a_d), f.mul_size(h.index, v.a_h))
+        weight = f.add_size(weight, f.mul_size(w.index, v.a_w))
+        f.store(f.int(weight), f.offset(I64, to, 1))
+
+
+def _column(f: Function, v: SimpleNamespace, column: Size) -> Size:
+    """Where in its row a column of the padded plane stands."""
+    phase = f.mul_size(f.rem_size(column, v.stride_w), v.phase)
+    return f.add_size(phase, f.div_size(column, v.stride_w))
+
+
+# -- copying --------------------------------------------------------------------------------------
+
+
+def _copy_plane(
+    kernel: Kernel, step: int, f: Function, v: SimpleNamespace, image: Size, group: Size
+) -> None:
+    storage = kernel.element.storage
+    start = f.add_size(f.mul_size(image, v.x_image), f.mul_size(group, v.x_group))
+    source = f.offset(storage, v.x, start)
+
+    def inside(axis: str) -> tuple[Size, Size]:
+        low = getattr(v, f"low_{axis}")
+        end = f.add_size(low, getattr(v, f"reach_{axis}"))
+        return f.max_size(0, low), f.min_size(getattr(v, f"in_{axis}"), end)
+
+    first, last = inside("w")
+    with f.loop(*inside("d")) as d, f.loop(*inside("h")) as h:
+        at = f.add_size(f.mul_size(d.index, v.x_d), f.mul_size(h.index, v.x_h))
+        row = f.mul_size(f.sub_size(d.index, v.low_d), v.reach_h)
+        row = f.add_size(row, f.sub_size(h.index, v.low_h))
+        to = f.offset(storage, v.copy, f.mul_size(row, v.pitch))
+        _copy_row(kernel, step, f, v, f.offset(storage, source, at), to, first, last)
+
+
+def _copy_row(
+    kernel: Kernel, step: int, f: Function, v: SimpleNamespace, source: Value, to: Value,
+    first: Size, last: Size,
+) -> None:  # fmt: skip
+    """Elements `first` to `last`: vectors while there are `step` of them, then one by one."""
+    storage, lanes = kernel.element.storage, kernel.tile.lanes
+    vector = Type(storage.element, lanes)
+
+    def one(at: Value) -> None:
+        value = f.load(storage, f.offset(storage, source, f.mul_size(at, v.x_w)))
+        f.store(value, f.offset(storage, to, _column(f, v, f.sub_size(at, v.low_w))))
+
+    reached = first
+    if step:
+        # The vectors begin with the first phase.
+        ahead = f.rem_size(f.sub_size(first, v.low_w), step)
+        begin = f.add_size(first, f.rem_size(f.sub_size(step, ahead), step))
+        with f.loop(first, f.min_size(begin, last)) as at:
+            one(at.index)
+        span = step * lanes
+        whole = f.mul_size(f.div_size(f.max_size(0, f.sub_size(last, begin)), span), span)
+        reached = f.max_size(first, f.add_size(begin, whole))
+        with f.loop(begin, f.add_size(begin, whole), span) as at:
+            place = f.div_size(f.sub_size(at.index, v.low_w), step)
+            loaded = [
+                f.load(vector, f.offset(storage, source, f.add_size(at.index, part * lanes)))
+                for part in range(step)
+            ]
+            for phase in range(step):
+                value = loaded[0]
+                if step > 1:
+                    value = f.shuffle(loaded[0], loaded[1], range(phase, span, step))
+                column = f.add_size(f.mul_size(phase, v.phase), place)
+                f.store(value, f.offset(storage, to, column))
+        reached = f.select(f.compare("slt", f.int(begin), f.int(last)), f.int(reached), f.int(last))
+    with f.loop(reached, last) as at:
+        one(at.index)
+
+
+# -- filters --------------------------------------------------------------------------------------
+
+
+def _rows_of_filters(
+    kernel: Kernel, problem: Problem, f: Function, v: SimpleNamespace, image: Size, group: Size
+) -> None:
+    storage = kernel.element.storage
+    with f.loop(0, v.rows) as row, f.loop(0, v.out_d) as d, f.loop(0, v.out_h) as h:
+        filter_ = f.add_size(f.mul_size(group, v.rows), row.index)
+        plane = f.add_size(f.mul_size(image, f.mul_size(v.groups, v.rows)), filter_)
+        line = f.add_size(f.mul_size(plane, v.out_d), d.index)
+        line = f.add_size(f.mul_size(line, v.out_h), h.index)
+        start = f.add_size(f.mul_size(group, v.a_group), f.mul_size(row.index, v.a_row))
+        weights = f.offset(storage, v.a, start)
+        initial = constant(storage, 0)
+        if problem.bias:
+            initial = f.load(storage, f.offset(storage, v.bias, f.mul_size(filter_, v.bias_row)))
+        to = f.offset(storage, v.y, f.mul_size(line, v.out_w))
+        _one_row(kernel, f, v, weights, initial, _row_start(kernel, f, v, d.index, h.index), to)
+
+
+def _row_start(kernel: Kernel, f: Function, v: SimpleNamespace, d: Value, h: Value) -> Value:
+    """Where the first position of an output row begins to read."""
+    row = f.mul_size(f.mul_size(d, v.stride_d), v.reach_h)
+    row = f.add_size(row, f.mul_size(h, v.stride_h))
+    return f.offset(kernel.element.storage, v.copy, f.mul_size(row, v.pitch))
+
+
+def _one_row(
+    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, initial: Value,
+    source: Value, to: Value,
+) -> None:  # fmt: skip
+    storage, lanes = kernel.element.storage, kernel.tile.lanes
+    at: Size = 0
+    for count in _WIDE:
+        end = f.add_size(at, f.mul_size(f.div_size(f.sub_size(v.out_w, at), count * lanes),
+                                        count * lanes))  # fmt: skip
+        with f.loop(at, end, count * lanes) as column:
+            sums = _sums(kernel, f, v, weights, initial, source, column.index, count)
+            for i, total in enumerate(sums):
+                f.store(total, f.offset(storage, to, f.add_size(column.index, i * lanes)))
+        at = end
+
+    def rest() -> Sequence[Value]:
+        (total,) = _sums(kernel, f, v, weights, initial, source, at, 1)
+        f.masked_store(total, f.offset(storage, to, at), _left(kernel, f, v, at))
+        return ()
+
+    f.if_else(f.compare("slt", f.int(at), f.int(v.out_w)), rest)
+
+
+def _left(kernel: Kernel, f: Function, v: SimpleNamespace, at: Size) -> Value:
+    """The lanes that are still in the row."""
+    integer = kernel.element.compute.as_integer
+    left = f.int(f.sub_size(v.out_w, at))
+    narrow = left if integer == I64 else f.convert("trunc", left, integer)
+    numbers = lane_numbers(f, kernel.tile.lanes, integer)
+    return f.compare("slt", numbers, f.splat(narrow, kernel.tile.lanes))
+
+
+def _sums(
+    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, initial: Value,
+    source: Value, column: Size, count: int,
+) -> list[Value]:  # fmt: skip
+    """Neighbouring vectors of a row: all taps of each."""
+    storage, lanes = kernel.element.storage, kernel.tile.lanes
+    here = f.offset(storage, source, column)
+    with f.loop(0, v.taps, 1, [f.splat(initial, lanes)] * count) as tap:
+        entry = f.offset(I64, v.offsets, f.mul_size(tap.index, 2))
+        offset = f.load(I64, entry)
+        place = f.load(I64, f.offset(I64, entry, 1))
+        weight = f.load(storage, f.offset(storage, weights, place))
+        scale, base = f.splat(weight, lanes), f.offset(storage, here, offset)
+        vector = Type(storage.element, lanes)
+        tap.next = [
+            f.fma(scale, f.load(vector, f.offset(storage, base, i * lanes)), total)
+            for i, total in enumerate(tap.carried)
+        ]
+    return tap.results
+
+
+# -- the gradient of the filters ------------------------------------------------------------------
+
+
+def _add_products(
+    kernel: Kernel, f: Function, v: SimpleNamespace, image: Size, group: Size
+) -> None:
+    """To every tap's sum, its elements of the plane times the rows of the left operand.
+
+    Some taps at a time share what is read of the left operand; the last ones may be repeated.
+    """
+    storage, lanes = kernel.element.storage, kernel.tile.lanes
+    start = f.add_size(f.mul_size(image, v.a_image), f.mul_size(group, v.a_group))
+    last = f.sub_size(v.taps, 1)
+    zeros = [constant(Type(storage.element, lanes), 0)] * _TAPS
+    with f.loop(0, v.rows) as row, f.loop(0, v.taps, _TAPS) as tap:
+        taps = [f.min_size(f.add_size(tap.index, i), last) for i in range(_TAPS)]
+        offsets = [f.load(I64, f.offset(I64, v.offsets, f.mul_size(t, 2))) for t in taps]
+        left = f.offset(storage, v.a, f.add_size(start, f.mul_size(row.index, v.a_row)))
+        with f.loop(0, v.out_d, 1, zeros) as d:
+            with f.loop(0, v.out_h, 1, d.carried) as h:
+                source = _row_start(kernel, f, v, d.index, h.index)
+                line = f.add_size(f.mul_size(d.index, v.out_h), h.index)
+                begin = f.offset(storage, left, f.mul_size(line, v.out_w))
+                sources = [f.offset(storage, source, offset) for offset in offsets]
+                h.next = _dots(kernel, f, v, begin, sources, h.carried)
+            d.next = h.results
+        before = [_sum_of(f, storage, v, row.index, t) for t in taps]
+        for (to, old), total in zip(before, d.results, strict=True):
+            f.store(f.add(old, _across(f, total)), to)
+
+
+def _sum_of(
+    f: Function, storage: Type, v: SimpleNamespace, row: Value, tap: Size
+) -> tuple[Value, Value]:
+    to = f.offset(storage, v.sums, f.add_size(f.mul_size(row, v.taps), tap))
+    return to, f.load(storage, to)
+
+
+def _dots(
+    kernel: Kernel, f: Function, v: SimpleNamespace, a: Value, sources: list[Value],
+    sums: list[Value],
+) -> list[Value]:  # fmt: skip
+    """Products of one row with each source, added lane by lane."""
+    storage, lanes = kernel.element.storage, kernel.tile.lanes
+    vector = Type(storage.element, lanes)
+    whole = f.round_down(v.out_w, lanes)
+    with f.loop(0, whole, lanes, sums) as at:
+        left = f.load(vector, f.offset(storage, a, at.index))
+        at.next = [
+            f.fma(left, f.load(vector, f.offset(storage, x, at.index)), total)
+            for x, total in zip(sources, at.carried, strict=True)
+        ]
+
+    def rest() -> list[Value]:
+        mask = _left(kernel, f, v, whole)
+        left = f.masked_load(vector, f.offset(storage, a, whole), mask)
+        return [
+            f.fma(left, f.masked_load(vector, f.offset(storage, x, whole), mask), total)
+            for x, total in zip(sources, at.results, strict=True)
+        ]
+
+    return f.if_else(f.compare("slt", f.int(whole), v.out_w), rest, lambda: at.results)
+
+
+def _across(f: Function, total: Value) -> Value:
+    while total.type.lanes > 2:
+        half = total.type.lanes // 2
+        low = f.shuffle(total, total, range(half))
+        total = f.add(low, f.shuffle(total, total, range(half, 2 * half)))
+    return f.add(f.extract(total, 0), f.extract(total, 1))
