@@ -24,6 +24,7 @@ w = np.array(7.0)
 anchors = np.array([[[0.1, 0.08, 0.52, 0.92], [0.08, 0.2, 0.56, 0.95], [0.15, 0.3, 0.62, 0.91],
                      [0.55, 0.2, 0.9, 0.88], [0, 0, 0.1, 0.1]]])
 truth = np.array([[[0, 0.1, 0.08, 0.52, 0.92], [1, 0.55, 0.2, 0.9, 0.88], [-1, -1, -1, -1, -1]]])
+def grid(n): return np.array(onp.sin(onp.arange(n)).astype('float32'))
 guess = np.array([[[0, 0, 0, 0, 0.5], [0.9, 0.8, 0.7, 0.1, 0.2], [0.1, 0.2, 0.3, 0.95, 0.3]]])
 """
 
@@ -238,6 +239,10 @@ _NETWORK = """
     npx.multibox_detection(guess, np.zeros((1, 20)), anchors, nms_threshold=-1)
     npx.roi_pooling(c[None], np.array([[0, 0, 0, 2, 2], [0, 1, 1, 9, 9]]), (2, 2), 1.0)
     npx.roi_pooling(c[None], np.array([[0, 0.5, 1.5, 2.5, 3.5]]), (2, 3), 0.7)
+    npx.rnn(c, grid(16), np.ones((1, 3, 2)), state_size=2, num_layers=1, mode='rnn_tanh')[:, 0]
+    npx.rnn(c, grid(56), np.ones((1, 3, 2)), np.ones((1, 3, 2)), state_size=2, num_layers=1, mode='lstm')
+    npx.rnn(c, grid(84), np.ones((2, 3, 2)), state_size=2, num_layers=1, mode='gru', bidirectional=True, state_outputs=True)
+    npx.rnn(c, grid(58), np.ones((1, 3, 1)), np.ones((1, 3, 2)), state_size=2, num_layers=1, mode='lstm', projection_size=1, state_outputs=True)
     npx.activation(k, 'relu'); npx.batch_flatten(z[None]); npx.dropout(np.ones(2), 1, 'always')
 """.replace("\n", ";")
 
