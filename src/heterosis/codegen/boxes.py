@@ -45,7 +45,7 @@ def emit_match(module: Module, name: str, attributes: str) -> None:
         with f.loop(0, count):
             place, chosen = _greatest(f, best, places, count)
 
-            def pair() -> tuple:
+            def pair() -> tuple[Value, ...]:
                 f.store(chosen, f.offset(I64, row, place))
                 f.store(_NONE, f.offset(I64, places, chosen))
                 _search_again(f, places, count, place, search)
@@ -94,7 +94,7 @@ def _search_again(
     with f.loop(0, count) as loop:
         lost = f.compare("eq", f.load(I64, f.offset(I64, places, loop.index)), taken)
 
-        def again() -> tuple:
+        def again() -> tuple[Value, ...]:
             search(loop.index)
             return ()
 
@@ -130,7 +130,7 @@ def emit_suppress(module: Module, name: str, attributes: str, any_class: bool) -
         with f.loop(0, valid) as better:
             kind = f.load(FLOAT, f.offset(FLOAT, own, better.index))
 
-            def others() -> tuple:
+            def others() -> tuple[Value, ...]:
                 first = _box(f, box, better.index, count)
                 with f.loop(f.add(better.index, constant(I64, 1)), valid) as other:
                     at = f.offset(FLOAT, own, other.index)

@@ -136,7 +136,9 @@ def _relu_back(hidden: Numbers, of_output: Numbers, product: Numbers) -> Sequenc
 # -- kinds of layers ------------------------------------------------------------------------------
 
 
-def _simple(name: str, forward: Callable[..., Sequence[Numbers]], back: Callable) -> Cell:
+def _simple(
+    name: str, forward: Callable[..., Sequence[Numbers]], back: Callable[..., Sequence[Numbers]]
+) -> Cell:
     """One gate, and no state but the output."""
     return Cell(
         name,
@@ -290,13 +292,19 @@ def _aligned(size: int) -> int:
 
 
 def numbers(
-    loop: Recurrence, actual: matmul.Problem, layout: Layout, steps: int, reverse: bool, units: int
+    loop: Recurrence,
+    actual: matmul.Problem,
+    layout: Layout,
+    steps: int,
+    rows: int,
+    units: int,
+    reverse: bool,
 ) -> tuple[int, ...]:
     """What to pass to the function that `emit_recurrence` defines."""
     backwards = reverse != loop.back
     first, onward = (steps - 1, -1) if backwards else (0, 1)
     grain = max(1, _SHARE_ELEMENTS // max(units, 1))
-    own = (steps, actual.m, units, first, onward, grain, layout.packed, layout.work)
+    own = (steps, rows, units, first, onward, grain, layout.packed, layout.work)
     return (*own, *loop.problem.arguments(actual))
 
 
@@ -323,8 +331,8 @@ def emit_recurrence(module: Module, target: Target, name: str, loop: Recurrence)
 
 
 def _to_pack(loop: Recurrence) -> matmul.Problem:
-    known = {"b_column": 1} if loop.back else {"b_row": 1}
-    return replace(loop.problem, **(dict.fromkeys(("n", "k", "b_row", "b_column")) | known))
+    b_row, b_column = (None, 1) if loop.back else (1, None)
+    return replace(loop.problem, n=None, k=None, b_row=b_row, b_column=b_column)
 
 
 class _Loop:

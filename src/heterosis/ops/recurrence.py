@@ -44,7 +44,9 @@ def _kernel(mode: str, back: bool) -> Callable[..., KernelCode]:
         return KernelCode(
             key=loop.key,
             emit=emit,
-            numbers=code.numbers(loop, actual, layout, steps, node.attributes["reverse"], units),
+            numbers=code.numbers(
+                loop, actual, layout, steps, rows, units, node.attributes["reverse"]
+            ),
             scratch_bytes=layout.total,
             nanoseconds=steps * (work + rows * wide * _NANOSECONDS),
         )
