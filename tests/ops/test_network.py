@@ -6,7 +6,7 @@ import threading
 import numpy
 import pytest
 
-from heterosis import np, npx
+from heterosis import autograd, np, npx
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, HeterosisError, ShapeError
 
@@ -150,6 +150,20 @@ def test_normalisation_checks_its_parameters():
         npx.layer_norm(x, np.ones(3), np.ones(4))
 
 
+def test_batch_norm_is_differentiated_through_the_batch_and_not_its_statistics():
+    x, (mean, variance) = np.array(batch()), statistics()
+    gamma, beta = np.ones(3), np.zeros(3)
+    for v in (x, gamma, beta):
+        v.attach_grad()
+    with autograd.record():
+        y = npx.batch_norm(x, gamma, beta, mean, variance)
+        (y * y).sum().backward()
+    assert not gamma.grad.any()  # it is fixed
+    numpy.testing.assert_allclose(beta.grad.asnumpy(), 0, atol=1e-4)
+    numpy.testing.assert_allclose(x.grad.asnumpy(), 0, atol=1e-3)  # no change of scale is seen
+    assert mean.tolist() != [0.1, 0.2, 0.3]
+
+
 # -- dropout --------------------------------------------------------------------------------------
 
 
@@ -169,6 +183,16 @@ def test_dropout_along_axes_and_at_its_ends(training):
     assert npx.dropout(np.ones(9), p=0).tolist() == [1] * 9
     half = npx.dropout(np.ones(9, dtype="float16"), p=0.5)
     assert half.dtype == "float16"
+
+
+def test_dropout_passes_gradients_where_it_passed_numbers():
+    for p in (0.5, 1.0):
+        x = np.ones(99)
+        x.attach_grad()
+        with autograd.record():
+            y = npx.dropout(x, p)
+        y.backward()
+        assert (x.grad == y).all()
 
 
 def test_dropout_in_prediction_copies():
