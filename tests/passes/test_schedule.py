@@ -132,3 +132,18 @@ def test_each_input_is_loaded_once_a_pass():
     x = array(8)
     nest = only_nest(planned([x], add(multiply(x, x), x)))
     assert sum(isinstance(step, Load) for step in nest.steps) == 1
+
+
+def test_part_of_a_sum_is_not_joined_as_if_it_were_the_whole():
+    x, y = array(30, 40), array(10)
+    first = views.slice_(total(x, axis=0), (0,), (1,), (10,))
+    nests = planned([x, y], add(first, y)).kernels
+    assert [nest.kept for nest in nests] == [(40,), (10,)]
+    assert [reductions(nest) for nest in nests] == [1, 0]
+
+
+def test_vectors_run_where_least_is_gathered():
+    x, row, other = array(30, 40), array(30, 1), array(30, 1)
+    along_columns = multiply(multiply(x, x), multiply(row, other))
+    assert only_nest(planned([x, row, other], total(along_columns, axis=0))).vector == "kept"
+    assert only_nest(planned([x, row, other], total(along_columns, axis=1))).vector == "reduced"

@@ -129,9 +129,15 @@ def _choose_vector(nest: Nest) -> Nest:
         return replace(nest, vector="kept" if steps_over_rows else "none")
     if not nest.reduced:
         return replace(nest, vector="kept")
-    along_kept = sum(abs(c[last_kept]) == 1 for c in columns[: -len(nest.stores)])
-    along_reduced = sum(abs(c[last]) == 1 for c in columns[: -len(nest.stores)])
-    return replace(nest, vector="kept" if along_kept > along_reduced else "reduced")
+    loads = columns[: -len(nest.stores)]
+    better = _ease(loads, last_kept) > _ease(loads, last)
+    return replace(nest, vector="kept" if better else "reduced")
+
+
+def _ease(loads: list[Strides], dim: int) -> tuple[int, int]:
+    """How well vectors along `dim` are loaded: few from scattered places, many from one run."""
+    strides = [abs(load[dim]) for load in loads]
+    return -sum(s > 1 for s in strides), sum(s == 1 for s in strides)
 
 
 def _scatters_rows(nest: Nest) -> bool:
