@@ -2,6 +2,7 @@
 
 from heterosis import _core as _core
 from heterosis.npx import random
+from heterosis.npx.network import batch_norm, dropout, leaky_relu, nonzero
 from heterosis.ops.record import public_names as _public_names
 from heterosis.runtime.context import (
     Context,
@@ -43,13 +44,17 @@ def is_np_shape() -> bool:
 __all__ = [
     "Context",
     "EngineBounds",
+    "batch_norm",
     "cpu",
     "cpu_pinned",
     "current_context",
+    "dropout",
     "gpu",
     "gpu_memory_info",
     "is_np_array",
     "is_np_shape",
+    "leaky_relu",
+    "nonzero",
     "num_gpus",
     "random",
     "reset_np",

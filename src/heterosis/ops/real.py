@@ -22,6 +22,7 @@ from heterosis.ops.elementwise import (
     add,
     binary,
     equal,
+    less_equal,
     maximum,
     multiply,
     negative,
@@ -308,5 +309,6 @@ sigmoid = _real(
     samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
 )
 def relu(x):
-    """`x` where it is positive, else 0."""
-    return maximum(x, number(0, "int64", weak=True))
+    """`x` where it is positive, else 0, and so is its derivative; NaN stays."""
+    zero = number(0, "int64", weak=True)
+    return select(less_equal(x, zero), zero, x)
