@@ -1,0 +1,1 @@
+"""Arrays in files and bytes: data only, checked before anything is made of it."""
