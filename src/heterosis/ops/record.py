@@ -90,6 +90,8 @@ class Record:
         if any(isinstance(v, Unsized) for v in bound.arguments.values()):
             bound.apply_defaults()
             bound.arguments.update(settled(self.name, dict(bound.arguments)))
+        if isinstance(out, Unsized):
+            out = out.made
         if any(isinstance(v, Value) for v in _leaves(bound.arguments.values())):
             return self._trace_call(bound)
         return eager.call_again(self, bound, out=out, where=where, dtype=dtype)

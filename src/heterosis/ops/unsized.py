@@ -6,8 +6,6 @@ the array must have, given the other arguments; the array is made, and the opera
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,10 +24,13 @@ class Unsized:
 
     def __init__(self, description: str, shape: Shape, settle: Callable[[Shape], Any]):
         self.description, self.shape = description, shape
+        self.made: Any = None  # the array, once it is there
         self._settle = settle
 
     def settle(self, operation: str, shape: Shape) -> Any:
         """The array, made in `shape`, which must agree with what was known."""
+        if self.made is not None:
+            return self.made
         fits = len(shape) == len(self.shape) and all(
             known in (UNKNOWN, n) for known, n in zip(self.shape, shape, strict=True)
         )
@@ -38,7 +39,9 @@ class Unsized:
                 f"{operation}: {self.description} has shape {self.shape}, and the other arguments "
                 f"ask for {shape}. Change the layer's sizes, or check the input."
             )
-        return self._settle(shape)
+        self.made = self._settle(shape)
+        self.shape = shape
+        return self.made
 
     def refuse(self, use: str) -> DeferredInitializationError:
         """The error for a use that does not tell the missing extents."""
@@ -50,27 +53,30 @@ class Unsized:
         )
 
     def __getattr__(self, name: str) -> Any:
+        if self.made is not None:
+            return getattr(self.made, name)
         if name.startswith("__"):
             raise AttributeError(name)
         raise self.refuse(f"'.{name}'")
 
 
-def _refusing(symbol: str) -> Callable[..., Any]:
-    def refuse(self: Unsized, *others: Any) -> Any:
-        raise self.refuse(f"'{symbol}'")
+def _delegating(symbol: str, method: str) -> Callable[..., Any]:
+    def run(self: Unsized, *others: Any) -> Any:
+        if self.made is None:
+            raise self.refuse(f"'{symbol}'")
+        return getattr(self.made, method)(*others)
 
-    return refuse
+    return run
 
 
 _OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow",
     "@": "matmul",
 }  # fmt: skip
-for _symbol, _name in _OPERATORS.items():
-    setattr(Unsized, f"__{_name}__", _refusing(_symbol))
-    setattr(Unsized, f"__r{_name}__", _refusing(_symbol))
-for _symbol, _name in {"-": "neg", "[]": "getitem", "len()": "len", "iteration": "iter"}.items():
-    setattr(Unsized, f"__{_name}__", _refusing(_symbol))
+_BOTH_SIDES = [(symbol, side + name) for symbol, name in _OPERATORS.items() for side in ("", "r")]
+_OTHERS = [("-", "neg"), ("[]", "getitem"), ("len()", "len"), ("for", "iter")]
+for _symbol, _name in _BOTH_SIDES + _OTHERS:
+    setattr(Unsized, f"__{_name}__", _delegating(_symbol, f"__{_name}__"))
 
 
 # -- rules: argument name to the shape it must have -----------------------------------------------
@@ -88,42 +94,19 @@ def _rule(*operations: str) -> Callable[[Rule], Rule]:
 
 def settled(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments of an operation, each `Unsized` replaced by the array it stands for."""
-    waiting = {k: v for k, v in arguments.items() if isinstance(v, Unsized)}
-    if not waiting:
-        return arguments
-    shapes = RULES[operation](arguments) if operation in RULES else {}
-    made = {}
+    waiting = {k: v for k, v in arguments.items() if isinstance(v, Unsized) and v.made is None}
+    shapes = RULES[operation](arguments) if waiting and operation in RULES else {}
     for name, given in waiting.items():
         if name not in shapes:
             raise given.refuse(operation)
-        made[name] = given.settle(operation, shapes[name])
-    return {**arguments, **made}
-
-
-def settles(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a Python function whose name has a rule take `Unsized` arguments."""
-    signature = inspect.signature(function)
-
-    @functools.wraps(function)
-    def wrapper(*arguments: Any, **keywords: Any) -> Any:
-        if any(isinstance(a, Unsized) for a in (*arguments, *keywords.values())):
-            bound = signature.bind(*arguments, **keywords)
-            bound.apply_defaults()
-            bound.arguments.update(settled(function.__name__, dict(bound.arguments)))
-            arguments, keywords = bound.args, bound.kwargs
-        return function(*arguments, **keywords)
-
-    return wrapper
-
-
-def _first(arguments: Arguments, *names: str) -> Any:
-    return next(arguments[name] for name in names if name in arguments)
+        given.settle(operation, shapes[name])
+    return {k: v.made if isinstance(v, Unsized) else v for k, v in arguments.items()}
 
 
 @_rule("fully_connected")
 def _fully_connected(a: Arguments) -> Mapping[str, Shape]:
-    x, units = _first(a, "x", "data"), a["num_hidden"] or a["weight"].shape[0]
-    features = math.prod(x.shape[1:]) if a.get("flatten", True) else x.shape[-1]
+    x, units = a["data"], a["num_hidden"] or a["weight"].shape[0]
+    features = math.prod(x.shape[1:]) if a["flatten"] else x.shape[-1]
     return {"weight": (units, features), "bias": (units,)}
 
 
@@ -155,9 +138,8 @@ def _deconvolution(a: Arguments) -> Mapping[str, Shape]:
 
 @_rule("batch_norm", "layer_norm", "instance_norm")
 def _norm(a: Arguments) -> Mapping[str, Shape]:
-    x = _first(a, "x", "data")
-    extent = (x.shape[a.get("axis", 1)],)
-    return dict.fromkeys(("gamma", "beta", "running_mean", "running_var"), extent)
+    extent = (a["data"].shape[a.get("axis", 1)],)
+    return dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), extent)
 
 
 @_rule("group_norm")
@@ -168,6 +150,12 @@ def _group_norm(a: Arguments) -> Mapping[str, Shape]:
 @_rule("embedding")
 def _embedding(a: Arguments) -> Mapping[str, Shape]:
     return {"weight": (a["input_dim"], a["output_dim"])}
+
+
+@_rule("elemwise_add", "elemwise_sub", "elemwise_mul", "elemwise_div")
+def _elementwise(a: Arguments) -> Mapping[str, Shape]:
+    known = [x.shape for x in (a["lhs"], a["rhs"]) if UNKNOWN not in x.shape]
+    return dict.fromkeys(("lhs", "rhs"), known[0]) if known else {}
 
 
 @_rule("leaky_relu")

@@ -51,6 +51,8 @@ class DeferredInitializationError(UninitializedError):
 
 class StaleGradientError(HeterosisError, UserWarning):
     """A gradient that backward has not written since the last step."""
+
+
 class FormatError(HeterosisError, ValueError):
     """Bytes or a file that are not what they are taken for, or are damaged."""
 
