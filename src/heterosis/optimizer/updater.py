@@ -72,9 +72,9 @@ class Updater:
             found = {key: _planted(tree, arrays) for key, tree in facts["states"]}
             described = facts.get("optimizer")
             restored = [] if described is None else list(_restored(self.optimizer, described))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            if isinstance(error, FormatError):
-                raise
+        except FormatError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError):
             raise FormatError(
                 "these arrays are no optimizer states; expected what get_states() gave."
             ) from None
