@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
+from heterosis.io.atomic import written
 from heterosis.runtime.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -17,12 +17,9 @@ Description = dict[str, Any]
 
 def save(block: Block, filename: str) -> None:
     """Write the description of a model; a crash leaves an older file whole."""
-    temporary = f"{filename}.{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8") as file:
-        json.dump(_described(block, itertools.count()), file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, filename)
+    text = json.dumps(_described(block, itertools.count()))
+    with written(filename) as file:
+        file.write(text.encode())
 
 
 def _key(block: Block, number: int) -> str:

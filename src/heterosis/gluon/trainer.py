@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heterosis import optimizer as optimizers
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
+from heterosis.io.atomic import written
 from heterosis.runtime.errors import ArgumentError, StaleGradientError, UnsupportedError
 
 _LOCAL_STORES = (None, "", "local", "device", "nccl")
@@ -105,12 +105,8 @@ class Trainer:
     def save_states(self, fname: str) -> None:
         """Write the optimizer's states to a file; a crash leaves an older file whole."""
         states = self._updater.get_states(dump_optimizer=True)
-        temporary = f"{fname}.{os.getpid()}"
-        with open(temporary, "wb") as file:
+        with written(fname) as file:
             file.write(states)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, fname)
 
     def load_states(self, fname: str) -> None:
         """Read the states that `save_states` wrote."""

@@ -1,1 +1,1 @@
-"""Arrays in files and bytes: data only, checked before anything is made of it."""
+"""Files: data only, checked before anything is allocated, written so that a crash harms nothing."""

@@ -1,6 +1,7 @@
 """What NumPy does not have: control of the engine, and neural-network operations."""
 
 from heterosis import _core as _core
+from heterosis.io.params import load, save
 from heterosis.npx import random
 from heterosis.npx.network import batch_norm, dropout, leaky_relu, nonzero
 from heterosis.ops.record import public_names as _public_names
@@ -54,10 +55,12 @@ __all__ = [
     "is_np_array",
     "is_np_shape",
     "leaky_relu",
+    "load",
     "nonzero",
     "num_gpus",
     "random",
     "reset_np",
+    "save",
     "set_np",
     "settings",
     "waitall",

@@ -33,6 +33,10 @@ class LinearAlgebraError(HeterosisError, ArithmeticError, LinAlgError):
     """A matrix without the property that the factorisation needs. Also NumPy's `LinAlgError`."""
 
 
+class FileFormatError(HeterosisError, ValueError):
+    """A file that is not what it should be, or not all of it; nothing of it has been loaded."""
+
+
 class OutOfMemoryError(HeterosisError, MemoryError):
     """No room for an array; those that exist are unharmed."""
 
