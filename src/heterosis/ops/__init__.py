@@ -3,6 +3,7 @@
 from heterosis import _core
 from heterosis.ops import (
     cast,
+    convolution,
     creation,
     diagonals,
     dropout,
@@ -80,6 +81,7 @@ for _name in _OPERATORS:
 __all__ = [
     "REGISTRY",
     "cast",
+    "convolution",
     "creation",
     "diagonals",
     "dropout",
