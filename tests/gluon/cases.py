@@ -99,6 +99,8 @@ def numbers(shape, start=0.0):
 
 def weights(parameter, position):
     """Fixed weights; those that stand for variances are positive."""
+    if parameter.name.endswith("gamma") and parameter.grad_req == "null":
+        return numpy.ones(parameter.shape, "float32")  # MXNet sets it so in training
     values = 0.5 * numbers(parameter.shape, 0.3 * position + 0.1)
     return 1 + values if parameter.name.endswith(("gamma", "var")) else values
 

@@ -21,7 +21,9 @@ def operator(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             out[...] = result
             return out
 
-        OPERATORS.update(dict.fromkeys(names or (function.__name__.rstrip("_"),), run))
+        titles = names or (function.__name__.rstrip("_"),)
+        run.__name__ = run.__qualname__ = titles[0]
+        OPERATORS.update(dict.fromkeys(titles, run))
         return run
 
     return register
