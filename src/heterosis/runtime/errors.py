@@ -41,6 +41,10 @@ class OutOfMemoryError(HeterosisError, MemoryError):
     """No room for an array; those that exist are unharmed."""
 
 
+class AutogradError(HeterosisError, RuntimeError):
+    """Gradients asked for where nothing, or not enough, has been recorded."""
+
+
 class UnsupportedError(HeterosisError, NotImplementedError):
     """Something that is not there yet; the message names the way around it."""
 

@@ -1,7 +1,4 @@
-"""Two flags of each thread: whether gradients are recorded, and whether layers act as in training.
-
-Operations read them when they are called; `autograd` sets them.
-"""
+"""How the calling thread runs operations: whether gradients are recorded, and for which purpose."""
 
 from __future__ import annotations
 
@@ -9,41 +6,43 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from heterosis import _core
 
-class _Modes(threading.local):
-    recording = False
+
+class _State(threading.local):
     training = False
 
 
-_modes = _Modes()
+_state = _State()
 
 
 def is_recording() -> bool:
-    """Whether operations are recorded, so that gradients can be computed."""
-    return _modes.recording
+    """Whether operations are recorded for `backward`."""
+    return _core.is_recording()
 
 
-def is_training() -> bool:
-    """Whether dropout drops and batch normalisation uses the batch's own statistics."""
-    return _modes.training
-
-
-def set_recording(recording: bool) -> bool:
-    """Record, or stop; returns what was so before."""
-    before, _modes.recording = _modes.recording, bool(recording)
+def set_recording(on: bool) -> bool:
+    """Record operations, or stop; returns how it was before."""
+    before = _core.is_recording()
+    _core.set_recording(bool(on))
     return before
 
 
-def set_training(training: bool) -> bool:
-    """Act as in training, or as in prediction; returns what was so before."""
-    before, _modes.training = _modes.training, bool(training)
+def is_training() -> bool:
+    """Whether layers that behave differently in training, dropout for one, do so."""
+    return _state.training
+
+
+def set_training(on: bool) -> bool:
+    """Switch between training and prediction; returns how it was before."""
+    before, _state.training = _state.training, bool(on)
     return before
 
 
 @contextmanager
 def switched(recording: bool | None = None, training: bool | None = None) -> Iterator[None]:
-    """Within the block, the flags that are given; behind it, what was so before."""
-    before = _modes.recording, _modes.training
+    """Within the block, what is given; behind it, what was so before."""
+    before = is_recording(), is_training()
     try:
         if recording is not None:
             set_recording(recording)
@@ -51,4 +50,5 @@ def switched(recording: bool | None = None, training: bool | None = None) -> Ite
             set_training(training)
         yield
     finally:
-        _modes.recording, _modes.training = before
+        set_recording(before[0])
+        set_training(before[1])
