@@ -37,7 +37,10 @@ LAYERS = [
     ("nn.Conv1D(2, 3, padding=1)", (2, 3, 5)),
     ("nn.Conv1D(2, 3, strides=2, dilation=2, activation='relu')", (1, 3, 9)),
     ("nn.Conv2D(2, 3)", (1, 2, 5, 4)),
-    ("nn.Conv2D(4, (2, 3), strides=(2, 1), padding=(1, 0), groups=2, use_bias=False)", (1, 4, 4, 5)),
+    (
+        "nn.Conv2D(4, (2, 3), strides=(2, 1), padding=(1, 0), groups=2, use_bias=False)",
+        (1, 4, 4, 5),
+    ),
     ("nn.Conv3D(2, 2)", (1, 2, 3, 3, 2)),
     ("nn.Conv1DTranspose(2, 3, strides=2, output_padding=1)", (1, 3, 4)),
     ("nn.Conv2DTranspose(2, 3, strides=2, padding=1)", (1, 3, 3, 2)),
@@ -72,6 +75,8 @@ LAYERS = [
     ("rnn.GRU(3, 2, layout='NTC')", (2, 4, 3)),
 ]
 
+_BOTH_WAYS = "rnn.BidirectionalCell(rnn.GRUCell(3), rnn.GRUCell(3))"
+
 # (cell, length of the sequences, valid_length, layout); inputs have 2 examples of 3 numbers.
 CELLS = [
     ("rnn.RNNCell(3)", 3, None, "NTC"),
@@ -84,8 +89,7 @@ CELLS = [
     ("stacked(rnn.SequentialRNNCell(), rnn.LSTMCell(3), rnn.DropoutCell(0.5), rnn.GRUCell(2))",
      3, [3, 2], "NTC"),
     ("rnn.BidirectionalCell(rnn.LSTMCell(3), rnn.LSTMCell(2))", 3, [2, 3], "NTC"),
-    ("stacked(rnn.HybridSequentialRNNCell(), rnn.BidirectionalCell(rnn.GRUCell(3), "
-     "rnn.GRUCell(3)), rnn.RNNCell(2))", 3, None, "TNC"),
+    (f"stacked(rnn.HybridSequentialRNNCell(), {_BOTH_WAYS}, rnn.RNNCell(2))", 3, None, "TNC"),
 ]  # fmt: skip
 
 
@@ -186,7 +190,7 @@ def main():
             try:
                 mx.npx.set_np()
                 found[kind].append(facts(*case, scope, mx.np.array, *more))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever it raises
                 print(case[0], "without NumPy semantics:", str(error)[:80], file=sys.stderr)
                 mx.npx.reset_np()
                 mx.name.NameManager._current.value = mx.name.NameManager()

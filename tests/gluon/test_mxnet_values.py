@@ -14,6 +14,8 @@ STORED = json.loads((Path(__file__).parent / "mxnet_values.json").read_text())
 SCOPE = {"nn": nn, "rnn": rnn, "contrib": contrib}
 NUMBERS = ("predicted", "trained", "gradient", "outputs")
 LISTS = ("gradients", "states")
+# MXNet's derivative of SELU below 0 is not that of its values: 1.3417 at -0.2555, not 1.3616.
+WRONG_THERE = {"nn.SELU()": "gradient"}
 
 
 def check(found, expected):
@@ -25,9 +27,6 @@ def check(found, expected):
             assert len(found[key]) == len(value), key
             for mine, theirs in zip(found[key], value, strict=True):
                 close(mine, theirs, key)
-        elif key == "text":
-            # Where MXNet ran without NumPy semantics it prints unknown extents otherwise.
-            assert found[key] == value
         else:
             assert found[key] == value, key
 
@@ -38,16 +37,19 @@ def close(mine, theirs, what):
 
 @pytest.mark.parametrize(
     "case, expected",
-    zip(cases.LAYERS, STORED["layers"], strict=True),
+    list(zip(cases.LAYERS, STORED["layers"], strict=True)),
     ids=[case[0] for case in cases.LAYERS],
 )
 def test_layer(case, expected):
-    check(cases.layer_facts(*case, SCOPE, np.array, autograd), expected)
+    found = cases.layer_facts(*case, SCOPE, np.array, autograd)
+    for facts in (found, expected):
+        facts.pop(WRONG_THERE.get(case[0]), None)
+    check(found, expected)
 
 
 @pytest.mark.parametrize(
     "case, expected",
-    zip(cases.CELLS, STORED["cells"], strict=True),
+    list(zip(cases.CELLS, STORED["cells"], strict=True)),
     ids=[case[0] for case in cases.CELLS],
 )
 def test_cell(case, expected):

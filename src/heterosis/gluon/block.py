@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from heterosis import np, npx
+from heterosis import npx
 from heterosis.gluon import loading, naming, structure
 from heterosis.gluon.hooks import HookHandle
 from heterosis.gluon.parameter import Contexts, Parameter

@@ -60,20 +60,16 @@ def _missing(parameters: Mapping[str, Parameter], arrays: Mapping[str, Any]) -> 
     names = [name for name, p in parameters.items() if id(p) not in there]
     if not names:
         return []
-    return [
-        f"missing: {', '.join(map(repr, names))} (the file has {listed(arrays)}; allow_missing=True "
-        "leaves them as they are)"
-    ]
+    remedy = f"the file has {listed(arrays)}; allow_missing=True leaves them as they are"
+    return [f"missing: {', '.join(map(repr, names))} ({remedy})"]
 
 
 def _extra(parameters: Mapping[str, Parameter], arrays: Mapping[str, Any]) -> list[str]:
     names = [name for name in arrays if name not in parameters]
     if not names:
         return []
-    return [
-        f"not in the network: {', '.join(map(repr, names))} (it has {listed(parameters)}; "
-        "ignore_extra=True leaves them out)"
-    ]
+    remedy = f"it has {listed(parameters)}; ignore_extra=True leaves them out"
+    return [f"not in the network: {', '.join(map(repr, names))} ({remedy})"]
 
 
 def _unfit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from heterosis.gluon.block import Block
@@ -35,7 +35,7 @@ class NameScope:
             _current.scope = self
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         _current.scope = self._outer.pop()
 
 

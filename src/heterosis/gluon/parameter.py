@@ -73,6 +73,7 @@ class Parameter:
         self._grad_req: str | None = None
         self._data: np.ndarray | None = None
         self._grad: np.ndarray | None = None
+        self._used = 0  # the version of the gradient that has been used for an update
         self._contexts: list[Context] = []
         self._deferred: _Deferred | None = None
         self._owner = ""  # the block that it belongs to, for messages
@@ -191,6 +192,7 @@ class Parameter:
     def _attach_gradient(self) -> None:
         self._grad = np.zeros(self._data.shape, self._data.dtype)
         autograd.mark_variables([self._data], [self._grad], self.grad_req)
+        self.mark_used()
 
     def unsized(self) -> Unsized:
         """What stands for the array in a forward pass that completes its shape."""
@@ -272,9 +274,22 @@ class Parameter:
 
     def zero_grad(self) -> None:
         """Set the gradient to 0, if there is one."""
-        if self._grad is not None:
-            with autograd.pause():
-                self._grad[...] = 0
+        if self._grad is None:
+            return
+        fresh = self.has_fresh_grad
+        with autograd.pause():
+            self._grad[...] = 0
+        if not fresh:
+            self.mark_used()
+
+    @property
+    def has_fresh_grad(self) -> bool:
+        """Whether the gradient has been written since the last update."""
+        return self.grad()._version != self._used
+
+    def mark_used(self) -> None:
+        """From now on the gradient is stale, until it is written again."""
+        self._used = self.grad()._version
 
     def cast(self, dtype: Any) -> None:
         """Convert values and gradient to another element type."""

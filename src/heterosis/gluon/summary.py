@@ -12,7 +12,6 @@ from heterosis.runtime.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heterosis.gluon.block import Block
-    from heterosis.gluon.parameter import Parameter
 
 _WIDTH = 80
 _LINE = "{:>20}  {:>42} {:>15}"

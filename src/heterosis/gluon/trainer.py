@@ -91,14 +91,14 @@ class Trainer:
         learnt = [(i, p) for i, p in enumerate(self._params) if p.grad_req != "null"]
         if not ignore_stale_grad:
             _check_fresh([p for _, p in learnt])
-        learnt = [(i, p) for i, p in learnt if not ignore_stale_grad or p.data()._fresh_grad]
+        learnt = [(i, p) for i, p in learnt if not ignore_stale_grad or p.has_fresh_grad]
         if not learnt:
             return
         self._optimizer.rescale_grad = self._scale / batch_size
         indices = [i for i, _ in learnt]
         self._updater(indices, [p.grad() for _, p in learnt], [p.data() for _, p in learnt])
         for _, parameter in learnt:
-            parameter.data()._fresh_grad = False
+            parameter.mark_used()
 
     # -- files ------------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ def _check_store(kvstore: Any, compression_params: Any) -> None:
 
 
 def _check_fresh(parameters: Sequence[Parameter]) -> None:
-    stale = [p.name for p in parameters if not p.data()._fresh_grad]
+    stale = [p.name for p in parameters if not p.has_fresh_grad]
     if stale:
         raise StaleGradientError(
             f"Trainer: backward has not updated the gradients of {', '.join(map(repr, stale))} "

@@ -8,13 +8,7 @@ from types import SimpleNamespace as _SimpleNamespace
 
 from heterosis import np as np
 from heterosis import npx as npx
-from heterosis.ndarray import (
-    creation as _creation,  # importing a module names its operators
-)
-from heterosis.ndarray import elementwise as _elementwise
-from heterosis.ndarray import layers as _layers
-from heterosis.ndarray import reductions as _reductions
-from heterosis.ndarray import shapes as _shapes
+from heterosis.ndarray import creation, elementwise, layers, reductions, shapes
 from heterosis.ndarray.operator import OPERATORS as _OPERATORS
 from heterosis.npx import waitall
 
@@ -37,4 +31,17 @@ def _family(prefix: str) -> _SimpleNamespace:
 random = _family("random_")
 linalg = _family("linalg_")
 
-__all__ = [*sorted(_OPERATORS), "NDArray", "linalg", "np", "npx", "random", "waitall"]
+__all__ = [
+    "NDArray",
+    "creation",
+    "elementwise",
+    "layers",
+    "linalg",
+    "ndarray",
+    "np",
+    "npx",
+    "random",
+    "reductions",
+    "shapes",
+    "waitall",
+]

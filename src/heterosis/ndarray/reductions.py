@@ -38,7 +38,10 @@ def norm(
 def moments(data: Any, axes: Any = None, keepdims: bool = False) -> list[Any]:
     """Mean and variance along axes."""
     along = axes_of(axes, data.ndim)
-    return [np.mean(data, axis=along, keepdims=keepdims), np.var(data, axis=along, keepdims=keepdims)]
+    return [
+        np.mean(data, axis=along, keepdims=keepdims),
+        np.var(data, axis=along, keepdims=keepdims),
+    ]
 
 
 def _place(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -89,9 +89,7 @@ def split(data: Any, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
 
 
 @operator()
-def split_v2(
-    ary: Any, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False
-) -> Any:
+def split_v2(ary: Any, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
     """The parts between indices, or equal parts, along `axis`."""
     return one_or_list(ary.split_v2(indices_or_sections, axis, squeeze_axis))
 
@@ -130,9 +128,7 @@ def pad(data: Any, mode: str, pad_width: Sequence[int], constant_value: float = 
 @operator()
 def broadcast_to(data: Any, shape: Sequence[int]) -> Any:
     """Repeated to `shape`, where 0 keeps an extent."""
-    return np.broadcast_to(
-        data, tuple(n or own for n, own in zip(shape, data.shape, strict=True))
-    )
+    return np.broadcast_to(data, tuple(n or own for n, own in zip(shape, data.shape, strict=True)))
 
 
 @operator("broadcast_axis", "broadcast_axes")
@@ -199,9 +195,7 @@ def batch_take(a: Any, indices: Any) -> Any:
 
 
 @operator("pick", "choose_element_0index")
-def pick(
-    data: Any, index: Any, axis: int = -1, keepdims: bool = False, mode: str = "clip"
-) -> Any:
+def pick(data: Any, index: Any, axis: int = -1, keepdims: bool = False, mode: str = "clip") -> Any:
     """One element for each position off `axis`."""
     return npx.pick(data, index, axis, keepdims, mode)
 

@@ -24,7 +24,9 @@ def per_axis(layer: str, what: str, given: Sizes, count: int) -> tuple[int, ...]
 def check_layout(layer: str, layout: str, known: Sequence[str]) -> None:
     """Raise unless the layout is one of those the layer knows."""
     if layout not in known:
-        raise ArgumentError(f"{layer}: layout={layout!r}; expected {' or '.join(map(repr, known))}.")
+        raise ArgumentError(
+            f"{layer}: layout={layout!r}; expected {' or '.join(map(repr, known))}."
+        )
 
 
 class _Convolution(HybridBlock):

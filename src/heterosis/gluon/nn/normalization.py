@@ -103,9 +103,7 @@ class InstanceNorm(_Normalization):
         if self._axis == 1:
             return F.InstanceNorm(x, gamma, beta, eps=self._epsilon)
         moved = F.np.swapaxes(x, 1, self._axis)
-        return F.np.swapaxes(
-            F.InstanceNorm(moved, gamma, beta, eps=self._epsilon), 1, self._axis
-        )
+        return F.np.swapaxes(F.InstanceNorm(moved, gamma, beta, eps=self._epsilon), 1, self._axis)
 
 
 class LayerNorm(_Normalization):

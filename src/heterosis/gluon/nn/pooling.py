@@ -68,9 +68,7 @@ class MaxPool1D(_Pooling):
         self, pool_size: Sizes = 2, strides: Sizes | None = None, padding: Sizes = 0,
         layout: str = "NCW", ceil_mode: bool = False, **kwargs: Any,
     ):  # fmt: skip
-        super().__init__(
-            pool_size, strides, padding, ceil_mode, layout, **kwargs
-        )
+        super().__init__(pool_size, strides, padding, ceil_mode, layout, **kwargs)
 
 
 class MaxPool2D(_Pooling):
@@ -82,9 +80,7 @@ class MaxPool2D(_Pooling):
         self, pool_size: Sizes = (2, 2), strides: Sizes | None = None, padding: Sizes = 0,
         layout: str = "NCHW", ceil_mode: bool = False, **kwargs: Any,
     ):  # fmt: skip
-        super().__init__(
-            pool_size, strides, padding, ceil_mode, layout, **kwargs
-        )
+        super().__init__(pool_size, strides, padding, ceil_mode, layout, **kwargs)
 
 
 class MaxPool3D(_Pooling):
@@ -96,9 +92,7 @@ class MaxPool3D(_Pooling):
         self, pool_size: Sizes = (2, 2, 2), strides: Sizes | None = None, padding: Sizes = 0,
         ceil_mode: bool = False, layout: str = "NCDHW", **kwargs: Any,
     ):  # fmt: skip
-        super().__init__(
-            pool_size, strides, padding, ceil_mode, layout, **kwargs
-        )
+        super().__init__(pool_size, strides, padding, ceil_mode, layout, **kwargs)
 
 
 class AvgPool1D(_Pooling):

@@ -167,9 +167,7 @@ class RNNCell(_GatedCell):
         i2h_bias: Any, h2h_bias: Any,
     ) -> tuple[Any, States]:  # fmt: skip
         """One step."""
-        i2h, h2h = self._products(
-            F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias
-        )
+        i2h, h2h = self._products(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         output = activate(F, i2h + h2h, self._activation)
         return output, [output]
 
@@ -197,9 +195,7 @@ class LSTMCell(_GatedCell):
         i2h_bias: Any, h2h_bias: Any,
     ) -> tuple[Any, States]:  # fmt: skip
         """One step."""
-        i2h, h2h = self._products(
-            F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias
-        )
+        i2h, h2h = self._products(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         entering, kept, new, leaving = F.np.split(i2h + h2h, 4, axis=1)
         entering, kept, leaving = [
             activate(F, gate, self._recurrent_activation) for gate in (entering, kept, leaving)
