@@ -5,8 +5,8 @@ import pytest
 from heterosis.cli import main
 from heterosis.compat.coverage import PLACES, coverage
 
-# Members that belong to recording gradients, which is not there yet.
-NOT_YET = {"attach_grad", "backward", "grad"}
+# Members that belong to recording gradients, and layers, which are not there yet.
+NOT_YET = {"attach_grad", "backward", "grad", "convolution", "deconvolution", "pooling", "rnn"}
 
 
 @pytest.mark.parametrize("section", PLACES)

@@ -21,6 +21,10 @@ h = np.array([0.5, 1.5, -2], dtype='float16')
 n = np.array([1, float('nan'), float('inf')])
 z = np.zeros((0, 3))
 w = np.array(7.0)
+anchors = np.array([[[0.1, 0.08, 0.52, 0.92], [0.08, 0.2, 0.56, 0.95], [0.15, 0.3, 0.62, 0.91],
+                     [0.55, 0.2, 0.9, 0.88], [0, 0, 0.1, 0.1]]])
+truth = np.array([[[0, 0.1, 0.08, 0.52, 0.92], [1, 0.55, 0.2, 0.9, 0.88], [-1, -1, -1, -1, -1]]])
+guess = np.array([[[0, 0, 0, 0, 0.5], [0.9, 0.8, 0.7, 0.1, 0.2], [0.1, 0.2, 0.3, 0.95, 0.3]]])
 """
 
 _UNARY = [
@@ -195,6 +199,48 @@ _MEMBERS = """
     m.as_in_ctx(npx.cpu()); m.copyto(npx.cpu())
 """.replace("\n", ";")
 
+_NETWORK = """
+    npx.activation(m, 'relu'); npx.activation(m, act_type='softrelu'); npx.activation(m, 'tanh')
+    npx.activation(m, 'softsign'); npx.activation(h, 'sigmoid'); npx.leaky_relu(m)
+    npx.leaky_relu(m, act_type='elu', slope=0.5); npx.leaky_relu(m, act_type='selu')
+    npx.leaky_relu(m, act_type='gelu'); npx.leaky_relu(m, v[:3], act_type='prelu')
+    npx.leaky_relu(c - 5, v[:3], act_type='prelu'); npx.leaky_relu(m, v[:1], act_type='prelu')
+    npx.smooth_l1(m, scalar=2.0); npx.fully_connected(m, p, v[:2], num_hidden=2)
+    npx.fully_connected(c, p[:, :1] * np.ones((2, 12)), num_hidden=2, no_bias=True)
+    npx.fully_connected(c, np.ones((5, 4)), np.arange(5), num_hidden=5, flatten=False)
+    npx.batch_flatten(c); npx.batch_flatten(v); npx.cast(m, 'int32'); npx.dropout(m, p=0.5)
+    npx.embedding(np.array([[0, 1], [-2, 9]]), m, input_dim=2, output_dim=3)
+    npx.arange_like(m); npx.arange_like(m, axis=1); npx.arange_like(c, start=2, step=0.5, repeat=3)
+    npx.arange_like(j, axis=0); npx.arange_like(h); npx.nonzero(m); npx.nonzero(b); npx.erf(m)
+    npx.erfinv(u); npx.gamma(p); npx.gammaln(p); npx.gather_nd(m, np.array([[0, 1], [1, 2]]))
+    npx.sequence_mask(c, np.array([1, 2, 0]), use_sequence_length=True, value=-1)
+    npx.sequence_mask(c, np.array([1, 2]), use_sequence_length=True, axis=1); npx.sequence_mask(c)
+    npx.layer_norm(c, v, -v); npx.layer_norm(c, v[:3], v[1:], axis=1, output_mean_var=True)
+    npx.batch_norm(c, v[:3], v[1:], p[0], p[1]); npx.softmax(m, temperature=2.0)
+    npx.batch_norm(c, v, v, np.ones(4), p[0, 0] * np.ones(4), fix_gamma=False, axis=-1)
+    npx.batch_norm(c, v[:3], v[1:], p[0], p[1], output_mean_var=True, fix_gamma=False, eps=0.1)
+    npx.softmax(m, np.array([1, 3], dtype='int32'), use_length=True); npx.topk(m, k=2)
+    npx.topk(m, k=2, ret_typ='both'); npx.topk(m, k=2, ret_typ='mask'); npx.pick(m, v[:2])
+    npx.pick(m, np.array([4, -1]), mode='wrap', keepdims=True); npx.slice(c, (0, 1), (1, 3))
+    npx.slice(m, begin=(0, 2), end=(2, None), step=(1, -1)); npx.reshape_like(m, p.T)
+    npx.reshape_like(c, np.ones((6, 7)), lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=1)
+    npx.reshape(c, (-2, -2, -1)); npx.reshape(c, (-5, 4)); npx.reshape(c, (-6, 1, 2, -4))
+    npx.reshape(c, (-5, -2), reverse=True); npx.reshape(c, (8, -1), reverse=True)
+    npx.one_hot(np.array([0, 2.7]), 3, 2.0, -1.0, 'int32'); npx.batch_dot(c, c, transpose_b=True)
+    npx.multibox_prior(c[None], sizes=(0.5, 0.25), ratios=(1, 2, 0.5))
+    npx.multibox_prior(c[None], sizes=(0.8,), clip=True, steps=(0.4, 0.3), offsets=(0.1, 0.2))
+    npx.multibox_target(anchors, truth, guess); npx.multibox_target(anchors, -np.ones((1, 2, 5)), guess)
+    npx.multibox_target(anchors, truth, guess, overlap_threshold=0.9, variances=(1, 1, 1, 1))
+    npx.multibox_target(anchors, truth, guess, negative_mining_ratio=1, ignore_label=-7)
+    npx.multibox_detection(guess, np.ones((1, 20)) * 0.7, anchors)
+    npx.multibox_detection(guess, np.zeros((1, 20)), anchors, clip=False, threshold=0.75)
+    npx.multibox_detection(guess, np.zeros((1, 20)), anchors, nms_threshold=0.1, force_suppress=True)
+    npx.multibox_detection(guess, np.zeros((1, 20)), anchors, nms_threshold=-1)
+    npx.roi_pooling(c[None], np.array([[0, 0, 0, 2, 2], [0, 1, 1, 9, 9]]), (2, 2), 1.0)
+    npx.roi_pooling(c[None], np.array([[0, 0.5, 1.5, 2.5, 3.5]]), (2, 3), 0.7)
+    npx.activation(k, 'relu'); npx.batch_flatten(z[None]); npx.dropout(np.ones(2), 1, 'always')
+""".replace("\n", ";")
+
 _TEXT = """
     repr(m); str(m); repr(v); repr(w); str(w); repr(i); repr(l); repr(d); repr(h); repr(b); repr(z)
     repr(c); repr(n); repr(np.arange(2000)); repr(np.zeros((0,))); repr(np.array([1e-10, 1e10]))
@@ -224,5 +270,5 @@ def _split(block: str) -> list[str]:
 
 def expressions() -> list[str]:
     """Every expression whose value is compared, each once."""
-    written = [*map(_split, (_OPERATORS, _CREATION, _SHAPES, _INDEXING, _MEMBERS, _TEXT))]
+    written = [*map(_split, (_OPERATORS, _CREATION, _SHAPES, _INDEXING, _MEMBERS, _NETWORK, _TEXT))]
     return list(dict.fromkeys([*_functions(), *_reductions(), *chain(*written)]))

@@ -14,6 +14,8 @@ PLACES = {
     "np": "heterosis.np",
     "np.random": "heterosis.np.random",
     "np.linalg": "heterosis.np.linalg",
+    "npx": "heterosis.npx",
+    "npx.random": "heterosis.npx.random",
     "np.ndarray members": "heterosis.np:ndarray",
 }
 

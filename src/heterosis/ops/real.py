@@ -25,7 +25,6 @@ from heterosis.ops.elementwise import (
     equal,
     greater,
     less,
-    less_equal,
     maximum,
     multiply,
     negative,
@@ -465,9 +464,8 @@ sigmoid = _real(
     gradient=lambda g, y, x: select(greater(y, _number(0.0)), g, _number(0.0)),
 )
 def relu(x):
-    """`x` where it is positive, else 0, and so is its derivative; NaN stays."""
-    zero = number(0, "int64", weak=True)
-    return select(less_equal(x, zero), zero, x)
+    """`x` where it is positive, else 0."""
+    return maximum(x, number(0, "int64", weak=True))
 
 
 @operation(
