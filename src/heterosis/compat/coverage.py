@@ -17,6 +17,18 @@ PLACES = {
     "npx": "heterosis.npx",
     "npx.random": "heterosis.npx.random",
     "np.ndarray members": "heterosis.np:ndarray",
+    "gluon": "heterosis.gluon",
+    "gluon.nn": "heterosis.gluon.nn",
+    "gluon.rnn": "heterosis.gluon.rnn",
+    "gluon.utils": "heterosis.gluon.utils",
+    "gluon.contrib.nn": "heterosis.gluon.contrib.nn",
+    "gluon.model_zoo.vision": "heterosis.gluon.model_zoo.vision",
+    "gluon.Block members": "heterosis.gluon:Block",
+    "gluon.HybridBlock members": "heterosis.gluon:HybridBlock",
+    "gluon.SymbolBlock members": "heterosis.gluon:SymbolBlock",
+    "gluon.Parameter members": "heterosis.gluon:Parameter",
+    "gluon.ParameterDict members": "heterosis.gluon:ParameterDict",
+    "gluon.Trainer members": "heterosis.gluon:Trainer",
 }
 
 
