@@ -3,7 +3,7 @@
 from heterosis import _core as _core
 from heterosis.io.params import load, save
 from heterosis.npx import random
-from heterosis.npx.network import batch_norm, dropout, leaky_relu, nonzero
+from heterosis.npx.network import batch_norm, dropout, leaky_relu, nonzero, rnn
 from heterosis.ops.record import public_names as _public_names
 from heterosis.runtime.context import (
     Context,
@@ -60,6 +60,7 @@ __all__ = [
     "num_gpus",
     "random",
     "reset_np",
+    "rnn",
     "save",
     "set_np",
     "settings",

@@ -9,9 +9,10 @@ from heterosis.np.indexing import argwhere
 from heterosis.np.inquiry import ndim
 from heterosis.ops import dropout as _random
 from heterosis.ops import network, normalization
+from heterosis.ops import rnn as recurrent
 from heterosis.ops.cast import copy
 from heterosis.runtime import modes
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 
 def dropout(
@@ -80,9 +81,49 @@ def batch_norm(
     return tuple(results) if output_mean_var else results[0]
 
 
+def rnn(
+    data: Any,
+    parameters: Any,
+    state: Any,
+    state_cell: Any = None,
+    sequence_length: Any = None,
+    state_size: int = 0,
+    num_layers: int = 1,
+    bidirectional: bool = False,
+    mode: str = "lstm",
+    p: float = 0.0,
+    state_outputs: bool = False,
+    projection_size: int | None = None,
+    lstm_state_clip_min: float | None = None,
+    lstm_state_clip_max: float | None = None,
+    lstm_state_clip_nan: bool = False,
+    use_sequence_length: bool = False,
+) -> Any:
+    """Stacked recurrent layers over `data` (steps, batch, inputs): what the last layer gives at
+    every step, and with `state_outputs` the last states of all layers.
+
+    `mode` is 'rnn_relu', 'rnn_tanh', 'lstm' or 'gru'. `parameters` is one vector: for each layer
+    and direction the weights of the inputs, those of the state, and those of the projection if
+    there is one; then for each the two biases. `state` (and for 'lstm' `state_cell`) is
+    (layers * directions, batch, units). In training, dropout by `p` between the layers.
+    """
+    clips = (lstm_state_clip_min, lstm_state_clip_max) != (None, None)
+    if use_sequence_length or sequence_length is not None or clips:
+        raise UnsupportedError(
+            "rnn: sequence lengths and clipped states are not supported; mask the result with "
+            "npx.sequence_mask, or unroll a cell."
+        )
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"rnn: p={p}; expected a probability, from 0 to 1.")
+    shape = (state_size, num_layers, bool(bidirectional), mode, projection_size, state_outputs)
+    if p and num_layers > 1 and modes.is_training():
+        return recurrent.rnn_with_dropout(data, parameters, state, state_cell, float(p), *shape)
+    return recurrent.rnn(data, parameters, state, state_cell, *shape)
+
+
 def nonzero(a: Any) -> _core.ndarray:
     """The places of the elements that are not zero, one row of indices each; waits for `a`."""
     return argwhere(a if ndim(a) else a.reshape(1))
 
 
-__all__ = ["batch_norm", "dropout", "leaky_relu", "nonzero"]
+__all__ = ["batch_norm", "dropout", "leaky_relu", "nonzero", "rnn"]

@@ -9,10 +9,11 @@ from heterosis.codegen.builder import Module
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.program import ASSEMBLE, Node, Opaque, Value, apply, constant
+from heterosis.ir.program import Node, Opaque, Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops.join import stack
+from heterosis.ops.rules import without_gaps
 from heterosis.ops.split import part
 
 SIDES = 4
@@ -103,22 +104,18 @@ _MATCH = Opaque("match_boxes", _match_kernel)
 _SUPPRESS = Opaque("suppress_boxes", _suppress_kernel)
 
 
-def whole(x: Value) -> Value:
-    """`x` computed into memory without gaps, for a kernel that knows no strides."""
-    type_ = TensorType(x.shape, x.dtype)
-    return apply(ASSEMBLE, (x,), type_, places=(((0,) * x.ndim, (1,) * x.ndim),), filled=False)
-
-
 def matched(overlap: Value, counts: Value) -> Value:
     """For `overlap` (batch, labels, anchors), of which the first `counts` labels are looked at:
     each anchor's label, or -1. The pair that overlaps most comes first, and so on."""
     batch, _, anchors = overlap.shape
-    return apply(_MATCH, (whole(overlap), whole(counts)), TensorType((batch, anchors), "int64"))
+    return apply(
+        _MATCH, (without_gaps(overlap), without_gaps(counts)), TensorType((batch, anchors), "int64")
+    )
 
 
 def suppressed(kind: Value, boxes: Value, threshold: float, any_class: bool) -> Value:
     """`kind` (batch, boxes), -1 where a box doubles a better one, which stands before it."""
-    planes = whole(views.transpose(boxes, (0, 2, 1)))
-    limit = whole(views.reshape(single(threshold), (1,)))
-    operands = (whole(kind), planes, limit)
+    planes = without_gaps(views.transpose(boxes, (0, 2, 1)))
+    limit = without_gaps(views.reshape(single(threshold), (1,)))
+    operands = (without_gaps(kind), planes, limit)
     return apply(_SUPPRESS, operands, TensorType(kind.shape, "float32"), any_class=any_class)
