@@ -1,6 +1,7 @@
 """Heterosis: hybrid deep learning. Write NumPy-like code, run it eagerly, compile it whole."""
 
 import atexit
+import importlib
 import os
 
 from heterosis import _core
@@ -8,8 +9,7 @@ from heterosis import _core
 _core.set_package_folder(os.path.dirname(__file__) + os.sep)
 atexit.register(_core.shutdown)  # queued work is finished before Python's objects go
 
-from heterosis import autograd, initializer, kvstore, lr_scheduler, metric, np, npx, optimizer
-from heterosis import initializer as init
+from heterosis import autograd, np, npx
 from heterosis.runtime.context import Context, cpu, gpu, num_gpus
 
 __version__ = "0.1.0"
@@ -17,14 +17,37 @@ __all__ = [
     "Context",
     "autograd",
     "cpu",
+    "gluon",
     "gpu",
     "init",
     "initializer",
     "kvstore",
     "lr_scheduler",
     "metric",
+    "nd",
+    "ndarray",
     "np",
     "npx",
     "num_gpus",
     "optimizer",
 ]
+
+# What training needs; programs that only compute start without it.
+_ON_FIRST_USE = {
+    "gluon": "heterosis.gluon",
+    "init": "heterosis.initializer",
+    "initializer": "heterosis.initializer",
+    "kvstore": "heterosis.kvstore",
+    "lr_scheduler": "heterosis.lr_scheduler",
+    "metric": "heterosis.metric",
+    "nd": "heterosis.ndarray",
+    "ndarray": "heterosis.ndarray",
+    "optimizer": "heterosis.optimizer",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = importlib.import_module(_ON_FIRST_USE[name])
+    return globals()[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from heterosis import _core
 from heterosis.optimizer import Optimizer, Updater, get_updater
@@ -26,7 +26,7 @@ class KVStoreBase:
     """What a store offers. Classes of one's own become known to `create` by `register`."""
 
     OPTIMIZER = "optimizer"
-    kv_registry: dict[str, type] = {}
+    kv_registry: ClassVar[dict[str, type]] = {}
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Give all of `out` the value."""

@@ -29,6 +29,12 @@ PLACES = {
     "gluon.Parameter members": "heterosis.gluon:Parameter",
     "gluon.ParameterDict members": "heterosis.gluon:ParameterDict",
     "gluon.Trainer members": "heterosis.gluon:Trainer",
+    "gluon.loss": "heterosis.gluon.loss",
+    "init": "heterosis.initializer",
+    "optimizer": "heterosis.optimizer",
+    "lr_scheduler": "heterosis.lr_scheduler",
+    "metric": "heterosis.metric",
+    "kvstore": "heterosis.kvstore",
 }
 
 
@@ -65,7 +71,10 @@ def _covered(section: str, wanted: list[str], place: str) -> Coverage:
 def _own_names(place: str) -> Mapping[str, Any]:
     module, _, attribute = place.partition(":")
     found = importlib.import_module(module)
-    return vars(getattr(found, attribute) if attribute else found)
+    if not attribute:
+        return vars(found)
+    classes = getattr(found, attribute).__mro__[:-1]
+    return {name: member for made in reversed(classes) for name, member in vars(made).items()}
 
 
 def table() -> str:

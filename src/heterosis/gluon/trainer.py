@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heterosis import kvstore as stores
 from heterosis import optimizer as optimizers
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io.atomic import written
 from heterosis.runtime.errors import ArgumentError, StaleGradientError, UnsupportedError
 
-_LOCAL_STORES = (None, "", "local", "device", "nccl")
-
 
 class Trainer:
     """Updates parameters with an optimizer: `trainer.step(batch_size)` after backward.
 
-    `kvstore` names a way for several devices or machines to exchange gradients. There is one
-    device, so the local ones ('device', 'local', None) all do nothing, and others raise.
+    `kvstore` is how several devices or machines exchange gradients. There is one device, so the
+    local ones ('device', 'local', None) do nothing. A store of one's own, an object or a
+    registered name, is given every gradient before the update; MXNet's distributed ones raise.
     """
 
     def __init__(
@@ -26,11 +26,12 @@ class Trainer:
         params: ParameterDict | Mapping[str, Parameter] | Sequence[Parameter],
         optimizer: str | optimizers.Optimizer,
         optimizer_params: Mapping[str, Any] | None = None,
-        kvstore: str | None = "device",
+        kvstore: str | stores.KVStoreBase | None = "device",
         compression_params: Mapping[str, Any] | None = None,
         update_on_kvstore: bool | None = None,
     ):
-        _check_store(kvstore, compression_params)
+        self._store = _exchange(kvstore, compression_params)
+        self._unsent = self._store is not None
         self._params = _listed(params)
         for parameter in self._params:
             parameter.list_ctx()  # raises if initialize was forgotten
@@ -70,11 +71,24 @@ class Trainer:
         A parameter whose gradient is not new since the last step is an error, or, with
         `ignore_stale_grad`, left as it is.
         """
+        self._exchange_gradients()
         self._update(batch_size, ignore_stale_grad)
 
     def allreduce_grads(self) -> None:
-        """Exchange gradients between devices: there is one, so nothing happens."""
+        """Let the store exchange gradients; nothing happens where there is one device."""
         self._check_updates_here("allreduce_grads")
+        self._exchange_gradients()
+
+    def _exchange_gradients(self) -> None:
+        if self._store is None:
+            return
+        learnt = [(i, p) for i, p in enumerate(self._params) if p.grad_req != "null"]
+        if self._unsent:  # all start from the same values
+            for i, parameter in learnt:
+                self._store.broadcast(i, parameter.data(), parameter.list_data())
+            self._unsent = False
+        for i, parameter in learnt:
+            self._store.pushpull(i, parameter.list_grad())
 
     def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
         """What `step` does after `allreduce_grads`, for programs that change gradients between."""
@@ -127,15 +141,16 @@ def _listed(params: Any) -> list[Parameter]:
     return list(params)
 
 
-def _check_store(kvstore: Any, compression_params: Any) -> None:
-    if kvstore not in _LOCAL_STORES:
-        raise UnsupportedError(
-            f"Trainer: kvstore={kvstore!r}: training runs on one machine; use 'device'."
-        )
+def _exchange(kvstore: Any, compression_params: Any) -> stores.KVStoreBase | None:
+    """The store that gradients go through; None where there is nothing to exchange."""
     if compression_params:
         raise UnsupportedError(
             "Trainer: compression_params: no gradients are sent anywhere; leave it out."
         )
+    if not kvstore or kvstore in stores.LOCAL:
+        return None
+    store = kvstore if isinstance(kvstore, stores.KVStoreBase) else stores.create(kvstore)
+    return None if type(store) is stores.KVStore else store
 
 
 def _check_fresh(parameters: Sequence[Parameter]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core
+from heterosis.autograd import is_recording
 from heterosis.np import asarray
 from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
 from heterosis.runtime.registry import Registry
@@ -33,7 +34,13 @@ def pairs(labels: Any, preds: Any) -> Iterator[tuple[_core.ndarray, _core.ndarra
     """Labels with their predictions, one pair an output, as arrays."""
     labels, preds = check_label_shapes(labels, preds, wrap=True)
     for label, pred in zip(labels, preds, strict=True):
-        yield asarray(label), asarray(pred)
+        yield taken(label), taken(pred)
+
+
+def taken(given: Any) -> _core.ndarray:
+    """An array to measure; its sums must not keep a recording alive."""
+    array = asarray(given)
+    return array.detach() if is_recording() else array
 
 
 class EvalMetric:

@@ -13,6 +13,7 @@ from heterosis.metric.base import (
     check_label_shapes,
     pairs,
     register,
+    taken,
 )
 from heterosis.runtime.errors import ArgumentError
 
@@ -75,7 +76,8 @@ class Loss(EvalMetric):
 
     def update(self, _: Any, preds: Any) -> None:
         for pred in [preds] if isinstance(preds, _core.ndarray) else preds:
-            self._add(np.sum(pred, dtype="float64"), np.asarray(pred).size)
+            loss = taken(pred)
+            self._add(np.sum(loss, dtype="float64"), loss.size)
 
 
 class _Spread:

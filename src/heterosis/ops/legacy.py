@@ -136,7 +136,7 @@ def pick(data, index, axis: int = -1, keepdims: bool = False, mode: str = "clip"
     shape = tuple(n for a, n in enumerate(data.shape) if a != axis)
     count = data.shape[axis]
     at = views.reshape(cast(index, "int64"), shape)
-    places = [_counter_along(shape, d) for d in range(len(shape))]
+    places = [counter_along(shape, d) for d in range(len(shape))]
     places.insert(axis, _bounded("pick", at, count, mode))
     found = apply(GATHER, (data, *places), TensorType(shape, data.dtype))
     if not keepdims:
@@ -144,7 +144,8 @@ def pick(data, index, axis: int = -1, keepdims: bool = False, mode: str = "clip"
     return views.reshape(found, (*shape[:axis], 1, *shape[axis:]))
 
 
-def _counter_along(shape: tuple[int, ...], axis: int) -> Value:
+def counter_along(shape: tuple[int, ...], axis: int) -> Value:
+    """Every element's position along `axis`."""
     column = (shape[axis],) + (1,) * (len(shape) - axis - 1)
     return views.broadcast(views.reshape(iota(shape[axis]), column), shape)
 

@@ -10,6 +10,8 @@ from heterosis.ops import optimizers as rules
 from heterosis.optimizer.optimizer import RuleOptimizer, register, zeros_like_weight
 from heterosis.optimizer.steps import Step
 
+Numbers = dict[str, Any]
+
 
 class _Averaging(RuleOptimizer):
     """Keeps running averages of gradients and of their squares."""
@@ -25,9 +27,10 @@ class _Averaging(RuleOptimizer):
     def create_state(self, index: Any, weight: _core.ndarray) -> Any:
         return zeros_like_weight(weight, self.arrays)
 
-    def _averaging_numbers(self, index: Any) -> dict[str, Any]:
+    def _averages(self) -> Numbers:
+        """How averages are kept, as operands."""
         betas = {"beta1": float(self.beta1), "beta2": float(self.beta2)}
-        return self._numbers(index, **betas, epsilon=float(self.epsilon))
+        return betas | {"epsilon": float(self.epsilon)}
 
     def _starts(self, index: Any) -> tuple[float, float]:
         """How full the averages are after as many updates: 0 is empty, 1 is full."""
@@ -51,8 +54,8 @@ class Adam(_Averaging):
         super().__init__(learning_rate, beta1, beta2, epsilon, kwargs)
         self.lazy_update = lazy_update
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._averaging_numbers(index)
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= self._averages()
         start1, start2 = self._starts(index)
         numbers["lr"] *= math.sqrt(start2) / start1
         return Step(rules.adam_update, weight, grad, tuple(state), numbers)
@@ -71,8 +74,8 @@ class Adamax(_Averaging):
     ):
         super().__init__(learning_rate, beta1, beta2, 0.0, kwargs)
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._averaging_numbers(index)
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= self._averages()
         del numbers["epsilon"]
         numbers["lr"] /= self._starts(index)[0]
         return Step(rules.adamax_update, weight, grad, tuple(state), numbers)
@@ -95,12 +98,12 @@ class Nadam(_Averaging):
         self.schedule_decay = schedule_decay
         self.m_schedule = 1.0
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
         count = self._index_update_count[index]
         now, following = self._momentum(count), self._momentum(count + 1)
         # As in MXNet, every parameter's update moves the one schedule on.
         self.m_schedule *= now
-        numbers = self._averaging_numbers(index)
+        numbers |= self._averages()
         numbers["grad_share"] = (1.0 - now) / (1.0 - self.m_schedule)
         numbers["mean_share"] = following / (1.0 - self.m_schedule * following)
         numbers["variance_scale"] = 1.0 / self._starts(index)[1]
@@ -121,8 +124,8 @@ class FTML(_Averaging):
     ):
         super().__init__(kwargs.pop("learning_rate", None), beta1, beta2, epsilon, kwargs)
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._averaging_numbers(index)
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= self._averages()
         numbers["start1"], numbers["start2"] = self._starts(index)
         return Step(rules.ftml_update, weight, grad, tuple(state), numbers)
 
@@ -146,8 +149,8 @@ class LAMB(_Averaging):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
         self.bias_correction = bias_correction
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._averaging_numbers(index)
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= self._averages()
         starts = self._starts(index) if self.bias_correction else (1.0, 1.0)
         numbers["start1"], numbers["start2"] = starts
         numbers["lower_bound"] = _bound(self.lower_bound)
@@ -170,8 +173,8 @@ class AdaGrad(RuleOptimizer):
     def create_state(self, index: Any, weight: _core.ndarray) -> Any:
         return zeros_like_weight(weight, 1)[0]
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._numbers(index, epsilon=float(self.float_stable_eps))
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= {"epsilon": float(self.float_stable_eps)}
         return Step(rules.adagrad_update, weight, grad, (state,), numbers)
 
 
@@ -186,8 +189,8 @@ class AdaDelta(RuleOptimizer):
     def create_state(self, index: Any, weight: _core.ndarray) -> Any:
         return zeros_like_weight(weight, 2)
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._numbers(index, rho=float(self.rho), epsilon=float(self.epsilon))
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= {"rho": float(self.rho), "epsilon": float(self.epsilon)}
         del numbers["lr"]
         return Step(rules.adadelta_update, weight, grad, tuple(state), numbers)
 
@@ -213,8 +216,8 @@ class RMSProp(RuleOptimizer):
     def create_state(self, index: Any, weight: _core.ndarray) -> Any:
         return zeros_like_weight(weight, 3 if self.centered else 1)
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._numbers(index, gamma1=float(self.gamma1), epsilon=float(self.epsilon))
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= {"gamma1": float(self.gamma1), "epsilon": float(self.epsilon)}
         numbers["clip_weights"] = _bound(self.clip_weights)
         if not self.centered:
             return Step(rules.rmsprop_update, weight, grad, tuple(state), numbers)
@@ -235,6 +238,6 @@ class Ftrl(RuleOptimizer):
     def create_state(self, index: Any, weight: _core.ndarray) -> Any:
         return zeros_like_weight(weight, 2)
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._numbers(index, lamda1=float(self.lamda1), beta=float(self.beta))
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= {"lamda1": float(self.lamda1), "beta": float(self.beta)}
         return Step(rules.ftrl_update, weight, grad, tuple(state), numbers)

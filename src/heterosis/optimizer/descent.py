@@ -10,6 +10,8 @@ from heterosis.ops import optimizers as rules
 from heterosis.optimizer.optimizer import RuleOptimizer, register, zeros_like_weight
 from heterosis.optimizer.steps import Step
 
+Numbers = dict[str, Any]
+
 
 class _WithMomentum(RuleOptimizer):
     """Keeps one array a parameter, the momentum, unless `momentum` is 0."""
@@ -33,8 +35,8 @@ class SGD(_WithMomentum):
         super().__init__(momentum, **kwargs)
         self.lazy_update = lazy_update
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        return _descent(weight, grad, state, self._numbers(index), self.momentum)
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        return _descent(weight, grad, state, numbers, self.momentum)
 
 
 def _descent(weight: Any, grad: Any, state: Any, numbers: dict[str, Any], decay: float) -> Step:
@@ -54,8 +56,7 @@ class ccSGD(SGD):
 class NAG(_WithMomentum):
     """Nesterov's accelerated gradient."""
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._numbers(index)
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
         if state is None:
             return Step(rules.sgd_update, weight, grad, (), numbers)
         numbers["decay"] = float(self.momentum)
@@ -76,8 +77,7 @@ class Signum(_WithMomentum):
         super().__init__(momentum, learning_rate=learning_rate, **kwargs)
         self.wd_lh = wd_lh
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._numbers(index)
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
         if state is None:
             numbers = {name: numbers[name] for name in ("lr", "wd")}
             return Step(rules.signsgd_update, weight, grad, (), numbers)
@@ -96,8 +96,8 @@ class DCASGD(RuleOptimizer):
     def create_state(self, index: Any, weight: _core.ndarray) -> Any:
         return (*zeros_like_weight(weight, 1), weight.copy())
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        numbers = self._numbers(index, decay=float(self.momentum), lamda=float(self.lamda))
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= {"decay": float(self.momentum), "lamda": float(self.lamda)}
         return Step(rules.dcasgd_update, weight, grad, tuple(state), numbers)
 
 
@@ -105,8 +105,8 @@ class DCASGD(RuleOptimizer):
 class SGLD(RuleOptimizer):
     """Stochastic gradient Langevin dynamics: descent with noise, which samples a posterior."""
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
-        return Step(rules.sgld_update, weight, grad, (), self._numbers(index))
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        return Step(rules.sgld_update, weight, grad, (), numbers)
 
 
 @register
@@ -134,9 +134,8 @@ class LARS(_WithMomentum):
         self.cur_lr: float | None = None
         self._rate_of = -1  # the number of the update that `cur_lr` belongs to
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
         self._follow_rate()
-        numbers = self._numbers(index)
         if not self.idx2name.get(index, str(index)).endswith(("gamma", "beta", "bias")):
             shares = {"eta": float(self.eta), "epsilon": float(self.eps)}
             shares |= {name: numbers[name] for name in ("lr", "wd", "rescale_grad")}
@@ -188,7 +187,7 @@ class LBSGD(_WithMomentum):
         total = zeros_like_weight(weight, 1)[0] if self.batch_scale > 1 else None
         return super().create_state(index, weight), total
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step | None:
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step | None:
         momentum, total = state
         count = self.init_updates + self._index_update_count[index] - self.begin_num_update
         if total is not None:
@@ -197,7 +196,6 @@ class LBSGD(_WithMomentum):
                 return None
             grad = total / self.batch_scale
             total[...] = 0.0
-        numbers = self._numbers(index)
         if self.warmup_strategy == "lars":
             numbers["lr"] = rules.lbsgd_rate(weight, grad, lr=numbers["lr"], wd=numbers["wd"])
         else:
@@ -225,6 +223,6 @@ class Test(RuleOptimizer):
     def create_state(self, index: Any, weight: _core.ndarray) -> Any:
         return zeros_like_weight(weight, 1)[0]
 
-    def step(self, index: Any, weight: Any, grad: Any, state: Any) -> Step:
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
         numbers = {"rescale_grad": float(self.rescale_grad)}
         return Step(rules.accumulate_update, weight, grad, (state,), numbers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core
@@ -210,16 +210,43 @@ class RuleOptimizer(Optimizer):
     """An optimiser whose update is one operation, so that many parameters go in one run."""
 
     def step(
-        self, index: Any, weight: _core.ndarray, grad: _core.ndarray, state: Any
+        self,
+        index: Any,
+        weight: _core.ndarray,
+        grad: _core.ndarray,
+        state: Any,
+        numbers: dict[str, Any],
     ) -> Step | None:
-        """The call that updates one parameter; None if nothing changes this time."""
+        """The call that updates one parameter; None if nothing changes this time.
+
+        `numbers` has the operands that most rules take: `lr`, `wd`, `rescale_grad` and
+        `clip_gradient`.
+        """
         raise NotImplementedError(f"{type(self).__name__} has to define step().")
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         given = (index, weight, grad, state)
         if not isinstance(index, list | tuple):
             given = tuple([one] for one in given)
-        run(step for one in zip(*given, strict=True) if (step := self._counted(*one)))
+        run(self._steps(*given))
+
+    def _steps(self, indices: Any, weights: Any, grads: Any, states: Any) -> Iterator[Step]:
+        self._update_count(indices)
+        common = self._of_gradients()
+        rates = zip(self._get_lrs(indices), self._get_wds(indices), strict=True)
+        rows = zip(indices, weights, grads, states, rates, strict=True)
+        for index, weight, grad, state, (lr, wd) in rows:
+            _check_dense(weight, grad)
+            numbers = {"lr": float(lr), "wd": float(wd), **common}
+            step = self.step(index, weight, grad, state, numbers)
+            if step is not None:
+                yield step
+
+    def _of_gradients(self) -> dict[str, Any]:
+        """How gradients are scaled and bounded before use."""
+        clip = self.clip_gradient
+        bound = float(clip) if clip and clip > 0 else None
+        return {"rescale_grad": float(self.rescale_grad), "clip_gradient": bound}
 
     def update_all(
         self,
@@ -233,22 +260,6 @@ class RuleOptimizer(Optimizer):
         else:
             self.update(list(indices), weights, grads, states)
 
-    def _counted(self, index: Any, weight: Any, grad: Any, state: Any) -> Step | None:
-        _check_dense(weight, grad)
-        self._update_count(index)
-        return self.step(index, weight, grad, state)
-
-    def _numbers(self, index: Any, **more: Any) -> dict[str, Any]:
-        """The operands that all rules take, and `more`."""
-        numbers = {"lr": float(self._get_lr(index)), "wd": float(self._get_wd(index))}
-        return numbers | self._of_gradients() | more
-
-    def _of_gradients(self) -> dict[str, Any]:
-        """How gradients are scaled and bounded before use."""
-        clip = self.clip_gradient
-        bound = float(clip) if clip and clip > 0 else None
-        return {"rescale_grad": float(self.rescale_grad), "clip_gradient": bound}
-
 
 def _is_redefined(kind: type) -> bool:
     """Whether a subclass has an update of its own, for one parameter at a time."""
@@ -257,12 +268,11 @@ def _is_redefined(kind: type) -> bool:
 
 
 def _check_dense(weight: Any, grad: Any) -> None:
-    for what, array in (("weight", weight), ("gradient", grad)):
-        if not isinstance(array, _core.ndarray):
-            raise UnsupportedError(
-                f"update: the {what} is a {type(array).__name__}; expected an np.ndarray. Sparse "
-                "arrays are not supported."
-            )
+    if not (isinstance(weight, _core.ndarray) and isinstance(grad, _core.ndarray)):
+        raise UnsupportedError(
+            f"update: the weight is a {type(weight).__name__} and the gradient a "
+            f"{type(grad).__name__}; expected two np.ndarrays. Sparse arrays are not supported."
+        )
 
 
 def _is_half(weight: _core.ndarray) -> bool:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from heterosis import _core
 from heterosis.ops.cast import assign
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One call of an update rule, whose results replace the weight and the states, in order."""
 
     rule: Any
@@ -23,10 +21,10 @@ class Step:
 
 def run(steps: Iterable[Step]) -> None:
     """Take the steps. Weights and states are new when all that is queued is done."""
-    for step in steps:
-        if step.states:
-            results = step.rule(step.weight, step.grad, *step.states, **step.numbers)
-            for old, new in zip((step.weight, *step.states), results, strict=True):
-                assign(new, out=old)
-        else:
-            step.rule(step.weight, step.grad, **step.numbers, out=step.weight)
+    for rule, weight, grad, states, numbers in steps:
+        if not states:
+            rule(weight, grad, **numbers, out=weight)
+            continue
+        results = rule(weight, grad, *states, **numbers)
+        for old, new in zip((weight, *states), results, strict=True):
+            assign(new, out=old)

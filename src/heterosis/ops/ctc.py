@@ -1,0 +1,92 @@
+"""Connectionist temporal classification, one time step an operation.
+
+The states of a label are its classes with a blank before, between and after them. An array of
+states holds the logarithms of the probabilities of all ways that end there, behind two columns
+of LOW, which stand for no way at all.
+"""
+
+from __future__ import annotations
+
+import numpy
+
+from heterosis.ir import views
+from heterosis.ir.program import ASSEMBLE, Value, apply, constant
+from heterosis.ir.types import TensorType
+from heterosis.ops.numpylike import on_terms, places_along
+from heterosis.ops.record import operation
+from heterosis.ops.rules import cast
+from heterosis.ops.samples import Case, Samples
+
+LOW = -1e30  # instead of minus infinity, whose differences are NaN
+
+
+def _step(stay, come, jump, scores, may_jump, time, lengths):
+    jump = numpy.where(may_jump, jump, LOW)
+    highest = numpy.maximum(numpy.maximum(stay, come), jump)
+    ways = (numpy.exp(way - highest) for way in (stay, come, jump))
+    moved = highest + numpy.log(sum(ways)) + scores
+    return numpy.where(lengths.reshape((lengths.shape[0], 1)) > time, moved, stay)
+
+
+def _numpy_step(states, scores, may_jump, lengths, time):
+    stay, come, jump = states[:, 2:], states[:, 1:-1], states[:, :-2]
+    found = _step(stay, come, jump, scores, may_jump, time, lengths)
+    return numpy.pad(found, ((0, 0), (2, 0)), constant_values=LOW)
+
+
+@operation(
+    numpy=_numpy_step,
+    public=(),
+    samples=Samples(
+        (Case(((3, 9), (3, 7), (3, 7), (3,), None)), Case(((1, 5), (1, 3), (1, 3), (1,), None))),
+        ((-4, 0), (-4, 0), (0, 2), (0, 4), (0, 3)),
+        dtypes=("float32", "float64"),
+        integer_arrays=(2, 3),
+        ulps=16,
+    ),
+)
+def ctc_step(states, scores, may_jump, lengths, time):
+    """The states after one more time step; sequences that have ended keep theirs."""
+    count, width = states.shape
+    stay, come, jump = (
+        views.slice_(states, (0, start), (1, 1), (count, width - 2)) for start in (2, 1, 0)
+    )
+    (moved,) = on_terms(_step, (stay, come, jump, scores, may_jump, time, lengths))
+    return _after_nothing(cast(moved, states.dtype))
+
+
+def _after_nothing(states: Value) -> Value:
+    """The states behind the two columns for no way."""
+    count, width = states.shape
+    nothing = constant(LOW, states.dtype)
+    type_ = TensorType((count, width + 2), states.dtype)
+    places = (((0, 2), (1, 1)),)
+    return apply(ASSEMBLE, (nothing, states), type_, places=places, filled=True)
+
+
+def _cost(states, label_lengths):
+    last = 2 * label_lengths.reshape((label_lengths.shape[0], 1)) + 2
+    places = places_along(states, 1)
+    # All classes have been seen at the last state but one, and with a blank after them at the last.
+    ends = (places == last) | ((places == last - 1) & (last > 2))
+    found = numpy.where(ends, states, LOW)
+    highest = numpy.max(found, axis=1, keepdims=True)
+    total = numpy.log(numpy.sum(numpy.exp(found - highest), axis=1))
+    cost = -(highest.reshape((states.shape[0],)) + total)
+    return numpy.where(cost > -LOW / 10, numpy.inf, cost)
+
+
+@operation(
+    numpy=_cost,
+    public=(),
+    samples=Samples(
+        (Case(((3, 9), (3,))),),
+        ((-4, 0), (0, 4)),
+        dtypes=("float32", "float64"),
+        integer_arrays=(1,),
+        ulps=16,
+    ),
+)
+def ctc_cost(states, label_lengths):
+    """Minus the logarithm of the labels' probabilities, from the states after the last step."""
+    return on_terms(_cost, (states, label_lengths))[0]
