@@ -3,7 +3,7 @@
 `MXNET_PYTHON tests/ndarray/cases.py > tests/ndarray/mxnet_values.json` stores what MXNet gives;
 the file imports nothing of ours, so that MXNet's Python can run it. `x`, `y` are (2, 3, 4), `m` is
 (3, 4), `v` is (3,), `p` is like `x` and positive, `i` holds whole numbers below 3, `image` is
-(1, 4, 4, 4).
+(1, 4, 4, 4), and `s` is symmetric and positive definite.
 """
 
 import json
@@ -33,7 +33,16 @@ EXPRESSIONS = [
     "F.topk(m, k=2)", "F.topk(m, k=2, ret_typ='value', axis=0)", "F.cumsum(x, axis=1)",
     "F.dot(m, m, transpose_b=True)", "F.dot(m, m, transpose_a=True)", "F.dot(x, m.T)",
     "F.batch_dot(x, y, transpose_b=True)", "F.linalg_gemm2(x, y, transpose_a=True, alpha=2.0)",
-    "F.linalg_syrk(m, alpha=0.5)", "F.linalg_gemm(m, m.T, m[:, :3], beta=2.0)",
+    "F.linalg_syrk(m, alpha=0.5)", "F.linalg_potrf(s)", "F.linalg_potri(s)", "F.linalg_det(s)",
+    "F.linalg_inverse(s)", "F.linalg_slogdet(s)[1]", "F.linalg_sumlogdiag(s)",
+    "F.linalg_trmm(s, m)", "F.linalg_trmm(s, m, lower=False, transpose=True)",
+    "F.linalg_trmm(s, m.T, rightside=True)", "F.linalg_trsm(s, m, alpha=2.0)",
+    "F.linalg_trsm(s, m.T, rightside=True, transpose=True)", "F.linalg_gelqf(s[:2])[0]",
+    "F.linalg_gelqf(s[:2])[1]", "F.linalg_extractdiag(s, offset=1)", "F.linalg_makediag(m, offset=-1)",
+    "F.linalg_extracttrian(s, offset=-1)", "F.linalg_extracttrian(s, lower=False)",
+    "F.linalg_maketrian(v)", "F.linalg_maketrian(v, offset=1)", "F.khatri_rao(m, m * 2)",
+    "F.all_finite(x)", "F.multi_sum_sq(x, v, num_arrays=2)", "F.fill_element_0index(m, v, i)",
+    "F.SoftmaxOutput(m, i)", "F.LogisticRegressionOutput(m, m)", "F.linalg_gemm(m, m.T, m[:, :3], beta=2.0)",
     "F.moments(x, axes=(0, 2))[1]",
     # shapes
     "F.reshape(x, shape=(-1, 0))", "F.reshape(x, shape=(0, -3))", "F.reshape(x, shape=(-2, 1))",
@@ -89,6 +98,7 @@ def arrays(make):
         "x": numbers((2, 3, 4)), "y": numbers((2, 3, 4), 0.5), "m": numbers((3, 4), 0.2),
         "v": numbers((3,), 0.3), "p": numbers((2, 3, 4), 0.1) + 1.2,
         "i": numpy.array([2, 0, 1], "float32"), "image": numbers((1, 4, 4, 4), 0.4),
+        "s": numpy.array([[4, 1, 0.5], [1, 3, 0.2], [0.5, 0.2, 2]], "float32"),
     }  # fmt: skip
     return {name: make(array) for name, array in found.items()}
 

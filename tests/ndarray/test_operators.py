@@ -39,6 +39,37 @@ def test_no_gradient_flows_through_block_grad():
     assert x.grad.asnumpy().tolist() == [2, 3]
 
 
+@pytest.mark.parametrize(
+    "output, expected",
+    [
+        (lambda x, y: F.SoftmaxOutput(x, y, grad_scale=2.0, normalization="batch"),
+         [[0.5, -0.5], [-0.5, 0.5]]),
+        (lambda x, y: F.SoftmaxOutput(x, y, use_ignore=True, ignore_label=0.0),
+         [[0.5, -0.5], [0.0, 0.0]]),
+        (lambda x, y: F.LinearRegressionOutput(x, F.stack(y, y, axis=1)),
+         [[-0.5, -0.5], [0.0, 0.0]]),
+        (lambda x, y: F.MAERegressionOutput(x, F.stack(y, y, axis=1)), [[-0.5, -0.5], [0, 0]]),
+    ],
+)  # fmt: skip
+def test_output_layers_have_their_losses_gradient(output, expected):
+    x, label = np.zeros((2, 2)), np.array([1.0, 0.0])
+    x.attach_grad()
+    with autograd.record():
+        y = output(x, label) * 7  # what comes from behind does not matter
+    y.backward()
+    assert x.grad.asnumpy().tolist() == expected
+
+
+def test_random_operators():
+    classes, logs = F.sample_multinomial(np.array([[0.0, 1.0]]), shape=5, get_prob=True)
+    assert classes.asnumpy().tolist() == [[1] * 5] and logs.asnumpy().tolist() == [[0] * 5]
+    assert classes.dtype == numpy.int32
+    counts = F.sample_poisson(np.array([1.0, 1000.0]), shape=(50,))
+    assert counts.shape == (2, 50) and abs(counts[1].mean().item() - 1000) < 50
+    assert F.sample_exponential(np.ones(2), shape=3).shape == (2, 3)
+    assert F.shuffle(np.arange(5)).sum().item() == 10
+
+
 def test_wrong_arguments():
     with pytest.raises(ShapeError, match="broadcast_add repeats"):
         F.elemwise_add(np.ones((2, 3)), np.ones((1, 3)))

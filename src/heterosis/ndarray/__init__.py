@@ -8,7 +8,8 @@ from types import SimpleNamespace as _SimpleNamespace
 
 from heterosis import np as np
 from heterosis import npx as npx
-from heterosis.ndarray import creation, elementwise, layers, reductions, shapes
+from heterosis.ndarray import creation, elementwise, layers, outputs, reductions, shapes
+from heterosis.ndarray import linalg as _linalg  # noqa: F401 - the name is that of its operators
 from heterosis.ndarray.operator import OPERATORS as _OPERATORS
 from heterosis.npx import waitall
 
@@ -40,6 +41,7 @@ __all__ = [
     "ndarray",
     "np",
     "npx",
+    "outputs",
     "random",
     "reductions",
     "shapes",

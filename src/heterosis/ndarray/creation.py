@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heterosis import np
+from heterosis import np, npx
 from heterosis.ndarray.operator import operator
 
 
@@ -120,6 +120,57 @@ def sample_normal(mu: Any, sigma: Any, shape: Any = None, dtype: Any = None) -> 
 def sample_gamma(alpha: Any, beta: Any, shape: Any = None, dtype: Any = None) -> Any:
     """For each shape and scale of a gamma distribution, random numbers of `shape`."""
     return _sampled(np.random.gamma, (alpha, beta), shape, dtype)
+
+
+@operator("sample_exponential")
+def sample_exponential(lam: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """For each rate, random numbers of `shape`."""
+    ones = np.ones(lam.shape)
+    return _sampled(np.random.gamma, (ones, 1.0 / lam), shape, dtype)
+
+
+@operator("sample_poisson")
+def sample_poisson(lam: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """For each mean, random counts of `shape`."""
+    return _counts((lam,), shape, dtype, np.random.poisson)
+
+
+@operator("sample_negative_binomial")
+def sample_negative_binomial(k: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """For each pair, random counts of failures before `k` successes of probability `p`."""
+    return _counts((k, p), shape, dtype, np.random.negative_binomial)
+
+
+@operator("random_negative_binomial")
+def random_negative_binomial(
+    k: int = 1, p: float = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
+) -> Any:
+    """Random counts of failures before `k` successes of probability `p`."""
+    return np.random.negative_binomial(k, p, _extents(shape)).astype(dtype or "float32")
+
+
+@operator("sample_multinomial")
+def sample_multinomial(
+    data: Any, shape: Any = None, get_prob: bool = False, dtype: Any = "int32"
+) -> Any:
+    """Random classes, for each vector of probabilities as many as `shape` says."""
+    extents = _extents(shape)
+    lead = data.shape[:-1]
+    aligned = np.log(data).reshape((*lead, *(1,) * len(extents), data.shape[-1]))
+    noise = np.random.gumbel(size=(*lead, *extents, data.shape[-1]))
+    found = np.argmax(aligned + noise, axis=-1)
+    if not get_prob:
+        return found.astype(dtype)
+    chosen = np.broadcast_to(aligned, (*found.shape, data.shape[-1]))
+    return [found.astype(dtype), npx.pick(chosen, found)]
+
+
+def _counts(parameters: tuple[Any, ...], shape: Any, dtype: Any, draw: Any) -> Any:
+    extents = _extents(shape)
+    lead = parameters[0].shape
+    aligned = [np.broadcast_to(p.reshape(lead + (1,) * len(extents)), lead + extents)
+               for p in parameters]  # fmt: skip
+    return draw(*aligned).astype(dtype or "float32")
 
 
 def _sampled(draw: Any, parameters: tuple[Any, ...], shape: Any, dtype: Any) -> Any:

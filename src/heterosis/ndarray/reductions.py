@@ -104,45 +104,18 @@ def batch_dot(lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: bool =
 
 
 @operator()
-def linalg_gemm2(
-    A: Any, B: Any, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0
-) -> Any:
-    """`alpha` times the product of two stacks of matrices."""
-    return alpha * np.matmul(_turned(A, transpose_a), _turned(B, transpose_b))
+def all_finite(data: Any, init_output: bool = True) -> Any:
+    """1 if no element is infinite or nan, else 0."""
+    return np.all(np.isfinite(data)).astype("float32").reshape(1)
 
 
 @operator()
-def linalg_gemm(
-    A: Any, B: Any, C: Any, transpose_a: bool = False, transpose_b: bool = False,
-    alpha: float = 1.0, beta: float = 1.0,
-) -> Any:  # fmt: skip
-    """`alpha * A @ B + beta * C`."""
-    return alpha * np.matmul(_turned(A, transpose_a), _turned(B, transpose_b)) + beta * C
+def multi_all_finite(*data: Any, num_arrays: int = 1, init_output: bool = True) -> Any:
+    """1 if no element of any array is infinite or nan, else 0."""
+    return np.min(np.stack([all_finite(array) for array in data]), axis=0)
 
 
 @operator()
-def linalg_syrk(A: Any, transpose: bool = False, alpha: float = 1.0) -> Any:
-    """`alpha` times the product of a matrix with its own transpose."""
-    return alpha * np.matmul(_turned(A, transpose), _turned(A, not transpose))
-
-
-@operator()
-def linalg_potrf(A: Any) -> Any:
-    """The Cholesky factor, a lower triangle."""
-    return np.linalg.cholesky(A)
-
-
-@operator()
-def linalg_inverse(A: Any) -> Any:
-    """The inverses of matrices."""
-    return np.linalg.inv(A)
-
-
-@operator()
-def linalg_det(A: Any) -> Any:
-    """The determinants of matrices."""
-    return np.linalg.det(A)
-
-
-def _turned(matrix: Any, transpose: bool) -> Any:
-    return np.swapaxes(matrix, -1, -2) if transpose else matrix
+def multi_sum_sq(*data: Any, num_arrays: int = 1) -> Any:
+    """The sum of squares of each array."""
+    return np.stack([np.sum(np.square(array)) for array in data])

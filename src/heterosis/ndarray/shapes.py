@@ -201,6 +201,21 @@ def pick(data: Any, index: Any, axis: int = -1, keepdims: bool = False, mode: st
 
 
 @operator()
+def fill_element_0index(lhs: Any, mhs: Any, rhs: Any) -> Any:
+    """`lhs` with, in each row, the element that `rhs` names replaced by that of `mhs`."""
+    places = np.arange(lhs.shape[1])
+    here = np.expand_dims(rhs, 1) == places
+    return np.where(here, np.expand_dims(mhs, 1), lhs)
+
+
+@operator()
+def reset_arrays(*data: Any, num_arrays: int = 1) -> None:
+    """Set all elements of all arrays to 0, in place."""
+    for array in data:
+        array[...] = 0
+
+
+@operator()
 def one_hot(
     indices: Any, depth: int, on_value: float = 1.0, off_value: float = 0.0,
     dtype: Any = "float32",
