@@ -111,8 +111,9 @@ class ProgramNode(Node):
                 f"backward: the record of {self.name} is gone, since backward has been here "
                 "before. Keep it with backward(retain_graph=True)."
             )
-        for i, (dtype, shape) in enumerate(self.results):
-            if received[i] is None and is_float(dtype):
+        for kind, i in self.derivative.sources:
+            if kind == COTANGENT and received[i] is None:
+                dtype, shape = self.results[i]
                 received[i] = full(shape, 0.0, dtype)
         arguments = [
             received[i] if kind == COTANGENT else self._unchanged(held)

@@ -45,7 +45,7 @@ class Stream:
 @dataclass(frozen=True)
 class Pass:
     """What happens to every unit in one step: `formula` takes the inputs' numbers, a list for each
-    stream, and gives those of the outputs."""
+    stream, and gives those of the outputs, and perhaps of more."""
 
     inputs: tuple[Stream, ...]
     outputs: tuple[Stream, ...]
@@ -72,9 +72,9 @@ class Cell:
 
 def _lstm(given: Numbers, product: Numbers, memory: Numbers) -> Sequence[Numbers]:
     enter, keep, fresh, leave = (a + b for a, b in zip(given, product, strict=True))
-    (before,) = memory
-    now = sigmoid(keep) * before + sigmoid(enter) * tanh(fresh)
-    return [sigmoid(leave) * tanh(now)], [now]
+    enter, keep, fresh, leave = sigmoid(enter), sigmoid(keep), tanh(fresh), sigmoid(leave)
+    now = keep * memory[0] + enter * fresh
+    return [leave * tanh(now)], [now], [enter, keep, fresh, leave]
 
 
 def _lstm_back(
@@ -96,8 +96,9 @@ def _lstm_back(
 
 def _gru(given: Numbers, product: Numbers, bias: Numbers, hidden: Numbers) -> Sequence[Numbers]:
     reset, keep = (sigmoid(given[i] + product[i]) for i in range(2))
-    fresh = tanh(given[2] + reset * (product[2] + bias[0]))
-    return ([fresh + keep * (hidden[0] - fresh)],)
+    inner = product[2] + bias[0]
+    fresh = tanh(given[2] + reset * inner)
+    return [fresh + keep * (hidden[0] - fresh)], [reset, keep, fresh, inner]
 
 
 def _gru_back(
@@ -106,12 +107,13 @@ def _gru_back(
     reset, keep, fresh, inner = gates
     g = of_output[0] + product[0] + direct[0]
     of_fresh = g * (1.0 - keep) * (1.0 - fresh * fresh)
-    found = [
-        of_fresh * inner * reset * (1.0 - reset),
-        g * (before[0] - fresh) * keep * (1.0 - keep),
-        of_fresh * reset,
-    ]
-    return found, [of_fresh], [g * keep]
+    of_reset = of_fresh * inner * reset * (1.0 - reset)
+    of_keep = g * (before[0] - fresh) * keep * (1.0 - keep)
+    return (
+        [of_reset, of_keep, of_fresh * reset],
+        [of_reset, of_keep, of_fresh],
+        [g * keep],
+    )
 
 
 def _plain(activation: Callable[[Number], Number]) -> Callable[..., Sequence[Numbers]]:
@@ -153,7 +155,7 @@ _LSTM = Cell(
     4,
     Pass(
         (Stream("given", 4), Stream("product", 4, moving=False), Stream("memory_before")),
-        (Stream("hidden"), Stream("memory")),
+        (Stream("hidden"), Stream("memory"), Stream("activations", 4)),
         _lstm,
     ),
     Pass(
@@ -180,7 +182,7 @@ _GRU = Cell(
             Stream("bias", moving=False, shared=True),
             Stream("hidden_before"),
         ),
-        (Stream("hidden"),),
+        (Stream("hidden"), Stream("activations", 4)),
         _gru,
     ),
     Pass(
@@ -191,7 +193,7 @@ _GRU = Cell(
             Stream("product", moving=False),
             Stream("direct", moving=False),
         ),
-        (Stream("gates", 3), Stream("fresh"), Stream("direct", moving=False)),
+        (Stream("gates", 3), Stream("of_given", 3), Stream("direct", moving=False)),
         _gru_back,
     ),
 )
@@ -210,25 +212,31 @@ CELLS = {
 class Recurrence:
     """A loop over steps: forwards from a state, or `back`.
 
-    Forwards, the kernel's inputs are the weights (with their strides), "given", the first "hidden",
-    and, where the cell has them, the first "memory" and the "bias"; its outputs "hidden" and
-    "memory" of every step. Back, they are the weights and what the pass reads; its outputs are
-    what the pass writes and the "product" of the last turn.
+    Forwards, the kernel's inputs are the weights, "given", the first "hidden", and, where the cell
+    has them, the first "memory" and the "bias"; its outputs are what the pass writes, the
+    "activations", which are for the way back, only if they are to be kept (`keep`). Back, the
+    inputs are the weights and what the pass reads; the outputs what the pass writes and the
+    "product" of the last turn.
     """
 
     cell: Cell
     dtype: str
     back: bool
+    keep: bool
     problem: matmul.Problem  # one step's product, of any size
     packed: bool
 
     @property
     def step(self) -> Pass:
-        return self.cell.back if self.back else self.cell.forward
+        if self.back or self.keep:
+            return self.cell.back if self.back else self.cell.forward
+        kept = tuple(s for s in self.cell.forward.outputs if s.name != "activations")
+        return replace(self.cell.forward, outputs=kept)
 
     @property
     def key(self) -> str:
-        return f"{self.cell.name} {self.dtype} {self.back} {self.problem} {self.packed}"
+        facts = (self.cell.name, self.dtype, self.back, self.keep, self.problem, self.packed)
+        return f"recurrence {facts}"
 
     @property
     def inputs(self) -> list[str]:
@@ -256,28 +264,25 @@ class Layout:
 
 
 def plan(
-    cell: Cell, dtype: str, back: bool, rows: int, units: int, strides: tuple[int, int],
+    cell: Cell, dtype: str, back: bool, keep: bool, rows: int, units: int,
     target: Target, workers: int,
 ) -> tuple[Recurrence, matmul.Problem, Layout]:  # fmt: skip
     """The loop for a batch of `rows`, its product with all numbers known, and its memory."""
     wide = cell.gates * units
     n, k = (units, wide) if back else (wide, units)
-    b_row, b_column = strides if back else strides[::-1]
+    b_row, b_column = (units, 1) if back else (1, units)
     packed = rows > _FEW_ROWS
     problem = matmul.Problem(
         dtype, m=rows, n=n, k=k, a_row=k, a_column=1, b_row=b_row, b_column=b_column, c_row=n,
         b_packed=packed,
     )  # fmt: skip
     actual = matmul.choose(problem, target, workers)
-    loop = Recurrence(cell, dtype, back, actual.generic(), packed)
+    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packed)
     at_packed = 0 if back else _aligned(rows * wide * ITEMSIZE[dtype])
     size = matmul.packed_b_layout(actual, target).size if packed else 0
     work = _aligned(at_packed + size)
-    return (
-        loop,
-        actual,
-        Layout(at_packed, work, work + matmul.workspace_bytes(actual, target, workers)),
-    )
+    total = work + matmul.workspace_bytes(actual, target, workers)
+    return loop, actual, Layout(at_packed, work, total)
 
 
 def _aligned(size: int) -> int:
@@ -291,15 +296,11 @@ def numbers(
     backwards = reverse != loop.back
     first, onward = (steps - 1, -1) if backwards else (0, 1)
     grain = max(1, _SHARE_ELEMENTS // max(units, 1))
-    strides = (actual.b_row, actual.b_column)
-    own = (steps, actual.m, units, first, onward, grain, layout.packed, layout.work, *strides)
+    own = (steps, actual.m, units, first, onward, grain, layout.packed, layout.work)
     return (*own, *loop.problem.arguments(actual))
 
 
-_NUMBERS = (
-    "steps", "rows", "units", "first", "onward", "grain", "packed_at", "work_at", "weights_row",
-    "weights_column",
-)  # fmt: skip
+_NUMBERS = ("steps", "rows", "units", "first", "onward", "grain", "packed_at", "work_at")
 
 
 # -- emission -------------------------------------------------------------------------------------
@@ -322,7 +323,8 @@ def emit_recurrence(module: Module, target: Target, name: str, loop: Recurrence)
 
 
 def _to_pack(loop: Recurrence) -> matmul.Problem:
-    return replace(loop.problem, n=None, k=None, b_row=None, b_column=None)
+    known = {"b_column": 1} if loop.back else {"b_row": 1}
+    return replace(loop.problem, **(dict.fromkeys(("n", "k", "b_row", "b_column")) | known))
 
 
 class _Loop:
@@ -367,8 +369,7 @@ class _Loop:
         packed = f.offset(I8, v["scratch"], v["packed_at"])
         wide = f.mul(v["units"], constant(I64, self.loop.cell.gates))
         n, k = (v["units"], wide) if self.loop.back else (wide, v["units"])
-        known = {"n": n, "k": k, "b_row": v["weights_row"], "b_column": v["weights_column"]}
-        f.call(f"{self.name}.pack", [self.call, v["weights"], packed, *known.values()])
+        f.call(f"{self.name}.pack", [self.call, v["weights"], packed, n, k, v["units"]])
         return packed
 
     def _product(self, left: Value, right: Value) -> None:
@@ -457,6 +458,6 @@ def _units(
         return f.offset(vector, pointer, unit)
 
     read = [[Number(f, f.load(vector, at(p))) for p in lines[s.name]] for s in step.inputs]
-    for stream, found in zip(step.outputs, step.formula(*read), strict=True):
+    for stream, found in zip(step.outputs, step.formula(*read), strict=False):
         for number, pointer in zip(found, lines[f"{stream.name}_out"], strict=True):
             f.store(number.value, at(pointer))

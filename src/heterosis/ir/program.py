@@ -82,10 +82,12 @@ class Assemble(Primitive):
 class Opaque(Primitive):
     """Whole operands to whole results through a kernel of its own.
 
-    `kernel(node, inputs, outputs, target)` describes it: a `codegen.function.KernelCode`.
+    `kernel(node, inputs, outputs, target)` describes it: a `codegen.function.KernelCode`. With
+    `gapless`, it sees its operands row by row in memory, copied there if they stand otherwise.
     """
 
     kernel: Callable[..., Any]
+    gapless: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,10 +115,19 @@ def rnn(
         )
     if not 0 <= p <= 1:
         raise ArgumentError(f"rnn: p={p}; expected a probability, from 0 to 1.")
-    shape = (state_size, num_layers, bool(bidirectional), mode, projection_size, state_outputs)
-    if p and num_layers > 1 and modes.is_training():
-        return recurrent.rnn_with_dropout(data, parameters, state, state_cell, float(p), *shape)
-    return recurrent.rnn(data, parameters, state, state_cell, *shape)
+    shape = (mode, state_size, num_layers, bool(bidirectional), projection_size)
+    drop = p if modes.is_training() and num_layers > 1 else 0.0
+    if not drop and not modes.is_recording():
+        mode, *sizes, projection_size = shape
+        return recurrent.rnn(
+            data, parameters, state, state_cell, *sizes, mode, projection_size, state_outputs
+        )
+    # Layer by layer: each keeps what its gradient needs, and dropout draws its own numbers.
+    found = recurrent.stacked(
+        recurrent.described(*shape), data, parameters, state, state_cell, float(drop),
+        keep=modes.is_recording(),
+    )  # fmt: skip
+    return tuple(found) if state_outputs else found[0]
 
 
 def nonzero(a: Any) -> _core.ndarray:

@@ -13,7 +13,6 @@ from heterosis.ir.program import Node, Opaque, Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops.join import stack
-from heterosis.ops.rules import without_gaps
 from heterosis.ops.split import part
 
 SIDES = 4
@@ -100,22 +99,20 @@ def _suppress_kernel(
     )
 
 
-_MATCH = Opaque("match_boxes", _match_kernel)
-_SUPPRESS = Opaque("suppress_boxes", _suppress_kernel)
+_MATCH = Opaque("match_boxes", _match_kernel, gapless=True)
+_SUPPRESS = Opaque("suppress_boxes", _suppress_kernel, gapless=True)
 
 
 def matched(overlap: Value, counts: Value) -> Value:
     """For `overlap` (batch, labels, anchors), of which the first `counts` labels are looked at:
     each anchor's label, or -1. The pair that overlaps most comes first, and so on."""
     batch, _, anchors = overlap.shape
-    return apply(
-        _MATCH, (without_gaps(overlap), without_gaps(counts)), TensorType((batch, anchors), "int64")
-    )
+    return apply(_MATCH, (overlap, counts), TensorType((batch, anchors), "int64"))
 
 
 def suppressed(kind: Value, boxes: Value, threshold: float, any_class: bool) -> Value:
     """`kind` (batch, boxes), -1 where a box doubles a better one, which stands before it."""
-    planes = without_gaps(views.transpose(boxes, (0, 2, 1)))
-    limit = without_gaps(views.reshape(single(threshold), (1,)))
-    operands = (without_gaps(kind), planes, limit)
+    planes = views.transpose(boxes, (0, 2, 1))
+    limit = views.reshape(single(threshold), (1,))
+    operands = (kind, planes, limit)
     return apply(_SUPPRESS, operands, TensorType(kind.shape, "float32"), any_class=any_class)

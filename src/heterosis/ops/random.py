@@ -102,7 +102,7 @@ def _blocks(key: Value, shape: tuple[int, ...], number: int = 0) -> Value:
     return apply(_BLOCK, (_counter(shape, number), _key(key, shape)), TensorType(shape, "int64"))
 
 
-def key_of_part(key: Value, part: int) -> Value:
+def _part_of(key: Value, part: int) -> Value:
     """A key of its own for each part of an operation; 0 is the operation's."""
     return _blocks(key, (), (1 << 23) + part) if part else key
 
@@ -262,7 +262,7 @@ def triangular(left, mode, right, size: Size = None, dtype: str = "float32", key
 def log_gamma(key: Value, shape: tuple[int, ...], alpha: Value, part: int = 0) -> Value:
     """Logarithms of gamma variates; `part` tells apart those of one operation."""
     alpha = views.broadcast(cast(alpha, "float64"), shape)
-    own = _key(key_of_part(key, part), shape)
+    own = _key(_part_of(key, part), shape)
     return apply(_LOG_GAMMA, (_counter(shape), own, alpha), TensorType(shape, "float64"))
 
 
@@ -352,7 +352,7 @@ def _counts(primitive: Elementwise, key: Value, shape: tuple[int, ...], *paramet
 
 def counts_binomial(key: Value, shape: tuple[int, ...], part: int, n: Value, p: Value) -> Value:
     """Numbers of successes as float64; `part` tells apart those of one operation."""
-    return _counts(_BINOMIAL, key_of_part(key, part), shape, n, p)
+    return _counts(_BINOMIAL, _part_of(key, part), shape, n, p)
 
 
 @random_operation(name="random_poisson")

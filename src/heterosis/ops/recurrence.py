@@ -1,13 +1,8 @@
-"""Recurrent layers: all steps of one as two products, and a kernel for what must wait in between.
-
-Back, the activations are computed again, for all steps at once: a product costs less than keeping
-them would.
-"""
+"""The steps of a recurrent layer as one kernel, and its gradient as another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 
 from heterosis.codegen import recurrent as code
 from heterosis.codegen.builder import Module
@@ -17,12 +12,10 @@ from heterosis.ir import views
 from heterosis.ir.program import Node, Opaque, Value, apply_many, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
-from heterosis.ops import real as r
 from heterosis.ops import reductions as rd
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.join import joined
 from heterosis.ops.linear import product
-from heterosis.ops.rules import without_gaps
 from heterosis.ops.split import part
 
 _FLOPS_A_NANOSECOND = 30.0
@@ -37,12 +30,12 @@ def _kernel(mode: str, back: bool) -> Callable[..., KernelCode]:
     def kernel(
         node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
     ) -> KernelCode:
-        steps, rows, wide = node.inputs[1].shape
-        units = outputs[-1].strided.shape[-1]
+        wide, units = node.inputs[0].shape
+        steps, rows = node.inputs[1].shape[:2]
+        keep = not back and node.attributes["keep"]
         loop, actual, layout = code.plan(
-            cell, inputs[0].dtype, back, rows, units, inputs[0].strided.strides,
-            machine.target, machine.workers,
-        )  # fmt: skip
+            cell, inputs[0].dtype, back, keep, rows, units, machine.target, machine.workers
+        )
 
         def emit(module: Module, target: Target, name: str) -> None:
             code.emit_recurrence(module, target, name, loop)
@@ -59,28 +52,27 @@ def _kernel(mode: str, back: bool) -> Callable[..., KernelCode]:
     return kernel
 
 
-_FORWARD = {mode: Opaque(mode, _kernel(mode, False)) for mode in code.CELLS}
-
-
-@cache
-def _back(mode: str) -> Opaque:
-    return Opaque(f"{mode}_back", _kernel(mode, True))
+_FORWARD = {m: Opaque(m, _kernel(m, False), gapless=True) for m in code.CELLS}
+_BACK = {m: Opaque(f"{m}_back", _kernel(m, True), gapless=True) for m in code.CELLS}
 
 
 def recurrence(
-    mode: str, weights: Value, given: Value, first: Sequence[Value], bias: Value | None,
-    reverse: bool,
-) -> tuple[Value, ...]:  # fmt: skip
-    """The outputs of every step (steps, batch, units), and for an LSTM the memories.
+    mode: str, weights: Value, given: Value, states: Sequence[Value], reverse: bool, keep: bool
+) -> tuple[Value, ...]:
+    """The outputs of every step (steps, batch, units); for 'lstm' also the memories; with `keep`,
+    for 'lstm' and 'gru' also what spares the gradient to go through all steps again.
 
-    `weights` (gates * units, units) multiply the last output, `given` (steps, batch, gates * units)
-    is added; `first` are the states before the first step, which is the last one if `reverse`.
+    `weights` (gates * units, units) multiply the last output, and `given` (steps, batch, gates *
+    units) is added. `states` are those before the first step, which is the last one if `reverse`;
+    for 'gru' they are followed by the bias within its gate.
     """
-    operands = [weights, *map(without_gaps, (given, *first))]
-    operands += [] if bias is None else [without_gaps(bias)]
     steps, rows, wide = given.shape
-    type_ = TensorType((steps, rows, wide // GATES[mode]), given.dtype)
-    return apply_many(_FORWARD[mode], operands, [type_] * len(first), reverse=reverse)
+    units = wide // GATES[mode]
+    forward = code.CELLS[mode].forward.outputs
+    widths = [s.width for s in forward if keep or s.name != "activations"]
+    types = [TensorType((steps, rows, width * units), given.dtype) for width in widths]
+    operands = (weights, given, *states)
+    return apply_many(_FORWARD[mode], operands, types, reverse=reverse, keep=keep)
 
 
 def _shifted(states: Value, first: Value, reverse: bool) -> Value:
@@ -92,75 +84,66 @@ def _shifted(states: Value, first: Value, reverse: bool) -> Value:
     return joined("rnn", [first, part(states, 0, 0, steps - 1)], 0)
 
 
-def _rows(x: Value) -> Value:
-    return views.reshape(x, (x.shape[0] * x.shape[1], x.shape[2]))
+def _of_weights(gates: Value, before: Value) -> Value:
+    """The product over all steps and rows."""
+    rows = gates.shape[0] * gates.shape[1]
+    left, right = (views.reshape(v, (rows, v.shape[2])) for v in (gates, before))
+    return product("rnn", views.transpose(left, (1, 0)), right)
 
 
-def _turned(x: Value) -> Value:
-    return views.transpose(x, (1, 0))
+def _received(step: Step, i: int) -> Value:
+    """What a result received; zeros, if nothing."""
+    found, y = step.cotangents[i], step.outputs[i]
+    return views.broadcast(constant(0.0, y.dtype), y.shape) if found is None else found
 
 
-def _split(x: Value, count: int) -> list[Value]:
-    units = x.shape[-1] // count
-    return [part(x, x.ndim - 1, i * units, (i + 1) * units) for i in range(count)]
+def _kept(mode: str, step: Step) -> tuple[Value, ...]:
+    """All that the kernel can give: given already, or computed again."""
+    if step.attributes["keep"]:
+        return step.outputs
+    weights, given, *states = step.inputs
+    return recurrence(mode, weights, given, states, step.attributes["reverse"], True)
 
 
-def _again(mode: str, weights: Value, given: Value, before: Value, bias: Value | None) -> Value:
-    """The activations that the kernel had, side by side, for all steps at once."""
-    again = views.reshape(product("rnn", _rows(before), _turned(weights)), given.shape)
-    if mode == "gru":
-        (*own, inner), (*ours, fresh) = _split(again, 3), _split(given, 3)
-        reset, keep = (r.sigmoid(e.add(a, b)) for a, b in zip(own, ours, strict=True))
-        inner = e.add(inner, bias)
-        return joined(
-            "rnn", [reset, keep, r.tanh(e.add(fresh, e.multiply(reset, inner))), inner], 2
-        )
-    functions = (r.sigmoid, r.sigmoid, r.tanh, r.sigmoid)
-    parts = _split(e.add(given, again), 4)
-    return joined("rnn", [f(x) for f, x in zip(functions, parts, strict=True)], 2)
+def _back(
+    mode: str, step: Step, known: Sequence[Value], shapes: Sequence[tuple]
+) -> Sequence[Value]:
+    """The kernel's results, of these shapes; the last is what the first output receives."""
+    weights, given, first, *_ = step.inputs
+    types = [TensorType(shape, given.dtype) for shape in (given.shape, *shapes, first.shape)]
+    return apply_many(_BACK[mode], (weights, *known), types, reverse=step.attributes["reverse"])
 
 
-def _zeros(like: Value) -> Value:
-    return views.broadcast(constant(0.0, like.dtype), like.shape)
+def _lstm(step: Step) -> Cotangents:
+    _, _, first, first_memory = step.inputs
+    reverse = step.attributes["reverse"]
+    hidden, memory, activations = _kept("lstm", step)
+    known = [activations, memory, _shifted(memory, first_memory, reverse)]
+    known += [_received(step, 0), _received(step, 1)]
+    gates, of_memory, of_first = _back("lstm", step, known, [first.shape])
+    return _of_weights(gates, _shifted(hidden, first, reverse)), gates, of_first, of_memory
 
 
-def _adjoint(mode: str) -> Callable[[Step], Cotangents]:
-    """What the operands of `recurrence` receive."""
+def _gru(step: Step) -> Cotangents:
+    _, given, first, bias = step.inputs
+    hidden, activations = _kept("gru", step)
+    before = _shifted(hidden, first, step.attributes["reverse"])
+    known = [activations, before, _received(step, 0)]
+    gates, of_given, direct, of_first = _back("gru", step, known, [given.shape, first.shape])
+    inner = part(gates, 2, 2 * bias.size, 3 * bias.size)
+    return _of_weights(gates, before), of_given, e.add(of_first, direct), rd.sum(inner, (0, 1))
 
+
+def _simple(mode: str) -> Callable[[Step], Cotangents]:
     def rule(step: Step) -> Cotangents:
-        weights, given, first, *more = step.inputs
-        reverse = step.attributes["reverse"]
-        received = [
-            _zeros(y) if g is None else g
-            for g, y in zip(step.cotangents, step.outputs, strict=True)
-        ]
-        before = _shifted(step.outputs[0], first, reverse)
-        bias = more[0] if mode == "gru" else None
-        if mode in ("lstm", "gru"):
-            known = [_again(mode, weights, given, before, bias)]
-        else:
-            known = [step.outputs[0]]
-        if mode == "lstm":
-            known += [step.outputs[1], _shifted(step.outputs[1], more[0], reverse)]
-        if mode == "gru":
-            known += [before]
-        shapes = {"lstm": [first.shape], "gru": [step.outputs[0].shape, first.shape]}.get(mode, [])
-        shapes = [given.shape, *shapes, first.shape]
-        types = [TensorType(shape, given.dtype) for shape in shapes]
-        operands = [weights, *map(without_gaps, (*known, *received))]
-        gates, *rest, last = apply_many(_back(mode), operands, types, reverse=reverse)
-        of_weights = product("rnn", _turned(_rows(gates)), _rows(before))
-        if mode == "lstm":
-            return of_weights, gates, last, rest[0]
-        if mode == "gru":
-            fresh, direct = rest
-            of_bias = rd.sum(_split(gates, 3)[2], (0, 1))
-            of_given = joined("rnn", [*_split(gates, 3)[:2], fresh], 2)
-            return of_weights, of_given, e.add(last, direct), of_bias
-        return of_weights, gates, last
+        (hidden,), first = step.outputs, step.inputs[2]
+        gates, of_first = _back(mode, step, [hidden, _received(step, 0)], [])
+        before = _shifted(hidden, first, step.attributes["reverse"])
+        return _of_weights(gates, before), gates, of_first
 
     return rule
 
 
-for _mode, _primitive in _FORWARD.items():
-    adjoint(_primitive)(_adjoint(_mode))
+_RULES = {m: _simple(m) for m in code.CELLS} | {"lstm": _lstm, "gru": _gru}
+for _mode, _rule in _RULES.items():
+    adjoint(_FORWARD[_mode])(_rule)

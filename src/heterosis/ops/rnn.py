@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import numpy
 
 from heterosis.ir import views
-from heterosis.ir.program import Call, Value, constant
-from heterosis.ops import dropout as drop
+from heterosis.ir.program import Value, constant
 from heterosis.ops import elementwise as e
-from heterosis.ops.join import joined
+from heterosis.ops.dropout import dropout
+from heterosis.ops.join import concatenate, joined
+from heterosis.ops.legacy import slice_axis
 from heterosis.ops.linear import product
-from heterosis.ops.random import key_of_part
-from heterosis.ops.record import Key, operation
+from heterosis.ops.record import operation
 from heterosis.ops.recurrence import GATES, recurrence
 from heterosis.ops.rules import cast, floating
-from heterosis.ops.split import part
+from heterosis.ops.samples import Case, Samples
+from heterosis.ops.split import part, split
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
 
 @dataclass(frozen=True)
-class _Network:
+class Network:
     """The shape of the whole."""
 
     mode: str
@@ -49,30 +53,37 @@ class _Network:
             yield (wide,)
 
 
-def _unpacked(parameters: Value, shapes: Sequence[tuple[int, ...]]) -> list[Value]:
-    """Matrices and vectors that stand in one vector."""
+def _pull_parameters(received: Any, results: Any, *rest: Any) -> Value:
+    # One vector at once, where the rules of the parts would add up a vector for each.
+    flat = [views.reshape(g, (math.prod(g.shape),)) for g in received]
+    return joined("rnn", flat, 0)
+
+
+def _parts_reference(parameters, shapes):
+    ends = numpy.cumsum([math.prod(shape) for shape in shapes])
+    parts = numpy.split(parameters, ends[:-1])
+    return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
+
+
+@operation(
+    public=(),
+    views=True,
+    gradient=_pull_parameters,
+    numpy=_parts_reference,
+    samples=Samples([Case(((11,),), {"shapes": ((2, 3), (5,))})], dtypes=("float32",)),
+)
+def rnn_parameters(parameters, shapes: Any):
+    """Matrices and vectors that stand in one vector, one after the other."""
     parts, at = [], 0
     for shape in shapes:
         size = math.prod(shape)
         parts.append(views.reshape(part(parameters, 0, at, at + size), shape))
         at += size
-
-    def pull(results: tuple[Value, ...], received: tuple[Value | None, ...]) -> tuple[Value]:
-        # One vector at once, where the parts' own rules would add one vector for each.
-        pieces = [
-            views.broadcast(constant(0.0, y.dtype), (math.prod(y.shape),))
-            if g is None
-            else views.reshape(g, (math.prod(y.shape),))
-            for g, y in zip(received, results, strict=True)
-        ]
-        return (joined("rnn", pieces, 0),)
-
-    Call((parameters,), tuple(parts), pull).mark()
-    return parts
+    return tuple(parts)
 
 
 def _checked(
-    network: _Network, data: Value, parameters: Value, state: Value, state_cell: Value | None
+    network: Network, data: Any, parameters: Any, state: Any, state_cell: Any
 ) -> list[tuple[int, ...]]:
     """The parameters' shapes, if everything fits."""
     if data.ndim != 3:
@@ -95,9 +106,10 @@ def _checked(
     return shapes
 
 
-def _network(
+def described(
     mode: str, state_size: int, num_layers: int, bidirectional: bool, projection_size: int | None
-) -> _Network:
+) -> Network:
+    """The network that these arguments of `rnn` mean."""
     if mode not in GATES:
         raise ArgumentError(f"rnn: mode={mode!r}; expected one of {', '.join(GATES)}.")
     if state_size < 1 or num_layers < 1:
@@ -106,46 +118,69 @@ def _network(
         )
     if projection_size and mode != "lstm":
         raise ArgumentError(f"rnn: projection_size is for mode='lstm', and this is {mode!r}.")
-    return _Network(mode, state_size, num_layers, 1 + bool(bidirectional), projection_size or None)
+    return Network(mode, state_size, num_layers, 1 + bool(bidirectional), projection_size or None)
 
 
 # -- one direction of a layer ---------------------------------------------------------------------
 
 
-def _direction(
-    network: _Network, x: Value, weights: Sequence[Value], biases: Sequence[Value],
-    states: Sequence[Value], reverse: bool,
-) -> tuple[Value, ...]:  # fmt: skip
-    """What it gives at every step, and its last states."""
-    steps, rows, width = x.shape
-    of_input, of_state, *projection = weights
-    bias, own_bias = _merged_bias(network, *biases)
-    flat = views.reshape(x, (steps * rows, width))
-    given = e.add(product("rnn", flat, views.transpose(of_input, (1, 0))), bias)
-    given = views.reshape(given, (steps, rows, bias.shape[0]))
-    hidden, *memory = states
-    if projection:
-        (projected,) = projection
-        given, hidden = _before_projection(given, hidden, of_state, network.units, reverse)
-        of_state = product("rnn", of_state, projected)
-    found = recurrence(network.mode, of_state, given, (hidden, *memory), own_bias, reverse)
-    outputs, *memories = found
-    if projection:
-        flat = views.reshape(outputs, (steps * rows, network.units))
-        outputs = product("rnn", flat, views.transpose(projected, (1, 0)))
-        outputs = views.reshape(outputs, (steps, rows, network.outputs))
-    place = 0 if reverse else steps - 1
-    return outputs, *(
-        views.reshape(part(v, 0, place, place + 1), v.shape[1:]) for v in (outputs, *memories)
+@operation(public=())
+def rnn_layer(
+    data,
+    of_input,
+    of_state,
+    input_bias,
+    state_bias,
+    hidden,
+    memory=None,
+    projection=None,
+    mode: str = "lstm",
+    reverse: bool = False,
+    keep: bool = False,
+):
+    """One direction of one layer over `data` (steps, batch, inputs), from the states `hidden` and
+    `memory` (1, batch, units): its outputs at every step, and for 'lstm' its memories.
+
+    With `keep`, further results, which spare the gradient to compute them again.
+    """
+    dtype = floating(data.dtype)
+    wide = "float64" if dtype == "float64" else "float32"
+    x, of_input, of_state, input_bias, state_bias, *states = (
+        cast(v, wide)
+        for v in (data, of_input, of_state, input_bias, state_bias, hidden, memory)
+        if v is not None
     )
+    states = [views.reshape(v, v.shape[1:]) for v in states]
+    steps, rows, width = x.shape
+    units = of_state.shape[0] // GATES[mode]
+    bias, inner = _merged_bias(mode, units, input_bias, state_bias)
+    flat = views.reshape(x, (steps * rows, width))
+    given = e.add(_dense(flat, of_input), bias)
+    given = views.reshape(given, (steps, rows, bias.shape[0]))
+    if projection is not None:
+        projection = cast(projection, wide)
+        given, states[0] = _before_projection(given, states[0], of_state, units, reverse)
+        of_state = product("rnn", of_state, projection)
+    states += [] if inner is None else [inner]
+    found = recurrence(mode, of_state, given, states, reverse, keep)
+    if projection is not None:
+        outputs, memories, *kept = found
+        flat = _dense(views.reshape(outputs, (steps * rows, units)), projection)
+        projected = views.reshape(flat, (steps, rows, projection.shape[0]))
+        found = (projected, memories, *((outputs, *kept) if keep else ()))
+    found = tuple(cast(v, dtype) for v in found)
+    return found if len(found) > 1 else found[0]
 
 
-def _merged_bias(network: _Network, first: Value, second: Value) -> tuple[Value, Value | None]:
+def _dense(x: Value, weights: Value) -> Value:
+    return product("rnn", x, views.transpose(weights, (1, 0)))
+
+
+def _merged_bias(mode: str, units: int, first: Value, second: Value) -> tuple[Value, Value | None]:
     """What is added to the inputs' product, and what a GRU adds to its own within the gate."""
-    if network.mode != "gru":
+    if mode != "gru":
         return e.add(first, second), None
-    outside = part(second, 0, 0, 2 * network.units)
-    inside = part(second, 0, 2 * network.units, 3 * network.units)
+    outside, inside = part(second, 0, 0, 2 * units), part(second, 0, 2 * units, 3 * units)
     nothing = views.broadcast(constant(0.0, second.dtype), inside.shape)
     return e.add(first, joined("rnn", [outside, nothing], 0)), inside
 
@@ -158,51 +193,65 @@ def _before_projection(
     The first state has been projected: its product is added where it belongs.
     """
     steps, rows, wide = given.shape
+    if not steps:
+        return given, views.broadcast(constant(0.0, given.dtype), (rows, units))
     place = steps - 1 if reverse else 0
-    own = product("rnn", hidden, views.transpose(of_state, (1, 0)))
-    at = e.add(part(given, 0, place, place + 1), views.reshape(own, (1, rows, wide)))
+    own = views.reshape(_dense(hidden, of_state), (1, rows, wide))
+    at = e.add(part(given, 0, place, place + 1), own)
     rest = part(given, 0, 0, place) if reverse else part(given, 0, 1, steps)
     given = joined("rnn", [rest, at] if reverse else [at, rest], 0)
     return given, views.broadcast(constant(0.0, given.dtype), (rows, units))
 
 
-# -- the operations -------------------------------------------------------------------------------
+# -- all layers -----------------------------------------------------------------------------------
 
 
-def _stacked(
-    network: _Network, data: Value, parameters: Value, state: Value, state_cell: Value | None,
-    p: Value | None = None, key: Value | None = None,
-) -> tuple[Value, ...]:  # fmt: skip
-    """The last layer's outputs and the last states of all; dropout by `p` between the layers."""
+def stacked(
+    network: Network, data: Any, parameters: Any, state: Any, state_cell: Any, p: float = 0.0,
+    keep: bool = False,
+) -> list[Any]:  # fmt: skip
+    """The last layer's outputs and the last states of all, on arrays or on program values.
+
+    Between the layers dropout by `p`; with `keep`, gradients find all they need.
+    """
     shapes = _checked(network, data, parameters, state, state_cell)
-    dtype = floating(data.dtype)
-    wide = "float64" if dtype == "float64" else "float32"
     count = network.layers * network.directions
-    parts = _unpacked(cast(parameters, wide), shapes)
+    parts = rnn_parameters(parameters, tuple(shapes))
     weights, biases = parts[: -2 * count], parts[-2 * count :]
     each = len(weights) // count
-    x, last = cast(data, wide), []
-    given = [cast(v, wide) for v in (state, state_cell) if v is not None]
+    states = [_each(split(v, count)) for v in (state, state_cell) if v is not None]
+    last = []
     for layer in range(network.layers):
-        if layer and p is not None:
-            x = drop.dropout.record.function(x, p, (), key_of_part(key, layer))
+        x = data if not layer else dropout(data, p) if p else data
         outputs = []
         for direction in range(network.directions):
             i = layer * network.directions + direction
-            own = [views.reshape(part(v, 0, i, i + 1), v.shape[1:]) for v in given]
-            found = _direction(
-                network, x, weights[each * i : each * (i + 1)], biases[2 * i : 2 * i + 2], own,
-                bool(direction),
+            of_input, of_state, *projection = weights[each * i : each * (i + 1)]
+            first = [column[i] for column in states]
+            found = _each(
+                rnn_layer(
+                    x, of_input, of_state, *biases[2 * i : 2 * i + 2], first[0],
+                    first[1] if len(first) > 1 else None, projection[0] if projection else None,
+                    network.mode, bool(direction), keep,
+                )
             )  # fmt: skip
             outputs.append(found[0])
-            last.append(found[1:])
-        x = joined("rnn", outputs, 2) if len(outputs) > 1 else outputs[0]
-    states = [_together(column) for column in zip(*last, strict=True)]
-    return tuple(cast(v, dtype) for v in (x, *states))
+            pairs = zip(found, first, strict=False)
+            last.append([_last(every, own, bool(direction)) for every, own in pairs])
+        data = concatenate(outputs, 2) if len(outputs) > 1 else outputs[0]
+    return [data, *(concatenate(column, 0) for column in zip(*last, strict=True))]
 
 
-def _together(states: Sequence[Value]) -> Value:
-    return joined("rnn", [views.reshape(v, (1, *v.shape)) for v in states], 0)
+def _each(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _last(every: Any, first: Any, reverse: bool) -> Any:
+    """The state after the last step: the first one, if there is no step."""
+    steps = every.shape[0]
+    if not steps:
+        return first
+    return slice_axis(every, 0, 0, 1) if reverse else slice_axis(every, 0, steps - 1, steps)
 
 
 @operation(public=(), names={"mxnet": "RNN"})
@@ -220,27 +269,6 @@ def rnn(
 ):
     """Recurrent layers over `data` (steps, batch, inputs): the last layer's outputs, and with
     `state_outputs` the last states."""
-    network = _network(mode, state_size, num_layers, bidirectional, projection_size)
-    found = _stacked(network, data, parameters, state, state_cell)
-    return found if state_outputs else found[0]
-
-
-@operation(public=())
-def rnn_with_dropout(
-    data,
-    parameters,
-    state,
-    state_cell=None,
-    p=0.5,
-    state_size: int = 0,
-    num_layers: int = 1,
-    bidirectional: bool = False,
-    mode: str = "lstm",
-    projection_size: int | None = None,
-    state_outputs: bool = False,
-    key: Key = None,
-):
-    """`rnn` with dropout between the layers."""
-    network = _network(mode, state_size, num_layers, bidirectional, projection_size)
-    found = _stacked(network, data, parameters, state, state_cell, p, key)
-    return found if state_outputs else found[0]
+    network = described(mode, state_size, num_layers, bidirectional, projection_size)
+    found = stacked(network, data, parameters, state, state_cell)
+    return tuple(found) if state_outputs else found[0]

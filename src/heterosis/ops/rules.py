@@ -7,7 +7,7 @@ from typing import Any
 
 from heterosis.codegen.conversion import conversion
 from heterosis.ir import views
-from heterosis.ir.program import ASSEMBLE, Elementwise, Value, apply
+from heterosis.ir.program import Elementwise, Value, apply
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float, promote
 from heterosis.runtime.errors import ShapeError
 
@@ -77,13 +77,6 @@ def elementwise(
     ready = broadcast_all(primitive.name, [cast(v, operand_dtype) for v in values])
     type_ = TensorType(ready[0].shape, result_dtype or operand_dtype)
     return apply(primitive, ready, type_)
-
-
-def without_gaps(x: Value) -> Value:
-    """`x` in memory row by row, for kernels that know no strides."""
-    type_ = TensorType(x.shape, x.dtype)
-    whole = ((0,) * x.ndim, (1,) * x.ndim)
-    return apply(ASSEMBLE, (x,), type_, places=(whole,), filled=False)
 
 
 def lowered(function: Callable[..., Any]) -> Callable[..., Any]:

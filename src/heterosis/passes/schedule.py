@@ -170,6 +170,15 @@ class _Scheduler:
                 return Place(place.buffer, place.dtype, strided)
         return self.place(value)
 
+    def _gapless(self, value: Value) -> Place:
+        """Where `value` stands row by row; a copy if it stands otherwise."""
+        place = self.whole(value)
+        if place.strided.is_contiguous:
+            return place
+        room = self.temporary(value.type)
+        _NestBuilder(self).map(value, room)
+        return room
+
     # -- writing a value ----------------------------------------------------------------------
 
     def write(self, value: Value, room: Place) -> None:
@@ -206,7 +215,8 @@ class _Scheduler:
         return base, Place(room.buffer, room.dtype, strided)
 
     def _call(self, node: Node, rooms: dict[Value, Place]) -> None:
-        inputs = tuple(self.whole(operand) for operand in node.inputs)
+        find = self._gapless if node.primitive.gapless else self.whole
+        inputs = tuple(find(operand) for operand in node.inputs)
         for output in node.outputs:
             room = rooms.get(output)
             if room is None or not room.strided.is_contiguous:
@@ -366,7 +376,8 @@ class _NestBuilder:
         there = tuple(strided.strides[a] for a in range(len(shape)) if a not in along)
         exact = Strided(kept, there, strided.offset)
         fits = not along or tuple(shape[a] for a in along) == reduced
-        if not fits or strided.offset or not exact.is_contiguous:
+        whole = prod(kept) == value.size and not strided.offset and exact.is_contiguous
+        if not fits or not whole:
             return None
         if prod(kept) < 8 and prod(reduced) > 2 * _PIECE:
             # Too few points to share out: cut the reduction into pieces instead, in a nest of
@@ -379,7 +390,7 @@ class _NestBuilder:
         if not self.reduced or self._reduced_shape(value.node) != self.reduced:
             return False
         strided = _moved(Strided.contiguous(value.shape), moves)
-        if strided is None or strided.offset:
+        if strided is None or strided.offset or prod(self.kept) != value.size:
             return False
         split = len(self.kept)
         if any(s and n > 1 for n, s in zip(self.reduced, strided.strides[split:], strict=True)):
