@@ -190,6 +190,7 @@ void bind_random(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+  nb::set_leak_warnings(false);  // loaded code lives as long as the process
   m.doc() = "The native core: arrays, dependency engine, dispatch, memory, code loading.";
   translated([&] {
     add_array_type(m.ptr());

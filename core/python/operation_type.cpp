@@ -103,9 +103,13 @@ void add_operand(Signature& signature, PyObject* value) {
   }
 }
 
-void add_sequence(Signature& signature, PyObject* value) {
+Py_ssize_t sequence_size(PyObject* value) {
   if (!PyTuple_CheckExact(value) && !PyList_CheckExact(value)) throw TakeSlowPath();
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
+  return PySequence_Fast_GET_SIZE(value);
+}
+
+void add_sequence(Signature& signature, PyObject* value) {
+  const Py_ssize_t count = sequence_size(value);
   if (count > Signature::kArguments / 2) throw TakeSlowPath();
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (signature.full()) throw TakeSlowPath();
@@ -123,7 +127,7 @@ Object attribute_tuple(const Operation& operation, const Arguments& bound) {
       value = bound.values[i] ? bound.values[i] : parameter.fallback;
       if (!value) throw TakeSlowPath();
     } else if (parameter.use == Use::sequence && bound.values[i]) {
-      Object length = checked(PyLong_FromSsize_t(PySequence_Size(bound.values[i])));
+      Object length = checked(PyLong_FromSsize_t(sequence_size(bound.values[i])));
       PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), length.release());
       continue;
     }

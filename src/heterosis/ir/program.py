@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 from heterosis.ir.types import TensorType
+from heterosis.runtime.errors import DTypeError
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +184,8 @@ def apply_many(
 
 def constant(number: float | bool, dtype: str, *, weak: bool = False) -> Value:
     """A number written in the program."""
+    if not isinstance(number, Real):
+        raise DTypeError(f"expected a number, and got {number!r}.")
     return apply(CONSTANT, (), TensorType((), dtype, weak), value=number)
 
 

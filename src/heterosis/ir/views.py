@@ -5,8 +5,11 @@ Each names the method of `ir.strided.Strided` that does the same to offset and s
 
 from __future__ import annotations
 
+from math import prod
+
 from heterosis.ir.program import Node, Value, View, apply
 from heterosis.ir.types import TensorType
+from heterosis.runtime.errors import ShapeError
 
 
 def _result_shape(node: Node) -> tuple[int, ...]:
@@ -32,17 +35,31 @@ DIAGONAL = View(
 )
 
 
+def _check_inside(x: Value, extent: int, first: int, last: int) -> None:
+    """Operations check their arguments; what slips through must not read other memory."""
+    if not (0 <= first < extent and 0 <= last < extent):
+        raise ShapeError(
+            f"elements {first} to {last} of an extent of {extent}, in an array of shape {x.shape}; "
+            "expected places inside of it."
+        )
+
+
 def _typed(x: Value, shape: tuple[int, ...]) -> TensorType:
     return TensorType(shape, x.dtype, x.type.weak)
 
 
 def reshape(x: Value, shape: tuple[int, ...]) -> Value:
-    """The same elements in the same order; the caller has checked that the sizes agree."""
+    """The same elements in the same order."""
+    if prod(shape) != x.size:
+        raise ShapeError(f"cannot give {x.size} elements of shape {x.shape} the shape {shape}.")
     return x if shape == x.shape else apply(RESHAPE, (x,), _typed(x, shape))
 
 
 def broadcast(x: Value, shape: tuple[int, ...]) -> Value:
     """`x` repeated along extents of 1 and new leading dimensions."""
+    pairs = zip(reversed(x.shape), reversed(shape), strict=False)
+    if x.ndim > len(shape) or any(n not in (1, m) for n, m in pairs):
+        raise ShapeError(f"an array of shape {x.shape} does not broadcast to shape {shape}.")
     return x if shape == x.shape else apply(BROADCAST, (x,), _typed(x, shape))
 
 
@@ -57,10 +74,16 @@ def slice_(
     x: Value, starts: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...]
 ) -> Value:
     """`shape[d]` elements from `starts[d]` on, `steps[d]` apart, along every dimension."""
+    if all(shape):
+        for extent, start, step, count in zip(x.shape, starts, steps, shape, strict=True):
+            _check_inside(x, extent, start, start + step * (count - 1))
     return apply(SLICE, (x,), _typed(x, shape), starts=starts, steps=steps)
 
 
 def diagonal(x: Value, axes: tuple[int, int], start: tuple[int, int], length: int) -> Value:
     """The diagonal through `start` of the two `axes`, as the last dimension."""
+    if length:
+        for axis, first in zip(axes, start, strict=True):
+            _check_inside(x, x.shape[axis], first, first + length - 1)
     kept = tuple(n for a, n in enumerate(x.shape) if a not in axes)
     return apply(DIAGONAL, (x,), _typed(x, (*kept, length)), axes=axes, start=start)

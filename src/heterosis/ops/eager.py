@@ -171,7 +171,7 @@ def call_again(
             arguments.append(tuple(convert(item) for item in given))
             run = _runner(record, len(arguments[-1]))
         elif use == ATTRIBUTE:
-            arguments.append(_hashable(given))
+            arguments.append(_attribute(record.name, parameter.name, given))
     result = _finish(run, arguments, out, where)
     return result if dtype is None else result.astype(dtype)
 
@@ -201,6 +201,19 @@ def _finish(run: Callable[..., Any], arguments: list[Any], out: Any, where: Any)
     result = run(*arguments)
     base = out if out is not None else _core.empty(result._dtype_name, result.shape)
     return choose(where, result, base, out=out) if out is not None else choose(where, result, base)
+
+
+def _attribute(operation_name: str, name: str, given: Any) -> Any:
+    """An attribute as plans are found by: numbers and tuples, compared by value."""
+    attribute = _hashable(given)
+    try:
+        hash(attribute)
+    except TypeError:
+        raise ArgumentError(
+            f"{operation_name}: {name} cannot be {given!r}; expected a number, a name, or a tuple "
+            "of them."
+        ) from None
+    return attribute
 
 
 def _hashable(attribute: Any) -> Any:

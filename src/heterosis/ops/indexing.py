@@ -381,6 +381,8 @@ def ravel_multi_index(multi_index: Operands, dims: Any, mode: str = "raise"):
         raise ShapeError(
             f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} dimensions."
         )
+    if not dims:
+        raise ShapeError("ravel_multi_index: no dimensions to index; give at least one.")
     total: Value | None = None
     for axis, (index, n) in enumerate(zip(multi_index, dims, strict=True)):
         own = bounded("ravel_multi_index", index, n, mode, axis, dims)

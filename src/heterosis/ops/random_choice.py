@@ -36,7 +36,7 @@ from heterosis.ops.random import (
 )
 from heterosis.ops.record import Key
 from heterosis.ops.rules import broadcast_shapes, cast
-from heterosis.runtime.errors import ShapeError
+from heterosis.runtime.errors import ArgumentError, ShapeError
 
 # -- orders ---------------------------------------------------------------------------------------
 
@@ -85,6 +85,8 @@ def choice(
 ):
     """Rows of `items`, or without them numbers below `count`; with probabilities `p` if given."""
     shape = size or ()
+    count = items.shape[0] if items is not None and items.ndim else count
+    _check_choices(count, p, prod(shape))
     if p is not None:
         places = _categories(key, p, shape)
     elif replace:
@@ -92,6 +94,15 @@ def choice(
     else:
         places = views.reshape(_places(key, count, prod(shape)), shape)
     return places if items is None else _rows(items, places)
+
+
+def _check_choices(count: int, p: Value | None, wanted: int) -> None:
+    if count < 1 and wanted:
+        raise ArgumentError(f"choice: {count} items to choose from; expected at least one.")
+    if p is not None and p.shape != (count,):
+        raise ShapeError(
+            f"choice: probabilities of shape {p.shape} for {count} items; expected ({count},)."
+        )
 
 
 def _categories(key: Value, p: Value, shape: tuple[int, ...]) -> Value:

@@ -19,7 +19,7 @@ from heterosis.ir.types import TensorType, dtype_name
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
-from heterosis.runtime.errors import DTypeError, HeterosisError
+from heterosis.runtime.errors import ArgumentError, DTypeError, HeterosisError
 
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
 ARRAY, ATTRIBUTE, SEQUENCE, KEY = range(4)
@@ -133,12 +133,22 @@ class Record:
 
     def _apply(self, arguments: list[Any]) -> Any:
         if self.with_none is None or all(a is not None for a in arguments):
-            result = self.function(*arguments)
+            result = self._call_function(arguments)
             if self.gradient is not None:
                 self._mark(arguments, _as_tuple(result))
             return result
         shape = next((a.shape for a in arguments if a is not None), ())
         return views.broadcast(constant(self.with_none, "bool"), shape)
+
+    def _call_function(self, arguments: list[Any]) -> Any:
+        try:
+            return self.function(*arguments)
+        except (AttributeError, AssertionError) as error:
+            # An argument of a kind that nobody thought of; the cause is shown below the message.
+            given = ", ".join(str(a.type) if isinstance(a, Value) else repr(a) for a in arguments)
+            raise ArgumentError(
+                f"{self.name}: cannot take ({given}); expected {self.name}{self.signature}."
+            ) from error
 
     def _mark(self, arguments: list[Any], outputs: tuple[Value, ...]) -> None:
         """Let differentiation use the record's gradient for what has just been traced.
