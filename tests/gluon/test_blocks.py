@@ -1,10 +1,11 @@
 """Blocks: names, parts, hooks, casting, summaries, and both ways to write a hybrid block."""
 
+import copy
 import warnings
 
 import pytest
 
-from heterosis import np, npx
+from heterosis import autograd, np, npx
 from heterosis.gluon import Parameter, SymbolBlock, hybrid_block, nn
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
@@ -232,8 +233,6 @@ def test_casting_keeps_statistics_precise():
 
 
 def test_dropout_acts_in_training_only():
-    from heterosis import autograd
-
     layer, x = nn.Dropout(0.5), np.ones((100,))
     assert (layer(x) == 1).all()
     with autograd.record():
@@ -246,6 +245,22 @@ def test_batch_norm_relu_is_both():
     layer = nn.BatchNormReLU(in_channels=2)
     layer.initialize()
     assert layer(np.array([[-1.0, 1.0]])).asnumpy()[0].tolist() == pytest.approx([0, 1], abs=1e-5)
+
+
+def test_copies_learn_by_themselves():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(1), nn.Dense(1, in_units=1))
+    net.initialize()
+    for _ in range(2):  # before and after the first forward pass
+        twin = copy.deepcopy(net)
+        x = np.ones((1, 2))
+        net(x)
+        with autograd.record():
+            y = twin(x)
+        y.backward()
+        assert (twin[1].bias.grad() == 1).all() and (net[1].bias.grad() == 0).all()
+        twin[1].bias.set_data(np.array([5.0]))
+        assert net[1].bias.data().item() == 0
 
 
 def test_functions_as_blocks():

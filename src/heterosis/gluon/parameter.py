@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -66,7 +67,9 @@ class Parameter:
         self.name = name
         self.lr_mult, self.wd_mult = lr_mult, wd_mult
         self.init = init
-        self._shape: Shape | None = (shape,) if isinstance(shape, int) else shape
+        self._shape: Shape | None = None
+        if shape is not None:
+            self._shape = (shape,) if isinstance(shape, int) else tuple(shape)
         self._dtype = dtype
         self._differentiable = differentiable
         self._allow_deferred_init = allow_deferred_init
@@ -82,6 +85,17 @@ class Parameter:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        """A parameter of the same name with its own values and gradient, and no trainer."""
+        made = memo[id(self)] = copy.copy(self)
+        made._trainer = None
+        if self._data is not None:
+            with autograd.pause():
+                made._start(np.copy(self._data), self._contexts)
+                if self._grad is not None:
+                    made._grad[...] = self._grad
+        return made
 
     # -- what is known before there are values ----------------------------------------------------
 
