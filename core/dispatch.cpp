@@ -180,15 +180,18 @@ void check_in_place(const Invocation& invocation, const Array& out) {
                                       ": out must be the first operand, which is changed in place.");
 }
 
-Results run(const Invocation& invocation, const Array* out, Origin origin) {
+Results run(const Invocation& invocation, std::span<const Array* const> outs, Origin origin) {
   const Plan& plan = *invocation.plan;
   Results results(plan.results.size());
-  if (out) {
-    results[0] = *out;
-    ++out->storage->version;
-  } else {
-    size_t i = 0;
-    for (Array& result : results) make_result(invocation, plan.results[i++], result);
+  size_t i = 0;
+  for (Array& result : results) {
+    if (outs.empty()) {
+      make_result(invocation, plan.results[i], result);
+    } else {
+      result = *outs[i];
+      ++result.storage->version;
+    }
+    ++i;
   }
   if (!plan.function) return results;
   if (plan.nanoseconds <= dispatch_settings().inline_nanoseconds && ready(invocation, results)) {

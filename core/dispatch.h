@@ -52,9 +52,9 @@ class Results {
   std::vector<Array> more_;
 };
 
-// Runs the plan: results are new arrays or views; or, if `out` is given, the one result is `out`.
+// Runs the plan: results are new arrays or views; or, if there are `outs`, one for each result, these.
 // Throws Failure if the work was done at once and failed. The caller holds the front end's lock.
-Results run(const Invocation& invocation, const Array* out, Origin origin);
+Results run(const Invocation& invocation, std::span<const Array* const> outs, Origin origin);
 
 // Whether the engine must be waited for before more work is queued.
 bool must_wait();

@@ -142,8 +142,8 @@ PyObject* get_itemsize(PyObject* self, void*) {
 }
 
 PyObject* get_dtype(PyObject* self, void*) {
-  PyObject* dtypes = hook("dtypes");  // a tuple of NumPy dtypes, in our order
-  return Py_NewRef(PyTuple_GetItem(dtypes, static_cast<Py_ssize_t>(as_array(self).dtype)));
+  PyObject* dtypes = hook("dtypes");  // a sequence of NumPy dtypes, in our order
+  return PySequence_GetItem(dtypes, static_cast<Py_ssize_t>(as_array(self).dtype));
 }
 
 PyObject* get_dtype_name(PyObject* self, void*) {

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,34 @@ struct TakeSlowPath {};
 
 struct Arguments {
   PyObject* values[kMostParameters] = {};  // borrowed; null where the default counts
-  PyObject* out = nullptr;
+  PyObject* out = nullptr;                 // an array, or a tuple with one for each result
+};
+
+// The arrays that results are written into.
+class Outs {
+ public:
+  explicit Outs(PyObject* out) {
+    if (!out) return;
+    const bool several = PyTuple_CheckExact(out);
+    const Py_ssize_t count = several ? PyTuple_GET_SIZE(out) : 1;
+    if (count > kMost) throw TakeSlowPath();
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      objects_[count_] = several ? PyTuple_GET_ITEM(out, i) : out;
+      if (!is_array(objects_[count_])) throw TakeSlowPath();
+      arrays_[count_] = &as_array(objects_[count_]);
+      ++count_;
+    }
+  }
+  std::span<const Array* const> arrays() const& { return {arrays_, static_cast<size_t>(count_)}; }
+  std::span<PyObject* const> objects() const& { return {objects_, static_cast<size_t>(count_)}; }
+  std::span<const Array* const> arrays() && = delete;  // they are valid while this lives
+  std::span<PyObject* const> objects() && = delete;
+
+ private:
+  static constexpr int kMost = 8;
+  PyObject* objects_[kMost];
+  const Array* arrays_[kMost];
+  int count_ = 0;
 };
 
 Arguments bind(const Operation& operation, PyObject* const* given, Py_ssize_t count, PyObject* names) {
@@ -198,10 +226,8 @@ Signature sign(const Operation& operation, const Arguments& bound) {
         break;
     }
   }
-  if (bound.out) {
-    if (!is_array(bound.out)) throw TakeSlowPath();
-    signature.add_out(as_array(bound.out));
-  }
+  const Outs outs(bound.out);
+  for (const Array* out : outs.arrays()) signature.add_out(*out);
   return signature;
 }
 
@@ -243,13 +269,20 @@ Object describe_operands(const Operation& operation, const Arguments& bound) {
   return list;
 }
 
+Object describe_outs(const Arguments& bound) {
+  if (!bound.out) return Object::borrowed(Py_None);
+  Object list = checked(PyList_New(0));
+  const Outs outs(bound.out);
+  for (const Array* out : outs.arrays()) append(list, describe(*out));
+  return list;
+}
+
 const Plan* make_plan(Operation& operation, const Arguments& bound, const Signature& signature) {
   const Object operands = describe_operands(operation, bound);
   const Object attributes = attribute_tuple(operation, bound);
-  const Object out =
-      bound.out ? describe(as_array(bound.out)) : Object::borrowed(Py_None);
   const Object made = checked(PyObject_CallMethodObjArgs(
-      operation.record, plan_name, operands.get(), attributes.get(), out.get(), nullptr));
+      operation.record, plan_name, operands.get(), attributes.get(),
+      describe_outs(bound).get(), nullptr));
   auto& handle = nanobind::cast<PlanHandle&>(nanobind::handle(made.get()));
   return operation.plans.insert(signature.words(), signature.count(), handle.plan);
 }
@@ -275,7 +308,9 @@ void each_operand(const Operation& operation, const Arguments& bound, Visit visi
 }
 
 bool has_tracked_operand(const Operation& operation, const Arguments& bound) {
-  bool found = bound.out && is_tracked(bound.out);
+  bool found = false;
+  const Outs outs(bound.out);
+  for (PyObject* out : outs.objects()) found |= is_tracked(out);
   each_operand(operation, bound, [&](PyObject* value) { found |= value && is_tracked(value); });
   return found;
 }
@@ -307,6 +342,21 @@ PyObject* wrap_results(Results& results) {
   return tuple.release();
 }
 
+PyObject* call_fast(Operation& operation, Arguments& bound);
+
+// Where writing a result could destroy what is still to be read: new arrays, copied afterwards.
+PyObject* compute_aside(Operation& operation, Arguments& bound, const Outs& outs) {
+  PyObject* target = std::exchange(bound.out, nullptr);
+  const Object result = checked(call_fast(operation, bound));
+  for (size_t i = 0; i < outs.objects().size(); ++i) {
+    PyObject* const source = PyTuple_CheckExact(result.get())
+                                 ? PyTuple_GET_ITEM(result.get(), static_cast<Py_ssize_t>(i))
+                                 : result.get();
+    checked(call_operator_into(Operator::assign, &source, outs.objects()[i]));
+  }
+  return Py_NewRef(target);
+}
+
 PyObject* call_fast(Operation& operation, Arguments& bound) {
   if (must_wait()) wait_for_room();
   const Signature signature = sign(operation, bound);
@@ -321,21 +371,20 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
                 attribute_tuple(operation, bound), result);
   };
   if (!bound.out) {
-    Results results = run(invocation, nullptr, user_line);
+    Results results = run(invocation, {}, user_line);
     Object result = checked(wrap_results(results));
     note(result.get());
     return result.release();
   }
-  if (noted) check_write(bound.out);
-  const Array& out = as_array(bound.out);
-  check_in_place(invocation, out);
-  if (overlaps(invocation, out)) {  // compute aside, then copy
-    PyObject* target = std::exchange(bound.out, nullptr);
-    const Object result = checked(call_fast(operation, bound));
-    PyObject* const source = result.get();
-    return call_operator_into(Operator::assign, &source, target);
+  const Outs outs(bound.out);
+  bool overlapping = false;
+  for (size_t i = 0; i < outs.arrays().size(); ++i) {
+    if (noted) check_write(outs.objects()[i]);
+    check_in_place(invocation, *outs.arrays()[i]);
+    overlapping |= overlaps(invocation, *outs.arrays()[i]);
   }
-  run(invocation, &out, user_line);
+  if (overlapping) return compute_aside(operation, bound, outs);
+  run(invocation, outs.arrays(), user_line);
   note(bound.out);
   return Py_NewRef(bound.out);
 }
@@ -354,6 +403,34 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
     raise_current();
     return nullptr;
   }
+}
+
+// each(calls): one call of the operation for every pair of positional arguments and `out`.
+PyObject* call_each(PyObject* self, PyObject* calls) {
+  return guarded([&]() -> PyObject* {
+    static PyObject* names = PyTuple_Pack(1, out_name);
+    const Object items = checked(PySequence_Fast(calls, "expected pairs of arguments and out"));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+      PyObject* arguments;
+      PyObject* out;
+      PyObject* pair = PySequence_Fast_GET_ITEM(items.get(), i);
+      if (!PyTuple_Check(pair)) {
+        PyErr_SetString(PyExc_TypeError, "expected pairs of arguments and out");
+        throw PythonError();
+      }
+      if (!PyArg_ParseTuple(pair, "O!O", &PyTuple_Type, &arguments, &out)) throw PythonError();
+      const Py_ssize_t count = PyTuple_GET_SIZE(arguments);
+      PyObject* all[kMostParameters + 1];
+      if (count > kMostParameters) {
+        PyErr_Format(PyExc_TypeError, "%zd arguments; at most %d", count, kMostParameters);
+        throw PythonError();
+      }
+      std::copy_n(&PyTuple_GET_ITEM(arguments, 0), count, all);
+      all[count] = out;
+      checked(call(self, all, static_cast<size_t>(count), names));
+    }
+    Py_RETURN_NONE;
+  });
 }
 
 // -- the type -------------------------------------------------------------------------------------
@@ -430,6 +507,11 @@ PyObject* bind_method(PyObject* self, PyObject* object, PyObject*) {
 
 PyObject* represent(PyObject* self) { return PyUnicode_FromFormat("<operation %U>", of(self).name); }
 
+PyMethodDef methods[] = {
+    {"each", call_each, METH_O, "Call with every (arguments, out) of a list: one native call."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OperationObject, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
@@ -442,6 +524,7 @@ PyType_Slot slots[] = {
     {Py_tp_repr, reinterpret_cast<void*>(represent)},
     {Py_tp_getset, attributes},
     {Py_tp_members, members},
+    {Py_tp_methods, methods},
     {0, nullptr},
 };
 
@@ -490,7 +573,7 @@ PyObject* run_plan(const Plan& plan, PyObject* operands) {
   }
   const Invocation invocation{&plan, signature.arrays, signature.array_count, signature.scalars,
                               signature.scalar_count};
-  Results results = run(invocation, nullptr, user_line);
+  Results results = run(invocation, {}, user_line);
   Object tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
   for (size_t i = 0; i < results.size(); ++i) {
     PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),

@@ -6,7 +6,7 @@ import pytest
 from heterosis import autograd, np
 from heterosis.gluon import loss
 from heterosis.runtime.errors import ArgumentError, ShapeError
-from tests.train.cases import ARRAYS, LOSSES
+from tests.train.cases import ARRAYS, LOSSES, series
 from tests.train.stored import answers
 
 
@@ -55,6 +55,17 @@ def test_one_dimension_and_empty_batches():
 def test_a_label_that_does_not_fit_the_time_is_impossible():
     found = loss.CTCLoss()(np.zeros((1, 2, 4)), np.array([[0, 1, 2]]))
     assert found.tolist() == [float("inf")]
+
+
+def test_long_sequences_have_gradients():
+    pred = np.array(series((2, 40, 4), 3))
+    pred.attach_grad()
+    with autograd.record():
+        found = loss.CTCLoss()(pred, np.array([[0, 1, 2], [1, 1, -1]]))
+    found.backward()
+    # Scores that grow together change no probability.
+    numpy.testing.assert_allclose(pred.grad.sum(axis=2).asnumpy(), 0, atol=1e-5)
+    assert numpy.abs(pred.grad.asnumpy()).max() > 0.1
 
 
 def test_losses_of_ones_own():

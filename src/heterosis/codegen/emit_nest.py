@@ -259,9 +259,11 @@ class _Emitter:
             roots = [a for r in reduces for a in self.nest.steps[r].arguments]
             self._hoist(scope, [*roots, *(s.value for s in stores)], lanes, mask)
             self._pass(scope, reduces, stores, lanes, mask)
-        for store in self.nest.stores:
-            if not self._is_inner(store) and not store.running:
-                self._store(scope, store, lanes, mask)
+        outer = [s for s in self.nest.stores if not self._is_inner(s) and not s.running]
+        for store in outer:  # a result may stand where an operand of another does: read all first
+            self.value(scope, store.value, lanes, mask)
+        for store in outer:
+            self._store(scope, store, lanes, mask)
 
     def _pass(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from heterosis import np
@@ -31,12 +32,28 @@ def ctc_loss(
     if data_lengths is None:
         data_lengths = np.full((batch,), steps, dtype="int64")
     data_lengths, label_lengths = (x.astype("int64") for x in (data_lengths, label_lengths))
-    scores = _of_states(log_softmax(data), np.maximum(label, 0), blank)
+    wide = "float64" if data._dtype_name == "float64" else "float32"
+    scores = _of_states(log_softmax(data, dtype=wide), np.maximum(label, 0), blank)
     may_jump = _jumps(label)
-    states = _start(batch, label.shape[1], scores._dtype_name)
-    for time, now in enumerate(np.split(scores, steps)):
-        states = ctc_step(states, now[0], may_jump, data_lengths, time)
-    return ctc_cost(states, label_lengths)
+    first, *later = _each(scores)
+    states = _start(first, data_lengths)
+    for time, now in enumerate(later, 1):
+        states = ctc_step(states, now, may_jump, data_lengths, time)
+    cost = ctc_cost(states, label_lengths)
+    return cost.astype(data._dtype_name) if data.dtype.itemsize == 2 else cost
+
+
+_PARTS = 16  # at a time: what one gradient can be assembled from
+
+
+def _each(x: Any) -> Iterator[Any]:
+    """The elements along the first axis. Slices one by one would have as many whole gradients."""
+    if len(x) == 1:
+        yield x.reshape(x.shape[1:])
+        return
+    size = -(-len(x) // _PARTS)
+    for part in np.split(x, list(range(size, len(x), size))):
+        yield from _each(part)
 
 
 def _check(data: Any, label: Any, blank_label: str) -> None:
@@ -78,8 +95,7 @@ def _jumps(label: Any) -> Any:
     return np.concatenate([pairs, never[:, -1:]], axis=1)
 
 
-def _start(batch: int, count: int, dtype: str) -> Any:
-    """Before the first step: one way, which can come to the first blank or the first class."""
-    nothing, one = (np.full((batch, 1), x, dtype=dtype) for x in (LOW, 0.0))
-    rest = np.full((batch, 2 * count + 1), LOW, dtype=dtype)
-    return np.concatenate([nothing, one, rest], axis=1)
+def _start(scores: Any, lengths: Any) -> Any:
+    """After the first step: at the first blank or the first class, unless there was no step."""
+    begins = np.arange(scores.shape[1], dtype="int64") < 2
+    return np.where(begins & (lengths > 0).reshape(-1, 1), scores, LOW)

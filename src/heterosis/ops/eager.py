@@ -33,7 +33,7 @@ _loaded: dict[tuple, Any] = {}  # plans hold plain addresses: what they point in
 def plan(
     program: Program,
     layouts: Sequence[Strided],
-    out: OutDescription | None,
+    outs: Sequence[OutDescription] | None,
     *,
     views: bool,
     freely: bool,
@@ -41,13 +41,14 @@ def plan(
 ) -> Any:
     """How to run `program` on operands that lie as `layouts` say: a plan for the core.
 
-    With `in_place`, `out` is the first operand, and keeps what the program leaves as it is.
+    With `outs`, they are written instead of new arrays. With `in_place`, the one of them is the
+    first operand, and keeps what the program leaves as it is.
     """
     targets: list[Strided | None] = [None] * len(program.outputs)
-    if out is not None:
-        program, targets = _into(program, out, freely)
+    if outs is not None:
+        program, targets = _into(program, outs, freely)
     planned = schedule(program, layouts, targets, machine(), views=views, in_place=in_place)
-    if out is None:
+    if outs is None:
         _check_room(program, planned)
     code = function_for_any_size(planned)
     results = [_result(i, value, planned) for i, value in enumerate(program.outputs)]
@@ -95,22 +96,35 @@ def machine() -> Machine:
     return _machine(host_target(), _core.threads())
 
 
-def _into(program: Program, out: OutDescription, freely: bool) -> tuple[Program, list]:
-    """`program` with its one result converted and repeated as the array it is written to needs."""
-    dtype, shape, strides = out
-    (value,) = program.outputs
+def _into(
+    program: Program, outs: Sequence[OutDescription], freely: bool
+) -> tuple[Program, list[Strided | None]]:
+    """`program` with its results converted and repeated as the arrays to be written need them."""
+    if len(outs) != len(program.outputs):
+        raise ArgumentError(
+            f"{program.name}: {len(outs)} arrays in `out` for {len(program.outputs)} results; give "
+            "one for each."
+        )
+    pairs = zip(program.outputs, outs, strict=True)
+    results = tuple(_fitting(program.name, value, out, freely) for value, out in pairs)
+    return Program(program.inputs, results, program.name), [Strided(o[1], o[2]) for o in outs]
+
+
+def _fitting(name: str, value: Value, out: OutDescription, freely: bool) -> Value:
+    """A result as the array that it is written into needs it."""
+    dtype, shape, _ = out
     if not _broadcasts(value.shape, shape):
         raise ShapeError(
-            f"{program.name}: a result of shape {value.shape} does not fit into an array of shape "
+            f"{name}: a result of shape {value.shape} does not fit into an array of shape "
             f"{shape}; give an array of shape {value.shape}."
         )
     if is_float(value.dtype) and not is_float(dtype) and not freely:
         raise DTypeError(
-            f"{program.name}: a {value.dtype} result does not fit into an array of {dtype}; "
+            f"{name}: a {value.dtype} result does not fit into an array of {dtype}; "
             f"convert the array with .astype('{value.dtype}') first."
         )
-    value = view.broadcast(_cast(value, dtype), shape)
-    return Program(program.inputs, (value,), program.name), [Strided(shape, strides)]
+    surplus = max(len(value.shape) - len(shape), 0)  # dimensions of extent 1
+    return view.broadcast(view.reshape(_cast(value, dtype), value.shape[surplus:]), shape)
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -192,7 +206,7 @@ def _runner(record: Any, count: int) -> Callable[..., Any]:
 
 
 def _finish(run: Callable[..., Any], arguments: list[Any], out: Any, where: Any) -> Any:
-    if isinstance(out, tuple):
+    if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
     if where is True:
         return run(*arguments, out=out) if out is not None else run(*arguments)

@@ -67,16 +67,16 @@ class Record:
 
     # -- called by the core -------------------------------------------------------------------
 
-    def plan(self, operands: list, attributes: tuple, out: tuple | None) -> Any:
-        """The plan for operands of these types and layouts."""
+    def plan(self, operands: list, attributes: tuple, outs: list | None) -> Any:
+        """The plan for operands of these types and layouts, written into `outs` if given."""
         _, layouts, program = self.program(operands, attributes)
         return eager.plan(
             program,
             tuple(layout for layout in layouts if layout is not None),
-            out,
+            outs,
             views=self.views,
             freely=self.casts_freely,
-            in_place=self.in_place and out is not None,
+            in_place=self.in_place and outs is not None,
         )
 
     def slow(self, *arguments: Any, **keywords: Any) -> Any:

@@ -35,6 +35,7 @@ from heterosis.ir.program import (
     Assemble,
     Elementwise,
     Gather,
+    Leaf,
     Node,
     Opaque,
     Program,
@@ -98,19 +99,36 @@ class _Scheduler:
         self.inputs = buffers
 
     def run(self, outputs: Sequence[Strided | None], views: bool) -> Schedule:
-        written = 0
+        rooms: list[tuple[Value, Place]] = []
         for i, (value, layout) in enumerate(zip(self.program.outputs, outputs, strict=True)):
             found = self._as_view(value) if views and layout is None else None
             if found:
                 self.result.views[i] = found
                 continue
-            buffer = Buffer("call", self.inputs + written)
-            written += 1
+            buffer = Buffer("call", self.inputs + len(rooms))
             strided = layout or Strided.contiguous(value.shape)
-            self.write(value, Place(buffer, value.dtype, strided))
-            if value not in self.places:
-                self.places[value] = Place(buffer, value.dtype, strided)
+            rooms.append((value, Place(buffer, value.dtype, strided)))
+        for group in self._groups(rooms):
+            if len(group) > 1:
+                _NestBuilder(self).map_together(group)
+            else:
+                self.write(*group[0])
+            for value, room in group:
+                self.places.setdefault(value, room)
         return self.result
+
+    def _groups(self, rooms: list[tuple[Value, Place]]) -> list[list[tuple[Value, Place]]]:
+        """Results of one shape that are elementwise share a nest, and what they load."""
+        groups: dict[Any, list[tuple[Value, Place]]] = {}
+        for i, (value, room) in enumerate(rooms):
+            key = value.shape if self._is_elementwise(value) else i
+            groups.setdefault(key, []).append((value, room))
+        return list(groups.values())
+
+    def _is_elementwise(self, value: Value) -> bool:
+        """Whether a value is made of inputs and numbers element by element."""
+        nodes = Program((), (value,)).nodes()
+        return all(isinstance(node.primitive, Elementwise | View | Leaf) for node in nodes)
 
     def update(self) -> None:
         """Write the one result over the first input."""
@@ -297,6 +315,16 @@ class _NestBuilder:
         steps, stores = stash(len(self.kept), tuple(self.steps), (store,))
         self.steps = list(steps)
         self._finish(list(stores))
+
+    def map_together(self, group: Sequence[tuple[Value, Place]]) -> None:
+        """Several elementwise values of one shape, each into its room."""
+        self.kept = group[0][1].strided.shape
+        stores = []
+        for value, room in group:
+            step = self._converted(self.inline(value, ()), room.dtype)
+            operand = Operand(room.buffer, room.dtype, room.strided.offset, room.strided.strides)
+            stores.append(Store(operand, step))
+        self._finish(stores)
 
     def scan(self, value: Value, room: Place) -> None:
         """Running results along one axis, which becomes the only reduced dimension."""
