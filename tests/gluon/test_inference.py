@@ -1,5 +1,6 @@
 """Unknown shapes of parameters, completed by the operations that use them."""
 
+import numpy
 import pytest
 
 from heterosis import autograd, np, npx
@@ -46,6 +47,18 @@ def test_weights(forward, shapes, inputs, found):
     custom = block(forward, **shapes)
     custom(np.ones(inputs))
     assert custom.weight.shape == custom.weight.data().shape == found
+
+
+def test_channels_last():
+    first, last = nn.Conv2D(4, (2, 3)), nn.Conv2D(4, (2, 3), layout="NHWC")
+    x = np.random.normal(size=(2, 5, 6, 3))
+    for layer, images in ((first, x.transpose(0, 3, 1, 2)), (last, x)):
+        layer.initialize()
+        layer(images)
+    assert last.weight.shape == (4, 2, 3, 3)
+    last.weight.set_data(first.weight.data().transpose(0, 2, 3, 1))
+    expected = first(x.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1).asnumpy()
+    numpy.testing.assert_allclose(last(x).asnumpy(), expected, rtol=1e-4, atol=1e-6)
 
 
 def test_normalisation_in_training():
