@@ -10,7 +10,7 @@ from typing import Any
 from heterosis import npx
 from heterosis.gluon import loading, naming, structure
 from heterosis.gluon.hooks import HookHandle
-from heterosis.gluon.parameter import Contexts, Parameter
+from heterosis.gluon.parameter import Contexts, Parameter, changes
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.summary import print_summary
 from heterosis.gluon.utils import indented
@@ -65,6 +65,7 @@ class Block:
             )
         parameter.belongs_to(f"{type(self).__name__} '{self._name}'")
         self._reg_params[name] = parameter
+        changes.count += 1
 
     # -- names and parts --------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 from heterosis import autograd
 from heterosis import ndarray as F
 from heterosis.gluon.block import Block
-from heterosis.gluon.parameter import zeros_in
+from heterosis.gluon.parameter import changes, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.ir.types import is_float
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
@@ -27,6 +27,8 @@ class HybridBlock(Block):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
         super().__init__(prefix, params)
         self._active = False
+        self._arrays: dict[str, Any] = {}  # the parameters', valid while nothing has changed
+        self._arrays_at = -1
         self._flags: dict[str, Any] = {}
         self._callback: tuple[Callable[..., None], bool] | None = None
         if type(self).infer_shape is not HybridBlock.infer_shape:
@@ -45,13 +47,13 @@ class HybridBlock(Block):
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Run `hybrid_forward` with the block's parameters."""
-        if not self._reg_params:
-            return self.hybrid_forward(F, x, *args)
-        parameters = {
-            name: p.unsized() if p._data is None else p._data
-            for name, p in self._reg_params.items()
-        }
-        return self.hybrid_forward(F, x, *args, **parameters)
+        if self._arrays_at != changes.count:
+            self._arrays = {
+                name: p.unsized() if p._data is None else p._data
+                for name, p in self._reg_params.items()
+            }
+            self._arrays_at = changes.count
+        return self.hybrid_forward(F, x, *args, **self._arrays)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The computation on inputs and own parameters; `F` has `np`, `npx` and operators."""

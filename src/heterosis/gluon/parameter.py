@@ -30,6 +30,15 @@ _GRADIENT_REQUESTS = ("write", "add", "null")
 _STORAGE_TYPES = ("default", "row_sparse", "csr")
 
 
+class _Changes:
+    """How often any parameter has got another array: blocks keep theirs at hand meanwhile."""
+
+    count = 0
+
+
+changes = _Changes()
+
+
 @dataclass(frozen=True)
 class _Deferred:
     """An initialisation that waits for the shape."""
@@ -117,7 +126,8 @@ class Parameter:
         if self._data is None:
             return
         if request == "null":
-            self._data, self._grad = self._data.detach(), None
+            self._grad = None
+            self._hold(self._data.detach())
         else:
             self._attach_gradient()
 
@@ -175,7 +185,8 @@ class Parameter:
                 f"{self._described()} cannot be initialised: its shape {self.shape} is not fully "
                 "known. Give all extents, or allow_deferred_init=True."
             )
-        self._data = self._grad = None
+        self._grad = None
+        self._hold(None)
         self._deferred = _Deferred(chosen, listed_contexts(ctx), default_init)
         if self.is_sized:
             self.finish_deferred_init()
@@ -198,10 +209,15 @@ class Parameter:
         return data
 
     def _start(self, data: np.ndarray, contexts: list[Context]) -> None:
-        self._data, self._contexts, self._deferred = data, contexts, None
-        self._grad = None
+        self._contexts, self._deferred, self._grad = contexts, None, None
+        self._hold(data)
         if self.grad_req != "null":
             self._attach_gradient()
+
+    def _hold(self, data: np.ndarray | None) -> None:
+        """Let another array, or none, be the parameter's."""
+        self._data = data
+        changes.count += 1
 
     def _attach_gradient(self) -> None:
         self._grad = np.zeros(self._data.shape, self._data.dtype)
@@ -312,7 +328,7 @@ class Parameter:
             return
         with autograd.pause():
             gradient = self._grad
-            self._data = self._data.astype(dtype)
+            self._hold(self._data.astype(dtype))
             if gradient is not None:
                 self._attach_gradient()
                 self._grad[...] = gradient.astype(dtype)
@@ -421,7 +437,8 @@ def zeros_in(parameters: Iterable[Parameter]) -> Iterator[None]:
         yield
     finally:
         for parameter, deferred in waiting:
-            parameter._data = parameter._grad = None
+            parameter._grad = None
+            parameter._hold(None)
             parameter._deferred = deferred
 
 
