@@ -17,12 +17,15 @@ __all__ = [
     "Context",
     "autograd",
     "cpu",
+    "gluon",
     "gpu",
     "init",
     "initializer",
     "kvstore",
     "lr_scheduler",
     "metric",
+    "nd",
+    "ndarray",
     "np",
     "npx",
     "num_gpus",
@@ -31,11 +34,14 @@ __all__ = [
 
 # What training needs; programs that only compute start without it.
 _ON_FIRST_USE = {
+    "gluon": "heterosis.gluon",
     "init": "heterosis.initializer",
     "initializer": "heterosis.initializer",
     "kvstore": "heterosis.kvstore",
     "lr_scheduler": "heterosis.lr_scheduler",
     "metric": "heterosis.metric",
+    "nd": "heterosis.ndarray",
+    "ndarray": "heterosis.ndarray",
     "optimizer": "heterosis.optimizer",
 }
 

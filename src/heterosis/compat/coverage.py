@@ -17,6 +17,18 @@ PLACES = {
     "npx": "heterosis.npx",
     "npx.random": "heterosis.npx.random",
     "np.ndarray members": "heterosis.np:ndarray",
+    "gluon": "heterosis.gluon",
+    "gluon.nn": "heterosis.gluon.nn",
+    "gluon.rnn": "heterosis.gluon.rnn",
+    "gluon.utils": "heterosis.gluon.utils",
+    "gluon.contrib.nn": "heterosis.gluon.contrib.nn",
+    "gluon.model_zoo.vision": "heterosis.gluon.model_zoo.vision",
+    "gluon.Block members": "heterosis.gluon:Block",
+    "gluon.HybridBlock members": "heterosis.gluon:HybridBlock",
+    "gluon.SymbolBlock members": "heterosis.gluon:SymbolBlock",
+    "gluon.Parameter members": "heterosis.gluon:Parameter",
+    "gluon.ParameterDict members": "heterosis.gluon:ParameterDict",
+    "gluon.Trainer members": "heterosis.gluon:Trainer",
     "gluon.loss": "heterosis.gluon.loss",
     "init": "heterosis.initializer",
     "optimizer": "heterosis.optimizer",
@@ -59,7 +71,10 @@ def _covered(section: str, wanted: list[str], place: str) -> Coverage:
 def _own_names(place: str) -> Mapping[str, Any]:
     module, _, attribute = place.partition(":")
     found = importlib.import_module(module)
-    return vars(getattr(found, attribute) if attribute else found)
+    if not attribute:
+        return vars(found)
+    classes = getattr(found, attribute).__mro__[:-1]
+    return {name: member for made in reversed(classes) for name, member in vars(made).items()}
 
 
 def table() -> str:

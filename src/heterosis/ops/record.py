@@ -19,6 +19,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, dtype_name
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
+from heterosis.ops.unsized import Unsized, settled
 from heterosis.runtime.errors import ArgumentError, DTypeError, HeterosisError
 
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
@@ -112,6 +113,11 @@ class Record:
         dtype = keywords.pop("dtype", None) if "dtype" not in self.signature.parameters else None
         out = keywords.pop("out", None) if "out" not in self.signature.parameters else None
         bound = self._bind(arguments, keywords)
+        if any(isinstance(v, Unsized) for v in bound.arguments.values()):
+            bound.apply_defaults()
+            bound.arguments.update(settled(self.name, dict(bound.arguments)))
+        if isinstance(out, Unsized):
+            out = out.made
         if any(isinstance(v, Value) for v in _leaves(bound.arguments.values())):
             return self._trace_call(bound)
         return eager.call_again(self, bound, out=out, where=where, dtype=dtype)

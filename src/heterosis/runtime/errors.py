@@ -49,6 +49,18 @@ class UnsupportedError(HeterosisError, NotImplementedError):
     """Something that is not there yet; the message names the way around it."""
 
 
+class UninitializedError(HeterosisError, RuntimeError):
+    """A parameter used before it has values."""
+
+
+class DeferredInitializationError(UninitializedError):
+    """A parameter used before the first forward pass has completed its shape."""
+
+
+class StaleGradientError(HeterosisError, UserWarning):
+    """A gradient that backward has not written since the last step."""
+
+
 class FormatError(HeterosisError, ValueError):
     """Bytes or a file that are not what they are taken for, or are damaged."""
 

@@ -1,0 +1,158 @@
+"""Parameters and dictionaries of them: initialisation, shapes, gradients, contexts."""
+
+import pytest
+
+from heterosis import autograd, cpu, gpu, init, np
+from heterosis.gluon import Constant, DeferredInitializationError, Parameter, ParameterDict, nn
+from heterosis.runtime.errors import (
+    ArgumentError,
+    ShapeError,
+    UninitializedError,
+    UnsupportedError,
+)
+
+
+def test_life_of_a_parameter():
+    p = Parameter("p", shape=(2, 3), init="ones")
+    assert repr(p) == "Parameter p (shape=(2, 3), dtype=<class 'numpy.float32'>)"
+    with pytest.raises(UninitializedError, match="Parameter 'p' has not been initialized"):
+        p.data()
+    p.initialize(ctx=[cpu(), cpu()])
+    assert p.list_ctx() == [cpu()] and len(p.list_data()) == len(p.list_grad()) == 1
+    assert (p.data() == 1).all() and (p.grad() == 0).all() and p.data(cpu()).shape == (2, 3)
+    with pytest.warns(UserWarning, match="already initialized"):
+        p.initialize()
+    p.initialize("zeros", force_reinit=True)
+    assert (p.data() == 0).all()
+    p.set_data([[1, 2, 3], [4, 5, 6]])
+    assert p.data().asnumpy().tolist() == [[1, 2, 3], [4, 5, 6]]
+    with pytest.raises(ShapeError, match=r"\(3, 2\)"):
+        p.set_data(np.ones((3, 2)))
+
+
+def test_which_initialiser_is_used():
+    own, default = init.Constant(2), init.Constant(3)
+    for bias in (Parameter("x_bias", shape=1, init=own), Parameter("x_bias", shape=1)):
+        bias.initialize(default_init=default)
+        assert bias.data().item() == (2 if bias.init else 3)  # whatever the name
+        bias.initialize("ones", default_init=default, force_reinit=True)
+        assert bias.data().item() == 1
+
+
+def test_deferred_initialisation_names_the_layer_and_the_remedy():
+    layer = nn.Dense(2)
+    layer.initialize()
+    with pytest.raises(DeferredInitializationError) as caught:
+        layer.weight.data()
+    assert "'dense0_weight' of Dense 'dense0'" in str(caught.value)
+    assert "(2, -1)" in str(caught.value) and "in_units" in str(caught.value)
+    layer.weight.set_data(np.ones((2, 3)))
+    assert layer(np.ones((1, 3))).asnumpy().tolist() == [[3, 3]]
+    with pytest.raises(ShapeError, match="not fully known"):
+        Parameter("q", shape=(2, 0)).initialize()
+
+
+def test_shapes_are_completed_and_not_changed():
+    p = Parameter("p", shape=(2, 0))
+    assert p.shape == (2, -1) and not p.is_sized
+    p.shape = (2, 5)
+    with pytest.raises(ShapeError, match="does not agree"):
+        p.shape = (2, 4)
+
+
+def test_gradients_are_written_added_or_dropped():
+    p = Parameter("p", shape=(2,), init="ones")
+    p.initialize()
+
+    def backward():
+        with autograd.record():
+            y = (p.data() * 3).sum()
+        y.backward()
+
+    backward()
+    backward()
+    assert p.grad().asnumpy().tolist() == [3, 3]
+    p.grad_req = "add"
+    backward()
+    backward()
+    assert p.grad().asnumpy().tolist() == [6, 6]
+    p.zero_grad()
+    assert (p.grad() == 0).all()
+    p.grad_req = "null"
+    with pytest.raises(ArgumentError, match="grad_req is 'null'"):
+        p.grad()
+    with autograd.record():
+        y = p.data() * 3
+    assert y._autograd is None
+    with pytest.raises(ArgumentError, match="expected 'write'"):
+        p.grad_req = "sometimes"
+
+
+def test_casting_keeps_values_and_gradients():
+    p = Parameter("p", shape=(2,), init="ones")
+    p.initialize()
+    p.grad()[:] = 5
+    p.cast("float64")
+    assert p.data().dtype.name == p.grad().dtype.name == "float64"
+    assert p.grad().asnumpy().tolist() == [5, 5]
+    with autograd.record():
+        y = (p.data() * 2).sum()
+    y.backward()
+    assert p.grad().asnumpy().tolist() == [2, 2]
+
+
+def test_constants():
+    c = Constant("c", [1, 2])
+    assert repr(c) == "Constant c (shape=(2,), dtype=float32)" and c.grad_req == "null"
+    with pytest.warns(UserWarning, match="ignored"):
+        c.grad_req = "write"
+    c.initialize()
+    c.set_data(np.array([3.0, 4.0]))
+    assert c.data().asnumpy().tolist() == [3, 4] and c.value.asnumpy().tolist() == [1, 2]
+
+
+def test_contexts():
+    p = Parameter("p", shape=(2,))
+    with pytest.raises(UnsupportedError, match="main memory"):
+        p.initialize(ctx=gpu())
+    p.initialize(ctx=cpu())
+    p.reset_ctx([cpu()])
+    with pytest.raises(UnsupportedError):
+        p.reset_ctx(gpu())
+    with pytest.raises(UnsupportedError):
+        p.data(gpu())
+    with pytest.raises(UnsupportedError, match="dense"):
+        Parameter("q", stype="row_sparse")
+    with pytest.raises(UnsupportedError, match="dense"):
+        p.row_sparse_data(np.array([0]))
+
+
+def test_dictionaries():
+    d = ParameterDict("net_")
+    w = d.get("w", shape=(2, 0), allow_deferred_init=True)
+    assert d.get("w", shape=(-1, 3)) is w and w.shape == (2, 3)
+    assert list(d) == ["net_w"] and d["net_w"] is w and len(d) == 1
+    with pytest.raises(ArgumentError, match="shape"):
+        d.get("w", shape=(4, 3))
+    with pytest.raises(ArgumentError, match="dtype"):
+        d.get("w", dtype="float64")
+    other = ParameterDict("other_", shared=d)
+    assert other.shared is d
+    d.setattr("lr_mult", 0.5)
+    d.initialize(init.One())
+    d.reset_ctx(cpu())
+    d.zero_grad()
+    assert w.lr_mult == 0.5 and d.list_ctx() == [cpu()] and (w.data() == 1).all()
+
+
+def test_constants_in_dictionaries():
+    d = ParameterDict()
+    c = d.get_constant("c", [1, 2])
+    assert d.get_constant("c") is c and d.get_constant("c", [1, 2]) is c
+    with pytest.raises(ArgumentError, match="another value"):
+        d.get_constant("c", [1, 3])
+    with pytest.raises(KeyError, match="give a value"):
+        d.get_constant("d")
+    d.get("w")
+    with pytest.raises(ArgumentError, match="no constant"):
+        d.get_constant("w", [1])
