@@ -41,6 +41,10 @@ class UnsupportedError(HeterosisError, NotImplementedError):
     """Something that is not there yet; the message names the way around it."""
 
 
+class FormatError(HeterosisError, ValueError):
+    """Bytes or a file that are not what they are taken for, or are damaged."""
+
+
 def check_axis(operation: str, axis: int, ndim: int) -> int:
     """`axis` counted from the front."""
     if not -ndim <= axis < ndim:
