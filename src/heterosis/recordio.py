@@ -308,9 +308,7 @@ def pack_img(header: IRHeader, img: Any, quality: int = 95, img_fmt: str = ".jpg
     """
     from heterosis.image import codec
 
-    pixels = numpy.asarray(img)
-    pixels = pixels[..., ::-1] if pixels.ndim == 3 and pixels.shape[2] == 3 else pixels
-    return pack(header, codec.encode(pixels, img_fmt, quality))
+    return pack(header, codec.encode(_other_order(numpy.asarray(img)), img_fmt, quality))
 
 
 def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, numpy.ndarray]:
@@ -324,7 +322,14 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, numpy.ndarray]:
     pixels = codec.decode(encoded, iscolor)
     if pixels.shape[2] == 1:
         return header, pixels[..., 0]
-    return header, numpy.ascontiguousarray(pixels[..., ::-1])
+    return header, numpy.ascontiguousarray(_other_order(pixels))
+
+
+def _other_order(pixels: numpy.ndarray) -> numpy.ndarray:
+    """Red and blue exchanged."""
+    if pixels.ndim != 3 or pixels.shape[2] not in (3, 4):
+        return pixels
+    return pixels[..., [2, 1, 0, 3][: pixels.shape[2]]]
 
 
 __all__ = [

@@ -45,6 +45,10 @@ class FormatError(HeterosisError, ValueError):
     """Bytes or a file that are not what they are taken for, or are damaged."""
 
 
+class MissingPackageError(HeterosisError, ImportError):
+    """A package that an optional part of the framework needs is not installed."""
+
+
 class WorkerError(HeterosisError, RuntimeError):
     """A worker process of a DataLoader that ended, or what went wrong in it."""
 
