@@ -185,6 +185,7 @@ Results run(const Invocation& invocation, const Array* out, Origin origin) {
   Results results(plan.results.size());
   if (out) {
     results[0] = *out;
+    ++out->storage->version;
   } else {
     size_t i = 0;
     for (Array& result : results) make_result(invocation, plan.results[i++], result);

@@ -30,6 +30,7 @@ struct FailurePlan {
 // Immutable once made; shared by the cache and by queued work.
 struct Plan : Counted {
   std::string operation;
+  uint64_t serial = 0;                // no other plan of the process ever has it
   hx_function function = nullptr;     // null if every result is a view
   const hx_runtime* runtime = nullptr;  // with the number of threads that the plan reckons with
   std::vector<int64_t> integers;

@@ -44,6 +44,9 @@ class Storage final : public Counted, public Recycled {
 
   Variable variable;
 
+  // Counts the writes issued into existing arrays; gradient recording compares it. Front end only.
+  uint64_t version = 0;
+
  private:
   Storage(void* data, int64_t nbytes, Release release, void* context)
       : data_(data), nbytes_(nbytes), release_(release), context_(context) {}

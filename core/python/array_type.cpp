@@ -5,6 +5,7 @@
 #include <new>
 
 #include "operation_type.h"
+#include "recording.h"
 
 namespace heterosis::python {
 
@@ -161,6 +162,9 @@ PyObject* get_element_strides(PyObject* self, void*) { return to_tuple(as_array(
 
 PyObject* get_transposed(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
+    if (is_recording() && is_tracked(self)) {
+      return PyObject_CallFunctionObjArgs(hook("transpose"), self, nullptr);
+    }
     const Array& array = as_array(self);
     const int rank = array.rank();
     Dims shape(rank);
@@ -185,6 +189,15 @@ PyObject* get_storage_id(PyObject* self, void*) {
   return PyLong_FromVoidPtr(as_array(self).storage.get());
 }
 
+PyObject* get_version(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(as_array(self).storage->version);
+}
+
+PyObject* get_covers_storage(PyObject* self, void*) {
+  const Array& array = as_array(self);
+  return PyBool_FromLong(array.contiguous && array.nbytes() == array.storage->nbytes());
+}
+
 PyGetSetDef attributes[] = {
     {"shape", get_shape, nullptr, "Extents, outermost first.", nullptr},
     {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
@@ -199,6 +212,8 @@ PyGetSetDef attributes[] = {
     {"_contiguous", get_contiguous, nullptr, "Row-major without gaps.", nullptr},
     {"_ready", get_ready, nullptr, "Whether all queued writes are done.", nullptr},
     {"_storage_id", get_storage_id, nullptr, "Equal for views of one memory.", nullptr},
+    {"_version", get_version, nullptr, "How many writes into its memory were issued.", nullptr},
+    {"_covers_storage", get_covers_storage, nullptr, "Whether it is no part of more.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
@@ -210,6 +225,8 @@ PyObject* wait_to_read(PyObject* self, PyObject*) {
     Py_RETURN_NONE;
   });
 }
+
+PyObject* alias(PyObject* self, PyObject*) { return wrap(as_array(self)); }
 
 // The address of the first element, once it can be read; `writable` waits for readers too.
 PyObject* address(PyObject* self, PyObject* writable) {
@@ -229,6 +246,7 @@ PyCFunction as_method(Function* function) {
 
 PyMethodDef methods[] = {
     {"wait_to_read", wait_to_read, METH_NOARGS, "Wait until all queued writes are done."},
+    {"_alias", alias, METH_NOARGS, "The same array as an object that no gradient flows through."},
     {"_address", address, METH_O, "Address of the first element, ready to be read or written."},
     {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "Export without a copy."},
     {nullptr, nullptr, 0, nullptr},

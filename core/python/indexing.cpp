@@ -5,6 +5,7 @@
 
 #include "array_type.h"
 #include "operation_type.h"
+#include "recording.h"
 
 namespace heterosis::python {
 
@@ -121,8 +122,10 @@ std::optional<Array> select_view(PyObject* self, PyObject* key) {
 
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
-    std::optional<Array> view = select_view(self, key);
-    if (view) return wrap(std::move(*view));
+    if (!is_recording() || !is_tracked(self)) {
+      std::optional<Array> view = select_view(self, key);
+      if (view) return wrap(std::move(*view));
+    }
     return PyObject_CallFunctionObjArgs(hook("getitem"), self, key, nullptr);
   });
 }
@@ -133,7 +136,8 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted; see np.delete");
       throw PythonError();
     }
-    std::optional<Array> view = select_view(self, key);
+    const bool noted = is_recording() && (is_tracked(self) || is_tracked(value));
+    std::optional<Array> view = noted ? std::nullopt : select_view(self, key);
     if (!view) {
       checked(PyObject_CallFunctionObjArgs(hook("setitem"), self, key, value, nullptr));
       return;

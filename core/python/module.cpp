@@ -17,6 +17,7 @@
 #include "operation_type.h"
 #include "origin.h"
 #include "plan_handle.h"
+#include "recording.h"
 
 namespace nb = nanobind;
 
@@ -56,7 +57,9 @@ auto translated(Body body) {
 PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int64_t> integers,
                      int64_t workspace, double nanoseconds, bool elementwise, nb::list results,
                      std::vector<std::tuple<std::string, std::string>> failures, bool in_place) {
+  static uint64_t made = 0;
   auto* plan = new Plan;
+  plan->serial = ++made;
   const Ref<const Plan> owned(plan);
   plan->operation = std::move(operation);
   plan->function = reinterpret_cast<hx_function>(function);
@@ -195,6 +198,11 @@ NB_MODULE(_core, m) {
   });
   nb::class_<PlanHandle>(m, "Plan");
   m.def("make_plan", make_plan);
+  m.def("run_plan", [](const PlanHandle& handle, nb::handle operands) {
+    return translated([&] { return nb::steal(run_plan(*handle.plan, operands.ptr())); });
+  });
+  m.def("is_recording", is_recording);
+  m.def("set_recording", set_recording);
   m.def("array_from_bytes", array_from_bytes);
   m.def("empty", empty);
   m.def("view", view);

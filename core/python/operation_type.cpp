@@ -14,6 +14,7 @@
 #include "array_type.h"
 #include "origin.h"
 #include "plan_handle.h"
+#include "recording.h"
 #include "signature.h"
 
 namespace heterosis::python {
@@ -249,6 +250,47 @@ const Plan* make_plan(Operation& operation, const Arguments& bound, const Signat
   return operation.plans.insert(signature.words(), signature.count(), handle.plan);
 }
 
+// -- gradient recording ---------------------------------------------------------------------------
+
+// Calls `visit` with every operand in the order of parameters; null stands for a random key.
+template <typename Visit>
+void each_operand(const Operation& operation, const Arguments& bound, Visit visit) {
+  for (size_t i = 0; i < operation.parameters.size(); ++i) {
+    const Parameter& parameter = operation.parameters[i];
+    PyObject* value = bound.values[i] ? bound.values[i] : parameter.fallback;
+    if (parameter.use == Use::array) {
+      visit(value);
+    } else if (parameter.use == Use::key) {
+      visit(nullptr);
+    } else if (parameter.use == Use::sequence) {
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(value); ++k) {
+        visit(PySequence_Fast_GET_ITEM(value, k));
+      }
+    }
+  }
+}
+
+bool has_tracked_operand(const Operation& operation, const Arguments& bound) {
+  bool found = bound.out && is_tracked(bound.out);
+  each_operand(operation, bound, [&](PyObject* value) { found |= value && is_tracked(value); });
+  return found;
+}
+
+// Arrays, numbers and None in the order of parameters, random keys as they were drawn.
+Object operand_tuple(const Operation& operation, const Arguments& bound, const Signature& signature) {
+  const Object list = checked(PyList_New(0));
+  int scalar = 0;
+  each_operand(operation, bound, [&](PyObject* value) {
+    if (!value) {
+      append(list, checked(PyLong_FromLongLong(signature.scalars[scalar++])));
+      return;
+    }
+    scalar += !is_array(value) && value != Py_None;
+    append(list, Object::borrowed(value));
+  });
+  return checked(PyList_AsTuple(list.get()));
+}
+
 // -- the call -------------------------------------------------------------------------------------
 
 PyObject* wrap_results(Results& results) {
@@ -268,10 +310,19 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
   if (!plan) plan = make_plan(operation, bound, signature);
   const Invocation invocation{plan, signature.arrays, signature.array_count, signature.scalars,
                               signature.scalar_count};
+  const bool noted = is_recording() && has_tracked_operand(operation, bound);
+  const auto note = [&](PyObject* result) {
+    if (!noted) return;
+    record_call(operation.record, plan->serial, operand_tuple(operation, bound, signature),
+                attribute_tuple(operation, bound), result);
+  };
   if (!bound.out) {
     Results results = run(invocation, nullptr, user_line);
-    return wrap_results(results);
+    Object result = checked(wrap_results(results));
+    note(result.get());
+    return result.release();
   }
+  if (noted) check_write(bound.out);
   const Array& out = as_array(bound.out);
   check_in_place(invocation, out);
   if (overlaps(invocation, out)) {  // compute aside, then copy
@@ -281,6 +332,7 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
     return call_operator_into(Operator::assign, &source, target);
   }
   run(invocation, &out, user_line);
+  note(bound.out);
   return Py_NewRef(bound.out);
 }
 
@@ -422,6 +474,25 @@ void add_operation_type(PyObject* module) {
   slow_name = PyUnicode_InternFromString("slow");
   const Object type = checked(PyType_FromSpec(&specification));
   if (PyModule_AddObjectRef(module, "Operation", type.get())) throw PythonError();
+}
+
+PyObject* run_plan(const Plan& plan, PyObject* operands) {
+  if (must_wait()) wait_for_room();
+  const Object items = checked(PySequence_Fast(operands, "expected arrays and numbers"));
+  Signature signature;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    if (signature.full()) throw Failure(ErrorKind::internal, plan.operation + ": too many operands.");
+    add_operand(signature, PySequence_Fast_GET_ITEM(items.get(), i));
+  }
+  const Invocation invocation{&plan, signature.arrays, signature.array_count, signature.scalars,
+                              signature.scalar_count};
+  Results results = run(invocation, nullptr, user_line);
+  Object tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
+  for (size_t i = 0; i < results.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                     checked(wrap(std::move(results[i]))).release());
+  }
+  return tuple.release();
 }
 
 void set_operator(const char* name, PyObject* operation) {

@@ -1,6 +1,7 @@
 // The Python type `Operation`: calls an operation with arrays, without entering Python on a hit.
 #pragma once
 
+#include "../plan.h"
 #include "common.h"
 
 namespace heterosis::python {
@@ -20,6 +21,9 @@ void add_operation_type(PyObject* module);
 
 // Makes `operation`, an Operation, the one behind the operator called `name`.
 void set_operator(const char* name, PyObject* operation);
+
+// Runs a plan that no operation keeps on arrays and numbers; a tuple of its results.
+PyObject* run_plan(const Plan& plan, PyObject* operands);
 
 PyObject* call_operator(Operator which, PyObject* const* arguments, int count);
 

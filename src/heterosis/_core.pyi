@@ -49,6 +49,14 @@ class ndarray:
     @property
     def _storage_id(self) -> int:
         """Equal for views of one memory."""
+    @property
+    def _version(self) -> int:
+        """How many writes into its memory were issued."""
+    @property
+    def _covers_storage(self) -> bool:
+        """Whether it is no part of more."""
+    def _alias(self) -> ndarray:
+        """The same array as an object that no gradient flows through."""
     def wait_to_read(self) -> None:
         """Wait until all queued writes are done; raises what went wrong in them."""
     def _address(self, writable: bool) -> int:
@@ -175,6 +183,13 @@ def make_plan(
     `in_place`: it changes its first operand where that stands.
     """
 
+def run_plan(plan: Plan, operands: Sequence[ndarray | float | None]) -> tuple[ndarray, ...]:
+    """The results of a plan that no operation keeps."""
+
+def is_recording() -> bool:
+    """Whether operations of this thread are recorded for gradients."""
+
+def set_recording(on: bool) -> None: ...
 def set_operator(name: str, operation: Operation) -> None:
     """Let arrays' operator `name` call `operation`."""
 

@@ -21,3 +21,23 @@ from heterosis.image.image import (
     scale_down,
 )
 from heterosis.image.iterator import DataBatch, ImageDetIter, ImageIter
+
+__all__ = [
+    "DataBatch",
+    "ImageDetIter",
+    "ImageIter",
+    "center_crop",
+    "color_normalize",
+    "fixed_crop",
+    "imdecode",
+    "imread",
+    "imresize",
+    "imrotate",
+    "random_crop",
+    "random_rotate",
+    "random_size_crop",
+    "resize_short",
+    "scale_down",
+]
+__all__ += augment.__all__
+__all__ += detection.__all__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,10 +96,28 @@ class Node:
     inputs: tuple[Value, ...]
     attributes: dict[str, Any]
     types: tuple[TensorType, ...]
+    call: Call | None = None  # the operation with a gradient of its own that ends here
 
     @property
     def outputs(self) -> tuple[Value, ...]:
         return tuple(Value(self, i) for i in range(len(self.types)))
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """Nodes that differentiation takes as one step, since their operation knows better.
+
+    `pull(outputs, cotangents)` gives what each of `inputs` receives.
+    """
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    pull: Callable[[tuple[Value, ...], tuple[Value | None, ...]], Sequence[Value | None]]
+
+    def mark(self) -> None:
+        """Make the call known to the nodes of its outputs, which must not be those of inputs."""
+        for output in self.outputs:
+            object.__setattr__(output.node, "call", self)
 
 
 class Value:

@@ -20,8 +20,9 @@ from heterosis import _core
 from heterosis.ir.program import Value
 from heterosis.np import convert
 from heterosis.ops.elementwise import where as _choose
-from heterosis.ops.indexing import gather, scatter
+from heterosis.ops.indexing import assign_part, gather, scatter, select_part
 from heterosis.ops.shape import reshape, transpose
+from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, IndexingError, UnsupportedError
 
 ndarray = _core.ndarray
@@ -29,6 +30,8 @@ ndarray = _core.ndarray
 
 def getitem(x: ndarray, key: Any) -> ndarray:
     """`x[key]` for keys that select by elements."""
+    if modes.is_recording() and (part := _part(x, key)) is not None:
+        return select_part(x, *part)
     selection = _Selection(x, key)
     view = selection.view()
     if not selection.indices:
@@ -43,11 +46,17 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
         chosen = reshape(mask, mask.shape + (1,) * (x.ndim - mask.ndim))
         _choose(chosen, convert.array(value, x._dtype_name), x, out=x)
         return
+    if modes.is_recording() and (part := _part(x, key)) is not None:
+        assign_part(x, _operand(x, value), *part, out=x)
+        return
     selection = _Selection(x, key, written=True)
     view = selection.view()
     if selection.indices:
-        value = _operand(x, value)
-        scatter(view, value, selection.indices, selection.position, selection.subject, out=view)
+        chosen = _operand(x, value), selection.indices, selection.position, selection.subject
+        if modes.is_recording():
+            selection.write(scatter(view, *chosen))
+        else:
+            scatter(view, *chosen, out=view)
     else:
         view[...] = value
 
@@ -56,6 +65,41 @@ def _operand(x: ndarray, value: Any) -> Any:
     if isinstance(value, ndarray | bool | int | float):
         return value
     return convert.array(value, None if isinstance(value, numpy.ndarray) else x._dtype_name)
+
+
+Part = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def _part(x: ndarray, key: Any) -> Part | None:
+    """Where each axis starts, its step and count, and the result's shape, for a key of integers,
+    slices, None and an ellipsis; None for other keys. A view says the same but is not recorded."""
+    items = [_item(i) for i in (key if isinstance(key, tuple) else (key,))]
+    if any(not isinstance(i, int | slice) and i is not None and i is not Ellipsis for i in items):
+        return None
+    x._alias()[key]  # a key that does not fit raises
+    used = sum(map(_axes_used, items))
+    missing = [slice(None)] * (x.ndim - used)
+    if Ellipsis not in items:
+        items.append(Ellipsis)
+    at = items.index(Ellipsis)
+    items[at : at + 1] = missing
+    starts, steps, counts, shape = [], [], [], []
+    for item in items:
+        if item is None:
+            shape.append(1)
+            continue
+        extent = x.shape[len(starts)]
+        if isinstance(item, slice):
+            found = range(*item.indices(extent))
+            starts.append(found.start if found else 0)
+            steps.append(found.step)
+            counts.append(len(found))
+            shape.append(len(found))
+        else:
+            starts.append(item % extent)
+            steps.append(1)
+            counts.append(1)
+    return tuple(starts), tuple(steps), tuple(counts), tuple(shape)
 
 
 # -- masks ----------------------------------------------------------------------------------------
@@ -162,6 +206,12 @@ class _Selection:
             return found
         rest = [a for a in range(found.ndim) if a not in self.axes]
         return transpose(found, (*self.axes, *rest))
+
+    def write(self, changed: ndarray) -> None:
+        """Put a changed copy of the view in its place: what gradients can follow."""
+        rest = [a for a in range(changed.ndim) if a not in self.axes]
+        order = (*self.axes, *rest)
+        self.x[tuple(self.basic)] = transpose(changed, tuple(map(order.index, range(changed.ndim))))
 
     @property
     def subject(self) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -103,7 +103,7 @@ def itself(self) -> ndarray:
 
 def detach(self) -> ndarray:
     """The same memory as an array that no gradient flows through."""
-    return self[...]
+    return self._alias()
 
 
 def tostype(self, stype: str) -> ndarray:
@@ -365,6 +365,7 @@ def install_members(functions: Mapping[str, Any]) -> None:
     _core.set_hook("item", item)
     _core.set_hook("getitem", indexing.getitem)
     _core.set_hook("setitem", indexing.setitem)
+    _core.set_hook("transpose", REGISTRY["transpose"].operation)
     _core.set_hook("repr", text.representation)
     _core.set_hook("str", text.to_text)
     _core.set_hook("new_array", make_uninitialised)

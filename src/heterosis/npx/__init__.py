@@ -1,7 +1,9 @@
 """What NumPy does not have: control of the engine, and neural-network operations."""
 
 from heterosis import _core as _core
+from heterosis.io.params import load, save
 from heterosis.npx import random
+from heterosis.npx.network import batch_norm, dropout, leaky_relu, nonzero
 from heterosis.ops.record import public_names as _public_names
 from heterosis.runtime.context import (
     Context,
@@ -43,16 +45,22 @@ def is_np_shape() -> bool:
 __all__ = [
     "Context",
     "EngineBounds",
+    "batch_norm",
     "cpu",
     "cpu_pinned",
     "current_context",
+    "dropout",
     "gpu",
     "gpu_memory_info",
     "is_np_array",
     "is_np_shape",
+    "leaky_relu",
+    "load",
+    "nonzero",
     "num_gpus",
     "random",
     "reset_np",
+    "save",
     "set_np",
     "settings",
     "waitall",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from heterosis.ir.program import Elementwise, apply
 from heterosis.ir.types import DTYPES, TensorType
+from heterosis.ops.adjoint import elementwise_adjoint
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast
 from heterosis.runtime.errors import DTypeError
 
 _COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0)
+elementwise_adjoint(_COPY, lambda g, y, x: g)
 
 
 @operation()

@@ -11,10 +11,14 @@ from heterosis.codegen import elementwise as lower
 from heterosis.codegen import mathematics
 from heterosis.ir.program import Elementwise, Value, apply, constant
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float
+from heterosis.ops.adjoint import elementwise_adjoint, flat
 from heterosis.ops.record import operation
 from heterosis.ops.rules import broadcast_all, cast, elementwise, floating, result_type
 from heterosis.ops.samples import NUMBERS, WHOLE, Case, Samples, elementwise_cases
 from heterosis.runtime.errors import DTypeError
+
+# What each operand receives, from what the result receives, the result, and the operands.
+Gradient = Callable[..., Any]
 
 # What a rule makes of the operands: (type they are converted to, type of the result).
 Rule = Callable[[str, str], tuple[str, str]]
@@ -109,10 +113,13 @@ def unary(
     dtypes: tuple[str, ...] | None = None,
     cases: Sequence[Case] = BRIEF[1],
     reference: Callable[..., Any] | None = None,
+    pull: Gradient | None = None,
     **facts: Any,
 ) -> Any:
     """Register an operation on one array."""
     primitive = Elementwise(name, lowering, cost)
+    if pull is not None:
+        elementwise_adjoint(primitive, pull)
 
     def function(x):
         return elementwise(primitive, (x,), *rule(name, result_type(x)))
@@ -133,10 +140,13 @@ def binary(
     dtypes: tuple[str, ...] | None = None,
     cases: Sequence[Case] = BRIEF[2],
     reference: Callable[..., Any] | None = None,
+    pull: Gradient | None = None,
     **facts: Any,
 ) -> Any:
     """Register an operation on two arrays, or an array and a number."""
     primitive = Elementwise(name, lowering, cost)
+    if pull is not None:
+        elementwise_adjoint(primitive, pull)
 
     def function(x1, x2):
         return elementwise(primitive, (x1, x2), *rule(name, result_type(x1, x2)))
@@ -158,10 +168,50 @@ _DIVISION = {"cost": 24.0, "domain": ((-9, 9), (0.5, 4))}
 
 # -- arithmetic -----------------------------------------------------------------------------------
 
+
+def _pull_power(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    from heterosis.ops.real import log
+
+    base = multiply(g, multiply(b, power(a, subtract(b, _number(1)))))
+    # The logarithm of what is not positive counts for nothing.
+    known = greater(a, _number(0))
+    return base, select(
+        known, multiply(g, multiply(y, log(select(known, a, _number(1))))), _number(0)
+    )
+
+
+def _to_chosen(g: Value, first: Value) -> tuple[Value, Value]:
+    """A cotangent to the first operand where `first` is true, else to the second."""
+    return select(first, g, _number(0)), select(first, _number(0), g)
+
+
+def _number(value: float) -> Value:
+    return constant(value, "float64", weak=True)
+
+
 # The samples of every shape class: all others share its loops.
-add = binary("add", lower.add, same, "`x1 + x2`.", cases=elementwise_cases(2))
-subtract = binary("subtract", lambda f, dtype, a, b: f.sub(a, b), no_bool, "`x1 - x2`.")
-multiply = binary("multiply", lower.multiply, same, "`x1 * x2`.")
+add = binary(
+    "add",
+    lower.add,
+    same,
+    "`x1 + x2`.",
+    cases=elementwise_cases(2),
+    pull=lambda g, y, a, b: (g, g),
+)
+subtract = binary(
+    "subtract",
+    lambda f, dtype, a, b: f.sub(a, b),
+    no_bool,
+    "`x1 - x2`.",
+    pull=lambda g, y, a, b: (g, negative(g)),
+)
+multiply = binary(
+    "multiply",
+    lower.multiply,
+    same,
+    "`x1 * x2`.",
+    pull=lambda g, y, a, b: (multiply(g, b), multiply(g, a)),
+)
 true_divide = binary(
     "true_divide",
     lambda f, dtype, a, b: f.div(a, b),
@@ -170,12 +220,17 @@ true_divide = binary(
     cost=4.0,
     domain=((-4, 4), (0.5, 4)),
     aliases=("divide",),
+    pull=lambda g, y, a, b: (
+        true_divide(g, b),
+        negative(true_divide(multiply(g, y), b)),
+    ),
 )
 floor_divide = binary(
     "floor_divide",
     _by_kind(mathematics.floor_divide, lower.floor_divide_integer),
     counting,
     "`x1 // x2`, rounded down. Integers divided by zero give 0.",
+    pull=flat,
     **_DIVISION,
 )
 mod = binary(
@@ -184,6 +239,7 @@ mod = binary(
     counting,
     "`x1 % x2`, with the sign of `x2`. Integers modulo zero give 0.",
     aliases=("remainder",),
+    pull=lambda g, y, a, b: (g, negative(multiply(g, floor_divide(a, b)))),
     **_DIVISION,
 )
 fmod = binary(
@@ -191,6 +247,7 @@ fmod = binary(
     _by_kind(mathematics.fmod, lower.fmod_integer),
     counting,
     "The remainder of `x1 / x2` with the sign of `x1`.",
+    pull=lambda g, y, a, b: (g, negative(multiply(g, true_divide(subtract(a, y), b)))),
     **_DIVISION,
 )
 power = binary(
@@ -200,21 +257,51 @@ power = binary(
     "`x1 ** x2`. Integers stay integers: negative exponents give `1 / x1`, rounded to zero.",
     cost=60.0,
     domain=((0.5, 4), (0, 3)),
+    pull=_pull_power,
 )
-negative = unary("negative", lower.negative, no_bool, "`-x`.")
-positive = unary("positive", lambda f, dtype, x: x, no_bool, "`+x`: a copy.")
+negative = unary("negative", lower.negative, no_bool, "`-x`.", pull=lambda g, y, x: negative(g))
+positive = unary(
+    "positive", lambda f, dtype, x: x, no_bool, "`+x`: a copy.", pull=lambda g, y, x: g
+)
 absolute = unary(
-    "absolute", lower.absolute, same, "The distance from zero.", aliases=("abs",), public=METHOD
+    "absolute",
+    lower.absolute,
+    same,
+    "The distance from zero.",
+    aliases=("abs",),
+    public=METHOD,
+    pull=lambda g, y, x: multiply(g, sign(x)),
 )
-fabs = unary("fabs", lower.absolute, real, "The distance from zero, a float.")
-sign = unary("sign", lower.sign, no_bool, "-1, 0 or 1.", cost=3.0, public=METHOD)
-maximum = binary("maximum", lower.maximum, same, "The larger element; NaN if either is.", cost=2.0)
-minimum = binary("minimum", lower.minimum, same, "The smaller element; NaN if either is.", cost=2.0)
+fabs = unary(
+    "fabs",
+    lower.absolute,
+    real,
+    "The distance from zero, a float.",
+    pull=lambda g, y, x: multiply(g, sign(x)),
+)
+sign = unary("sign", lower.sign, no_bool, "-1, 0 or 1.", cost=3.0, public=METHOD, pull=flat)
+maximum = binary(
+    "maximum",
+    lower.maximum,
+    same,
+    "The larger element; NaN if either is.",
+    cost=2.0,
+    pull=lambda g, y, a, b: _to_chosen(g, greater_equal(a, b)),
+)
+minimum = binary(
+    "minimum",
+    lower.minimum,
+    same,
+    "The smaller element; NaN if either is.",
+    cost=2.0,
+    pull=lambda g, y, a, b: _to_chosen(g, less_equal(a, b)),
+)
 fmax = binary(
     "fmax",
     lower.first_unless_nan(lower.maximum),
     same,
     "The larger element; NaN only if both are.",
+    pull=lambda g, y, a, b: _to_chosen(g, logical_or(greater_equal(a, b), isnan(b))),
     cost=4.0,
     dtypes=("int32", "float32"),
 )
@@ -223,11 +310,17 @@ fmin = binary(
     lower.first_unless_nan(lower.minimum),
     same,
     "The smaller element; NaN only if both are.",
+    pull=lambda g, y, a, b: _to_chosen(g, logical_or(less_equal(a, b), isnan(b))),
     cost=4.0,
     dtypes=("int32", "float32"),
 )
 square = unary(
-    "square", lambda f, dtype, x: lower.multiply(f, dtype, x, x), same, "`x * x`.", public=METHOD
+    "square",
+    lambda f, dtype, x: lower.multiply(f, dtype, x, x),
+    same,
+    "`x * x`.",
+    public=METHOD,
+    pull=lambda g, y, x: multiply(g, add(x, x)),
 )
 
 
@@ -278,6 +371,7 @@ logical_xor = binary("logical_xor", lower.bitwise("xor"), logical, "True where j
 logical_not = unary("logical_not", lower.invert, logical, "True where `x` is zero or false.")
 
 _SELECT = Elementwise("select", lower.select)
+elementwise_adjoint(_SELECT, lambda g, y, condition, a, b: (None, *_to_chosen(g, condition)))
 
 
 @operation(
@@ -342,6 +436,7 @@ def nan_to_num(
 
 
 _COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0)
+elementwise_adjoint(_COPY, lambda g, y, x: g)
 
 # -- bits and integers ----------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ import numpy
 from heterosis.codegen import elementwise as lower
 from heterosis.ir import views
 from heterosis.ir.program import (
+    ASSEMBLE,
     GATHER,
     SCATTER,
     Elementwise,
@@ -151,6 +152,52 @@ def _fitting(value: Value, shape: tuple[int, ...]) -> Value:
             f"which have shape {shape}."
         )
     return views.broadcast(value, shape)
+
+
+def _slices(starts: Any, steps: Any, counts: Any) -> tuple[slice, ...]:
+    """The index of a part, for NumPy; ends before the first element are written as none."""
+    return tuple(
+        slice(first, end if (end := first + step * n) >= 0 else None, step)
+        for first, step, n in zip(starts, steps, counts, strict=True)
+    )
+
+
+def _assign_reference(a, value, starts, steps, counts, shape):
+    result = a.copy()
+    result[_slices(starts, steps, counts)] = numpy.broadcast_to(value, shape).reshape(counts)
+    return result
+
+
+_PARTS = (
+    {"starts": (1, 0), "steps": (2, 1), "counts": (2, 4), "shape": (2, 4)},
+    {"starts": (4, 2), "steps": (-1, 1), "counts": (5, 1), "shape": (5,)},
+)
+
+
+@operation(
+    public=(),
+    views=True,
+    numpy=lambda a, starts, steps, counts, shape: a[_slices(starts, steps, counts)].reshape(shape),
+    samples=samples(*(((5, 4), part) for part in _PARTS)),
+)
+def select_part(a, starts: Any, steps: Any, counts: Any, shape: Any):
+    """`counts[d]` elements from `starts[d]` on, `steps[d]` apart, under another shape: what an
+    index of integers and slices selects."""
+    return views.reshape(views.slice_(a, starts, steps, counts), shape)
+
+
+@operation(
+    public=(),
+    in_place=True,
+    numpy=_assign_reference,
+    samples=samples(*((((5, 4), part["shape"]), part) for part in _PARTS)),
+)
+def assign_part(a, value, starts: Any, steps: Any, counts: Any, shape: Any):
+    """`a` with `value` written where `select_part` reads."""
+    fitting = views.reshape(cast(_fitting(value, shape), a.dtype), counts)
+    whole = ((0,) * a.ndim, (1,) * a.ndim)
+    type_ = TensorType(a.shape, a.dtype)
+    return apply(ASSEMBLE, (a, fitting), type_, places=(whole, (starts, steps)), filled=False)
 
 
 # -- by name --------------------------------------------------------------------------------------
@@ -297,6 +344,7 @@ def _check_order(name: str, order: str) -> None:
     public=(),
     numpy=numpy.unravel_index,
     names={"mxnet": "_npi_unravel_index"},
+    differentiable=False,
     samples=samples(
         ((3,), {"shape": (3, 4)}),
         ((2, 2), {"shape": (2, 3, 2)}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -170,10 +171,10 @@ def _one_hot(indices: numpy.ndarray, depth: int, **more: Any) -> numpy.ndarray:
         dtypes=("int32",),
     ),
 )
-def one_hot(data, depth: int, on_value=1.0, off_value=0.0, dtype: str = "float32"):
+def one_hot(indices, depth: int, on_value=1.0, off_value=0.0, dtype: str = "float32"):
     """A new last dimension of `depth`: `on_value` at each index, `off_value` elsewhere."""
-    shape = (*data.shape, depth)
-    at = views.broadcast(views.reshape(data, (*data.shape, 1)), shape)
+    shape = (*indices.shape, depth)
+    at = views.broadcast(views.reshape(indices, (*indices.shape, 1)), shape)
     here = e.equal(cast(at, "int64"), views.broadcast(iota(depth), shape))
     return e.select(here, cast(on_value, dtype), cast(off_value, dtype))
 
@@ -181,19 +182,40 @@ def one_hot(data, depth: int, on_value=1.0, off_value=0.0, dtype: str = "float32
 # -- shapes ---------------------------------------------------------------------------------------
 
 
+def _reshaped_like(x, y, lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=None):
+    before = x.shape[: lhs_begin or 0]
+    after = () if lhs_end is None else x.shape[lhs_end:]
+    return x.reshape((*before, *y.shape[slice(rhs_begin, rhs_end)], *after))
+
+
 @operation(
-    numpy=lambda x, y: x.reshape(y.shape),
+    numpy=_reshaped_like,
     public=_MEMBER,
     names={"mxnet": "reshape_like"},
-    samples=_parts((((2, 6), (3, 4)), {})),
+    samples=_parts(
+        (((2, 6), (3, 4)), {}),
+        (((6, 5), (2, 3, 4)), {"lhs_begin": 0, "lhs_end": 1, "rhs_begin": 0, "rhs_end": 2}),
+        (((2, 6), (5, 2, 3)), {"lhs_begin": -1, "rhs_begin": 1}),
+    ),
 )
-def reshape_like(lhs, rhs):
-    """`lhs` in the shape of `rhs`."""
-    if lhs.size != rhs.size:
+def reshape_like(
+    lhs,
+    rhs,
+    lhs_begin: int | None = None,
+    lhs_end: int | None = None,
+    rhs_begin: int | None = None,
+    rhs_end: int | None = None,
+):
+    """`lhs` in the shape of `rhs`; with bounds, its dimensions from `lhs_begin` up to `lhs_end`
+    replaced by those of `rhs` from `rhs_begin` up to `rhs_end`."""
+    dimensions = range(lhs.ndim)[slice(lhs_begin, lhs_end)]
+    inner = rhs.shape[slice(rhs_begin, rhs_end)]
+    shape = (*lhs.shape[: dimensions.start], *inner, *lhs.shape[dimensions.stop :])
+    if lhs.size != math.prod(shape):
         raise ShapeError(
-            f"reshape_like: shapes {lhs.shape} and {rhs.shape} hold different numbers of elements."
+            f"reshape_like: shapes {lhs.shape} and {shape} hold different numbers of elements."
         )
-    return views.reshape(lhs, rhs.shape)
+    return views.reshape(lhs, shape)
 
 
 @operation(

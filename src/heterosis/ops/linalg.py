@@ -118,6 +118,10 @@ def _triangle(x: Value, compare: Any) -> Value:
     return e.select(compare(*_rows_and_columns(*x.shape[-2:])), x, constant(0, "int64", weak=True))
 
 
+def lower_triangle(x: Value) -> Value:
+    return _triangle(x, e.greater_equal)
+
+
 # -- samples --------------------------------------------------------------------------------------
 
 REAL = ("float32", "float64")
@@ -142,7 +146,7 @@ def cholesky(a, upper: bool = False):
     definite, and reads only its lower triangle."""
     a = matrices("cholesky", a, square=True)
     (found,) = _factorize(lapack.CHOLESKY, (transposed(a) if upper else a,), a.shape[-2:])
-    lower = _triangle(found, e.greater_equal)
+    lower = lower_triangle(found)
     return transposed(lower) if upper else lower
 
 

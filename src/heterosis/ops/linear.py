@@ -13,6 +13,7 @@ from heterosis.ir import views
 from heterosis.ir.program import Node, Opaque, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
+from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.record import operation
 from heterosis.ops.rules import broadcast_shapes, cast, result_type
 from heterosis.ops.samples import NUMBERS, Case, Samples
@@ -77,6 +78,22 @@ def _batch_axes(a: Strided, b: Strided, c: Strided) -> tuple[code.Batch, ...]:
 
 
 _MATMUL = Opaque("matmul", _kernel)
+
+
+@adjoint(_MATMUL)
+def _pull_matmul(step: Step) -> Cotangents:
+    (a, b), g = step.inputs, step.cotangent
+    return _multiplied(g, _turned(b)), _multiplied(_turned(a), g)
+
+
+def _turned(x: Value) -> Value:
+    """Every matrix transposed."""
+    return views.transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+
+
+def _multiplied(a: Value, b: Value) -> Value:
+    type_ = TensorType((*a.shape[:-1], b.shape[-1]), a.dtype)
+    return apply(_MATMUL, (a, b), type_)
 
 
 def product(name: str, a: Value, b: Value) -> Value:

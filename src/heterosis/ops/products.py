@@ -158,14 +158,14 @@ def _batch_reference(a, b, transpose_a: bool = False, transpose_b: bool = False)
         dtypes=("float16", "float32", "float64"),
     ),
 )
-def batch_dot(a, b, transpose_a: bool = False, transpose_b: bool = False):
+def batch_dot(lhs, rhs, transpose_a: bool = False, transpose_b: bool = False):
     """The matrix products of the matrices in two stacks."""
-    if a.ndim < 3 or b.ndim != a.ndim or a.shape[:-2] != b.shape[:-2]:
+    if lhs.ndim < 3 or rhs.ndim != lhs.ndim or lhs.shape[:-2] != rhs.shape[:-2]:
         raise ShapeError(
-            f"batch_dot: shapes {a.shape} and {b.shape}; needs two stacks of as many matrices, "
+            f"batch_dot: shapes {lhs.shape} and {rhs.shape}; needs two stacks of as many matrices, "
             "such as (batch, m, k) and (batch, k, n). See np.matmul for stacks that broadcast."
         )
-    return product("batch_dot", _turned(a, transpose_a), _turned(b, transpose_b))
+    return product("batch_dot", _turned(lhs, transpose_a), _turned(rhs, transpose_b))
 
 
 def _turned(x: Value, turn: bool) -> Value:

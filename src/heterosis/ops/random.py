@@ -116,6 +116,11 @@ def _made(primitive: Elementwise, dtype: str, *bits: Value) -> Value:
     return apply(primitive, bits, TensorType(bits[0].shape, dtype))
 
 
+def unit(key: Value, shape: tuple[int, ...], dtype: str) -> Value:
+    """Uniform from 0 on, below 1, in the type that `dtype` is computed in."""
+    return _made(_unit(dtype), _wide(dtype), _blocks(key, shape))
+
+
 def open_unit(key: Value, shape: tuple[int, ...], dtype: str, number: int = 0) -> Value:
     """Uniform between 0 and 1, both excluded, in the type that `dtype` is computed in."""
     wide = _wide(dtype)
@@ -148,9 +153,9 @@ def uniform(low, high, size: Size = None, dtype: str = "float32", key: Key = Non
     """From `low` on, below `high`, all equally likely."""
     shape = _shape("uniform", size, low, high)
     wide = _wide(dtype)
-    unit = _made(_unit(dtype), wide, _blocks(key, shape))
     first, last = cast(low, wide), cast(high, wide)
-    found = cast(e.add(first, e.multiply(unit, e.subtract(last, first))), dtype)
+    share = unit(key, shape, dtype)
+    found = cast(e.add(first, e.multiply(share, e.subtract(last, first))), dtype)
     # Rounding may arrive at `high`, which does not belong to the interval.
     return e.select(e.not_equal(found, cast(high, dtype)), found, cast(low, dtype))
 
@@ -330,7 +335,7 @@ def whole_below(key: Value, shape: tuple[int, ...], bound: Value) -> Value:
 def bernoulli(prob=None, logit=None, size: Size = None, dtype: str = "float32", key: Key = None):
     """1 with the probability `prob`, or that whose logarithmic odds are `logit`; else 0."""
     given = logit if prob is None else prob
-    u = _made(_unit("float64"), "float64", _blocks(key, _shape("bernoulli", size, given)))
+    u = unit(key, _shape("bernoulli", size, given), "float64")
     chance = cast(given, "float64")
     if prob is None:
         one = constant(1.0, "float64")

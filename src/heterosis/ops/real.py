@@ -15,6 +15,7 @@ from heterosis.codegen.builder import Value as Emitted
 from heterosis.ir.program import Elementwise, Value, apply
 from heterosis.ir.program import constant as number
 from heterosis.ir.types import FLOATS, TensorType, is_float
+from heterosis.ops.adjoint import elementwise_adjoint, flat
 from heterosis.ops.elementwise import (
     BRIEF,
     METHOD,
@@ -22,6 +23,9 @@ from heterosis.ops.elementwise import (
     add,
     binary,
     equal,
+    greater,
+    less,
+    less_equal,
     maximum,
     multiply,
     negative,
@@ -29,6 +33,8 @@ from heterosis.ops.elementwise import (
     real,
     same,
     select,
+    sign,
+    square,
     subtract,
     true_divide,
     unary,
@@ -40,6 +46,11 @@ from heterosis.ops.samples import Case, Samples
 _PRECISE = ("float32", "float64")
 
 
+def _number(value: float) -> Value:
+    """A constant of whatever float type it meets."""
+    return number(value, "float64", weak=True)
+
+
 def _real(name: str, documentation: str, cost: float, **facts: Any) -> Any:
     """A function of one real number that `mathematics` has under the same name."""
     lowering = lowered(getattr(mathematics, name))
@@ -49,15 +60,52 @@ def _real(name: str, documentation: str, cost: float, **facts: Any) -> Any:
 
 # -- exponentials, logarithms, roots --------------------------------------------------------------
 
-exp = _real("exp", "e to the power `x`.", 14.0)
-exp2 = _real("exp2", "2 to the power `x`.", 14.0)
-expm1 = _real("expm1", "`exp(x) - 1`, accurate for small `x`.", 24.0)
-log = _real("log", "The natural logarithm.", 18.0, domain=(0.01, 50))
-log2 = _real("log2", "The logarithm to base 2.", 18.0, domain=(0.01, 50))
-log10 = _real("log10", "The logarithm to base 10.", 18.0, domain=(0.01, 50))
-log1p = _real("log1p", "`log(1 + x)`, accurate for small `x`.", 22.0, domain=(-0.9, 50))
-sqrt = _real("sqrt", "The square root.", 6.0, domain=(0, 50))
-cbrt = _real("cbrt", "The cube root.", 20.0)
+exp = _real("exp", "e to the power `x`.", 14.0, pull=lambda g, y, x: multiply(g, y))
+exp2 = _real(
+    "exp2",
+    "2 to the power `x`.",
+    14.0,
+    pull=lambda g, y, x: multiply(g, multiply(y, _number(math.log(2.0)))),
+)
+expm1 = _real(
+    "expm1",
+    "`exp(x) - 1`, accurate for small `x`.",
+    24.0,
+    pull=lambda g, y, x: multiply(g, add(y, _number(1.0))),
+)
+log = _real(
+    "log", "The natural logarithm.", 18.0, domain=(0.01, 50), pull=lambda g, y, x: true_divide(g, x)
+)
+log2 = _real(
+    "log2",
+    "The logarithm to base 2.",
+    18.0,
+    domain=(0.01, 50),
+    pull=lambda g, y, x: true_divide(g, multiply(x, _number(math.log(2.0)))),
+)
+log10 = _real(
+    "log10",
+    "The logarithm to base 10.",
+    18.0,
+    domain=(0.01, 50),
+    pull=lambda g, y, x: true_divide(g, multiply(x, _number(math.log(10.0)))),
+)
+log1p = _real(
+    "log1p",
+    "`log(1 + x)`, accurate for small `x`.",
+    22.0,
+    domain=(-0.9, 50),
+    pull=lambda g, y, x: true_divide(g, add(x, _number(1.0))),
+)
+sqrt = _real(
+    "sqrt", "The square root.", 6.0, domain=(0, 50), pull=lambda g, y, x: true_divide(g, add(y, y))
+)
+cbrt = _real(
+    "cbrt",
+    "The cube root.",
+    20.0,
+    pull=lambda g, y, x: true_divide(g, multiply(_number(3.0), square(y))),
+)
 
 
 def _inverse(f: Function, dtype: str, x: Emitted) -> Emitted:
@@ -65,7 +113,14 @@ def _inverse(f: Function, dtype: str, x: Emitted) -> Emitted:
 
 
 reciprocal = unary(
-    "reciprocal", _inverse, real, "`1 / x`.", cost=4.0, domain=(0.5, 4), public=METHOD
+    "reciprocal",
+    _inverse,
+    real,
+    "`1 / x`.",
+    cost=4.0,
+    domain=(0.5, 4),
+    public=METHOD,
+    pull=lambda g, y, x: negative(multiply(g, square(y))),
 )
 rsqrt = _real(
     "rsqrt",
@@ -73,6 +128,7 @@ rsqrt = _real(
     8.0,
     domain=(0.1, 50),
     reference=lambda x: 1 / numpy.sqrt(x),
+    pull=lambda g, y, x: multiply(g, multiply(_number(-0.5), multiply(y, square(y)))),
     public=("npx", "ndarray"),
 )
 
@@ -108,24 +164,93 @@ def logaddexp(x1, x2):
 
 # -- angles ---------------------------------------------------------------------------------------
 
-sin = _real("sin", "The sine of an angle in radians.", 40.0)
-cos = _real("cos", "The cosine of an angle in radians.", 40.0)
-tan = _real("tan", "The tangent of an angle in radians.", 50.0, domain=(-1.5, 1.5))
-arcsin = _real("arcsin", "The angle whose sine is `x`.", 30.0, domain=(-1, 1))
-arccos = _real("arccos", "The angle whose cosine is `x`.", 30.0, domain=(-1, 1))
-arctan = _real("arctan", "The angle whose tangent is `x`.", 30.0)
+sin = _real(
+    "sin", "The sine of an angle in radians.", 40.0, pull=lambda g, y, x: multiply(g, cos(x))
+)
+cos = _real(
+    "cos",
+    "The cosine of an angle in radians.",
+    40.0,
+    pull=lambda g, y, x: negative(multiply(g, sin(x))),
+)
+tan = _real(
+    "tan",
+    "The tangent of an angle in radians.",
+    50.0,
+    domain=(-1.5, 1.5),
+    pull=lambda g, y, x: multiply(g, add(square(y), _number(1.0))),
+)
+arcsin = _real(
+    "arcsin",
+    "The angle whose sine is `x`.",
+    30.0,
+    domain=(-1, 1),
+    pull=lambda g, y, x: true_divide(g, sqrt(subtract(_number(1.0), square(x)))),
+)
+arccos = _real(
+    "arccos",
+    "The angle whose cosine is `x`.",
+    30.0,
+    domain=(-1, 1),
+    pull=lambda g, y, x: negative(true_divide(g, sqrt(subtract(_number(1.0), square(x))))),
+)
+arctan = _real(
+    "arctan",
+    "The angle whose tangent is `x`.",
+    30.0,
+    pull=lambda g, y, x: true_divide(g, add(square(x), _number(1.0))),
+)
+
+
+def _pull_arctan2(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    share = true_divide(g, add(square(a), square(b)))
+    return multiply(share, b), negative(multiply(share, a))
+
+
 arctan2 = binary(
-    "arctan2", lowered(mathematics.arctan2), real, "The angle of the point `(x2, x1)`.", cost=40.0
+    "arctan2",
+    lowered(mathematics.arctan2),
+    real,
+    "The angle of the point `(x2, x1)`.",
+    cost=40.0,
+    pull=_pull_arctan2,
 )
 hypot = binary(
-    "hypot", lowered(mathematics.hypot), real, "`sqrt(x1**2 + x2**2)` without overflow.", cost=12.0
+    "hypot",
+    lowered(mathematics.hypot),
+    real,
+    "`sqrt(x1**2 + x2**2)` without overflow.",
+    cost=12.0,
+    pull=lambda g, y, a, b: (multiply(g, true_divide(a, y)), multiply(g, true_divide(b, y))),
 )
-sinh = _real("sinh", "The hyperbolic sine.", 30.0)
-cosh = _real("cosh", "The hyperbolic cosine.", 30.0)
-tanh = _real("tanh", "The hyperbolic tangent.", 20.0)
-arcsinh = _real("arcsinh", "The inverse of `sinh`.", 40.0)
-arccosh = _real("arccosh", "The inverse of `cosh`.", 40.0, domain=(1, 9))
-arctanh = _real("arctanh", "The inverse of `tanh`.", 40.0, domain=(-0.99, 0.99))
+sinh = _real("sinh", "The hyperbolic sine.", 30.0, pull=lambda g, y, x: multiply(g, cosh(x)))
+cosh = _real("cosh", "The hyperbolic cosine.", 30.0, pull=lambda g, y, x: multiply(g, sinh(x)))
+tanh = _real(
+    "tanh",
+    "The hyperbolic tangent.",
+    20.0,
+    pull=lambda g, y, x: multiply(g, subtract(_number(1.0), square(y))),
+)
+arcsinh = _real(
+    "arcsinh",
+    "The inverse of `sinh`.",
+    40.0,
+    pull=lambda g, y, x: true_divide(g, sqrt(add(square(x), _number(1.0)))),
+)
+arccosh = _real(
+    "arccosh",
+    "The inverse of `cosh`.",
+    40.0,
+    domain=(1, 9),
+    pull=lambda g, y, x: true_divide(g, sqrt(subtract(square(x), _number(1.0)))),
+)
+arctanh = _real(
+    "arctanh",
+    "The inverse of `tanh`.",
+    40.0,
+    domain=(-0.99, 0.99),
+    pull=lambda g, y, x: true_divide(g, subtract(_number(1.0), square(x))),
+)
 
 
 def _scaled(factor: float) -> Callable[..., Emitted]:
@@ -137,6 +262,7 @@ degrees = unary(
     _scaled(180.0 / math.pi),
     real,
     "An angle in radians, in degrees.",
+    pull=lambda g, y, x: multiply(g, _number(180.0 / math.pi)),
     public=METHOD,
     aliases=("rad2deg",),
 )
@@ -145,6 +271,7 @@ radians = unary(
     _scaled(math.pi / 180.0),
     real,
     "An angle in degrees, in radians.",
+    pull=lambda g, y, x: multiply(g, _number(math.pi / 180.0)),
     public=METHOD,
     aliases=("deg2rad",),
 )
@@ -160,7 +287,7 @@ def _rounding(name: str, documentation: str, **facts: Any) -> Any:
         return rounded(f, x) if is_float(dtype) else x
 
     dtypes = ("bool", "int8", *FLOATS)
-    facts = {"public": METHOD, "domain": (-9, 9), "dtypes": dtypes} | facts
+    facts = {"public": METHOD, "domain": (-9, 9), "dtypes": dtypes, "pull": flat} | facts
     return unary(name, lowering, same, documentation, **facts)
 
 
@@ -205,9 +332,21 @@ copysign = binary(
     lambda f, dtype, a, b: f.intrinsic("copysign", a, b),
     real,
     "The size of `x1` with the sign of `x2`.",
+    pull=lambda g, y, a, b: (multiply(g, multiply(sign(a), sign(y))), None),
 )
+
+
+def _pull_heaviside(g: Value, y: Value, a: Value, b: Value) -> tuple[None, Value]:
+    return None, select(equal(a, _number(0.0)), g, _number(0.0))
+
+
 heaviside = binary(
-    "heaviside", lower.heaviside, real, "0 for negative `x1`, 1 for positive, `x2` at 0.", cost=3.0
+    "heaviside",
+    lower.heaviside,
+    real,
+    "0 for negative `x1`, 1 for positive, `x2` at 0.",
+    cost=3.0,
+    pull=_pull_heaviside,
 )
 # The distance depends on the precision, so float64 alone can be compared with the reference.
 spacing = unary(
@@ -215,12 +354,16 @@ spacing = unary(
     lower.spacing,
     real,
     "The distance to the next number away from zero.",
+    pull=flat,
     dtypes=("float64",),
 )
 _FRACTION = Elementwise("fraction", lower.fraction, cost=3.0)
 _LDEXP = Elementwise("ldexp", lower.ldexp, cost=8.0)
 _MANTISSA = Elementwise("mantissa", lower.mantissa, cost=8.0)
 _EXPONENT = Elementwise("exponent", lower.exponent, cost=8.0)
+elementwise_adjoint(_FRACTION, lambda g, y, x: g)
+elementwise_adjoint(_LDEXP, lambda g, y, x1, x2: (apply(_LDEXP, (g, x2), g.type), None))
+elementwise_adjoint(_MANTISSA, lambda g, y, x: true_divide(multiply(g, y), x))
 
 
 @operation(numpy=numpy.modf, samples=Samples(BRIEF[1], dtypes=("int32", *_PRECISE)))
@@ -266,7 +409,16 @@ def _special(name: str) -> Callable[..., Any]:
     return reference
 
 
-erf = _real("erf", "The error function.", 30.0, public=("npx",), reference=_special("erf"))
+erf = _real(
+    "erf",
+    "The error function.",
+    30.0,
+    public=("npx",),
+    reference=_special("erf"),
+    pull=lambda g, y, x: multiply(
+        g, multiply(_number(2.0 / math.sqrt(math.pi)), exp(negative(square(x))))
+    ),
+)
 erfinv = _real(
     "erfinv",
     "The inverse of the error function.",
@@ -274,6 +426,7 @@ erfinv = _real(
     domain=(-0.99, 0.99),
     public=("npx",),
     reference=_special("erfinv"),
+    pull=lambda g, y, x: multiply(g, multiply(_number(math.sqrt(math.pi) / 2.0), exp(square(y)))),
 )
 gamma = _real(
     "gamma",
@@ -282,6 +435,7 @@ gamma = _real(
     domain=(0.5, 5),
     public=("npx",),
     reference=_special("gamma"),
+    pull=lambda g, y, x: multiply(g, multiply(y, digamma(x))),
 )
 gammaln = _real(
     "gammaln",
@@ -290,6 +444,7 @@ gammaln = _real(
     domain=(3, 30),
     public=("npx",),
     reference=_special("gammaln"),
+    pull=lambda g, y, x: multiply(g, digamma(x)),
 )
 sigmoid = _real(
     "sigmoid",
@@ -298,6 +453,7 @@ sigmoid = _real(
     public=NETWORK,
     names={"mxnet": "sigmoid", "onnx": "Sigmoid"},
     reference=lambda x: 1 / (1 + numpy.exp(-x)),
+    pull=lambda g, y, x: multiply(g, multiply(y, subtract(_number(1.0), y))),
 )
 
 
@@ -306,7 +462,41 @@ sigmoid = _real(
     public=NETWORK,
     names={"mxnet": "relu", "onnx": "Relu"},
     samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
+    gradient=lambda g, y, x: select(greater(y, _number(0.0)), g, _number(0.0)),
 )
 def relu(x):
-    """`x` where it is positive, else 0."""
-    return maximum(x, number(0, "int64", weak=True))
+    """`x` where it is positive, else 0, and so is its derivative; NaN stays."""
+    zero = number(0, "int64", weak=True)
+    return select(less_equal(x, zero), zero, x)
+
+
+@operation(
+    numpy=_special("digamma"),
+    public=("npx",),
+    names={"mxnet": "digamma"},
+    samples=Samples(BRIEF[1], (0.5, 9), dtypes=_PRECISE, ulps=64, absolute=16),
+)
+def digamma(x):
+    """The derivative of `gammaln`."""
+    x = cast(x, floating(x.dtype))
+    mirrored = less(x, _number(0.5))
+    inside = select(mirrored, subtract(_number(1.0), x), x)
+    # Where the argument is large the asymptotic series is exact: get there by the recurrence.
+    shifted = inside
+    lost = number(0.0, x.dtype)
+    for _ in range(_DIGAMMA_STEPS):
+        lost = add(lost, reciprocal(shifted))
+        shifted = add(shifted, _number(1.0))
+    inverse = square(reciprocal(shifted))
+    series = number(0.0, x.dtype)
+    for coefficient in reversed(_DIGAMMA_SERIES):
+        series = multiply(inverse, add(series, _number(coefficient)))
+    large = subtract(subtract(log(shifted), true_divide(_number(0.5), shifted)), series)
+    result = subtract(large, lost)
+    turned = true_divide(_number(math.pi), tan(multiply(_number(math.pi), x)))
+    return select(mirrored, subtract(result, turned), result)
+
+
+# The Bernoulli numbers B(2n) over 2n: what follows the logarithm in the asymptotic series.
+_DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+_DIGAMMA_STEPS = 7

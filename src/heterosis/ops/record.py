@@ -13,11 +13,12 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.ir import views
-from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, constant
+from heterosis.ir.program import INPUT, NUMBER, Call, Program, Value, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, dtype_name
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
+from heterosis.ops.unsized import Unsized, settled
 from heterosis.runtime.errors import DTypeError, HeterosisError
 
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
@@ -48,6 +49,7 @@ class Record:
     aliases: tuple[str, ...] = ()  # further names there
     views: bool = False  # a result that only rearranges an operand shares its memory
     differentiable: bool = True
+    gradient: Callable[..., Any] | None = None  # better than what follows from its primitives
     casts_freely: bool = False  # may round on the way into `out`, as assignment does
     in_place: bool = False  # with `out=` its first operand, writes only what changes
     many: Callable[..., Any] | None = None  # runs it on more arrays than the core takes at once
@@ -67,13 +69,10 @@ class Record:
 
     def plan(self, operands: list, attributes: tuple, out: tuple | None) -> Any:
         """The plan for operands of these types and layouts."""
-        values, layouts = zip(*map(_input, operands), strict=True) if operands else ((), ())
-        results = self.trace(_Operands(values), attributes)
-        program = Program(tuple(v for v in values if v is not None), results, self.name)
-        layouts = tuple(a for v, a in zip(values, layouts, strict=True) if v is not None)
+        _, layouts, program = self.program(operands, attributes)
         return eager.plan(
             program,
-            layouts,
+            tuple(layout for layout in layouts if layout is not None),
             out,
             views=self.views,
             freely=self.casts_freely,
@@ -86,9 +85,23 @@ class Record:
         dtype = keywords.pop("dtype", None) if "dtype" not in self.signature.parameters else None
         out = keywords.pop("out", None) if "out" not in self.signature.parameters else None
         bound = self._bind(arguments, keywords)
+        if any(isinstance(v, Unsized) for v in bound.arguments.values()):
+            bound.apply_defaults()
+            bound.arguments.update(settled(self.name, dict(bound.arguments)))
+        if isinstance(out, Unsized):
+            out = out.made
         if any(isinstance(v, Value) for v in _leaves(bound.arguments.values())):
             return self._trace_call(bound)
         return eager.call_again(self, bound, out=out, where=where, dtype=dtype)
+
+    def program(
+        self, operands: Sequence[Any], attributes: Sequence[Any]
+    ) -> tuple[tuple[Value | None, ...], tuple[Strided | None, ...], Program]:
+        """Values and layouts of the operands, and the operation's program on them."""
+        values, layouts = zip(*map(_input, operands), strict=True) if operands else ((), ())
+        results = self.trace(_Operands(values), attributes)
+        present = tuple(v for v in values if v is not None)
+        return values, layouts, Program(present, results, self.name)
 
     # -- tracing ------------------------------------------------------------------------------
 
@@ -120,9 +133,32 @@ class Record:
 
     def _apply(self, arguments: list[Any]) -> Any:
         if self.with_none is None or all(a is not None for a in arguments):
-            return self.function(*arguments)
+            result = self.function(*arguments)
+            if self.gradient is not None:
+                self._mark(arguments, _as_tuple(result))
+            return result
         shape = next((a.shape for a in arguments if a is not None), ())
         return views.broadcast(constant(self.with_none, "bool"), shape)
+
+    def _mark(self, arguments: list[Any], outputs: tuple[Value, ...]) -> None:
+        """Let differentiation use the record's gradient for what has just been traced.
+
+        `gradient(g, y, *arguments)` gives the array argument's cotangent, or a tuple with one for
+        each; `g` and `y` are tuples where there are several results.
+        """
+        inputs = tuple(a for a in _leaves(arguments) if isinstance(a, Value))
+        if any(output.node is operand.node for output in outputs for operand in inputs):
+            return  # an argument handed back as it came
+
+        def pull(results: tuple[Value, ...], received: tuple[Value | None, ...]) -> Any:
+            g = tuple(
+                _zeros(y) if own is None else own for own, y in zip(received, results, strict=True)
+            )
+            one = len(results) == 1
+            found = self.gradient(g[0] if one else g, results[0] if one else results, *arguments)
+            return found if isinstance(found, tuple) else (found,)
+
+        Call(inputs, outputs, pull).mark()
 
     def _check_present(self, parameter: inspect.Parameter, value: Value | None) -> Value | None:
         if value is None and parameter.default is not None and self.with_none is None:
@@ -161,6 +197,16 @@ def operation(**facts: Any) -> Callable[[Callable[..., Any]], Any]:
             raise HeterosisError(f"operation {name!r} is registered twice; rename one of them.")
         record = REGISTRY[name] = Record(name, function, **facts)
         return record.operation
+
+    return register
+
+
+def gradient_of(operation_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make the decorated function the gradient of an operation that exists: see `Record._mark`."""
+
+    def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+        operation_.record.gradient = rule
+        return rule
 
     return register
 
@@ -208,6 +254,10 @@ def _leaves(arguments: Iterable[Any]) -> Iterable[Any]:
             yield from argument
         else:
             yield argument
+
+
+def _zeros(like: Value) -> Value:
+    return views.broadcast(constant(0.0, like.dtype), like.shape)
 
 
 def _as_tuple(result: Any) -> tuple[Value, ...]:

@@ -13,6 +13,7 @@ from heterosis.codegen import reducers
 from heterosis.ir import views
 from heterosis.ir.program import Reduction, Scan, Value, apply, constant, extent
 from heterosis.ir.types import FLOATS, TensorType, is_float
+from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.creation import iota
 from heterosis.ops.elementwise import (
     METHOD,
@@ -45,6 +46,9 @@ _ALL = Reduction("all", reducers.ALL)
 _CUMSUM = Scan("cumsum", reducers.SUM)
 _CUMPROD = Scan("cumprod", reducers.PROD)
 
+_ZERO = constant(0.0, "float64", weak=True)
+_ONE = constant(1.0, "float64", weak=True)
+
 # The smallest set that meets every kind of loop; the sum runs through all.
 _BRIEF = tuple(
     Case((shape,), {"axis": axis})
@@ -52,6 +56,63 @@ _BRIEF = tuple(
 )
 _KEPT = (*_BRIEF, Case(((2, 3, 4),), {"axis": (0, 2), "keepdims": True}))
 _ARRAYS = (*_BRIEF, Case(((2, 3, 4),), {"axis": 1, "dtype": "float64"}))
+
+
+def _repeated(x: Value, step: Step) -> Value:
+    """A value of the reduction's result, repeated over what was reduced."""
+    shape, axes = step.inputs[0].shape, step.attributes["axes"]
+    return views.broadcast(_kept(x, shape, axes), shape)
+
+
+@adjoint(_SUM)
+def _pull_sum(step: Step) -> Cotangents:
+    return (_repeated(step.cotangent, step),)
+
+
+@adjoint(_PROD)
+def _pull_prod(step: Step) -> Cotangents:
+    (x,), axes = step.inputs, step.attributes["axes"]
+    zero = equal(x, _ZERO)
+    zeros = reduce(_SUM, cast(zero, x.dtype), axes, True)
+    # The product of the others: with one zero, only that element's is not zero.
+    others = reduce(_PROD, select(zero, _ONE, x), axes, True)
+    alone = select(zero, views.broadcast(others, x.shape), _ZERO)
+    usual = true_divide(views.broadcast(others, x.shape), select(zero, _ONE, x))
+    single = equal(zeros, _ONE)
+    none = equal(zeros, _ZERO)
+    share = select(none, usual, select(single, alone, _ZERO))
+    return (multiply(_repeated(step.cotangent, step), share),)
+
+
+@adjoint(_MAX, _MIN)
+def _pull_extreme(step: Step) -> Cotangents:
+    (x,), (y,) = step.inputs, step.outputs
+    reached = equal(x, _repeated(y, step))
+    return (select(reached, _repeated(step.cotangent, step), _ZERO),)
+
+
+@adjoint(_CUMSUM)
+def _pull_cumsum(step: Step) -> Cotangents:
+    (axis,) = step.attributes["axes"]
+    return (_from_behind(step.cotangent, axis),)
+
+
+@adjoint(_CUMPROD)
+def _pull_cumprod(step: Step) -> Cotangents:
+    (x,), (y,), (axis,) = step.inputs, step.outputs, step.attributes["axes"]
+    return (true_divide(_from_behind(multiply(step.cotangent, y), axis), x),)
+
+
+def _from_behind(x: Value, axis: int) -> Value:
+    """For each element, the sum of itself and all that follow along `axis`."""
+    turned = _reversed(x, axis)
+    return _reversed(apply(_CUMSUM, (turned,), TensorType(x.shape, x.dtype), axes=(axis,)), axis)
+
+
+def _reversed(x: Value, axis: int) -> Value:
+    starts = tuple(builtins.max(n - 1, 0) if a == axis else 0 for a, n in enumerate(x.shape))
+    steps = tuple(-1 if a == axis else 1 for a in range(x.ndim))
+    return views.slice_(x, starts, steps, x.shape)
 
 
 def reduce(primitive: Reduction, x: Value, axis: Axes, keepdims: bool) -> Value:

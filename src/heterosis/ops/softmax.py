@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, constant
 from heterosis.ops.creation import iota
-from heterosis.ops.elementwise import less, negative, select, subtract, true_divide
+from heterosis.ops.elementwise import less, multiply, negative, select, subtract, true_divide
 from heterosis.ops.real import NETWORK, exp, log
 from heterosis.ops.record import operation
 from heterosis.ops.reductions import max, sum
@@ -41,8 +43,31 @@ def _softmax(x, length=None, axis=-1, temperature=1.0, use_length=False):
         return numpy.nan_to_num(e / e.sum(axis, keepdims=True))
 
 
+def _pull_softmax(
+    g: Value, y: Value, data: Value, length: Value | None, axis: int, temperature: Any, *rest: Any
+) -> Any:
+    weighted = multiply(g, y)
+    change = subtract(weighted, multiply(y, sum(weighted, axis, None, True)))
+    return (_back(change, data, temperature), *(() if length is None else (None,)))
+
+
+def _pull_log_softmax(
+    g: Value, y: Value, data: Value, axis: int, temperature: Any, dtype: Any
+) -> Value:
+    change = subtract(g, multiply(exp(y), sum(g, axis, None, True)))
+    return _back(change, data, temperature)
+
+
+def _back(change: Value, data: Value, temperature: float | None) -> Value:
+    """What the data receive, for what the data over the temperature receive."""
+    if temperature is not None:
+        change = true_divide(change, constant(temperature, change.dtype))
+    return cast(change, data.dtype)
+
+
 @operation(
     numpy=_softmax,
+    gradient=_pull_softmax,
     public=NETWORK,
     names={"mxnet": "softmax", "onnx": "Softmax"},
     samples=Samples(
@@ -77,6 +102,7 @@ def softmax(
 
 @operation(
     numpy=lambda x, **attributes: numpy.log(_softmax(x, **attributes)),
+    gradient=_pull_log_softmax,
     public=NETWORK,
     names={"mxnet": "log_softmax", "onnx": "LogSoftmax"},
     samples=Samples(_CASES, dtypes=("float32", "float64"), ulps=8, absolute=16),

@@ -226,8 +226,9 @@ class _Scheduler:
             fill = parts.pop(0)
             _NestBuilder(self).map(fill, room, (("broadcast", (value.shape,)),))
         for part, (starts, steps) in zip(parts, value.node.attributes["places"], strict=True):
-            inside = room.strided.slice(starts, steps, part.shape)
-            self.write(part, Place(room.buffer, room.dtype, inside))
+            inside = Place(room.buffer, room.dtype, room.strided.slice(starts, steps, part.shape))
+            if self.places.get(part) != inside:  # what is changed in place stands there already
+                self.write(part, inside)
 
     def _scatter(self, value: Value, room: Place) -> None:
         base, *indices, update = value.node.inputs

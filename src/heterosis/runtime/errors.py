@@ -33,12 +33,32 @@ class LinearAlgebraError(HeterosisError, ArithmeticError, LinAlgError):
     """A matrix without the property that the factorisation needs. Also NumPy's `LinAlgError`."""
 
 
+class FileFormatError(HeterosisError, ValueError):
+    """A file that is not what it should be, or not all of it; nothing of it has been loaded."""
+
+
 class OutOfMemoryError(HeterosisError, MemoryError):
     """No room for an array; those that exist are unharmed."""
 
 
+class AutogradError(HeterosisError, RuntimeError):
+    """Gradients asked for where nothing, or not enough, has been recorded."""
+
+
 class UnsupportedError(HeterosisError, NotImplementedError):
     """Something that is not there yet; the message names the way around it."""
+
+
+class UninitializedError(HeterosisError, RuntimeError):
+    """A parameter used before it has values."""
+
+
+class DeferredInitializationError(UninitializedError):
+    """A parameter used before the first forward pass has completed its shape."""
+
+
+class StaleGradientError(HeterosisError, UserWarning):
+    """A gradient that backward has not written since the last step."""
 
 
 class FormatError(HeterosisError, ValueError):

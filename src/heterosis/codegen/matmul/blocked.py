@@ -62,13 +62,15 @@ def depth_blocks(f: Function, kernel: Kernel, k: Size) -> tuple[Size, Size]:
     return depth, f.mul_size(depth, f.min_size(_DEPTH_BLOCKS, blocks))
 
 
-def _shares(f: Function, extent: Size, panel: int, largest: int, work: Size, workers: Size) -> Size:
+def share_count(
+    f: Function, extent: Size, panel: int, largest: Size, work: Size, workers: Size
+) -> Size:
     """How many shares to cut `extent` into: a multiple of the workers, none above `largest`.
 
     Equal shares matter more than many: one share too many is a turn with one thread at work.
     """
     panels = f.max_size(1, ceil_div(f, extent, panel))
-    least = ceil_div(f, panels, largest // panel)
+    least = ceil_div(f, panels, f.div_size(largest, panel))
     worth = f.max_size(1, f.div_size(work, _SHARE_WORK))
     number = f.max_size(least, f.min_size(worth, f.mul_size(workers, _SHARES_PER_WORKER)))
     several = f.min_size(1, f.sub_size(number, 1))
@@ -94,7 +96,7 @@ def blocking(f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, 
     work = f.mul_size(f.mul_size(v.m, v.n), v.k)
     if problem.variant == "columns":
         columns = v.n
-        shares = _shares(f, v.n, tile.columns, tile.block_columns, work, workers)
+        shares = share_count(f, v.n, tile.columns, tile.block_columns, work, workers)
         shared = f.mul_size(round_up(f, v.m, tile.rows), stretch)
         private = f.mul_size(tile.block_columns, depth)
     else:
@@ -102,7 +104,7 @@ def blocking(f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, 
         columns = round_up(f, v.n, tile.columns)
         if not problem.b_packed:
             columns = _evenly(f, v.n, largest, tile.columns)
-        shares = _shares(f, v.m, tile.rows, tile.block_rows, work, workers)
+        shares = share_count(f, v.m, tile.rows, tile.block_rows, work, workers)
         shared = 0 if problem.b_packed else f.mul_size(columns, stretch)
         private = f.mul_size(tile.block_rows, depth)
     line = 128 // kernel.element.size

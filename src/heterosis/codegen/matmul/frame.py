@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, Function, Size, Value
 
-_SLOTS = 48
+_SLOTS = 64
 
 
 class Frame:

@@ -1,0 +1,25 @@
+#include "recording.h"
+
+namespace heterosis::python {
+
+namespace {
+
+thread_local bool recording = false;
+
+}  // namespace
+
+bool is_recording() { return recording; }
+void set_recording(bool on) { recording = on; }
+
+void check_write(PyObject* out) {
+  checked(PyObject_CallFunctionObjArgs(hook("check_write"), out, nullptr));
+}
+
+void record_call(PyObject* record, uint64_t plan, const Object& operands, const Object& attributes,
+                 PyObject* result) {
+  const Object serial = checked(PyLong_FromUnsignedLongLong(plan));
+  checked(PyObject_CallFunctionObjArgs(hook("record_call"), record, serial.get(), operands.get(),
+                                       attributes.get(), result, nullptr));
+}
+
+}  // namespace heterosis::python

@@ -1,0 +1,174 @@
+"""Gradients of imperative code: record operations, then go back through them."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from heterosis import _core
+from heterosis.autograd import tape
+from heterosis.autograd.function import Function
+from heterosis.autograd.tape import Leaf
+from heterosis.ops.creation import full
+from heterosis.runtime.errors import ArgumentError, AutogradError, UnsupportedError
+from heterosis.runtime.modes import (
+    is_recording,
+    is_training,
+    set_recording,
+    set_training,
+    switched,
+)
+
+ndarray = _core.ndarray
+
+REQUESTS = ("write", "add", "null")
+
+
+def record(train_mode: bool = True) -> AbstractContextManager[None]:
+    """Within the block, operations on variables are recorded for `backward`."""
+    return switched(True, train_mode)
+
+
+def pause(train_mode: bool = False) -> AbstractContextManager[None]:
+    """Within the block, nothing is recorded."""
+    return switched(False, train_mode)
+
+
+def train_mode() -> AbstractContextManager[None]:
+    """Within the block, layers behave as in training."""
+    return switched(None, True)
+
+
+def predict_mode() -> AbstractContextManager[None]:
+    """Within the block, layers behave as in prediction."""
+    return switched(None, False)
+
+
+def _as_list(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> None:
+    """Make arrays variables whose gradients go into the arrays `gradients`."""
+    variables, gradients = _as_list(variables), _as_list(gradients)
+    requests = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not len(variables) == len(gradients) == len(requests):
+        raise ArgumentError(
+            f"mark_variables: {len(variables)} variables, {len(gradients)} gradients and "
+            f"{len(requests)} requests; give as many of each."
+        )
+    for variable, gradient, request in zip(variables, gradients, requests, strict=True):
+        _check_request("mark_variables", request)
+        if request != "null" and gradient.shape != variable.shape:
+            raise ArgumentError(
+                f"mark_variables: a gradient of shape {gradient.shape} for a variable of shape "
+                f"{variable.shape}; the shapes must be equal."
+            )
+        variable._autograd = None if request == "null" else Leaf(gradient, request)
+
+
+def _check_request(name: str, request: str) -> None:
+    if request not in REQUESTS:
+        raise ArgumentError(f"{name}: grad_req={request!r}; expected one of {', '.join(REQUESTS)}.")
+
+
+def attach_grad(self: Any, grad_req: str = "write", stype: str | None = None) -> None:
+    """Make the array a variable: `backward` leaves its gradient in `.grad`, written, or added to
+    what is there (`grad_req='add'`)."""
+    _check_request("attach_grad", grad_req)
+    if stype not in (None, "default"):
+        raise UnsupportedError(f"attach_grad: {stype!r} storage does not exist; only 'default'.")
+    grad = full(self.shape, 0.0, self._dtype_name)
+    mark_variables([self], [grad], [grad_req])
+
+
+def grad_of(self: Any) -> Any:
+    """The gradient that `backward` has left; None for an array that is no variable."""
+    source = self._autograd
+    return source.grad if isinstance(source, Leaf) else None
+
+
+def backward_from(
+    self: Any, out_grad: Any = None, retain_graph: bool = False, train_mode: bool = True
+) -> None:
+    """Gradients of the array's sum, or of its product with `out_grad`, for all variables."""
+    backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
+
+
+def backward(
+    heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True
+) -> None:
+    """Gradients of `heads` for all variables that they were computed from, left in `.grad`."""
+    heads = _as_list(heads)
+    seeds = tape.seeds_for(heads, None if head_grads is None else _as_list(head_grads))
+    found = tape.propagate(heads, seeds, retain=retain_graph, again=False)
+    with switched(recording=False):
+        for leaf, total in found.items():
+            leaf.receive(total)
+
+
+def grad(
+    heads: Any,
+    variables: Any,
+    head_grads: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> Any:
+    """The gradients of `heads` for `variables`, as new arrays; with `create_graph` they can be
+    differentiated again."""
+    heads, single = _as_list(heads), not isinstance(variables, list | tuple)
+    variables = _as_list(variables)
+    sources = [_source(variable) for variable in variables]
+    seeds = tape.seeds_for(heads, None if head_grads is None else _as_list(head_grads))
+    retain = create_graph if retain_graph is None else retain_graph
+    found = tape.propagate(heads, seeds, retain=retain, again=create_graph, stops=sources)
+    gradients = [_found(found, s, v) for s, v in zip(sources, variables, strict=True)]
+    return gradients[0] if single else gradients
+
+
+def _source(variable: Any) -> tape.Source:
+    source = tape.source_of(variable)
+    if source is None:
+        raise AutogradError(
+            f"grad: an array of shape {variable.shape} is no variable and was not computed from "
+            "one; call attach_grad() on it before it is used."
+        )
+    return source
+
+
+def _found(found: dict[Any, Any], source: tape.Source, variable: Any) -> Any:
+    total = found.get(tape.key_of(source))
+    return full(variable.shape, 0.0, variable._dtype_name) if total is None else total
+
+
+def get_symbol(x: Any) -> Any:
+    """The recorded computation as a symbol: not there in this version."""
+    raise UnsupportedError(
+        "get_symbol: recorded operations cannot be turned into a symbol in this version."
+    )
+
+
+tape.install()
+for _name, _member in {
+    "attach_grad": attach_grad,
+    "grad": property(grad_of),
+    "backward": backward_from,
+}.items():
+    setattr(ndarray, _name, _member)
+
+__all__ = [
+    "Function",
+    "backward",
+    "get_symbol",
+    "grad",
+    "is_recording",
+    "is_training",
+    "mark_variables",
+    "pause",
+    "predict_mode",
+    "record",
+    "set_recording",
+    "set_training",
+    "train_mode",
+]

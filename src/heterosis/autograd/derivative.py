@@ -1,0 +1,98 @@
+"""The derivative of a program: another program, compiled on its first use.
+
+It takes the cotangents of the results, and those operands and results of the program itself that
+the mathematics asks for; nothing else is kept between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from heterosis import _core
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply
+from heterosis.ir.strided import Strided
+from heterosis.ir.types import is_float
+from heterosis.ops import eager
+from heterosis.ops.gradient import cotangents, zeros
+
+OPERAND, RESULT, COTANGENT = "operand", "result", "cotangent"
+
+
+@dataclass(eq=False)
+class Differentiable:
+    """A program with the layouts of its inputs; None stands for an operand that was None."""
+
+    program: Program
+    inputs: tuple[Value | None, ...]
+    layouts: tuple[Strided | None, ...]
+    _derivatives: dict[tuple[int, ...], Derivative] = field(default_factory=dict)
+
+    def derivative(self, wanted: tuple[int, ...]) -> Derivative:
+        """With respect to the inputs at these positions."""
+        if wanted not in self._derivatives:
+            self._derivatives[wanted] = _differentiated(self, wanted)
+        return self._derivatives[wanted]
+
+
+@dataclass(eq=False)
+class Derivative:
+    """What a program's wanted operands receive. `sources` says what to call it with, in order."""
+
+    name: str
+    sources: tuple[tuple[str, int], ...]  # (OPERAND, RESULT or COTANGENT, position)
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    _compiled: dict[tuple[Any, ...], tuple[Differentiable, Any]] = field(default_factory=dict)
+
+    def compiled(self, arguments: Sequence[Any]) -> tuple[Differentiable, Any]:
+        """The program for arguments that lie as these do, and its plan."""
+        key = tuple(getattr(a, "_element_strides", None) for a in arguments)
+        if key not in self._compiled:
+            program = Program(self.inputs, self.outputs, self.name)
+            layouts = tuple(map(_layout, arguments))
+            plan = eager.plan(program, layouts, None, views=True, freely=False)
+            self._compiled[key] = Differentiable(program, self.inputs, layouts), plan
+        return self._compiled[key]
+
+
+def run(plan: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a plan that `compiled` has given."""
+    found: tuple[Any, ...] = _core.run_plan(plan, arguments)
+    return found
+
+
+def _layout(argument: Any) -> Strided:
+    if isinstance(argument, _core.ndarray):
+        return Strided(argument.shape, argument._element_strides)
+    return Strided((), ())
+
+
+def _differentiated(of: Differentiable, wanted: tuple[int, ...]) -> Derivative:
+    outputs = of.program.outputs
+    held = {v: apply(INPUT, (), v.type) for v in outputs if v.node.primitive not in (INPUT, NUMBER)}
+    given = [apply(INPUT, (), v.type) if is_float(v.dtype) else None for v in outputs]
+    targets = [value for i in wanted if (value := of.inputs[i]) is not None]
+    found = cotangents(outputs, given, targets, held)
+    # What no gradient flows to receives zeros: a variable's old gradient must not stay.
+    results = tuple(
+        zeros(target) if value is None else value
+        for target, value in zip(targets, found, strict=True)
+    )
+    origins = {v: (OPERAND, i) for i, v in enumerate(of.inputs) if v is not None}
+    origins |= {held[v]: (RESULT, i) for i, v in enumerate(outputs) if v in held}
+    origins |= {v: (COTANGENT, i) for i, v in enumerate(given) if v is not None}
+    used = _leaves(results)
+    inputs = tuple(v for v in origins if v in used)
+    return Derivative(
+        f"{of.program.name} (backward)",
+        tuple(origins[v] for v in inputs),
+        inputs,
+        results,
+    )
+
+
+def _leaves(outputs: tuple[Value, ...]) -> set[Value]:
+    nodes = Program((), outputs).nodes()
+    return {Value(node) for node in nodes if node.primitive in (INPUT, NUMBER)}

@@ -1,0 +1,354 @@
+"""The record of what was computed: which operation made an array, and from which arrays.
+
+Every array that a gradient flows through carries an `Entry`, every variable a `Leaf`. A node holds
+what its derivative needs and nothing else, so that memory goes as soon as `backward` is done.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from heterosis import _core
+from heterosis.autograd.derivative import COTANGENT, OPERAND, Derivative, Differentiable, run
+from heterosis.ir.types import is_float
+from heterosis.ops import elementwise as e
+from heterosis.ops.cast import assign
+from heterosis.ops.creation import full
+from heterosis.ops.record import Record
+from heterosis.runtime import modes
+from heterosis.runtime.errors import ArgumentError, AutogradError
+
+ndarray = _core.ndarray
+Operands = tuple[Any, ...]  # arrays, numbers and None
+
+_numbers = itertools.count()
+_MOST_PROGRAMS = 8192  # then all are dropped: shapes that vary without end
+_programs: dict[int, Differentiable] = {}  # by the serial number of the plan that ran
+
+
+class Leaf:
+    """A variable: where its gradient goes, and whether that is written, added or dropped."""
+
+    __slots__ = ("grad", "request")
+
+    def __init__(self, grad: Any, request: str):
+        self.grad, self.request = grad, request
+
+    def receive(self, total: Any) -> None:
+        """Store what `backward` has found."""
+        if self.request == "add":
+            e.add(self.grad, total, out=self.grad)
+        else:
+            assign(total, out=self.grad)
+
+
+class Entry:
+    """One result of a node, as it was when `version` writes into its memory had been issued."""
+
+    __slots__ = ("index", "node", "version")
+
+    def __init__(self, node: Node, index: int, version: int):
+        self.node, self.index, self.version = node, index, version
+
+
+Source = Leaf | Entry
+
+
+class Node:
+    """One call. `pull` gives what its sources receive for what its results receive."""
+
+    __slots__ = ("name", "number", "results", "sources")
+
+    def __init__(self, name: str, sources: tuple[Source | None, ...], results: Sequence[Any]):
+        self.name, self.sources = name, sources
+        self.number = next(_numbers)
+        self.results = tuple((r._dtype_name, r.shape) for r in results)
+
+    def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
+        """Pairs of a source and what it receives."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Drop what is held for `pull`."""
+        self.sources = ()
+
+    def attach(self, results: Sequence[Any], positions: Iterable[int]) -> None:
+        """Let gradients that reach `results` come here."""
+        for i in positions:
+            results[i]._autograd = Entry(self, i, results[i]._version)
+
+
+class ProgramNode(Node):
+    """A call of an operation, or of a derivative."""
+
+    __slots__ = ("derivative", "held")
+
+    def __init__(
+        self,
+        derivative: Derivative,
+        sources: tuple[Source | None, ...],
+        operands: Sequence[Any],
+        results: Sequence[Any],
+        written: Any = None,
+    ):
+        super().__init__(derivative.name.removesuffix(" (backward)"), sources, results)
+        self.derivative: Derivative | None = derivative
+        self.held = tuple(
+            None
+            if kind == COTANGENT
+            else _held(operands[i], written)
+            if kind == OPERAND
+            else _held(results[i], None)
+            for kind, i in derivative.sources
+        )
+
+    def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
+        if self.derivative is None:
+            raise AutogradError(
+                f"backward: the record of {self.name} is gone, since backward has been here "
+                "before. Keep it with backward(retain_graph=True)."
+            )
+        for i, (dtype, shape) in enumerate(self.results):
+            if received[i] is None and is_float(dtype):
+                received[i] = full(shape, 0.0, dtype)
+        arguments = [
+            received[i] if kind == COTANGENT else self._unchanged(held)
+            for (kind, i), held in zip(self.derivative.sources, self.held, strict=True)
+        ]
+        differentiable, plan = self.derivative.compiled(arguments)
+        found = run(plan, arguments)
+        if again:
+            self._record(differentiable, arguments, found)
+        targets = (source for source in self.sources if source is not None)
+        return zip(targets, found, strict=True)
+
+    def _unchanged(self, held: Any) -> Any:
+        if not isinstance(held, tuple):
+            return held
+        array, version = held
+        if array._version != version:
+            raise AutogradError(
+                f"backward: {self.name} needs an array of shape {array.shape} that was written to "
+                "after it was used. Write into a copy, or compute a new array instead."
+            )
+        return array
+
+    def _record(self, of: Differentiable, arguments: Sequence[Any], found: tuple[Any, ...]) -> None:
+        """Let gradients flow through the gradient."""
+        assert self.derivative is not None
+        sources = tuple(
+            source_of(argument)
+            if kind == COTANGENT
+            else self.sources[i]
+            if kind == OPERAND
+            else Entry(self, i, 0)
+            for (kind, i), argument in zip(self.derivative.sources, arguments, strict=True)
+        )
+        _note(of, sources, arguments, found)
+
+    def release(self) -> None:
+        super().release()
+        self.derivative, self.held = None, ()
+
+
+def _held(value: Any, written: Any) -> Any:
+    """An array as it is now: itself without its place in the record, and its version.
+
+    Of the array that the call has written, what it was before is gone.
+    """
+    if not isinstance(value, ndarray):
+        return value
+    return value._alias(), value._version - (value is written)
+
+
+def source_of(value: Any) -> Source | None:
+    """Where a gradient that reaches `value` goes on to."""
+    return value._autograd if isinstance(value, ndarray) else None
+
+
+# -- recording ------------------------------------------------------------------------------------
+
+
+def record_call(
+    record: Record, serial: int, operands: Operands, attributes: tuple[Any, ...], result: Any
+) -> None:
+    """Called by the core after an operation on arrays that gradients flow through."""
+    results = result if isinstance(result, tuple) else (result,)
+    written = result if any(result is operand for operand in operands) else None
+    sources = tuple(map(source_of, operands))
+    for operand, source in zip(operands, sources, strict=True):
+        if type(source) is Entry and operand._version - (operand is written) != source.version:
+            raise _changed(record.name, operand)
+    of = _programs.get(serial)
+    if of is None:
+        if len(_programs) >= _MOST_PROGRAMS:
+            _programs.clear()
+        of = _programs[serial] = _traced(record, operands, attributes)
+    if not _note(of, sources, operands, results, written):
+        for array in results:
+            array._autograd = None
+
+
+def _changed(name: str, array: Any) -> AutogradError:
+    return AutogradError(
+        f"{name}: the memory of an array of shape {array.shape} was written to through another "
+        "array since it was computed, and gradients cannot follow. Write into a copy instead."
+    )
+
+
+def _note(
+    of: Differentiable,
+    sources: tuple[Source | None, ...],
+    operands: Sequence[Any],
+    results: Sequence[Any],
+    written: Any = None,
+) -> bool:
+    """Make a node; False if no gradient flows."""
+    wanted = tuple(
+        i
+        for i, (source, value) in enumerate(zip(sources, of.inputs, strict=True))
+        if source is not None and value is not None and is_float(value.dtype)
+    )
+    if not wanted:
+        return False
+    sources = tuple(s if i in wanted else None for i, s in enumerate(sources))
+    node = ProgramNode(of.derivative(wanted), sources, operands, results, written)
+    node.attach(results, (i for i, r in enumerate(results) if is_float(r._dtype_name)))
+    return True
+
+
+def _traced(record: Record, operands: Operands, attributes: tuple[Any, ...]) -> Differentiable:
+    described = [_described(operand) for operand in operands]
+    inputs, layouts, program = record.program(described, attributes)
+    return Differentiable(program, inputs, layouts)
+
+
+def _described(operand: Any) -> Any:
+    """An operand as the core describes it to `Record.plan`."""
+    if isinstance(operand, ndarray):
+        return operand._dtype_name, operand.shape, operand._element_strides
+    if operand is None:
+        return None
+    return {bool: "bool", int: "int64", float: "float64"}[type(operand)]
+
+
+def check_write(out: Any) -> None:
+    """Called by the core before an operation writes into `out` where gradients flow."""
+    if isinstance(out._autograd, Leaf):
+        raise AutogradError(
+            "a variable with a gradient is written to while operations are recorded: its gradient "
+            "would have no meaning. Write outside of autograd.record(), or to a copy."
+        )
+    if not out._covers_storage:
+        raise AutogradError(
+            f"a part, of shape {out.shape}, of a larger array is written to through a view while "
+            "operations are recorded. Write x[key] = value on the whole array instead."
+        )
+
+
+# -- running backward -----------------------------------------------------------------------------
+
+
+def propagate(
+    heads: Sequence[Any],
+    seeds: Sequence[Any],
+    *,
+    retain: bool,
+    again: bool,
+    stops: Sequence[Source] = (),
+) -> dict[Any, Any]:
+    """What every leaf receives, and every one of `stops`, by `key_of` it.
+
+    With `again`, the work is recorded too, for gradients of gradients.
+    """
+    sweep = _Sweep(stops)
+    for head, seed in zip(heads, seeds, strict=True):
+        sweep.receive(source_of(head), seed)
+    with modes.switched(recording=again):
+        visited = sweep.run(again)
+    if not retain:
+        for node in visited:
+            node.release()
+    return sweep.found
+
+
+def key_of(source: Source) -> Any:
+    """Equal for equal sources: a leaf, or a result of a node."""
+    return source if isinstance(source, Leaf) else (source.node, source.index)
+
+
+class _Sweep:
+    """Visits nodes from the last to the first, each when all that reaches it is there."""
+
+    def __init__(self, stops: Sequence[Source]):
+        self.stops = {key_of(s) for s in stops}
+        self.found: dict[Any, Any] = {}
+        self.waiting: dict[Node, list[Any]] = {}
+        self.queue: list[tuple[int, Node]] = []
+
+    def receive(self, source: Source | None, cotangent: Any) -> None:
+        if source is None:
+            return
+        if isinstance(source, Leaf):
+            self._add(self.found, source, cotangent)
+            return
+        node = source.node
+        if node not in self.waiting:
+            self.waiting[node] = [None] * len(node.results)
+            heapq.heappush(self.queue, (-node.number, node))
+        self._add(self.waiting[node], source.index, cotangent)
+
+    @staticmethod
+    def _add(sums: Any, at: Any, cotangent: Any) -> None:
+        before = sums.get(at) if isinstance(sums, dict) else sums[at]
+        sums[at] = cotangent if before is None else e.add(before, cotangent)
+
+    def run(self, again: bool) -> list[Node]:
+        visited = []
+        while self.queue:
+            _, node = heapq.heappop(self.queue)
+            received = self.waiting.pop(node)
+            for i, cotangent in enumerate(received):
+                if cotangent is not None and (node, i) in self.stops:
+                    self.found[node, i] = cotangent
+            for source, cotangent in node.pull(received, again):
+                self.receive(source, cotangent)
+            visited.append(node)
+        return visited
+
+
+def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:
+    """What the heads receive: ones, unless given."""
+    if given is None:
+        given = [None] * len(heads)
+    if len(given) != len(heads):
+        raise ArgumentError(
+            f"backward: {len(given)} head gradients for {len(heads)} heads; give one each, or none."
+        )
+    return [_seed(head, seed) for head, seed in zip(heads, given, strict=True)]
+
+
+def _seed(head: Any, seed: Any) -> Any:
+    if source_of(head) is None:
+        raise AutogradError(
+            f"backward: the array of shape {head.shape} was not computed from variables while "
+            "operations were recorded. Call attach_grad() on the variables, and compute inside "
+            "'with autograd.record():'."
+        )
+    if seed is None:
+        return full(head.shape, 1.0, head._dtype_name)
+    if seed.shape != head.shape:
+        raise ArgumentError(
+            f"backward: a head gradient of shape {seed.shape} for a head of shape {head.shape}; "
+            "the shapes must be equal."
+        )
+    return seed if seed._dtype_name == head._dtype_name else seed.astype(head._dtype_name)
+
+
+def install() -> None:
+    """Let the core call the tape."""
+    _core.set_hook("record_call", record_call)
+    _core.set_hook("check_write", check_write)

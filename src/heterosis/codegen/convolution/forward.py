@@ -1,0 +1,275 @@
+"""Convolution as a matrix product: packed filters times panels of windows, packed when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from heterosis.codegen import abi
+from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Value, constant
+from heterosis.codegen.convolution.problem import Problem
+from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
+from heterosis.codegen.matmul.blocked import (
+    Side,
+    depth_blocks,
+    mode_of,
+    pack_share,
+    packing_shares,
+    round_up,
+    share_count,
+    share_range,
+)
+from heterosis.codegen.matmul.element import element
+from heterosis.codegen.matmul.frame import Frame
+from heterosis.codegen.matmul.micro_kernel import Kernel, Position, emit_macro_kernel
+from heterosis.codegen.matmul.packing import emit_pack
+from heterosis.codegen.matmul.tile import tile
+from heterosis.codegen.target import Target
+
+_LINE = 128  # bytes that threads never share
+_LARGEST_SHARE = 1 << 13  # positions
+_SHARE_WORK = 1 << 17  # multiplications worth waking a thread for
+_MOST_PACKED = 1 << 24  # numbers of the filters that are packed at a time
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where in the scratch memory what is, in bytes, and how the work is cut up."""
+
+    columns: Size
+    taps: Size
+    depth: Size  # of one block
+    stretch: Size  # depth that is packed at a time
+    padded: Size  # rows of one group, whole panels
+    shares: Size  # of the columns of one group
+    packed: Size  # where the packed filters begin
+    private: Size  # where the threads' own memory begins
+    own: Size  # bytes of one thread's
+
+
+def kernel_of(module: Module, target: Target, problem: Problem, name: str) -> Kernel:
+    kind = element(problem.dtype, target)
+    return Kernel(module, target, kind, tile(target, kind), name, _bias if problem.bias else None)
+
+
+def _bias(f: Function, total: Value, at: Position) -> Value:
+    """`call` is where the biases of the group's filters stand, `batch` how far apart."""
+    place = f.mul_size(at.row, at.batch)
+    one = f.load(total.type.scalar, f.offset(total.type, at.call, place))
+    return f.add(total, f.splat(one, total.type.lanes))
+
+
+def product(f: Function, *sizes: Size) -> Size:
+    total: Size = 1
+    for size in sizes:
+        total = f.mul_size(total, size)
+    return total
+
+
+def layout(f: Function, kernel: Kernel, step: int, v: SimpleNamespace, workers: Size) -> Layout:
+    """`v` holds the sizes; the same formulas serve numbers and values."""
+    taps = product(f, v.kernel_d, v.kernel_h, v.kernel_w)
+    columns = product(f, v.images, v.out_d, v.out_h, v.out_w)
+    k = f.mul_size(v.channels, taps)
+    depth, _ = depth_blocks(f, kernel, k)
+    padded = round_up(f, v.rows, kernel.tile.rows)
+    blocks = f.div_size(
+        _MOST_PACKED, f.max_size(1, product(f, v.groups, padded, depth))
+    )
+    stretch = f.mul_size(depth, f.max_size(1, blocks))
+    stretch = f.min_size(stretch, round_up(f, f.max_size(k, 1), 8))
+    stretch = f.max_size(depth, stretch)
+    work = product(f, v.rows, columns, k)
+    shares = share_count(f, columns, kernel.tile.columns, _LARGEST_SHARE, work, workers)
+    packed = round_up(f, f.mul_size(k, TABLE_BYTES), _LINE)
+    numbers = product(f, v.groups, padded, stretch)
+    private = f.add_size(packed, round_up(f, f.mul_size(numbers, kernel.element.size), _LINE))
+    panel = f.mul_size(depth, kernel.tile.columns * kernel.element.size)
+    own = f.add_size(round_up(f, Windows(kernel, step).own_bytes(f, taps), _LINE), panel)
+    return Layout(
+        columns, taps, depth, stretch, padded, shares, packed, private, round_up(f, own, _LINE)
+    )
+
+
+def scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
+    f = Function(Module(), "sizes", [])
+    kernel = kernel_of(f.module, target, problem, "sizes")
+    found = layout(f, kernel, problem.step, SimpleNamespace(**problem.known()), workers)
+    return found.private + found.own * workers
+
+
+def emit_forward(module: Module, target: Target, name: str, problem: Problem) -> None:
+    """Define `@name(call, x, a, [bias,] y, scratch, numbers...)`."""
+    kernel = kernel_of(module, target, problem, name)
+    windows = Windows(kernel, problem.step)
+    emit_macro_kernel(kernel)
+    emit_pack(module, target, kernel.element, kernel.tile.rows)
+    emit_panel_product(kernel)
+    _Forward(kernel, windows, problem, name).emit()
+
+
+def pointers(problem: Problem) -> list[tuple[str, object]]:
+    names = ["call", "x", "a", *(["bias"] if problem.bias else []), "y", "scratch"]
+    return [(label, PTR) for label in names]
+
+
+class _Forward:
+    def __init__(self, kernel: Kernel, windows: Windows, problem: Problem, name: str):
+        self.kernel, self.windows, self.problem, self.name = kernel, windows, problem, name
+
+    def emit(self) -> None:
+        kernel, problem = self.kernel, self.problem
+        labels = pointers(problem) + problem.parameters()
+        f = kernel.module.function(self.name, labels, attributes=kernel.target.function_attributes)
+        v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
+        memory = Frame.allocate(f)
+        blocks = layout(f, kernel, problem.step, v, abi.workers(f, v.call))
+        self.windows.fill_table(f, v, v.scratch)
+        k = f.mul_size(v.channels, blocks.taps)
+        positions = product(f, v.out_d, v.out_h, v.out_w)
+        with f.loop(0, f.max_size(k, 1), blocks.stretch) as reach:
+            deep = f.min_size(blocks.stretch, f.sub_size(k, reach.index))
+            frame = Frame(
+                **vars(v), **vars(blocks), k=k, positions=positions, step0=reach.index, deep=deep
+            )
+            frame.save(f, memory)
+            self._share(f, v, blocks, memory, deep)
+        f.ret()
+        self.windows.emit_look_up(frame)
+        self.windows.emit_pack()
+        self._emit_packing(frame)
+        self._emit_multiplying(frame)
+
+    def _share(self, f, v, blocks: Layout, memory: Value, deep: Size) -> None:
+        count, grain = packing_shares(f, v.rows, self.kernel.tile.rows, deep, blocks.depth)
+        count = f.mul_size(count, v.groups)
+        abi.parallel_for(f, v.call, f"{self.name}.pack", memory, count, grain)
+        tasks = f.mul_size(v.groups, blocks.shares)
+        work = product(f, v.rows, blocks.columns, deep)
+        one = f.max_size(1, f.div_size(work, blocks.shares))
+        grain = f.max_size(1, f.div_size(_SHARE_WORK, one))
+        abi.parallel_for(f, v.call, f"{self.name}.multiply", memory, tasks, grain)
+
+    def _body(self, part: str, frame: Frame) -> tuple[Function, SimpleNamespace]:
+        f = self.kernel.module.function(
+            f"{self.name}.{part}", abi.LOOP_BODY_PARAMETERS,
+            attributes=self.kernel.target.function_attributes,
+        )  # fmt: skip
+        return f, frame.load(f, f.parameters[0])
+
+    def _packed(self, f: Function, v: SimpleNamespace, group: Size) -> Value:
+        numbers = product(f, group, v.padded, v.stretch)
+        start = f.offset(I8, v.scratch, v.packed)
+        return f.offset(self.kernel.element.compute, start, numbers)
+
+    def _emit_packing(self, frame: Frame) -> None:
+        f, v = self._body("pack", frame)
+        _, begin, end, _ = f.parameters
+        count, _ = packing_shares(f, v.rows, self.kernel.tile.rows, v.deep, v.depth)
+        with f.loop(begin, end) as index:
+            group, part = f.div_size(index.index, count), f.rem_size(index.index, count)
+            own = SimpleNamespace(
+                depth=v.depth, deep=v.deep, step0=v.step0, scratch=self._packed(f, v, group)
+            )
+            source = f.offset(self.kernel.element.storage, v.a, f.mul_size(group, v.a_group))
+            side = Side(source, v.a_row, v.a_column, 0, v.rows, self.kernel.tile.rows)
+            pack_share(self.kernel, f, own, side, part)
+        f.ret()
+
+    def _emit_multiplying(self, frame: Frame) -> None:
+        """Each share: the filters of one group times some columns, panel by panel."""
+        f, v = self._body("multiply", frame)
+        _, begin, end, worker = f.parameters
+        own = f.offset(I8, v.scratch, f.add_size(v.private, f.mul_size(worker, v.own)))
+        room = round_up(f, self.windows.own_bytes(f, v.taps), _LINE)
+        v.mine, v.panel = own, f.offset(I8, own, room)
+        with f.loop(begin, end) as task:
+            group, part = f.div_size(task.index, v.shares), f.rem_size(task.index, v.shares)
+            column, columns = share_range(f, part, v.shares, v.columns, self.kernel.tile.columns)
+            last = f.add_size(column, columns)
+            with f.loop(0, f.max_size(v.deep, 1), v.depth) as step:
+                depth = f.min_size(v.depth, f.sub_size(v.deep, step.index))
+                with f.loop(column, last, self.kernel.tile.columns) as panel:
+                    width = f.min_size(self.kernel.tile.columns, f.sub_size(last, panel.index))
+                    self._multiply_panel(f, v, group, step.index, depth, panel.index, width)
+        f.ret()
+
+    def _multiply_panel(self, f, v, group, step, depth, column, width) -> None:
+        storage, compute = self.kernel.element.storage, self.kernel.element.compute
+        at = f.add_size(v.step0, step)
+        f.call(self.kernel.name("look_up"), [f.parameters[0], column, f.int(width), v.mine])
+        x = f.offset(storage, v.x, f.mul_size(group, v.x_group))
+        table = f.offset(I64, v.scratch, f.mul_size(at, 2))
+        f.call(self.kernel.name("window"), [x, table, v.mine, f.int(depth), v.panel])
+        left = f.offset(compute, self._packed(f, v, group), f.mul_size(step, v.padded))
+        first_row = f.mul_size(group, v.rows)
+        to = f.offset(storage, v.y, f.mul_size(first_row, v.positions))
+        between = product(f, v.groups, v.rows, v.positions)
+        bias = v.call
+        if self.problem.bias:
+            bias = f.offset(storage, v.bias, f.mul_size(first_row, v.bias_row))
+        sizes = [v.positions, between, column, v.rows, width, depth]
+        f.call(
+            self.kernel.name("panel"),
+            [left, v.panel, to, *map(f.int, sizes), mode_of(f, at, depth, v.k), bias, v.bias_row],
+        )
+
+
+# -- one panel, which may hold the end of one image and the beginning of the next ---------------------
+
+
+def emit_panel_product(kernel: Kernel) -> None:
+    """`panel(a, b, y, positions, between, column, rows, width, depth, mode, bias, bias_row)`."""
+    f = kernel.function(
+        "panel",
+        [("a", PTR), ("b", PTR), ("y", PTR), ("positions", I64), ("between", I64)]
+        + [("column", I64), ("rows", I64), ("width", I64), ("depth", I64), ("mode", I64)]
+        + [("bias", PTR), ("bias_row", I64)],
+    )
+    a, b, y, positions, between, column, rows, width, depth, mode, bias, apart = f.parameters
+    scratch = f.allocate(kernel.element.compute, kernel.tile.rows * kernel.tile.columns)
+    image, place = f.div_size(column, positions), f.rem_size(column, positions)
+    ends = f.add_size(place, width)
+    to = f.offset(kernel.element.storage, y, f.add_size(f.mul_size(image, between), place))
+
+    def inside() -> Sequence[Value]:
+        where = [bias, apart, constant(I64, 0), place]
+        f.call(
+            kernel.name("macro"), [a, b, to, positions, rows, width, depth, mode, *where]
+        )
+        return ()
+
+    def spread() -> Sequence[Value]:
+        with f.loop(0, rows, kernel.tile.rows) as i:
+            left = f.offset(kernel.element.compute, a, f.mul_size(i.index, depth))
+            height = f.min_size(kernel.tile.rows, f.sub_size(rows, i.index))
+            plain = [constant(I64, kernel.tile.columns), depth, constant(I64, 0)]
+            nowhere = [bias, *[constant(I64, 0)] * 3]
+            micro = kernel.name(f"micro.{kernel.tile.rows}")
+            f.call(micro, [left, b, scratch, *plain, *nowhere])
+            _store_segments(kernel, f, scratch, i.index, height)
+        return ()
+
+    f.if_else(f.compare("sle", ends, positions), inside, spread)
+    f.ret()
+
+
+def _store_segments(
+    kernel: Kernel, f: Function, scratch: Value, row: Value, height: Value
+) -> None:
+    """Store what belongs to each image."""
+    _, _, y, positions, between, column, _, width, _, mode, bias, apart = f.parameters
+    with f.repeat([constant(I64, 0)]) as segment:
+        (at,) = segment.carried
+        here = f.add_size(column, at)
+        image, place = f.div_size(here, positions), f.rem_size(here, positions)
+        count = f.min_size(f.sub_size(width, at), f.sub_size(positions, place))
+        offset = f.add_size(f.mul_size(image, between), f.mul_size(row, positions))
+        to = f.offset(kernel.element.storage, y, f.add_size(offset, place))
+        source = f.offset(kernel.element.compute, scratch, at)
+        where = [mode, bias, apart, row, place]
+        f.call(kernel.name("edge"), [source, to, positions, height, count, *where])
+        following = f.add_size(at, count)
+        segment.next = [following]
+        segment.more = f.compare("slt", following, width)

@@ -1,0 +1,21 @@
+"""Branches side by side, pixel shuffles, and variants of layers."""
+
+from heterosis.gluon.contrib.nn.layers import (
+    PixelShuffle1D,
+    PixelShuffle2D,
+    PixelShuffle3D,
+    SparseEmbedding,
+    SyncBatchNorm,
+)
+from heterosis.gluon.nn.containers import Concurrent, HybridConcurrent, Identity
+
+__all__ = [
+    "Concurrent",
+    "HybridConcurrent",
+    "Identity",
+    "PixelShuffle1D",
+    "PixelShuffle2D",
+    "PixelShuffle3D",
+    "SparseEmbedding",
+    "SyncBatchNorm",
+]

@@ -1,0 +1,426 @@
+"""Parameters: the arrays that a block learns, and constants beside them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy
+
+from heterosis import autograd, initializer, np
+from heterosis.ir.types import dtype_name
+from heterosis.ops.unsized import UNKNOWN, Unsized
+from heterosis.runtime.context import Context, check_context, cpu, current_context
+from heterosis.runtime.errors import (
+    ArgumentError,
+    DeferredInitializationError,
+    ShapeError,
+    UninitializedError,
+    UnsupportedError,
+)
+
+Shape = tuple[int, ...]
+Contexts = Context | Sequence[Context] | None
+
+_GRADIENT_REQUESTS = ("write", "add", "null")
+_STORAGE_TYPES = ("default", "row_sparse", "csr")
+
+
+@dataclass(frozen=True)
+class _Deferred:
+    """An initialisation that waits for the shape."""
+
+    init: Any
+    contexts: list[Context]
+    default_init: Any
+    data: Any = None
+
+
+class Parameter:
+    """An array that a block learns, and its gradient.
+
+    Extents of `shape` that are 0 or -1 are unknown: with `allow_deferred_init`, the first forward
+    pass completes them. `grad_req` says what backward does with the gradient: 'write', 'add' to
+    it, or 'null' for none. `lr_mult` and `wd_mult` scale the optimizer's rates for this parameter.
+    Gradients are dense whatever `grad_stype` says.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        grad_req: str = "write",
+        shape: int | Shape | None = None,
+        dtype: Any = numpy.float32,
+        lr_mult: float = 1.0,
+        wd_mult: float = 1.0,
+        init: Any = None,
+        allow_deferred_init: bool = False,
+        differentiable: bool = True,
+        stype: str = "default",
+        grad_stype: str = "default",
+    ):
+        _check_storage(name, stype, grad_stype)
+        self.name = name
+        self.lr_mult, self.wd_mult = lr_mult, wd_mult
+        self.init = init
+        self._shape: Shape | None = (shape,) if isinstance(shape, int) else shape
+        self._dtype = dtype
+        self._differentiable = differentiable
+        self._allow_deferred_init = allow_deferred_init
+        self._grad_req: str | None = None
+        self._data: np.ndarray | None = None
+        self._grad: np.ndarray | None = None
+        self._contexts: list[Context] = []
+        self._deferred: _Deferred | None = None
+        self._owner = ""  # the block that it belongs to, for messages
+        self._trainer: Any = None
+        self.grad_req = grad_req
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
+
+    # -- what is known before there are values ----------------------------------------------------
+
+    @property
+    def grad_req(self) -> str:
+        """'write', 'add' or 'null': what backward does with the gradient."""
+        return self._grad_req or "null"
+
+    @grad_req.setter
+    def grad_req(self, request: str) -> None:
+        if request not in _GRADIENT_REQUESTS:
+            raise ArgumentError(
+                f"Parameter {self.name!r}: grad_req={request!r}; expected 'write', 'add' or 'null'."
+            )
+        request = request if self._differentiable else "null"
+        if request == self._grad_req:
+            return
+        self._grad_req = request
+        if self._data is None:
+            return
+        if request == "null":
+            self._data, self._grad = self._data.detach(), None
+        else:
+            self._attach_gradient()
+
+    @property
+    def dtype(self) -> Any:
+        """The element type; setting it casts."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        self.cast(dtype)
+
+    @property
+    def shape(self) -> Shape | None:
+        """The shape, -1 where an extent is unknown; None if nothing is known."""
+        if self._shape is None:
+            return None
+        return tuple(n if n != 0 else UNKNOWN for n in self._shape)
+
+    @shape.setter
+    def shape(self, shape: Shape) -> None:
+        if self._shape is not None and not compatible(self._shape, shape):
+            raise ShapeError(
+                f"{self._described()} has shape {self.shape}; shape {tuple(shape)} does not agree "
+                "with it."
+            )
+        self._shape = tuple(shape)
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether every extent of the shape is known."""
+        return self._shape is not None and all(n > 0 for n in self._shape)
+
+    # -- giving values ----------------------------------------------------------------------------
+
+    def initialize(
+        self,
+        init: Any = None,
+        ctx: Contexts = None,
+        default_init: Any = None,
+        force_reinit: bool = False,
+    ) -> None:
+        """Give the parameter values, drawn by `init`, its own `init`, or `default_init`."""
+        if self._data is not None and not force_reinit:
+            warnings.warn(
+                f"Parameter '{self.name}' is already initialized, ignoring. "
+                "Set force_reinit=True to re-initialize.",
+                stacklevel=2,
+            )
+            return
+        default_init = initializer.Uniform() if default_init is None else default_init
+        chosen = next((i for i in (init, self.init) if i is not None), default_init)
+        if not self.is_sized and not self._allow_deferred_init:
+            raise ShapeError(
+                f"{self._described()} cannot be initialised: its shape {self.shape} is not fully "
+                "known. Give all extents, or allow_deferred_init=True."
+            )
+        self._data = self._grad = None
+        self._deferred = _Deferred(chosen, listed_contexts(ctx), default_init)
+        if self.is_sized:
+            self.finish_deferred_init()
+
+    def finish_deferred_init(self) -> None:
+        """Carry out an initialisation that has waited for the shape."""
+        waiting = self._deferred
+        if waiting is None:
+            return
+        if not self.is_sized:
+            raise self._unready()
+        with autograd.pause():
+            data = self._drawn(waiting) if waiting.data is None else waiting.data
+            self._start(data, waiting.contexts)
+
+    def _drawn(self, waiting: _Deferred) -> np.ndarray:
+        data = np.zeros(self._shape, self.dtype)
+        name = initializer.InitDesc(self.name, {"__init__": waiting.init})
+        initializer.create(waiting.default_init)(name, data)
+        return data
+
+    def _start(self, data: np.ndarray, contexts: list[Context]) -> None:
+        self._data, self._contexts, self._deferred = data, contexts, None
+        self._grad = None
+        if self.grad_req != "null":
+            self._attach_gradient()
+
+    def _attach_gradient(self) -> None:
+        self._grad = np.zeros(self._data.shape, self._data.dtype)
+        autograd.mark_variables([self._data], [self._grad], self.grad_req)
+
+    def unsized(self) -> Unsized:
+        """What stands for the array in a forward pass that completes its shape."""
+        if self._deferred is None or self._shape is None:
+            raise self._unready()
+        return Unsized(self._described(), self.shape, self._settle)
+
+    def _settle(self, shape: Shape) -> np.ndarray:
+        if self._data is None:  # else settled by an earlier use in the same pass
+            self.shape = shape
+            self.finish_deferred_init()
+        return self._data
+
+    def load(self, data: np.ndarray, ctx: Contexts = None, *, dtype_source: str = "") -> None:
+        """Take values from a file; `load_problem` has found nothing against them.
+
+        With `dtype_source` 'saved', the parameter gets the element type of the values; else the
+        values are converted.
+        """
+        if dtype_source == "saved":
+            self.cast(data.dtype)
+        self.shape = data.shape
+        if self._data is not None:
+            self.set_data(data)
+            return
+        contexts = self._deferred.contexts if self._deferred else listed_contexts(ctx)
+        with autograd.pause():
+            self._start(np.array(data, dtype=self.dtype), contexts)
+
+    def load_problem(self, data: np.ndarray, cast_dtype: bool) -> str | None:
+        """Why the values do not fit this parameter; None if they do."""
+        if self._shape is not None and not compatible(self._shape, data.shape):
+            return f"shape {tuple(data.shape)}, expected {self.shape}"
+        name = dtype_name(self.dtype)
+        if not cast_dtype and dtype_name(data.dtype) != name:
+            return f"dtype {dtype_name(data.dtype)}, expected {name} (or set cast_dtype=True)"
+        return None
+
+    # -- the values -------------------------------------------------------------------------------
+
+    def data(self, ctx: Context | None = None) -> np.ndarray:
+        """The parameter's array."""
+        if self._data is None:
+            raise self._unready()
+        if ctx is not None:
+            check_context(ctx)
+        return self._data
+
+    def list_data(self) -> list[np.ndarray]:
+        """The array on each context."""
+        return [self.data()]
+
+    def set_data(self, data: Any) -> None:
+        """Write new values into the parameter; they are kept if it is not initialised yet."""
+        data = np.asarray(data, dtype=None if hasattr(data, "dtype") else self.dtype)
+        self.shape = data.shape
+        if self._data is not None:
+            with autograd.pause():
+                self._data[...] = data
+        elif self._deferred is not None:
+            values = np.array(data, dtype=self.dtype)
+            self._deferred = replace(self._deferred, data=values)
+        else:
+            raise self._unready()
+
+    def grad(self, ctx: Context | None = None) -> np.ndarray:
+        """The gradient's array, which backward writes."""
+        self.data(ctx)
+        if self._grad is None:
+            raise ArgumentError(
+                f"{self._described()} has no gradient: its grad_req is 'null'. Set grad_req to "
+                "'write' or 'add' before the forward pass."
+            )
+        return self._grad
+
+    def list_grad(self) -> list[np.ndarray]:
+        """The gradient on each context."""
+        return [self.grad()]
+
+    def zero_grad(self) -> None:
+        """Set the gradient to 0, if there is one."""
+        if self._grad is not None:
+            with autograd.pause():
+                self._grad[...] = 0
+
+    def cast(self, dtype: Any) -> None:
+        """Convert values and gradient to another element type."""
+        self._dtype = dtype
+        if self._data is None or dtype_name(dtype) == dtype_name(self._data.dtype):
+            return
+        with autograd.pause():
+            gradient = self._grad
+            self._data = self._data.astype(dtype)
+            if gradient is not None:
+                self._attach_gradient()
+                self._grad[...] = gradient.astype(dtype)
+
+    # -- contexts ---------------------------------------------------------------------------------
+
+    def list_ctx(self) -> list[Context]:
+        """The contexts that the parameter is initialised on."""
+        if self._data is not None:
+            return self._contexts
+        if self._deferred is not None:
+            return self._deferred.contexts
+        raise self._unready()
+
+    def reset_ctx(self, ctx: Contexts) -> None:
+        """Move to other contexts: all are main memory, so nothing is copied."""
+        self.list_ctx()
+        contexts = listed_contexts(ctx)
+        if self._deferred is not None:
+            self._deferred = replace(self._deferred, contexts=contexts)
+        self._contexts = contexts
+
+    # -- what does not exist here -----------------------------------------------------------------
+
+    def row_sparse_data(self, row_id: Any) -> np.ndarray:
+        """Raises: parameters are dense."""
+        raise UnsupportedError(
+            f"{self._described()} is dense; use data() and index it: data()[row_id]."
+        )
+
+    def list_row_sparse_data(self, row_id: Any) -> list[np.ndarray]:
+        """Raises: parameters are dense."""
+        raise UnsupportedError(f"{self._described()} is dense; use list_data().")
+
+    def var(self) -> Any:
+        """Raises: there are no symbols in this version."""
+        raise UnsupportedError(
+            f"{self._described()}: var() makes a symbol, and symbols are not there yet. Use data()."
+        )
+
+    # -- messages ---------------------------------------------------------------------------------
+
+    def belongs_to(self, owner: str) -> None:
+        """Remember the first block that registers the parameter, for messages."""
+        self._owner = self._owner or owner
+
+    def _described(self) -> str:
+        of = f" of {self._owner}" if self._owner else ""
+        return f"parameter '{self.name}'{of}"
+
+    def _unready(self) -> UninitializedError:
+        described = self._described()
+        described = described[0].upper() + described[1:]
+        if self._deferred is not None:
+            return DeferredInitializationError(
+                f"{described} has no values yet: the first forward pass completes its shape "
+                f"{self.shape}. Call the network on a batch of data first, or give the layer its "
+                "input size (in_units, in_channels, input_size) when it is made."
+            )
+        return UninitializedError(
+            f"{described} has not been initialized. Call initialize() or load_parameters() on the "
+            "whole network first; net.params has only the parameters of the outermost block, "
+            "net.collect_params() has them all."
+        )
+
+
+class Constant(Parameter):
+    """An array that belongs to a block and is not learned; `set_data` changes it."""
+
+    def __init__(self, name: str, value: Any):
+        self.value = value if isinstance(value, np.ndarray) else np.array(value)
+        super().__init__(name, "null", self.value.shape, self.value.dtype, differentiable=False)
+
+    @property
+    def is_sized(self) -> bool:
+        """Always true: the value has a shape."""
+        return True
+
+    @property
+    def grad_req(self) -> str:
+        """Always 'null': constants have no gradient."""
+        return "null"
+
+    @grad_req.setter
+    def grad_req(self, request: str) -> None:
+        if request != "null":
+            warnings.warn(
+                f'Constant parameter "{self.name}" does not support grad_req other than "null", '
+                f'and new value "{request}" is ignored.',
+                stacklevel=2,
+            )
+
+    def _drawn(self, waiting: _Deferred) -> np.ndarray:
+        return np.array(self.value, dtype=self.dtype)
+
+
+@contextmanager
+def zeros_in(parameters: Iterable[Parameter]) -> Iterator[None]:
+    """Inside, parameters without values hold zeros; what stays is their completed shapes."""
+    waiting = [(p, p._deferred) for p in parameters if p._data is None]
+    for parameter, _ in waiting:
+        parameter._deferred = _Deferred("zeros", [cpu()], "zeros")
+        if parameter.is_sized:
+            parameter.finish_deferred_init()
+    try:
+        yield
+    finally:
+        for parameter, deferred in waiting:
+            parameter._data = parameter._grad = None
+            parameter._deferred = deferred
+
+
+def compatible(known: Shape, shape: Sequence[int]) -> bool:
+    """Whether `shape` has the extents that are known: 0 and -1 are not."""
+    if len(known) != len(shape):
+        return False
+    return all(k in (UNKNOWN, 0, n) for k, n in zip(known, shape, strict=True))
+
+
+def listed_contexts(ctx: Contexts) -> list[Context]:
+    """The distinct contexts that are given, the current one for None; all must be usable."""
+    if ctx is None:
+        ctx = [current_context()]
+    given = [ctx] if isinstance(ctx, Context) else list(ctx)
+    return list(dict.fromkeys(check_context(c) for c in given))
+
+
+def _check_storage(name: str, stype: str, grad_stype: str) -> None:
+    for given in (stype, grad_stype):
+        if given not in _STORAGE_TYPES:
+            raise ArgumentError(
+                f"Parameter {name!r}: storage type {given!r}; expected one of {_STORAGE_TYPES}."
+            )
+    if stype != "default":
+        raise UnsupportedError(
+            f"Parameter {name!r}: stype={stype!r}: parameters are dense here; leave stype out."
+        )
+
+
+__all__ = ["Constant", "DeferredInitializationError", "Parameter"]

@@ -1,0 +1,151 @@
+"""Trainer: an optimizer applied to parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heterosis import optimizer as optimizers
+from heterosis.gluon.parameter import Parameter
+from heterosis.gluon.parameter_dict import ParameterDict
+from heterosis.io.atomic import written
+from heterosis.runtime.errors import ArgumentError, StaleGradientError, UnsupportedError
+
+_LOCAL_STORES = (None, "", "local", "device", "nccl")
+
+
+class Trainer:
+    """Updates parameters with an optimizer: `trainer.step(batch_size)` after backward.
+
+    `kvstore` names a way for several devices or machines to exchange gradients. There is one
+    device, so the local ones ('device', 'local', None) all do nothing, and others raise.
+    """
+
+    def __init__(
+        self,
+        params: ParameterDict | Mapping[str, Parameter] | Sequence[Parameter],
+        optimizer: str | optimizers.Optimizer,
+        optimizer_params: Mapping[str, Any] | None = None,
+        kvstore: str | None = "device",
+        compression_params: Mapping[str, Any] | None = None,
+        update_on_kvstore: bool | None = None,
+    ):
+        _check_store(kvstore, compression_params)
+        self._params = _listed(params)
+        for parameter in self._params:
+            parameter.list_ctx()  # raises if initialize was forgotten
+        by_index = dict(enumerate(self._params))
+        if isinstance(optimizer, optimizers.Optimizer):
+            if optimizer_params:
+                raise ArgumentError(
+                    "Trainer: optimizer_params goes with the name of an optimizer; an Optimizer "
+                    "object has its own settings."
+                )
+            self._optimizer = optimizer
+            optimizer.param_dict = by_index
+        else:
+            settings = optimizer_params or {}
+            self._optimizer = optimizers.create(optimizer, param_dict=by_index, **settings)
+        self._updater = optimizers.get_updater(self._optimizer)
+        self._scale = self._optimizer.rescale_grad
+        self._update_on_kvstore = bool(update_on_kvstore)
+
+    @property
+    def optimizer(self) -> optimizers.Optimizer:
+        """The optimizer."""
+        return self._optimizer
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate now."""
+        return self._optimizer.learning_rate
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Set the learning rate; refused if a scheduler sets it."""
+        self._optimizer.set_learning_rate(lr)
+
+    def step(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
+        """Update all parameters, their gradients divided by `batch_size`.
+
+        A parameter whose gradient is not new since the last step is an error, or, with
+        `ignore_stale_grad`, left as it is.
+        """
+        self._update(batch_size, ignore_stale_grad)
+
+    def allreduce_grads(self) -> None:
+        """Exchange gradients between devices: there is one, so nothing happens."""
+        self._check_updates_here("allreduce_grads")
+
+    def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
+        """What `step` does after `allreduce_grads`, for programs that change gradients between."""
+        self._check_updates_here("update")
+        self._update(batch_size, ignore_stale_grad)
+
+    def _check_updates_here(self, name: str) -> None:
+        if self._update_on_kvstore:
+            raise ArgumentError(
+                f"Trainer.{name} needs update_on_kvstore=False: make the trainer so, or call step."
+            )
+
+    def _update(self, batch_size: float, ignore_stale_grad: bool) -> None:
+        learnt = [(i, p) for i, p in enumerate(self._params) if p.grad_req != "null"]
+        if not ignore_stale_grad:
+            _check_fresh([p for _, p in learnt])
+        learnt = [(i, p) for i, p in learnt if not ignore_stale_grad or p.data()._fresh_grad]
+        if not learnt:
+            return
+        self._optimizer.rescale_grad = self._scale / batch_size
+        indices = [i for i, _ in learnt]
+        self._updater(indices, [p.grad() for _, p in learnt], [p.data() for _, p in learnt])
+        for _, parameter in learnt:
+            parameter.data()._fresh_grad = False
+
+    # -- files ------------------------------------------------------------------------------------
+
+    def save_states(self, fname: str) -> None:
+        """Write the optimizer's states to a file; a crash leaves an older file whole."""
+        states = self._updater.get_states(dump_optimizer=True)
+        with written(fname) as file:
+            file.write(states)
+
+    def load_states(self, fname: str) -> None:
+        """Read the states that `save_states` wrote."""
+        with open(fname, "rb") as file:
+            self._updater.set_states(file.read())
+        self._optimizer = self._updater.optimizer
+        self._optimizer.param_dict = dict(enumerate(self._params))
+
+
+def _listed(params: Any) -> list[Parameter]:
+    if isinstance(params, Mapping | ParameterDict):
+        params = [params[name] for name in sorted(params.keys())]
+    if not isinstance(params, list | tuple) or not all(isinstance(p, Parameter) for p in params):
+        raise ArgumentError(
+            f"Trainer: got {type(params).__name__}; the first argument is a list or dict of "
+            "Parameters, such as net.collect_params()."
+        )
+    return list(params)
+
+
+def _check_store(kvstore: Any, compression_params: Any) -> None:
+    if kvstore not in _LOCAL_STORES:
+        raise UnsupportedError(
+            f"Trainer: kvstore={kvstore!r}: training runs on one machine; use 'device'."
+        )
+    if compression_params:
+        raise UnsupportedError(
+            "Trainer: compression_params: no gradients are sent anywhere; leave it out."
+        )
+
+
+def _check_fresh(parameters: Sequence[Parameter]) -> None:
+    stale = [p.name for p in parameters if not p.data()._fresh_grad]
+    if stale:
+        raise StaleGradientError(
+            f"Trainer: backward has not updated the gradients of {', '.join(map(repr, stale))} "
+            "since the last step: the loss does not depend on them. If that is intended, call "
+            "step(batch_size, ignore_stale_grad=True), and they are left as they are."
+        )
+
+
+__all__ = ["Trainer"]

@@ -1,0 +1,56 @@
+"""Named arrays and facts about them as bytes, in the safetensors format: data, and no code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+import safetensors
+from safetensors.numpy import save
+
+from heterosis import _core
+from heterosis.ir.types import numpy_dtype
+from heterosis.np.convert import from_numpy, to_numpy
+from heterosis.runtime.errors import FormatError
+
+_DTYPES = {
+    "BOOL": "bool",
+    "I8": "int8",
+    "U8": "uint8",
+    "I32": "int32",
+    "I64": "int64",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F32": "float32",
+    "F64": "float64",
+}
+
+
+def pack(arrays: Mapping[str, _core.ndarray], facts: Mapping[str, Any]) -> bytes:
+    """The arrays, and what JSON can say about them; waits for queued work."""
+    tensors = {name: numpy.ascontiguousarray(to_numpy(a)) for name, a in arrays.items()}
+    metadata = {name: json.dumps(fact) for name, fact in facts.items()}
+    return save(tensors, metadata)
+
+
+def unpack(data: bytes) -> tuple[dict[str, _core.ndarray], dict[str, Any]]:
+    """What `pack` was given. Raises FormatError for bytes that are no such thing."""
+    try:
+        tensors = dict(safetensors.deserialize(bytes(data)))
+        length = int.from_bytes(data[:8], "little")
+        metadata = json.loads(data[8 : 8 + length]).get("__metadata__") or {}
+        facts = {name: json.loads(text) for name, text in metadata.items()}
+        return {name: _array(entry) for name, entry in tensors.items()}, facts
+    except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise FormatError(
+            f"these {len(data)} bytes are no packed arrays: {error}. Expected what was written "
+            "by this framework, in the safetensors format; is the file cut off?"
+        ) from None
+
+
+def _array(entry: Mapping[str, Any]) -> _core.ndarray:
+    name = _DTYPES[entry["dtype"]]
+    elements = numpy.frombuffer(entry["data"], numpy_dtype(name)).reshape(entry["shape"])
+    return from_numpy(elements, name)

@@ -1,0 +1,129 @@
+"""Operators that make arrays, and random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heterosis import np
+from heterosis.ndarray.operator import operator
+
+
+def _extents(shape: Any) -> tuple[int, ...]:
+    return (shape,) if isinstance(shape, int) else tuple(shape or ())
+
+
+@operator()
+def zeros(shape: Any, ctx: Any = None, dtype: Any = None, **options: Any) -> Any:
+    """Zeros."""
+    return np.zeros(_extents(shape), dtype, ctx=ctx)
+
+
+@operator()
+def ones(shape: Any, ctx: Any = None, dtype: Any = None, **options: Any) -> Any:
+    """Ones."""
+    return np.ones(_extents(shape), dtype or "float32", ctx=ctx)
+
+
+@operator()
+def full(shape: Any, val: float, ctx: Any = None, dtype: Any = "float32") -> Any:
+    """One number everywhere."""
+    return np.full(_extents(shape), val, dtype, ctx=ctx)
+
+
+@operator()
+def empty(shape: Any, ctx: Any = None, dtype: Any = None) -> Any:
+    """Whatever the memory held."""
+    return np.empty(_extents(shape), dtype, ctx=ctx)
+
+
+@operator()
+def array(source_array: Any, ctx: Any = None, dtype: Any = None) -> Any:
+    """An array from numbers, lists or arrays."""
+    return np.array(source_array, dtype, ctx)
+
+
+@operator()
+def arange(
+    start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1,
+    infer_range: bool | None = None, ctx: Any = None, dtype: Any = "float32",
+) -> Any:  # fmt: skip
+    """Numbers from `start` up to `stop`, each `repeat` times."""
+    numbers = np.arange(start, stop, step, dtype, ctx)
+    return np.repeat(numbers, repeat) if repeat > 1 else numbers
+
+
+@operator()
+def eye(N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = "float32") -> Any:
+    """Ones on a diagonal."""
+    return np.eye(N, M or None, k, dtype)
+
+
+@operator("random_uniform", "uniform")
+def random_uniform(
+    low: Any = 0.0, high: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
+) -> Any:
+    """Uniform random numbers."""
+    return np.random.uniform(low, high, _extents(shape), dtype=dtype, ctx=ctx)
+
+
+@operator("random_normal", "normal")
+def random_normal(
+    loc: Any = 0.0, scale: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
+) -> Any:
+    """Normal random numbers."""
+    return np.random.normal(loc, scale, _extents(shape), dtype=dtype, ctx=ctx)
+
+
+@operator("random_gamma")
+def random_gamma(
+    alpha: Any = 1.0, beta: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
+) -> Any:
+    """Random numbers of the gamma distribution with shape `alpha` and scale `beta`."""
+    return np.random.gamma(alpha, beta, _extents(shape), dtype=dtype, ctx=ctx)
+
+
+@operator("random_exponential")
+def random_exponential(
+    lam: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
+) -> Any:
+    """Random numbers of the exponential distribution with rate `lam`."""
+    return np.random.exponential(1.0 / lam, _extents(shape)).astype(dtype or "float32")
+
+
+@operator("random_poisson")
+def random_poisson(lam: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None) -> Any:
+    """Random counts with mean `lam`."""
+    return np.random.poisson(lam, _extents(shape)).astype(dtype or "float32")
+
+
+@operator("random_randint")
+def random_randint(
+    low: int, high: int, shape: Any = None, dtype: Any = "int32", ctx: Any = None
+) -> Any:
+    """Random whole numbers from `low` up to, without, `high`."""
+    return np.random.randint(low, high, _extents(shape), dtype=dtype)
+
+
+@operator("sample_uniform")
+def sample_uniform(low: Any, high: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """For each pair of bounds, random numbers of `shape`."""
+    return _sampled(np.random.uniform, (low, high), shape, dtype)
+
+
+@operator("sample_normal")
+def sample_normal(mu: Any, sigma: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """For each mean and deviation, random numbers of `shape`."""
+    return _sampled(np.random.normal, (mu, sigma), shape, dtype)
+
+
+@operator("sample_gamma")
+def sample_gamma(alpha: Any, beta: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """For each shape and scale of a gamma distribution, random numbers of `shape`."""
+    return _sampled(np.random.gamma, (alpha, beta), shape, dtype)
+
+
+def _sampled(draw: Any, parameters: tuple[Any, ...], shape: Any, dtype: Any) -> Any:
+    extents = _extents(shape)
+    lead = parameters[0].shape
+    aligned = [p.reshape(lead + (1,) * len(extents)) for p in parameters]
+    return draw(*aligned, size=lead + extents, dtype=dtype)

@@ -1,0 +1,45 @@
+"""How operators get their names in `F`, and the arguments that all of them take."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+OPERATORS: dict[str, Callable[..., Any]] = {}
+
+
+def operator(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a function names in `F`; it takes `out`, an array to write to, and `name`, unused."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(*arguments: Any, name: str | None = None, out: Any = None, **keywords: Any) -> Any:
+            result = function(*arguments, **keywords)
+            if out is None:
+                return result
+            out[...] = result
+            return out
+
+        titles = names or (function.__name__.rstrip("_"),)
+        run.__name__ = run.__qualname__ = titles[0]
+        OPERATORS.update(dict.fromkeys(titles, run))
+        return run
+
+    return register
+
+
+def axes_of(axis: Any, ndim: int, exclude: bool = False) -> tuple[int, ...] | None:
+    """The axes that an operator's `axis` means: None and () mean all; `exclude` the others."""
+    if axis is None or axis == ():
+        return None if not exclude else ()
+    chosen = [a % ndim for a in (axis if isinstance(axis, Iterable) else (axis,))]
+    if exclude:
+        chosen = [a for a in range(ndim) if a not in chosen]
+    return tuple(chosen)
+
+
+def one_or_list(parts: Iterable[Any]) -> Any:
+    """An operator with one result gives it alone."""
+    parts = list(parts)
+    return parts[0] if len(parts) == 1 else parts

@@ -1,0 +1,88 @@
+"""Layers whose work depends on the mode, and what needs values on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heterosis import _core
+from heterosis.np.indexing import argwhere
+from heterosis.np.inquiry import ndim
+from heterosis.ops import dropout as _random
+from heterosis.ops import network, normalization
+from heterosis.ops.cast import copy
+from heterosis.runtime import modes
+from heterosis.runtime.errors import ArgumentError
+
+
+def dropout(
+    data: Any, p: float = 0.5, mode: str = "training", axes: Any = (), cudnn_off: bool = False
+) -> Any:
+    """In training, `data` with elements set to 0, each with probability `p`, and the others scaled
+    up so that the mean stays; else a copy. With `mode='always'`, in prediction as well. Along
+    `axes` all elements share one fate."""
+    if mode not in ("training", "always"):
+        raise ArgumentError(f"dropout: mode={mode!r}; expected 'training' or 'always'.")
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"dropout: p={p}; expected a probability, from 0 to 1.")
+    if not p or (mode == "training" and not modes.is_training()):
+        return copy(data)
+    return _random.dropout(data, float(p), tuple(axes) if hasattr(axes, "__len__") else (axes,))
+
+
+def leaky_relu(
+    data: Any,
+    gamma: Any = None,
+    act_type: str = "leaky",
+    slope: float = 0.25,
+    lower_bound: float = 0.125,
+    upper_bound: float = 0.334,
+) -> Any:
+    """`data` where it is positive; below, what `act_type` says: 'leaky' and 'prelu' a line of
+    `slope` or of slopes `gamma`, 'elu' and 'selu' an exponential curve, 'rrelu' a line with a slope
+    between the bounds: random in training, else halfway. 'gelu' is smooth everywhere."""
+    if act_type == "rrelu" and modes.is_training():
+        return _random.random_leaky_relu(data, float(lower_bound), float(upper_bound))
+    return network.leaky_relu(data, gamma, act_type, slope, lower_bound, upper_bound)
+
+
+def batch_norm(
+    data: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_var: Any,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    fix_gamma: bool = True,
+    use_global_stats: bool = False,
+    output_mean_var: bool = False,
+    axis: int = 1,
+    cudnn_off: bool = False,
+) -> Any:
+    """`data` with mean 0 and variance 1 for each place along `axis`, times `gamma` (1 if
+    `fix_gamma`) plus `beta`.
+
+    In training, mean and variance are the batch's, and `moving_mean` and `moving_var` are brought
+    nearer to them, in place; in prediction, or with `use_global_stats`, they are the moving ones.
+    With `output_mean_var`, the mean and `1 / sqrt(var + eps)` are returned too.
+    """
+    by_batch = modes.is_training() and not use_global_stats
+    found = normalization.batch_norm(
+        data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_gamma, use_global_stats,
+        output_mean_var, axis, by_batch,
+    )  # fmt: skip
+    if not by_batch:
+        return found
+    mean, variance, *results = found
+    with modes.switched(recording=False):
+        normalization.moving_average(moving_mean, mean, float(momentum), out=moving_mean)
+        normalization.moving_average(moving_var, variance, float(momentum), out=moving_var)
+    return tuple(results) if output_mean_var else results[0]
+
+
+def nonzero(a: Any) -> _core.ndarray:
+    """The places of the elements that are not zero, one row of indices each; waits for `a`."""
+    return argwhere(a if ndim(a) else a.reshape(1))
+
+
+__all__ = ["batch_norm", "dropout", "leaky_relu", "nonzero"]

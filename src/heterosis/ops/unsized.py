@@ -1,0 +1,163 @@
+"""Arrays whose shape follows from the operation that uses them: parameters not yet sized.
+
+An `Unsized` stands for such an array. When an operation meets one, its rule here says which shape
+the array must have, given the other arguments; the array is made, and the operation runs on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heterosis.runtime.errors import DeferredInitializationError, ShapeError
+
+Shape = tuple[int, ...]
+Arguments = Mapping[str, Any]
+Rule = Callable[[Arguments], Mapping[str, Shape]]
+
+UNKNOWN = -1
+
+
+class Unsized:
+    """Stands for an array, whose `shape` has -1 where it is unknown, until `settle` makes it."""
+
+    def __init__(self, description: str, shape: Shape, settle: Callable[[Shape], Any]):
+        self.description, self.shape = description, shape
+        self.made: Any = None  # the array, once it is there
+        self._settle = settle
+
+    def settle(self, operation: str, shape: Shape) -> Any:
+        """The array, made in `shape`, which must agree with what was known."""
+        if self.made is not None:
+            return self.made
+        fits = len(shape) == len(self.shape) and all(
+            known in (UNKNOWN, n) for known, n in zip(self.shape, shape, strict=True)
+        )
+        if not fits:
+            raise ShapeError(
+                f"{operation}: {self.description} has shape {self.shape}, and the other arguments "
+                f"ask for {shape}. Change the layer's sizes, or check the input."
+            )
+        self.made = self._settle(shape)
+        self.shape = shape
+        return self.made
+
+    def refuse(self, use: str) -> DeferredInitializationError:
+        """The error for a use that does not tell the missing extents."""
+        return DeferredInitializationError(
+            f"{use} does not tell the unknown extents (-1) of {self.description}, whose shape is "
+            f"{self.shape}. Give its full shape when the layer is made (in_units, in_channels, "
+            "...), define infer_shape(self, *inputs) in the block, or use the parameter first in "
+            f"one of: {', '.join(sorted(RULES))}."
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if self.made is not None:
+            return getattr(self.made, name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.refuse(f"'.{name}'")
+
+
+def _delegating(symbol: str, method: str) -> Callable[..., Any]:
+    def run(self: Unsized, *others: Any) -> Any:
+        if self.made is None:
+            raise self.refuse(f"'{symbol}'")
+        return getattr(self.made, method)(*others)
+
+    return run
+
+
+_OPERATORS = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow",
+    "@": "matmul",
+}  # fmt: skip
+_BOTH_SIDES = [(symbol, side + name) for symbol, name in _OPERATORS.items() for side in ("", "r")]
+_OTHERS = [("-", "neg"), ("[]", "getitem"), ("len()", "len"), ("for", "iter")]
+for _symbol, _name in _BOTH_SIDES + _OTHERS:
+    setattr(Unsized, f"__{_name}__", _delegating(_symbol, f"__{_name}__"))
+
+
+# -- rules: argument name to the shape it must have -----------------------------------------------
+
+RULES: dict[str, Rule] = {}
+
+
+def _rule(*operations: str) -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        RULES.update(dict.fromkeys(operations, rule))
+        return rule
+
+    return register
+
+
+def settled(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an operation, each `Unsized` replaced by the array it stands for."""
+    waiting = {k: v for k, v in arguments.items() if isinstance(v, Unsized) and v.made is None}
+    shapes = RULES[operation](arguments) if waiting and operation in RULES else {}
+    for name, given in waiting.items():
+        if name not in shapes:
+            raise given.refuse(operation)
+        given.settle(operation, shapes[name])
+    return {k: v.made if isinstance(v, Unsized) else v for k, v in arguments.items()}
+
+
+@_rule("fully_connected")
+def _fully_connected(a: Arguments) -> Mapping[str, Shape]:
+    x, units = a["data"], a["num_hidden"] or a["weight"].shape[0]
+    features = math.prod(x.shape[1:]) if a["flatten"] else x.shape[-1]
+    return {"weight": (units, features), "bias": (units,)}
+
+
+def _channels(a: Arguments) -> int:
+    layout = a.get("layout") or "NC"
+    return int(a["data"].shape[layout.index("C")])
+
+
+def _in_layout(layout: str | None, outer: int, inner: int, kernel: Shape) -> Shape:
+    """A weight's shape: `outer`, and `inner` where the data's layout has its channels."""
+    if layout is None or layout.index("C") == 1:
+        return (outer, inner, *kernel)
+    return (outer, *kernel, inner)
+
+
+@_rule("convolution")
+def _convolution(a: Arguments) -> Mapping[str, Shape]:
+    filters, kernel = a["num_filter"], tuple(a["kernel"])
+    inner = _channels(a) // a["num_group"]
+    return {"weight": _in_layout(a["layout"], filters, inner, kernel), "bias": (filters,)}
+
+
+@_rule("deconvolution")
+def _deconvolution(a: Arguments) -> Mapping[str, Shape]:
+    filters, kernel = a["num_filter"], tuple(a["kernel"])
+    inner = filters // a["num_group"]
+    return {"weight": _in_layout(a["layout"], _channels(a), inner, kernel), "bias": (filters,)}
+
+
+@_rule("batch_norm", "layer_norm", "instance_norm")
+def _norm(a: Arguments) -> Mapping[str, Shape]:
+    extent = (a["data"].shape[a.get("axis", 1)],)
+    return dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), extent)
+
+
+@_rule("group_norm")
+def _group_norm(a: Arguments) -> Mapping[str, Shape]:
+    return dict.fromkeys(("gamma", "beta"), (a["num_groups"],))
+
+
+@_rule("embedding")
+def _embedding(a: Arguments) -> Mapping[str, Shape]:
+    return {"weight": (a["input_dim"], a["output_dim"])}
+
+
+@_rule("elemwise_add", "elemwise_sub", "elemwise_mul", "elemwise_div")
+def _elementwise(a: Arguments) -> Mapping[str, Shape]:
+    known = [x.shape for x in (a["lhs"], a["rhs"]) if UNKNOWN not in x.shape]
+    return dict.fromkeys(("lhs", "rhs"), known[0]) if known else {}
+
+
+@_rule("leaky_relu")
+def _leaky_relu(a: Arguments) -> Mapping[str, Shape]:
+    return {"gamma": (a["data"].shape[1],)}

@@ -1,0 +1,274 @@
+"""What optimisers share: learning rates and weight decay a parameter, counts of updates."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heterosis import _core
+from heterosis.lr_scheduler import LRScheduler
+from heterosis.np import zeros
+from heterosis.ops.cast import assign
+from heterosis.optimizer.steps import Step, run
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.registry import Registry
+
+_HALF = ("float16", "bfloat16")
+
+
+class Optimizer:
+    """The base of all optimisers. A subclass defines `create_state` and `update`.
+
+    A parameter is known by its index; `param_idx2name` gives it a name, `param_dict` an object
+    whose `lr_mult` and `wd_mult` scale its learning rate and its weight decay.
+    """
+
+    opt_registry: dict[str, type]
+    aggregate_num = 0  # above 0, `update` takes lists of up to so many parameters
+
+    def __init__(
+        self,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[int, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: LRScheduler | None = None,
+        sym: Any = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[int, Any] | None = None,
+    ):
+        if param_idx2name is not None and not isinstance(param_idx2name, Mapping):
+            raise ArgumentError(
+                f"param_idx2name is a {type(param_idx2name).__name__}; expected a dictionary from "
+                "indices to names."
+            )
+        self.rescale_grad, self.wd, self.clip_gradient = rescale_grad, wd, clip_gradient
+        self.lr_scheduler, self.lr = lr_scheduler, learning_rate
+        if lr_scheduler is None and learning_rate is None:
+            self.lr = 0.01
+        elif lr_scheduler is not None and learning_rate not in (None, lr_scheduler.base_lr):
+            warnings.warn(
+                f"the optimizer's learning rate {learning_rate} replaces the scheduler's base_lr "
+                f"{lr_scheduler.base_lr}; give both the same.",
+                stacklevel=3,
+            )
+            lr_scheduler.base_lr = learning_rate
+        self.begin_num_update = self.num_update = begin_num_update
+        self.multi_precision = multi_precision
+        self._all_index_update_counts: dict[int, dict[Any, int]] = {0: {}}
+        self._index_update_count = self._all_index_update_counts[0]
+        self.idx2name = dict(param_idx2name or {})
+        self.param_dict = dict(param_dict or {})
+        self.sym_info = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
+        self.set_lr_mult({})
+        self.set_wd_mult({})
+
+    # -- what subclasses define ---------------------------------------------------------------
+
+    def create_state(self, index: Any, weight: _core.ndarray) -> Any:
+        """What is remembered of a parameter: None, an array, or a tuple of these."""
+        return None
+
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """Change `weight` and `state` in place."""
+        raise NotImplementedError(f"{type(self).__name__} has to define update().")
+
+    # -- narrow element types -----------------------------------------------------------------
+
+    def create_state_multi_precision(self, index: Any, weight: _core.ndarray) -> Any:
+        """The state; with `multi_precision`, for narrow weights, a float32 copy goes before it."""
+        if not _is_half(weight):
+            return self.create_state(index, weight)
+        if self.multi_precision:
+            master = weight.astype("float32")
+            return master, self.create_state(index, master)
+        warnings.warn(
+            f"weights of {weight._dtype_name} lose small updates; multi_precision=True keeps a "
+            "copy in float32.",
+            stacklevel=2,
+        )
+        return self.create_state(index, weight)
+
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """`update`, through the float32 copy where there is one."""
+        if not self._has_master(weight):
+            self.update(index, weight, grad, state)
+            return
+        master, inner = state
+        self.update(index, master, grad.astype("float32"), inner)
+        assign(master, out=weight)
+
+    def _has_master(self, weight: Any) -> bool:
+        return self.multi_precision and not isinstance(weight, list | tuple) and _is_half(weight)
+
+    def update_all(
+        self,
+        indices: Sequence[Any],
+        weights: Sequence[_core.ndarray],
+        grads: Sequence[_core.ndarray],
+        states: Sequence[Any],
+    ) -> None:
+        """One update of several parameters."""
+        for index, weight, grad, state in zip(indices, weights, grads, states, strict=True):
+            self.update_multi_precision(index, weight, grad, state)
+
+    # -- learning rate ------------------------------------------------------------------------
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate now, before a parameter's own factor."""
+        if self.lr_scheduler is not None:
+            return self.lr_scheduler(self.num_update)
+        assert self.lr is not None
+        return self.lr
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Change the rate; with a scheduler, the rate is the scheduler's alone."""
+        if self.lr_scheduler is not None:
+            raise UserWarning(
+                "set_learning_rate: this optimizer has an lr_scheduler, which decides the rate. "
+                "Set the scheduler's base_lr, or make the optimizer without one."
+            )
+        self.lr = lr
+
+    def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
+        """Factors of the learning rate by parameter name or index; others have 1."""
+        self.lr_mult = self._from_symbol("__lr_mult__") | dict(args_lr_mult)
+
+    def set_wd_mult(self, args_wd_mult: Mapping[Any, float]) -> None:
+        """Factors of the weight decay. Named parameters that are no weights start with 0."""
+        without = (n for n in self.idx2name.values() if not n.endswith(self._decayed))
+        self.wd_mult = dict.fromkeys(without, 0.0)
+        self.wd_mult |= self._from_symbol("__wd_mult__") | dict(args_wd_mult)
+
+    _decayed: tuple[str, ...] = ("_weight", "_gamma")
+
+    def _from_symbol(self, attribute: str) -> dict[Any, float]:
+        """Factors that a symbol's arguments carry."""
+        if not self.sym_info:
+            return {}
+        attributes, names = self.sym_info
+        found = ((name, attributes.get(name, {}).get(attribute)) for name in names)
+        return {name: float(text) for name, text in found if text is not None}
+
+    def _factor(self, index: Any, factors: dict[Any, float], attribute: str) -> float:
+        if index in self.param_dict:
+            return float(getattr(self.param_dict[index], attribute))
+        return factors.get(index, factors.get(self.idx2name.get(index), 1.0))
+
+    def _get_lrs(self, indices: Sequence[Any]) -> list[float]:
+        rate = self.learning_rate
+        return [rate * self._factor(i, self.lr_mult, "lr_mult") for i in indices]
+
+    def _get_wds(self, indices: Sequence[Any]) -> list[float]:
+        return [self.wd * self._factor(i, self.wd_mult, "wd_mult") for i in indices]
+
+    def _get_lr(self, index: Any) -> float:
+        """The learning rate of one parameter."""
+        return self._get_lrs([index])[0]
+
+    def _get_wd(self, index: Any) -> float:
+        """The weight decay of one parameter."""
+        return self._get_wds([index])[0]
+
+    # -- counts -------------------------------------------------------------------------------
+
+    def _set_current_context(self, device_id: int) -> None:
+        """Count the updates on each device by themselves."""
+        self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
+
+    def _update_count(self, index: Any) -> None:
+        """Note that a parameter, or each of several, is about to be updated."""
+        for one in index if isinstance(index, list | tuple) else [index]:
+            count = self._index_update_count.get(one, self.begin_num_update) + 1
+            self._index_update_count[one] = count
+            self.num_update = max(count, self.num_update)
+
+    # -- classes by name ----------------------------------------------------------------------
+
+    @staticmethod
+    def register(klass: type) -> type:
+        """Let `create` find a class by its name in lower case."""
+        return _registry.register(klass)
+
+    @staticmethod
+    def create_optimizer(name: Any, **kwargs: Any) -> Any:
+        """An optimiser by the name of its class."""
+        return _registry.create(name, **kwargs)
+
+
+_registry = Registry(Optimizer, "optimizer")
+Optimizer.opt_registry = _registry.classes
+register = Optimizer.register
+create = Optimizer.create_optimizer
+
+
+class RuleOptimizer(Optimizer):
+    """An optimiser whose update is one operation, so that many parameters go in one run."""
+
+    def step(
+        self, index: Any, weight: _core.ndarray, grad: _core.ndarray, state: Any
+    ) -> Step | None:
+        """The call that updates one parameter; None if nothing changes this time."""
+        raise NotImplementedError(f"{type(self).__name__} has to define step().")
+
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        given = (index, weight, grad, state)
+        if not isinstance(index, list | tuple):
+            given = tuple([one] for one in given)
+        run(step for one in zip(*given, strict=True) if (step := self._counted(*one)))
+
+    def update_all(
+        self,
+        indices: Sequence[Any],
+        weights: Sequence[_core.ndarray],
+        grads: Sequence[_core.ndarray],
+        states: Sequence[Any],
+    ) -> None:
+        if _is_redefined(type(self)) or any(map(self._has_master, weights)):
+            super().update_all(indices, weights, grads, states)
+        else:
+            self.update(list(indices), weights, grads, states)
+
+    def _counted(self, index: Any, weight: Any, grad: Any, state: Any) -> Step | None:
+        _check_dense(weight, grad)
+        self._update_count(index)
+        return self.step(index, weight, grad, state)
+
+    def _numbers(self, index: Any, **more: Any) -> dict[str, Any]:
+        """The operands that all rules take, and `more`."""
+        numbers = {"lr": float(self._get_lr(index)), "wd": float(self._get_wd(index))}
+        return numbers | self._of_gradients() | more
+
+    def _of_gradients(self) -> dict[str, Any]:
+        """How gradients are scaled and bounded before use."""
+        clip = self.clip_gradient
+        bound = float(clip) if clip and clip > 0 else None
+        return {"rescale_grad": float(self.rescale_grad), "clip_gradient": bound}
+
+
+def _is_redefined(kind: type) -> bool:
+    """Whether a subclass has an update of its own, for one parameter at a time."""
+    own = (kind.update, kind.update_multi_precision)
+    return own != (RuleOptimizer.update, RuleOptimizer.update_multi_precision)
+
+
+def _check_dense(weight: Any, grad: Any) -> None:
+    for what, array in (("weight", weight), ("gradient", grad)):
+        if not isinstance(array, _core.ndarray):
+            raise UnsupportedError(
+                f"update: the {what} is a {type(array).__name__}; expected an np.ndarray. Sparse "
+                "arrays are not supported."
+            )
+
+
+def _is_half(weight: _core.ndarray) -> bool:
+    return weight._dtype_name in _HALF
+
+
+def zeros_like_weight(weight: _core.ndarray, count: int) -> tuple[_core.ndarray, ...]:
+    """State arrays that start from nothing."""
+    return tuple(zeros(weight.shape, dtype=weight._dtype_name) for _ in range(count))

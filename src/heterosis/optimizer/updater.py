@@ -1,0 +1,159 @@
+"""An optimiser with the states of its parameters, and those as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from heterosis import _core
+from heterosis.io.packing import pack, unpack
+from heterosis.lr_scheduler import LRScheduler
+from heterosis.optimizer.optimizer import Optimizer
+from heterosis.runtime.errors import FormatError
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+class Updater:
+    """Calls an optimiser for parameters by their indices and keeps their states."""
+
+    def __init__(self, optimizer: Optimizer):
+        self.optimizer = optimizer
+        self.states: dict[Any, Any] = {}
+        self.states_synced: dict[Any, bool] = {}
+
+    @property
+    def aggregate_updates(self) -> bool:
+        """Whether the optimiser wants lists of parameters."""
+        return self.optimizer.aggregate_num > 0
+
+    def __call__(self, index: Any, grad: Any, weight: Any) -> None:
+        """Update one parameter, or several with lists of indices, gradients and weights."""
+        several = isinstance(index, list | tuple)
+        indices, grads, weights = (
+            list(given) if several else [given] for given in (index, grad, weight)
+        )
+        indices = [i.decode() if isinstance(i, bytes) else i for i in indices]
+        for one, array in zip(indices, weights, strict=True):
+            if one not in self.states:
+                self.states[one] = self.optimizer.create_state_multi_precision(one, array)
+                self.states_synced[one] = True
+        if self.aggregate_updates:
+            self._update_groups(indices, weights, grads)
+        else:
+            states = [self.states[one] for one in indices]
+            self.optimizer.update_all(indices, weights, grads, states)
+
+    def _update_groups(self, indices: Sequence, weights: Sequence, grads: Sequence) -> None:
+        """Lists of one element type, as many parameters each as the optimiser takes."""
+        by_type: dict[str, list[tuple]] = {}
+        for row in zip(indices, weights, grads, strict=True):
+            by_type.setdefault(row[1]._dtype_name, []).append(row)
+        most = self.optimizer.aggregate_num
+        for rows in by_type.values():
+            for start in range(0, len(rows), most):
+                group = rows[start : start + most]
+                states = [self.states[row[0]] for row in group]
+                self.optimizer.update_multi_precision(*map(list, zip(*group, strict=True)), states)
+
+    def get_states(self, dump_optimizer: bool = False) -> bytes:
+        """All states as bytes in the safetensors format; with the optimiser's own numbers."""
+        arrays: dict[str, _core.ndarray] = {}
+        states = [[key, _tree(state, arrays)] for key, state in self.states.items()]
+        facts: dict[str, Any] = {"states": states}
+        if dump_optimizer:
+            facts["optimizer"] = _described(self.optimizer)
+        return pack(arrays, facts)
+
+    def set_states(self, states: bytes) -> None:
+        """Take over what `get_states` gave; nothing changes if it does not fit."""
+        arrays, facts = unpack(states)
+        try:
+            found = {key: _planted(tree, arrays) for key, tree in facts["states"]}
+            described = facts.get("optimizer")
+            restored = [] if described is None else list(_restored(self.optimizer, described))
+        except FormatError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise FormatError(
+                "these arrays are no optimizer states; expected what get_states() gave."
+            ) from None
+        for thing, name, value in restored:
+            setattr(thing, name, value)
+        self.optimizer._set_current_context(0)
+        self.states = found
+        self.states_synced = dict.fromkeys(found, True)
+
+
+def get_updater(optimizer: Optimizer) -> Updater:
+    """An updater that calls `optimizer`."""
+    return Updater(optimizer)
+
+
+# -- states as a tree of names --------------------------------------------------------------------
+
+
+def _tree(state: Any, arrays: dict[str, _core.ndarray]) -> Any:
+    """The state with a name in place of each array, which goes into `arrays`."""
+    if state is None:
+        return None
+    if isinstance(state, list | tuple):
+        return [_tree(part, arrays) for part in state]
+    name = str(len(arrays))
+    arrays[name] = state
+    return name
+
+
+def _planted(tree: Any, arrays: dict[str, _core.ndarray]) -> Any:
+    if tree is None:
+        return None
+    if isinstance(tree, list):
+        return tuple(_planted(part, arrays) for part in tree)
+    return arrays[tree]
+
+
+# -- the optimiser's own numbers ------------------------------------------------------------------
+
+
+def _described(thing: Any) -> dict[str, Any]:
+    """The class of an optimiser or scheduler, and its attributes that are data."""
+    return {"class": type(thing).__name__, "attributes": dict(_data(thing))}
+
+
+def _data(thing: Any) -> Iterator[tuple[str, Any]]:
+    for name, value in vars(thing).items():
+        if isinstance(value, LRScheduler):
+            yield name, {"scheduler": _described(value)}
+        elif name == "_all_index_update_counts":
+            yield name, [[device, list(counts.items())] for device, counts in value.items()]
+        elif isinstance(value, _PLAIN):
+            yield name, value
+        elif _is_plain(value):
+            items = list(value.items()) if isinstance(value, dict) else value
+            yield name, {type(value).__name__: items}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(part, _PLAIN) for item in value.items() for part in item)
+    return isinstance(value, list) and all(isinstance(part, _PLAIN) for part in value)
+
+
+def _restored(thing: Any, described: dict[str, Any]) -> Iterator[tuple[Any, str, Any]]:
+    """What to assign to an object so that it is like the one described: (object, name, value)."""
+    if described["class"] != type(thing).__name__:
+        raise FormatError(
+            f"the states are those of {described['class']}, and here is {type(thing).__name__}; "
+            "make the same optimizer and scheduler before loading."
+        )
+    for name, value in described["attributes"].items():
+        if name not in vars(thing):
+            continue
+        if name == "_all_index_update_counts":
+            yield thing, name, {device: dict(counts) for device, counts in value}
+        elif not isinstance(value, dict):
+            yield thing, name, value
+        elif "scheduler" in value:
+            yield from _restored(getattr(thing, name), value["scheduler"])
+        else:
+            yield thing, name, dict(value["dict"]) if "dict" in value else value["list"]

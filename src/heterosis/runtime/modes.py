@@ -1,0 +1,54 @@
+"""How the calling thread runs operations: whether gradients are recorded, and for which purpose."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from heterosis import _core
+
+
+class _State(threading.local):
+    training = False
+
+
+_state = _State()
+
+
+def is_recording() -> bool:
+    """Whether operations are recorded for `backward`."""
+    return _core.is_recording()
+
+
+def set_recording(on: bool) -> bool:
+    """Record operations, or stop; returns how it was before."""
+    before = _core.is_recording()
+    _core.set_recording(bool(on))
+    return before
+
+
+def is_training() -> bool:
+    """Whether layers that behave differently in training, dropout for one, do so."""
+    return _state.training
+
+
+def set_training(on: bool) -> bool:
+    """Switch between training and prediction; returns how it was before."""
+    before, _state.training = _state.training, bool(on)
+    return before
+
+
+@contextmanager
+def switched(recording: bool | None = None, training: bool | None = None) -> Iterator[None]:
+    """Within the block, what is given; behind it, what was so before."""
+    before = is_recording(), is_training()
+    try:
+        if recording is not None:
+            set_recording(recording)
+        if training is not None:
+            set_training(training)
+        yield
+    finally:
+        set_recording(before[0])
+        set_training(before[1])

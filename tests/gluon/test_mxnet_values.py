@@ -1,0 +1,67 @@
+"""Every layer and cell: what MXNet 1.9.1 gives for the same inputs and weights, stored."""
+
+import json
+from pathlib import Path
+
+import numpy
+import pytest
+
+from heterosis import autograd, gluon, np
+from heterosis.gluon import contrib, nn, rnn
+from tests.gluon import cases
+
+STORED = json.loads((Path(__file__).parent / "mxnet_values.json").read_text())
+SCOPE = {"nn": nn, "rnn": rnn, "contrib": contrib}
+NUMBERS = ("predicted", "trained", "gradient", "outputs")
+LISTS = ("gradients", "states")
+
+
+def check(found, expected):
+    assert list(found) == list(expected)
+    for key, value in expected.items():
+        if key in NUMBERS:
+            close(found[key], value, key)
+        elif key in LISTS:
+            assert len(found[key]) == len(value), key
+            for mine, theirs in zip(found[key], value, strict=True):
+                close(mine, theirs, key)
+        elif key == "text":
+            # Where MXNet ran without NumPy semantics it prints unknown extents otherwise.
+            assert found[key] == value
+        else:
+            assert found[key] == value, key
+
+
+def close(mine, theirs, what):
+    numpy.testing.assert_allclose(mine, theirs, rtol=3e-5, atol=3e-6, err_msg=what)
+
+
+@pytest.mark.parametrize(
+    "case, expected",
+    zip(cases.LAYERS, STORED["layers"], strict=True),
+    ids=[case[0] for case in cases.LAYERS],
+)
+def test_layer(case, expected):
+    check(cases.layer_facts(*case, SCOPE, np.array, autograd), expected)
+
+
+@pytest.mark.parametrize(
+    "case, expected",
+    zip(cases.CELLS, STORED["cells"], strict=True),
+    ids=[case[0] for case in cases.CELLS],
+)
+def test_cell(case, expected):
+    check(cases.cell_facts(*case, SCOPE, np.array), expected)
+
+
+def test_every_layer_has_a_case():
+    text = " ".join(case[0] for case in cases.LAYERS + cases.CELLS)
+    bases = {"Block", "HybridBlock", "SymbolBlock", "RecurrentCell", "HybridRecurrentCell"}
+    bases |= {"ModifierCell"}
+    rest = [
+        name
+        for module in (gluon.nn, gluon.rnn)
+        for name in module.__all__
+        if f".{name}(" not in text and name not in bases
+    ]
+    assert rest == ["BatchNormReLU", "GlobalAvgPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D"]
