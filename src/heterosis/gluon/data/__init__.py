@@ -1,6 +1,7 @@
 """Datasets, the order of their samples, and batches of them."""
 
 from heterosis.gluon.data import batchify as batchify
+from heterosis.gluon.data import vision as vision
 from heterosis.gluon.data.dataloader import DataLoader
 from heterosis.gluon.data.dataset import ArrayDataset, Dataset, RecordFileDataset, SimpleDataset
 from heterosis.gluon.data.sampler import (

@@ -7,11 +7,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy
-
 from heterosis import _core, np
 from heterosis.gluon.data.batchify import default_batchify_fn
-from heterosis.gluon.data.dataset import ArrayDataset, SimpleDataset
+from heterosis.gluon.data.dataset import columns
 from heterosis.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool
 from heterosis.runtime.errors import ArgumentError
@@ -158,15 +156,10 @@ def _batches(
 
 def _rows(dataset: Any, indices: list[Any]) -> Any:
     """The default batch of a dataset of plain arrays at one stroke; `None` for other datasets."""
-    kind = type(dataset)
-    parts = [dataset] if kind in (np.ndarray, numpy.ndarray) else None
-    if kind is SimpleDataset:
-        parts = [dataset._data]
-    elif kind is ArrayDataset:
-        parts = dataset._data
-    if parts is None or not all(type(p) in (np.ndarray, numpy.ndarray) for p in parts):
+    parts = columns(dataset)
+    if parts is None:
         return None
-    found = [p[indices] if type(p) is np.ndarray else np.array(p[indices]) for p in parts]
+    found = [p[indices] if isinstance(p, np.ndarray) else np.array(p[indices]) for p in parts]
     return found[0] if len(found) == 1 else found
 
 

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy
+
 from heterosis import np
 from heterosis.gluon.data.sampler import FilterSampler, Sampler, SequentialSampler
 from heterosis.recordio import MXIndexedRecordIO
@@ -23,6 +25,10 @@ class Dataset:
 
     def __len__(self) -> int:
         raise NotImplementedError(f"{type(self).__name__} must define __len__.")
+
+    def _columns(self) -> list[Any] | None:
+        """The arrays whose elements side by side are the samples, if they are that."""
+        return None
 
     def filter(self, fn: Callable[[Any], Any]) -> Dataset:
         """The samples for which `fn` is true; every sample is looked at now."""
@@ -68,6 +74,22 @@ def _samples(dataset: Sequence[Any]) -> Any:
     return (dataset[i] for i in range(len(dataset)))
 
 
+def columns(dataset: Any) -> list[Any] | None:
+    """The arrays whose elements side by side are the samples of `dataset`; `None` if it is more."""
+    if isinstance(dataset, np.ndarray | numpy.ndarray):
+        return [dataset]
+    kind = type(dataset)
+    if _definer(kind, "_columns") is not _definer(kind, "__getitem__"):
+        return None  # a subclass gives other samples
+    parts = dataset._columns() if isinstance(dataset, Dataset) else None
+    plain = parts is not None and all(isinstance(p, np.ndarray | numpy.ndarray) for p in parts)
+    return parts if plain else None
+
+
+def _definer(kind: type, name: str) -> type | None:
+    return next((c for c in kind.__mro__ if name in vars(c)), None)
+
+
 class SimpleDataset(Dataset):
     """A list, an array, or anything else that has a length and gives elements by number."""
 
@@ -79,6 +101,9 @@ class SimpleDataset(Dataset):
 
     def __getitem__(self, idx: int) -> Any:
         return self._data[idx]
+
+    def _columns(self) -> list[Any] | None:
+        return [self._data]
 
 
 class ArrayDataset(Dataset):
@@ -102,6 +127,9 @@ class ArrayDataset(Dataset):
 
     def __len__(self) -> int:
         return self._length
+
+    def _columns(self) -> list[Any] | None:
+        return self._data
 
 
 def _numbers(data: Any) -> Any:
