@@ -89,6 +89,7 @@ class ImageIter:
         self.imgrec, self.imgidx = _records(path_imgrec, path_imgidx)
         self.imglist = _listed(path_imglist, imglist, dtype)
         self.seq = self._sequence(part_index, num_parts)
+        self._settings = kwargs if aug_list is None else None
         self.auglist = self._augmenters(kwargs) if aug_list is None else list(aug_list)
         self._left: _Partial | None = None
         self._rewind()
@@ -280,8 +281,8 @@ def _listed(path: str | None, images: list[Any] | None, dtype: str) -> dict[Any,
 
 
 def _entry(path: str, number: int, line: str, dtype: str) -> tuple[int, Any]:
-    key, *label, name = line.strip().split("\t")
     try:
+        key, *label, name = line.strip().split("\t")
         return int(key), (numpy.array(label, dtype), name)
     except ValueError:
         raise FormatError(
@@ -409,6 +410,8 @@ class ImageDetIter(ImageIter):
             self.check_data_shape(data_shape)
             self.data_shape = tuple(data_shape)
             self.provide_data = [(self.provide_data[0][0], (self.batch_size, *self.data_shape))]
+            if self._settings is not None:
+                self.auglist = self._augmenters(self._settings)
         if label_shape is not None:
             self.check_label_shape(label_shape)
             self._set_label_shape(tuple(label_shape))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,7 +15,6 @@ from heterosis.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, S
 from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool
 from heterosis.runtime.errors import ArgumentError
 
-_STRIDE = 0x9E3779B97F4A7C15  # between the seeds of an epoch's batches
 _tickets = itertools.count()
 
 
@@ -116,7 +116,7 @@ class _Ahead(Iterator[Any]):
         self, pool: Any, batches: Iterator[list[Any]], key: int, prefetch: int, timeout: float
     ):
         self._pool, self._batches, self._timeout = pool, batches, timeout
-        self._seeds = ((key + i * _STRIDE) % 2**63 for i in itertools.count())
+        self._seeds = random.Random(key)
         self._jobs: deque[Job] = deque()
         for _ in range(prefetch):
             self._submit()
@@ -130,7 +130,7 @@ class _Ahead(Iterator[Any]):
     def _submit(self) -> None:
         indices = next(self._batches, None)
         if indices is not None:
-            self._jobs.append(Job(next(_tickets), indices, next(self._seeds)))
+            self._jobs.append(Job(next(_tickets), indices, self._seeds.getrandbits(63)))
             self._pool.submit(self._jobs[-1])
 
     def __del__(self) -> None:

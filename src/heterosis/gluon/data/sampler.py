@@ -46,7 +46,7 @@ class RandomSampler(Sampler):
         self._length = length
 
     def __iter__(self) -> Iterator[int]:
-        order = numpy.random.default_rng(_core.random_key()).permutation(self._length)
+        order = numpy.random.default_rng(_core.random_key() % 2**64).permutation(self._length)
         return iter(order.tolist())
 
     def __len__(self) -> int:
