@@ -99,6 +99,8 @@ def test_flips_and_tensors_of_batches():
     assert (npx.image.flip_left_right(BATCH) == BATCH[:, :, ::-1]).all()
     assert (npx.image.flip_top_bottom(X) == X[::-1]).all()
     assert npx.image.to_tensor(BATCH).shape == (2, 3, 6, 9)
+    tensor = npx.image.to_tensor(BATCH.astype("float64"))
+    assert tensor.dtype == numpy.float32 and (tensor == npx.image.to_tensor(BATCH)).all()
 
 
 def test_chance_decides_for_each_image_of_a_batch():

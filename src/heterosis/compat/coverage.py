@@ -15,6 +15,12 @@ PLACES = {
     "np.random": "heterosis.np.random",
     "np.linalg": "heterosis.np.linalg",
     "np.ndarray members": "heterosis.np:ndarray",
+    "npx.image": "heterosis.npx.image",
+    "gluon.data": "heterosis.gluon.data",
+    "gluon.data.vision": "heterosis.gluon.data.vision",
+    "gluon.data.vision.transforms": "heterosis.gluon.data.vision.transforms",
+    "image": "heterosis.image",
+    "recordio": "heterosis.recordio",
 }
 
 

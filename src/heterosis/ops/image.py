@@ -54,7 +54,7 @@ def _channels_first(x: Value) -> Value:
     samples=Samples(
         [Case(((4, 5, 3),)), Case(((2, 4, 5, 1),)), Case(((0, 4, 5, 3),))],
         domain=(0, 255),
-        dtypes=("uint8", "float32"),
+        dtypes=("uint8", "int32"),
     ),
 )
 def to_tensor(data):
@@ -304,7 +304,7 @@ def random_lighting(data, alpha_std=0.05, key: Key = None):
 
 
 def _with_light(data: Value, alpha: Value) -> Value:
-    alpha = cast(alpha, "float32")
+    alpha = cast(alpha, _worked(data).dtype)
     parts = [views.slice_(alpha, (i,), (1,), (1,)) for i in range(3)]
     shifts = []
     for row in LIGHTING:

@@ -34,7 +34,20 @@ def stacked(data: Sequence[Any], make: Maker) -> Any:
     """What `default_batchify_fn` gives, in arrays that `make` makes."""
     if isinstance(data[0], tuple):
         return [stacked(part, make) for part in zip(*data, strict=True)]
+    if isinstance(data[0], numpy.generic) or not hasattr(data[0], "__array__"):
+        return _numbers(data, make)
     return _stack([_elements(item) for item in data], make)
+
+
+def _numbers(data: Sequence[Any], make: Maker) -> Any:
+    """Numbers, or lists of them, as one array."""
+    try:
+        found = numpy.asarray(data)
+    except ValueError:  # lists of several lengths
+        return _stack([_elements(item) for item in data], make)
+    result, memory = make(found.shape, _supported(found.dtype))
+    memory[...] = found
+    return result
 
 
 def _elements(item: Any) -> numpy.ndarray:
@@ -64,6 +77,10 @@ def _common_dtype(parts: list[numpy.ndarray]) -> str:
     found = parts[0].dtype
     if any(part.dtype != found for part in parts):
         found = numpy.result_type(*{part.dtype for part in parts})
+    return _supported(found)
+
+
+def _supported(found: numpy.dtype) -> str:
     try:
         return dtype_name(found)
     except DTypeError:

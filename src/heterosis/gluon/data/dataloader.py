@@ -12,7 +12,7 @@ from heterosis import _core, np
 from heterosis.gluon.data.batchify import default_batchify_fn
 from heterosis.gluon.data.dataset import columns
 from heterosis.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
-from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool
+from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool, keep_freed_memory
 from heterosis.runtime.errors import ArgumentError
 
 _tickets = itertools.count()
@@ -63,6 +63,7 @@ class DataLoader:
         self._pool: ProcessPool | ThreadPool | None = None
         self._started: Iterator[Any] | None = None
         self.auto_reload = auto_reload
+        keep_freed_memory()
         if auto_reload:
             self.refresh()
 
