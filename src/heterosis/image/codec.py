@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from heterosis.runtime.errors import ArgumentError, FormatError, MissingPackageError, ShapeError
+from heterosis.runtime.memory import keep_freed_memory
 
 GRAY, COLOUR, UNCHANGED = 0, 1, -1
 _FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG", ".bmp": "BMP", ".webp": "WEBP"}
@@ -24,6 +25,7 @@ def _pillow() -> Any:
             "Reading and writing images needs Pillow, which is not installed: "
             "pip install 'heterosis[image]'."
         ) from None
+    keep_freed_memory()
     return PIL
 
 

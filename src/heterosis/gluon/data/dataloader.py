@@ -12,8 +12,9 @@ from heterosis import _core, np
 from heterosis.gluon.data.batchify import default_batchify_fn
 from heterosis.gluon.data.dataset import columns
 from heterosis.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
-from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool, keep_freed_memory
+from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.memory import keep_freed_memory
 
 _tickets = itertools.count()
 

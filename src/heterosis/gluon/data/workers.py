@@ -26,7 +26,6 @@ from heterosis.gluon.data.transport import Receiver, Shelf, receive, send
 from heterosis.runtime.errors import WorkerError, WorkerTimeoutError
 
 _IN_FLIGHT = 16  # batches that a worker is asked for at once; more wait in the parent
-_LARGE_BLOCK = 24 << 20
 _GRACE = 2.0  # seconds that workers have to end by themselves
 _LOOK = 5.0  # seconds after which a waiting worker looks whether its parent is still there
 
@@ -54,16 +53,6 @@ def samples(dataset: Sequence[Any], indices: Iterable[Any], at: list[Any]) -> li
         found.append(dataset[index])
     at.clear()
     return found
-
-
-def keep_freed_memory() -> None:
-    """Let NumPy's temporary arrays use memory again that others have freed.
-
-    The C library gives large blocks back to the system at once, and each new one is filled with
-    zeros page by page, until it has seen a block freed that is larger still. Images take 3 times
-    as long without.
-    """
-    numpy.empty(_LARGE_BLOCK, numpy.uint8)
 
 
 # -- in a worker process --------------------------------------------------------------------------
@@ -152,7 +141,6 @@ def _start(connection: socket.socket, dataset: Any, batchify: Callable[..., Any]
     for other in list(_parents_ends):  # while one is open here, its worker would outlive the parent
         other.close()
     _core.set_threads(1)
-    keep_freed_memory()
     _Worker(connection, dataset, batchify).run()
 
 
