@@ -19,6 +19,7 @@ __all__ = [
     "cpu",
     "gluon",
     "gpu",
+    "image",
     "init",
     "initializer",
     "kvstore",
@@ -30,11 +31,13 @@ __all__ = [
     "npx",
     "num_gpus",
     "optimizer",
+    "recordio",
 ]
 
 # What training needs; programs that only compute start without it.
 _ON_FIRST_USE = {
     "gluon": "heterosis.gluon",
+    "image": "heterosis.image",
     "init": "heterosis.initializer",
     "initializer": "heterosis.initializer",
     "kvstore": "heterosis.kvstore",
@@ -43,6 +46,7 @@ _ON_FIRST_USE = {
     "nd": "heterosis.ndarray",
     "ndarray": "heterosis.ndarray",
     "optimizer": "heterosis.optimizer",
+    "recordio": "heterosis.recordio",
 }
 
 

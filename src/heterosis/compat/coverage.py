@@ -35,6 +35,12 @@ PLACES = {
     "lr_scheduler": "heterosis.lr_scheduler",
     "metric": "heterosis.metric",
     "kvstore": "heterosis.kvstore",
+    "npx.image": "heterosis.npx.image",
+    "gluon.data": "heterosis.gluon.data",
+    "gluon.data.vision": "heterosis.gluon.data.vision",
+    "gluon.data.vision.transforms": "heterosis.gluon.data.vision.transforms",
+    "image": "heterosis.image",
+    "recordio": "heterosis.recordio",
 }
 
 

@@ -1,6 +1,6 @@
 """Gluon: models made of blocks, their parameters, and how they are trained."""
 
-from heterosis.gluon import contrib, loss, model_zoo, nn, rnn, utils
+from heterosis.gluon import contrib, data, loss, model_zoo, nn, rnn, utils
 from heterosis.gluon.block import Block
 from heterosis.gluon.hybrid_block import HybridBlock, SymbolBlock
 from heterosis.gluon.parameter import Constant, DeferredInitializationError, Parameter
@@ -17,6 +17,7 @@ __all__ = [
     "SymbolBlock",
     "Trainer",
     "contrib",
+    "data",
     "loss",
     "model_zoo",
     "nn",

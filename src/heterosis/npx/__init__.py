@@ -2,7 +2,7 @@
 
 from heterosis import _core as _core
 from heterosis.io.params import load, save
-from heterosis.npx import random
+from heterosis.npx import image, random
 from heterosis.npx.network import batch_norm, dropout, leaky_relu, nonzero, rnn
 from heterosis.ops.record import public_names as _public_names
 from heterosis.runtime.context import (
@@ -52,6 +52,7 @@ __all__ = [
     "dropout",
     "gpu",
     "gpu_memory_info",
+    "image",
     "is_np_array",
     "is_np_shape",
     "leaky_relu",

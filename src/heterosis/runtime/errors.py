@@ -65,6 +65,18 @@ class FormatError(HeterosisError, ValueError):
     """Bytes or a file that are not what they are taken for, or are damaged."""
 
 
+class MissingPackageError(HeterosisError, ImportError):
+    """A package that an optional part of the framework needs is not installed."""
+
+
+class WorkerError(HeterosisError, RuntimeError):
+    """A worker process of a DataLoader that ended, or what went wrong in it."""
+
+
+class WorkerTimeoutError(WorkerError, TimeoutError):
+    """A batch that did not come from its worker in time."""
+
+
 def check_axis(operation: str, axis: int, ndim: int) -> int:
     """`axis` counted from the front."""
     if not -ndim <= axis < ndim:

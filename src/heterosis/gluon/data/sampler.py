@@ -1,0 +1,105 @@
+"""Samplers: in which order, and in which batches, the samples of a dataset come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from heterosis import _core
+from heterosis.runtime.errors import ArgumentError
+
+LAST_BATCH = ("keep", "discard", "rollover")
+
+
+class Sampler:
+    """A sequence of indices, or of lists of them, that can be gone through again and again.
+
+    A sampler of one's own defines `__iter__` and `__len__`.
+    """
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"{type(self).__name__} must define __iter__.")
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} must define __len__.")
+
+
+class SequentialSampler(Sampler):
+    """The indices from `start` on, `length` of them, in their order."""
+
+    def __init__(self, length: int, start: int = 0):
+        self._range = range(start, start + length)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._range)
+
+    def __len__(self) -> int:
+        return len(self._range)
+
+
+class RandomSampler(Sampler):
+    """The indices from 0 to `length` in another order each time; `np.random.seed` fixes them."""
+
+    def __init__(self, length: int):
+        self._length = length
+
+    def __iter__(self) -> Iterator[int]:
+        order = numpy.random.default_rng(_core.random_key() % 2**64).permutation(self._length)
+        return iter(order.tolist())
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class FilterSampler(Sampler):
+    """The indices of those samples of `dataset` for which `fn` is true; asked once, at the start."""
+
+    def __init__(self, fn: Callable[[Any], Any], dataset: Sequence[Any]):
+        self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._indices)
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+
+class BatchSampler(Sampler):
+    """Lists of `batch_size` indices of another sampler.
+
+    An incomplete last batch is given as it is ("keep"), left out ("discard"), or put in front of
+    what comes the next time ("rollover").
+    """
+
+    def __init__(self, sampler: Sampler, batch_size: int, last_batch: str = "keep"):
+        if last_batch not in LAST_BATCH:
+            raise ArgumentError(
+                f"last_batch={last_batch!r}; expected one of {', '.join(map(repr, LAST_BATCH))}."
+            )
+        if batch_size < 1:
+            raise ArgumentError(f"batch_size={batch_size}; expected at least 1.")
+        self._sampler, self._batch_size, self._last_batch = sampler, batch_size, last_batch
+        self._left: list[Any] = []
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        batch, self._left = self._left, []
+        for index in self._sampler:
+            batch.append(index)
+            if len(batch) == self._batch_size:
+                yield batch
+                batch = []
+        if batch and self._last_batch == "keep":
+            yield batch
+        elif self._last_batch == "rollover":
+            self._left = batch
+
+    def __len__(self) -> int:
+        count = len(self._sampler) + len(self._left)
+        if self._last_batch == "keep":
+            count += self._batch_size - 1
+        return count // self._batch_size
+
+
+__all__ = ["BatchSampler", "FilterSampler", "RandomSampler", "Sampler", "SequentialSampler"]
