@@ -240,8 +240,8 @@ _NETWORK = """
     npx.roi_pooling(c[None], np.array([[0, 0, 0, 2, 2], [0, 1, 1, 9, 9]]), (2, 2), 1.0)
     npx.roi_pooling(c[None], np.array([[0, 0.5, 1.5, 2.5, 3.5]]), (2, 3), 0.7)
     npx.rnn(c, grid(16), np.ones((1, 3, 2)), state_size=2, num_layers=1, mode='rnn_tanh')[:, 0]
-    npx.rnn(c, grid(56), np.ones((1, 3, 2)), np.ones((1, 3, 2)), state_size=2, num_layers=1, mode='lstm')
-    npx.rnn(c, grid(84), np.ones((2, 3, 2)), state_size=2, num_layers=1, mode='gru', bidirectional=True, state_outputs=True)
+    npx.rnn(c, grid(64), np.ones((1, 3, 2)), np.ones((1, 3, 2)), state_size=2, num_layers=1, mode='lstm')
+    npx.rnn(c, grid(96), np.ones((2, 3, 2)), state_size=2, num_layers=1, mode='gru', bidirectional=True, state_outputs=True)
     npx.rnn(c, grid(58), np.ones((1, 3, 1)), np.ones((1, 3, 2)), state_size=2, num_layers=1, mode='lstm', projection_size=1, state_outputs=True)
     npx.activation(k, 'relu'); npx.batch_flatten(z[None]); npx.dropout(np.ones(2), 1, 'always')
 """.replace("\n", ";")
