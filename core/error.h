@@ -11,7 +11,7 @@
 
 namespace heterosis {
 
-enum class ErrorKind : uint8_t { shape, value, memory, index, linear_algebra, internal };
+enum class ErrorKind : uint8_t { shape, value, memory, index, linear_algebra, capture, internal };
 
 // One fault. Immutable but for the note that somebody has been told of it.
 struct Error {

@@ -48,6 +48,9 @@ class Variable {
   bool writable() const { return state_.load(std::memory_order_acquire) == 0; }
 
   // An error of the last write. Like the two above, meaningful once no write is pending.
+  // Makes what nobody else knows yet unreadable: every read raises the error.
+  void fail(const ErrorPointer& error) { settle(error); }
+
   bool failed() const { return state_.load(std::memory_order_acquire) & kFailed; }
 
  private:

@@ -162,7 +162,7 @@ PyObject* get_element_strides(PyObject* self, void*) { return to_tuple(as_array(
 
 PyObject* get_transposed(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
-    if (is_recording() && is_tracked(self)) {
+    if (is_followed(self)) {
       return PyObject_CallFunctionObjArgs(hook("transpose"), self, nullptr);
     }
     const Array& array = as_array(self);
@@ -189,6 +189,10 @@ PyObject* get_storage_id(PyObject* self, void*) {
   return PyLong_FromVoidPtr(as_array(self).storage.get());
 }
 
+PyObject* get_offset(PyObject* self, void*) {
+  return PyLong_FromLongLong(as_array(self).offset);
+}
+
 PyObject* get_version(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(as_array(self).storage->version);
 }
@@ -212,6 +216,7 @@ PyGetSetDef attributes[] = {
     {"_contiguous", get_contiguous, nullptr, "Row-major without gaps.", nullptr},
     {"_ready", get_ready, nullptr, "Whether all queued writes are done.", nullptr},
     {"_storage_id", get_storage_id, nullptr, "Equal for views of one memory.", nullptr},
+    {"_offset", get_offset, nullptr, "Bytes from the start of its memory.", nullptr},
     {"_version", get_version, nullptr, "How many writes into its memory were issued.", nullptr},
     {"_covers_storage", get_covers_storage, nullptr, "Whether it is no part of more.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -221,6 +226,7 @@ PyGetSetDef attributes[] = {
 
 PyObject* wait_to_read(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
+    check_read(self);
     wait_for(as_array(self).storage->variable);
     Py_RETURN_NONE;
   });
@@ -228,9 +234,12 @@ PyObject* wait_to_read(PyObject* self, PyObject*) {
 
 PyObject* alias(PyObject* self, PyObject*) { return wrap(as_array(self)); }
 
+PyObject* view(PyObject* self, PyObject* key) { return get_view(self, key); }
+
 // The address of the first element, once it can be read; `writable` waits for readers too.
 PyObject* address(PyObject* self, PyObject* writable) {
   return guarded([&]() -> PyObject* {
+    check_read(self);
     Storage& storage = *as_array(self).storage;
     wait_for(storage.variable);
     if (PyObject_IsTrue(writable)) wait_until_idle(storage.variable);
@@ -247,6 +256,7 @@ PyCFunction as_method(Function* function) {
 PyMethodDef methods[] = {
     {"wait_to_read", wait_to_read, METH_NOARGS, "Wait until all queued writes are done."},
     {"_alias", alias, METH_NOARGS, "The same array as an object that no gradient flows through."},
+    {"_view", view, METH_O, "The view that a basic key selects, which no gradient flows through."},
     {"_address", address, METH_O, "Address of the first element, ready to be read or written."},
     {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "Export without a copy."},
     {nullptr, nullptr, 0, nullptr},

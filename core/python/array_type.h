@@ -25,6 +25,7 @@ void add_array_type(PyObject* module);
 // `x[key]` and `x[key] = value` where the key is integers, slices, None and Ellipsis; the hook
 // "getitem" or "setitem" for every other key.
 PyObject* get_item(PyObject* self, PyObject* key);
+PyObject* get_view(PyObject* self, PyObject* key);  // raises for other keys
 int set_item(PyObject* self, PyObject* key, PyObject* value);
 
 // The buffer protocol and DLPack.

@@ -19,6 +19,7 @@ const char* class_name(ErrorKind kind) {
     case ErrorKind::memory: return "error:OutOfMemoryError";
     case ErrorKind::index: return "error:IndexingError";
     case ErrorKind::linear_algebra: return "error:LinearAlgebraError";
+    case ErrorKind::capture: return "error:CaptureError";
     case ErrorKind::internal: break;
   }
   return "error:HeterosisError";

@@ -122,11 +122,20 @@ std::optional<Array> select_view(PyObject* self, PyObject* key) {
 
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
-    if (!is_recording() || !is_tracked(self)) {
+    if (!is_followed(self)) {
       std::optional<Array> view = select_view(self, key);
       if (view) return wrap(std::move(*view));
     }
     return PyObject_CallFunctionObjArgs(hook("getitem"), self, key, nullptr);
+  });
+}
+
+PyObject* get_view(PyObject* self, PyObject* key) {
+  return guarded([&]() -> PyObject* {
+    std::optional<Array> view = select_view(self, key);
+    if (view) return wrap(std::move(*view));
+    PyErr_Format(PyExc_TypeError, "%R selects by elements: there is no view of these", key);
+    throw PythonError();
   });
 }
 
@@ -136,7 +145,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted; see np.delete");
       throw PythonError();
     }
-    const bool noted = is_recording() && (is_tracked(self) || is_tracked(value));
+    const bool noted = is_followed(self) || is_followed(value);
     std::optional<Array> view = noted ? std::nullopt : select_view(self, key);
     if (!view) {
       checked(PyObject_CallFunctionObjArgs(hook("setitem"), self, key, value, nullptr));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "array_type.h"
+#include "recording.h"
 
 namespace heterosis::python {
 
@@ -127,6 +128,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
       PyErr_SetString(PyExc_BufferError, "the array has gaps, and the consumer takes no strides");
       throw PythonError();
     }
+    check_read(self);
     wait_until_idle(array.storage->variable);
     wait_for(array.storage->variable);
     array.storage->ensure();
@@ -157,6 +159,7 @@ void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<BufferShape
 PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     const Array& array = as_array(self);
+    check_read(self);
     wait_for(array.storage->variable);
     array.storage->ensure();
     auto held = std::make_unique<Export>();

@@ -85,6 +85,14 @@ PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int6
   return {owned};
 }
 
+// What a program that is captured gets for an array that Python has made.
+nb::object made(Array array) {
+  const Object object = checked(wrap(std::move(array)));
+  if (!is_capturing()) return nb::borrow(object.get());
+  return nb::steal(checked(PyObject_CallFunctionObjArgs(hook("capture_made"), object.get(), nullptr))
+                       .release());
+}
+
 // A new array with the bytes of `source`, which lie in row-major order without gaps.
 nb::object array_from_bytes(nb::handle source, const std::string& dtype, nb::handle shape) {
   return translated([&] {
@@ -97,7 +105,7 @@ nb::object array_from_bytes(nb::handle source, const std::string& dtype, nb::han
     Array array = make_array(dtype_named(dtype), to_dims(shape.ptr()));
     if (view.len != array.nbytes()) throw nb::value_error("the sizes of buffer and array differ");
     std::memcpy(array.storage->ensure(), view.buf, static_cast<size_t>(view.len));
-    return nb::steal(wrap(std::move(array)));
+    return made(std::move(array));
   });
 }
 
@@ -105,6 +113,15 @@ nb::object empty(const std::string& dtype, nb::handle shape) {
   return translated([&] {
     Array array = make_array(dtype_named(dtype), to_dims(shape.ptr()));
     array.storage->ensure();
+    return made(std::move(array));
+  });
+}
+
+// An array without elements, for a program that is captured: whoever reads it gets the error.
+nb::object unreadable(const std::string& dtype, nb::handle shape, std::string message) {
+  return translated([&] {
+    Array array = make_array(dtype_named(dtype), to_dims(shape.ptr()));
+    array.storage->variable.fail(make_error(ErrorKind::capture, std::move(message)));
     return nb::steal(wrap(std::move(array)));
   });
 }
@@ -204,8 +221,11 @@ NB_MODULE(_core, m) {
   });
   m.def("is_recording", is_recording);
   m.def("set_recording", set_recording);
+  m.def("is_capturing", is_capturing);
+  m.def("set_capturing", set_capturing);
   m.def("array_from_bytes", array_from_bytes);
   m.def("empty", empty);
+  m.def("unreadable", unreadable);
   m.def("view", view);
   m.def("reinterpret", reinterpret);
   m.def("from_dlpack", [](nb::handle capsule) {

@@ -295,12 +295,16 @@ void each_operand(const Operation& operation, const Arguments& bound, Visit visi
   for (size_t i = 0; i < operation.parameters.size(); ++i) {
     const Parameter& parameter = operation.parameters[i];
     PyObject* value = bound.values[i] ? bound.values[i] : parameter.fallback;
+    if (parameter.use == Use::key) {
+      visit(nullptr);
+      continue;
+    }
+    if (!value) throw TakeSlowPath();
     if (parameter.use == Use::array) {
       visit(value);
-    } else if (parameter.use == Use::key) {
-      visit(nullptr);
     } else if (parameter.use == Use::sequence) {
-      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(value); ++k) {
+      const Py_ssize_t size = sequence_size(value);
+      for (Py_ssize_t k = 0; k < size; ++k) {
         visit(PySequence_Fast_GET_ITEM(value, k));
       }
     }
@@ -328,6 +332,24 @@ Object operand_tuple(const Operation& operation, const Arguments& bound, const S
     append(list, Object::borrowed(value));
   });
   return checked(PyList_AsTuple(list.get()));
+}
+
+// -- capture --------------------------------------------------------------------------------------
+
+bool is_plain(PyObject* value) {
+  return is_array(value) || value == Py_None || PyFloat_CheckExact(value) || PyBool_Check(value) ||
+         PyLong_CheckExact(value);
+}
+
+// The call as a node of the program that is captured; nothing is computed.
+PyObject* call_captured(const Operation& operation, const Arguments& bound) {
+  const Object operands = checked(PyList_New(0));
+  each_operand(operation, bound, [&](PyObject* value) {
+    if (value && !is_plain(value)) throw TakeSlowPath();
+    append(operands, Object::borrowed(value ? value : Py_None));
+  });
+  return checked(capture_call(operation.record, operands, attribute_tuple(operation, bound),
+                              bound.out)).release();
 }
 
 // -- the call -------------------------------------------------------------------------------------
@@ -358,6 +380,7 @@ PyObject* compute_aside(Operation& operation, Arguments& bound, const Outs& outs
 }
 
 PyObject* call_fast(Operation& operation, Arguments& bound) {
+  if (is_capturing()) return call_captured(operation, bound);
   if (must_wait()) wait_for_room();
   const Signature signature = sign(operation, bound);
   const Plan* plan = operation.plans.find(signature.words(), signature.count());

@@ -5,11 +5,14 @@ namespace heterosis::python {
 namespace {
 
 thread_local bool recording = false;
+thread_local bool capturing = false;
 
 }  // namespace
 
 bool is_recording() { return recording; }
 void set_recording(bool on) { recording = on; }
+bool is_capturing() { return capturing; }
+void set_capturing(bool on) { capturing = on; }
 
 void check_write(PyObject* out) {
   checked(PyObject_CallFunctionObjArgs(hook("check_write"), out, nullptr));
@@ -20,6 +23,12 @@ void record_call(PyObject* record, uint64_t plan, const Object& operands, const 
   const Object serial = checked(PyLong_FromUnsignedLongLong(plan));
   checked(PyObject_CallFunctionObjArgs(hook("record_call"), record, serial.get(), operands.get(),
                                        attributes.get(), result, nullptr));
+}
+
+PyObject* capture_call(PyObject* record, const Object& operands, const Object& attributes,
+                       PyObject* out) {
+  return PyObject_CallFunctionObjArgs(hook("capture_call"), record, operands.get(),
+                                      attributes.get(), out ? out : Py_None, nullptr);
 }
 
 }  // namespace heterosis::python

@@ -1,4 +1,5 @@
-// Gradient recording: which calls the tape in `heterosis.autograd` is told of.
+// What becomes of calls besides, or instead of, running: the tape in `heterosis.autograd` is told of
+// them while gradients are recorded; they become part of a program while one is captured.
 #pragma once
 
 #include "array_type.h"
@@ -8,10 +9,22 @@ namespace heterosis::python {
 // Of the calling thread.
 bool is_recording();
 void set_recording(bool on);
+bool is_capturing();
+void set_capturing(bool on);
 
 // Whether a gradient may flow from `value`.
 inline bool is_tracked(PyObject* value) {
   return is_array(value) && reinterpret_cast<ArrayObject*>(value)->autograd;
+}
+
+// Whether what is done with `value` must be operations, and not views that nobody is told of.
+inline bool is_followed(PyObject* value) {
+  return is_capturing() || (is_recording() && is_tracked(value));
+}
+
+// Before elements are read by anything but an operation: throws PythonError where they must not.
+inline void check_read(PyObject* array) {
+  if (is_capturing()) checked(PyObject_CallFunctionObjArgs(hook("capture_read"), array, nullptr));
 }
 
 // Before a call writes into `out`: throws PythonError if the tape could not follow.
@@ -20,5 +33,9 @@ void check_write(PyObject* out);
 // After a call: `operands` in the order of parameters, arrays, numbers and None.
 void record_call(PyObject* record, uint64_t plan, const Object& operands, const Object& attributes,
                  PyObject* result);
+
+// Instead of a call: the operands as above, with None for random keys, and `out` or null.
+PyObject* capture_call(PyObject* record, const Object& operands, const Object& attributes,
+                       PyObject* out);
 
 }  // namespace heterosis::python

@@ -19,6 +19,7 @@ __all__ = [
     "cpu",
     "gluon",
     "gpu",
+    "hybridize",
     "image",
     "init",
     "initializer",
@@ -51,6 +52,11 @@ _ON_FIRST_USE = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "hybridize":
+        from heterosis.capture import hybridize
+
+        globals()[name] = hybridize
+        return hybridize
     if name not in _ON_FIRST_USE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = importlib.import_module(_ON_FIRST_USE[name])

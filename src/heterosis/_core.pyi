@@ -57,6 +57,8 @@ class ndarray:
         """Whether it is no part of more."""
     def _alias(self) -> ndarray:
         """The same array as an object that no gradient flows through."""
+    def _view(self, key: Any) -> ndarray:
+        """The view that a basic key selects, which no gradient flows through."""
     def wait_to_read(self) -> None:
         """Wait until all queued writes are done; raises what went wrong in them."""
     def _address(self, writable: bool) -> int:
@@ -130,6 +132,9 @@ def array_from_bytes(
 def empty(dtype: str, shape: Sequence[int]) -> ndarray:
     """A new array whose elements are not set."""
 
+def unreadable(dtype: str, shape: Sequence[int], message: str) -> ndarray:
+    """An array without elements: reading it raises a CaptureError with `message`."""
+
 def view(base: ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> ndarray:
     """Another view of the same memory, which it must not leave."""
 
@@ -192,6 +197,10 @@ def is_recording() -> bool:
     """Whether operations of this thread are recorded for gradients."""
 
 def set_recording(on: bool) -> None: ...
+def is_capturing() -> bool:
+    """Whether operations of this thread become part of a program instead of being run."""
+
+def set_capturing(on: bool) -> None: ...
 def set_operator(name: str, operation: Operation) -> None:
     """Let arrays' operator `name` call `operation`."""
 

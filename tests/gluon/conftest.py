@@ -1,13 +1,12 @@
-"""Blocks are numbered from 0 in every test, and hybridizing has warned already."""
+"""Blocks are numbered from 0 in every test."""
 
 from collections import Counter
 
 import pytest
 
-from heterosis.gluon import hybrid_block, naming
+from heterosis.gluon import naming
 
 
 @pytest.fixture(autouse=True)
 def fresh_names(monkeypatch):
     monkeypatch.setattr(naming._current, "counts", Counter())
-    monkeypatch.setattr(hybrid_block, "_warned", ["hybridize"])

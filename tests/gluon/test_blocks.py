@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from heterosis import autograd, np, npx
-from heterosis.gluon import Parameter, SymbolBlock, hybrid_block, nn
+from heterosis.gluon import Parameter, SymbolBlock, nn
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 
@@ -191,19 +191,13 @@ def test_hybrid_blocks_take_hybrid_children_only():
         nn.HybridSequential().add(nn.Sequential())
 
 
-def test_hybridizing_warns_once_and_changes_nothing(monkeypatch):
-    monkeypatch.setattr(hybrid_block, "_warned", [])
+def test_hybridizing_takes_all_flags_and_changes_nothing():
     net = nn.HybridSequential()
     net.add(nn.Dense(2, in_units=3))
     net.initialize()
     x = np.ones((1, 3))
     before = net(x).asnumpy()
-    with pytest.warns(UserWarning, match="run imperatively") as caught:
-        net.hybridize(static_alloc=True, static_shape=True, inline_limit=4, own_option=1)
-    assert len(caught) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        net.hybridize()
+    net.hybridize(static_alloc=True, static_shape=True, inline_limit=4, own_option=1)
     assert (net(x).asnumpy() == before).all() and net[0]._active
     net.hybridize(False)
     assert not net[0]._active

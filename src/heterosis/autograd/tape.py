@@ -200,6 +200,13 @@ def _changed(name: str, array: Any) -> AutogradError:
     )
 
 
+def note(of: Differentiable, operands: Sequence[Any], results: Sequence[Any]) -> None:
+    """Let gradients flow through a program that has run on arrays."""
+    if not _note(of, tuple(map(source_of, operands)), operands, results):
+        for array in results:
+            array._autograd = None
+
+
 def _note(
     of: Differentiable,
     sources: tuple[Source | None, ...],

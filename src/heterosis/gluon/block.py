@@ -211,11 +211,11 @@ class Block:
 
     # -- running ----------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._forward_pre_hooks:
             for hook in tuple(self._forward_pre_hooks.values()):
                 hook(self, args)
-        result = self.forward(*args)
+        result = self.forward(*args, **kwargs)
         if self._forward_hooks:
             for hook in tuple(self._forward_hooks.values()):
                 hook(self, args, result)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from heterosis import autograd
-from heterosis import ndarray as F
+from heterosis import autograd, ndarray, symbol
+from heterosis.capture import Compiled
 from heterosis.gluon.block import Block
 from heterosis.gluon.parameter import changes, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.ir.types import is_float
+from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-
-_warned: list[str] = []
 
 
 class HybridBlock(Block):
@@ -27,6 +25,7 @@ class HybridBlock(Block):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
         super().__init__(prefix, params)
         self._active = False
+        self._compiled: Compiled | None = None
         self._arrays: dict[str, Any] = {}  # the parameters', valid while nothing has changed
         self._arrays_at = -1
         self._flags: dict[str, Any] = {}
@@ -45,6 +44,16 @@ class HybridBlock(Block):
 
     # -- running ----------------------------------------------------------------------------------
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._active or modes.is_capturing():
+            return super().__call__(*args, **kwargs)
+        for hook in tuple(self._forward_pre_hooks.values()):
+            hook(self, args)
+        result = self._compiled(*args, **kwargs)
+        for hook in tuple(self._forward_hooks.values()):
+            hook(self, args, result)
+        return result
+
     def forward(self, x: Any, *args: Any) -> Any:
         """Run `hybrid_forward` with the block's parameters."""
         if self._arrays_at != changes.count:
@@ -53,6 +62,7 @@ class HybridBlock(Block):
                 for name, p in self._reg_params.items()
             }
             self._arrays_at = changes.count
+        F = symbol if modes.is_capturing() else ndarray
         return self.hybrid_forward(F, x, *args, **self._arrays)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -84,18 +94,21 @@ class HybridBlock(Block):
         forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,
         **kwargs: Any,
     ) -> None:  # fmt: skip
-        """Ask for the block to be compiled as a whole, with these wishes.
+        """Compile the block as a whole at its next call, or with `active=False` no longer.
 
-        This version keeps the wishes and runs the block imperatively, with the same results.
+        The program is captured anew for inputs of other types or shapes, and when parameters get
+        other arrays. The flags are Gluon's; memory is planned and reused whatever they say.
         """
+        if backend is not None:
+            self.optimize_for(None, backend=backend)
         self._active = active
         self._flags = {
-            "backend": backend, "static_alloc": static_alloc, "static_shape": static_shape,
+            "static_alloc": static_alloc, "static_shape": static_shape,
             "inline_limit": inline_limit, "forward_bulk_size": forward_bulk_size,
             "backward_bulk_size": backward_bulk_size, **kwargs,
         }  # fmt: skip
-        if active:
-            _warn_once()
+        if active and (clear or self._compiled is None):
+            self._compiled = Compiled(self.forward, lambda: changes.count)
         super().hybridize(active, clear=clear, **self._flags)
 
     def register_op_hook(self, callback: Callable[..., None], monitor_all: bool = False) -> None:
@@ -149,13 +162,3 @@ def _apply_own_rule(block: HybridBlock, inputs: tuple[Any, ...]) -> None:
     for parameter in parameters:
         parameter.finish_deferred_init()
     block._own_rule.detach()
-
-
-def _warn_once() -> None:
-    """One warning a process: programs hybridize in loops."""
-    if not _warned:
-        _warned.append("hybridize")
-        warnings.warn(
-            "hybridize: blocks run imperatively in this version; results are the same.",
-            stacklevel=3,
-        )

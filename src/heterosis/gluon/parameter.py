@@ -14,6 +14,7 @@ import numpy
 from heterosis import autograd, initializer, np
 from heterosis.ir.types import dtype_name
 from heterosis.ops.unsized import UNKNOWN, Unsized
+from heterosis.runtime import modes
 from heterosis.runtime.context import Context, check_context, cpu, current_context
 from heterosis.runtime.errors import (
     ArgumentError,
@@ -198,7 +199,7 @@ class Parameter:
             return
         if not self.is_sized:
             raise self._unready()
-        with autograd.pause():
+        with modes.switched(recording=False, capturing=False):  # no part of anybody's program
             data = self._drawn(waiting) if waiting.data is None else waiting.data
             self._start(data, waiting.contexts)
 

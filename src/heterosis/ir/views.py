@@ -51,6 +51,11 @@ def _typed(x: Value, shape: tuple[int, ...]) -> TensorType:
     return TensorType(shape, x.dtype, x.type.weak)
 
 
+def again(node: Node, x: Value) -> Value:
+    """The same view, of `x` instead of what `node` shows."""
+    return apply(node.primitive, (x,), _typed(x, node.types[0].shape), **node.attributes)
+
+
 def reshape(x: Value, shape: tuple[int, ...]) -> Value:
     """The same elements in the same order."""
     if prod(shape) != x.size:

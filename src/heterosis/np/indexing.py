@@ -30,7 +30,7 @@ ndarray = _core.ndarray
 
 def getitem(x: ndarray, key: Any) -> ndarray:
     """`x[key]` for keys that select by elements."""
-    if modes.is_recording() and (part := _part(x, key)) is not None:
+    if modes.follows() and (part := _part(x, key)) is not None:
         return select_part(x, *part)
     selection = _Selection(x, key)
     view = selection.view()
@@ -46,14 +46,14 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
         chosen = reshape(mask, mask.shape + (1,) * (x.ndim - mask.ndim))
         _choose(chosen, convert.array(value, x._dtype_name), x, out=x)
         return
-    if modes.is_recording() and (part := _part(x, key)) is not None:
+    if modes.follows() and (part := _part(x, key)) is not None:
         assign_part(x, _operand(x, value), *part, out=x)
         return
     selection = _Selection(x, key, written=True)
     view = selection.view()
     if selection.indices:
         chosen = _operand(x, value), selection.indices, selection.position, selection.subject
-        if modes.is_recording():
+        if modes.follows():
             selection.write(scatter(view, *chosen))
         else:
             scatter(view, *chosen, out=view)
@@ -76,7 +76,7 @@ def _part(x: ndarray, key: Any) -> Part | None:
     items = [_item(i) for i in (key if isinstance(key, tuple) else (key,))]
     if any(not isinstance(i, int | slice) and i is not None and i is not Ellipsis for i in items):
         return None
-    x._alias()[key]  # a key that does not fit raises
+    x._view(key)  # a key that does not fit raises
     used = sum(map(_axes_used, items))
     missing = [slice(None)] * (x.ndim - used)
     if Ellipsis not in items:

@@ -16,6 +16,7 @@ from heterosis.ops import eager
 from heterosis.ops.cast import astype as _astype
 from heterosis.ops.cast import copy as _copy
 from heterosis.ops.record import REGISTRY, public_names
+from heterosis.runtime import modes
 from heterosis.runtime.context import Context, check_context, cpu
 from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
 
@@ -103,7 +104,7 @@ def itself(self) -> ndarray:
 
 def detach(self) -> ndarray:
     """The same memory as an array that no gradient flows through."""
-    return self._alias()
+    return _call("stop_gradient", self) if modes.is_capturing() else self._alias()
 
 
 def tostype(self, stype: str) -> ndarray:

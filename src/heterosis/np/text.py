@@ -9,6 +9,7 @@ import numpy
 
 from heterosis import _core
 from heterosis.np import convert
+from heterosis.runtime import modes
 
 _UNSAID = ("float32", "bool")  # types that the elements themselves, or the default, tell
 _options: dict[str, Any] = {}
@@ -41,12 +42,16 @@ def printoptions(**options: Any):
 
 def to_text(self: _core.ndarray) -> str:
     """What `print` shows."""
+    if modes.is_capturing():
+        return _without_elements(self)
     with numpy.printoptions(**_options):
         return str(_printable(self))
 
 
 def representation(self: _core.ndarray) -> str:
     """What the interpreter shows."""
+    if modes.is_capturing():
+        return _without_elements(self)
     with numpy.printoptions(**_options):
         body = numpy.array2string(_printable(self), separator=", ", prefix="array(")
         width = numpy.get_printoptions()["linewidth"]
@@ -56,6 +61,10 @@ def representation(self: _core.ndarray) -> str:
     if self._dtype_name not in _UNSAID:
         facts.append(f"dtype={self._dtype_name}")
     return f"array({_joined(body, ', '.join(facts), width)})"
+
+
+def _without_elements(self: _core.ndarray) -> str:
+    return f"<array {self._dtype_name}{list(self.shape)} of a program>"
 
 
 def _printable(self: _core.ndarray) -> numpy.ndarray:

@@ -46,6 +46,7 @@ from heterosis.runtime import errors
 
 _ERRORS = (
     "ArgumentError",
+    "CaptureError",
     "HeterosisError",
     "IndexingError",
     "LinearAlgebraError",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from heterosis.ir.program import Elementwise, apply
+from heterosis.ir import views
+from heterosis.ir.program import Call, Elementwise, apply
 from heterosis.ir.types import DTYPES, TensorType
 from heterosis.ops.adjoint import elementwise_adjoint
 from heterosis.ops.record import operation
@@ -34,3 +35,11 @@ def astype(a, dtype: str):
             f"astype: {dtype!r} is no element type; expected one of {', '.join(DTYPES)}."
         )
     return cast(a, dtype) if dtype != a.dtype else apply(_COPY, (a,), TensorType(a.shape, dtype))
+
+
+@operation(public=(), views=True, differentiable=False)
+def stop_gradient(a):
+    """The same elements, which no gradient flows through."""
+    same = apply(views.RESHAPE, (a,), a.type)
+    Call((a,), (same,), lambda results, received: (None,)).mark()
+    return same

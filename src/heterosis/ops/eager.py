@@ -112,11 +112,11 @@ def _into(
             "one for each."
         )
     pairs = zip(program.outputs, outs, strict=True)
-    results = tuple(_fitting(program.name, value, out, freely) for value, out in pairs)
+    results = tuple(fitting(program.name, value, out, freely) for value, out in pairs)
     return Program(program.inputs, results, program.name), [Strided(o[1], o[2]) for o in outs]
 
 
-def _fitting(name: str, value: Value, out: OutDescription, freely: bool) -> Value:
+def fitting(name: str, value: Value, out: OutDescription, freely: bool) -> Value:
     """A result as the array that it is written into needs it."""
     dtype, shape, _ = out
     if not _broadcasts(value.shape, shape):

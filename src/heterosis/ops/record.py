@@ -7,7 +7,7 @@ it; calling it with program values, inside another operation or a capture, adds 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -127,14 +127,26 @@ class Record:
     ) -> tuple[tuple[Value | None, ...], tuple[Strided | None, ...], Program]:
         """Values and layouts of the operands, and the operation's program on them."""
         values, layouts = zip(*map(_input, operands), strict=True) if operands else ((), ())
-        results = self.trace(_Operands(values), attributes)
+        results = self.traced(values, attributes)
         present = tuple(v for v in values if v is not None)
         return values, layouts, Program(present, results, self.name)
 
     # -- tracing ------------------------------------------------------------------------------
 
-    def trace(self, operands: _Operands, attributes: Sequence[Any]) -> tuple[Value, ...]:
-        """The operation's program on the given values, attributes in the order of parameters."""
+    def operand_uses(self, attributes: Sequence[Any]) -> Iterator[int]:
+        """How each operand is used: ARRAY or KEY."""
+        for use, given in zip(self.uses, attributes, strict=True):
+            if use == SEQUENCE:
+                yield from (ARRAY for _ in range(given))
+            elif use != ATTRIBUTE:
+                yield use
+
+    def traced(
+        self, values: Iterable[Value | None], attributes: Sequence[Any]
+    ) -> tuple[Value, ...]:
+        """The operation's program on the given values, attributes in the order of parameters, with
+        the number of arrays where a sequence is."""
+        operands = _Operands(values)
         arguments = []
         for parameter, use, given in zip(self.parameters, self.uses, attributes, strict=True):
             if use == ATTRIBUTE:

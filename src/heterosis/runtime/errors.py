@@ -45,6 +45,10 @@ class AutogradError(HeterosisError, RuntimeError):
     """Gradients asked for where nothing, or not enough, has been recorded."""
 
 
+class CaptureError(HeterosisError, RuntimeError):
+    """Something that a program cannot contain, met while one was captured."""
+
+
 class UnsupportedError(HeterosisError, NotImplementedError):
     """Something that is not there yet; the message names the way around it."""
 

@@ -39,16 +39,32 @@ def set_training(on: bool) -> bool:
     return before
 
 
+def is_capturing() -> bool:
+    """Whether operations become part of a program instead of being run."""
+    return _core.is_capturing()
+
+
+def follows() -> bool:
+    """Whether somebody is told of operations: then no view may be made behind their back."""
+    return _core.is_recording() or _core.is_capturing()
+
+
 @contextmanager
-def switched(recording: bool | None = None, training: bool | None = None) -> Iterator[None]:
+def switched(
+    recording: bool | None = None, training: bool | None = None, capturing: bool | None = None
+) -> Iterator[None]:
     """Within the block, what is given; behind it, what was so before."""
     before = is_recording(), is_training()
+    captured = is_capturing()
     try:
         if recording is not None:
             set_recording(recording)
         if training is not None:
             set_training(training)
+        if capturing is not None:
+            _core.set_capturing(capturing)
         yield
     finally:
         set_recording(before[0])
         set_training(before[1])
+        _core.set_capturing(captured)

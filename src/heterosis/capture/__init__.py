@@ -1,0 +1,34 @@
+"""From Python to programs: `hybridize` runs a function once to capture what it computes, compiles
+that as a whole, and from then on makes one native call of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from heterosis.capture import trace as _trace
+from heterosis.capture.compiled import Compiled
+from heterosis.runtime.errors import ArgumentError
+
+_trace.install()
+
+
+def hybridize(function: Any = None, **flags: Any) -> Any:
+    """`function` of arrays, compiled: call it, or write `@hybridize` above its definition.
+
+    It is captured at its first call, and again for arguments of other types, shapes or values
+    that are no arrays. A block is hybridized itself, and returned.
+    """
+    if function is None:
+        return lambda given: hybridize(given, **flags)
+    if hasattr(function, "hybridize"):
+        function.hybridize(**flags)
+        return function
+    if not isinstance(function, Callable):
+        raise ArgumentError(
+            f"hybridize: got {function!r}; expected a function of arrays, or a HybridBlock."
+        )
+    return function if isinstance(function, Compiled) else Compiled(function)
+
+
+__all__ = ["Compiled", "hybridize"]

@@ -1,0 +1,274 @@
+"""The capture of a program: a function runs once on arrays that hold no elements.
+
+While it runs, the core hands every operation to `Trace.call` instead of computing it. What the
+function uses from outside, a parameter or an array it closes over, becomes an input too; what it
+writes in place is written back after each run of the program.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from heterosis import _core
+from heterosis.capture import trees
+from heterosis.capture.memory import Cell, window
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply
+from heterosis.ir.types import TensorType
+from heterosis.ops.cast import copy, stop_gradient
+from heterosis.ops.eager import fitting
+from heterosis.ops.record import KEY, Record, as_value
+from heterosis.runtime import modes
+from heterosis.runtime.errors import CaptureError
+
+ndarray = _core.ndarray
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An array among the arguments, by its position among all arrays there."""
+
+    position: int
+
+
+@dataclass(frozen=True, eq=False)
+class Outside:
+    """An array that the function found outside: whatever it holds when the program runs."""
+
+    array: Any
+
+
+@dataclass(frozen=True)
+class RandomKey:
+    """A number drawn anew for every run."""
+
+
+Source = Argument | Outside | RandomKey
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A result of the program, by position."""
+
+    position: int
+
+
+@dataclass
+class Captured:
+    """A program with what it is fed, and what its results are for."""
+
+    program: Program
+    sources: list[Source]  # one for each input of the program
+    result: Any  # what the function returns, with `Computed` and sources in place of arrays
+    writes: list[tuple[Source, int]]  # which result goes into which array
+    reads: list[tuple[Any, int]] = field(default_factory=list)  # outside arrays whose elements
+    # decided what was captured, with their versions
+
+
+def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> Captured:
+    """The program that `function` is for arguments like these."""
+    trace = Trace(getattr(function, "__name__", type(function).__name__))
+    stand_ins = trees.replaced((arguments, keywords), trace.argument)
+    outer = getattr(_active, "trace", None)
+    _active.trace = trace
+    try:
+        with modes.switched(capturing=True):
+            result = function(*stand_ins[0], **stand_ins[1])
+    finally:
+        _active.trace = outer
+    return trace.finish(result)
+
+
+class Trace:
+    """What has been captured so far."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.recorded = modes.is_recording()
+        self.inputs: list[tuple[Value, Source]] = []
+        self.cells: dict[int, Cell] = {}  # by the storage of the array
+        self.held: list[Any] = []  # arrays, so that no other gets the same storage
+        self.reads: list[tuple[Any, int]] = []
+
+    # -- arrays -----------------------------------------------------------------------------------
+
+    def argument(self, array: Any) -> Any:
+        """A stand-in for an array among the arguments."""
+        position = sum(isinstance(source, Argument) for _, source in self.inputs)
+        return self._enter(Argument(position), array._dtype_name, array.shape)
+
+    def _enter(self, source: Source, dtype: str, shape: tuple[int, ...]) -> Any:
+        value = self._input(source, TensorType(shape, dtype))
+        return self.array(Cell(value, source=source))
+
+    def _input(self, source: Source, type_: TensorType) -> Value:
+        value = apply(INPUT, (), type_)
+        self.inputs.append((value, source))
+        return value
+
+    def array(self, cell: Cell) -> Any:
+        """A new array that holds what `cell` does."""
+        value = cell.value()
+        made = _core.unreadable(value.dtype, value.shape, _unreadable(value))
+        self.cells[made._storage_id] = cell
+        self.held.append(made)
+        return made
+
+    def cell(self, array: Any) -> Cell:
+        """Where the value of an array is; arrays from outside become inputs."""
+        key = array._storage_id
+        found = self.cells.get(key)
+        if found is None:
+            value = self._input(Outside(array), TensorType(array.shape, array._dtype_name))
+            found = self.cells[key] = Cell(value, source=self.inputs[-1][1])
+            self.held.append(array)
+        elif not _is_same_view(array, found):
+            return self._other_view(array, found)
+        return found
+
+    def _other_view(self, array: Any, cell: Cell) -> Cell:
+        """An outside array that shares the memory of another one."""
+        for value, source in self.inputs:
+            if isinstance(source, Outside) and _are_same_view(source.array, array):
+                return Cell(value, source=source)
+        if cell.writes or not isinstance(cell.source, Outside):
+            raise CaptureError(
+                f"two arrays from outside the program, of shapes {cell.value().shape} and "
+                f"{array.shape}, share memory, and the program writes to it. Pass copies."
+            )
+        source = Outside(array)
+        return Cell(self._input(source, TensorType(array.shape, array._dtype_name)), source=source)
+
+    # -- what the core calls ----------------------------------------------------------------------
+
+    def call(
+        self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
+    ) -> Any:
+        """A call of an operation: its results, as arrays."""
+        cells = {}
+        values = []
+        for use, operand in zip(record.operand_uses(attributes), operands, strict=True):
+            if use == KEY:
+                value = apply(NUMBER, (), TensorType((), "int64", weak=True))
+                self.inputs.append((value, RandomKey()))
+                values.append(value)
+            elif isinstance(operand, ndarray):
+                cell = self.cell(operand)
+                values.append(cell.value())
+                cells[values[-1]] = cell
+            else:
+                values.append(as_value(record.name, operand))
+        results = record.traced(values, attributes)
+        if self.recorded and not modes.is_recording():
+            results = tuple(map(stop_gradient.record.function, results))
+        if out is not None:
+            return self._write(record, results, out)
+        shares = cells if record.views else {}
+        made = tuple(self.array(window(value, shares) or Cell(value)) for value in results)
+        return made if len(made) > 1 else made[0]
+
+    def _write(self, record: Record, results: tuple[Value, ...], out: Any) -> Any:
+        outs = out if isinstance(out, tuple) else (out,)
+        for array, value in zip(outs, results, strict=True):
+            description = array._dtype_name, array.shape, array._element_strides
+            self.cell(array).write(fitting(record.name, value, description, record.casts_freely))
+        return out
+
+    def made(self, array: Any) -> Any:
+        """An array that the function makes of what Python has: every run gets its own."""
+        return self.array(Cell(copy.record.function(self.cell(array).value())))
+
+    def read(self, array: Any) -> None:
+        """The elements of an array are about to be read by Python."""
+        cell = self.cells.get(array._storage_id)
+        if cell is not None and not (isinstance(cell.source, Outside) and not cell.writes):
+            raise CaptureError(_unreadable(cell.value()))
+        self.reads.append((array._alias(), array._version))
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def finish(self, result: Any) -> Captured:
+        """The program for what the function has returned."""
+        outputs: list[Value] = []
+
+        def add(value: Value) -> int:
+            if value not in outputs:
+                outputs.append(value)
+            return outputs.index(value)
+
+        def leaf(array: Any) -> Any:
+            cell = self.cell(array)
+            if cell.source is not None and _is_same_view(array, cell):
+                return cell.source
+            return Computed(add(cell.value()))
+
+        result = trees.replaced(result, leaf)
+        written = [cell for cell in self.cells.values() if cell.source is not None and cell.writes]
+        writes = [(cell.source, add(cell.value())) for cell in written]
+        values = tuple(value for value, _ in self.inputs)
+        return Captured(
+            Program(values, tuple(outputs), self.name),
+            [source for _, source in self.inputs],
+            result,
+            writes,
+            self.reads,
+        )
+
+
+def _is_same_view(array: Any, cell: Cell) -> bool:
+    source = cell.source
+    return not isinstance(source, Outside) or _are_same_view(source.array, array)
+
+
+def _are_same_view(a: Any, b: Any) -> bool:
+    return _place(a) == _place(b)
+
+
+def _place(a: Any) -> tuple[Any, ...]:
+    return a._storage_id, a._offset, a.shape, a._element_strides, a._dtype_name
+
+
+def _unreadable(value: Value) -> str:
+    return (
+        f"the elements of an array {value.type} are read while the program is captured, before "
+        "there are any. asnumpy(), item(), bool(), float() and iteration by value cannot be part "
+        "of a hybridized program: compute with arrays instead (np.where for a choice), or leave "
+        "this function unhybridized."
+    )
+
+
+# -- the core's hooks ---------------------------------------------------------------------------
+
+
+class _Active(threading.local):
+    trace: Trace | None = None
+
+
+_active = _Active()
+
+
+def active() -> Trace:
+    """The capture that this thread is in."""
+    assert _active.trace is not None, "capturing is only switched on while there is a trace"
+    return _active.trace
+
+
+def _call(record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any) -> Any:
+    return active().call(record, operands, attributes, out)
+
+
+def _made(array: Any) -> Any:
+    return active().made(array)
+
+
+def _read(array: Any) -> None:
+    active().read(array)
+
+
+def install() -> None:
+    """Let the core call the capture."""
+    _core.set_hook("capture_call", _call)
+    _core.set_hook("capture_made", _made)
+    _core.set_hook("capture_read", _read)

@@ -1,0 +1,69 @@
+"""Arguments and results in tuples, lists and dictionaries: their arrays, and all the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from heterosis import _core
+
+ndarray = _core.ndarray
+ARRAY = "array"  # stands where an array was
+
+
+def arrays_in(tree: Any) -> Iterator[Any]:
+    """The arrays, in order."""
+    if isinstance(tree, ndarray):
+        yield tree
+    elif isinstance(tree, tuple | list):
+        for item in tree:
+            yield from arrays_in(item)
+    elif isinstance(tree, dict):
+        for item in tree.values():
+            yield from arrays_in(item)
+
+
+def replaced(tree: Any, replace: Callable[[Any], Any]) -> Any:
+    """The same structure with every array replaced."""
+    if isinstance(tree, ndarray):
+        return replace(tree)
+    if isinstance(tree, tuple | list):
+        items = [replaced(item, replace) for item in tree]
+        if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+            return type(tree)(*items)
+        return type(tree)(items)
+    if isinstance(tree, dict):
+        return type(tree)((key, replaced(item, replace)) for key, item in tree.items())
+    return tree
+
+
+def description(tree: Any) -> Any:
+    """What two argument lists must agree in to be served by one program: hashable.
+
+    Arrays agree in type, shape and layout; other values must be equal and of one type. What cannot
+    be compared so, an object say, agrees with itself alone.
+    """
+    if isinstance(tree, ndarray):
+        return tree._dtype_name, tree.shape, tree._element_strides
+    if isinstance(tree, tuple | list):
+        return type(tree), tuple(description(item) for item in tree)
+    if isinstance(tree, dict):
+        return dict, tuple((key, description(item)) for key, item in tree.items())
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return type(tree), tree
+    return _Same(tree)
+
+
+class _Same:
+    """Equal where it holds the same object."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: Any):
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.held is self.held
+
+    def __hash__(self) -> int:
+        return id(self.held)

@@ -1,0 +1,336 @@
+"""Functions and blocks compiled as a whole do what they do eagerly."""
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import autograd, np
+from heterosis.gluon import nn
+from heterosis.runtime.errors import ArgumentError, CaptureError
+
+
+def _array(*shape):
+    return np.array(numpy.random.default_rng(0).normal(size=shape))
+
+
+def _mlp():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(8, activation="relu"), nn.Dense(4))
+    net.initialize()
+    return net
+
+
+def _close(a, b):
+    numpy.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-6, atol=1e-6)
+
+
+# -- functions ------------------------------------------------------------------------------------
+
+
+def test_numbers_are_folded():
+    @heterosis.hybridize
+    def fancy(a, b, c, d):
+        return (a + b) + (c + d)
+
+    assert fancy(1, 2, 3, 4) == 10
+    x = np.ones((2, 3))
+    assert (fancy(x, x, x, x).asnumpy() == 4).all()
+
+
+def test_a_second_call_captures_nothing():
+    seen = []
+
+    @heterosis.hybridize
+    def double(x):
+        seen.append(x.shape)
+        return x * 2
+
+    for _ in range(3):
+        double(np.ones((2, 3)))
+    assert seen == [(2, 3)] and double.captures == 1
+    double(np.ones((4,)))
+    double(np.ones((2, 3)))
+    double(np.ones((2, 3), dtype="int32"))
+    double(np.ones((3, 2)).T)
+    assert double.captures == 4
+
+
+def test_structures_of_arguments_and_results():
+    @heterosis.hybridize
+    def mixed(pair, *, scale, names):
+        a, b = pair
+        return {"sum": (a + b) * scale, "all": [a, (b, names)]}
+
+    a, b = _array(2, 3), _array(2, 3)
+    for _ in range(2):
+        found = mixed((a, b), scale=2.0, names=("u", "v"))
+        _close(found["sum"], (a + b) * 2)
+        assert found["all"][0] is a and found["all"][1] == (b, ("u", "v"))
+
+
+@pytest.mark.parametrize("change", ["scale", "flag"])
+def test_other_values_are_captured_again(change):
+    @heterosis.hybridize
+    def choose(x, scale=1, flag=True):
+        return x * scale if flag else x
+
+    x = _array(3)
+    choose(x)
+    _close(choose(x, **{change: 0}), x * 0 if change == "scale" else x)
+    assert choose.captures == 2
+
+
+def test_writes_show_outside():
+    total = np.zeros((3,))
+
+    @heterosis.hybridize
+    def add(x):
+        nonlocal total
+        total += x
+        x[1:] = 7
+        return total
+
+    x = _array(3)
+    expected = x.asnumpy()
+    for i in range(1, 3):
+        assert add(x) is total
+        wanted = expected * i if i == 1 else expected + numpy.array([expected[0], 7, 7])
+        numpy.testing.assert_allclose(total.asnumpy(), wanted, rtol=1e-6)
+        assert x.asnumpy().tolist() == [pytest.approx(float(expected[0])), 7, 7]
+
+
+def _through_a_slice(x):
+    y = x[0]
+    y += 1
+    return x
+
+
+def _seen_by_a_view(x):
+    y = x.reshape(-1)
+    x[1] = 5
+    return y
+
+
+def _through_a_transpose(x):
+    y = x.T
+    y[0, 1] = 9
+    return x * 1
+
+
+def _not_through_a_repetition(x):
+    y = np.broadcast_to(x, (2, *x.shape))
+    y[0] = 1
+    return x + y
+
+
+def _through_two(x):
+    y = x.T.reshape(x.shape[::-1])[1:]
+    y[...] = y * 2
+    return x + 0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        _through_a_slice,
+        _seen_by_a_view,
+        _through_a_transpose,
+        _not_through_a_repetition,
+        _through_two,
+    ],
+)
+def test_memory_is_shared_as_eagerly(function):
+    x, same = _array(3, 4), _array(3, 4)
+    for _ in range(2):
+        _close(heterosis.hybridize(function)(x), function(same))
+        _close(x, same)
+
+
+def test_arrays_made_inside_are_made_anew():
+    @heterosis.hybridize
+    def count(x):
+        total, ones = np.zeros((3,)), np.array([1.0, 1.0, 1.0])
+        total += x
+        ones += total
+        return ones
+
+    x = _array(3)
+    _close(count(x), x + 1)
+    _close(count(x), x + 1)
+
+
+def test_random_numbers_are_those_of_eager_calls():
+    def draw(x):
+        return np.random.normal(size=(3,)) + x, np.random.uniform(size=(2,))
+
+    compiled = heterosis.hybridize(draw)
+    x = np.zeros((3,))
+    np.random.seed(7)
+    wanted = [array for _ in range(3) for array in draw(x)]
+    np.random.seed(7)
+    found = [array for _ in range(3) for array in compiled(x)]
+    for a, b in zip(found, wanted, strict=True):
+        assert a.asnumpy().tolist() == b.asnumpy().tolist()
+
+
+# -- what cannot be captured ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x.asnumpy(),
+        lambda x: x.sum().item(),
+        lambda x: x if x.sum() > 0 else -x,
+        lambda x: float(x.sum()),
+        lambda x: [float(v) for v in x],
+        lambda x: x[x > 0],
+        lambda x: numpy.asarray(x),
+        lambda x: x.wait_to_read(),
+    ],
+)
+def test_reading_elements_is_refused(read):
+    compiled = heterosis.hybridize(read)
+    with pytest.raises(CaptureError, match="while the program is captured"):
+        compiled(np.ones((3,)))
+    assert (np.ones((3,)) + 1).asnumpy().tolist() == [2, 2, 2]  # eager work goes on
+
+
+def test_an_array_that_escapes_says_so():
+    kept = []
+
+    @heterosis.hybridize
+    def leak(x):
+        kept.append(x + 1)
+        return x
+
+    leak(np.ones((3,)))
+    with pytest.raises(CaptureError, match="captured"):
+        kept[0].asnumpy()
+
+
+def test_reading_arrays_from_outside_is_a_guard():
+    switch = np.array([1.0])
+
+    @heterosis.hybridize
+    def choose(x):
+        return x + 1 if switch.item() > 0 else x - 1
+
+    x = np.zeros((2,))
+    assert choose(x).asnumpy().tolist() == [1, 1]
+    switch[0] = -1
+    assert choose(x).asnumpy().tolist() == [-1, -1]
+    assert choose.captures == 2
+
+
+def test_only_functions_are_hybridized():
+    with pytest.raises(ArgumentError, match="expected a function"):
+        heterosis.hybridize(3)
+
+
+# -- blocks ---------------------------------------------------------------------------------------
+
+
+def test_a_block_gives_the_same():
+    net, x = _mlp(), _array(3, 5)
+    wanted = net(x)
+    net.hybridize()
+    for _ in range(2):
+        _close(net(x), wanted)
+    assert net._compiled.captures == 1
+
+
+def test_deferred_shapes_are_completed_by_the_capture():
+    net = _mlp()
+    net.hybridize()
+    assert net(_array(3, 5)).shape == (3, 4)
+    assert net[0].weight.shape == (8, 5)
+
+
+class _Printing(heterosis.gluon.HybridBlock):
+    def hybrid_forward(self, F, x):
+        print("F", F.__name__)
+        print("x", x)
+        return F.npx.relu(x)
+
+
+def test_python_runs_at_capture_only(capsys):
+    net, x = _Printing(), _array(2)
+    net(x)
+    assert "heterosis.ndarray" in capsys.readouterr().out
+    net.hybridize()
+    net(x)
+    assert "heterosis.symbol" in capsys.readouterr().out
+    net(x)
+    assert capsys.readouterr().out == ""
+
+
+def _set_data(p):
+    p.set_data(np.ones(p.shape))
+
+
+def _write(p):
+    p.data()[...] = 1
+
+
+def _replace(p):
+    p.initialize(heterosis.init.One(), force_reinit=True)
+
+
+@pytest.mark.parametrize("change", [_set_data, _write, _replace])
+def test_changed_parameters_are_seen(change):
+    net, x = _mlp(), _array(3, 5)
+    net.hybridize()
+    net(x)
+    for parameter in net.collect_params().values():
+        change(parameter)
+    found = net(x)
+    net.hybridize(False)
+    _close(found, net(x))
+
+
+def test_gradients_are_those_of_eager_calls():
+    net, x = _mlp(), _array(3, 5)
+
+    def gradients():
+        x.attach_grad()
+        with autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        return [x.grad, *(p.grad().copy() for p in net.collect_params().values())]
+
+    wanted = gradients()
+    net.hybridize()
+    for _ in range(2):
+        for a, b in zip(gradients(), wanted, strict=True):
+            _close(a, b)
+
+
+def test_stopped_gradients_stay_stopped():
+    @heterosis.hybridize
+    def partly(x):
+        with autograd.pause():
+            y = x * 3
+        return x * y + x.detach() * x
+
+    x = _array(4)
+    x.attach_grad()
+    with autograd.record():
+        y = partly(x)
+    y.backward()
+    _close(x.grad, x * 3 + x)
+
+
+def test_training_mode_is_a_guard():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(4), nn.BatchNorm(), nn.Dropout(0.5))
+    net.initialize()
+    x = _array(6, 5)
+    net(x)
+    net.hybridize()
+    before = net(x)
+    with autograd.record():
+        trained = net(x)
+    assert (trained.asnumpy() == 0).any()
+    assert not numpy.allclose(net(x).asnumpy(), before.asnumpy())  # running statistics moved
+    assert net._compiled.captures == 2
