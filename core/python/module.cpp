@@ -18,6 +18,7 @@
 #include "origin.h"
 #include "plan_handle.h"
 #include "recording.h"
+#include "replay_type.h"
 
 namespace nb = nanobind;
 
@@ -212,15 +213,20 @@ NB_MODULE(_core, m) {
   translated([&] {
     add_array_type(m.ptr());
     add_operation_type(m.ptr());
+    add_replay_type(m.ptr());
     return 0;
   });
   nb::class_<PlanHandle>(m, "Plan");
   m.def("make_plan", make_plan);
+  m.def("changes", changes);
+  m.def("count_change", count_change);
   m.def("run_plan", [](const PlanHandle& handle, nb::handle operands) {
     return translated([&] { return nb::steal(run_plan(*handle.plan, operands.ptr())); });
   });
   m.def("is_recording", is_recording);
   m.def("set_recording", set_recording);
+  m.def("is_training", is_training);
+  m.def("set_training", set_training);
   m.def("is_capturing", is_capturing);
   m.def("set_capturing", set_capturing);
   m.def("array_from_bytes", array_from_bytes);

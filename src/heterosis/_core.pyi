@@ -197,6 +197,35 @@ def is_recording() -> bool:
     """Whether operations of this thread are recorded for gradients."""
 
 def set_recording(on: bool) -> None: ...
+def is_training() -> bool:
+    """Whether this thread computes for training."""
+
+def set_training(on: bool) -> None: ...
+def changes() -> int:
+    """How often anything has changed that programs depend on and arrays do not show."""
+
+def count_change() -> None: ...
+
+class Replay:
+    """Calls that captured programs serve; `slow` is called where none does."""
+
+    def __init__(self, slow: Callable[..., Any]) -> None: ...
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+    def add(
+        self,
+        arguments: tuple[Any, ...],
+        plan: Plan,
+        sources: Sequence[Any],
+        items: Any,
+        writes: Sequence[tuple[int, int]],
+    ) -> bool:
+        """Serve calls with arguments like these; False if that cannot be.
+
+        Sources are positions of arguments, arrays from outside, and None for random keys. Items, a
+        number or a tuple or list of them, are what is returned: results of the plan, or, as -1 - i,
+        inputs. Writes are pairs of a result and the input that it is written into.
+        """
+
 def is_capturing() -> bool:
     """Whether operations of this thread become part of a program instead of being run."""
 

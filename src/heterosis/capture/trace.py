@@ -8,8 +8,8 @@ writes in place is written back after each run of the program.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from heterosis import _core
@@ -63,15 +63,15 @@ class Captured:
     sources: list[Source]  # one for each input of the program
     result: Any  # what the function returns, with `Computed` and sources in place of arrays
     writes: list[tuple[Source, int]]  # which result goes into which array
-    reads: list[tuple[Any, int]] = field(default_factory=list)  # outside arrays whose elements
-    # decided what was captured, with their versions
+    reads: list[tuple[Any, int]]  # arrays whose elements Python looked at, with their versions
+    guards: list[tuple[Callable[[], Hashable], Hashable]]  # what was asked of Python, and found
 
 
 def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> Captured:
     """The program that `function` is for arguments like these."""
     trace = Trace(getattr(function, "__name__", type(function).__name__))
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
-    outer = getattr(_active, "trace", None)
+    outer = _active.trace
     _active.trace = trace
     try:
         with modes.switched(capturing=True):
@@ -91,6 +91,7 @@ class Trace:
         self.cells: dict[int, Cell] = {}  # by the storage of the array
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
         self.reads: list[tuple[Any, int]] = []
+        self.guards: dict[Callable[[], Hashable], None] = {}
 
     # -- arrays -----------------------------------------------------------------------------------
 
@@ -214,6 +215,7 @@ class Trace:
             result,
             writes,
             self.reads,
+            [(guard, guard()) for guard in self.guards],
         )
 
 
@@ -237,6 +239,15 @@ def _unreadable(value: Value) -> str:
         "of a hybridized program: compute with arrays instead (np.where for a choice), or leave "
         "this function unhybridized."
     )
+
+
+def depend_on(guard: Callable[[], Hashable]) -> None:
+    """Let the program that is being captured, if any, hold only while `guard()` stays as it is.
+
+    What changes it must call `_core.count_change`: guards are asked after that only.
+    """
+    if _active.trace is not None and modes.is_capturing():
+        _active.trace.guards[guard] = None
 
 
 # -- the core's hooks ---------------------------------------------------------------------------
