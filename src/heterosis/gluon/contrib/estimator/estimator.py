@@ -204,19 +204,23 @@ def _val_metrics(metrics: Any, train_metrics: list[EvalMetric]) -> list[EvalMetr
 
 
 def _logger() -> logging.Logger:
-    """A logger of its own: what one estimator tells is not mixed with others."""
-    logger = logging.Logger("Estimator", logging.INFO)
+    logger = logging.Logger("Estimator", logging.INFO)  # noqa: LOG001 - each has its own handlers
     logger.addHandler(logging.StreamHandler(sys.stdout))
     return logger
 
 
+def initialize_waiting(net: Block, initializer: Any = None, contexts: Contexts = None) -> bool:
+    """Initialise the parameters without values; whether there were any."""
+    if all(_is_initialized(p) for p in net.collect_params().values()):
+        return False
+    with warnings.catch_warnings():  # parameters with values keep them, as they should
+        warnings.filterwarnings("ignore", ".*already initialized, ignoring")
+        net.initialize(initializer, contexts)
+    return True
+
+
 def _initialize(net: Block, initializer: Any, contexts: Contexts) -> None:
-    waiting = [p for p in net.collect_params().values() if not _is_initialized(p)]
-    if waiting:
-        with warnings.catch_warnings():  # parameters with values keep them, as they should
-            warnings.filterwarnings("ignore", ".*already initialized, ignoring")
-            net.initialize(initializer, contexts)
-    elif initializer is not None:
+    if not initialize_waiting(net, initializer, contexts) and initializer is not None:
         warnings.warn(
             "Estimator: the net is initialized already, and the initializer is not used; "
             "net.initialize(init, force_reinit=True) would replace its values.",

@@ -11,7 +11,7 @@ from heterosis.gluon.loss import Loss, SoftmaxCrossEntropyLoss
 from heterosis.metric import Accuracy, CompositeEvalMetric, EvalMetric
 from heterosis.runtime.errors import ArgumentError
 
-GROWING = ("acc", "f1")  # in the names of metrics of which more is better
+GROWING = ("acc", "f1", "mcc", "pcc", "pearson")  # in the names of metrics of which more is better
 MODES = ("auto", "min", "max")
 
 

@@ -172,7 +172,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     With a `baseline`, becoming better starts from there.
     """
 
-    remembered = ("wait", "stopped_epoch", "current_epoch", "stop_training", "best")
+    remembered = ("wait", "stopped_epoch", "current_epoch", "best")
 
     def __init__(
         self,
