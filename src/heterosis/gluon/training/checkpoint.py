@@ -114,7 +114,7 @@ def _checked(
 
 def _named(net: Block, trainer: Trainer) -> dict[str, Parameter]:
     """All parameters, each once: by their places in the net, others of the trainer by name."""
-    first = {}
+    first: dict[int, tuple[str, Parameter]] = {}
     for name, parameter in net._collect_params_with_prefix().items():
         first.setdefault(id(parameter), (name, parameter))
     for parameter in trainer.parameters:
@@ -164,11 +164,11 @@ def _load_gradients(named: Mapping[str, Parameter], arrays: Mapping[str, np.ndar
 
 def _random_state() -> Facts:
     """Ours, and those of Python and NumPy, which datasets and transforms may use."""
-    kind, keys, *rest = numpy.random.get_state()
+    kind, keys, *rest = numpy.random.get_state(legacy=True)
     return {
         "heterosis": np.random.get_state(),
         "python": random.getstate(),
-        "numpy": [kind, keys.tolist(), *rest],
+        "numpy": [kind, numpy.asarray(keys).tolist(), *rest],
     }
 
 

@@ -158,7 +158,7 @@ def _metrics(metrics: Any, loss: Loss) -> list[EvalMetric]:
 def _watched(estimator: Estimator, monitor: str | None, validated: bool) -> EvalMetric:
     """The metric called `monitor`."""
     known = [*estimator.train_metrics, *(estimator.val_metrics if validated else ())]
-    by_name = {_public(metric.name): metric for metric in known}
+    by_name: dict[str, EvalMetric] = {_public(metric.name): metric for metric in known}
     name = monitor or ("validation loss" if validated else "loss")
     if name not in by_name:
         raise ArgumentError(

@@ -19,7 +19,9 @@ class BatchProcessor:
     Redefine `fit_batch` and `evaluate_batch` for batches, losses or gradients of another kind.
     """
 
-    def _get_data_and_label(self, batch: Any, ctx: Any, batch_axis: int = 0) -> tuple[list, list]:
+    def _get_data_and_label(
+        self, batch: Any, ctx: Any, batch_axis: int = 0
+    ) -> tuple[list[Any], list[Any]]:
         data, label = batch[0], batch[1]
         return split_and_load(data, ctx, batch_axis), split_and_load(label, ctx, batch_axis)
 
@@ -39,7 +41,7 @@ class BatchProcessor:
         return data, label, pred, loss
 
 
-def _losses(loss: Any, pred: list, label: list) -> list:
+def _losses(loss: Any, pred: list[Any], label: list[Any]) -> list[Any]:
     return [loss(y_hat, y) for y_hat, y in zip(pred, label, strict=True)]
 
 

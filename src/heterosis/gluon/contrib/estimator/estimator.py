@@ -254,7 +254,7 @@ def _checked_trainer(trainer: Any, net: Block) -> Trainer:
     raise ArgumentError(f"the trainer is {trainer!r}; expected a gluon.Trainer.")
 
 
-def _checked_processor(processor: Any) -> BatchProcessor:
+def _checked_processor(processor: BatchProcessor | None) -> BatchProcessor:
     if processor is None:
         return BatchProcessor()
     for name in ("fit_batch", "evaluate_batch"):

@@ -40,7 +40,8 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         max_checkpoints: int = 5,
         resume_from_checkpoint: bool = False,
     ):
-        self.monitor, self.save_best = monitor, save_best
+        self.monitor: Any = monitor
+        self.save_best = save_best
         if save_best:
             self.monitor_op = better(check_monitor(monitor, "CheckpointHandler, save_best"), mode)
             self.best = worst(self.monitor_op)
@@ -154,9 +155,9 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         return sorted((int(m[1]), int(m[2])) for m in matches if m)
 
     def _left(self, estimator: Estimator) -> int:
-        done, asked, what = self.trained_epoch + 1, estimator.max_epoch, "epochs"
+        done, asked, what = self.trained_epoch + 1, estimator.max_epoch or 0, "epochs"
         if not asked:
-            done, asked, what = self.trained_batch + 1, estimator.max_batch, "batches"
+            done, asked, what = self.trained_batch + 1, estimator.max_batch or 0, "batches"
         if done >= asked:
             raise ArgumentError(
                 f"CheckpointHandler: {self.model_dir} holds a checkpoint after {done} {what}, and "
