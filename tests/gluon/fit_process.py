@@ -9,7 +9,7 @@ import os
 import sys
 
 from heterosis import gluon, np
-from tests.gluon import test_fit
+from tests.gluon import fit_cases
 
 
 def die_at(writing):
@@ -30,12 +30,12 @@ def main():
     np.random.seed(1 if "more" in rest else 3)
     if "die" in rest:
         die_at(int(rest[1]))
-    net, trainer = test_fit.made()
+    net, trainer = fit_cases.made()
     gluon.fit(
-        net, test_fit.loader(), loss=test_fit.LOSS, trainer=trainer, epochs=int(epochs),
+        net, fit_cases.loader(), loss=fit_cases.LOSS, trainer=trainer, epochs=int(epochs),
         checkpoint=folder,
     )  # fmt: skip
-    arrays, *numbers = test_fit.everything(net, trainer)
+    arrays, *numbers = fit_cases.everything(net, trainer)
     digest = hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest()
     print(digest, numbers)
 

@@ -20,7 +20,7 @@ from heterosis.gluon.contrib.estimator import (
     Estimator,
     LoggingHandler,
 )
-from heterosis.gluon.contrib.estimator.estimator import TRAINING, initialize_waiting
+from heterosis.gluon.contrib.estimator.estimator import TRAINING, check_loader, initialize_waiting
 from heterosis.gluon.contrib.estimator.events import EventHandler, listed_handlers
 from heterosis.gluon.contrib.estimator.metrics import better, fitting_metrics, listed_metrics
 from heterosis.gluon.data import DataLoader
@@ -68,26 +68,30 @@ def fit(
     numbers included, and `best.params` the parameters of the best epoch. The same call goes on
     from there, with the same results as without interruption; `resume=False` starts anew.
     """
+    check_loader(train_data)
     estimator = _estimator(net, loss, metrics, trainer, optimizer, optimizer_params,
                            batch_processor)  # fmt: skip
-    watched = _watched(estimator, monitor, validation is not None)
-    _check_mode(watched, mode)
+    watched = _watched(estimator, monitor, mode, validated=validation is not None)
     history = History(_public(watched.name), better(watched, mode)(1, 0))
     given = listed_handlers(handlers)
     stopping = _early_stopping(early_stopping, watched, mode)
-    keeper = None if checkpoint is None else CheckpointKeeper(checkpoint, train_data, history)
     shown = display(progress)
-    if keeper and resume and keeper.resume(estimator):
-        shown.note(f"going on after epoch {history.epochs}, from {keeper.path}")
-        if history.epochs >= epochs or _has_stopped(stopping, keeper):
-            return history
-    batches = len(train_data) if isinstance(train_data, DataLoader) else 0
-    own = [_Recorder(history, validation is not None), stopping,
-           ProgressHandler(shown, history, batches), keeper]  # fmt: skip
+    own = [
+        _Recorder(history, validated=validation is not None),
+        *([] if stopping is None else [stopping]),
+        ProgressHandler(shown, history, len(train_data)),
+    ]
+    if checkpoint is not None:
+        keeper = CheckpointKeeper(checkpoint, train_data, history)
+        own.append(keeper)
+        if resume and keeper.resume(estimator):
+            shown.note(f"going on after epoch {history.epochs}, from {keeper.path}")
+            if history.epochs >= epochs or _has_stopped(stopping, keeper):
+                return history
     if not any(isinstance(handler, LoggingHandler) for handler in given):
         estimator.logger.setLevel(logging.WARNING)
     try:
-        estimator.fit(train_data, validation, epochs, [*given, *(h for h in own if h is not None)])
+        estimator.fit(train_data, validation, epochs, [*given, *own])
     finally:
         shown.close()
     _tell_end(shown, history, stopping)
@@ -99,7 +103,7 @@ class _Recorder(EpochBegin, EpochEnd):
 
     priority = _AFTER_METRICS
 
-    def __init__(self, history: History, validated: bool):
+    def __init__(self, history: History, *, validated: bool):
         self._history, self._validated = history, validated
         self._start = 0.0
 
@@ -155,7 +159,9 @@ def _metrics(metrics: Any, loss: Loss) -> list[EvalMetric]:
     return [metrics_module.Loss(), *map(copy.deepcopy, found or fitting_metrics(loss))]
 
 
-def _watched(estimator: Estimator, monitor: str | None, validated: bool) -> EvalMetric:
+def _watched(
+    estimator: Estimator, monitor: str | None, mode: str, *, validated: bool
+) -> EvalMetric:
     """The metric called `monitor`."""
     known = [*estimator.train_metrics, *(estimator.val_metrics if validated else ())]
     by_name: dict[str, EvalMetric] = {_public(metric.name): metric for metric in known}
@@ -164,14 +170,9 @@ def _watched(estimator: Estimator, monitor: str | None, validated: bool) -> Eval
         raise ArgumentError(
             f"fit: monitor={name!r}; expected one of {', '.join(map(repr, by_name))}."
         )
+    if mode == "auto" and isinstance(by_name[name], CustomMetric):
+        raise ArgumentError(f"fit: is more or less of {name!r} better? Give mode='max' or 'min'.")
     return by_name[name]
-
-
-def _check_mode(watched: EvalMetric, mode: str) -> None:
-    if mode == "auto" and isinstance(watched, CustomMetric):
-        raise ArgumentError(
-            f"fit: is more or less of {_public(watched.name)!r} better? Give mode='max' or 'min'."
-        )
 
 
 def _early_stopping(

@@ -64,9 +64,10 @@ class History(Mapping[str, Sequence[float]]):
         return self._values[self.monitor][epoch - 1] if epoch else math.nan
 
     def add(self, values: Mapping[str, float], seconds: float) -> None:
-        """Note the values of one more epoch."""
-        for name, value in values.items():
-            self._values.setdefault(name, []).append(float(value))
+        """Note the values of one more epoch; metrics that some epochs lack are NaN there."""
+        for name in dict.fromkeys([*self._values, *values]):
+            column = self._values.setdefault(name, [math.nan] * self.epochs)
+            column.append(float(values.get(name, math.nan)))
         self.seconds.append(seconds)
 
     def line(self) -> str:

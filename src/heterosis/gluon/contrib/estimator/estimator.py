@@ -92,7 +92,7 @@ class Estimator:
         self, val_data: DataLoader, batch_axis: int = 0, event_handlers: Any = None
     ) -> None:
         """Measure `val_metrics` on data, without training."""
-        _check_loader(val_data)
+        check_loader(val_data)
         for metric in self.val_metrics:
             metric.reset()
         handlers = self._validation_handlers(event_handlers)
@@ -113,7 +113,7 @@ class Estimator:
         batch_axis: int = 0,
     ) -> None:
         """Train for a number of epochs, or of batches; validate after each epoch."""
-        _check_loader(train_data)
+        check_loader(train_data)
         if (not epochs) == (not batches):
             raise ArgumentError(
                 f"fit: epochs={epochs} and batches={batches}; expected one of the two, above 0."
@@ -266,7 +266,8 @@ def _checked_processor(processor: BatchProcessor | None) -> BatchProcessor:
     return processor
 
 
-def _check_loader(data: Any) -> None:
+def check_loader(data: Any) -> None:
+    """Refuse data of another kind than a DataLoader."""
     if not isinstance(data, DataLoader):
         raise ArgumentError(
             f"the data is a {type(data).__name__}; expected a gluon.data.DataLoader, such as "
