@@ -22,6 +22,7 @@ PLACES = {
     "gluon.rnn": "heterosis.gluon.rnn",
     "gluon.utils": "heterosis.gluon.utils",
     "gluon.contrib.nn": "heterosis.gluon.contrib.nn",
+    "gluon.contrib.estimator": "heterosis.gluon.contrib.estimator",
     "gluon.model_zoo.vision": "heterosis.gluon.model_zoo.vision",
     "gluon.Block members": "heterosis.gluon:Block",
     "gluon.HybridBlock members": "heterosis.gluon:HybridBlock",

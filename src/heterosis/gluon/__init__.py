@@ -6,11 +6,13 @@ from heterosis.gluon.hybrid_block import HybridBlock, SymbolBlock
 from heterosis.gluon.parameter import Constant, DeferredInitializationError, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.trainer import Trainer
+from heterosis.gluon.training import History, fit
 
 __all__ = [
     "Block",
     "Constant",
     "DeferredInitializationError",
+    "History",
     "HybridBlock",
     "Parameter",
     "ParameterDict",
@@ -18,6 +20,7 @@ __all__ = [
     "Trainer",
     "contrib",
     "data",
+    "fit",
     "loss",
     "model_zoo",
     "nn",
