@@ -57,6 +57,9 @@ class ndarray:
         """Whether it is no part of more."""
     def _alias(self) -> ndarray:
         """The same array as an object that no gradient flows through."""
+    def _count_write(self) -> None:
+        """Note a write that the core has not made."""
+
     def _view(self, key: Any) -> ndarray:
         """The view that a basic key selects, which no gradient flows through."""
     def wait_to_read(self) -> None:

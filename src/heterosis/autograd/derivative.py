@@ -6,7 +6,7 @@ the mathematics asks for; nothing else is kept between the two.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import is_float
 from heterosis.ops import eager
 from heterosis.ops.gradient import cotangents, zeros
+from heterosis.runtime import modes
 
 OPERAND, RESULT, COTANGENT = "operand", "result", "cotangent"
 
@@ -68,8 +69,17 @@ class Derivative:
     outputs: tuple[Value, ...]
     _compiled: dict[tuple[Any, ...], tuple[Differentiable, Any]] = field(default_factory=dict)
 
-    def compiled(self, arguments: Sequence[Any]) -> tuple[Differentiable, Any]:
-        """The program for arguments that lie as these do, and its plan."""
+    def run(self, arguments: Sequence[Any]) -> tuple[Differentiable, tuple[Any, ...]]:
+        """The program for arguments that lie as these do, and its results."""
+        if modes.is_capturing():
+            program = Program(self.inputs, self.outputs, self.name)
+            (inline,) = _inline
+            layouts = tuple(map(_layout, arguments))
+            return Differentiable(program, self.inputs, layouts), inline(program, arguments)
+        differentiable, plan = self._plan(arguments)
+        return differentiable, _core.run_plan(plan, arguments)
+
+    def _plan(self, arguments: Sequence[Any]) -> tuple[Differentiable, Any]:
         key = tuple(getattr(a, "_element_strides", None) for a in arguments)
         if key not in self._compiled:
             program = Program(self.inputs, self.outputs, self.name)
@@ -79,10 +89,12 @@ class Derivative:
         return self._compiled[key]
 
 
-def run(plan: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of a plan that `compiled` has given."""
-    found: tuple[Any, ...] = _core.run_plan(plan, arguments)
-    return found
+_inline: list[Callable[[Program, Sequence[Any]], tuple[Any, ...]]] = []
+
+
+def set_inline(inline: Callable[[Program, Sequence[Any]], tuple[Any, ...]]) -> None:
+    """`inline(program, arguments)` makes a program part of the one that is being captured."""
+    _inline[:] = [inline]
 
 
 def _layout(argument: Any) -> Strided:

@@ -18,7 +18,6 @@ from heterosis.autograd.derivative import (
     RESULT,
     Derivative,
     Differentiable,
-    run,
 )
 from heterosis.ir.types import is_float
 from heterosis.ops import elementwise as e
@@ -131,8 +130,7 @@ class ProgramNode(Node):
             received[i] if kind == COTANGENT else self._unchanged(own)
             for (kind, i), own in zip(derivative.sources, held, strict=True)
         ]
-        differentiable, plan = derivative.compiled(arguments)
-        found = run(plan, arguments)
+        differentiable, found = derivative.run(arguments)
         if again:
             self._record(derivative, differentiable, arguments, found)
         targets = (source for source in self.sources if source is not None)
@@ -227,17 +225,22 @@ def record_call(
     record: Record, serial: int, operands: Operands, attributes: tuple[Any, ...], result: Any
 ) -> None:
     """Called by the core after an operation on arrays that gradients flow through."""
-    results = result if isinstance(result, tuple) else (result,)
-    written = result if any(result is operand for operand in operands) else None
-    sources = tuple(map(source_of, operands))
-    for operand, source in zip(operands, sources, strict=True):
-        if type(source) is Entry and operand._version - (operand is written) != source.version:
-            raise _changed(record.name, operand)
     of = _programs.get(serial)
     if of is None:
         if len(_programs) >= _MOST_PROGRAMS:
             _programs.clear()
         of = _programs[serial] = _traced(record, operands, attributes)
+    record_run(record.name, of, operands, result)
+
+
+def record_run(name: str, of: Differentiable, operands: Operands, result: Any) -> None:
+    """Note that the operation of the program `of` has been called."""
+    results = result if isinstance(result, tuple) else (result,)
+    written = result if any(result is operand for operand in operands) else None
+    sources = tuple(map(source_of, operands))
+    for operand, source in zip(operands, sources, strict=True):
+        if type(source) is Entry and operand._version - (operand is written) != source.version:
+            raise _changed(name, operand)
     if not _note(of, sources, operands, results, written):
         for array in results:
             array._autograd = None

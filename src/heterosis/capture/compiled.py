@@ -17,6 +17,7 @@ from heterosis.capture.trace import (
     Outside,
     RandomKey,
     Source,
+    Supplied,
     capture,
 )
 from heterosis.ir.strided import Strided
@@ -102,7 +103,7 @@ class Program:
         """Let `replay` run the program for arguments like these, if it can by itself."""
         captured = self.captured
         items = self._items()
-        if captured.reads or items is None:
+        if captured.reads or captured.supplies or items is None:
             return
         sources = [_described(source) for source in captured.sources]
         writes = [(i, captured.sources.index(source)) for source, i in captured.writes]
@@ -126,6 +127,8 @@ class Program:
     def run(self, arguments: Sequence[Any]) -> Any:
         """What the function returns, its arrays being `arguments`."""
         captured = self.captured
+        for supply in captured.supplies:
+            supply.advance()
         operands = self._operands(arguments)
         results = _core.run_plan(self.plan, operands)
         if modes.is_recording():
@@ -149,6 +152,8 @@ def _operand(source: Source, arguments: Sequence[Any]) -> Any:
         return arguments[source.position]
     if isinstance(source, Outside):
         return source.array
+    if isinstance(source, Supplied):
+        return source.supply.numbers[source.index]
     return _core.random_key()
 
 
@@ -159,7 +164,7 @@ def _described(source: Source) -> Any:
 
 
 def _layout(source: Source, arguments: Sequence[Any]) -> Strided:
-    if isinstance(source, RandomKey):
+    if isinstance(source, RandomKey | Supplied):
         return Strided((), ())
     array = _operand(source, arguments)
     return Strided(array.shape, array._element_strides)

@@ -213,6 +213,7 @@ class Parameter:
 
     def _attach_gradient(self) -> None:
         self._grad = np.zeros(self._data.shape, self._data.dtype)
+        _core.count_change()
         autograd.mark_variables([self._data], [self._grad], self.grad_req)
         self.mark_used()
 
@@ -264,9 +265,9 @@ class Parameter:
         capture.depend_on(self._identity)
         return self._data
 
-    def _identity(self) -> int:
-        """Which array is the parameter's."""
-        return id(self._data)
+    def _identity(self) -> tuple[int, int]:
+        """Which arrays are the parameter's, for programs that use them."""
+        return id(self._data), id(self._grad)
 
     def list_data(self) -> list[np.ndarray]:
         """The array on each context."""
@@ -293,6 +294,7 @@ class Parameter:
                 f"{self._described()} has no gradient: its grad_req is 'null'. Set grad_req to "
                 "'write' or 'add' before the forward pass."
             )
+        capture.depend_on(self._identity)
         return self._grad
 
     def list_grad(self) -> list[np.ndarray]:

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from heterosis import _core
+from heterosis import _core, capture
 from heterosis.io.atomic import written
 from heterosis.io.packing import pack, unpack
 from heterosis.lr_scheduler import LRScheduler
 from heterosis.optimizer.optimizer import Optimizer
+from heterosis.runtime import modes
 from heterosis.runtime.errors import FormatError
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -36,15 +37,21 @@ class Updater:
             list(given) if several else [given] for given in (index, grad, weight)
         )
         indices = [i.decode() if isinstance(i, bytes) else i for i in indices]
+        capture.depend_on(self._identity)
         for one, array in zip(indices, weights, strict=True):
             if one not in self.states:
-                self.states[one] = self.optimizer.create_state_multi_precision(one, array)
+                with modes.switched(capturing=False):  # states outlive every program
+                    self.states[one] = self.optimizer.create_state_multi_precision(one, array)
                 self.states_synced[one] = True
         if self.aggregate_updates:
             self._update_groups(indices, weights, grads)
         else:
             states = [self.states[one] for one in indices]
             self.optimizer.update_all(indices, weights, grads, states)
+
+    def _identity(self) -> int:
+        """Which states there are, for programs that update them."""
+        return id(self.states)
 
     def _update_groups(self, indices: Sequence, weights: Sequence, grads: Sequence) -> None:
         """Lists of one element type, as many parameters each as the optimiser takes."""
@@ -91,6 +98,7 @@ class Updater:
             setattr(thing, name, value)
         self.optimizer._set_current_context(0)
         self.states = states
+        _core.count_change()
         self.states_synced = dict.fromkeys(states, True)
 
     def save(self, fname: str | os.PathLike[str], dump_optimizer: bool = False) -> None:
