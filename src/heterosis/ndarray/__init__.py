@@ -8,7 +8,7 @@ from types import SimpleNamespace as _SimpleNamespace
 
 from heterosis import np as np
 from heterosis import npx as npx
-from heterosis.ndarray import creation, elementwise, layers, outputs, reductions, shapes
+from heterosis.ndarray import creation, elementwise, layers, outputs, random, reductions, shapes
 from heterosis.ndarray import linalg as _linalg  # noqa: F401 - the name is that of its operators
 from heterosis.ndarray.operator import OPERATORS as _OPERATORS
 from heterosis.npx import waitall
@@ -29,7 +29,6 @@ def _family(prefix: str) -> _SimpleNamespace:
     )
 
 
-random = _family("random_")
 linalg = _family("linalg_")
 
 __all__ = [

@@ -149,6 +149,29 @@ def random_negative_binomial(
     return np.random.negative_binomial(k, p, _extents(shape)).astype(dtype or "float32")
 
 
+@operator("random_generalized_negative_binomial")
+def random_generalized_negative_binomial(
+    mu: float = 1.0, alpha: float = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
+) -> Any:
+    """Random counts with mean `mu` and variance `mu + alpha * mu ** 2`."""
+    return _mixed_counts(np.full(_extents(shape), mu), alpha, dtype)
+
+
+@operator("sample_generalized_negative_binomial")
+def sample_generalized_negative_binomial(
+    mu: Any, alpha: Any, shape: Any = None, dtype: Any = None
+) -> Any:
+    """For each mean and dispersion, random counts of `shape`."""
+    return _counts((mu, alpha), shape, dtype, _mixed_counts)
+
+
+def _mixed_counts(mean: Any, dispersion: Any, dtype: Any = None) -> Any:
+    """Poisson counts whose means are gamma numbers; without dispersion all means are `mean`."""
+    some = np.maximum(dispersion, 1e-12)
+    means = np.where(np.greater(dispersion, 0), np.random.gamma(1.0 / some, mean * some), mean)
+    return np.random.poisson(means).astype(dtype or "float32")
+
+
 @operator("sample_multinomial")
 def sample_multinomial(
     data: Any, shape: Any = None, get_prob: bool = False, dtype: Any = "int32"
