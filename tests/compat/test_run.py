@@ -1,19 +1,16 @@
 """`python -m heterosis run`: scripts run as Python runs them, with `import mxnet` answered."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.compat.programs import ARGUMENTS, PROGRAMS
+from tests.processes import run_python
 
 
 @pytest.fixture
 def run(tmp_path):
     def run(text, *arguments):
         (tmp_path / "script.py").write_text(text)
-        command = [sys.executable, "-m", "heterosis", "run", "script.py", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return run_python("-m", "heterosis", "run", "script.py", *arguments, folder=tmp_path)
 
     return run
 
@@ -57,9 +54,7 @@ def test_our_errors_have_a_traceback_too(run):
 
 def test_faulty_syntax_is_shown_as_python_shows_it(run, tmp_path):
     done = run("a b\n")
-    python = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    python = run_python("script.py", folder=tmp_path)
     assert (done.returncode, done.stderr) == (python.returncode, python.stderr)
 
 
@@ -71,8 +66,7 @@ def test_the_exit_status_is_the_scripts(run, end, status):
     assert run(f"import sys\n{end}\n").returncode == status
 
 
-def test_a_missing_script_is_named():
-    command = [sys.executable, "-m", "heterosis", "run", "nowhere.py"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_a_missing_script_is_named(tmp_path):
+    done = run_python("-m", "heterosis", "run", "nowhere.py", folder=tmp_path)
     assert done.returncode == 2
     assert "nowhere.py" in done.stderr

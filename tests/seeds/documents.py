@@ -67,7 +67,9 @@ def _prompted(text: str) -> list[tuple[str, str]]:
     """
     codes = [_python(rest) for rest in _PROMPT.split(text)[1:]]
     codes = [code for code in codes if code.strip()]
-    imports = next((n for n, code in enumerate(codes) if re.search(r"^import", code, re.M)), 0)
+    imports = next(
+        (n for n, code in enumerate(codes) if re.search(r"^import", code, re.MULTILINE)), 0
+    )
     framework = PYTORCH if "import torch" in text else MXNET
     return [(ANY if n < imports else framework, code) for n, code in enumerate(codes)]
 
@@ -78,7 +80,7 @@ def _python(rest: str) -> str:
         blocks.pop()
     for count in range(len(blocks), 0, -1):
         code = "\n\n".join(blocks[:count]) + "\n"
-        if _compiles(re.sub(r"^!.*$", "pass", code, flags=re.M)):
+        if _compiles(re.sub(r"^!.*$", "pass", code, flags=re.MULTILINE)):
             return code
     return ""
 

@@ -30,6 +30,7 @@ NOT_YET = {
 
 # A hybridized block runs its Python once: the next call of the same block prints nothing.
 _SILENT = {("000", 12), ("002", 20), ("004", 20)}
+_SUMS = (1, 2)  # in every document: a sum, and a program text that computes the same
 _SECONDS = r"[^\n]*: \d+\.\d{4} sec\n"
 
 
@@ -37,7 +38,7 @@ def expected_text(cell: Cell) -> str:
     """A pattern for all that the cell prints."""
     if (cell.document, cell.number) in _SILENT:
         return ""
-    if "print(fancy_func(1, 2, 3, 4))" in cell.code:
+    if cell.number in _SUMS:
         return r".*\b10\n"
     if "with Benchmark(" in cell.code:
         return _SECONDS * cell.code.count("with Benchmark(")

@@ -12,11 +12,10 @@ import types
 import warnings
 from contextlib import redirect_stdout
 
-from tests.seeds.documents import ANY, MXNET, cells
-
 import heterosis
 from heterosis import npx
 from heterosis.gluon import hybrid_block
+from tests.seeds.documents import ANY, MXNET, cells
 
 
 def main(document: str) -> None:
@@ -40,7 +39,7 @@ def provide_d2l() -> None:
 
 def run(code: str, namespace: dict) -> dict[str, str]:
     """Run a cell; lines that begin with ! are the shell's."""
-    code = re.sub(r"^!(.*)$", lambda line: f"_shell({line.group(1)!r})", code, flags=re.M)
+    code = re.sub(r"^!(.*)$", lambda line: f"_shell({line.group(1)!r})", code, flags=re.MULTILINE)
     getattr(hybrid_block, "_warned", []).clear()  # it warns once a process, and each cell counts
     printed = io.StringIO()
     try:
@@ -54,7 +53,7 @@ def run(code: str, namespace: dict) -> dict[str, str]:
 
 def shell(command: str) -> None:
     """Run and print a command; unlike in a notebook its failure is one."""
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)  # noqa: S602
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     print(done.stdout)
 
 

@@ -6,13 +6,14 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from heterosis.compat import mxnet
 from heterosis.runtime.errors import ArgumentError
 
 _FACADE = mxnet.__name__ + "."
+_ELSEWHERE = {mxnet.place_of(name): name for name in mxnet.ABSENT}
 
 
 def install_as_mxnet() -> None:
@@ -40,10 +41,18 @@ class _Finder:
         first, _, name = fullname.partition(".")
         if first == "mxnet":
             return ModuleSpec(fullname, _Loader(_place(name)), is_package=True)
-        name = fullname.removeprefix(_FACADE)
-        if name != fullname and mxnet.place_of(name) is None:  # from `from mxnet import name`
+        name = _asked_for(fullname)
+        if name is not None and PathFinder.find_spec(fullname, path) is None:
             raise ModuleNotFoundError(mxnet.missing(name))
         return None
+
+
+def _asked_for(fullname: str) -> str | None:
+    """What `from mxnet... import name` asked for when importlib looks for `fullname` in a module
+    of ours, whose own name that is."""
+    if fullname.startswith(_FACADE):
+        return fullname.removeprefix(_FACADE)
+    return _ELSEWHERE.get(fullname)
 
 
 def _place(name: str) -> str:

@@ -38,8 +38,9 @@ def empty(shape: Any, ctx: Any = None, dtype: Any = None) -> Any:
 
 @operator()
 def array(source_array: Any, ctx: Any = None, dtype: Any = None) -> Any:
-    """An array from numbers, lists or arrays."""
-    return np.array(source_array, dtype, ctx)
+    """An array from numbers, lists or arrays; of float32, also from NumPy's arrays of others."""
+    own = source_array.dtype if isinstance(source_array, np.ndarray) else "float32"
+    return np.array(source_array, dtype or own, ctx)
 
 
 @operator()
