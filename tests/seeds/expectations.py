@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from tests.seeds.documents import Cell
 
-_HYBRIDIZE, _EXPORT = "needs hybridize", "needs export"
+_EXPORT = "needs export"
 
 # (document, cell): the reason. A cell that runs must leave this table.
 NOT_YET = {
-    ("000", 4): _HYBRIDIZE,
-    ("000", 6): _HYBRIDIZE,
     ("000", 7): _EXPORT,
     ("000", 8): _EXPORT,
-    ("000", 11): _HYBRIDIZE,
-    ("000", 12): _HYBRIDIZE,
-    ("002", 6): _HYBRIDIZE,
-    ("002", 10): _HYBRIDIZE,
     ("002", 13): _EXPORT,
     ("002", 16): _EXPORT,
-    ("002", 19): _HYBRIDIZE,
-    ("002", 20): _HYBRIDIZE,
-    ("004", 6): _HYBRIDIZE,
-    ("004", 10): _HYBRIDIZE,
     ("004", 13): _EXPORT,
     ("004", 16): _EXPORT,
-    ("004", 19): _HYBRIDIZE,
-    ("004", 20): _HYBRIDIZE,
 }
 
 # A hybridized block runs its Python once: the next call of the same block prints nothing.

@@ -82,6 +82,16 @@ class Computed:
     position: int
 
 
+@dataclass(frozen=True)
+class Step:
+    """One call of an operation, as it stands in a symbol: before its mathematics is looked into."""
+
+    record: Record
+    operands: tuple[Value | None, ...]  # those that the program has: arrays and numbers
+    attributes: tuple[Any, ...]  # in the order of parameters, None for arrays
+    results: tuple[Value, ...]
+
+
 @dataclass
 class Captured:
     """A program with what it is fed, and what its results are for."""
@@ -93,6 +103,7 @@ class Captured:
     reads: list[tuple[Any, int]]  # arrays whose elements Python looked at, with their versions
     guards: list[tuple[Callable[[], Hashable], Hashable]]  # what was asked of Python, and found
     supplies: list[Supply]
+    steps: list[Step]
 
 
 def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> Captured:
@@ -122,6 +133,7 @@ class Trace:
         self.reads: list[tuple[Any, int]] = []
         self.guards: dict[Callable[[], Hashable], None] = {}
         self.supplies: list[Supply] = []
+        self.steps: list[Step] = []
 
     # -- arrays -----------------------------------------------------------------------------------
 
@@ -180,6 +192,7 @@ class Trace:
         """A call of an operation: its results, as arrays."""
         values, cells = self._values(record, operands, attributes)
         results = record.traced(values, attributes)
+        self.steps.append(Step(record, tuple(values), attributes, results))
         if self.recorded and not modes.is_recording():
             results = tuple(map(stop_gradient.record.function, results))
         if out is None:
@@ -310,6 +323,7 @@ class Trace:
             self.reads,
             [(guard, guard()) for guard in self.guards],
             self.supplies,
+            self.steps,
         )
 
 
