@@ -4,7 +4,7 @@
 #include <structmember.h>
 
 #include <algorithm>
-#include <new>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -26,9 +26,9 @@ uint64_t change_count = 0;
 
 // Where an input of a program comes from.
 struct Source {
-  enum class Kind : uint8_t { argument, outside, key };
+  enum class Kind : uint8_t { argument, outside, key, supplied };
   Kind kind;
-  Py_ssize_t position;  // among the arguments
+  Py_ssize_t position;  // among the arguments, or among the supplied numbers
   Object array;         // from outside
 };
 
@@ -40,7 +40,7 @@ struct Write {
 
 // A program for arguments of one kind. `shape` tells what is returned: one item, or a tuple or list
 // of them. An item from 0 on is a result of the plan; below, -1 - i is the array of input i.
-struct Entry {
+struct Entry : Counted {
   enum class Shape : uint8_t { one, tuple, list };
   std::vector<uint64_t> words;
   uint64_t changes;
@@ -49,13 +49,15 @@ struct Entry {
   Shape shape;
   std::vector<Py_ssize_t> items;
   std::vector<Write> writes;
+  Object supply;  // gives the supplied numbers of a run; null without
+  Object record;  // is told of runs that gradients are recorded of: (inputs, results); null without
 };
 
 struct ReplayObject {
   PyObject_HEAD
   vectorcallfunc vectorcall;
   PyObject* slow;  // what to call where no entry fits
-  std::vector<Entry>* entries;
+  std::vector<Ref<const Entry>>* entries;
 };
 
 constexpr size_t kMostEntries = 64;  // then all are dropped: shapes that vary without end
@@ -64,7 +66,8 @@ ReplayObject& as_replay(PyObject* self) { return *reinterpret_cast<ReplayObject*
 
 // False if no program serves such arguments.
 bool sign(Signature& signature, PyObject* const* given, Py_ssize_t count) {
-  signature.begin(is_training(), pool().threads());
+  const uint64_t modes = (is_training() ? 1 : 0) | (is_recording() ? 2 : 0);
+  signature.begin(modes, pool().threads());
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (!is_array(given[i]) || signature.full()) return false;
     signature.add_array(as_array(given[i]));
@@ -72,10 +75,10 @@ bool sign(Signature& signature, PyObject* const* given, Py_ssize_t count) {
   return true;
 }
 
-Entry* find(std::vector<Entry>& entries, const Signature& signature) {
-  for (Entry& entry : entries) {
+Ref<const Entry>* find(std::vector<Ref<const Entry>>& entries, const Signature& signature) {
+  for (Ref<const Entry>& entry : entries) {
     const auto* words = signature.words();
-    if (std::equal(words, words + signature.count(), entry.words.begin(), entry.words.end())) {
+    if (std::equal(words, words + signature.count(), entry->words.begin(), entry->words.end())) {
       return &entry;
     }
   }
@@ -86,76 +89,112 @@ PyObject* input(const Source& source, PyObject* const* given) {
   return source.kind == Source::Kind::argument ? given[source.position] : source.array.get();
 }
 
-Object item(const Entry& entry, Py_ssize_t which, Results& results, std::vector<Object>& wrapped,
-            PyObject* const* given) {
-  if (which < 0) {
-    return Object::borrowed(input(entry.sources[static_cast<size_t>(-1 - which)], given));
+// One run of an entry: its inputs sorted, then its results.
+class Run {
+ public:
+  Run(const Entry& entry, PyObject* const* given) : entry_(entry), given_(given) {
+    arrays_.reserve(entry.sources.size());
+    if (entry.supply) numbers_ = checked(PyObject_CallNoArgs(entry.supply.get()));
+    for (const Source& source : entry.sources) add(source);
+    const Invocation invocation{entry.plan.get(), arrays_.data(), static_cast<int>(arrays_.size()),
+                                scalars_.data(), static_cast<int>(scalars_.size())};
+    Results results = run(invocation, {}, user_line);
+    for (Array& result : results) results_.push_back(checked(wrap(std::move(result))));
   }
-  Object& found = wrapped[static_cast<size_t>(which)];
-  if (!found) found = checked(wrap(results[static_cast<size_t>(which)]));
-  return Object::borrowed(found.get());
-}
 
-void write_back(const Entry& entry, Results& results, PyObject* const* given) {
-  for (const Write& write : entry.writes) {
-    const Object source = checked(wrap(results[write.from]));
-    PyObject* const from = source.get();
-    checked(call_operator_into(Operator::assign, &from, input(entry.sources[write.into], given)));
+  // Tells the tape, if it listens.
+  void record() const {
+    if (!entry_.record) return;
+    Object inputs = checked(PyTuple_New(static_cast<Py_ssize_t>(entry_.sources.size())));
+    size_t scalar = 0;
+    for (size_t i = 0; i < entry_.sources.size(); ++i) {
+      PyObject* one = is_number(entry_.sources[i]) ? number(entry_.sources[i], scalars_[scalar++])
+                                                   : Py_NewRef(input(entry_.sources[i], given_));
+      if (!one) throw PythonError();
+      PyTuple_SET_ITEM(inputs.get(), static_cast<Py_ssize_t>(i), one);
+    }
+    Object results = checked(PyTuple_New(static_cast<Py_ssize_t>(results_.size())));
+    for (size_t i = 0; i < results_.size(); ++i) {
+      PyTuple_SET_ITEM(results.get(), static_cast<Py_ssize_t>(i), Py_NewRef(results_[i].get()));
+    }
+    checked(PyObject_CallFunctionObjArgs(entry_.record.get(), inputs.get(), results.get(), nullptr));
   }
-}
 
-PyObject* returned(const Entry& entry, Results& results, PyObject* const* given) {
-  if (entry.shape == Entry::Shape::one && entry.items[0] >= 0) {
-    return wrap(std::move(results[static_cast<size_t>(entry.items[0])]));
-  }
-  std::vector<Object> wrapped(results.size());
-  if (entry.shape == Entry::Shape::one) {
-    return item(entry, entry.items[0], results, wrapped, given).release();
-  }
-  const auto count = static_cast<Py_ssize_t>(entry.items.size());
-  const bool is_tuple = entry.shape == Entry::Shape::tuple;
-  Object made = checked(is_tuple ? PyTuple_New(count) : PyList_New(count));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* one = item(entry, entry.items[static_cast<size_t>(i)], results, wrapped, given).release();
-    is_tuple ? PyTuple_SET_ITEM(made.get(), i, one) : PyList_SET_ITEM(made.get(), i, one);
-  }
-  return made.release();
-}
-
-PyObject* run_entry(const Entry& entry, PyObject* const* given) {
-  constexpr size_t kFew = 64;
-  const Array* few[kFew];
-  std::vector<const Array*> many;
-  if (entry.sources.size() > kFew) many.resize(entry.sources.size());
-  const Array** arrays = many.empty() ? few : many.data();
-  int array_count = 0;
-  std::vector<int64_t> keys;
-  for (const Source& source : entry.sources) {
-    if (source.kind == Source::Kind::key) {
-      keys.push_back(random_state().next());
-    } else {
-      arrays[array_count++] = &as_array(input(source, given));
+  void write_back() const {
+    if (entry_.writes.empty()) return;
+    const bool recording = is_recording();
+    set_recording(false);
+    struct Restored {
+      bool recording;
+      ~Restored() { set_recording(recording); }
+    } restored{recording};
+    for (const Write& write : entry_.writes) {
+      PyObject* const from = results_[write.from].get();
+      checked(call_operator_into(Operator::assign, &from, input(entry_.sources[write.into], given_)));
     }
   }
-  const Invocation invocation{entry.plan.get(), arrays, array_count, keys.data(),
-                              static_cast<int>(keys.size())};
-  Results results = run(invocation, {}, user_line);
-  write_back(entry, results, given);
-  return returned(entry, results, given);
-}
+
+  PyObject* returned() const {
+    if (entry_.shape == Entry::Shape::one) return item(entry_.items[0]);
+    const auto count = static_cast<Py_ssize_t>(entry_.items.size());
+    const bool is_tuple = entry_.shape == Entry::Shape::tuple;
+    Object made = checked(is_tuple ? PyTuple_New(count) : PyList_New(count));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      PyObject* one = item(entry_.items[static_cast<size_t>(i)]);
+      is_tuple ? PyTuple_SET_ITEM(made.get(), i, one) : PyList_SET_ITEM(made.get(), i, one);
+    }
+    return made.release();
+  }
+
+ private:
+  static bool is_number(const Source& source) {
+    return source.kind == Source::Kind::key || source.kind == Source::Kind::supplied;
+  }
+  static PyObject* number(const Source& source, int64_t bits) {
+    return source.kind == Source::Kind::key ? PyLong_FromLongLong(bits)
+                                            : PyFloat_FromDouble(std::bit_cast<double>(bits));
+  }
+
+  void add(const Source& source) {
+    if (source.kind == Source::Kind::key) {
+      scalars_.push_back(random_state().next());
+    } else if (source.kind == Source::Kind::supplied) {
+      PyObject* one = PySequence_Fast_GET_ITEM(numbers_.get(), source.position);
+      scalars_.push_back(std::bit_cast<int64_t>(PyFloat_AsDouble(one)));
+    } else {
+      arrays_.push_back(&as_array(input(source, given_)));
+    }
+  }
+
+  PyObject* item(Py_ssize_t which) const {
+    if (which >= 0) return Py_NewRef(results_[static_cast<size_t>(which)].get());
+    return Py_NewRef(input(entry_.sources[static_cast<size_t>(-1 - which)], given_));
+  }
+
+  const Entry& entry_;
+  PyObject* const* given_;
+  Object numbers_;  // supplied: a list of floats
+  std::vector<const Array*> arrays_;
+  std::vector<int64_t> scalars_;
+  std::vector<Object> results_;
+};
 
 PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* names) {
   ReplayObject& replay = as_replay(self);
   const Py_ssize_t count = PyVectorcall_NARGS(flags);
   return guarded([&]() -> PyObject* {
     Signature signature;
-    const bool plain = !names && !is_recording() && !is_capturing() && sign(signature, given, count);
-    const Entry* entry = plain ? find(*replay.entries, signature) : nullptr;
-    if (!entry || entry->changes != change_count) {
+    const bool plain = !names && !is_capturing() && sign(signature, given, count);
+    const Ref<const Entry>* found = plain ? find(*replay.entries, signature) : nullptr;
+    if (!found || (*found)->changes != change_count) {
       return PyObject_Vectorcall(replay.slow, given, static_cast<size_t>(count), names);
     }
+    const Ref<const Entry> entry = *found;  // Python code that runs below may replace it
     if (must_wait()) wait_for_room();
-    return run_entry(*entry, given);
+    const Run run(*entry, given);
+    run.record();
+    run.write_back();
+    return run.returned();
   });
 }
 
@@ -167,9 +206,13 @@ Py_ssize_t number(PyObject* object) {
   return found;
 }
 
-// Sources are positions of arguments, arrays from outside, and None for random keys.
+// Sources are positions of arguments, arrays from outside, None for random keys, and tuples of one
+// position for supplied numbers.
 Source source(PyObject* object) {
   if (object == Py_None) return {Source::Kind::key, 0, Object()};
+  if (PyTuple_Check(object)) {
+    return {Source::Kind::supplied, number(PyTuple_GET_ITEM(object, 0)), Object()};
+  }
   if (is_array(object)) return {Source::Kind::outside, 0, Object::borrowed(object)};
   return {Source::Kind::argument, number(object), Object()};
 }
@@ -182,41 +225,49 @@ void each(PyObject* sequence, Visit visit) {
   }
 }
 
-// add(arguments, plan, sources, items, writes): serve calls with arguments like these. `items` is
-// a number, or a tuple or list of them; `writes` has pairs of a result and an input.
+Object unless_none(PyObject* object) {
+  return object == Py_None ? Object() : Object::borrowed(object);
+}
+
+// add(arguments, plan, sources, items, writes, supply, record): serve calls with arguments like
+// these. `items` is a number, or a tuple or list of them; `writes` has pairs of a result and an
+// input; `supply` and `record` may be None.
 PyObject* add(PyObject* self, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
-    PyObject *example, *plan, *sources, *items, *writes;
-    if (!PyArg_ParseTuple(arguments, "O!OOOO", &PyTuple_Type, &example, &plan, &sources, &items,
-                          &writes)) {
+    PyObject *example, *plan, *sources, *items, *writes, *supply, *record;
+    if (!PyArg_ParseTuple(arguments, "O!OOOOOO", &PyTuple_Type, &example, &plan, &sources, &items,
+                          &writes, &supply, &record)) {
       throw PythonError();
     }
     Signature signature;
     if (!sign(signature, &PyTuple_GET_ITEM(example, 0), PyTuple_GET_SIZE(example))) Py_RETURN_FALSE;
-    Entry entry;
-    entry.words.assign(signature.words(), signature.words() + signature.count());
-    entry.changes = change_count;
-    entry.plan = nanobind::cast<PlanHandle&>(nanobind::handle(plan)).plan;
-    each(sources, [&](PyObject* one) { entry.sources.push_back(source(one)); });
-    entry.shape = PyTuple_Check(items)  ? Entry::Shape::tuple
-                  : PyList_Check(items) ? Entry::Shape::list
-                                        : Entry::Shape::one;
-    if (entry.shape == Entry::Shape::one) {
-      entry.items.push_back(number(items));
+    auto* const entry = new Entry;
+    const Ref<const Entry> owned(entry);
+    entry->words.assign(signature.words(), signature.words() + signature.count());
+    entry->changes = change_count;
+    entry->plan = nanobind::cast<PlanHandle&>(nanobind::handle(plan)).plan;
+    entry->supply = unless_none(supply);
+    entry->record = unless_none(record);
+    each(sources, [&](PyObject* one) { entry->sources.push_back(source(one)); });
+    entry->shape = PyTuple_Check(items)  ? Entry::Shape::tuple
+                   : PyList_Check(items) ? Entry::Shape::list
+                                         : Entry::Shape::one;
+    if (entry->shape == Entry::Shape::one) {
+      entry->items.push_back(number(items));
     } else {
-      each(items, [&](PyObject* one) { entry.items.push_back(number(one)); });
+      each(items, [&](PyObject* one) { entry->items.push_back(number(one)); });
     }
     each(writes, [&](PyObject* pair) {
       Py_ssize_t from, into;
       if (!PyArg_ParseTuple(pair, "nn", &from, &into)) throw PythonError();
-      entry.writes.push_back({static_cast<size_t>(from), static_cast<size_t>(into)});
+      entry->writes.push_back({static_cast<size_t>(from), static_cast<size_t>(into)});
     });
     auto& entries = *as_replay(self).entries;
-    if (Entry* same = find(entries, signature)) {
-      *same = std::move(entry);
+    if (Ref<const Entry>* same = find(entries, signature)) {
+      *same = owned;
     } else {
       if (entries.size() >= kMostEntries) entries.clear();
-      entries.insert(entries.begin(), std::move(entry));
+      entries.insert(entries.begin(), owned);
     }
     Py_RETURN_TRUE;
   });
@@ -232,7 +283,7 @@ PyObject* new_replay(PyTypeObject* type, PyObject* arguments, PyObject*) {
     ReplayObject& replay = as_replay(self.get());
     replay.vectorcall = call;
     replay.slow = Py_NewRef(slow);
-    replay.entries = new std::vector<Entry>;
+    replay.entries = new std::vector<Ref<const Entry>>;
     return self.release();
   });
 }
@@ -240,11 +291,16 @@ PyObject* new_replay(PyTypeObject* type, PyObject* arguments, PyObject*) {
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(as_replay(self).slow);
+  for (const Ref<const Entry>& entry : *as_replay(self).entries) {
+    Py_VISIT(entry->supply.get());
+    Py_VISIT(entry->record.get());
+  }
   return 0;
 }
 
 int clear(PyObject* self) {
   Py_CLEAR(as_replay(self).slow);
+  as_replay(self).entries->clear();
   return 0;
 }
 

@@ -221,12 +221,15 @@ class Replay:
         sources: Sequence[Any],
         items: Any,
         writes: Sequence[tuple[int, int]],
+        supply: Callable[[], Sequence[float]] | None,
+        record: Callable[[tuple[Any, ...], tuple[ndarray, ...]], None] | None,
     ) -> bool:
         """Serve calls with arguments like these; False if that cannot be.
 
-        Sources are positions of arguments, arrays from outside, and None for random keys. Items, a
-        number or a tuple or list of them, are what is returned: results of the plan, or, as -1 - i,
-        inputs. Writes are pairs of a result and the input that it is written into.
+        Sources are positions of arguments, arrays from outside, None for random keys, and tuples
+        with the position of a number that `supply` gives. Items, a number or a tuple or list of
+        them, are what is returned: results of the plan, or, as -1 - i, inputs. Writes are pairs of
+        a result and the input that it is written into. `record` is told of inputs and results.
         """
 
 def is_capturing() -> bool:

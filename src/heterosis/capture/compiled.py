@@ -55,7 +55,7 @@ class Compiled:
         program = self._programs.get(key)
         if program is None or not program.holds():
             program = self._programs[key] = self._captured(arguments, keywords)
-        if not keywords and not modes.is_recording():
+        if not keywords:
             program.serve(self.replay, arguments)
         return program.run(list(trees.arrays_in((arguments, keywords))))
 
@@ -84,11 +84,12 @@ class Program:
 
     def __init__(self, captured: Captured, arguments: Sequence[Any]):
         self.captured = captured
+        self._first: list[float] | None = captured.supply.first  # numbers for the first run
         program = captured.program
         layouts = tuple(_layout(source, arguments) for source in captured.sources)
         self.plain = self.kept = Differentiable(program, program.inputs, layouts)
         if modes.is_recording():
-            wanted = tape.wanted_of(self._operands(arguments, draw=False))
+            wanted = tape.wanted_of([_array(source, arguments) for source in captured.sources])
             self.kept = self.plain.keeping(wanted) if wanted else self.plain
         self.plan = eager.plan(self.kept.program, layouts, None, views=True, freely=False)
 
@@ -103,11 +104,13 @@ class Program:
         """Let `replay` run the program for arguments like these, if it can by itself."""
         captured = self.captured
         items = self._items()
-        if captured.reads or captured.supplies or items is None:
+        if captured.reads or items is None:
             return
         sources = [_described(source) for source in captured.sources]
         writes = [(i, captured.sources.index(source)) for source, i in captured.writes]
-        replay.add(arguments, self.plan, sources, items, writes)
+        supply = captured.supply.numbers if captured.supply else None
+        record = self._record if modes.is_recording() else None
+        replay.add(arguments, self.plan, sources, items, writes, supply, record)
 
     def _items(self) -> Any:
         """What is returned, as the core describes it; None if it is nested or no array."""
@@ -127,54 +130,57 @@ class Program:
     def run(self, arguments: Sequence[Any]) -> Any:
         """What the function returns, its arrays being `arguments`."""
         captured = self.captured
-        for supply in captured.supplies:
-            supply.advance()
         operands = self._operands(arguments)
         results = _core.run_plan(self.plan, operands)
         if modes.is_recording():
-            tape.note(self.plain, self.kept, operands, results)
-        if captured.writes:
-            with modes.switched(recording=False):
-                for source, i in captured.writes:
-                    assign(results[i], out=_operand(source, arguments))
+            self._record(operands, results)
+        with modes.switched(recording=False):
+            for source, i in captured.writes:
+                assign(results[i], out=_array(source, arguments))
         return _rebuilt(captured.result, arguments, results)
 
-    def _operands(self, arguments: Sequence[Any], draw: bool = True) -> list[Any]:
-        """What the program is fed; without `draw`, no random numbers."""
+    def _record(self, operands: Sequence[Any], results: Sequence[Any]) -> None:
+        tape.note(self.plain, self.kept, operands, results)
+
+    def _operands(self, arguments: Sequence[Any]) -> list[Any]:
+        """What the program is fed."""
+        supply = self.captured.supply
+        numbers, self._first = self._first or supply.numbers(), None
         return [
-            _operand(source, arguments) if draw or not isinstance(source, RandomKey) else 0
+            numbers[source.position]
+            if isinstance(source, Supplied)
+            else _core.random_key()
+            if isinstance(source, RandomKey)
+            else _array(source, arguments)
             for source in self.captured.sources
         ]
 
 
-def _operand(source: Source, arguments: Sequence[Any]) -> Any:
+def _array(source: Source, arguments: Sequence[Any]) -> Any:
+    """The array that a source names; None for numbers."""
     if isinstance(source, Argument):
         return arguments[source.position]
-    if isinstance(source, Outside):
-        return source.array
-    if isinstance(source, Supplied):
-        return source.supply.numbers[source.index]
-    return _core.random_key()
+    return source.array if isinstance(source, Outside) else None
 
 
 def _described(source: Source) -> Any:
     if isinstance(source, Argument):
         return source.position
+    if isinstance(source, Supplied):
+        return (source.position,)
     return source.array if isinstance(source, Outside) else None
 
 
 def _layout(source: Source, arguments: Sequence[Any]) -> Strided:
-    if isinstance(source, RandomKey | Supplied):
-        return Strided((), ())
-    array = _operand(source, arguments)
-    return Strided(array.shape, array._element_strides)
+    array = _array(source, arguments)
+    return Strided(array.shape, array._element_strides) if array is not None else Strided((), ())
 
 
 def _rebuilt(tree: Any, arguments: Sequence[Any], results: Sequence[Any]) -> Any:
     if isinstance(tree, Computed):
         return results[tree.position]
     if isinstance(tree, Argument | Outside):
-        return _operand(tree, arguments)
+        return _array(tree, arguments)
     if isinstance(tree, tuple | list):
         items = [_rebuilt(item, arguments, results) for item in tree]
         return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)

@@ -48,28 +48,34 @@ class RandomKey:
 
 
 class Supply:
-    """Numbers that Python computes anew before every run: `make()` gives them all.
+    """Numbers that Python computes anew before every run: those of all `make()`, one after another.
 
     Capturing has made them once already; these are for the first run.
     """
 
-    def __init__(self, make: Callable[[], Sequence[float]], first: Sequence[float]):
-        self.make, self.numbers = make, first
-        self._fresh = True
+    def __init__(self) -> None:
+        self._make: list[Callable[[], Sequence[float]]] = []
+        self.first: list[float] = []
 
-    def advance(self) -> None:
-        """Get the numbers for the next run."""
-        if not self._fresh:
-            self.numbers = self.make()
-        self._fresh = False
+    def add(self, make: Callable[[], Sequence[float]], first: Sequence[float]) -> range:
+        """More numbers: their positions."""
+        self._make.append(make)
+        self.first += first
+        return range(len(self.first) - len(first), len(self.first))
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def numbers(self) -> list[float]:
+        """The numbers for another run."""
+        return [number for make in self._make for number in make()]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Supplied:
-    """One of the numbers of a supply."""
+    """One of the numbers that Python supplies, by position."""
 
-    supply: Supply
-    index: int
+    position: int
 
 
 Source = Argument | Outside | RandomKey | Supplied
@@ -102,7 +108,7 @@ class Captured:
     writes: list[tuple[Source, int]]  # which result goes into which array
     reads: list[tuple[Any, int]]  # arrays whose elements Python looked at, with their versions
     guards: list[tuple[Callable[[], Hashable], Hashable]]  # what was asked of Python, and found
-    supplies: list[Supply]
+    supply: Supply
     steps: list[Step]
 
 
@@ -132,7 +138,7 @@ class Trace:
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
         self.reads: list[tuple[Any, int]] = []
         self.guards: dict[Callable[[], Hashable], None] = {}
-        self.supplies: list[Supply] = []
+        self.supply = Supply()
         self.steps: list[Step] = []
 
     # -- arrays -----------------------------------------------------------------------------------
@@ -229,9 +235,8 @@ class Trace:
 
     def supplied(self, make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:
         """Numbers that Python computes before every run, as arrays."""
-        supply = Supply(make, first)
-        self.supplies.append(supply)
-        numbers = (self._number("float64", Supplied(supply, i)) for i in range(len(first)))
+        positions = self.supply.add(make, first)
+        numbers = (self._number("float64", Supplied(i)) for i in positions)
         return [self.array(Cell(number)) for number in numbers]
 
     def _record(
@@ -322,7 +327,7 @@ class Trace:
             writes,
             self.reads,
             [(guard, guard()) for guard in self.guards],
-            self.supplies,
+            self.supply,
             self.steps,
         )
 
