@@ -99,16 +99,16 @@ SHAPES = ("disc", "square", "triangle", "ring", "cross", "star")
 
 def draw_shape(
     image: numpy.ndarray, shape: str, centre: numpy.ndarray, radius: float,
-    generator: numpy.random.Generator, turn: bool = True,
-) -> None:  # fmt: skip
-    """Draw a shape of a random colour and direction into an image (3, height, width)."""
+    generator: numpy.random.Generator,
+) -> numpy.ndarray:  # fmt: skip
+    """Draw a shape of a random colour into an image (3, height, width); returns which pixels."""
     rows, columns = numpy.indices(image.shape[1:])
     offset = (columns - centre[0]) + 1j * (rows - centre[1])
-    angle = generator.uniform(0, 2 * numpy.pi) if turn else 0.0
-    inside = _inside(shape, offset / radius * numpy.exp(1j * angle))
+    inside = _inside(shape, offset / radius)
     colour = generator.uniform(-1, 1, 3)
     colour *= 2 / numpy.abs(colour).max()
     image[:, inside] = colour[:, None] + 0.3 * image[:, inside]
+    return inside
 
 
 def _inside(shape: str, z: numpy.ndarray) -> numpy.ndarray:
