@@ -10,6 +10,7 @@ from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
+from heterosis.ops.gradient import cotangents
 from heterosis.passes.schedule import schedule
 
 MACHINE = Machine(AVX2, 2)
@@ -165,3 +166,11 @@ def test_parts_that_overlap_are_written_in_order():
     both = (add(shared, x), multiply(shared, x))
     whole = apply(ASSEMBLE, both, type_, places=places, filled=False)
     assert len(planned([x], whole).kernels) == 2
+
+
+def test_the_gradient_of_a_transposed_matrix_is_written_without_a_copy():
+    x, w, dy = array(6, 5), array(4, 5), array(6, 4)
+    y = matmul(x, views.transpose(w, (1, 0)))
+    (dw,) = cotangents([y], [dy], [w])
+    (call,) = planned([x, dy], dw).kernels
+    assert isinstance(call, OpaqueCall)
