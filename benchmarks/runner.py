@@ -27,8 +27,16 @@ _THREADS = (
     "NUMEXPR_NUM_THREADS",
     "MXNET_CPU_WORKER_NTHREADS",
 )
-# Interpreters of contenders that cannot share ours; benchmarks/peers.sh makes them.
-_INTERPRETERS = {"torch": "HETEROSIS_TORCH_PYTHON", "mxnet": "HETEROSIS_MXNET_PYTHON"}
+# Interpreters of contenders that cannot share ours; benchmarks/peers.sh makes them. The first word
+# of a contender's name stands here: "torch script" runs where "torch" does.
+_INTERPRETERS = {
+    "torch": "HETEROSIS_TORCH_PYTHON",
+    "mxnet": "HETEROSIS_MXNET_PYTHON",
+    "jax": "HETEROSIS_JAX_PYTHON",
+    "tensorflow": "HETEROSIS_TENSORFLOW_PYTHON",
+    "onnxruntime": "HETEROSIS_ONNX_PYTHON",
+    "openvino": "HETEROSIS_ONNX_PYTHON",
+}
 _MARK = "RESULT "
 _SMALLEST_BATCH = 0.02  # seconds
 _BATCHES = 5
@@ -75,11 +83,19 @@ def run_round(script: str, contender: str, python: str, threads: int) -> dict:
     """What one process of a contender measures."""
     environment = os.environ | dict.fromkeys(_THREADS, str(threads))
     command = [python, script, "--worker", contender]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: _stay_on(threads),
+    )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
     if done.returncode or not lines:
         raise SystemExit(f"{contender} ({python}) failed:\n{done.stdout}{done.stderr}")
     return json.loads(lines[-1][len(_MARK) :])
+
+
+def _stay_on(count: int) -> None:
+    """Use `count` processors only: some contenders start more threads than they are told to."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
 def machine() -> dict:
@@ -108,7 +124,7 @@ def compare(script: str, threads: int, rounds: int, contenders: tuple[str, ...])
     """Contenders at hand, `rounds` times in turn: {"versions", "seconds": {case: {contender: [...]}}}."""
     result: dict = {"threads": threads, "versions": {}, "seconds": {}, "values": {}}
     found = interpreters()
-    at_hand = [(name, found[name]) for name in contenders if name in found]
+    at_hand = [(name, found[word]) for name in contenders if (word := name.split()[0]) in found]
     for i in range(rounds):
         for contender, python in at_hand:
             print(f"round {i + 1} of {rounds}: {contender}", file=sys.stderr)
@@ -134,7 +150,7 @@ def _check_values(values: dict[str, dict[str, float]]) -> None:
 def markdown(result: dict) -> str:
     """A table: medians with their spread, and how much faster we are than the best of the others."""
     contenders = list(result["versions"])
-    others = [name for name in contenders if name != "heterosis"]
+    others = [name for name in contenders if not name.startswith("heterosis")]
     heads = [f"{name} {result['versions'][name]}" for name in contenders]
     lines = [
         f"Microseconds a call, {result['threads']} thread(s); ratio: the best of the others to us.",
@@ -145,10 +161,15 @@ def markdown(result: dict) -> str:
     for case, rounds in result["seconds"].items():
         found = {name: summary(rounds[name]) for name in contenders if name in rounds}
         cells = [_cell(found[name]) if name in found else "" for name in contenders]
-        best = min((found[name]["median"] for name in others if name in found), default=None)
-        ratio = f"{best / found['heterosis']['median']:.2f}" if best else ""
+        best = _fastest(found, others)
+        own = _fastest(found, [name for name in contenders if name not in others])
+        ratio = f"{best / own:.2f}" if best and own else ""
         lines.append(f"| {case} | " + " | ".join(cells) + f" | {ratio} |")
     return "\n".join(lines)
+
+
+def _fastest(found: dict[str, dict], names: list[str]) -> float | None:
+    return min((found[name]["median"] for name in names if name in found), default=None)
 
 
 def _cell(found: dict) -> str:
