@@ -12,6 +12,7 @@
 #include "../allocator.h"
 #include "../dispatch.h"
 #include "../pool.h"
+#include "../profile.h"
 #include "../random_state.h"
 #include "array_type.h"
 #include "operation_type.h"
@@ -147,6 +148,16 @@ nb::object reinterpret(nb::handle source, const std::string& dtype) {
   });
 }
 
+using Run = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t>;
+
+std::vector<Run> take_profile() {
+  std::vector<Run> runs;
+  for (ProfiledRun& run : profile().take()) {
+    runs.emplace_back(std::move(run.operation), run.queued, run.started, run.ended, run.thread);
+  }
+  return runs;
+}
+
 nb::dict engine_counters() {
   const EngineCounters now = engine().counters();
   nb::dict counters;
@@ -179,6 +190,8 @@ void shutdown() {
 
 void bind_engine(nb::module_& m) {
   m.def("wait_all", [] { translated([] { wait_for_all(); return 0; }); });
+  m.def("set_profiling", [](bool on) { profile().set(on); });
+  m.def("take_profile", take_profile);
   m.def("engine_counters", engine_counters);
   m.def("reset_engine_peaks", [] { engine().reset_peaks(); });
   m.def("set_engine_bounds", [](int64_t tasks, int64_t bytes) { engine().set_bounds(tasks, bytes); });

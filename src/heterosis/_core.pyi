@@ -262,6 +262,13 @@ class EngineCounters(TypedDict):
 def wait_all() -> None:
     """Wait until nothing is queued or running; raises the first error not reported yet."""
 
+def set_profiling(on: bool) -> None:
+    """Note when operations run, or no longer."""
+
+def take_profile() -> list[tuple[str, int, int, int, int]]:
+    """Operations that ran since the last time: name, nanoseconds of the monotonic clock when it
+    was issued, began and ended, and the thread."""
+
 def engine_counters() -> EngineCounters: ...
 def reset_engine_peaks() -> None: ...
 def set_engine_bounds(tasks: int, bytes: int) -> None:
