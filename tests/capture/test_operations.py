@@ -118,3 +118,57 @@ def test_results(name, dtype):
     for _ in range(2):
         _same(compiled(*given), wanted)
     assert compiled.captures == 1
+
+
+# -- gradients ------------------------------------------------------------------------------------
+
+
+def _differentiable():
+    for name, record in sorted(REGISTRY.items()):
+        if record.samples and record.differentiable and KEY not in record.uses:
+            if any(map(is_float, record.samples.dtypes)):
+                yield name
+
+
+def _variables(calls, operands):
+    """The arrays that gradients flow to."""
+    indices = calls.record.samples.integer_arrays
+    for given in operands:
+        for i, a in enumerate(given):
+            if i not in indices:
+                for item in a if isinstance(a, list) else [a]:
+                    if isinstance(item, np.ndarray) and is_float(item.dtype.name):
+                        yield item
+
+
+def _gradients(function, operands, variables):
+    for v in variables:
+        v.attach_grad()
+    with autograd.record():
+        results = list(_leaves(function(operands)))
+    heads = [r for r in results if r._autograd is not None]
+    if heads:
+        weights = [np.cos(np.arange(h.size, dtype=h.dtype)).reshape(h.shape) + 2 for h in heads]
+        autograd.backward(heads, weights)
+    return results, [v.grad.copy() for v in variables]
+
+
+def _leaves(tree):
+    if isinstance(tree, list | tuple):
+        for item in tree:
+            yield from _leaves(item)
+    else:
+        yield tree
+
+
+@pytest.mark.parametrize("name", list(_differentiable()))
+def test_gradients(name):
+    record = REGISTRY[name]
+    calls = Calls(record, "float64", _spread(record.samples.cases))
+    operands = calls.turned(calls.operands())
+    variables = list(_variables(calls, operands))
+    wanted = _gradients(calls.amid, operands, variables)
+    compiled = heterosis.hybridize(calls.amid)
+    for _ in range(2):
+        _same(_gradients(compiled, operands, variables), wanted, 16)
+    assert compiled.captures == 1
