@@ -6,10 +6,11 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import autograd, np, npx
+from heterosis import np
 from heterosis.ir.types import is_float
-from heterosis.ops import REGISTRY, linalg
+from heterosis.ops import REGISTRY
 from heterosis.ops.record import ARRAY, KEY, SEQUENCE
+from tests.capture.comparison import same, with_gradients
 from tests.ops.harness import LAYOUTS, arguments, lay_out
 
 _CASES = 4  # of an operation's samples
@@ -45,7 +46,8 @@ class Calls:
     def operands(self):
         """What the function takes: for each case its arrays, in one of the layouts."""
         return [
-            [_laid_out(a, LAYOUTS[i % 3]) for a in arrays] for i, (arrays, _) in enumerate(self.cases)
+            [_laid_out(a, LAYOUTS[i % 3]) for a in arrays]
+            for i, (arrays, _) in enumerate(self.cases)
         ]
 
     def single(self, operands):
@@ -85,25 +87,6 @@ def _laid_out(value, layout):
     return lay_out(value, layout) if is_array else value
 
 
-def _same(found, wanted, ulps=4):
-    """Equal: exactly for whole numbers, to a few units in the last place for floats."""
-    if isinstance(wanted, list | tuple):
-        assert len(found) == len(wanted)
-        for a, b in zip(found, wanted, strict=True):
-            _same(a, b, ulps)
-        return
-    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-    a, b = found.asnumpy(), wanted.asnumpy()
-    if not is_float(wanted.dtype.name):
-        numpy.testing.assert_array_equal(a, b)
-        return
-    finite = numpy.abs(b[numpy.isfinite(b)].astype("float64"))
-    scale = float(finite.max()) if finite.size else 1.0
-    unit = float(np.finfo(wanted.dtype).eps)
-    a, b = a.astype("float64"), b.astype("float64")
-    numpy.testing.assert_allclose(a, b, rtol=ulps * unit, atol=ulps * unit * min(scale, 1e30))
-
-
 @pytest.mark.parametrize("name, dtype", list(_sampled()))
 def test_results(name, dtype):
     record = REGISTRY[name]
@@ -116,7 +99,7 @@ def test_results(name, dtype):
     given = calls.operands(), calls.turned(calls.operands())
     wanted = all_of(*given)
     for _ in range(2):
-        _same(compiled(*given), wanted)
+        same(compiled(*given), wanted)
     assert compiled.captures == 1
 
 
@@ -125,9 +108,9 @@ def test_results(name, dtype):
 
 def _differentiable():
     for name, record in sorted(REGISTRY.items()):
-        if record.samples and record.differentiable and KEY not in record.uses:
-            if any(map(is_float, record.samples.dtypes)):
-                yield name
+        chosen = record.samples and record.differentiable and KEY not in record.uses
+        if chosen and any(map(is_float, record.samples.dtypes)):
+            yield name
 
 
 def _variables(calls, operands):
@@ -141,34 +124,14 @@ def _variables(calls, operands):
                         yield item
 
 
-def _gradients(function, operands, variables):
-    for v in variables:
-        v.attach_grad()
-    with autograd.record():
-        results = list(_leaves(function(operands)))
-    heads = [r for r in results if r._autograd is not None]
-    if heads:
-        weights = [np.cos(np.arange(h.size, dtype=h.dtype)).reshape(h.shape) + 2 for h in heads]
-        autograd.backward(heads, weights)
-    return results, [v.grad.copy() for v in variables]
-
-
-def _leaves(tree):
-    if isinstance(tree, list | tuple):
-        for item in tree:
-            yield from _leaves(item)
-    else:
-        yield tree
-
-
 @pytest.mark.parametrize("name", list(_differentiable()))
 def test_gradients(name):
     record = REGISTRY[name]
     calls = Calls(record, "float64", _spread(record.samples.cases))
     operands = calls.turned(calls.operands())
     variables = list(_variables(calls, operands))
-    wanted = _gradients(calls.amid, operands, variables)
+    wanted = with_gradients(lambda: calls.amid(operands), variables)
     compiled = heterosis.hybridize(calls.amid)
     for _ in range(2):
-        _same(_gradients(compiled, operands, variables), wanted, 16)
+        same(with_gradients(lambda: compiled(operands), variables), wanted, 16)
     assert compiled.captures == 1
