@@ -163,7 +163,9 @@ def correlate(a: Value, x: Value, out: Extents, windows: Windows) -> Value:
     columns = x.shape[2] * prod(windows.kernel)
     if 0 in a.shape or 0 in x.shape or not columns:
         return views.broadcast(constant(0, x.dtype), (groups, rows, columns))
-    flat = x.shape[2] > 1 == x.shape[3] == out[0] == windows.kernel[0] == 1 and windows.origin[0] == 0
+    flat = (
+        x.shape[2] > 1 == x.shape[3] == out[0] == windows.kernel[0] == 1 and windows.origin[0] == 0
+    )
     if flat and images > 1 and positions <= _FEW_POSITIONS and columns * groups >= _FEW_COLUMNS:
         return correlate(
             *_one_image(a, x), (images, *out[1:]), replace(windows, stride=(1, *windows.stride[1:]))
