@@ -2,7 +2,7 @@
 
 import pytest
 
-from heterosis import autograd, gluon, init, np
+from heterosis import gluon, init, np
 from heterosis.gluon import contrib, loss, nn, rnn
 from heterosis.gluon.model_zoo import vision
 from tests.capture.comparison import same, with_gradients

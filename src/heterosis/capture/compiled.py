@@ -8,7 +8,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
-from heterosis.autograd.derivative import Differentiable
+from heterosis.autograd.derivative import Differentiable, described
 from heterosis.capture import trees
 from heterosis.capture.trace import (
     Argument,
@@ -87,7 +87,9 @@ class Program:
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
         program = captured.program
         layouts = tuple(_layout(source, arguments) for source in captured.sources)
-        self.plain = self.kept = Differentiable(program, program.inputs, layouts)
+        self.plain = self.kept = Differentiable(
+            program, program.inputs, layouts, described(program.outputs)
+        )
         if modes.is_recording():
             wanted = tape.wanted_of([_array(source, arguments) for source in captured.sources])
             self.kept = self.plain.keeping(wanted) if wanted else self.plain
