@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -37,6 +38,16 @@ class Compiled:
         self.function, self.captures = function, 0
         self._state = state or (lambda: None)
         self._programs: dict[Hashable, Program] = {}
+        self._capturing = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy captures anew: the programs are made for the arrays that the function holds."""
+        state = vars(self) | {"captures": 0, "_programs": {}}
+        del state["_capturing"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _capturing=threading.Lock())
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         if modes.is_capturing():  # becomes part of the program that calls it
@@ -47,10 +58,17 @@ class Compiled:
             modes.is_recording(),
             _core.threads(),
         )
-        program = self._programs.get(key)
-        if program is None or not program.holds(self._state()):
-            program = self._programs[key] = self._captured(arguments, keywords)
+        program = self._found(key)
+        if program is None:
+            with self._capturing:  # of threads that call at once, one captures
+                program = self._found(key)
+                if program is None:
+                    program = self._programs[key] = self._captured(arguments, keywords)
         return program.run(list(trees.arrays_in((arguments, keywords))))
+
+    def _found(self, key: Hashable) -> Program | None:
+        program = self._programs.get(key)
+        return program if program is not None and program.holds(self._state()) else None
 
     def _captured(self, arguments: tuple, keywords: dict) -> Program:
         self.captures += 1

@@ -108,7 +108,7 @@ class HybridBlock(Block):
             "backward_bulk_size": backward_bulk_size, **kwargs,
         }  # fmt: skip
         if active and (clear or self._compiled is None):
-            self._compiled = Compiled(self.forward, lambda: changes.count)
+            self._compiled = Compiled(self.forward, _changes)
         super().hybridize(active, clear=clear, **self._flags)
 
     def register_op_hook(self, callback: Callable[..., None], monitor_all: bool = False) -> None:
@@ -152,6 +152,11 @@ class SymbolBlock(HybridBlock):
     def reset_ctx(self, ctx: Any) -> None:
         """Move all parameters to other contexts."""
         self.collect_params().reset_ctx(ctx)
+
+
+def _changes() -> int:
+    """How often parameters have got other arrays."""
+    return changes.count
 
 
 def _apply_own_rule(block: HybridBlock, inputs: tuple[Any, ...]) -> None:
