@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes interpreters with PyTorch and MXNet from PyPI and prints the settings that name them:
+# Makes interpreters with PyTorch, MXNet, JAX, TensorFlow, ONNX Runtime and OpenVINO from PyPI, and prints
+# the settings that name them:
 #   eval "$(bash benchmarks/peers.sh FOLDER)"
 # MXNet's last release needs Python 3.11 or older; PYTHON311 names one if python3 is newer.
 set -euo pipefail
@@ -16,3 +17,9 @@ make_environment torch python3 torch==2.13.0 numpy
 echo "export HETEROSIS_TORCH_PYTHON=$folder/torch/bin/python"
 make_environment mxnet "${PYTHON311:-python3}" mxnet==1.9.1 numpy==1.23.5
 echo "export HETEROSIS_MXNET_PYTHON=$folder/mxnet/bin/python"
+make_environment jax python3 jax
+echo "export HETEROSIS_JAX_PYTHON=$folder/jax/bin/python"
+make_environment tensorflow python3 tensorflow-cpu
+echo "export HETEROSIS_TENSORFLOW_PYTHON=$folder/tensorflow/bin/python"
+make_environment onnx python3 onnxruntime openvino onnx
+echo "export HETEROSIS_ONNX_PYTHON=$folder/onnx/bin/python"

@@ -27,8 +27,16 @@ _THREADS = (
     "NUMEXPR_NUM_THREADS",
     "MXNET_CPU_WORKER_NTHREADS",
 )
-# Interpreters of contenders that cannot share ours; benchmarks/peers.sh makes them.
-_INTERPRETERS = {"torch": "HETEROSIS_TORCH_PYTHON", "mxnet": "HETEROSIS_MXNET_PYTHON"}
+# Interpreters of contenders that cannot share ours; benchmarks/peers.sh makes them. The first word
+# of a contender's name stands here: "torch script" runs where "torch" does.
+_INTERPRETERS = {
+    "torch": "HETEROSIS_TORCH_PYTHON",
+    "mxnet": "HETEROSIS_MXNET_PYTHON",
+    "jax": "HETEROSIS_JAX_PYTHON",
+    "tensorflow": "HETEROSIS_TENSORFLOW_PYTHON",
+    "onnxruntime": "HETEROSIS_ONNX_PYTHON",
+    "openvino": "HETEROSIS_ONNX_PYTHON",
+}
 _MARK = "RESULT "
 _SMALLEST_BATCH = 0.02  # seconds
 _BATCHES = 5
@@ -75,11 +83,19 @@ def run_round(script: str, contender: str, python: str, threads: int) -> dict:
     """What one process of a contender measures."""
     environment = os.environ | dict.fromkeys(_THREADS, str(threads))
     command = [python, script, "--worker", contender]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: _stay_on(threads),
+    )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
     if done.returncode or not lines:
         raise SystemExit(f"{contender} ({python}) failed:\n{done.stdout}{done.stderr}")
     return json.loads(lines[-1][len(_MARK) :])
+
+
+def _stay_on(count: int) -> None:
+    """Use `count` processors only: some contenders start more threads than they are told to."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
 def machine() -> dict:
@@ -104,15 +120,17 @@ def summary(rounds: list[float]) -> dict:
     return {"median": statistics.median(rounds), "spread": (quartiles[2] - quartiles[0]) / 2}
 
 
-def compare(script: str, threads: int, rounds: int) -> dict:
-    """All contenders, `rounds` times in turn: {"versions", "seconds": {case: {contender: [...]}}}."""
+def compare(script: str, threads: int, rounds: int, contenders: tuple[str, ...]) -> dict:
+    """Contenders at hand, `rounds` times in turn: {"versions", "seconds": {case: {contender: [...]}}}."""
     result: dict = {"threads": threads, "versions": {}, "seconds": {}, "values": {}}
+    found = interpreters()
+    at_hand = [(name, found[word]) for name in contenders if (word := name.split()[0]) in found]
     for i in range(rounds):
-        for contender, python in interpreters().items():
+        for contender, python in at_hand:
             print(f"round {i + 1} of {rounds}: {contender}", file=sys.stderr)
-            found = run_round(script, contender, python, threads)
-            result["versions"][contender] = found["version"]
-            for case, (seconds, value) in found["cases"].items():
+            measured = run_round(script, contender, python, threads)
+            result["versions"][contender] = measured["version"]
+            for case, (seconds, value) in measured["cases"].items():
                 result["seconds"].setdefault(case, {}).setdefault(contender, []).append(seconds)
                 result["values"].setdefault(case, {})[contender] = value
     _check_values(result["values"])
@@ -122,16 +140,17 @@ def compare(script: str, threads: int, rounds: int) -> dict:
 def _check_values(values: dict[str, dict[str, float]]) -> None:
     """All contenders compute the same, or their times mean nothing."""
     for case, found in values.items():
-        expected = found["numpy"]
+        judge = next(name for name in ("numpy", *found) if name in found)
+        expected = found[judge]
         for contender, value in found.items():
             if abs(value - expected) > 1e-3 * max(abs(expected), 1e-3):
-                raise SystemExit(f"{case}: {contender} gets {value}, and NumPy {expected}.")
+                raise SystemExit(f"{case}: {contender} gets {value}, and {judge} {expected}.")
 
 
 def markdown(result: dict) -> str:
     """A table: medians with their spread, and how much faster we are than the best of the others."""
     contenders = list(result["versions"])
-    others = [name for name in contenders if name != "heterosis"]
+    others = [name for name in contenders if not name.startswith("heterosis")]
     heads = [f"{name} {result['versions'][name]}" for name in contenders]
     lines = [
         f"Microseconds a call, {result['threads']} thread(s); ratio: the best of the others to us.",
@@ -142,10 +161,15 @@ def markdown(result: dict) -> str:
     for case, rounds in result["seconds"].items():
         found = {name: summary(rounds[name]) for name in contenders if name in rounds}
         cells = [_cell(found[name]) if name in found else "" for name in contenders]
-        best = min(found[name]["median"] for name in others if name in found)
-        ratio = best / found["heterosis"]["median"]
-        lines.append(f"| {case} | " + " | ".join(cells) + f" | {ratio:.2f} |")
+        best = _fastest(found, others)
+        own = _fastest(found, [name for name in contenders if name not in others])
+        ratio = f"{best / own:.2f}" if best and own else ""
+        lines.append(f"| {case} | " + " | ".join(cells) + f" | {ratio} |")
     return "\n".join(lines)
+
+
+def _fastest(found: dict[str, dict], names: list[str]) -> float | None:
+    return min((found[name]["median"] for name in names if name in found), default=None)
 
 
 def _cell(found: dict) -> str:
@@ -160,7 +184,16 @@ def heading() -> str:
     return ", ".join(f"{key}: {value}" for key, value in facts.items())
 
 
-def main(script: str, measure, rounds: int = 5, threads: tuple[int, ...] = (1, 2)) -> None:
+_CONTENDERS = ("heterosis", "numpy", *_INTERPRETERS)
+
+
+def main(
+    script: str,
+    measure,
+    rounds: int = 5,
+    threads: tuple[int, ...] = (1, 2),
+    contenders: tuple[str, ...] = _CONTENDERS,
+) -> None:
     """The command line of a benchmark that compares contenders."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--worker", help=argparse.SUPPRESS)
@@ -174,7 +207,7 @@ def main(script: str, measure, rounds: int = 5, threads: tuple[int, ...] = (1, 2
     facts, results = machine(), []
     print(heading(), end="\n\n")
     for count in given.threads:
-        results.append(compare(script, count, given.rounds))
+        results.append(compare(script, count, given.rounds, contenders))
         print(markdown(results[-1]), end="\n\n", flush=True)
     if given.json:
         with open(given.json, "w") as file:

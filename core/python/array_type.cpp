@@ -236,6 +236,11 @@ PyObject* alias(PyObject* self, PyObject*) { return wrap(as_array(self)); }
 
 PyObject* view(PyObject* self, PyObject* key) { return get_view(self, key); }
 
+PyObject* count_write(PyObject* self, PyObject*) {
+  ++as_array(self).storage->version;
+  Py_RETURN_NONE;
+}
+
 // The address of the first element, once it can be read; `writable` waits for readers too.
 PyObject* address(PyObject* self, PyObject* writable) {
   return guarded([&]() -> PyObject* {
@@ -257,6 +262,7 @@ PyMethodDef methods[] = {
     {"wait_to_read", wait_to_read, METH_NOARGS, "Wait until all queued writes are done."},
     {"_alias", alias, METH_NOARGS, "The same array as an object that no gradient flows through."},
     {"_view", view, METH_O, "The view that a basic key selects, which no gradient flows through."},
+    {"_count_write", count_write, METH_NOARGS, "Note a write that the core has not made."},
     {"_address", address, METH_O, "Address of the first element, ready to be read or written."},
     {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "Export without a copy."},
     {nullptr, nullptr, 0, nullptr},

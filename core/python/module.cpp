@@ -12,12 +12,14 @@
 #include "../allocator.h"
 #include "../dispatch.h"
 #include "../pool.h"
+#include "../profile.h"
 #include "../random_state.h"
 #include "array_type.h"
 #include "operation_type.h"
 #include "origin.h"
 #include "plan_handle.h"
 #include "recording.h"
+#include "replay_type.h"
 
 namespace nb = nanobind;
 
@@ -146,6 +148,16 @@ nb::object reinterpret(nb::handle source, const std::string& dtype) {
   });
 }
 
+using Run = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t>;
+
+std::vector<Run> take_profile() {
+  std::vector<Run> runs;
+  for (ProfiledRun& run : profile().take()) {
+    runs.emplace_back(std::move(run.operation), run.queued, run.started, run.ended, run.thread);
+  }
+  return runs;
+}
+
 nb::dict engine_counters() {
   const EngineCounters now = engine().counters();
   nb::dict counters;
@@ -178,6 +190,8 @@ void shutdown() {
 
 void bind_engine(nb::module_& m) {
   m.def("wait_all", [] { translated([] { wait_for_all(); return 0; }); });
+  m.def("set_profiling", [](bool on) { profile().set(on); });
+  m.def("take_profile", take_profile);
   m.def("engine_counters", engine_counters);
   m.def("reset_engine_peaks", [] { engine().reset_peaks(); });
   m.def("set_engine_bounds", [](int64_t tasks, int64_t bytes) { engine().set_bounds(tasks, bytes); });
@@ -212,15 +226,20 @@ NB_MODULE(_core, m) {
   translated([&] {
     add_array_type(m.ptr());
     add_operation_type(m.ptr());
+    add_replay_type(m.ptr());
     return 0;
   });
   nb::class_<PlanHandle>(m, "Plan");
   m.def("make_plan", make_plan);
+  m.def("changes", changes);
+  m.def("count_change", count_change);
   m.def("run_plan", [](const PlanHandle& handle, nb::handle operands) {
     return translated([&] { return nb::steal(run_plan(*handle.plan, operands.ptr())); });
   });
   m.def("is_recording", is_recording);
   m.def("set_recording", set_recording);
+  m.def("is_training", is_training);
+  m.def("set_training", set_training);
   m.def("is_capturing", is_capturing);
   m.def("set_capturing", set_capturing);
   m.def("array_from_bytes", array_from_bytes);

@@ -5,12 +5,15 @@ namespace heterosis::python {
 namespace {
 
 thread_local bool recording = false;
+thread_local bool training = false;
 thread_local bool capturing = false;
 
 }  // namespace
 
 bool is_recording() { return recording; }
 void set_recording(bool on) { recording = on; }
+bool is_training() { return training; }
+void set_training(bool on) { training = on; }
 bool is_capturing() { return capturing; }
 void set_capturing(bool on) { capturing = on; }
 

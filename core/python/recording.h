@@ -9,6 +9,8 @@ namespace heterosis::python {
 // Of the calling thread.
 bool is_recording();
 void set_recording(bool on);
+bool is_training();
+void set_training(bool on);
 bool is_capturing();
 void set_capturing(bool on);
 

@@ -23,6 +23,7 @@ __all__ = [
     "image",
     "init",
     "initializer",
+    "install_as_mxnet",
     "kvstore",
     "lr_scheduler",
     "metric",
@@ -32,7 +33,9 @@ __all__ = [
     "npx",
     "num_gpus",
     "optimizer",
+    "profiler",
     "recordio",
+    "utils",
 ]
 
 # What training needs; programs that only compute start without it.
@@ -47,8 +50,17 @@ _ON_FIRST_USE = {
     "nd": "heterosis.ndarray",
     "ndarray": "heterosis.ndarray",
     "optimizer": "heterosis.optimizer",
+    "profiler": "heterosis.profiler",
     "recordio": "heterosis.recordio",
+    "utils": "heterosis.utils",
 }
+
+
+def install_as_mxnet() -> None:
+    """From now on `import mxnet` gives Heterosis in this process, whose modules are the same."""
+    from heterosis.compat import alias
+
+    alias.install_as_mxnet()
 
 
 def __getattr__(name: str) -> object:

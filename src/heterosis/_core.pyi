@@ -57,6 +57,9 @@ class ndarray:
         """Whether it is no part of more."""
     def _alias(self) -> ndarray:
         """The same array as an object that no gradient flows through."""
+    def _count_write(self) -> None:
+        """Note a write that the core has not made."""
+
     def _view(self, key: Any) -> ndarray:
         """The view that a basic key selects, which no gradient flows through."""
     def wait_to_read(self) -> None:
@@ -197,6 +200,38 @@ def is_recording() -> bool:
     """Whether operations of this thread are recorded for gradients."""
 
 def set_recording(on: bool) -> None: ...
+def is_training() -> bool:
+    """Whether this thread computes for training."""
+
+def set_training(on: bool) -> None: ...
+def changes() -> int:
+    """How often anything has changed that programs depend on and arrays do not show."""
+
+def count_change() -> None: ...
+
+class Replay:
+    """Calls that captured programs serve; `slow` is called where none does."""
+
+    def __init__(self, slow: Callable[..., Any]) -> None: ...
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+    def add(
+        self,
+        arguments: tuple[Any, ...],
+        plan: Plan,
+        sources: Sequence[Any],
+        items: Any,
+        writes: Sequence[tuple[int, int]],
+        supply: Callable[[], Sequence[float]] | None,
+        record: Callable[[tuple[Any, ...], tuple[ndarray, ...]], None] | None,
+    ) -> bool:
+        """Serve calls with arguments like these; False if that cannot be.
+
+        Sources are positions of arguments, arrays from outside, None for random keys, and tuples
+        with the position of a number that `supply` gives. Items, a number or a tuple or list of
+        them, are what is returned: results of the plan, or, as -1 - i, inputs. Writes are pairs of
+        a result and the input that it is written into. `record` is told of inputs and results.
+        """
+
 def is_capturing() -> bool:
     """Whether operations of this thread become part of a program instead of being run."""
 
@@ -226,6 +261,13 @@ class EngineCounters(TypedDict):
 
 def wait_all() -> None:
     """Wait until nothing is queued or running; raises the first error not reported yet."""
+
+def set_profiling(on: bool) -> None:
+    """Note when operations run, or no longer."""
+
+def take_profile() -> list[tuple[str, int, int, int, int]]:
+    """Operations that ran since the last time: name, nanoseconds of the monotonic clock when it
+    was issued, began and ended, and the thread."""
 
 def engine_counters() -> EngineCounters: ...
 def reset_engine_peaks() -> None: ...

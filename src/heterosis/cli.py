@@ -43,9 +43,21 @@ def _names(arguments: argparse.Namespace) -> None:
     print(coverage.table())
 
 
+def _run(arguments: argparse.Namespace) -> None:
+    from heterosis.compat import script
+
+    script.run(arguments.script, arguments.arguments)
+
+
+def _run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("script", help="a Python file; its `import mxnet` gives Heterosis")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script gets")
+
+
 COMMANDS = (
     Command("demo", "small programs, timed beside NumPy", _demo, _demo_arguments),
     Command("names", "MXNet's public names, and which of them exist here", _names),
+    Command("run", "a script written for MXNet, unchanged", _run, _run_arguments),
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -151,18 +150,10 @@ class KVStore(KVStoreBase):
         self._update = updater
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
-        states = self._with_optimizer("save_optimizer_states").get_states(dump_optimizer)
-        temporary = f"{fname}.{os.getpid()}.part"
-        with open(temporary, "wb") as file:
-            file.write(states)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, fname)  # a crash leaves the old file whole
+        self._with_optimizer("save_optimizer_states").save(fname, dump_optimizer)
 
     def load_optimizer_states(self, fname: str) -> None:
-        updater = self._with_optimizer("load_optimizer_states")
-        with open(fname, "rb") as file:
-            updater.set_states(file.read())
+        self._with_optimizer("load_optimizer_states").load(fname)
 
     def _with_optimizer(self, name: str) -> Updater:
         if self._updater is None:

@@ -344,3 +344,37 @@ def test_the_program_ends_with_batches_under_way():
         out, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (0, "")
     assert all(gone(int(pid)) for pid in out.split())
+
+
+def test_a_worker_whose_answers_nobody_read_ends_quietly():
+    loader = data.DataLoader(list(range(20)), 2, num_workers=1, prefetch=6)
+    iterator = iter(loader)
+    next(iterator)
+    (worker,) = loader._pool._workers
+    time.sleep(0.2)  # answers arrive
+    worker.connection.close()
+    worker.process.join(10)
+    assert worker.process.exitcode == 0
+
+
+@pytest.mark.parametrize("options", WORKERS[:2])
+@pytest.mark.parametrize("auto_reload", [False, True])
+@pytest.mark.parametrize("last_batch", data.sampler.LAST_BATCH)
+def test_a_loader_goes_on_where_another_was(options, auto_reload, last_batch):
+    def made():
+        return data.DataLoader(
+            np.array(X), BATCH, True, last_batch=last_batch, auto_reload=auto_reload, **options
+        )
+
+    loader = made()
+    for _ in range(2):
+        list(loader)
+    loader_state, drawn = loader.state(), np.random.get_state()
+    expected = [batch.asnumpy() for batch in loader]
+    np.random.seed(5)
+    other = made()
+    next(iter(other))
+    other.restore(loader_state)
+    np.random.set_state(drawn)
+    for mine, theirs in zip(other, expected, strict=True):
+        numpy.testing.assert_array_equal(mine.asnumpy(), theirs)

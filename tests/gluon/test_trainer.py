@@ -5,7 +5,7 @@ import pytest
 
 from heterosis import autograd, gluon, init, kvstore, np, optimizer
 from heterosis.gluon import nn
-from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError, FormatError, UnsupportedError
 
 
 @pytest.fixture
@@ -82,6 +82,20 @@ def test_states_in_files(net, tmp_path):
     backward(net)
     other.step(1)
     numpy.testing.assert_array_equal(net.weight.data().asnumpy(), expected)
+
+
+@pytest.mark.parametrize("length", [0, 7, 60, -1])
+def test_truncated_states_are_refused(net, tmp_path, length):
+    path = tmp_path / "states"
+    trainer = gluon.Trainer(net.collect_params(), "adam")
+    backward(net)
+    trainer.step(1)
+    trainer.save_states(path)
+    path.write_bytes(path.read_bytes()[:length])
+    before = trainer.updater.states
+    with pytest.raises(FormatError, match="states: .*cut off.*Nothing has been loaded"):
+        trainer.load_states(path)
+    assert trainer.updater.states is before
 
 
 def test_a_store_of_ones_own_is_given_the_gradients(net):

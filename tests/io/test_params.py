@@ -11,7 +11,7 @@ import pytest
 from heterosis import np, npx
 from heterosis.io.atomic import written
 from heterosis.io.params import loads
-from heterosis.runtime.errors import DTypeError, FileFormatError
+from heterosis.runtime.errors import DTypeError, FormatError
 
 DATA = Path(__file__).with_name("data")  # written by MXNet 1.9.1
 DICTIONARY = (DATA / "dictionary.params").read_bytes()
@@ -86,7 +86,7 @@ def test_mxnet_reads_what_we_wrote(tmp_path):
 
 def test_every_truncation_is_an_error():
     for length in range(len(DICTIONARY)):
-        with pytest.raises(FileFormatError, match="Nothing has been loaded"):
+        with pytest.raises(FormatError, match="Nothing has been loaded"):
             loads(DICTIONARY[:length])
 
 
@@ -98,7 +98,7 @@ def test_flipped_bytes_never_crash():
             broken[place] = rng.integers(256)
         try:
             loads(bytes(broken))
-        except FileFormatError as error:
+        except FormatError as error:
             assert "at byte" in str(error)
 
 
@@ -123,7 +123,7 @@ def one_array(head: bytes) -> bytes:
     ],
 )
 def test_malformed_files(data, message):
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(FormatError, match=message):
         loads(data)
 
 
@@ -131,7 +131,7 @@ def test_two_arrays_of_one_name():
     empty = struct.pack("<Iiiqiii", 0xF993FACA, 0, 1, 0, 1, 0, 0)
     name = struct.pack("<Q", 1) + b"a"
     data = struct.pack("<QQQ", 0x112, 0, 2) + 2 * empty + struct.pack("<Q", 2) + 2 * name
-    with pytest.raises(FileFormatError, match="the name 'a'"):
+    with pytest.raises(FormatError, match="the name 'a'"):
         loads(data)
 
 

@@ -196,3 +196,10 @@ FAULTS = [
 def test_faults(fault, error, message):
     with pytest.raises(error, match=message):
         fault(both(3, 4)[1])
+
+
+@pytest.mark.parametrize("turn", ["flip", "rot90"])
+def test_an_array_turned_into_itself(turn):
+    values, x = both(40, 40)
+    getattr(np, turn)(x, out=x)
+    assert numpy.array_equal(x.asnumpy(), getattr(numpy, turn)(values))

@@ -6,10 +6,11 @@ from heterosis.codegen.kernel import Machine, OpaqueCall
 from heterosis.codegen.nest import Load, Nest, Reduce
 from heterosis.codegen.target import AVX2
 from heterosis.ir import views
-from heterosis.ir.program import INPUT, Program, apply
+from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
+from heterosis.ops.gradient import cotangents
 from heterosis.passes.schedule import schedule
 
 MACHINE = Machine(AVX2, 2)
@@ -147,3 +148,29 @@ def test_vectors_run_where_least_is_gathered():
     along_columns = multiply(multiply(x, x), multiply(row, other))
     assert only_nest(planned([x, row, other], total(along_columns, axis=0))).vector == "kept"
     assert only_nest(planned([x, row, other], total(along_columns, axis=1))).vector == "reduced"
+
+
+def test_parts_that_share_work_are_one_nest():
+    x, dy = array(2, 3, 8, 8), array(2, 3, 4, 4)
+    gradient = REGISTRY["pooling_gradient"].operation
+    nest = only_nest(planned([dy, x], gradient(dy, x, (2, 2), stride=(2, 2))))
+    assert len(nest.stores) == 4
+    assert sum(isinstance(step, Load) for step in nest.steps) == 5
+
+
+def test_parts_that_overlap_are_written_in_order():
+    x = array(6)
+    shared = exp(x)
+    places = (((0,), (1,)), ((3,), (1,)))
+    type_ = TensorType((9,), "float32")
+    both = (add(shared, x), multiply(shared, x))
+    whole = apply(ASSEMBLE, both, type_, places=places, filled=False)
+    assert len(planned([x], whole).kernels) == 2
+
+
+def test_the_gradient_of_a_transposed_matrix_is_written_without_a_copy():
+    x, w, dy = array(6, 5), array(4, 5), array(6, 4)
+    y = matmul(x, views.transpose(w, (1, 0)))
+    (dw,) = cotangents([y], [dy], [w])
+    (call,) = planned([x, dy], dw).kernels
+    assert isinstance(call, OpaqueCall)

@@ -3,7 +3,7 @@
 import pytest
 
 from heterosis import kvstore, np, optimizer
-from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError, FormatError, UnsupportedError
 
 
 def pulled(store, key=3):
@@ -53,6 +53,33 @@ def test_an_optimizer_in_the_store(tmp_path):
         one.push(3, np.ones(2))
         assert pulled(one) == pytest.approx([0.71, 0.71])
     assert [p.name for p in tmp_path.iterdir()] == ["states"]
+
+
+@pytest.mark.parametrize("length", [0, 7, 60, -1])
+def test_truncated_states_are_refused(tmp_path, length):
+    store = kvstore.create()
+    store.set_optimizer(optimizer.SGD(momentum=0.9))
+    store.init(3, np.ones(2))
+    store.push(3, np.ones(2))
+    file = tmp_path / "states"
+    store.save_optimizer_states(str(file))
+    file.write_bytes(file.read_bytes()[:length])
+    with pytest.raises(FormatError, match="states: .*cut off.*Nothing has been loaded"):
+        store.load_optimizer_states(str(file))
+
+
+def test_a_crash_while_writing_leaves_the_old_states(tmp_path, monkeypatch):
+    def crash(handle):
+        raise KeyboardInterrupt
+
+    store = kvstore.create()
+    store.set_optimizer(optimizer.SGD(momentum=0.9))
+    file = tmp_path / "states"
+    file.write_bytes(b"old")
+    monkeypatch.setattr("os.fsync", crash)
+    with pytest.raises(KeyboardInterrupt):
+        store.save_optimizer_states(str(file))
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("states", b"old")]
 
 
 def test_a_store_of_ones_own():

@@ -6,27 +6,42 @@ the mathematics asks for; nothing else is kept between the two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from heterosis import _core
-from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply
+from heterosis.ir.program import (
+    INPUT,
+    NUMBER,
+    Elementwise,
+    Leaf,
+    Program,
+    Value,
+    View,
+    apply,
+    substituted,
+)
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import is_float
 from heterosis.ops import eager
 from heterosis.ops.gradient import cotangents, zeros
+from heterosis.runtime import modes
 
 OPERAND, RESULT, COTANGENT = "operand", "result", "cotangent"
 
 
 @dataclass(eq=False)
 class Differentiable:
-    """A program with the layouts of its inputs; None stands for an operand that was None."""
+    """A program with the layouts of its inputs; None stands for an operand that was None.
+
+    The last `kept` of its outputs are no results of the program: derivatives need them.
+    """
 
     program: Program
     inputs: tuple[Value | None, ...]
     layouts: tuple[Strided | None, ...]
+    kept: int = 0
     _derivatives: dict[tuple[int, ...], Derivative] = field(default_factory=dict)
 
     def derivative(self, wanted: tuple[int, ...]) -> Derivative:
@@ -34,6 +49,14 @@ class Differentiable:
         if wanted not in self._derivatives:
             self._derivatives[wanted] = _differentiated(self, wanted)
         return self._derivatives[wanted]
+
+    def keeping(self, wanted: tuple[int, ...]) -> Differentiable:
+        """The program with what its derivative would else have to compute again as outputs."""
+        _, results = _cotangents(self, wanted, {})
+        kept = _worth_keeping(self.program, results)
+        outputs = (*self.program.outputs, *kept)
+        program = Program(self.program.inputs, outputs, self.program.name)
+        return Differentiable(program, self.inputs, self.layouts, len(kept))
 
 
 @dataclass(eq=False)
@@ -46,8 +69,17 @@ class Derivative:
     outputs: tuple[Value, ...]
     _compiled: dict[tuple[Any, ...], tuple[Differentiable, Any]] = field(default_factory=dict)
 
-    def compiled(self, arguments: Sequence[Any]) -> tuple[Differentiable, Any]:
-        """The program for arguments that lie as these do, and its plan."""
+    def run(self, arguments: Sequence[Any]) -> tuple[Differentiable, tuple[Any, ...]]:
+        """The program for arguments that lie as these do, and its results."""
+        if modes.is_capturing():
+            program = Program(self.inputs, self.outputs, self.name)
+            (inline,) = _inline
+            layouts = tuple(map(_layout, arguments))
+            return Differentiable(program, self.inputs, layouts), inline(program, arguments)
+        differentiable, plan = self._plan(arguments)
+        return differentiable, _core.run_plan(plan, arguments)
+
+    def _plan(self, arguments: Sequence[Any]) -> tuple[Differentiable, Any]:
         key = tuple(getattr(a, "_element_strides", None) for a in arguments)
         if key not in self._compiled:
             program = Program(self.inputs, self.outputs, self.name)
@@ -57,10 +89,12 @@ class Derivative:
         return self._compiled[key]
 
 
-def run(plan: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of a plan that `compiled` has given."""
-    found: tuple[Any, ...] = _core.run_plan(plan, arguments)
-    return found
+_inline: list[Callable[[Program, Sequence[Any]], tuple[Any, ...]]] = []
+
+
+def set_inline(inline: Callable[[Program, Sequence[Any]], tuple[Any, ...]]) -> None:
+    """`inline(program, arguments)` makes a program part of the one that is being captured."""
+    _inline[:] = [inline]
 
 
 def _layout(argument: Any) -> Strided:
@@ -72,14 +106,9 @@ def _layout(argument: Any) -> Strided:
 def _differentiated(of: Differentiable, wanted: tuple[int, ...]) -> Derivative:
     outputs = of.program.outputs
     held = {v: apply(INPUT, (), v.type) for v in outputs if v.node.primitive not in (INPUT, NUMBER)}
-    given = [apply(INPUT, (), v.type) if is_float(v.dtype) else None for v in outputs]
-    targets = [value for i in wanted if (value := of.inputs[i]) is not None]
-    found = cotangents(outputs, given, targets, held)
-    # What no gradient flows to receives zeros: a variable's old gradient must not stay.
-    results = tuple(
-        zeros(target) if value is None else value
-        for target, value in zip(targets, found, strict=True)
-    )
+    given, results = _cotangents(of, wanted, held)
+    if of.kept:
+        results = substituted(results, held)
     origins = {v: (OPERAND, i) for i, v in enumerate(of.inputs) if v is not None}
     origins |= {held[v]: (RESULT, i) for i, v in enumerate(outputs) if v in held}
     origins |= {v: (COTANGENT, i) for i, v in enumerate(given) if v is not None}
@@ -91,6 +120,50 @@ def _differentiated(of: Differentiable, wanted: tuple[int, ...]) -> Derivative:
         inputs,
         results,
     )
+
+
+def _cotangents(
+    of: Differentiable, wanted: tuple[int, ...], held: Mapping[Value, Value]
+) -> tuple[list[Value | None], tuple[Value, ...]]:
+    """Inputs for what the results receive, and what the wanted inputs receive."""
+    outputs = of.program.outputs[: len(of.program.outputs) - of.kept]
+    given = [apply(INPUT, (), v.type) if is_float(v.dtype) else None for v in outputs]
+    targets = [value for i in wanted if (value := of.inputs[i]) is not None]
+    found = cotangents(outputs, given, targets, held)
+    # What no gradient flows to receives zeros: a variable's old gradient must not stay.
+    results = tuple(
+        zeros(target) if value is None else value
+        for target, value in zip(targets, found, strict=True)
+    )
+    return given, results
+
+
+_CHEAP = 8.0  # elementwise work that costs less than writing and reading its result
+
+
+def _worth_keeping(program: Program, results: Sequence[Value]) -> list[Value]:
+    """Values of the program that `results` use and that are dear to compute again."""
+    forward = {value for node in program.nodes() for value in node.outputs}
+    kept: dict[Value, None] = {}
+    seen: set[Value] = set()
+    stack = list(results)
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value in forward and _is_dear(value):
+            kept[value] = None
+        else:
+            stack.extend(value.node.inputs)
+    return [value for value in kept if value not in program.outputs]
+
+
+def _is_dear(value: Value) -> bool:
+    primitive = value.node.primitive
+    if isinstance(primitive, Elementwise):
+        return primitive.cost > _CHEAP
+    return not isinstance(primitive, Leaf | View)
 
 
 def _leaves(outputs: tuple[Value, ...]) -> set[Value]:

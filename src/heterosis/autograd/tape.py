@@ -12,7 +12,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from heterosis import _core
-from heterosis.autograd.derivative import COTANGENT, OPERAND, Derivative, Differentiable, run
+from heterosis.autograd.derivative import (
+    COTANGENT,
+    OPERAND,
+    RESULT,
+    Derivative,
+    Differentiable,
+)
 from heterosis.ir.types import is_float
 from heterosis.ops import elementwise as e
 from heterosis.ops.cast import assign
@@ -111,18 +117,22 @@ class ProgramNode(Node):
                 f"backward: the record of {self.name} is gone, since backward has been here "
                 "before. Keep it with backward(retain_graph=True)."
             )
-        for kind, i in self.derivative.sources:
+        return self._pulled(self.derivative, self.held, received, again)
+
+    def _pulled(
+        self, derivative: Derivative, held: Sequence[Any], received: list[Any], again: bool
+    ) -> Iterable[tuple[Source, Any]]:
+        for kind, i in derivative.sources:
             if kind == COTANGENT and received[i] is None:
                 dtype, shape = self.results[i]
                 received[i] = full(shape, 0.0, dtype)
         arguments = [
-            received[i] if kind == COTANGENT else self._unchanged(held)
-            for (kind, i), held in zip(self.derivative.sources, self.held, strict=True)
+            received[i] if kind == COTANGENT else self._unchanged(own)
+            for (kind, i), own in zip(derivative.sources, held, strict=True)
         ]
-        differentiable, plan = self.derivative.compiled(arguments)
-        found = run(plan, arguments)
+        differentiable, found = derivative.run(arguments)
         if again:
-            self._record(differentiable, arguments, found)
+            self._record(derivative, differentiable, arguments, found)
         targets = (source for source in self.sources if source is not None)
         return zip(targets, found, strict=True)
 
@@ -137,22 +147,60 @@ class ProgramNode(Node):
             )
         return array
 
-    def _record(self, of: Differentiable, arguments: Sequence[Any], found: tuple[Any, ...]) -> None:
+    def _record(
+        self,
+        derivative: Derivative,
+        of: Differentiable,
+        arguments: Sequence[Any],
+        found: tuple[Any, ...],
+    ) -> None:
         """Let gradients flow through the gradient."""
-        assert self.derivative is not None
         sources = tuple(
             source_of(argument)
             if kind == COTANGENT
             else self.sources[i]
             if kind == OPERAND
             else Entry(self, i, 0)
-            for (kind, i), argument in zip(self.derivative.sources, arguments, strict=True)
+            for (kind, i), argument in zip(derivative.sources, arguments, strict=True)
         )
         _note(of, sources, arguments, found)
 
     def release(self) -> None:
         super().release()
         self.derivative, self.held = None, ()
+
+
+class WholeNode(ProgramNode):
+    """A run of a captured program. What it keeps serves its gradient; gradients of gradients
+    compute it again, as a function of the operands."""
+
+    __slots__ = ("everything", "plain", "wanted")
+
+    def __init__(
+        self,
+        plain: Differentiable,
+        of: Differentiable,
+        wanted: tuple[int, ...],
+        operands: Sequence[Any],
+        results: Sequence[Any],
+    ):
+        sources = tuple(source_of(o) if i in wanted else None for i, o in enumerate(operands))
+        super().__init__(of.derivative(wanted), sources, operands, results)
+        self.plain, self.wanted = plain, wanted
+        self.everything = {(OPERAND, i): _held(o, None) for i, o in enumerate(operands)}
+        own = results[: len(plain.program.outputs)]
+        self.everything |= {(RESULT, i): _held(result, None) for i, result in enumerate(own)}
+
+    def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
+        if not again or self.derivative is None:
+            return super().pull(received, again)
+        derivative = self.plain.derivative(self.wanted)
+        held = tuple(self.everything.get(source) for source in derivative.sources)
+        return self._pulled(derivative, held, received, again)
+
+    def release(self) -> None:
+        super().release()
+        self.everything = {}
 
 
 def _held(value: Any, written: Any) -> Any:
@@ -177,17 +225,22 @@ def record_call(
     record: Record, serial: int, operands: Operands, attributes: tuple[Any, ...], result: Any
 ) -> None:
     """Called by the core after an operation on arrays that gradients flow through."""
-    results = result if isinstance(result, tuple) else (result,)
-    written = result if any(result is operand for operand in operands) else None
-    sources = tuple(map(source_of, operands))
-    for operand, source in zip(operands, sources, strict=True):
-        if type(source) is Entry and operand._version - (operand is written) != source.version:
-            raise _changed(record.name, operand)
     of = _programs.get(serial)
     if of is None:
         if len(_programs) >= _MOST_PROGRAMS:
             _programs.clear()
         of = _programs[serial] = _traced(record, operands, attributes)
+    record_run(record.name, of, operands, result)
+
+
+def record_run(name: str, of: Differentiable, operands: Operands, result: Any) -> None:
+    """Note that the operation of the program `of` has been called."""
+    results = result if isinstance(result, tuple) else (result,)
+    written = result if any(result is operand for operand in operands) else None
+    sources = tuple(map(source_of, operands))
+    for operand, source in zip(operands, sources, strict=True):
+        if type(source) is Entry and operand._version - (operand is written) != source.version:
+            raise _changed(name, operand)
     if not _note(of, sources, operands, results, written):
         for array in results:
             array._autograd = None
@@ -200,11 +253,25 @@ def _changed(name: str, array: Any) -> AutogradError:
     )
 
 
-def note(of: Differentiable, operands: Sequence[Any], results: Sequence[Any]) -> None:
-    """Let gradients flow through a program that has run on arrays."""
-    if not _note(of, tuple(map(source_of, operands)), operands, results):
-        for array in results:
-            array._autograd = None
+def note(
+    plain: Differentiable, of: Differentiable, operands: Sequence[Any], results: Sequence[Any]
+) -> None:
+    """Let gradients flow through a program that has run: `plain`, with what derivatives need as
+    further results."""
+    wanted = wanted_of(operands)
+    if wanted:
+        node = WholeNode(plain, of, wanted, operands, results)
+        own = results[: len(plain.program.outputs)]
+        node.attach(results, (i for i, r in enumerate(own) if is_float(r._dtype_name)))
+
+
+def wanted_of(operands: Sequence[Any]) -> tuple[int, ...]:
+    """Positions of the operands that gradients flow to."""
+    return tuple(
+        i
+        for i, operand in enumerate(operands)
+        if source_of(operand) is not None and is_float(operand._dtype_name)
+    )
 
 
 def _note(

@@ -8,6 +8,7 @@ from typing import Any
 
 from heterosis.capture import trace as _trace
 from heterosis.capture.compiled import Compiled
+from heterosis.capture.trace import depend_on, supplied
 from heterosis.runtime.errors import ArgumentError
 
 _trace.install()
@@ -31,4 +32,4 @@ def hybridize(function: Any = None, **flags: Any) -> Any:
     return function if isinstance(function, Compiled) else Compiled(function)
 
 
-__all__ = ["Compiled", "hybridize"]
+__all__ = ["Compiled", "depend_on", "hybridize", "supplied"]

@@ -18,6 +18,7 @@ from heterosis.capture.trace import (
     Outside,
     RandomKey,
     Source,
+    Supplied,
     capture,
 )
 from heterosis.ir.strided import Strided
@@ -30,26 +31,34 @@ class Compiled:
     """`function`, compiled. `captures` counts how often it has been run to be captured.
 
     A program serves calls whose arrays agree in types, shapes and layouts, whose other arguments
-    are equal, and for which `state`, if given, returns what it did at capture.
+    are equal, while nothing else that it depends on changes. `replay` is what to call: it finds
+    the program in the core, and comes back here where it has none.
     """
 
-    def __init__(self, function: Callable[..., Any], state: Callable[[], Hashable] | None = None):
+    def __init__(self, function: Callable[..., Any]):
         functools.update_wrapper(self, function, updated=())
-        self.function, self.captures = function, 0
-        self._state = state or (lambda: None)
-        self._programs: dict[Hashable, Program] = {}
-        self._capturing = threading.Lock()
+        self.function = function
+        self._start()
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""
-        state = vars(self) | {"captures": 0, "_programs": {}}
-        del state["_capturing"]
-        return state
+        mine = ("replay", "_programs", "_capturing")
+        return {name: value for name, value in vars(self).items() if name not in mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _capturing=threading.Lock())
+        vars(self).update(state)
+        self._start()
+
+    def _start(self) -> None:
+        self.captures = 0
+        self.replay = _core.Replay(self._call)
+        self._programs: dict[Hashable, Program] = {}
+        self._capturing = threading.Lock()
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.replay(*arguments, **keywords)
+
+    def _call(self, *arguments: Any, **keywords: Any) -> Any:
         if modes.is_capturing():  # becomes part of the program that calls it
             return self.function(*arguments, **keywords)
         key = (
@@ -64,16 +73,18 @@ class Compiled:
                 program = self._found(key)
                 if program is None:
                     program = self._programs[key] = self._captured(arguments, keywords)
+        if not keywords:
+            program.serve(self.replay, arguments)
         return program.run(list(trees.arrays_in((arguments, keywords))))
 
     def _found(self, key: Hashable) -> Program | None:
         program = self._programs.get(key)
-        return program if program is not None and program.holds(self._state()) else None
+        return program if program is not None and program.holds() else None
 
     def _captured(self, arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
         found = capture(self.function, arguments, keywords)
-        return Program(found, list(trees.arrays_in((arguments, keywords))), self._state())
+        return Program(found, list(trees.arrays_in((arguments, keywords))))
 
     def __repr__(self) -> str:
         return f"<hybridized {getattr(self.function, '__qualname__', self.function)!s}>"
@@ -85,7 +96,7 @@ class Compiled:
         name = f"_hybridized_{self.function.__name__}"
         found = instance.__dict__.get(name)
         if found is None:
-            found = Compiled(self.function.__get__(instance, owner), self._state)
+            found = Compiled(self.function.__get__(instance, owner))
             instance.__dict__[name] = found
         return found
 
@@ -93,52 +104,105 @@ class Compiled:
 class Program:
     """A captured program, planned for arguments of one kind."""
 
-    def __init__(self, captured: Captured, arguments: Sequence[Any], state: Hashable):
-        self.captured, self.state = captured, state
-        layouts = tuple(_layout(source, arguments) for source in captured.sources)
+    def __init__(self, captured: Captured, arguments: Sequence[Any]):
+        self.captured = captured
+        self._first: list[float] | None = captured.supply.first  # numbers for the first run
         program = captured.program
-        self.differentiable = Differentiable(program, program.inputs, layouts)
-        self.plan = eager.plan(program, layouts, None, views=True, freely=False)
+        layouts = tuple(_layout(source, arguments) for source in captured.sources)
+        self.plain = self.kept = Differentiable(program, program.inputs, layouts)
+        if modes.is_recording():
+            wanted = tape.wanted_of([_array(source, arguments) for source in captured.sources])
+            self.kept = self.plain.keeping(wanted) if wanted else self.plain
+        self.plan = eager.plan(self.kept.program, layouts, None, views=True, freely=False)
 
-    def holds(self, state: Hashable) -> bool:
+    def holds(self) -> bool:
         """Whether nothing has changed that the capture depended on."""
-        reads = self.captured.reads
-        return self.state == state and all(array._version == seen for array, seen in reads)
+        reads, guards = self.captured.reads, self.captured.guards
+        return all(array._version == seen for array, seen in reads) and all(
+            guard() == found for guard, found in guards
+        )
+
+    def serve(self, replay: Any, arguments: tuple[Any, ...]) -> None:
+        """Let `replay` run the program for arguments like these, if it can by itself."""
+        captured = self.captured
+        items = self._items()
+        if captured.reads or items is None:
+            return
+        sources = [_described(source) for source in captured.sources]
+        writes = [(i, captured.sources.index(source)) for source, i in captured.writes]
+        supply = captured.supply.numbers if captured.supply else None
+        record = self._record if modes.is_recording() else None
+        replay.add(arguments, self.plan, sources, items, writes, supply, record)
+
+    def _items(self) -> Any:
+        """What is returned, as the core describes it; None if it is nested or no array."""
+        result = self.captured.result
+        if type(result) not in (tuple, list):
+            return self._item(result)
+        items = [self._item(item) for item in result]
+        return None if None in items else type(result)(items)
+
+    def _item(self, result: Any) -> int | None:
+        if isinstance(result, Computed):
+            return result.position
+        if isinstance(result, Argument | Outside):
+            return -1 - self.captured.sources.index(result)
+        return None
 
     def run(self, arguments: Sequence[Any]) -> Any:
         """What the function returns, its arrays being `arguments`."""
         captured = self.captured
-        operands = [_operand(source, arguments) for source in captured.sources]
+        operands = self._operands(arguments)
         results = _core.run_plan(self.plan, operands)
         if modes.is_recording():
-            tape.note(self.differentiable, operands, results)
-        if captured.writes:
-            with modes.switched(recording=False):
-                for source, i in captured.writes:
-                    assign(results[i], out=_operand(source, arguments))
+            self._record(operands, results)
+        with modes.switched(recording=False):
+            for source, i in captured.writes:
+                assign(results[i], out=_array(source, arguments))
         return _rebuilt(captured.result, arguments, results)
 
+    def _record(self, operands: Sequence[Any], results: Sequence[Any]) -> None:
+        tape.note(self.plain, self.kept, operands, results)
 
-def _operand(source: Source, arguments: Sequence[Any]) -> Any:
+    def _operands(self, arguments: Sequence[Any]) -> list[Any]:
+        """What the program is fed."""
+        supply = self.captured.supply
+        numbers, self._first = self._first or supply.numbers(), None
+        return [
+            numbers[source.position]
+            if isinstance(source, Supplied)
+            else _core.random_key()
+            if isinstance(source, RandomKey)
+            else _array(source, arguments)
+            for source in self.captured.sources
+        ]
+
+
+def _array(source: Source, arguments: Sequence[Any]) -> Any:
+    """The array that a source names; None for numbers."""
     if isinstance(source, Argument):
         return arguments[source.position]
-    if isinstance(source, Outside):
-        return source.array
-    return _core.random_key()
+    return source.array if isinstance(source, Outside) else None
+
+
+def _described(source: Source) -> Any:
+    if isinstance(source, Argument):
+        return source.position
+    if isinstance(source, Supplied):
+        return (source.position,)
+    return source.array if isinstance(source, Outside) else None
 
 
 def _layout(source: Source, arguments: Sequence[Any]) -> Strided:
-    if isinstance(source, RandomKey):
-        return Strided((), ())
-    array = _operand(source, arguments)
-    return Strided(array.shape, array._element_strides)
+    array = _array(source, arguments)
+    return Strided(array.shape, array._element_strides) if array is not None else Strided((), ())
 
 
 def _rebuilt(tree: Any, arguments: Sequence[Any], results: Sequence[Any]) -> Any:
     if isinstance(tree, Computed):
         return results[tree.position]
     if isinstance(tree, Argument | Outside):
-        return _operand(tree, arguments)
+        return _array(tree, arguments)
     if isinstance(tree, tuple | list):
         items = [_rebuilt(item, arguments, results) for item in tree]
         return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)

@@ -8,14 +8,16 @@ writes in place is written back after each run of the program.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from heterosis import _core
+from heterosis.autograd import tape
+from heterosis.autograd.derivative import Differentiable, set_inline
 from heterosis.capture import trees
 from heterosis.capture.memory import Cell, window
-from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, substituted
 from heterosis.ir.types import TensorType
 from heterosis.ops.cast import copy, stop_gradient
 from heterosis.ops.eager import fitting
@@ -45,7 +47,38 @@ class RandomKey:
     """A number drawn anew for every run."""
 
 
-Source = Argument | Outside | RandomKey
+class Supply:
+    """Numbers that Python computes anew before every run: those of all `make()`, one after another.
+
+    Capturing has made them once already; these are for the first run.
+    """
+
+    def __init__(self) -> None:
+        self._make: list[Callable[[], Sequence[float]]] = []
+        self.first: list[float] = []
+
+    def add(self, make: Callable[[], Sequence[float]], first: Sequence[float]) -> range:
+        """More numbers: their positions."""
+        self._make.append(make)
+        self.first += first
+        return range(len(self.first) - len(first), len(self.first))
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def numbers(self) -> list[float]:
+        """The numbers for another run."""
+        return [number for make in self._make for number in make()]
+
+
+@dataclass(frozen=True)
+class Supplied:
+    """One of the numbers that Python supplies, by position."""
+
+    position: int
+
+
+Source = Argument | Outside | RandomKey | Supplied
 
 
 @dataclass(frozen=True)
@@ -53,6 +86,16 @@ class Computed:
     """A result of the program, by position."""
 
     position: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of an operation, as it stands in a symbol: before its mathematics is looked into."""
+
+    record: Record
+    operands: tuple[Value | None, ...]  # those that the program has: arrays and numbers
+    attributes: tuple[Any, ...]  # in the order of parameters, None for arrays
+    results: tuple[Value, ...]
 
 
 @dataclass
@@ -63,15 +106,17 @@ class Captured:
     sources: list[Source]  # one for each input of the program
     result: Any  # what the function returns, with `Computed` and sources in place of arrays
     writes: list[tuple[Source, int]]  # which result goes into which array
-    reads: list[tuple[Any, int]] = field(default_factory=list)  # outside arrays whose elements
-    # decided what was captured, with their versions
+    reads: list[tuple[Any, int]]  # arrays whose elements Python looked at, with their versions
+    guards: list[tuple[Callable[[], Hashable], Hashable]]  # what was asked of Python, and found
+    supply: Supply
+    steps: list[Step]
 
 
 def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> Captured:
     """The program that `function` is for arguments like these."""
     trace = Trace(getattr(function, "__name__", type(function).__name__))
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
-    outer = getattr(_active, "trace", None)
+    outer = _active.trace
     _active.trace = trace
     try:
         with modes.switched(capturing=True):
@@ -89,19 +134,23 @@ class Trace:
         self.recorded = modes.is_recording()
         self.inputs: list[tuple[Value, Source]] = []
         self.cells: dict[int, Cell] = {}  # by the storage of the array
+        self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
         self.reads: list[tuple[Any, int]] = []
+        self.guards: dict[Callable[[], Hashable], None] = {}
+        self.supply = Supply()
+        self.steps: list[Step] = []
 
     # -- arrays -----------------------------------------------------------------------------------
 
     def argument(self, array: Any) -> Any:
         """A stand-in for an array among the arguments."""
-        position = sum(isinstance(source, Argument) for _, source in self.inputs)
-        return self._enter(Argument(position), array._dtype_name, array.shape)
-
-    def _enter(self, source: Source, dtype: str, shape: tuple[int, ...]) -> Any:
-        value = self._input(source, TensorType(shape, dtype))
-        return self.array(Cell(value, source=source))
+        source = Argument(sum(isinstance(source, Argument) for _, source in self.inputs))
+        value = self._input(source, TensorType(array.shape, array._dtype_name))
+        made = self.array(Cell(value, source=source))
+        if tape.source_of(array) is not None:
+            self.variables.add(made._storage_id)
+        return made
 
     def _input(self, source: Source, type_: TensorType) -> Value:
         value = apply(INPUT, (), type_)
@@ -147,33 +196,96 @@ class Trace:
         self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
     ) -> Any:
         """A call of an operation: its results, as arrays."""
-        cells = {}
-        values = []
-        for use, operand in zip(record.operand_uses(attributes), operands, strict=True):
-            if use == KEY:
-                value = apply(NUMBER, (), TensorType((), "int64", weak=True))
-                self.inputs.append((value, RandomKey()))
-                values.append(value)
-            elif isinstance(operand, ndarray):
-                cell = self.cell(operand)
-                values.append(cell.value())
-                cells[values[-1]] = cell
-            else:
-                values.append(as_value(record.name, operand))
+        values, cells = self._values(record, operands, attributes)
         results = record.traced(values, attributes)
+        self.steps.append(Step(record, tuple(values), attributes, results))
         if self.recorded and not modes.is_recording():
             results = tuple(map(stop_gradient.record.function, results))
-        if out is not None:
-            return self._write(record, results, out)
-        shares = cells if record.views else {}
-        made = tuple(self.array(window(value, shares) or Cell(value)) for value in results)
-        return made if len(made) > 1 else made[0]
+        if out is None:
+            shares = cells if record.views else {}
+            made = tuple(self.array(window(value, shares) or Cell(value)) for value in results)
+            result = made if len(made) > 1 else made[0]
+        else:
+            result = self._write(record, results, out)
+        if modes.is_recording() and not self.recorded:
+            self._record(record, operands, values, attributes, result)
+        return result
+
+    def _values(
+        self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...]
+    ) -> tuple[list[Value | None], dict[Value, Cell]]:
+        """The operands' values, and the cells of those that are arrays."""
+        cells: dict[Value, Cell] = {}
+        values: list[Value | None] = []
+        for use, operand in zip(record.operand_uses(attributes), operands, strict=True):
+            if use == KEY:
+                values.append(self._number("int64", RandomKey()))
+            elif isinstance(operand, ndarray):
+                cell = self.cell(operand)
+                cells[cell.value()] = cell
+                values.append(cell.value())
+            else:
+                values.append(as_value(record.name, operand))
+        return values, cells
+
+    def _number(self, dtype: str, source: Source) -> Value:
+        value = apply(NUMBER, (), TensorType((), dtype, weak=True))
+        self.inputs.append((value, source))
+        return value
+
+    def supplied(self, make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:
+        """Numbers that Python computes before every run, as arrays."""
+        positions = self.supply.add(make, first)
+        numbers = (self._number("float64", Supplied(i)) for i in positions)
+        return [self.array(Cell(number)) for number in numbers]
+
+    def _record(
+        self,
+        record: Record,
+        operands: Sequence[Any],
+        values: Sequence[Value | None],
+        attributes: tuple[Any, ...],
+        result: Any,
+    ) -> None:
+        """Tell the tape, if gradients are recorded inside of the captured function."""
+        arrays = [operand for operand in operands if isinstance(operand, ndarray)]
+        if any(array._storage_id in self.variables for array in arrays):
+            raise CaptureError(
+                f"{record.name}: an argument of the captured function has a gradient, attach_grad, "
+                "and the function records operations itself: the gradient would not reach it. "
+                "Record outside of the function, or use a variable that is no argument."
+            )
+        if not any(tape.source_of(array) for array in arrays):
+            return
+        described = [_described(*pair) for pair in zip(operands, values, strict=True)]
+        inputs, layouts, program = record.program(described, attributes)
+        given = tuple(
+            value if operand is None else operand
+            for operand, value in zip(operands, values, strict=True)
+        )
+        tape.record_run(record.name, Differentiable(program, inputs, layouts), given, result)
+
+    def inline(self, program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The results of a whole program, as arrays."""
+        values = (
+            self.cell(argument).value()
+            if isinstance(argument, ndarray)
+            else argument
+            if isinstance(argument, Value)
+            else as_value(program.name, argument)
+            for argument in arguments
+        )
+        mapping = dict(zip(program.inputs, values, strict=True))
+        return tuple(self.array(Cell(v)) for v in substituted(program.outputs, mapping))
 
     def _write(self, record: Record, results: tuple[Value, ...], out: Any) -> Any:
         outs = out if isinstance(out, tuple) else (out,)
         for array, value in zip(outs, results, strict=True):
+            if modes.is_recording() and tape.source_of(array) is not None:
+                tape.check_write(array)
             description = array._dtype_name, array.shape, array._element_strides
             self.cell(array).write(fitting(record.name, value, description, record.casts_freely))
+            array._count_write()
         return out
 
     def made(self, array: Any) -> Any:
@@ -214,6 +326,9 @@ class Trace:
             result,
             writes,
             self.reads,
+            [(guard, guard()) for guard in self.guards],
+            self.supply,
+            self.steps,
         )
 
 
@@ -230,6 +345,13 @@ def _place(a: Any) -> tuple[Any, ...]:
     return a._storage_id, a._offset, a.shape, a._element_strides, a._dtype_name
 
 
+def _described(operand: Any, value: Value | None) -> Any:
+    """An operand as the core describes it to `Record.plan`."""
+    if isinstance(operand, ndarray):
+        return operand._dtype_name, operand.shape, operand._element_strides
+    return None if value is None else value.dtype
+
+
 def _unreadable(value: Value) -> str:
     return (
         f"the elements of an array {value.type} are read while the program is captured, before "
@@ -237,6 +359,20 @@ def _unreadable(value: Value) -> str:
         "of a hybridized program: compute with arrays instead (np.where for a choice), or leave "
         "this function unhybridized."
     )
+
+
+def depend_on(guard: Callable[[], Hashable]) -> None:
+    """Let the program that is being captured, if any, hold only while `guard()` stays as it is.
+
+    What changes it must call `_core.count_change`: guards are asked after that only.
+    """
+    if _active.trace is not None and modes.is_capturing():
+        _active.trace.guards[guard] = None
+
+
+def supplied(make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:
+    """For the program that is being captured: numbers that `make()` gives anew for every run."""
+    return active().supplied(make, first)
 
 
 # -- the core's hooks ---------------------------------------------------------------------------
@@ -255,6 +391,10 @@ def active() -> Trace:
     return _active.trace
 
 
+def _inline(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    return active().inline(program, arguments)
+
+
 def _call(record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any) -> Any:
     return active().call(record, operands, attributes, out)
 
@@ -268,7 +408,8 @@ def _read(array: Any) -> None:
 
 
 def install() -> None:
-    """Let the core call the capture."""
+    """Let the core, and the tape, call the capture."""
+    set_inline(_inline)
     _core.set_hook("capture_call", _call)
     _core.set_hook("capture_made", _made)
     _core.set_hook("capture_read", _read)

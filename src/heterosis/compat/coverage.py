@@ -22,6 +22,7 @@ PLACES = {
     "gluon.rnn": "heterosis.gluon.rnn",
     "gluon.utils": "heterosis.gluon.utils",
     "gluon.contrib.nn": "heterosis.gluon.contrib.nn",
+    "gluon.contrib.estimator": "heterosis.gluon.contrib.estimator",
     "gluon.model_zoo.vision": "heterosis.gluon.model_zoo.vision",
     "gluon.Block members": "heterosis.gluon:Block",
     "gluon.HybridBlock members": "heterosis.gluon:HybridBlock",
@@ -41,7 +42,17 @@ PLACES = {
     "gluon.data.vision.transforms": "heterosis.gluon.data.vision.transforms",
     "image": "heterosis.image",
     "recordio": "heterosis.recordio",
+    "autograd": "heterosis.autograd",
+    "context": "heterosis.runtime.context",
+    "random": "heterosis.ndarray.random",
+    "util": "heterosis.compat.mxnet.util",
+    "runtime": "heterosis.compat.mxnet.runtime",
+    "engine": "heterosis.compat.mxnet.engine",
+    "profiler": "heterosis.profiler",
 }
+
+# There to say that they do not work yet: not counted.
+_ANNOUNCED = {"autograd": ("get_symbol",)}
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ def coverage() -> list[Coverage]:
 
 
 def _covered(section: str, wanted: list[str], place: str) -> Coverage:
-    have = _own_names(place)
+    have = set(_own_names(place)).difference(_ANNOUNCED.get(section, ()))
     return Coverage(section, tuple(wanted), tuple(name for name in wanted if name not in have))
 
 

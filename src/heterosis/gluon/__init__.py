@@ -1,16 +1,22 @@
 """Gluon: models made of blocks, their parameters, and how they are trained."""
 
-from heterosis.gluon import contrib, data, loss, model_zoo, nn, rnn, utils
+from heterosis.gluon import block, contrib, data, loss, model_zoo, nn, parameter, rnn, utils
 from heterosis.gluon.block import Block
 from heterosis.gluon.hybrid_block import HybridBlock, SymbolBlock
 from heterosis.gluon.parameter import Constant, DeferredInitializationError, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.trainer import Trainer
+from heterosis.gluon.training import History, fit
+
+# Programs written for MXNet look for these names in these modules too.
+block.HybridBlock, block.SymbolBlock = HybridBlock, SymbolBlock
+parameter.ParameterDict = ParameterDict
 
 __all__ = [
     "Block",
     "Constant",
     "DeferredInitializationError",
+    "History",
     "HybridBlock",
     "Parameter",
     "ParameterDict",
@@ -18,6 +24,7 @@ __all__ = [
     "Trainer",
     "contrib",
     "data",
+    "fit",
     "loss",
     "model_zoo",
     "nn",

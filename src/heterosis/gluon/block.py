@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from heterosis import npx
+from heterosis import _core, npx
 from heterosis.gluon import loading, naming, structure
 from heterosis.gluon.hooks import HookHandle
-from heterosis.gluon.parameter import Contexts, Parameter, changes
+from heterosis.gluon.parameter import Contexts, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.summary import print_summary
 from heterosis.gluon.utils import indented
@@ -24,6 +24,7 @@ class Block:
     all that is inside; `params` is another block's dictionary of parameters to share.
     """
 
+    _edits = 0  # how often attributes have been set, or parts added
     is_sequence = False  # whether a summary leaves the block out and shows its parts only
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
@@ -56,6 +57,13 @@ class Block:
         elif isinstance(value, Parameter):
             self._register_parameter(name, value)
         object.__setattr__(self, name, value)
+        if not name.startswith("_"):
+            self._count_edit()
+
+    def _count_edit(self) -> None:
+        """Programs that were captured from the block may be out of date."""
+        self._edits += 1
+        _core.count_change()
 
     def _register_parameter(self, name: str, parameter: Parameter) -> None:
         if self._reg_params.get(name, parameter) is not parameter:
@@ -65,7 +73,6 @@ class Block:
             )
         parameter.belongs_to(f"{type(self).__name__} '{self._name}'")
         self._reg_params[name] = parameter
-        changes.count += 1
 
     # -- names and parts --------------------------------------------------------------------------
 
@@ -96,6 +103,7 @@ class Block:
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a part; blocks assigned to attributes are so already."""
         self._children[str(len(self._children)) if name is None else name] = block
+        self._count_edit()
 
     def apply(self, fn: Callable[[Block], Any]) -> Block:
         """Call `fn` with every part, then with the block itself; returns the block."""

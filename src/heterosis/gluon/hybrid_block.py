@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from heterosis import autograd, ndarray, symbol
-from heterosis.capture import Compiled
+from heterosis import _core, autograd, capture, ndarray, symbol
 from heterosis.gluon.block import Block
-from heterosis.gluon.parameter import changes, zeros_in
+from heterosis.gluon.parameter import zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.ir.types import is_float
 from heterosis.runtime import modes
@@ -25,7 +24,8 @@ class HybridBlock(Block):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
         super().__init__(prefix, params)
         self._active = False
-        self._compiled: Compiled | None = None
+        self._compiled: capture.Compiled | None = None
+        self._replay: Any = None  # what runs the compiled program, while the block is hybridized
         self._arrays: dict[str, Any] = {}  # the parameters', valid while nothing has changed
         self._arrays_at = -1
         self._flags: dict[str, Any] = {}
@@ -42,26 +42,49 @@ class HybridBlock(Block):
             )
         super().register_child(block, name)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_replay": None, "_arrays": {}, "_arrays_at": -1}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if self._active and self._compiled:
+            vars(self)["_replay"] = self._compiled.replay
+
     # -- running ----------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self._active or modes.is_capturing():
-            return super().__call__(*args, **kwargs)
+        run = self._replay
+        if run is None or self._forward_pre_hooks or self._forward_hooks or modes.is_capturing():
+            return self._call_openly(*args, **kwargs)
+        return run(*args, **kwargs)
+
+    def _call_openly(self, *args: Any, **kwargs: Any) -> Any:
+        """A call with hooks, or as a part of a program that is captured."""
+        capture.depend_on(self._identity)
         for hook in tuple(self._forward_pre_hooks.values()):
             hook(self, args)
-        result = self._compiled(*args, **kwargs)
+        run = self.forward if self._replay is None else self._replay
+        result = run(*args, **kwargs)
         for hook in tuple(self._forward_hooks.values()):
             hook(self, args, result)
         return result
 
+    def _captured_forward(self, *args: Any, **kwargs: Any) -> Any:
+        capture.depend_on(self._identity)
+        return self.forward(*args, **kwargs)
+
+    def _identity(self) -> tuple[int, ...]:
+        """What programs captured from the block depend on, apart from arrays' elements."""
+        return (self._edits, *(id(p._data) for p in self._reg_params.values()))
+
     def forward(self, x: Any, *args: Any) -> Any:
         """Run `hybrid_forward` with the block's parameters."""
-        if self._arrays_at != changes.count:
+        if self._arrays_at != _core.changes():
             self._arrays = {
                 name: p.unsized() if p._data is None else p._data
                 for name, p in self._reg_params.items()
             }
-            self._arrays_at = changes.count
+            self._arrays_at = _core.changes()
         F = symbol if modes.is_capturing() else ndarray
         return self.hybrid_forward(F, x, *args, **self._arrays)
 
@@ -108,7 +131,8 @@ class HybridBlock(Block):
             "backward_bulk_size": backward_bulk_size, **kwargs,
         }  # fmt: skip
         if active and (clear or self._compiled is None):
-            self._compiled = Compiled(self.forward, _changes)
+            self._compiled = capture.Compiled(self._captured_forward)
+        self._replay = self._compiled.replay if active and self._compiled else None
         super().hybridize(active, clear=clear, **self._flags)
 
     def register_op_hook(self, callback: Callable[..., None], monitor_all: bool = False) -> None:
@@ -152,11 +176,6 @@ class SymbolBlock(HybridBlock):
     def reset_ctx(self, ctx: Any) -> None:
         """Move all parameters to other contexts."""
         self.collect_params().reset_ctx(ctx)
-
-
-def _changes() -> int:
-    """How often parameters have got other arrays."""
-    return changes.count
 
 
 def _apply_own_rule(block: HybridBlock, inputs: tuple[Any, ...]) -> None:

@@ -45,13 +45,25 @@ def load_all(
         *_unfit(parameters, arrays, cast_dtype and dtype_source == "current",
                 cast_dtype and dtype_source == "saved"),
     ]  # fmt: skip
+    _refuse(problems, source)
+    for name, array in arrays.items():
+        if name in parameters:
+            parameters[name].load(array, ctx, dtype_source=dtype_source if cast_dtype else "")
+
+
+def check_all(
+    parameters: Mapping[str, Parameter], arrays: Mapping[str, np.ndarray], source: str
+) -> None:
+    """Raise one error with all that is wrong, unless names, shapes and element types are equal."""
+    problems = [*_missing(parameters, arrays), *_extra(parameters, arrays)]
+    _refuse([*problems, *_unfit(parameters, arrays)], source)
+
+
+def _refuse(problems: list[str], source: str) -> None:
     if problems:
         raise ArgumentError(
             f"{source} does not fit the network; nothing was loaded:\n  " + "\n  ".join(problems)
         )
-    for name, array in arrays.items():
-        if name in parameters:
-            parameters[name].load(array, ctx, dtype_source=dtype_source if cast_dtype else "")
 
 
 def _missing(parameters: Mapping[str, Parameter], arrays: Mapping[str, Any]) -> list[str]:

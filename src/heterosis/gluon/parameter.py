@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from heterosis import autograd, initializer, np
+from heterosis import _core, autograd, capture, initializer, np
 from heterosis.ir.types import dtype_name
 from heterosis.ops.unsized import UNKNOWN, Unsized
 from heterosis.runtime import modes
@@ -29,15 +29,6 @@ Contexts = Context | Sequence[Context] | None
 
 _GRADIENT_REQUESTS = ("write", "add", "null")
 _STORAGE_TYPES = ("default", "row_sparse", "csr")
-
-
-class _Changes:
-    """How often any parameter has got another array: blocks keep theirs at hand meanwhile."""
-
-    count = 0
-
-
-changes = _Changes()
 
 
 @dataclass(frozen=True)
@@ -218,10 +209,11 @@ class Parameter:
     def _hold(self, data: np.ndarray | None) -> None:
         """Let another array, or none, be the parameter's."""
         self._data = data
-        changes.count += 1
+        _core.count_change()
 
     def _attach_gradient(self) -> None:
         self._grad = np.zeros(self._data.shape, self._data.dtype)
+        _core.count_change()
         autograd.mark_variables([self._data], [self._grad], self.grad_req)
         self.mark_used()
 
@@ -270,7 +262,12 @@ class Parameter:
             raise self._unready()
         if ctx is not None:
             check_context(ctx)
+        capture.depend_on(self._identity)
         return self._data
+
+    def _identity(self) -> tuple[int, int]:
+        """Which arrays are the parameter's, for programs that use them."""
+        return id(self._data), id(self._grad)
 
     def list_data(self) -> list[np.ndarray]:
         """The array on each context."""
@@ -297,6 +294,7 @@ class Parameter:
                 f"{self._described()} has no gradient: its grad_req is 'null'. Set grad_req to "
                 "'write' or 'add' before the forward pass."
             )
+        capture.depend_on(self._identity)
         return self._grad
 
     def list_grad(self) -> list[np.ndarray]:

@@ -9,7 +9,6 @@ from heterosis import kvstore as stores
 from heterosis import optimizer as optimizers
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
-from heterosis.io.atomic import written
 from heterosis.runtime.errors import ArgumentError, StaleGradientError, UnsupportedError
 
 
@@ -55,6 +54,16 @@ class Trainer:
     def optimizer(self) -> optimizers.Optimizer:
         """The optimizer."""
         return self._optimizer
+
+    @property
+    def updater(self) -> optimizers.Updater:
+        """The optimizer with the states of the parameters, by their place among `parameters`."""
+        return self._updater
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """What is updated."""
+        return list(self._params)
 
     @property
     def learning_rate(self) -> float:
@@ -118,14 +127,11 @@ class Trainer:
 
     def save_states(self, fname: str) -> None:
         """Write the optimizer's states to a file; a crash leaves an older file whole."""
-        states = self._updater.get_states(dump_optimizer=True)
-        with written(fname) as file:
-            file.write(states)
+        self._updater.save(fname, dump_optimizer=True)
 
     def load_states(self, fname: str) -> None:
-        """Read the states that `save_states` wrote."""
-        with open(fname, "rb") as file:
-            self._updater.set_states(file.read())
+        """Read the states that `save_states` wrote; nothing changes if they do not fit."""
+        self._updater.load(fname)
         self._optimizer = self._updater.optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))
 

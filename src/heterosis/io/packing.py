@@ -43,7 +43,7 @@ def unpack(data: bytes) -> tuple[dict[str, _core.ndarray], dict[str, Any]]:
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__") or {}
         facts = {name: json.loads(text) for name, text in metadata.items()}
         return {name: _array(entry) for name, entry in tensors.items()}, facts
-    except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (safetensors.SafetensorError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise FormatError(
             f"these {len(data)} bytes are no packed arrays: {error}. Expected what was written "
             "by this framework, in the safetensors format; is the file cut off?"

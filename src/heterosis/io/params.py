@@ -22,7 +22,7 @@ from heterosis import _core
 from heterosis.io.atomic import written
 from heterosis.ir.types import ITEMSIZE
 from heterosis.np import convert
-from heterosis.runtime.errors import DTypeError, FileFormatError
+from heterosis.runtime.errors import DTypeError, FormatError
 
 _LIST_MAGIC = 0x112
 _NUMPY_SHAPES, _STORAGE_KINDS, _LONG_SHAPES = 0xF993FACA, 0xF993FAC9, 0xF993FAC8
@@ -126,8 +126,8 @@ class _Reader:
         self.size = source.seek(0, os.SEEK_END)
         self.at = source.seek(0)
 
-    def wrong(self, what: str) -> FileFormatError:
-        return FileFormatError(
+    def wrong(self, what: str) -> FormatError:
+        return FormatError(
             f"{self.name}: at byte {self.at} of {self.size}: {what}. Nothing has been loaded; "
             "is it a .params file, and copied completely?"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -199,16 +199,7 @@ class Program:
 
     def nodes(self) -> Iterator[Node]:
         """Every node once, operands before their users."""
-        seen: set[int] = set()
-        stack = [(output.node, False) for output in reversed(self.outputs)]
-        while stack:
-            node, expanded = stack.pop()
-            if expanded:
-                yield node
-            elif id(node) not in seen:
-                seen.add(id(node))
-                stack.append((node, True))
-                stack.extend((operand.node, False) for operand in reversed(node.inputs))
+        return reached(self.outputs)
 
     def __str__(self) -> str:
         names = {value: f"%{i}" for i, value in enumerate(self.inputs)}
@@ -226,3 +217,31 @@ class Program:
         head = ", ".join(f"{names[v]}: {v.type}" for v in self.inputs)
         tail = ", ".join(names[v] for v in self.outputs)
         return "\n".join([f"{self.name}({head}):", *lines, f"  return {tail}"])
+
+
+def reached(outputs: Iterable[Value], stops: Container[Value] = ()) -> Iterator[Node]:
+    """The nodes that `outputs` are made of, operands before their users; none that only values in
+    `stops` are made of."""
+    seen: set[int] = set()
+    stack = [(v.node, False) for v in reversed(tuple(outputs)) if v not in stops]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((v.node, False) for v in reversed(node.inputs) if v not in stops)
+
+
+def substituted(outputs: Sequence[Value], mapping: Mapping[Value, Value]) -> tuple[Value, ...]:
+    """`outputs` as they are once the values in `mapping` are replaced; what stays is shared."""
+    known = dict(mapping)
+    for node in reached(outputs, mapping):
+        inputs = tuple(known.get(v, v) for v in node.inputs)
+        if inputs == node.inputs:
+            continue
+        made = Node(node.primitive, inputs, node.attributes, node.types)
+        for old, new in zip(node.outputs, made.outputs, strict=True):
+            known.setdefault(old, new)
+    return tuple(known.get(v, v) for v in outputs)

@@ -8,14 +8,22 @@ from types import SimpleNamespace as _SimpleNamespace
 
 from heterosis import np as np
 from heterosis import npx as npx
-from heterosis.ndarray import creation, elementwise, layers, outputs, reductions, shapes
+from heterosis.ndarray import (
+    contrib,
+    creation,
+    elementwise,
+    layers,
+    outputs,
+    random,
+    reductions,
+    shapes,
+)
 from heterosis.ndarray import linalg as _linalg  # noqa: F401 - the name is that of its operators
+from heterosis.ndarray import ndarray as ndarray
+from heterosis.ndarray.ndarray import *
 from heterosis.ndarray.operator import OPERATORS as _OPERATORS
-from heterosis.npx import waitall
 
 globals().update(_OPERATORS)
-
-NDArray = ndarray = np.ndarray
 
 
 def _family(prefix: str) -> _SimpleNamespace:
@@ -29,11 +37,10 @@ def _family(prefix: str) -> _SimpleNamespace:
     )
 
 
-random = _family("random_")
 linalg = _family("linalg_")
 
 __all__ = [
-    "NDArray",
+    "contrib",
     "creation",
     "elementwise",
     "layers",
@@ -45,5 +52,5 @@ __all__ = [
     "random",
     "reductions",
     "shapes",
-    "waitall",
 ]
+__all__ += ndarray.__all__

@@ -38,8 +38,9 @@ def empty(shape: Any, ctx: Any = None, dtype: Any = None) -> Any:
 
 @operator()
 def array(source_array: Any, ctx: Any = None, dtype: Any = None) -> Any:
-    """An array from numbers, lists or arrays."""
-    return np.array(source_array, dtype, ctx)
+    """An array from numbers, lists or arrays; of float32, also from NumPy's arrays of others."""
+    own = source_array.dtype if isinstance(source_array, np.ndarray) else "float32"
+    return np.array(source_array, dtype or own, ctx)
 
 
 @operator()
@@ -147,6 +148,29 @@ def random_negative_binomial(
 ) -> Any:
     """Random counts of failures before `k` successes of probability `p`."""
     return np.random.negative_binomial(k, p, _extents(shape)).astype(dtype or "float32")
+
+
+@operator("random_generalized_negative_binomial")
+def random_generalized_negative_binomial(
+    mu: float = 1.0, alpha: float = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
+) -> Any:
+    """Random counts with mean `mu` and variance `mu + alpha * mu ** 2`."""
+    return _mixed_counts(np.full(_extents(shape), mu), alpha, dtype)
+
+
+@operator("sample_generalized_negative_binomial")
+def sample_generalized_negative_binomial(
+    mu: Any, alpha: Any, shape: Any = None, dtype: Any = None
+) -> Any:
+    """For each mean and dispersion, random counts of `shape`."""
+    return _counts((mu, alpha), shape, dtype, _mixed_counts)
+
+
+def _mixed_counts(mean: Any, dispersion: Any, dtype: Any = None) -> Any:
+    """Poisson counts whose means are gamma numbers; without dispersion all means are `mean`."""
+    some = np.maximum(dispersion, 1e-12)
+    means = np.where(np.greater(dispersion, 0), np.random.gamma(1.0 / some, mean * some), mean)
+    return np.random.poisson(means).astype(dtype or "float32")
 
 
 @operator("sample_multinomial")

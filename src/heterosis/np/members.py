@@ -118,10 +118,16 @@ def tostype(self, stype: str) -> ndarray:
 
 
 def reshape(self, *shape: Any, order: str = "C", **keywords: Any) -> ndarray:
-    """The same elements under another shape, given as one tuple or as several numbers."""
+    """The same elements under another shape, given as one tuple or as several numbers.
+
+    Where NumPy sees an error, in a 0 for an array with elements or in -2 to -4, these are the codes
+    of `reshape_view`, as in programs for MXNet's older arrays.
+    """
     if not shape:
         shape = (keywords.pop("newshape", None) or keywords.pop("shape"),)
     wanted = tuple(shape[0]) if isinstance(shape[0], tuple | list) else shape
+    if self.size and any(_is_number(n) and _is_code(n) for n in wanted):
+        wanted = decoded_shape(self.shape, wanted)
     return _call("reshape", self, wanted, order=order, **keywords)
 
 
@@ -171,6 +177,11 @@ def reshape_view(self, *shape: Any, **keywords: Any) -> ndarray:
 
 def _is_number(given: Any) -> bool:
     return hasattr(given, "__index__")
+
+
+def _is_code(extent: Any) -> bool:
+    """Whether NumPy has no meaning for it as an extent of an array with elements."""
+    return extent == _KEEP or extent < _INFER
 
 
 def decoded_shape(old: tuple[int, ...], codes: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ code generator are imported by the first call: it takes as long as a third of al
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,14 @@ from heterosis.codegen.conversion import conversion
 from heterosis.codegen.kernel import Machine, Schedule
 from heterosis.codegen.target import Target
 from heterosis.ir import views as view
-from heterosis.ir.program import Program, Value, apply
+from heterosis.ir.program import NUMBER, Program, Value, apply
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType, is_float
 from heterosis.runtime.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError
 
 if TYPE_CHECKING:
     from heterosis.codegen.function import FunctionCode
+    from heterosis.codegen.nest import Buffer, Operand
 
 OutDescription = tuple[str, tuple[int, ...], tuple[int, ...]]
 
@@ -61,7 +62,7 @@ def plan(
         list(code.integers),
         planned.workspace,
         code.nanoseconds,
-        _is_elementwise(planned),
+        _is_elementwise(planned, program, layouts, targets),
         results,
         list(code.failures),
         in_place,
@@ -155,15 +156,40 @@ def _result(i: int, value: Value, planned: Schedule) -> tuple:
     return (value.dtype, value.shape, -1, row_major(value.shape), 0)
 
 
-def _is_elementwise(planned: Schedule) -> bool:
-    """Whether each element is written after it has been read and nothing else reads it."""
+def _is_elementwise(
+    planned: Schedule,
+    program: Program,
+    layouts: Sequence[Strided],
+    targets: Sequence[Strided | None],
+) -> bool:
+    """Whether each element is written after it has been read and nothing else reads it, where a
+    result is written over an input that lies as it does."""
     from heterosis.codegen.nest import Load, Nest
 
     if len(planned.kernels) != 1 or not isinstance(planned.kernels[0], Nest):
         return False
     nest = planned.kernels[0]
-    gathers = any(isinstance(step, Load) and step.indices for step in nest.steps)
-    return not nest.reduced and not gathers and not nest.scatters
+    loads = [step for step in nest.steps if isinstance(step, Load)]
+    if nest.reduced or nest.scatters or any(load.indices for load in loads):
+        return False
+    pairs = zip(program.inputs, layouts, strict=True)
+    inputs = [layout for value, layout in pairs if value.node.primitive is not NUMBER]
+    rooms = zip(program.outputs, targets, strict=True)
+    lying = [room or Strided.contiguous(value.shape) for value, room in rooms]
+    alike = {i for i, layout in enumerate(inputs) if layout in lying}
+    read = {_spot(load.operand) for load in loads if load.operand.buffer in _calls(alike)}
+    return not read or read == {_spot(store.operand) for store in nest.stores}
+
+
+def _calls(indices: Iterable[int]) -> set[Buffer]:
+    from heterosis.codegen.nest import Buffer
+
+    return {Buffer("call", i) for i in indices}
+
+
+def _spot(operand: Operand) -> tuple[Any, Any]:
+    """Where in a buffer an operand's elements are."""
+    return operand.offset, operand.strides
 
 
 # -- arguments that the fast path does not take -------------------------------------------------

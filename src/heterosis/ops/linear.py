@@ -93,7 +93,17 @@ _MATMUL = Opaque("matmul", _kernel)
 @adjoint(_MATMUL)
 def _pull_matmul(step: Step) -> Cotangents:
     (a, b), g = step.inputs, step.cotangent
-    return _multiplied(g, _turned(b)), _multiplied(_turned(a), g)
+    return _received(a, g, _turned(b)), _received(b, _turned(a), g)
+
+
+def _received(operand: Value, left: Value, right: Value) -> Value:
+    """`left @ right`, which `operand` receives. Of a transposed matrix, the transposed product: it
+    is written as the matrix itself lies."""
+    node, last = operand.node, operand.ndim - 1
+    turned = (*range(last - 1), last, last - 1)
+    if node.primitive is views.TRANSPOSE and node.attributes["axes"] == turned:
+        return _turned(_multiplied(_turned(right), _turned(left)))
+    return _multiplied(left, right)
 
 
 def _turned(x: Value) -> Value:

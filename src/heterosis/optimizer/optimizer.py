@@ -11,7 +11,8 @@ from heterosis.lr_scheduler import LRScheduler
 from heterosis.np import zeros
 from heterosis.ops.cast import assign
 from heterosis.optimizer.steps import Step, run
-from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime import modes
+from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
 from heterosis.runtime.registry import Registry
 
 _HALF = ("float16", "bfloat16")
@@ -112,6 +113,12 @@ class Optimizer:
         states: Sequence[Any],
     ) -> None:
         """One update of several parameters."""
+        if modes.is_capturing() and not isinstance(self, RuleOptimizer):
+            raise CaptureError(
+                f"{type(self).__name__} computes its update in Python, with numbers that a program "
+                "would take for constants. Derive it from RuleOptimizer, or leave the training "
+                "step unhybridized: hybridize the network and the loss."
+            )
         for index, weight, grad, state in zip(indices, weights, grads, states, strict=True):
             self.update_multi_precision(index, weight, grad, state)
 
@@ -228,7 +235,13 @@ class RuleOptimizer(Optimizer):
         given = (index, weight, grad, state)
         if not isinstance(index, list | tuple):
             given = tuple([one] for one in given)
-        run(self._steps(*given))
+        rescale = self.rescale_grad
+
+        def take() -> Iterator[Step]:
+            self.rescale_grad = rescale
+            return self._steps(*given)
+
+        run(take)
 
     def _steps(self, indices: Any, weights: Any, grads: Any, states: Any) -> Iterator[Step]:
         self._update_count(indices)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from heterosis import _core
+from heterosis import _core, capture
+from heterosis.runtime import modes
 
 
 class Step(NamedTuple):
@@ -20,12 +21,36 @@ class Step(NamedTuple):
     numbers: dict[str, Any]
 
 
-def run(steps: Iterable[Step]) -> None:
-    """Take the steps, one native call for all that share a rule. Weights and states are new when
-    all that is queued is done."""
+def run(take: Callable[[], Iterable[Step]]) -> None:
+    """Take the steps that `take()` gives, one native call for all that share a rule. Weights and
+    states are new when all that is queued is done.
+
+    As part of a program that is captured, `take` is asked anew for the numbers of every run.
+    """
+    steps = list(take())
+    if modes.is_capturing():
+        steps = _with_numbers(steps, capture.supplied(lambda: _numbers(take()), _numbers(steps)))
     for rule, group in groupby(steps, attrgetter("rule")):
         names = [(p.name, p.default) for p in rule.record.parameters]
         rule.each([_call(step, names) for step in group])
+
+
+def _numbers(steps: Iterable[Step]) -> list[float]:
+    return [n for step in steps for n in step.numbers.values() if isinstance(n, float)]
+
+
+def _with_numbers(steps: Iterable[Step], numbers: Sequence[Any]) -> list[Step]:
+    """The steps with other numbers, in the order of `_numbers`."""
+    following = iter(numbers)
+    return [
+        step._replace(
+            numbers={
+                name: next(following) if isinstance(number, float) else number
+                for name, number in step.numbers.items()
+            }
+        )
+        for step in steps
+    ]
 
 
 def _call(step: Step, names: list[tuple[str, Any]]) -> tuple[tuple[Any, ...], Any]:

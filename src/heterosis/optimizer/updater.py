@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from heterosis import _core
+from heterosis import _core, capture
+from heterosis.io.atomic import written
 from heterosis.io.packing import pack, unpack
 from heterosis.lr_scheduler import LRScheduler
 from heterosis.optimizer.optimizer import Optimizer
+from heterosis.runtime import modes
 from heterosis.runtime.errors import FormatError
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -34,15 +37,21 @@ class Updater:
             list(given) if several else [given] for given in (index, grad, weight)
         )
         indices = [i.decode() if isinstance(i, bytes) else i for i in indices]
+        capture.depend_on(self._identity)
         for one, array in zip(indices, weights, strict=True):
             if one not in self.states:
-                self.states[one] = self.optimizer.create_state_multi_precision(one, array)
+                with modes.switched(capturing=False):  # states outlive every program
+                    self.states[one] = self.optimizer.create_state_multi_precision(one, array)
                 self.states_synced[one] = True
         if self.aggregate_updates:
             self._update_groups(indices, weights, grads)
         else:
             states = [self.states[one] for one in indices]
             self.optimizer.update_all(indices, weights, grads, states)
+
+    def _identity(self) -> int:
+        """Which states there are, for programs that update them."""
+        return id(self.states)
 
     def _update_groups(self, indices: Sequence, weights: Sequence, grads: Sequence) -> None:
         """Lists of one element type, as many parameters each as the optimiser takes."""
@@ -67,6 +76,10 @@ class Updater:
 
     def set_states(self, states: bytes) -> None:
         """Take over what `get_states` gave; nothing changes if it does not fit."""
+        self.prepared(states)()
+
+    def prepared(self, states: bytes) -> Callable[[], None]:
+        """What takes the states over when it is called; it is here that unfit ones raise."""
         arrays, facts = unpack(states)
         try:
             found = {key: _planted(tree, arrays) for key, tree in facts["states"]}
@@ -74,15 +87,43 @@ class Updater:
             restored = [] if described is None else list(_restored(self.optimizer, described))
         except FormatError:
             raise
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
             raise FormatError(
                 "these arrays are no optimizer states; expected what get_states() gave."
             ) from None
+        return lambda: self._take(found, restored)
+
+    def _take(self, states: dict[Any, Any], restored: list[tuple[Any, str, Any]]) -> None:
         for thing, name, value in restored:
             setattr(thing, name, value)
         self.optimizer._set_current_context(0)
-        self.states = found
-        self.states_synced = dict.fromkeys(found, True)
+        self.states = states
+        _core.count_change()
+        self.states_synced = dict.fromkeys(states, True)
+
+    def save(self, fname: str | os.PathLike[str], dump_optimizer: bool = False) -> None:
+        """Write what `get_states` gives to a file; a crash leaves an older file whole."""
+        states = self.get_states(dump_optimizer)
+        with written(fname) as file:
+            file.write(states)
+
+    def load(self, fname: str | os.PathLike[str]) -> None:
+        """Take over the states in a file; nothing changes if they do not fit."""
+        with open(fname, "rb") as file:
+            states = file.read()
+        try:
+            self.set_states(states)
+        except FormatError as error:
+            raise FormatError(f"{os.fspath(fname)}: {error} Nothing has been loaded.") from None
+
+    def renumber(self, numbers: Mapping[Any, Any]) -> None:
+        """Let the states and counts of each index be those of `numbers[index]`."""
+        self.states = {numbers[index]: state for index, state in self.states.items()}
+        self.states_synced = dict.fromkeys(self.states, True)
+        for counts in self.optimizer._all_index_update_counts.values():
+            moved = {numbers[index]: count for index, count in counts.items()}
+            counts.clear()
+            counts.update(moved)
 
 
 def get_updater(optimizer: Optimizer) -> Updater:

@@ -6,6 +6,7 @@ points join one nest (softmax is one); what other kernels need whole gets a buff
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
@@ -253,10 +254,39 @@ class _Scheduler:
         if value.node.attributes["filled"]:
             fill = parts.pop(0)
             _NestBuilder(self).map(fill, room, (("broadcast", (value.shape,)),))
-        for part, (starts, steps) in zip(parts, value.node.attributes["places"], strict=True):
-            inside = Place(room.buffer, room.dtype, room.strided.slice(starts, steps, part.shape))
+        places = value.node.attributes["places"]
+        rooms = [
+            (part, Place(room.buffer, room.dtype, room.strided.slice(starts, steps, part.shape)))
+            for part, (starts, steps) in zip(parts, places, strict=True)
+        ]
+        if self._share_work(parts) and _are_apart(places, parts[0].shape):
+            _NestBuilder(self).map_together(rooms)
+            return
+        for part, inside in rooms:
             if self.places.get(part) != inside:  # what is changed in place stands there already
                 self.write(part, inside)
+
+    def _share_work(self, parts: Sequence[Value]) -> bool:
+        """Whether values of one shape, without reductions, compute something more than once."""
+        if len({part.shape for part in parts}) > 1:
+            return False
+        works = [self._inlined(part) for part in parts]
+        if any(type(node.primitive) is Reduction for work in works for node in work):
+            return False
+        computed = [n for work in works for n in work if isinstance(n.primitive, Elementwise)]
+        return len(set(computed)) < len(computed)
+
+    def _inlined(self, value: Value) -> set[Node]:
+        """The nodes that a nest which writes `value` computes, and those that it reads."""
+        seen: set[Node] = set()
+        stack = [value]
+        while stack:
+            value = stack.pop()
+            if value.node not in seen and value not in self.places:
+                seen.add(value.node)
+                if isinstance(value.node.primitive, Elementwise | View):
+                    stack.extend(value.node.inputs)
+        return seen
 
     def _scatter(self, value: Value, room: Place) -> None:
         base, *indices, update = value.node.inputs
@@ -544,6 +574,25 @@ class _NestBuilder:
     def _add(self, step: Step) -> int:
         self.steps.append(step)
         return len(self.steps) - 1
+
+
+def _are_apart(places: Sequence[Any], shape: tuple[int, ...]) -> bool:
+    """Whether parts of one shape, each at its (starts, steps), have no element in common."""
+    return all(
+        any(_axis_apart(*pair, n) for *pair, n in zip(_pairs(a), _pairs(b), shape, strict=True))
+        for a, b in itertools.combinations(places, 2)
+    )
+
+
+def _pairs(place: Any) -> list[tuple[int, int]]:
+    return list(zip(*place, strict=True))
+
+
+def _axis_apart(a: tuple[int, int], b: tuple[int, int], count: int) -> bool:
+    """Whether `count` positions from a start on, a step apart, are none of those of another."""
+    (first, step), (other, other_step) = a, b
+    behind = first + (count - 1) * step < other or other + (count - 1) * other_step < first
+    return behind or (step == other_step and (first - other) % step != 0)
 
 
 def _undone(

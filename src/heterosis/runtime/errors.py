@@ -33,8 +33,8 @@ class LinearAlgebraError(HeterosisError, ArithmeticError, LinAlgError):
     """A matrix without the property that the factorisation needs. Also NumPy's `LinAlgError`."""
 
 
-class FileFormatError(HeterosisError, ValueError):
-    """A file that is not what it should be, or not all of it; nothing of it has been loaded."""
+class FormatError(HeterosisError, ValueError):
+    """Bytes or a file that are not what they should be, or damaged; nothing has been loaded."""
 
 
 class OutOfMemoryError(HeterosisError, MemoryError):
@@ -63,10 +63,6 @@ class DeferredInitializationError(UninitializedError):
 
 class StaleGradientError(HeterosisError, UserWarning):
     """A gradient that backward has not written since the last step."""
-
-
-class FormatError(HeterosisError, ValueError):
-    """Bytes or a file that are not what they are taken for, or are damaged."""
 
 
 class MissingPackageError(HeterosisError, ImportError):

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from heterosis import _core
-
-
-class _State(threading.local):
-    training = False
-
-
-_state = _State()
 
 
 def is_recording() -> bool:
@@ -30,12 +22,13 @@ def set_recording(on: bool) -> bool:
 
 def is_training() -> bool:
     """Whether layers that behave differently in training, dropout for one, do so."""
-    return _state.training
+    return _core.is_training()
 
 
 def set_training(on: bool) -> bool:
     """Switch between training and prediction; returns how it was before."""
-    before, _state.training = _state.training, bool(on)
+    before = _core.is_training()
+    _core.set_training(bool(on))
     return before
 
 

@@ -1,5 +1,5 @@
-"""Layers that MXNet kept under `contrib`."""
+"""What MXNet kept under `contrib`: further layers, and the estimator."""
 
-from heterosis.gluon.contrib import nn
+from heterosis.gluon.contrib import estimator, nn
 
-__all__ = ["nn"]
+__all__ = ["estimator", "nn"]

@@ -63,6 +63,7 @@ class DataLoader:
         self._timeout = timeout
         self._pool: ProcessPool | ThreadPool | None = None
         self._started: Iterator[Any] | None = None
+        self._started_at: dict[str, Any] = {}
         self.auto_reload = auto_reload
         keep_freed_memory()
         if auto_reload:
@@ -79,11 +80,34 @@ class DataLoader:
 
     def refresh(self) -> None:
         """Start preparing the batches of the next iteration now."""
+        self._started_at = {"left": self._left(), "ahead": list(_core.random_state())}
         self._started = self._epoch()
 
     def clean(self) -> None:
         """Forget batches that were prepared in advance for the next iteration."""
         self._started = None
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` takes to go on with the epoch that comes next; JSON can say it."""
+        if self._started is not None:
+            return self._started_at
+        return {"left": self._left(), "ahead": None}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Be between two epochs where `state` was called, if `np.random` is there too."""
+        self._started = None
+        if isinstance(self._batch_sampler, BatchSampler):
+            self._batch_sampler.left = list(state["left"])
+        if state["ahead"] is not None:
+            now = _core.random_state()
+            _core.restore_random_state(*state["ahead"])
+            self.refresh()
+            _core.restore_random_state(*now)
+
+    def _left(self) -> list[Any]:
+        """The samples that wait for the next epoch."""
+        found = isinstance(self._batch_sampler, BatchSampler)
+        return list(self._batch_sampler.left) if found else []
 
     def __del__(self) -> None:
         if getattr(self, "_pool", None) is not None:

@@ -81,10 +81,10 @@ class BatchSampler(Sampler):
         if batch_size < 1:
             raise ArgumentError(f"batch_size={batch_size}; expected at least 1.")
         self._sampler, self._batch_size, self._last_batch = sampler, batch_size, last_batch
-        self._left: list[Any] = []
+        self.left: list[Any] = []
 
     def __iter__(self) -> Iterator[list[Any]]:
-        batch, self._left = self._left, []
+        batch, self.left = self.left, []
         for index in self._sampler:
             batch.append(index)
             if len(batch) == self._batch_size:
@@ -93,10 +93,10 @@ class BatchSampler(Sampler):
         if batch and self._last_batch == "keep":
             yield batch
         elif self._last_batch == "rollover":
-            self._left = batch
+            self.left = batch
 
     def __len__(self) -> int:
-        count = len(self._sampler) + len(self._left)
+        count = len(self._sampler) + len(self.left)
         if self._last_batch == "keep":
             count += self._batch_size - 1
         return count // self._batch_size

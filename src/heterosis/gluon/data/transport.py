@@ -65,7 +65,10 @@ def send(connection: socket.socket, message: Any, files: Iterable[int] = ()) -> 
 
 def receive(connection: socket.socket) -> tuple[Any, list[int]] | None:
     """The next message and its files; `None` when the other side is gone."""
-    data, files, _, _ = socket.recv_fds(connection, _IN_SOCKET + 1, _MOST_FILES + 1)
+    try:
+        data, files, _, _ = socket.recv_fds(connection, _IN_SOCKET + 1, _MOST_FILES + 1)
+    except ConnectionResetError:  # it has left messages unread
+        return None
     if not data:
         return None
     if data[0] == 0:

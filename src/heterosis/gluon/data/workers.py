@@ -27,6 +27,7 @@ from heterosis.runtime.errors import WorkerError, WorkerTimeoutError
 
 _IN_FLIGHT = 16  # batches that a worker is asked for at once; more wait in the parent
 _GRACE = 2.0  # seconds that workers have to end by themselves
+_GONE = (BrokenPipeError, ConnectionResetError)  # what `send` raises when nobody listens
 _LOOK = 5.0  # seconds after which a waiting worker looks whether its parent is still there
 
 
@@ -100,7 +101,7 @@ class _Worker:
     def _send(self, job: Job, result: Any) -> None:
         new, files, dropped = self._shelf.news()
         self._connection.settimeout(None)
-        with suppress(BrokenPipeError):  # the next `receive` finds that the parent is gone
+        with suppress(*_GONE):  # the next `receive` finds that the parent is gone
             try:
                 send(self._connection, (job.ticket, result, new, dropped), files)
             except (TypeError, AttributeError, ValueError) as error:  # what pickling raises
@@ -168,7 +169,7 @@ class _Process:
 
     def give(self, job: Job) -> None:
         self.jobs[job.ticket] = job
-        with suppress(BrokenPipeError, ConnectionResetError):  # found out when reading
+        with suppress(*_GONE):  # found out when reading
             send(self.connection, (job, self.receiver.released()))
 
     def obituary(self) -> str:
@@ -250,10 +251,7 @@ class ProcessPool:
         self._hand_out()
 
     def _hear(self, worker: _Process) -> None:
-        try:
-            message = receive(worker.connection)
-        except ConnectionResetError:
-            message = None
+        message = receive(worker.connection)
         if message is None:
             text = worker.obituary()
             self.close()

@@ -1,0 +1,355 @@
+#include "replay_type.h"
+
+#include <nanobind/nanobind.h>
+#include <structmember.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+#include <vector>
+
+#include "../dispatch.h"
+#include "../pool.h"
+#include "../random_state.h"
+#include "array_type.h"
+#include "operation_type.h"
+#include "origin.h"
+#include "plan_handle.h"
+#include "recording.h"
+#include "signature.h"
+
+namespace heterosis::python {
+
+namespace {
+
+uint64_t change_count = 0;
+
+// Where an input of a program comes from.
+struct Source {
+  enum class Kind : uint8_t { argument, outside, key, supplied };
+  Kind kind;
+  Py_ssize_t position;  // among the arguments, or among the supplied numbers
+  Object array;         // from outside
+};
+
+// Result `from` of the plan is written into the array that input `into` is.
+struct Write {
+  size_t from;
+  size_t into;
+};
+
+// A program for arguments of one kind. `shape` tells what is returned: one item, or a tuple or list
+// of them. An item from 0 on is a result of the plan; below, -1 - i is the array of input i.
+struct Entry : Counted {
+  enum class Shape : uint8_t { one, tuple, list };
+  std::vector<uint64_t> words;
+  uint64_t changes;
+  Ref<const Plan> plan;
+  std::vector<Source> sources;
+  Shape shape;
+  std::vector<Py_ssize_t> items;
+  std::vector<Write> writes;
+  Object supply;  // gives the supplied numbers of a run; null without
+  Object record;  // is told of runs that gradients are recorded of: (inputs, results); null without
+};
+
+struct ReplayObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  PyObject* slow;  // what to call where no entry fits
+  std::vector<Ref<const Entry>>* entries;
+};
+
+constexpr size_t kMostEntries = 64;  // then all are dropped: shapes that vary without end
+
+ReplayObject& as_replay(PyObject* self) { return *reinterpret_cast<ReplayObject*>(self); }
+
+// False if no program serves such arguments.
+bool sign(Signature& signature, PyObject* const* given, Py_ssize_t count) {
+  const uint64_t modes = (is_training() ? 1 : 0) | (is_recording() ? 2 : 0);
+  signature.begin(modes, pool().threads());
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!is_array(given[i]) || signature.full()) return false;
+    signature.add_array(as_array(given[i]));
+  }
+  return true;
+}
+
+Ref<const Entry>* find(std::vector<Ref<const Entry>>& entries, const Signature& signature) {
+  for (Ref<const Entry>& entry : entries) {
+    const auto* words = signature.words();
+    if (std::equal(words, words + signature.count(), entry->words.begin(), entry->words.end())) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+PyObject* input(const Source& source, PyObject* const* given) {
+  return source.kind == Source::Kind::argument ? given[source.position] : source.array.get();
+}
+
+// One run of an entry: its inputs sorted, then its results.
+class Run {
+ public:
+  Run(const Entry& entry, PyObject* const* given) : entry_(entry), given_(given) {
+    arrays_.reserve(entry.sources.size());
+    if (entry.supply) numbers_ = checked(PyObject_CallNoArgs(entry.supply.get()));
+    for (const Source& source : entry.sources) add(source);
+    const Invocation invocation{entry.plan.get(), arrays_.data(), static_cast<int>(arrays_.size()),
+                                scalars_.data(), static_cast<int>(scalars_.size())};
+    Results results = run(invocation, {}, user_line);
+    for (Array& result : results) results_.push_back(checked(wrap(std::move(result))));
+  }
+
+  // Tells the tape, if it listens.
+  void record() const {
+    if (!entry_.record) return;
+    Object inputs = checked(PyTuple_New(static_cast<Py_ssize_t>(entry_.sources.size())));
+    size_t scalar = 0;
+    for (size_t i = 0; i < entry_.sources.size(); ++i) {
+      PyObject* one = is_number(entry_.sources[i]) ? number(entry_.sources[i], scalars_[scalar++])
+                                                   : Py_NewRef(input(entry_.sources[i], given_));
+      if (!one) throw PythonError();
+      PyTuple_SET_ITEM(inputs.get(), static_cast<Py_ssize_t>(i), one);
+    }
+    Object results = checked(PyTuple_New(static_cast<Py_ssize_t>(results_.size())));
+    for (size_t i = 0; i < results_.size(); ++i) {
+      PyTuple_SET_ITEM(results.get(), static_cast<Py_ssize_t>(i), Py_NewRef(results_[i].get()));
+    }
+    checked(PyObject_CallFunctionObjArgs(entry_.record.get(), inputs.get(), results.get(), nullptr));
+  }
+
+  void write_back() const {
+    if (entry_.writes.empty()) return;
+    const bool recording = is_recording();
+    set_recording(false);
+    struct Restored {
+      bool recording;
+      ~Restored() { set_recording(recording); }
+    } restored{recording};
+    for (const Write& write : entry_.writes) {
+      PyObject* const from = results_[write.from].get();
+      checked(call_operator_into(Operator::assign, &from, input(entry_.sources[write.into], given_)));
+    }
+  }
+
+  PyObject* returned() const {
+    if (entry_.shape == Entry::Shape::one) return item(entry_.items[0]);
+    const auto count = static_cast<Py_ssize_t>(entry_.items.size());
+    const bool is_tuple = entry_.shape == Entry::Shape::tuple;
+    Object made = checked(is_tuple ? PyTuple_New(count) : PyList_New(count));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      PyObject* one = item(entry_.items[static_cast<size_t>(i)]);
+      is_tuple ? PyTuple_SET_ITEM(made.get(), i, one) : PyList_SET_ITEM(made.get(), i, one);
+    }
+    return made.release();
+  }
+
+ private:
+  static bool is_number(const Source& source) {
+    return source.kind == Source::Kind::key || source.kind == Source::Kind::supplied;
+  }
+  static PyObject* number(const Source& source, int64_t bits) {
+    return source.kind == Source::Kind::key ? PyLong_FromLongLong(bits)
+                                            : PyFloat_FromDouble(std::bit_cast<double>(bits));
+  }
+
+  void add(const Source& source) {
+    if (source.kind == Source::Kind::key) {
+      scalars_.push_back(random_state().next());
+    } else if (source.kind == Source::Kind::supplied) {
+      PyObject* one = PySequence_Fast_GET_ITEM(numbers_.get(), source.position);
+      scalars_.push_back(std::bit_cast<int64_t>(PyFloat_AsDouble(one)));
+    } else {
+      arrays_.push_back(&as_array(input(source, given_)));
+    }
+  }
+
+  PyObject* item(Py_ssize_t which) const {
+    if (which >= 0) return Py_NewRef(results_[static_cast<size_t>(which)].get());
+    return Py_NewRef(input(entry_.sources[static_cast<size_t>(-1 - which)], given_));
+  }
+
+  const Entry& entry_;
+  PyObject* const* given_;
+  Object numbers_;  // supplied: a list of floats
+  std::vector<const Array*> arrays_;
+  std::vector<int64_t> scalars_;
+  std::vector<Object> results_;
+};
+
+PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* names) {
+  ReplayObject& replay = as_replay(self);
+  const Py_ssize_t count = PyVectorcall_NARGS(flags);
+  return guarded([&]() -> PyObject* {
+    Signature signature;
+    const bool plain = !names && !is_capturing() && sign(signature, given, count);
+    const Ref<const Entry>* found = plain ? find(*replay.entries, signature) : nullptr;
+    if (!found || (*found)->changes != change_count) {
+      return PyObject_Vectorcall(replay.slow, given, static_cast<size_t>(count), names);
+    }
+    const Ref<const Entry> entry = *found;  // Python code that runs below may replace it
+    if (must_wait()) wait_for_room();
+    const Run run(*entry, given);
+    run.record();
+    run.write_back();
+    return run.returned();
+  });
+}
+
+// -- making entries -------------------------------------------------------------------------------
+
+Py_ssize_t number(PyObject* object) {
+  const Py_ssize_t found = PyLong_AsSsize_t(object);
+  if (found == -1 && PyErr_Occurred()) throw PythonError();
+  return found;
+}
+
+// Sources are positions of arguments, arrays from outside, None for random keys, and tuples of one
+// position for supplied numbers.
+Source source(PyObject* object) {
+  if (object == Py_None) return {Source::Kind::key, 0, Object()};
+  if (PyTuple_Check(object)) {
+    return {Source::Kind::supplied, number(PyTuple_GET_ITEM(object, 0)), Object()};
+  }
+  if (is_array(object)) return {Source::Kind::outside, 0, Object::borrowed(object)};
+  return {Source::Kind::argument, number(object), Object()};
+}
+
+template <typename Visit>
+void each(PyObject* sequence, Visit visit) {
+  const Object items = checked(PySequence_Fast(sequence, "expected a sequence"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    visit(PySequence_Fast_GET_ITEM(items.get(), i));
+  }
+}
+
+Object unless_none(PyObject* object) {
+  return object == Py_None ? Object() : Object::borrowed(object);
+}
+
+// add(arguments, plan, sources, items, writes, supply, record): serve calls with arguments like
+// these. `items` is a number, or a tuple or list of them; `writes` has pairs of a result and an
+// input; `supply` and `record` may be None.
+PyObject* add(PyObject* self, PyObject* arguments) {
+  return guarded([&]() -> PyObject* {
+    PyObject *example, *plan, *sources, *items, *writes, *supply, *record;
+    if (!PyArg_ParseTuple(arguments, "O!OOOOOO", &PyTuple_Type, &example, &plan, &sources, &items,
+                          &writes, &supply, &record)) {
+      throw PythonError();
+    }
+    Signature signature;
+    if (!sign(signature, &PyTuple_GET_ITEM(example, 0), PyTuple_GET_SIZE(example))) Py_RETURN_FALSE;
+    auto* const entry = new Entry;
+    const Ref<const Entry> owned(entry);
+    entry->words.assign(signature.words(), signature.words() + signature.count());
+    entry->changes = change_count;
+    entry->plan = nanobind::cast<PlanHandle&>(nanobind::handle(plan)).plan;
+    entry->supply = unless_none(supply);
+    entry->record = unless_none(record);
+    each(sources, [&](PyObject* one) { entry->sources.push_back(source(one)); });
+    entry->shape = PyTuple_Check(items)  ? Entry::Shape::tuple
+                   : PyList_Check(items) ? Entry::Shape::list
+                                         : Entry::Shape::one;
+    if (entry->shape == Entry::Shape::one) {
+      entry->items.push_back(number(items));
+    } else {
+      each(items, [&](PyObject* one) { entry->items.push_back(number(one)); });
+    }
+    each(writes, [&](PyObject* pair) {
+      Py_ssize_t from, into;
+      if (!PyArg_ParseTuple(pair, "nn", &from, &into)) throw PythonError();
+      entry->writes.push_back({static_cast<size_t>(from), static_cast<size_t>(into)});
+    });
+    auto& entries = *as_replay(self).entries;
+    if (Ref<const Entry>* same = find(entries, signature)) {
+      *same = owned;
+    } else {
+      if (entries.size() >= kMostEntries) entries.clear();
+      entries.insert(entries.begin(), owned);
+    }
+    Py_RETURN_TRUE;
+  });
+}
+
+// -- the type -------------------------------------------------------------------------------------
+
+PyObject* new_replay(PyTypeObject* type, PyObject* arguments, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    PyObject* slow;
+    if (!PyArg_ParseTuple(arguments, "O", &slow)) throw PythonError();
+    Object self = checked(type->tp_alloc(type, 0));
+    ReplayObject& replay = as_replay(self.get());
+    replay.vectorcall = call;
+    replay.slow = Py_NewRef(slow);
+    replay.entries = new std::vector<Ref<const Entry>>;
+    return self.release();
+  });
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(as_replay(self).slow);
+  for (const Ref<const Entry>& entry : *as_replay(self).entries) {
+    Py_VISIT(entry->supply.get());
+    Py_VISIT(entry->record.get());
+  }
+  return 0;
+}
+
+int clear(PyObject* self) {
+  Py_CLEAR(as_replay(self).slow);
+  as_replay(self).entries->clear();
+  return 0;
+}
+
+void deallocate(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF(as_replay(self).slow);
+  delete as_replay(self).entries;
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMethodDef methods[] = {
+    {"add", add, METH_VARARGS, "Serve calls like the given one by a plan from now on."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(ReplayObject, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(new_replay)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+PyType_Spec specification = {
+    "heterosis._core.Replay",
+    sizeof(ReplayObject),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC,
+    slots,
+};
+
+}  // namespace
+
+uint64_t changes() { return change_count; }
+void count_change() { ++change_count; }
+
+void add_replay_type(PyObject* module) {
+  const Object type = checked(PyType_FromSpec(&specification));
+  if (PyModule_AddObjectRef(module, "Replay", type.get())) throw PythonError();
+}
+
+}  // namespace heterosis::python

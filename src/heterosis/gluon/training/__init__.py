@@ -1,0 +1,6 @@
+"""Training in one call, with a history that can be plotted and checkpoints to go on from."""
+
+from heterosis.gluon.training.fitting import fit
+from heterosis.gluon.training.history import History
+
+__all__ = ["History", "fit"]
