@@ -334,3 +334,59 @@ def test_training_mode_is_a_guard():
     assert (trained.asnumpy() == 0).any()
     assert not numpy.allclose(net(x).asnumpy(), before.asnumpy())  # running statistics moved
     assert net._compiled.captures == 2
+
+
+# -- arguments that share memory ------------------------------------------------------------------
+
+
+def _raise_first(a, b):
+    a += 1
+    return a * b
+
+
+def test_one_array_given_twice_is_one_array():
+    compiled = heterosis.hybridize(_raise_first)
+    for _ in range(2):
+        x, y = np.ones((2,)), np.ones((2,))
+        assert compiled(x, y).tolist() == [2, 2] and compiled(x, x).tolist() == [9, 9]
+        assert compiled(y, x).tolist() == [6, 6]
+
+
+def test_an_argument_that_is_known_from_outside_too():
+    total = np.ones((2,))
+
+    @heterosis.hybridize
+    def grow(a):
+        nonlocal total
+        total += 1
+        return a * total
+
+    assert grow(total).tolist() == [4, 4] and grow(total).tolist() == [9, 9]
+
+
+def test_arguments_that_overlap_are_refused_where_one_is_written():
+    compiled = heterosis.hybridize(_raise_first)
+    x = np.ones((3,))
+    with pytest.raises(CaptureError, match="share memory"):
+        compiled(x, x[:2].reshape(2, 1))
+    assert heterosis.hybridize(lambda a, b: a + b)(x, x[:1]).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: np.broadcast_to(x, (2, 3)),
+        lambda x: x.copy(),
+        lambda x: x + 0,
+        lambda x: np.concatenate([x]),
+        lambda x: x.astype("float32"),
+        lambda x: x.reshape(3, 2).T,
+        lambda x: x[:, 1:],
+        lambda x: x.detach(),
+    ],
+)
+def test_results_share_memory_where_eager_ones_do(make):
+    x, same = np.ones((2, 3)), np.ones((2, 3))
+    heterosis.hybridize(make)(x)[...] = 5
+    make(same)[...] = 5
+    assert x.tolist() == same.tolist()

@@ -42,6 +42,14 @@ class HybridBlock(Block):
             )
         super().register_child(block, name)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_replay": None, "_arrays": {}, "_arrays_at": -1}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if self._active and self._compiled:
+            vars(self)["_replay"] = self._compiled.replay
+
     # -- running ----------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
