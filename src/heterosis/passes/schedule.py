@@ -48,6 +48,7 @@ from heterosis.ir.program import (
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.passes.loops import canonical
+from heterosis.passes.memory import plan_memory
 from heterosis.passes.pieces import reduce_in_pieces
 from heterosis.passes.stash import stash
 
@@ -56,7 +57,9 @@ Move = tuple[str, tuple[Any, ...]]  # a method of Strided and its arguments
 # A reduction longer than this, with no other dimension to share out, is cut into pieces.
 # The length does not depend on the number of threads, so neither does the result.
 _PIECE = 1 << 15
-_ALIGNMENT = 64
+
+# Values that depend on longer chains of others get memory: a nest must stay of reasonable length.
+_DEEPEST = 100
 
 _WRITES_WHOLE = Opaque | Assemble | Scatter | Scan  # kinds with kernels of their own
 
@@ -79,8 +82,10 @@ def schedule(
     scheduler = _Scheduler(program, layouts, machine)
     if in_place:
         scheduler.update()
-        return scheduler.result
-    return scheduler.run(outputs, views)
+    else:
+        scheduler.run(outputs, views)
+    plan_memory(scheduler.result)
+    return scheduler.result
 
 
 class _Scheduler:
@@ -98,7 +103,8 @@ class _Scheduler:
                 buffers += 1
         self.inputs = buffers
 
-    def run(self, outputs: Sequence[Strided | None], views: bool) -> Schedule:
+    def run(self, outputs: Sequence[Strided | None], views: bool) -> None:
+        """Write every result, or report it as a view."""
         rooms: list[tuple[Value, Place]] = []
         for i, (value, layout) in enumerate(zip(self.program.outputs, outputs, strict=True)):
             found = self._as_view(value) if views and layout is None else None
@@ -108,6 +114,7 @@ class _Scheduler:
             buffer = Buffer("call", self.inputs + len(rooms))
             strided = layout or Strided.contiguous(value.shape)
             rooms.append((value, Place(buffer, value.dtype, strided)))
+        self._place_in_order()
         for group in self._groups(rooms):
             if len(group) > 1:
                 _NestBuilder(self).map_together(group)
@@ -115,7 +122,20 @@ class _Scheduler:
                 self.write(*group[0])
             for value, room in group:
                 self.places.setdefault(value, room)
-        return self.result
+
+    def _place_in_order(self) -> None:
+        """Compute whole operands in the program's order: found by need, they would lie as deep in
+        the stack as the program is long. Results have rooms of their own."""
+        results = {_unrearranged(value).node for value in self.program.outputs}
+        depths: dict[Node, int] = {}
+        for node in self.program.nodes():
+            primitive = node.primitive
+            depth = 1 + max((depths[value.node] for value in node.inputs), default=0)
+            if node not in results and (isinstance(primitive, Opaque) or depth > _DEEPEST):
+                for value in node.outputs:
+                    self.place(value)
+                depth = 0
+            depths[node] = depth
 
     def _groups(self, rooms: list[tuple[Value, Place]]) -> list[list[tuple[Value, Place]]]:
         """Results of one shape that are elementwise share a nest, and what they load."""
@@ -156,9 +176,8 @@ class _Scheduler:
         return Place(self.scratch(type_.nbytes), type_.dtype, Strided.contiguous(type_.shape))
 
     def scratch(self, nbytes: int) -> Buffer:
-        start = self.result.workspace
-        self.result.workspace = -(-(start + nbytes) // _ALIGNMENT) * _ALIGNMENT
-        return Buffer("temporary", start)
+        self.result.temporaries.append(nbytes)
+        return Buffer("temporary", len(self.result.temporaries) - 1)
 
     def place(self, value: Value) -> Place:
         """Where `value` stands in memory; computed into the workspace on first need."""
@@ -544,6 +563,12 @@ class _NestBuilder:
     def _add(self, step: Step) -> int:
         self.steps.append(step)
         return len(self.steps) - 1
+
+
+def _unrearranged(value: Value) -> Value:
+    while isinstance(value.node.primitive, View):
+        value = value.node.inputs[0]
+    return value
 
 
 def _undone(
