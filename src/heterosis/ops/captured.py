@@ -19,10 +19,18 @@ def compile_program(program: Program, layouts: Sequence[Strided]) -> Any:
     Results that only rearrange an input are views of it.
     """
     from heterosis.codegen.function import function_for_any_size
+    from heterosis.passes.materialize import kept_values
     from heterosis.passes.pipeline import optimized
     from heterosis.passes.schedule import schedule
 
     program = optimized(program)
-    planned = schedule(program, layouts, [None] * len(program.outputs), machine(), views=True)
+    planned = schedule(
+        program,
+        layouts,
+        [None] * len(program.outputs),
+        machine(),
+        views=True,
+        kept=kept_values(program),
+    )
     check_room(program, planned)
     return core_plan(program, planned, function_for_any_size(planned))

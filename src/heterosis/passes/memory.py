@@ -134,7 +134,7 @@ def _share(blocks: list[Block], at: int, nest: Nest) -> None:
         new = store.operand.buffer
         if new.kind != "temporary" or blocks[new.index].first != at:
             continue
-        for old in {load.buffer for load in _loads(nest)}:
+        for old in dict.fromkeys(load.buffer for load in _loads(nest)):
             if old.kind == "temporary" and _fits_in_place(blocks, at, nest, old, new):
                 _join(blocks, blocks[old.index], blocks[new.index])
                 break
