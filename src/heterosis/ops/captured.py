@@ -18,7 +18,7 @@ def compile_program(program: Program, layouts: Sequence[Strided]) -> Any:
 
     Results that only rearrange an input are views of it.
     """
-    from heterosis.codegen.function import function_for_any_size
+    from heterosis.codegen.program import function_for_known_sizes
     from heterosis.passes.materialize import kept_values
     from heterosis.passes.pipeline import optimized
     from heterosis.passes.schedule import schedule
@@ -33,4 +33,4 @@ def compile_program(program: Program, layouts: Sequence[Strided]) -> Any:
         kept=kept_values(program),
     )
     check_room(program, planned)
-    return core_plan(program, planned, function_for_any_size(planned))
+    return core_plan(program, planned, function_for_known_sizes(planned))

@@ -6,7 +6,8 @@ points join one nest (softmax is one); what other kernels need whole gets a buff
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from math import prod
 from typing import Any
 
@@ -70,7 +71,7 @@ def schedule(
     *,
     views: bool,
     in_place: bool = False,
-    kept: Set[Value] = frozenset(),
+    kept: AbstractSet[Value] = frozenset(),
 ) -> Schedule:
     """Plan `program` for inputs that lie as `layouts` say.
 
@@ -104,7 +105,7 @@ class _Scheduler:
         self.inputs = buffers
 
     def run(
-        self, outputs: Sequence[Strided | None], views: bool, kept: Set[Value] = frozenset()
+        self, outputs: Sequence[Strided | None], views: bool, kept: AbstractSet[Value] = frozenset()
     ) -> None:
         """Write every result, or report it as a view."""
         rooms: list[tuple[Value, Place]] = []
@@ -125,7 +126,7 @@ class _Scheduler:
             for value, room in group:
                 self.places.setdefault(value, room)
 
-    def _place_in_order(self, kept: Set[Value], rooms: dict[Value, Place]) -> None:
+    def _place_in_order(self, kept: AbstractSet[Value], rooms: dict[Value, Place]) -> None:
         """Compute whole operands, and what is to be kept, in the program's order: found by need,
         they would lie as deep in the stack as the program is long."""
         results = {unrearranged(value).node for value in self.program.outputs}
