@@ -1,14 +1,14 @@
 """The kernels of a whole program as one function of known sizes.
 
 Kernels that differ in numbers and operands only share their code: a loop nest sees a call of its
-own, with its buffers and its numbers in it, so that fifty layers compile like one.
+own, with its buffers and its numbers in it, so that fifty layers compile like one. Numbers written
+into a nest's code would not make it faster: its loops are vectors and a masked rest either way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Module, Type, Value, constant
@@ -26,10 +26,6 @@ from heterosis.codegen.kernel import Kernel, KernelCode, OpaqueCall, Schedule
 from heterosis.codegen.memory import STORED
 from heterosis.codegen.nest import Buffer, Nest, Number
 from heterosis.codegen.target import Target
-
-# A nest of fewer points gets code for its very sizes: there, reading numbers and stepping over
-# loops that never turn are a good part of the time.
-_FEW_POINTS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ def function_for_known_sizes(schedule: Schedule) -> ProgramCode:
     for kernel in schedule.kernels:
         collected.add(kernel)
     return ProgramCode(
-        tuple(collected.units.values()),
+        tuple(collected.units),
         tuple(collected.calls),
         collected.nanoseconds,
         tuple(collected.failures),
@@ -97,10 +93,11 @@ class _Collected:
     """Kernels so far: each distinct one once, and every call."""
 
     starts: Sequence[int]
-    units: dict[Hashable, Nest | KernelCode] = field(default_factory=dict)
+    units: list[Nest | KernelCode] = field(default_factory=list)
     calls: list[KernelCall] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
     nanoseconds: float = 0.0
+    _numbers: dict[Hashable, int] = field(default_factory=dict)  # of the units
 
     def add(self, kernel: Kernel) -> None:
         if isinstance(kernel, OpaqueCall):
@@ -109,15 +106,18 @@ class _Collected:
             self._add_nest(kernel)
 
     def _unit(self, key: Hashable, unit: Nest | KernelCode) -> int:
-        self.units.setdefault(key, unit)
-        return list(self.units).index(key)
+        """The number of `unit`, the same for all with this `key`."""
+        if key not in self._numbers:
+            self._numbers[key] = len(self.units)
+            self.units.append(unit)
+        return self._numbers[key]
 
     def _add_nest(self, nest: Nest) -> None:
         nanoseconds = nest_nanoseconds(nest)
         self.nanoseconds += nanoseconds
-        local = _Local(self.starts, literal=prod(nest.kept) * prod(nest.reduced) < _FEW_POINTS)
+        local = _Local(self.starts)
         opened = open_nest(nest, local)
-        addresses, numbers = tuple(local.addresses), tuple(local.passed)
+        addresses, numbers = local.addresses(), tuple(local.passed)
         grain = grain_of(nest, nanoseconds)
         unit = self._unit(opened, opened)
         self.calls.append(KernelCall(unit, addresses, numbers, nest.kept[0], grain))
@@ -143,17 +143,18 @@ def _placed(buffer: Buffer, starts: Sequence[int]) -> Buffer:
 class _Local(Numbers):
     """The numbers of one nest, whose buffers are counted from zero."""
 
-    def __init__(self, starts: Sequence[int], *, literal: bool):
+    def __init__(self, starts: Sequence[int]):
         super().__init__(starts)
-        self.literal = literal
-        self.addresses: dict[Address, int] = {}
-
-    def slot(self, number: int) -> Number:
-        return number if self.literal else super().slot(number)
+        self._places: dict[tuple[Buffer, str, int], int] = {}
 
     def address(self, buffer: Buffer, dtype: str, offset: int) -> tuple[Buffer, Number]:
-        address = Address(_placed(buffer, self.starts), dtype, offset)
-        return Buffer("call", self.addresses.setdefault(address, len(self.addresses))), 0
+        # Not by where it is placed: a nest that works in place is to share the others' code.
+        place = (buffer, dtype, offset)
+        return Buffer("call", self._places.setdefault(place, len(self._places))), 0
+
+    def addresses(self) -> tuple[Address, ...]:
+        """What the nest's buffers are, in its order."""
+        return tuple(Address(_placed(b, self.starts), d, o) for b, d, o in self._places)
 
 
 # -- emission -------------------------------------------------------------------------------------
