@@ -24,7 +24,7 @@ from heterosis.codegen.function import (
 )
 from heterosis.codegen.kernel import Kernel, KernelCode, OpaqueCall, Schedule
 from heterosis.codegen.memory import STORED
-from heterosis.codegen.nest import Buffer, Nest, Number
+from heterosis.codegen.nest import Buffer, Nest, Number, known
 from heterosis.codegen.target import Target
 
 
@@ -120,7 +120,7 @@ class _Collected:
         addresses, numbers = local.addresses(), tuple(local.passed)
         grain = grain_of(nest, nanoseconds)
         unit = self._unit(opened, opened)
-        self.calls.append(KernelCall(unit, addresses, numbers, nest.kept[0], grain))
+        self.calls.append(KernelCall(unit, addresses, numbers, known(nest.kept[0]), grain))
 
     def _add_call(self, call: OpaqueCall) -> None:
         code = call.code
@@ -137,7 +137,7 @@ class _Collected:
 
 
 def _placed(buffer: Buffer, starts: Sequence[int]) -> Buffer:
-    return buffer if buffer.kind == "call" else Buffer(buffer.kind, starts[buffer.index])
+    return buffer if buffer.kind == "call" else Buffer(buffer.kind, starts[known(buffer.index)])
 
 
 class _Local(Numbers):
@@ -210,9 +210,9 @@ class _Emitter:
         return_if_failed(f, f.call(name, arguments, I64), failures)
 
     def _address(self, address: Address) -> Value:
-        f, buffer = self.f, address.buffer
-        if buffer.kind == "call":
-            base = abi.buffer(f, self.call, buffer.index)
+        f, index = self.f, known(address.buffer.index)
+        if address.buffer.kind == "call":
+            base = abi.buffer(f, self.call, index)
         else:
-            base = f.offset(Type("i8"), abi.workspace(f, self.call), buffer.index)
+            base = f.offset(Type("i8"), abi.workspace(f, self.call), index)
         return f.offset(STORED[address.dtype], base, address.offset)
