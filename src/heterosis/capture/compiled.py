@@ -22,7 +22,7 @@ from heterosis.capture.trace import (
     capture,
 )
 from heterosis.ir.strided import Strided
-from heterosis.ops import eager
+from heterosis.ops.captured import compile_program
 from heterosis.ops.cast import assign
 from heterosis.runtime import modes
 
@@ -127,7 +127,7 @@ class Program:
         if modes.is_recording():
             wanted = tape.wanted_of([_array(source, arguments) for source in captured.sources])
             self.kept = self.plain.keeping(wanted) if wanted else self.plain
-        self.plan = eager.plan(self.kept.program, layouts, None, views=True, freely=False)
+        self.plan = compile_program(self.kept.program, layouts)
 
     def holds(self) -> bool:
         """Whether nothing has changed that the capture depended on."""
