@@ -81,10 +81,14 @@ class Opaque(Primitive):
 
     `kernel(node, inputs, outputs, target)` describes it: a `codegen.function.KernelCode`. With
     `gapless`, it sees its operands row by row in memory, copied there if they stand otherwise.
+    With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
+    elementwise work on its one result before it is stored: `kernel` takes a
+    `codegen.epilogue.Epilogue` too, whose operands come behind its own.
     """
 
     kernel: Callable[..., Any]
     gapless: bool = False
+    finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
 
 
 @dataclass(frozen=True, eq=False)

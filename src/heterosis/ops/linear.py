@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I64, PTR, Module
+from heterosis.codegen.builder import Module
+from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
@@ -27,30 +29,32 @@ _FLOPS_A_NANOSECOND = 50.0
 
 
 def _kernel(
-    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-) -> KernelCode:
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
+    epilogue: Epilogue,
+) -> KernelCode:  # fmt: skip
     from heterosis.codegen import matmul as code
 
     a, b = (place.strided for place in inputs)
     problem = _problem(inputs[0].dtype, a, b, outputs[0].strided)
-    actual = code.choose(problem, machine.target, machine.workers)
+    finishes = not epilogue.is_empty
+    actual = code.choose(problem, machine.target, machine.workers, epilogue=finishes)
     open_ = actual.generic()
 
     def emit(module: Module, target: Target, name: str) -> None:
-        code.emit_matmul(module, target, f"{name}.product", open_)
+        finish = epilogue if finishes else None
+        code.emit_matmul(module, target, f"{name}.product", open_, finish)
         f = module.function(
-            name,
-            [(p, PTR) for p in ("call", "a", "b", "c", "scratch")]
-            + [(label, I64) for label, _ in open_.parameters()],
+            name, epilogue.parameters(("call", "a", "b"), ("c", "scratch"), open_.parameters())
         )
-        call, a, b, c, scratch, *numbers = f.parameters
-        own = abi.with_workspace(f, call, scratch)  # other kernels use the rest of the workspace
+        (call, a, b, c, scratch, *numbers), words = epilogue.split(f.parameters, 3, 2)
+        # Other kernels use the rest of the workspace.
+        own = abi.with_workspace(f, call, scratch, words)
         f.call(f"{name}.product", [own, a, b, c, *numbers])
         f.ret()
 
     work = 2.0 * actual.batches * actual.m * actual.n * actual.k
     return KernelCode(
-        key=repr(open_),
+        key=f"{open_}{epilogue.key}",
         emit=emit,
         numbers=tuple(open_.arguments(actual)),
         scratch_bytes=code.workspace_bytes(actual, machine.target, machine.workers),
@@ -87,7 +91,11 @@ def _batch_axes(a: Strided, b: Strided, c: Strided) -> tuple[code.Batch, ...]:
     return tuple(Batch(*axis) for axis in merged)
 
 
-_MATMUL = Opaque("matmul", _kernel)
+def _rows_and_columns(type_: TensorType) -> tuple[int, int, int]:
+    return prod(type_.shape[:-2]), *type_.shape[-2:]
+
+
+_MATMUL = Opaque("matmul", _kernel, finishes=_rows_and_columns)
 
 
 @adjoint(_MATMUL)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import prod
 
 from heterosis.codegen import convolution as code
 from heterosis.codegen.builder import Module
+from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
@@ -24,6 +25,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import reductions
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
+from heterosis.ops.elementwise import add
 from heterosis.ops.join import joined
 
 Extents = tuple[int, ...]
@@ -56,7 +58,7 @@ def _windows(node: Node | Step) -> Windows:
 
 _LEFT = (
     ("a_image", "a_group", "a_row", "a_column", "a_channel", "a_d", "a_h", "a_w")
-    + ("bias_row", "chunks")
+    + ("chunks",)
 )  # fmt: skip
 
 
@@ -73,23 +75,32 @@ def _problem(node: Node, x: Place, rows: int, out: Extents, left: dict[str, int]
 
 
 def _convolve_kernel(
-    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-) -> KernelCode:
-    x, a, *bias = inputs
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
+    epilogue: Epilogue,
+) -> KernelCode:  # fmt: skip
+    x, a = inputs
     rows, *out = outputs[0].strided.shape[2:]
     strides = ("a_group", "a_row", "a_channel", "a_d", "a_h", "a_w")
     left = dict(zip(strides, a.strided.strides, strict=True))
     column = _column_stride(a.strided)
-    left |= {"a_column": column or 0, "bias_row": bias[0].strided.strides[0] if bias else 0}
+    left["a_column"] = column or 0
     depthwise = a.strided.shape[2] == 1 and rows <= _FEW_ROWS
     problem = _problem(
         node, x, rows, tuple(out), left,
-        bias=bool(bias), depthwise=depthwise, scattered=column is None and not depthwise,
+        depthwise=depthwise, scattered=column is None and not depthwise,
     )  # fmt: skip
-    return _code(
-        "convolve", problem, code.emit_convolve, code.convolve_scratch_bytes, machine,
-        prod(outputs[0].strided.shape) * prod(a.strided.shape[2:]),
-    )  # fmt: skip
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_convolve(module, target, name, problem, epilogue)
+
+    work = prod(outputs[0].strided.shape) * prod(a.strided.shape[2:])
+    return KernelCode(
+        key=f"convolve {problem.key}{epilogue.key}",
+        emit=emit,
+        numbers=problem.sizes,
+        scratch_bytes=code.convolve_scratch_bytes(problem, machine.target, machine.workers),
+        nanoseconds=2 * work / _FLOPS_A_NANOSECOND,
+    )
 
 
 def _column_stride(a: Strided) -> int | None:
@@ -107,30 +118,26 @@ def _correlate_kernel(
     left = dict(zip(strides, a.strided.strides, strict=True)) | {"chunks": chunks}
     depthwise = x.strided.shape[2] == 1 and rows <= _FEW_ROWS and left["a_column"] == 1
     problem = _problem(node, x, rows, node.attributes["out"], left, depthwise=depthwise)
-    return _code(
-        "correlate", problem, code.emit_correlate, code.correlate_scratch_bytes, machine,
-        prod(a.strided.shape) * columns,
-    )  # fmt: skip
 
-
-def _code(
-    kind: str, problem: code.Problem, emit: Callable, scratch_bytes: Callable, machine: Machine,
-    multiplications: int,
-) -> KernelCode:  # fmt: skip
-    def emit_it(module: Module, target: Target, name: str) -> None:
-        emit(module, target, name, problem)
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_correlate(module, target, name, problem)
 
     return KernelCode(
-        key=f"{kind} {problem.key}",
-        emit=emit_it,
+        key=f"correlate {problem.key}",
+        emit=emit,
         numbers=problem.sizes,
-        scratch_bytes=scratch_bytes(problem, machine.target, machine.workers),
-        nanoseconds=2 * multiplications / _FLOPS_A_NANOSECOND,
+        scratch_bytes=code.correlate_scratch_bytes(problem, machine.target, machine.workers),
+        nanoseconds=2 * prod(a.strided.shape) * columns / _FLOPS_A_NANOSECOND,
     )
 
 
-# Operands (input, filters[, bias]); the filters are (groups, rows, channels, *taps).
-CONVOLVE = Opaque("convolve", _convolve_kernel)
+def _filters_and_positions(type_: TensorType) -> tuple[int, int, int]:
+    images, groups, rows, *out = type_.shape
+    return images, groups * rows, prod(out)
+
+
+# Operands (input, filters); the filters are (groups, rows, channels, *taps).
+CONVOLVE = Opaque("convolve", _convolve_kernel, finishes=_filters_and_positions)
 # Operands (left, input), left being (images, groups, rows, positions); results
 # (chunks of images, groups, rows, channels * taps).
 CORRELATE = Opaque("correlate", _correlate_kernel)
@@ -143,15 +150,12 @@ def convolve(x: Value, a: Value, bias: Value | None, out: Extents, windows: Wind
     """Filters `a` (groups, rows, channels, *taps) on windows of `x`, and their `bias` added."""
     shape = (*x.shape[:2], a.shape[1], *out)
     if 0 in shape or 0 in x.shape or 0 in a.shape:
-        return _nothing_but(bias, x.dtype, shape)
-    operands = (x, a) if bias is None else (x, a, bias)
-    return apply(CONVOLVE, operands, TensorType(shape, x.dtype), **asdict(windows))
-
-
-def _nothing_but(bias: Value | None, dtype: str, shape: Extents) -> Value:
+        y = views.broadcast(constant(0, x.dtype), shape)
+    else:
+        y = apply(CONVOLVE, (x, a), TensorType(shape, x.dtype), **asdict(windows))
     if bias is None:
-        return views.broadcast(constant(0, dtype), shape)
-    return views.broadcast(views.reshape(bias, (shape[1], shape[2], 1, 1, 1)), shape)
+        return y
+    return add(y, views.broadcast(views.reshape(bias, (*shape[1:3], 1, 1, 1)), shape))
 
 
 def correlate(a: Value, x: Value, out: Extents, windows: Windows) -> Value:
@@ -230,13 +234,11 @@ def _one_phase(dy: Value, taps: Value, bias: Value | None, axes: Sequence[Phase]
 
 @adjoint(CONVOLVE)
 def _pull_convolve(step: Step) -> Cotangents:
-    x, a, *bias = step.inputs
+    x, a = step.inputs
     windows, dy = _windows(step), step.cotangent
     dx = transposed(dy, a, None, x.shape[3:], windows)
     da = views.reshape(correlate(_positions_last(dy), x, dy.shape[3:], windows), a.shape)
-    if not bias:
-        return dx, da
-    return dx, da, views.reshape(reductions.sum(dy, (0, 3, 4, 5)), bias[0].shape)
+    return dx, da
 
 
 @adjoint(CORRELATE)

@@ -13,9 +13,11 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, Function, Module, Size, Type, Value, constant
-from heterosis.codegen.convolution.forward import kernel_of, known, pointers, product
+from heterosis.codegen.convolution.forward import POINTERS as FORWARD_POINTERS
+from heterosis.codegen.convolution.forward import kernel_of, known, product
 from heterosis.codegen.convolution.problem import AXES, Problem
 from heterosis.codegen.convolution.weights import POINTERS
+from heterosis.codegen.epilogue import Epilogue, Position
 from heterosis.codegen.matmul.blocked import ceil_div, round_up
 from heterosis.codegen.matmul.frame import Frame
 from heterosis.codegen.matmul.micro_kernel import Kernel
@@ -74,15 +76,17 @@ def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
     return known(f.mul_size(own, workers))
 
 
-def emit_depthwise(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(call, x, a, [bias,] y, scratch, numbers...)`."""
-    kernel = kernel_of(module, target, problem, name)
-    labels = pointers(problem) + problem.parameters()
+def emit_depthwise(
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
+) -> None:
+    """Define `@name(call, x, a, y, scratch, numbers...)`."""
+    kernel = kernel_of(module, target, problem, name, epilogue)
+    labels = FORWARD_POINTERS + problem.parameters()
     frame = _emit_entry(kernel, labels, ("images", "groups"))
     with _body(kernel, frame) as (f, v, task):
         image, group = f.div_size(task, v.groups), f.rem_size(task, v.groups)
         _copy_plane(kernel, problem.step, f, v, image, group)
-        _rows_of_filters(kernel, problem, f, v, image, group)
+        _rows_of_filters(kernel, f, v, image, group)
 
 
 def emit_depthwise_weights(module: Module, target: Target, name: str, problem: Problem) -> None:
@@ -239,7 +243,7 @@ def _copy_row(
 
 
 def _rows_of_filters(
-    kernel: Kernel, problem: Problem, f: Function, v: SimpleNamespace, image: Size, group: Size
+    kernel: Kernel, f: Function, v: SimpleNamespace, image: Size, group: Size
 ) -> None:
     storage = kernel.element.storage
     with f.loop(0, v.rows) as row, f.loop(0, v.out_d) as d, f.loop(0, v.out_h) as h:
@@ -249,11 +253,10 @@ def _rows_of_filters(
         line = f.add_size(f.mul_size(line, v.out_h), h.index)
         start = f.add_size(f.mul_size(group, v.a_group), f.mul_size(row.index, v.a_row))
         weights = f.offset(storage, v.a, start)
-        initial = constant(storage, 0)
-        if problem.bias:
-            initial = f.load(storage, f.offset(storage, v.bias, f.mul_size(filter_, v.bias_row)))
         to = f.offset(storage, v.y, f.mul_size(line, v.out_w))
-        _one_row(kernel, f, v, weights, initial, _row_start(kernel, f, v, d.index, h.index), to)
+        first = f.mul_size(f.add_size(f.mul_size(d.index, v.out_h), h.index), v.out_w)
+        place = (image, filter_, first)
+        _one_row(kernel, f, v, weights, _row_start(kernel, f, v, d.index, h.index), to, place)
 
 
 def _row_start(kernel: Kernel, f: Function, v: SimpleNamespace, d: Value, h: Value) -> Value:
@@ -264,23 +267,35 @@ def _row_start(kernel: Kernel, f: Function, v: SimpleNamespace, d: Value, h: Val
 
 
 def _one_row(
-    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, initial: Value,
-    source: Value, to: Value,
+    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, source: Value, to: Value,
+    place: tuple[Size, Size, Size],
 ) -> None:  # fmt: skip
+    """`place` is where in the result the row begins: image, filter, position."""
     storage, lanes = kernel.element.storage, kernel.tile.lanes
+    image, filter_, first = place
     at: Size = 0
+
+    def finished(total: Value, column: Size, mask: Value | None = None) -> Value:
+        if kernel.epilogue is None:
+            return total
+        here = Position(v.call, image, filter_, f.add_size(first, column), mask)
+        return kernel.epilogue(f, total, here)
+
     for count in _WIDE:
         end = f.add_size(at, f.mul_size(f.div_size(f.sub_size(v.out_w, at), count * lanes),
                                         count * lanes))  # fmt: skip
         with f.loop(at, end, count * lanes) as column:
-            sums = _sums(kernel, f, v, weights, initial, source, column.index, count)
-            for i, total in enumerate(sums):
-                f.store(total, f.offset(storage, to, f.add_size(column.index, i * lanes)))
+            sums = _sums(kernel, f, v, weights, source, column.index, count)
+            columns = [f.add_size(column.index, i * lanes) for i in range(count)]
+            sums = [finished(total, i) for total, i in zip(sums, columns, strict=True)]
+            for total, i in zip(sums, columns, strict=True):
+                f.store(total, f.offset(storage, to, i))
         at = end
 
     def rest() -> Sequence[Value]:
-        (total,) = _sums(kernel, f, v, weights, initial, source, at, 1)
-        f.masked_store(total, f.offset(storage, to, at), _left(kernel, f, v, at))
+        (total,) = _sums(kernel, f, v, weights, source, at, 1)
+        mask = _left(kernel, f, v, at)
+        f.masked_store(finished(total, at, mask), f.offset(storage, to, at), mask)
         return ()
 
     f.if_else(f.compare("slt", f.int(at), f.int(v.out_w)), rest)
@@ -296,13 +311,14 @@ def _left(kernel: Kernel, f: Function, v: SimpleNamespace, at: Size) -> Value:
 
 
 def _sums(
-    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, initial: Value,
-    source: Value, column: Size, count: int,
+    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, source: Value, column: Size,
+    count: int,
 ) -> list[Value]:  # fmt: skip
     """Neighbouring vectors of a row: all taps of each."""
     storage, lanes = kernel.element.storage, kernel.tile.lanes
     here = f.offset(storage, source, column)
-    with f.loop(0, v.taps, 1, [f.splat(initial, lanes)] * count) as tap:
+    zero = constant(Type(storage.element, lanes), 0)
+    with f.loop(0, v.taps, 1, [zero] * count) as tap:
         entry = f.offset(I64, v.offsets, f.mul_size(tap.index, 2))
         offset = f.load(I64, entry)
         place = f.load(I64, f.offset(I64, entry, 1))

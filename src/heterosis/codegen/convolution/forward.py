@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Type, Value, constant
+from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Value, constant
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
+from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.matmul.blocked import (
     PACKED_PANELS,
     Side,
@@ -24,7 +25,7 @@ from heterosis.codegen.matmul.blocked import (
 )
 from heterosis.codegen.matmul.element import element
 from heterosis.codegen.matmul.frame import Frame
-from heterosis.codegen.matmul.micro_kernel import Kernel, Position, emit_macro_kernel
+from heterosis.codegen.matmul.micro_kernel import Kernel, emit_macro_kernel
 from heterosis.codegen.matmul.packing import emit_pack
 from heterosis.codegen.matmul.tile import tile
 from heterosis.codegen.target import Target
@@ -51,16 +52,11 @@ class Layout:
     own: Size  # bytes of one thread's
 
 
-def kernel_of(module: Module, target: Target, problem: Problem, name: str) -> Kernel:
+def kernel_of(
+    module: Module, target: Target, problem: Problem, name: str, epilogue: Epilogue | None = None
+) -> Kernel:
     kind = element(problem.dtype, target)
-    return Kernel(module, target, kind, tile(target, kind), name, _bias if problem.bias else None)
-
-
-def _bias(f: Function, total: Value, at: Position) -> Value:
-    """`call` is where the biases of the group's filters stand, `batch` how far apart."""
-    place = f.mul_size(at.row, at.batch)
-    one = f.load(total.type.scalar, f.offset(total.type, at.call, place))
-    return f.add(total, f.splat(one, total.type.lanes))
+    return Kernel(module, target, kind, tile(target, kind), name, epilogue)
 
 
 def product(f: Function, *sizes: Size) -> Size:
@@ -111,9 +107,11 @@ def known(size: Size) -> int:
     return size
 
 
-def emit_forward(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(call, x, a, [bias,] y, scratch, numbers...)`."""
-    kernel = kernel_of(module, target, problem, name)
+def emit_forward(
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
+) -> None:
+    """Define `@name(call, x, a, y, scratch, numbers...)`."""
+    kernel = kernel_of(module, target, problem, name, epilogue)
     windows = Windows(kernel, problem.step)
     emit_macro_kernel(kernel)
     if problem.scattered:
@@ -124,9 +122,7 @@ def emit_forward(module: Module, target: Target, name: str, problem: Problem) ->
     _Forward(kernel, windows, problem, name).emit()
 
 
-def pointers(problem: Problem) -> list[tuple[str, Type]]:
-    names = ["call", "x", "a", *(["bias"] if problem.bias else []), "y", "scratch"]
-    return [(label, PTR) for label in names]
+POINTERS = [(label, PTR) for label in ("call", "x", "a", "y", "scratch")]
 
 
 class _Forward:
@@ -135,7 +131,7 @@ class _Forward:
 
     def emit(self) -> None:
         kernel, problem = self.kernel, self.problem
-        labels = pointers(problem) + problem.parameters()
+        labels = POINTERS + problem.parameters()
         f = kernel.module.function(self.name, labels, attributes=kernel.target.function_attributes)
         v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
         memory = Frame.allocate(f)
@@ -247,13 +243,11 @@ class _Forward:
         first_row = f.mul_size(group, v.rows)
         to = f.offset(storage, v.y, f.mul_size(first_row, v.positions))
         between = product(f, v.groups, v.rows, v.positions)
-        bias = v.call
-        if self.problem.bias:
-            bias = f.offset(storage, v.bias, f.mul_size(first_row, v.bias_row))
         sizes = [v.positions, between, column, v.rows, width, depth]
+        mode = mode_of(f, at, depth, v.k)
         f.call(
             self.kernel.name("panel"),
-            [left, v.panel, to, *map(f.int, sizes), mode_of(f, at, depth, v.k), bias, v.bias_row],
+            [left, v.panel, to, *map(f.int, sizes), mode, v.call, f.int(first_row)],
         )
 
 
@@ -301,21 +295,21 @@ def emit_pack_scattered(kernel: Kernel) -> None:
 
 
 def emit_panel_product(kernel: Kernel) -> None:
-    """`panel(a, b, y, positions, between, column, rows, width, depth, mode, bias, bias_row)`."""
+    """`panel(a, b, y, positions, between, column, rows, width, depth, mode, call, first_row)`."""
     f = kernel.function(
         "panel",
         [("a", PTR), ("b", PTR), ("y", PTR), ("positions", I64), ("between", I64)]
         + [("column", I64), ("rows", I64), ("width", I64), ("depth", I64), ("mode", I64)]
-        + [("bias", PTR), ("bias_row", I64)],
+        + [("call", PTR), ("first_row", I64)],
     )
-    a, b, y, positions, between, column, rows, width, depth, mode, bias, apart = f.parameters
+    a, b, y, positions, between, column, rows, width, depth, mode, call, first_row = f.parameters
     scratch = f.allocate(kernel.element.compute, kernel.tile.rows * kernel.tile.columns)
     image, place = f.div_size(column, positions), f.int(f.rem_size(column, positions))
     ends = f.add(place, width)
     to = f.offset(kernel.element.storage, y, f.add_size(f.mul_size(image, between), place))
 
     def inside() -> Sequence[Value]:
-        where = [bias, apart, constant(I64, 0), place]
+        where = [call, f.int(image), first_row, place]
         f.call(kernel.name("macro"), [a, b, to, positions, rows, width, depth, mode, *where])
         return ()
 
@@ -324,7 +318,7 @@ def emit_panel_product(kernel: Kernel) -> None:
             left = f.offset(kernel.element.compute, a, f.mul_size(i.index, depth))
             height = f.int(f.min_size(kernel.tile.rows, f.sub_size(rows, i.index)))
             plain = [constant(I64, kernel.tile.columns), depth, constant(I64, 0)]
-            nowhere = [bias, *[constant(I64, 0)] * 3]
+            nowhere = [call, *[constant(I64, 0)] * 3]
             micro = kernel.name(f"micro.{kernel.tile.rows}")
             f.call(micro, [left, b, scratch, *plain, *nowhere])
             _store_segments(kernel, f, scratch, i.index, height)
@@ -336,7 +330,7 @@ def emit_panel_product(kernel: Kernel) -> None:
 
 def _store_segments(kernel: Kernel, f: Function, scratch: Value, row: Value, height: Value) -> None:
     """Store what belongs to each image."""
-    _, _, y, positions, between, column, _, width, _, mode, bias, apart = f.parameters
+    _, _, y, positions, between, column, _, width, _, mode, call, first_row = f.parameters
     with f.repeat([constant(I64, 0)]) as segment:
         (at,) = segment.carried
         here = f.add(column, at)
@@ -345,7 +339,7 @@ def _store_segments(kernel: Kernel, f: Function, scratch: Value, row: Value, hei
         offset = f.add_size(f.mul_size(image, between), f.mul_size(row, positions))
         to = f.offset(kernel.element.storage, y, f.add_size(offset, place))
         source = f.offset(kernel.element.compute, scratch, at)
-        where = [mode, bias, apart, row, place]
+        where = [mode, call, image, f.add(first_row, row), place]
         f.call(kernel.name("edge"), [source, to, positions, height, count, *where])
         following = f.int(f.add_size(at, count))
         segment.next = [following]

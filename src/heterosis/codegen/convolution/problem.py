@@ -23,7 +23,7 @@ NUMBERS = (
     + tuple(f"origin_{a}" for a in AXES)
     + ("a_image", "a_group", "a_row", "a_column", "a_channel")
     + tuple(f"a_{a}" for a in AXES)
-    + ("bias_row", "chunks")
+    + ("chunks",)
 )
 
 
@@ -40,14 +40,13 @@ class Problem:
     dtype: str
     step: int
     sizes: tuple[int, ...]
-    bias: bool = False
     depthwise: bool = False
     scattered: bool = False
 
     @property
     def key(self) -> str:
         """All that the code depends on: sizes and strides are passed."""
-        kinds = [label for label in ("bias", "depthwise", "scattered") if getattr(self, label)]
+        kinds = [label for label in ("depthwise", "scattered") if getattr(self, label)]
         return ".".join([self.dtype, str(self.step), *kinds])
 
     def parameters(self) -> list[tuple[str, Type]]:

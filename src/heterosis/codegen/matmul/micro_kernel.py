@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from heterosis.codegen.builder import I64, PTR, Function, Module, Size, Value, constant
+from heterosis.codegen.epilogue import Epilogue, Position
 from heterosis.codegen.matmul.element import Element
 from heterosis.codegen.matmul.tile import Tile
 from heterosis.codegen.target import Target
@@ -14,19 +15,6 @@ from heterosis.codegen.target import Target
 ACCUMULATE = 1  # add to what is there: not the first block of depth
 FINAL = 2  # the last block of depth: the epilogue applies
 
-
-@dataclass(frozen=True)
-class Position:
-    """Where in the result a vector lies, and the call whose further buffers may be read."""
-
-    call: Value
-    batch: Value
-    row: Size
-    column: Size
-
-
-# From the finished sums (a vector, or one number at the edge) to what is stored.
-Epilogue = Callable[[Function, Value, Position], Value]
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
@@ -83,7 +71,7 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
         loop.next = _steps(kernel, f, rows, loop.carried, 1)
     # narrow types arrive in a scratch tile
     plain = replace(kernel, element=element.widened)
-    emit_finish(plain, f, targets, loop.results[2:], tile.vectors, mode, place)
+    emit_finish(plain, f, targets, c_row, loop.results[2:], tile.vectors, mode, place)
     f.ret()
 
 
@@ -135,11 +123,11 @@ def _broadcasts(
 
 
 def emit_finish(
-    kernel: Kernel, f: Function, targets: list[Value], sums: list[Value], vectors: int,
-    mode: Value, place: list[Value],
+    kernel: Kernel, f: Function, targets: list[Value], c_row: Value, sums: list[Value],
+    vectors: int, mode: Value, place: list[Value],
 ) -> None:  # fmt: skip
     """Add what is there, apply the epilogue, store; `targets` are the rows, `vectors` wide."""
-    element = kernel.element
+    element, epilogue = kernel.element, kernel.epilogue
     width = max(sums[0].type.lanes, 1)
 
     def pointer(at: int) -> Value:
@@ -152,24 +140,39 @@ def emit_finish(
             for at, total in enumerate(sums)
         ]
 
-    def store(change: Callable[[Value, int], Value]) -> Sequence[Value]:
-        for at, total in enumerate(sums):
-            element.store(f, change(total, at), pointer(at))
+    def store(values: Sequence[Value]) -> Sequence[Value]:
+        for at, value in enumerate(values):
+            element.store(f, value, pointer(at))
         return ()
 
     if kernel.element.splits_depth:
         sums = f.if_else(has(f, mode, ACCUMULATE), added, lambda: sums)
-    if kernel.epilogue is None:
-        store(lambda total, at: total)
+    if epilogue is None:
+        store(sums)
         return
     call, batch, row, column = place
 
-    def finished(total: Value, at: int) -> Value:
-        down, j = divmod(at, vectors)
-        here = Position(call, batch, f.add_size(row, down), f.add_size(column, j * width))
-        return kernel.epilogue(f, total, here)
+    def finished(total: Value, down: Size, j: Size) -> Value:
+        right = f.mul_size(j, width)
+        here = Position(call, batch, f.add_size(row, down), f.add_size(column, right))
+        return epilogue(f, total, here)
 
-    f.if_else(has(f, mode, FINAL), lambda: store(finished), lambda: store(lambda total, at: total))
+    def at_once() -> Sequence[Value]:
+        return store([finished(total, *divmod(at, vectors)) for at, total in enumerate(sums)])
+
+    def afterwards() -> Sequence[Value]:
+        """One vector after another, read from the cache: dear work is written out once."""
+        store(sums)
+        with f.loop(0, len(targets)) as down, f.loop(0, vectors) as j:
+            at = f.add_size(f.mul_size(down.index, c_row), f.mul_size(j.index, width))
+            to = f.offset(element.storage, targets[0], at)
+            total = element.load(f, to, sums[0].type.lanes)
+            element.store(f, finished(total, down.index, j.index), to)
+        return ()
+
+    # narrow types would be rounded on the way
+    final = at_once if epilogue.is_cheap or element.converts else afterwards
+    f.if_else(has(f, mode, FINAL), final, lambda: store(sums))
 
 
 def has(f: Function, mode: Value, bit: int) -> Value:
