@@ -147,3 +147,21 @@ def test_vectors_run_where_least_is_gathered():
     along_columns = multiply(multiply(x, x), multiply(row, other))
     assert only_nest(planned([x, row, other], total(along_columns, axis=0))).vector == "kept"
     assert only_nest(planned([x, row, other], total(along_columns, axis=1))).vector == "reduced"
+
+
+def test_a_rearranged_product_is_written_where_it_will_stand():
+    x, y = array(4, 5), array(5, 6)
+    found = planned([x, y], views.reshape(matmul(x, y), (24,)))
+    assert [type(k) for k in found.kernels] == [OpaqueCall]
+    assert not found.temporaries
+
+
+@pytest.mark.parametrize("step", [lambda x, w: matmul(exp(x), w), lambda x, w: exp(add(x, w))])
+def test_long_programs_do_not_exhaust_the_stack(step):
+    x, w = array(4, 4), array(4, 4)
+    value = x
+    for _ in range(400):
+        value = step(value, w)
+    found = planned([x, w], value)
+    assert len(found.kernels) >= 8
+    assert len(set(found.starts)) <= 3

@@ -20,7 +20,7 @@ from heterosis.capture.trace import (
     capture,
 )
 from heterosis.ir.strided import Strided
-from heterosis.ops import eager
+from heterosis.ops.captured import compile_program
 from heterosis.ops.cast import assign
 from heterosis.runtime import modes
 
@@ -80,7 +80,7 @@ class Program:
         layouts = tuple(_layout(source, arguments) for source in captured.sources)
         program = captured.program
         self.differentiable = Differentiable(program, program.inputs, layouts)
-        self.plan = eager.plan(program, layouts, None, views=True, freely=False)
+        self.plan = compile_program(program, layouts)
 
     def holds(self, state: Hashable) -> bool:
         """Whether nothing has changed that the capture depended on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -87,13 +88,14 @@ class FunctionCode:
 
 def function_for_any_size(schedule: Schedule) -> FunctionCode:
     """The function whose sizes and strides are passed: a new shape needs no new code."""
-    return _function(schedule, _Numbers())
+    return _function(schedule, _Numbers(schedule.starts))
 
 
 class _Numbers:
     """Turns numbers into slots and remembers what to pass in them."""
 
-    def __init__(self) -> None:
+    def __init__(self, starts: Sequence[int]) -> None:
+        self.starts = starts  # of the temporaries
         self.passed: list[int] = []
 
     def slot(self, number: int) -> Number:
@@ -188,7 +190,7 @@ def _open_nest(nest: Nest, numbers: _Numbers) -> Nest:
 def _open_buffer(buffer: Buffer, numbers: _Numbers) -> Buffer:
     if buffer.kind == "call":
         return buffer
-    return replace(buffer, index=numbers.unless((0,), buffer.index))
+    return replace(buffer, index=numbers.unless((0,), numbers.starts[buffer.index]))
 
 
 def _call_part(call: OpaqueCall, numbers: _Numbers) -> CallPart:

@@ -29,7 +29,8 @@ Number = int | Slot
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """`call` number `index` of `hx_call.buffers`, or `temporary`: bytes into the workspace."""
+    """`call` number `index` of `hx_call.buffers`, or `temporary`: in the workspace. There, `index`
+    is the temporary's number in a schedule, and in code the bytes before it."""
 
     kind: str
     index: Number

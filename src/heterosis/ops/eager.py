@@ -52,8 +52,14 @@ def plan(
         program, targets = _into(program, outs, freely)
     planned = schedule(program, layouts, targets, machine(), views=views, in_place=in_place)
     if outs is None:
-        _check_room(program, planned)
-    code = function_for_any_size(planned)
+        check_room(program, planned)
+    return core_plan(program, planned, function_for_any_size(planned), in_place=in_place)
+
+
+def core_plan(
+    program: Program, planned: Schedule, code: FunctionCode, *, in_place: bool = False
+) -> Any:
+    """What the core runs: `code`, compiled or found, with what it needs and gives."""
     results = [_result(i, value, planned) for i, value in enumerate(program.outputs)]
     return _core.make_plan(
         program.name,
@@ -68,7 +74,7 @@ def plan(
     )
 
 
-def _check_room(program: Program, planned: Schedule) -> None:
+def check_room(program: Program, planned: Schedule) -> None:
     """Refuse at the call what no waiting will make room for."""
     limit = _core.memory_counters()["limit"]
     for i, value in enumerate(program.outputs):

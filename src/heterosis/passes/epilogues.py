@@ -36,8 +36,10 @@ class Uses:
         return self.users.get(value, [])
 
 
-def candidates(source: Value, uses: Uses, ready: Callable[[Value], bool]) -> Iterator[Value]:
-    """Values that could be stored in place of `source`, the last ones first.
+def candidates(
+    source: Value, uses: Uses, ready: Callable[[Value], bool]
+) -> Iterator[tuple[Value, set[Node]]]:
+    """Values that could be stored in place of `source`, the last ones first, and what lies between.
 
     Everything between is elementwise and used by nothing else; other operands are `ready`.
     """
@@ -59,7 +61,10 @@ def candidates(source: Value, uses: Uses, ready: Callable[[Value], bool]) -> Ite
             found.append(made)
         for user in uses.of(made):
             heapq.heappush(queue, (uses.order[user], user))
-    return (value for value in reversed(found) if _is_alone(source, value, inside, uses))
+    for result in reversed(found):
+        between = _between(source, result, inside)
+        if _is_alone(between, result, uses):
+            yield result, {value.node for value in between} - {source.node, result.node}
 
 
 def _joins(node: Node, inside: set[Value], ready: Callable[[Value], bool]) -> bool:
@@ -70,20 +75,23 @@ def _joins(node: Node, inside: set[Value], ready: Callable[[Value], bool]) -> bo
     )
 
 
-def _is_alone(source: Value, result: Value, inside: set[Value], uses: Uses) -> bool:
-    """Whether nothing but `result` needs what is between it and `source`."""
-    between: set[Value] = set()
+def _between(source: Value, result: Value, inside: set[Value]) -> set[Value]:
+    """The values that lead from `source` to `result`, with both."""
+    found: set[Value] = set()
     stack = [result]
     while stack:
         value = stack.pop()
-        if value in between or value not in inside:
-            continue
-        between.add(value)
-        if value != source:
-            stack.extend(value.node.inputs)
-    nodes = {id(value.node) for value in between if value != source}
+        if value in inside and value not in found:
+            found.add(value)
+            stack.extend(() if value == source else value.node.inputs)
+    return found
+
+
+def _is_alone(between: set[Value], result: Value, uses: Uses) -> bool:
+    """Whether nothing but `result` needs what lies before it."""
+    nodes = {value.node for value in between}
     return all(
-        value not in uses.outputs and all(id(user) in nodes for user in uses.of(value))
+        value not in uses.outputs and all(user in nodes for user in uses.of(value))
         for value in between
         if value != result
     )

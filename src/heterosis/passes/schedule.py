@@ -51,6 +51,7 @@ from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
 from heterosis.passes.epilogues import FINISHED, Attached, Uses, attached, candidates
 from heterosis.passes.loops import canonical
+from heterosis.passes.memory import plan_memory
 from heterosis.passes.pieces import reduce_in_pieces
 from heterosis.passes.stash import stash
 
@@ -59,7 +60,9 @@ Move = tuple[str, tuple[Any, ...]]  # a method of Strided and its arguments
 # A reduction longer than this, with no other dimension to share out, is cut into pieces.
 # The length does not depend on the number of threads, so neither does the result.
 _PIECE = 1 << 15
-_ALIGNMENT = 64
+
+# Values that depend on longer chains of others get memory: a nest must stay of reasonable length.
+_DEEPEST = 100
 
 _WRITES_WHOLE = Opaque | Assemble | Scatter | Scan  # kinds with kernels of their own
 
@@ -82,8 +85,10 @@ def schedule(
     scheduler = _Scheduler(program, layouts, machine)
     if in_place:
         scheduler.update()
-        return scheduler.result
-    return scheduler.run(outputs, views)
+    else:
+        scheduler.run(outputs, views)
+    plan_memory(scheduler.result)
+    return scheduler.result
 
 
 class _Scheduler:
@@ -92,6 +97,7 @@ class _Scheduler:
         self.result = Schedule()
         self.uses = Uses(program)
         self.homes: dict[Value, Place] = {}  # where values will stand once they are computed
+        self.inside: set[Node] = set()  # what kernels do on their results: no value of its own
         self.places: dict[Value, Place] = {}
         self.numbers: dict[Value, int] = {}
         buffers = 0
@@ -103,7 +109,8 @@ class _Scheduler:
                 buffers += 1
         self.inputs = buffers
 
-    def run(self, outputs: Sequence[Strided | None], views: bool) -> Schedule:
+    def run(self, outputs: Sequence[Strided | None], views: bool) -> None:
+        """Write every result, or report it as a view."""
         rooms: list[tuple[Value, Place]] = []
         for i, (value, layout) in enumerate(zip(self.program.outputs, outputs, strict=True)):
             found = self._as_view(value) if views and layout is None else None
@@ -114,7 +121,7 @@ class _Scheduler:
             strided = layout or Strided.contiguous(value.shape)
             rooms.append((value, Place(buffer, value.dtype, strided)))
             self._settle(*rooms[-1])
-        self._run_kernels()
+        self._place_in_order()
         rooms = [(value, room) for value, room in rooms if not self._stands(value, room)]
         for group in self._groups(rooms):
             if len(group) > 1:
@@ -123,7 +130,6 @@ class _Scheduler:
                 self.write(*group[0])
             for value, room in group:
                 self.places.setdefault(value, room)
-        return self.result
 
     def _settle(self, value: Value, room: Place) -> None:
         """Let kernels of their own write where a result, or a part of it, will stand."""
@@ -133,15 +139,23 @@ class _Scheduler:
             for part, inside in _parts(value, room):
                 self._settle(part, inside)
 
-    def _run_kernels(self) -> None:
-        """Plan the kernels of their own in the program's order, so that finding the operands of
-        one does not lead through all that come before it."""
+    def _place_in_order(self) -> None:
+        """Compute whole operands in the program's order: found by need, they would lie as deep in
+        the stack as the program is long."""
         for node in reversed(self.uses.order):
             if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.homes:
                 self._settle(node.outputs[0], self.temporary(node.types[0]))
+        depths: dict[Node, int] = {}
         for node in self.uses.order:
+            depth = 1 + max((depths[value.node] for value in node.inputs), default=0)
             if isinstance(node.primitive, Opaque) and node.outputs[0] not in self.places:
                 self._call(node, {})
+                depth = 0
+            elif depth > _DEEPEST and node not in self.inside:
+                for value in node.outputs:
+                    self.place(value)
+                depth = 0
+            depths[node] = depth
 
     def _groups(self, rooms: list[tuple[Value, Place]]) -> list[list[tuple[Value, Place]]]:
         """Results of one shape that are elementwise share a nest, and what they load."""
@@ -182,9 +196,8 @@ class _Scheduler:
         return Place(self.scratch(type_.nbytes), type_.dtype, Strided.contiguous(type_.shape))
 
     def scratch(self, nbytes: int) -> Buffer:
-        start = self.result.workspace
-        self.result.workspace = -(-(start + nbytes) // _ALIGNMENT) * _ALIGNMENT
-        return Buffer("temporary", start)
+        self.result.temporaries.append(nbytes)
+        return Buffer("temporary", len(self.result.temporaries) - 1)
 
     def place(self, value: Value) -> Place:
         """Where `value` stands in memory; computed into the workspace on first need."""
@@ -310,7 +323,7 @@ class _Scheduler:
         """What can be done behind `node` before its result is stored."""
         (source,) = node.outputs
         shape = node.primitive.finishes(source.type)
-        for result in candidates(source, self.uses, self._is_ready):
+        for result, between in candidates(source, self.uses, self._is_ready):
             self.places[source] = Place(FINISHED, source.dtype, Strided.contiguous(source.shape))
             builder = _NestBuilder(self, copies=False)
             builder.size = result.size
@@ -322,6 +335,7 @@ class _Scheduler:
             finally:
                 del self.places[source]
             if found:
+                self.inside |= between
                 return found
         return None
 
