@@ -89,11 +89,15 @@ class Opaque(Primitive):
     With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
     elementwise work on its one result before it is stored: `kernel` takes a
     `codegen.epilogue.Epilogue` too, whose operands come behind its own.
+
+    `packs(node, fixed, machine)` gives the node's result from operands of which some, those that
+    `fixed` tells of, are packed by primitives of their own, once for many runs; or None.
     """
 
     kernel: Callable[..., Any]
     gapless: bool = False
     finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
+    packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import Module
+from heterosis.codegen.builder import I64, PTR, Module
 from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.target import Target
@@ -35,7 +37,10 @@ def _kernel(
     from heterosis.codegen import matmul as code
 
     a, b = (place.strided for place in inputs)
-    problem = _problem(inputs[0].dtype, a, b, outputs[0].strided)
+    packed = node.attributes.get("packed", False)
+    if packed:  # its strides say nothing: the same panels for all batches
+        b = Strided((a.shape[-1], outputs[0].strided.shape[-1]), (0, 0), b.offset)
+    problem = replace(_problem(inputs[0].dtype, a, b, outputs[0].strided), b_packed=packed)
     finishes = not epilogue.is_empty
     actual = code.choose(problem, machine.target, machine.workers, epilogue=finishes)
     open_ = actual.generic()
@@ -82,7 +87,7 @@ def _batch_axes(a: Strided, b: Strided, c: Strided) -> tuple[code.Batch, ...]:
     merged: list[tuple[int, int, int, int]] = []
     for axis in range(len(c.shape) - 2):
         count = c.shape[axis]
-        own = (a.strides[axis], b.strides[axis], c.strides[axis])
+        own = (a.strides[axis], b.strides[axis] if axis < len(b.shape) - 2 else 0, c.strides[axis])
         if count == 1:
             continue
         if merged and all(o == i * count for o, i in zip(merged[-1][1:], own, strict=True)):
@@ -95,7 +100,63 @@ def _rows_and_columns(type_: TensorType) -> tuple[int, int, int]:
     return prod(type_.shape[:-2]), *type_.shape[-2:]
 
 
-_MATMUL = Opaque("matmul", _kernel, finishes=_rows_and_columns)
+def _pack_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    from heterosis.codegen import matmul as code
+
+    b = inputs[0].strided
+    actual = _right_problem(b, inputs[0].dtype)
+    open_ = actual.generic()
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_pack_b(module, target, f"{name}.panels", open_)
+        labels = [(label, PTR) for label in ("call", "b", "panels", "scratch")]
+        f = module.function(name, labels + [(label, I64) for label in _RIGHT])
+        call, b, panels, _, *numbers = f.parameters
+        f.call(f"{name}.panels", [call, b, panels, *numbers])
+        f.ret()
+
+    return KernelCode(
+        key=f"pack right {open_}",
+        emit=emit,
+        numbers=tuple(getattr(actual, label) for label in _RIGHT),
+        nanoseconds=prod(b.shape),
+    )
+
+
+_RIGHT = ("n", "k", "b_row", "b_column")
+
+
+def _right_problem(b: Strided, dtype: str) -> code.Problem:
+    """A product with the right operand `b`, which is to be packed."""
+    from heterosis.codegen.matmul import Problem
+
+    (k, n), (row, column) = b.shape, b.strides
+    return Problem(dtype, n=n, k=k, b_row=row, b_column=column, b_packed=True)
+
+
+# A right operand (depth, columns) as the code for one processor reads it.
+_PACK = Opaque("pack_right", _pack_kernel)
+# With fewer rows or columns, operands are read as they lie.
+_FEW = 4
+
+
+def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
+    from heterosis.codegen.matmul import packed_b_layout
+
+    a, b = node.inputs
+    m, n = node.types[0].shape[-2:]
+    few = m <= _FEW or n <= _FEW or not b.size
+    if few or b.ndim != 2 or b.dtype not in ("float32", "float64") or not fixed(b):
+        return None
+    problem = _right_problem(Strided.contiguous(b.shape), b.dtype)
+    numbers = packed_b_layout(problem, machine.target).numbers
+    packed = apply(_PACK, (b,), TensorType((numbers,), b.dtype))
+    return apply(_MATMUL, (a, packed), node.types[0], packed=True)
+
+
+_MATMUL = Opaque("matmul", _kernel, finishes=_rows_and_columns, packs=_packs)
 
 
 @adjoint(_MATMUL)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import prod
 
@@ -80,27 +80,34 @@ def _convolve_kernel(
 ) -> KernelCode:  # fmt: skip
     x, a = inputs
     rows, *out = outputs[0].strided.shape[2:]
-    strides = ("a_group", "a_row", "a_channel", "a_d", "a_h", "a_w")
-    left = dict(zip(strides, a.strided.strides, strict=True))
-    column = _column_stride(a.strided)
-    left["a_column"] = column or 0
-    depthwise = a.strided.shape[2] == 1 and rows <= _FEW_ROWS
-    problem = _problem(
-        node, x, rows, tuple(out), left,
-        depthwise=depthwise, scattered=column is None and not depthwise,
-    )  # fmt: skip
+    packed = node.attributes.get("packed", False)
+    left, kinds = ({}, {"packed": True}) if packed else _filters(a.strided)
+    problem = _problem(node, x, rows, tuple(out), left, **kinds)
 
     def emit(module: Module, target: Target, name: str) -> None:
         code.emit_convolve(module, target, name, problem, epilogue)
 
-    work = prod(outputs[0].strided.shape) * prod(a.strided.shape[2:])
+    depth = x.strided.shape[2] * prod(_windows(node).kernel)
     return KernelCode(
         key=f"convolve {problem.key}{epilogue.key}",
         emit=emit,
         numbers=problem.sizes,
         scratch_bytes=code.convolve_scratch_bytes(problem, machine.target, machine.workers),
-        nanoseconds=2 * work / _FLOPS_A_NANOSECOND,
+        nanoseconds=2 * prod(outputs[0].strided.shape) * depth / _FLOPS_A_NANOSECOND,
     )
+
+
+def _filters(a: Strided) -> tuple[dict[str, int], dict[str, bool]]:
+    """How filters lie, and what kinds of a problem that makes."""
+    strides = ("a_group", "a_row", "a_channel", "a_d", "a_h", "a_w")
+    column = _column_stride(a)
+    left = dict(zip(strides, a.strides, strict=True)) | {"a_column": column or 0}
+    depthwise = _is_depthwise(a.shape)
+    return left, {"depthwise": depthwise, "scattered": column is None and not depthwise}
+
+
+def _is_depthwise(shape: Extents) -> bool:
+    return shape[2] == 1 and shape[1] <= _FEW_ROWS
 
 
 def _column_stride(a: Strided) -> int | None:
@@ -131,13 +138,53 @@ def _correlate_kernel(
     )
 
 
+def _packed_problem(a: Value, left: dict[str, int]) -> code.Problem:
+    """A problem with the filters `a` and one position."""
+    groups, rows, channels, *kernel = a.shape
+    sizes = dict.fromkeys(code.NUMBERS, 1) | left
+    sizes |= {"groups": groups, "rows": rows, "channels": channels}
+    sizes |= {f"kernel_{axis}": taps for axis, taps in zip("dhw", kernel, strict=True)}
+    return code.Problem(a.dtype, 1, tuple(sizes[name] for name in code.NUMBERS), packed=True)
+
+
+def _pack_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    (a,) = inputs
+    problem = _packed_problem(node.inputs[0], _filters(a.strided)[0])
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_pack_filters(module, target, name, problem)
+
+    return KernelCode(
+        key=f"pack filters {problem.key}",
+        emit=emit,
+        numbers=problem.sizes,
+        nanoseconds=prod(outputs[0].strided.shape),
+    )
+
+
+# Filters (groups, rows, channels, *taps) as the code for one processor reads them.
+_PACK = Opaque("pack_filters", _pack_kernel, gapless=True)
+
+
+def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
+    x, a = node.inputs
+    narrow = a.dtype not in ("float32", "float64")
+    if narrow or node.attributes.get("packed") or not fixed(a) or _is_depthwise(a.shape):
+        return None
+    numbers = code.packed_numbers(_packed_problem(a, {}), machine.target)
+    packed = apply(_PACK, (a,), TensorType((numbers,), a.dtype))
+    return apply(CONVOLVE, (x, packed), node.types[0], **node.attributes, packed=True)
+
+
 def _filters_and_positions(type_: TensorType) -> tuple[int, int, int]:
     images, groups, rows, *out = type_.shape
     return images, groups * rows, prod(out)
 
 
 # Operands (input, filters); the filters are (groups, rows, channels, *taps).
-CONVOLVE = Opaque("convolve", _convolve_kernel, finishes=_filters_and_positions)
+CONVOLVE = Opaque("convolve", _convolve_kernel, finishes=_filters_and_positions, packs=_packs)
 # Operands (left, input), left being (images, groups, rows, positions); results
 # (chunks of images, groups, rows, channels * taps).
 CORRELATE = Opaque("correlate", _correlate_kernel)

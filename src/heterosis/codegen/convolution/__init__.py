@@ -10,8 +10,13 @@ from heterosis.codegen.convolution.depthwise import (
     emit_depthwise,
     emit_depthwise_weights,
 )
-from heterosis.codegen.convolution.forward import emit_forward, scratch_bytes
-from heterosis.codegen.convolution.problem import Problem
+from heterosis.codegen.convolution.forward import (
+    emit_forward,
+    emit_pack_filters,
+    packed_numbers,
+    scratch_bytes,
+)
+from heterosis.codegen.convolution.problem import NUMBERS, Problem
 from heterosis.codegen.convolution.weights import (
     POINTERS,
     emit_weights,
@@ -60,9 +65,12 @@ def correlate_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
 
 
 __all__ = [
+    "NUMBERS",
     "Problem",
     "convolve_scratch_bytes",
     "correlate_scratch_bytes",
     "emit_convolve",
     "emit_correlate",
+    "emit_pack_filters",
+    "packed_numbers",
 ]

@@ -78,12 +78,12 @@ def layout(
     blocks = f.div_size(_MOST_PACKED, f.max_size(1, product(f, v.groups, padded, depth)))
     stretch = f.mul_size(depth, f.max_size(1, blocks))
     stretch = f.min_size(stretch, round_up(f, f.max_size(k, 1), 8))
-    stretch = f.max_size(depth, stretch)
+    stretch = f.max_size(k, 1) if problem.packed else f.max_size(depth, stretch)
     work = product(f, v.rows, columns, k)
     shares = share_count(f, columns, kernel.tile.columns, _LARGEST_SHARE, work, workers)
     table = f.mul_size(k, TABLE_BYTES)
     packed = round_up(f, f.add_size(table, f.mul_size(k, 8 * problem.scattered)), _LINE)
-    numbers = product(f, v.groups, padded, stretch)
+    numbers = 0 if problem.packed else product(f, v.groups, padded, stretch)
     private = f.add_size(packed, round_up(f, f.mul_size(numbers, kernel.element.size), _LINE))
     panel = f.mul_size(depth, kernel.tile.columns * kernel.element.size)
     windows = Windows(kernel, problem.step)
@@ -101,6 +101,14 @@ def scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
     return known(f.add_size(found.private, f.mul_size(found.own, workers)))
 
 
+def packed_numbers(problem: Problem, target: Target) -> int:
+    """How many numbers the filters are once packed."""
+    f = Function(Module(), "sizes", [])
+    kernel, v = kernel_of(f.module, target, problem, "sizes"), SimpleNamespace(**problem.known())
+    found = layout(f, kernel, problem, v, 1)
+    return known(product(f, v.groups, found.padded, found.stretch))
+
+
 def known(size: Size) -> int:
     """A size that was computed from numbers."""
     assert isinstance(size, int)
@@ -116,10 +124,24 @@ def emit_forward(
     emit_macro_kernel(kernel)
     if problem.scattered:
         emit_pack_scattered(kernel)
-    else:
-        emit_pack(module, target, kernel.element, kernel.tile.rows)
     emit_panel_product(kernel)
     _Forward(kernel, windows, problem, name).emit()
+
+
+def emit_pack_filters(module: Module, target: Target, name: str, problem: Problem) -> None:
+    """Define `@name(call, a, y, scratch, numbers...)`: all filters packed, for a problem that is
+    `packed`; of the numbers only those of the filters matter."""
+    kernel = kernel_of(module, target, problem, name)
+    labels = [(label, PTR) for label in ("call", "a", "y", "scratch")] + problem.parameters()
+    f = module.function(name, labels, attributes=target.function_attributes)
+    v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
+    memory = Frame.allocate(f)
+    blocks = layout(f, kernel, problem, v, 1)
+    frame = Frame(**vars(v), **vars(blocks), filters=v.y, step0=0, deep=blocks.stretch)
+    frame.save(f, memory)
+    share_packing(kernel, f, v, blocks, memory, blocks.stretch)
+    f.ret()
+    emit_packing(kernel, problem, frame)
 
 
 POINTERS = [(label, PTR) for label in ("call", "x", "a", "y", "scratch")]
@@ -144,76 +166,32 @@ class _Forward:
         with f.loop(0, f.max_size(k, 1), blocks.stretch) as reach:
             deep = f.min_size(blocks.stretch, f.sub_size(k, reach.index))
             frame = Frame(
-                **vars(v), **vars(blocks), k=k, positions=positions, step0=reach.index, deep=deep
-            )
+                **vars(v), **vars(blocks), k=k, positions=positions, step0=reach.index, deep=deep,
+                filters=v.a if problem.packed else f.offset(I8, v.scratch, blocks.packed),
+            )  # fmt: skip
             frame.save(f, memory)
             self._share(f, v, blocks, memory, deep)
         f.ret()
         self.windows.emit_look_up(frame)
         self.windows.emit_pack()
-        self._emit_packing(frame)
+        if not problem.packed:
+            emit_packing(kernel, problem, frame)
         self._emit_multiplying(frame)
 
     def _share(
         self, f: Function, v: SimpleNamespace, blocks: Layout, memory: Value, deep: Size
     ) -> None:
-        count, grain = packing_shares(f, v.rows, self.kernel.tile.rows, deep, blocks.depth)
-        count = f.mul_size(count, v.groups)
-        abi.parallel_for(f, v.call, f"{self.name}.pack", memory, count, grain)
+        if not self.problem.packed:
+            share_packing(self.kernel, f, v, blocks, memory, deep)
         tasks = f.mul_size(v.groups, blocks.shares)
         work = product(f, v.rows, blocks.columns, deep)
         one = f.max_size(1, f.div_size(work, blocks.shares))
         grain = f.max_size(1, f.div_size(_SHARE_WORK, one))
         abi.parallel_for(f, v.call, f"{self.name}.multiply", memory, tasks, grain)
 
-    def _body(self, part: str, frame: Frame) -> tuple[Function, SimpleNamespace]:
-        f = self.kernel.module.function(
-            f"{self.name}.{part}", abi.LOOP_BODY_PARAMETERS,
-            attributes=self.kernel.target.function_attributes,
-        )  # fmt: skip
-        return f, frame.load(f, f.parameters[0])
-
-    def _packed(self, f: Function, v: SimpleNamespace, group: Size) -> Value:
-        numbers = product(f, group, v.padded, v.stretch)
-        start = f.offset(I8, v.scratch, v.packed)
-        return f.offset(self.kernel.element.compute, start, numbers)
-
-    def _emit_packing(self, frame: Frame) -> None:
-        f, v = self._body("pack", frame)
-        _, begin, end, _ = f.parameters
-        count, _ = packing_shares(f, v.rows, self.kernel.tile.rows, v.deep, v.depth)
-        with f.loop(begin, end) as index:
-            group, part = f.div_size(index.index, count), f.int(f.rem_size(index.index, count))
-            source = f.offset(self.kernel.element.storage, v.a, f.mul_size(group, v.a_group))
-            into = self._packed(f, v, group)
-            if self.problem.scattered:
-                self._pack_scattered(f, v, source, into, part)
-            else:
-                own = SimpleNamespace(depth=v.depth, deep=v.deep, step0=v.step0, scratch=into)
-                side = Side(source, v.a_row, v.a_column, 0, v.rows, self.kernel.tile.rows)
-                pack_share(self.kernel, f, own, side, part)
-        f.ret()
-
-    def _pack_scattered(
-        self, f: Function, v: SimpleNamespace, source: Value, into: Value, part: Size
-    ) -> None:
-        """As `pack_share`: some panels, in one block of depth."""
-        kernel, group = self.kernel, PACKED_PANELS * self.kernel.tile.rows
-        groups = ceil_div(f, v.rows, group)
-        step = f.mul_size(f.div_size(part, groups), v.depth)
-        row = f.mul_size(f.rem_size(part, groups), group)
-        depth = f.min_size(v.depth, f.sub_size(v.deep, step))
-        count = f.min_size(group, f.sub_size(v.rows, row))
-        lookup = f.offset(I64, f.offset(I8, v.scratch, v.lookup), f.add_size(v.step0, step))
-        begin = f.offset(kernel.element.storage, source, f.mul_size(row, v.a_row))
-        at = f.add_size(f.mul_size(step, v.padded), f.mul_size(row, depth))
-        to = f.offset(kernel.element.compute, into, at)
-        sizes = [f.int(size) for size in (v.a_row, count, depth)]
-        f.call(kernel.name("filters"), [begin, lookup, to, *sizes])
-
     def _emit_multiplying(self, frame: Frame) -> None:
         """Each share: the filters of one group times some columns, panel by panel."""
-        f, v = self._body("multiply", frame)
+        f, v = _body(self.kernel, "multiply", frame)
         _, begin, end, worker = f.parameters
         own = f.offset(I8, v.scratch, f.add_size(v.private, f.mul_size(worker, v.own)))
         room = round_up(f, self.windows.own_bytes(f, v.taps), _LINE)
@@ -239,7 +217,7 @@ class _Forward:
         x = f.offset(storage, v.x, f.mul_size(group, v.x_group))
         table = f.offset(I64, v.scratch, f.mul_size(at, 2))
         f.call(self.kernel.name("window"), [x, table, v.mine, f.int(depth), v.panel])
-        left = f.offset(compute, self._packed(f, v, group), f.mul_size(step, v.padded))
+        left = f.offset(compute, _packed(self.kernel, f, v, group), f.mul_size(step, v.padded))
         first_row = f.mul_size(group, v.rows)
         to = f.offset(storage, v.y, f.mul_size(first_row, v.positions))
         between = product(f, v.groups, v.rows, v.positions)
@@ -251,7 +229,66 @@ class _Forward:
         )
 
 
-# -- filters whose columns lie anywhere -----------------------------------------------------------
+def _body(kernel: Kernel, part: str, frame: Frame) -> tuple[Function, SimpleNamespace]:
+    f = kernel.module.function(
+        kernel.name(part), abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
+    )
+    return f, frame.load(f, f.parameters[0])
+
+
+# -- packing the filters --------------------------------------------------------------------------
+
+
+def share_packing(
+    kernel: Kernel, f: Function, v: SimpleNamespace, blocks: Layout, memory: Value, deep: Size
+) -> None:
+    count, grain = packing_shares(f, v.rows, kernel.tile.rows, deep, blocks.depth)
+    count = f.mul_size(count, v.groups)
+    abi.parallel_for(f, v.call, kernel.name("pack"), memory, count, grain)
+
+
+def _packed(kernel: Kernel, f: Function, v: SimpleNamespace, group: Size) -> Value:
+    """Where the packed filters of a group begin."""
+    numbers = product(f, group, v.padded, v.stretch)
+    return f.offset(kernel.element.compute, v.filters, numbers)
+
+
+def emit_packing(kernel: Kernel, problem: Problem, frame: Frame) -> None:
+    """One share of the packing of the steps of depth that the frame tells of."""
+    if not problem.scattered:
+        emit_pack(kernel.module, kernel.target, kernel.element, kernel.tile.rows)
+    f, v = _body(kernel, "pack", frame)
+    _, begin, end, _ = f.parameters
+    count, _ = packing_shares(f, v.rows, kernel.tile.rows, v.deep, v.depth)
+    with f.loop(begin, end) as index:
+        group, part = f.div_size(index.index, count), f.int(f.rem_size(index.index, count))
+        source = f.offset(kernel.element.storage, v.a, f.mul_size(group, v.a_group))
+        into = _packed(kernel, f, v, group)
+        if problem.scattered:
+            _pack_scattered(kernel, f, v, source, into, part)
+        else:
+            own = SimpleNamespace(depth=v.depth, deep=v.deep, step0=v.step0, scratch=into)
+            side = Side(source, v.a_row, v.a_column, 0, v.rows, kernel.tile.rows)
+            pack_share(kernel, f, own, side, part)
+    f.ret()
+
+
+def _pack_scattered(
+    kernel: Kernel, f: Function, v: SimpleNamespace, source: Value, into: Value, part: Size
+) -> None:
+    """As `pack_share`: some panels, in one block of depth."""
+    group = PACKED_PANELS * kernel.tile.rows
+    groups = ceil_div(f, v.rows, group)
+    step = f.mul_size(f.div_size(part, groups), v.depth)
+    row = f.mul_size(f.rem_size(part, groups), group)
+    depth = f.min_size(v.depth, f.sub_size(v.deep, step))
+    count = f.min_size(group, f.sub_size(v.rows, row))
+    lookup = f.offset(I64, f.offset(I8, v.scratch, v.lookup), f.add_size(v.step0, step))
+    begin = f.offset(kernel.element.storage, source, f.mul_size(row, v.a_row))
+    at = f.add_size(f.mul_size(step, v.padded), f.mul_size(row, depth))
+    to = f.offset(kernel.element.compute, into, at)
+    sizes = [f.int(size) for size in (v.a_row, count, depth)]
+    f.call(kernel.name("filters"), [begin, lookup, to, *sizes])
 
 
 def fill_lookup(f: Function, v: SimpleNamespace, lookup: Value) -> None:
