@@ -8,12 +8,13 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Value, constant
-from heterosis.codegen.convolution.problem import Problem
+from heterosis.codegen.convolution.problem import AXES, Problem
 from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
 from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.matmul.blocked import (
     PACKED_PANELS,
     Side,
+    call_pack,
     ceil_div,
     depth_blocks,
     mode_of,
@@ -124,6 +125,7 @@ def emit_forward(
     emit_macro_kernel(kernel)
     if problem.scattered:
         emit_pack_scattered(kernel)
+    emit_pack(module, target, kernel.element, kernel.tile.columns)
     emit_panel_product(kernel)
     _Forward(kernel, windows, problem, name).emit()
 
@@ -213,10 +215,24 @@ class _Forward:
     ) -> None:  # fmt: skip
         storage, compute = self.kernel.element.storage, self.kernel.element.compute
         at = f.add_size(v.step0, step)
-        f.call(self.kernel.name("look_up"), [f.parameters[0], column, f.int(width), v.mine])
         x = f.offset(storage, v.x, f.mul_size(group, v.x_group))
-        table = f.offset(I64, v.scratch, f.mul_size(at, 2))
-        f.call(self.kernel.name("window"), [x, table, v.mine, f.int(depth), v.panel])
+        image, place = f.div_size(column, v.positions), f.rem_size(column, v.positions)
+
+        def copied() -> Sequence[Value]:
+            start = f.add_size(f.mul_size(image, v.x_image), f.mul_size(at, v.x_channel))
+            source = f.offset(storage, x, f.add_size(start, place))
+            call_pack(self.kernel, f, self.kernel.tile.columns, source, 1, v.x_channel, v.panel,
+                      width, depth)  # fmt: skip
+            return ()
+
+        def gathered() -> Sequence[Value]:
+            f.call(self.kernel.name("look_up"), [f.parameters[0], column, f.int(width), v.mine])
+            table = f.offset(I64, v.scratch, f.mul_size(at, 2))
+            f.call(self.kernel.name("window"), [x, table, v.mine, f.int(depth), v.panel])
+            return ()
+
+        inside = f.compare("sle", f.int(f.add_size(place, width)), f.int(v.positions))
+        f.if_else(f.binary("and", inside, _is_plain(f, v)), copied, gathered)
         left = f.offset(compute, _packed(self.kernel, f, v, group), f.mul_size(step, v.padded))
         first_row = f.mul_size(group, v.rows)
         to = f.offset(storage, v.y, f.mul_size(first_row, v.positions))
@@ -227,6 +243,22 @@ class _Forward:
             self.kernel.name("panel"),
             [left, v.panel, to, *map(f.int, sizes), mode, v.call, f.int(first_row)],
         )
+
+
+def _is_plain(f: Function, v: SimpleNamespace) -> Value:
+    """Whether every position reads the one element at its own place, all of them neighbours."""
+    dense = {"w": 1, "h": v.in_w, "d": f.mul_size(v.in_h, v.in_w)}
+    found = f.compare("eq", f.int(v.x_w), f.int(1))
+    for axis in AXES:
+        for label, wanted in (
+            ("kernel", 1), ("stride", 1), ("origin", 0), ("out", getattr(v, f"in_{axis}")),
+        ):  # fmt: skip
+            same = f.compare("eq", f.int(getattr(v, f"{label}_{axis}")), f.int(wanted))
+            found = f.binary("and", found, same)
+        apart = f.compare("eq", f.int(getattr(v, f"x_{axis}")), f.int(dense[axis]))
+        alone = f.compare("eq", f.int(getattr(v, f"in_{axis}")), f.int(1))
+        found = f.binary("and", found, f.binary("or", apart, alone))
+    return found
 
 
 def _body(kernel: Kernel, part: str, frame: Frame) -> tuple[Function, SimpleNamespace]:
