@@ -8,9 +8,11 @@ from heterosis.ir.program import INPUT, Opaque, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, eager
+from heterosis.ops.folding import folded
 from heterosis.passes.preparation import prepared, split
 
 exp, add, multiply = (REGISTRY[n].operation for n in ("exp", "add", "multiply"))
+normalise = REGISTRY["batch_norm"].operation
 dense, convolution = REGISTRY["fully_connected"].operation, REGISTRY["convolution"].operation
 
 
@@ -95,3 +97,41 @@ def test_few_rows_and_single_channels_stay_as_they_are():
     x, w = inputs = [array(1, 4, 8, 8), array(4, 1, 3, 3)]
     y = convolution(x, w, kernel=(3, 3), num_group=4, no_bias=True)
     assert prepared(Program(tuple(inputs), (y,)), [w], eager.machine()) is None
+
+
+def _normalised(y, mean, variance, gamma, beta):
+    return normalise(y, gamma, beta, mean, variance, eps=1e-3, fix_gamma=False)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 8])
+def test_normalisation_becomes_part_of_the_filters(groups):
+    shapes = [(2, 8, 6, 7), (8, 8 // groups, 3, 3), *[(8,)] * 5]
+    x, w, b, *statistics = inputs = [array(*shape) for shape in shapes]
+    y = convolution(x, w, b, kernel=(3, 3), num_group=groups)
+    program = Program(tuple(inputs), (exp(_normalised(y, *statistics)),))
+    other = folded(program, inputs[1:])
+    found = prepared(other, inputs[1:], eager.machine())
+    assert "subtract" not in {node.primitive.name for node in found.rest.nodes()}
+    arguments = [np.abs(a) * 0.5 + 0.1 for a in drawn(*shapes)]
+    (whole,) = run(program, arguments)
+    _, (parts,) = both(program, found, arguments)
+    numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=2e-5)
+
+
+def test_a_scaled_dense_layer_takes_the_scale():
+    x, w, b, s = inputs = [array(9, 20), array(7, 20), array(7), array(7)]
+    program = Program(tuple(inputs), (multiply(dense(x, w, b), s),))
+    found = prepared(folded(program, inputs[1:]), inputs[1:], eager.machine())
+    (whole,), (parts,) = both(program, found, drawn((9, 20), (7, 20), (7,), (7,)))
+    numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=2e-5, atol=1e-6)
+
+
+def test_what_others_need_is_not_folded():
+    x, w, s = inputs = [array(9, 20), array(7, 20), array(7)]
+    y = dense(x, w, no_bias=True)
+    program = Program(tuple(inputs), (multiply(y, s), exp(y)))
+    other = folded(program, inputs[1:])
+    assert [str(node.primitive) for node in other.nodes()].count("multiply") == 1
+    arguments = [a * 0.2 for a in drawn((9, 20), (7, 20), (7,))]
+    for one, two in zip(run(program, arguments), run(other, arguments), strict=True):
+        numpy.testing.assert_array_equal(one.asnumpy(), two.asnumpy())

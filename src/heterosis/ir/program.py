@@ -92,12 +92,15 @@ class Opaque(Primitive):
 
     `packs(node, fixed, machine)` gives the node's result from operands of which some, those that
     `fixed` tells of, are packed by primitives of their own, once for many runs; or None.
+    `scales` has the axis of `finishes` that its second operand's weights belong to, and a function
+    `(node, factors)` that gives the result with every place along that axis scaled.
     """
 
     kernel: Callable[..., Any]
     gapless: bool = False
     finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
     packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
+    scales: tuple[int, Callable[[Node, Value], Value]] | None = None
 
 
 @dataclass(frozen=True, eq=False)

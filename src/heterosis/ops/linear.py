@@ -19,6 +19,7 @@ from heterosis.ir.program import Node, Opaque, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
+from heterosis.ops.elementwise import multiply
 from heterosis.ops.record import operation
 from heterosis.ops.rules import broadcast_shapes, cast, result_type
 from heterosis.ops.samples import NUMBERS, Case, Samples
@@ -156,7 +157,12 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
     return apply(_MATMUL, (a, packed), node.types[0], packed=True)
 
 
-_MATMUL = Opaque("matmul", _kernel, finishes=_rows_and_columns, packs=_packs)
+def _scaled(node: Node, factors: Value) -> Value:
+    a, b = node.inputs
+    return apply(_MATMUL, (a, multiply(b, factors)), node.types[0])
+
+
+_MATMUL = Opaque("matmul", _kernel, finishes=_rows_and_columns, packs=_packs, scales=(2, _scaled))
 
 
 @adjoint(_MATMUL)

@@ -25,7 +25,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import reductions
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
-from heterosis.ops.elementwise import add
+from heterosis.ops.elementwise import add, multiply
 from heterosis.ops.join import joined
 
 Extents = tuple[int, ...]
@@ -178,13 +178,21 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
     return apply(CONVOLVE, (x, packed), node.types[0], **node.attributes, packed=True)
 
 
+def _scaled(node: Node, factors: Value) -> Value:
+    x, a = node.inputs
+    spread = views.reshape(factors, (*a.shape[:2], 1, 1, 1, 1))
+    return apply(CONVOLVE, (x, multiply(a, spread)), node.types[0], **node.attributes)
+
+
 def _filters_and_positions(type_: TensorType) -> tuple[int, int, int]:
     images, groups, rows, *out = type_.shape
     return images, groups * rows, prod(out)
 
 
 # Operands (input, filters); the filters are (groups, rows, channels, *taps).
-CONVOLVE = Opaque("convolve", _convolve_kernel, finishes=_filters_and_positions, packs=_packs)
+CONVOLVE = Opaque(
+    "convolve", _convolve_kernel, finishes=_filters_and_positions, packs=_packs, scales=(1, _scaled)
+)
 # Operands (left, input), left being (images, groups, rows, positions); results
 # (chunks of images, groups, rows, channels * taps).
 CORRELATE = Opaque("correlate", _correlate_kernel)

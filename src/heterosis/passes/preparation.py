@@ -43,7 +43,7 @@ def prepared(program: Program, fixed: Collection[Value], machine: Machine) -> Sp
 
 def packed(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
     """`program`, with operands that depend on `fixed` alone packed as their kernels read them."""
-    known = _Fixed(fixed)
+    known = Fixed(fixed)
     made: dict[Value, Value] = {}
     for node in program.nodes():
         here = with_inputs(node, tuple(made[value] for value in node.inputs))
@@ -52,14 +52,14 @@ def packed(program: Program, fixed: Collection[Value], machine: Machine) -> Prog
     return Program(program.inputs, tuple(made[v] for v in program.outputs), program.name)
 
 
-def _packed(node: Node, known: _Fixed, machine: Machine) -> tuple[Value, ...] | None:
+def _packed(node: Node, known: Fixed, machine: Machine) -> tuple[Value, ...] | None:
     if not isinstance(node.primitive, Opaque) or node.primitive.packs is None:
         return None
     found = node.primitive.packs(node, known, machine)
     return None if found is None else (found,)
 
 
-class _Fixed:
+class Fixed:
     """Which values depend on some inputs and on no others."""
 
     def __init__(self, inputs: Collection[Value]):
@@ -82,7 +82,7 @@ def split(program: Program, fixed: Collection[Value]) -> Split | None:
 
     Views are left to the rest: they cost nothing there and would be copied here.
     """
-    known = _Fixed(fixed)
+    known = Fixed(fixed)
     moved: dict[Value, Value] = {}
     made: dict[Value, Value] = {}
 

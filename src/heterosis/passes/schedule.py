@@ -49,6 +49,7 @@ from heterosis.ir.program import (
 )
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
+from heterosis.ir.views import RESHAPE
 from heterosis.passes.epilogues import FINISHED, Attached, Uses, attached, candidates
 from heterosis.passes.loops import canonical
 from heterosis.passes.memory import plan_memory
@@ -213,7 +214,11 @@ class _Scheduler:
 
     def whole(self, value: Value) -> Place:
         """Where `value` stands, views of memory left as they are: for kernels with strides."""
-        return self._found(value) or self.place(value)
+        found = self._found(value)
+        if found is None:
+            self.place(_unshaped(value))  # for others who take it in another shape, too
+            found = self._found(value) or self.place(value)
+        return found
 
     def _found(self, value: Value) -> Place | None:
         """Where `value` stands already, as a view of what has been computed."""
@@ -671,6 +676,12 @@ def _are_same(a: Place, b: Place) -> bool:
     apart = zip(x.shape, x.strides, y.strides, strict=True)
     same = all(n == 1 or s == t for n, s, t in apart)
     return (a.buffer, a.dtype, x.offset) == (b.buffer, b.dtype, y.offset) and same
+
+
+def _unshaped(value: Value) -> Value:
+    while value.node.primitive is RESHAPE:
+        value = value.node.inputs[0]
+    return value
 
 
 class _NeedsCopy(Exception):

@@ -9,6 +9,7 @@ from heterosis.codegen.builder import I64, PTR, Function, Module, Size, Value, c
 from heterosis.codegen.epilogue import Epilogue, Position
 from heterosis.codegen.matmul.element import Element
 from heterosis.codegen.matmul.tile import Tile
+from heterosis.codegen.memory import lane_numbers
 from heterosis.codegen.target import Target
 
 # How a tile meets the result: bits of the `mode` argument.
@@ -211,24 +212,40 @@ def _copy_tile(kernel: Kernel, f: Function, accumulate: bool, final: bool) -> Se
     element, tile = kernel.element, kernel.tile
     source, c, c_row, rows, columns, _, call, batch, row0, column0 = f.parameters
 
-    def copy(row: Value, column: Value, lanes: int) -> None:
+    by_masks = kernel.target.name in ("avx512", "avx2") and not element.converts
+
+    def copy(row: Value, column: Value, lanes: int, mask: Value | None = None) -> None:
         at = f.add_size(f.mul_size(row, tile.columns), column)
         to = f.offset(element.storage, c, f.add_size(f.mul_size(row, c_row), column))
         wide = type(element.compute)(element.compute.element, lanes)
-        value = f.load(wide, f.offset(element.compute, source, at))
-        if accumulate:
+        own = f.offset(element.compute, source, at)
+        value = f.load(wide, own) if mask is None else f.masked_load(wide, own, mask)
+        if accumulate and mask is None:
             value = f.add(value, element.load(f, to, lanes))
+        elif accumulate:
+            value = f.add(value, f.masked_load(wide, to, mask))
         if final:
-            here = Position(call, batch, f.add_size(row0, row), f.add_size(column0, column))
+            here = Position(call, batch, f.add_size(row0, row), f.add_size(column0, column), mask)
             value = kernel.epilogue(f, value, here)
-        element.store(f, value, to)
+        if mask is None:
+            element.store(f, value, to)
+        else:
+            f.masked_store(value, to, mask)
 
     whole = f.round_down(columns, tile.lanes)
+    integer = element.compute.as_integer
+    left = f.int(f.sub_size(columns, whole))
+    left = left if integer == I64 else f.convert("trunc", left, integer)
+    lanes = lane_numbers(f, tile.lanes, integer)
+    rest = f.compare("slt", lanes, f.splat(left, tile.lanes))
     with f.loop(0, rows) as row:
         with f.loop(0, whole, tile.lanes) as column:
             copy(row.index, column.index, tile.lanes)
-        with f.loop(whole, columns) as column:
-            copy(row.index, column.index, 0)
+        with f.loop(whole, columns, tile.lanes if by_masks else 1) as column:
+            if by_masks:
+                copy(row.index, column.index, tile.lanes, rest)
+            else:
+                copy(row.index, column.index, 0)
     return ()
 
 
