@@ -44,11 +44,22 @@ def with_workspace(
 ) -> Value:
     """The call with other scratch memory, and with `further` words behind its fields: a copy that
     lives until the function returns."""
+    return _copy(f, call, "workspace", workspace, further)
+
+
+def with_buffers(f: Function, call: Value, buffers: Value) -> Value:
+    """The call with other inputs and outputs: a copy that lives until the function returns."""
+    return _copy(f, call, "buffers", buffers)
+
+
+def _copy(
+    f: Function, call: Value, changed: str, value: Value, further: Sequence[Value] = ()
+) -> Value:
     copy = f.allocate(PTR, len(_CALL) + len(further))
     for slot, word in enumerate(further, len(_CALL)):
         f.store(word, f.offset(PTR, copy, slot))
-    for slot in _CALL.values():
-        own = workspace if slot == _CALL["workspace"] else _field(f, call, slot)
+    for name, slot in _CALL.items():
+        own = value if name == changed else _field(f, call, slot)
         f.store(own, f.offset(PTR, copy, slot))
     return copy
 
@@ -56,6 +67,11 @@ def with_workspace(
 def further(f: Function, call: Value, index: int, type_: Type) -> Value:
     """Word number `index` behind the fields of a call that `with_workspace` made."""
     return _field(f, call, len(_CALL) + index, type_)
+
+
+def set_integers(f: Function, copy: Value, integers: Value) -> None:
+    """Give a copied call other sizes and strides."""
+    f.store(integers, f.offset(PTR, copy, _CALL["integers"]))
 
 
 def workers(f: Function, call: Value) -> Value:

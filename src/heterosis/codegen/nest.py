@@ -27,6 +27,12 @@ class Slot:
 Number = int | Slot
 
 
+def known(number: Number) -> int:
+    """A number of a description in which all are known."""
+    assert isinstance(number, int), f"{number} is passed"
+    return number
+
+
 @dataclass(frozen=True, slots=True)
 class Buffer:
     """`call` number `index` of `hx_call.buffers`, or `temporary`: in the workspace. There, `index`

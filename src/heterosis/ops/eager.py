@@ -24,6 +24,7 @@ from heterosis.runtime.errors import ArgumentError, DTypeError, OutOfMemoryError
 
 if TYPE_CHECKING:
     from heterosis.codegen.function import FunctionCode
+    from heterosis.codegen.program import ProgramCode
 
 OutDescription = tuple[str, tuple[int, ...], tuple[int, ...]]
 
@@ -57,7 +58,7 @@ def plan(
 
 
 def core_plan(
-    program: Program, planned: Schedule, code: FunctionCode, *, in_place: bool = False
+    program: Program, planned: Schedule, code: FunctionCode | ProgramCode, *, in_place: bool = False
 ) -> Any:
     """What the core runs: `code`, compiled or found, with what it needs and gives."""
     results = [_result(i, value, planned) for i, value in enumerate(program.outputs)]
@@ -86,7 +87,7 @@ def check_room(program: Program, planned: Schedule) -> None:
             )
 
 
-def address(code: FunctionCode) -> int:
+def address(code: FunctionCode | ProgramCode) -> int:
     """Where the machine code of `code` is, compiled or loaded if this is its first use."""
     from heterosis.codegen import object_cache
     from heterosis.codegen.function import ENTRY

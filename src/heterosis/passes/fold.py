@@ -10,20 +10,21 @@ from heterosis.ir import views
 from heterosis.ir.program import CONSTANT, Elementwise, Node, Value, apply, constant
 from heterosis.ir.types import TensorType, numpy_dtype
 from heterosis.passes.rewrite import Rule
-from heterosis.passes.simplify import uniform
+from heterosis.passes.simplify import the_number, uniform
 
 _HALVES = ("float16", "bfloat16")  # code computes with them in float32
 
 
 def _computed(node: Node) -> Any:
     """The node's element, if all its operands are numbers and NumPy's bits are the code's."""
-    if node.primitive.exact is None or any(v.node.primitive is not CONSTANT for v in node.inputs):
+    exact = node.primitive.exact if isinstance(node.primitive, Elementwise) else None
+    if exact is None or any(v.node.primitive is not CONSTANT for v in node.inputs):
         return None
     if node.types[0].dtype in _HALVES and len(node.inputs) > 1:
         return None
     numbers = [numpy_dtype(v.dtype).type(v.node.attributes["value"]) for v in node.inputs]
     with numpy.errstate(all="ignore"):
-        found = node.primitive.exact(*numbers)
+        found = exact(*numbers)
     return None if found is None else numpy_dtype(node.types[0].dtype).type(found).item()
 
 
@@ -32,7 +33,7 @@ def _folded(node: Node) -> Value:
 
 
 def _once(node: Node) -> Value:
-    numbers = [uniform(value) for value in node.inputs]
+    numbers = [the_number(value) for value in node.inputs]
     one = apply(node.primitive, numbers, TensorType((), node.types[0].dtype), **node.attributes)
     return views.broadcast(one, node.types[0].shape)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from heterosis.codegen.kernel import Kernel, OpaqueCall, Schedule
-from heterosis.codegen.nest import Buffer, Load, Nest, Operand
+from heterosis.codegen.nest import Buffer, Load, Nest, Operand, known
 from heterosis.ir.types import ITEMSIZE
 
 ALIGNMENT = 64
@@ -108,7 +108,7 @@ def _blocks(schedule: Schedule) -> list[Block]:
 
 
 def _touched(kernel: Kernel) -> Iterator[int]:
-    return (int(b.index) for b in _buffers(kernel) if b.kind == "temporary")
+    return (known(b.index) for b in _buffers(kernel) if b.kind == "temporary")
 
 
 def _buffers(kernel: Kernel) -> Iterable[Buffer]:
@@ -132,16 +132,16 @@ def _share(blocks: list[Block], at: int, nest: Nest) -> None:
         return  # an earlier pass writes what a later one may have to read
     for store in nest.stores:
         new = store.operand.buffer
-        if new.kind != "temporary" or blocks[new.index].first != at:
+        if new.kind != "temporary" or blocks[known(new.index)].first != at:
             continue
-        for old in {load.buffer for load in _loads(nest)}:
+        for old in dict.fromkeys(load.buffer for load in _loads(nest)):
             if old.kind == "temporary" and _fits_in_place(blocks, at, nest, old, new):
-                _join(blocks, blocks[old.index], blocks[new.index])
+                _join(blocks, blocks[known(old.index)], blocks[known(new.index)])
                 break
 
 
 def _fits_in_place(blocks: list[Block], at: int, nest: Nest, old: Buffer, new: Buffer) -> bool:
-    before, after = blocks[old.index], blocks[new.index]
+    before, after = blocks[known(old.index)], blocks[known(new.index)]
     if before is after or before.last != at or before.size < after.size:
         return False
     mine = [step for step in nest.steps if isinstance(step, Load) and step.operand.buffer == old]

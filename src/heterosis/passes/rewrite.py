@@ -30,13 +30,16 @@ class Rule:
 
 
 def _fits(node: Node, pattern: Pattern) -> bool:
-    if isinstance(pattern, tuple):
-        head, *operands = pattern
-        inputs = zip(node.inputs, operands, strict=False)
-        return _fits(node, head) and all(_fits(value.node, own) for value, own in inputs)
-    if isinstance(pattern, Primitive):
-        return node.primitive is pattern
-    return isinstance(node.primitive, pattern)
+    if not _is(node.primitive, pattern):
+        return False
+    operands = pattern[1:] if isinstance(pattern, tuple) else ()
+    inputs = zip(node.inputs, operands, strict=False)
+    return all(_fits(value.node, own) for value, own in inputs)
+
+
+def _is(primitive: Primitive, pattern: Pattern) -> bool:
+    head = pattern[0] if isinstance(pattern, tuple) else pattern
+    return primitive is head if isinstance(head, Primitive) else isinstance(primitive, head)
 
 
 def rewritten(program: Program, rules: Sequence[Rule]) -> Program:
@@ -52,6 +55,7 @@ class _Rewriter:
     def __init__(self, rules: Sequence[Rule]):
         self.rules = rules
         self.known: dict[Value, Value] = {}  # what has become of a value; final ones map to itself
+        self._by_primitive: dict[Primitive, list[Rule]] = {}
 
     def visit(self, node: Node) -> None:
         """Find the final form of a node whose operands have theirs."""
@@ -62,7 +66,8 @@ class _Rewriter:
     def _final(self, value: Value) -> Value:
         if value in self.known:
             return self.known[value]
-        rule = next((rule for rule in self.rules if rule.fits(value.node)), None)
+        candidates = self._candidates(value.node.primitive)
+        rule = next((rule for rule in candidates if rule.fits(value.node)), None)
         if rule is None:
             self.known[value] = value
             return value
@@ -72,6 +77,14 @@ class _Rewriter:
         self._visit_new(found.node)
         self.known[value] = self.known[found]
         return self.known[value]
+
+    def _candidates(self, primitive: Primitive) -> list[Rule]:
+        """The rules that are about `primitive`."""
+        found = self._by_primitive.get(primitive)
+        if found is None:
+            found = [rule for rule in self.rules if _is(primitive, rule.pattern)]
+            self._by_primitive[primitive] = found
+        return found
 
     def _visit_new(self, node: Node) -> None:
         """Visit what a replacement has added."""

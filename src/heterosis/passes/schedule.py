@@ -7,6 +7,7 @@ points join one nest (softmax is one); what other kernels need whole gets a buff
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -49,9 +50,9 @@ from heterosis.ir.program import (
 )
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
-from heterosis.ir.views import RESHAPE
 from heterosis.passes.epilogues import FINISHED, Attached, Uses, attached, candidates
 from heterosis.passes.loops import canonical
+from heterosis.passes.materialize import unrearranged
 from heterosis.passes.memory import plan_memory
 from heterosis.passes.pieces import reduce_in_pieces
 from heterosis.passes.stash import stash
@@ -61,9 +62,6 @@ Move = tuple[str, tuple[Any, ...]]  # a method of Strided and its arguments
 # A reduction longer than this, with no other dimension to share out, is cut into pieces.
 # The length does not depend on the number of threads, so neither does the result.
 _PIECE = 1 << 15
-
-# Values that depend on longer chains of others get memory: a nest must stay of reasonable length.
-_DEEPEST = 100
 
 _WRITES_WHOLE = Opaque | Assemble | Scatter | Scan  # kinds with kernels of their own
 
@@ -76,18 +74,20 @@ def schedule(
     *,
     views: bool,
     in_place: bool = False,
+    kept: AbstractSet[Value] = frozenset(),
 ) -> Schedule:
     """Plan `program` for inputs that lie as `layouts` say.
 
     `outputs` gives the layout of each result's memory (None: without gaps). With `views`, a result
     that only rearranges an input is reported as a view of it instead of being written. With
-    `in_place`, the one result is written where the first input stands.
+    `in_place`, the one result is written where the first input stands. The `kept` values get
+    memory even where nests could compute them.
     """
     scheduler = _Scheduler(program, layouts, machine)
     if in_place:
         scheduler.update()
     else:
-        scheduler.run(outputs, views)
+        scheduler.run(outputs, views, kept)
     plan_memory(scheduler.result)
     return scheduler.result
 
@@ -110,7 +110,9 @@ class _Scheduler:
                 buffers += 1
         self.inputs = buffers
 
-    def run(self, outputs: Sequence[Strided | None], views: bool) -> None:
+    def run(
+        self, outputs: Sequence[Strided | None], views: bool, kept: AbstractSet[Value] = frozenset()
+    ) -> None:
         """Write every result, or report it as a view."""
         rooms: list[tuple[Value, Place]] = []
         for i, (value, layout) in enumerate(zip(self.program.outputs, outputs, strict=True)):
@@ -122,7 +124,7 @@ class _Scheduler:
             strided = layout or Strided.contiguous(value.shape)
             rooms.append((value, Place(buffer, value.dtype, strided)))
             self._settle(*rooms[-1])
-        self._place_in_order()
+        self._place_in_order(kept)
         rooms = [(value, room) for value, room in rooms if not self._stands(value, room)]
         for group in self._groups(rooms):
             if len(group) > 1:
@@ -140,23 +142,18 @@ class _Scheduler:
             for part, inside in _parts(value, room):
                 self._settle(part, inside)
 
-    def _place_in_order(self) -> None:
-        """Compute whole operands in the program's order: found by need, they would lie as deep in
-        the stack as the program is long."""
+    def _place_in_order(self, kept: AbstractSet[Value]) -> None:
+        """Compute whole operands, and what is to be kept, in the program's order: found by need,
+        they would lie as deep in the stack as the program is long."""
         for node in reversed(self.uses.order):
             if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.homes:
                 self._settle(node.outputs[0], self.temporary(node.types[0]))
-        depths: dict[Node, int] = {}
         for node in self.uses.order:
-            depth = 1 + max((depths[value.node] for value in node.inputs), default=0)
             if isinstance(node.primitive, Opaque) and node.outputs[0] not in self.places:
                 self._call(node, {})
-                depth = 0
-            elif depth > _DEEPEST and node not in self.inside:
+            elif node not in self.inside and any(value in kept for value in node.outputs):
                 for value in node.outputs:
                     self.place(value)
-                depth = 0
-            depths[node] = depth
 
     def _groups(self, rooms: list[tuple[Value, Place]]) -> list[list[tuple[Value, Place]]]:
         """Results of one shape that are elementwise share a nest, and what they load."""
@@ -178,17 +175,10 @@ class _Scheduler:
 
     def _as_view(self, value: Value) -> tuple[int, Strided] | None:
         """The input and layout that `value` is a view of, if it is one."""
-        moves: list[Move] = []
-        while isinstance(value.node.primitive, View):
-            moves.insert(0, value.node.primitive.move(value.node))
-            value = value.node.inputs[0]
-        if value.node.primitive is not INPUT:
+        if unrearranged(value).node.primitive is not INPUT:
             return None
-        place = self.places[value]
-        strided: Strided | None = place.strided
-        for name, arguments in moves:
-            strided = getattr(strided, name)(*arguments) if strided else None
-        return (place.buffer.index, strided) if strided else None
+        place = self._found(value)
+        return (place.buffer.index, place.strided) if place else None
 
     # -- memory -------------------------------------------------------------------------------
 
@@ -214,27 +204,20 @@ class _Scheduler:
 
     def whole(self, value: Value) -> Place:
         """Where `value` stands, views of memory left as they are: for kernels with strides."""
-        found = self._found(value)
-        if found is None:
-            self.place(_unshaped(value))  # for others who take it in another shape, too
-            found = self._found(value) or self.place(value)
-        return found
+        base = unrearranged(value)
+        if base not in self.places and 0 < base.size <= value.size:
+            self.place(base)
+        return self._found(value) or self.place(value)
 
     def _found(self, value: Value) -> Place | None:
-        """Where `value` stands already, as a view of what has been computed."""
+        """Where `value` stands if it is a view of what has a place, and strides can say how."""
         moves: list[Move] = []
-        base = value
-        while isinstance(base.node.primitive, View) and base not in self.places:
-            moves.insert(0, base.node.primitive.move(base.node))
-            base = base.node.inputs[0]
-        if base in self.places:
-            place = self.places[base]
-            strided: Strided | None = place.strided
-            for name, arguments in moves:
-                strided = getattr(strided, name)(*arguments) if strided else None
-            if strided:
-                return Place(place.buffer, place.dtype, strided)
-        return None
+        while isinstance(value.node.primitive, View) and value not in self.places:
+            moves.insert(0, value.node.primitive.move(value.node))
+            value = value.node.inputs[0]
+        place = self.places.get(value)
+        strided = _moved(place.strided, moves) if place else None
+        return Place(place.buffer, place.dtype, strided) if strided else None
 
     def _stands(self, value: Value, room: Place) -> bool:
         """Whether `value` has been computed into `room`."""
@@ -243,7 +226,11 @@ class _Scheduler:
 
     def _gapless(self, value: Value) -> Place:
         """Where `value` stands row by row; a copy if it stands otherwise."""
-        place = self.whole(value)
+        base = unrearranged(value)
+        if base in self.places or isinstance(base.node.primitive, Opaque):
+            place = self.whole(value)
+        else:
+            place = self.place(value)
         if place.strided.is_contiguous:
             return place
         room = self.temporary(value.type)
@@ -676,12 +663,6 @@ def _are_same(a: Place, b: Place) -> bool:
     apart = zip(x.shape, x.strides, y.strides, strict=True)
     same = all(n == 1 or s == t for n, s, t in apart)
     return (a.buffer, a.dtype, x.offset) == (b.buffer, b.dtype, y.offset) and same
-
-
-def _unshaped(value: Value) -> Value:
-    while value.node.primitive is RESHAPE:
-        value = value.node.inputs[0]
-    return value
 
 
 class _NeedsCopy(Exception):

@@ -35,6 +35,13 @@ def uniform(value: Value) -> Value | None:
     return value if value.ndim == 0 else None
 
 
+def the_number(value: Value) -> Value:
+    """The number that every element of `value` is, which is known to be one."""
+    found = uniform(value)
+    assert found is not None
+    return found
+
+
 # -- views ----------------------------------------------------------------------------------------
 
 
@@ -112,13 +119,18 @@ def is_view_of_input(value: Value) -> bool:
 # -- neutral operands -----------------------------------------------------------------------------
 
 
-def _untouched(node: Node) -> Value | None:
-    """The operand that the other one, a number, leaves as it is."""
-    for i, wanted in enumerate(node.primitive.neutral):
-        other = node.inputs[1 - i]
-        if wanted is not None and _is_number(node.inputs[i], wanted):
-            return other if other.dtype == node.types[0].dtype else None
+def _neutral_operand(node: Node) -> int | None:
+    """The position of a number that leaves the other operand as it is."""
+    neutral = node.primitive.neutral if isinstance(node.primitive, Elementwise) else ()
+    for i, wanted in enumerate(neutral):
+        same = node.inputs[1 - i].dtype == node.types[0].dtype
+        if wanted is not None and same and _is_number(node.inputs[i], wanted):
+            return i
     return None
+
+
+def _other_operand(node: Node) -> Value:
+    return node.inputs[0 if _neutral_operand(node) else 1]
 
 
 def _is_number(value: Value, wanted: float) -> bool:
@@ -130,10 +142,6 @@ def _is_number(value: Value, wanted: float) -> bool:
     return number == wanted and (not signed or copysign(1, number) == copysign(1, wanted))
 
 
-def _with_neutral(node: Node) -> bool:
-    return bool(node.primitive.neutral) and _untouched(node) is not None
-
-
 SIMPLIFY = (
     Rule("same shape", RESHAPE, _operand, "reshape(x, x.shape) -> x", _is_same),
     Rule("repeated once", BROADCAST, _operand, "broadcast(x, x.shape) -> x", _is_same),
@@ -141,7 +149,7 @@ SIMPLIFY = (
     Rule(
         "one number, rearranged",
         View,
-        lambda node: views.broadcast(uniform(node.inputs[0]), node.types[0].shape),
+        lambda node: views.broadcast(the_number(node.inputs[0]), node.types[0].shape),
         "transpose(broadcast(number)) -> broadcast(number)",
         _rearranges_one_number,
     ),
@@ -195,8 +203,8 @@ SIMPLIFY = (
     Rule(
         "neutral operand",
         Elementwise,
-        _untouched,
+        _other_operand,
         "multiply(x, 1) -> x",
-        _with_neutral,
+        lambda node: _neutral_operand(node) is not None,
     ),
 )
