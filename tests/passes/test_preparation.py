@@ -4,10 +4,12 @@ import numpy
 import pytest
 
 from heterosis import _core, np
+from heterosis.ir import views
 from heterosis.ir.program import INPUT, Opaque, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, eager
+from heterosis.ops.captured import compile_inference
 from heterosis.ops.folding import folded
 from heterosis.passes.preparation import prepared, split
 
@@ -135,3 +137,29 @@ def test_what_others_need_is_not_folded():
     arguments = [a * 0.2 for a in drawn((9, 20), (7, 20), (7,))]
     for one, two in zip(run(program, arguments), run(other, arguments), strict=True):
         numpy.testing.assert_array_equal(one.asnumpy(), two.asnumpy())
+
+
+def test_results_made_of_parameters_are_arrays_of_their_own():
+    x, w = inputs = [array(3, 4), array(4)]
+    y = exp(w)
+    program = Program(tuple(inputs), (views.reshape(y, (2, 2)), add(x, y)))
+    found = split(program, [w])
+    arguments = drawn((3, 4), (4,))
+    (kept,) = run(found.preparation, arguments)
+    first, _ = run(found.rest, [*arguments, kept])
+    first[:] = 0
+    numpy.testing.assert_allclose(kept.asnumpy(), numpy.exp(arguments[1].asnumpy()), rtol=1e-6)
+
+
+def test_inference_in_two_plans():
+    x, w, b, s = inputs = [array(9, 20), array(7, 20), array(7), array(7)]
+    program = Program(tuple(inputs), (multiply(dense(x, w, b), s),))
+    layouts = [Strided.contiguous(v.shape) for v in inputs]
+    found = compile_inference(program, layouts, (1, 2, 3))
+    assert found.fixed == (1, 2, 3)
+    for seed in (1, 2):
+        arguments = [a * seed for a in drawn((9, 20), (7, 20), (7,), (7,))]
+        done = _core.run_plan(found.preparation, arguments)
+        (result,) = _core.run_plan(found.plan, [*arguments, *done])
+        x, w, b, s = (a.asnumpy() for a in arguments)
+        numpy.testing.assert_allclose(result.asnumpy(), (x @ w.T + b) * s, rtol=1e-4, atol=1e-5)

@@ -5,7 +5,8 @@ As in `ops.eager`, what plans and compiles is imported by the first call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from heterosis.codegen.kernel import Schedule
@@ -34,3 +35,33 @@ def compile_program(program: Program, layouts: Sequence[Strided]) -> Any:
     program, planned = scheduled(program, layouts)
     check_room(program, planned)
     return core_plan(program, planned, function_for_known_sizes(planned))
+
+
+@dataclass(frozen=True)
+class Inference:
+    """A program in two plans. Both take its operands; those of `plan` are followed by the results
+    of `preparation`, which is run anew when an array at the positions `fixed` has another version,
+    or is another array, than at its last run."""
+
+    plan: Any
+    preparation: Any | None
+    fixed: tuple[int, ...]
+
+
+def compile_inference(
+    program: Program, layouts: Sequence[Strided], parameters: Collection[int]
+) -> Inference:
+    """How to run `program`, whose inputs at the positions `parameters` seldom change, where no
+    gradients will be asked for."""
+    from heterosis.ops.folding import folded
+    from heterosis.passes.pipeline import optimized
+    from heterosis.passes.preparation import prepared
+
+    fixed = [program.inputs[i] for i in parameters]
+    found = prepared(optimized(folded(optimized(program), fixed)), fixed, machine())
+    if found is None:
+        return Inference(compile_program(program, layouts), None, ())
+    preparation = compile_program(found.preparation, layouts)
+    further = [Strided.contiguous(value.shape) for value in found.preparation.outputs]
+    rest = compile_program(found.rest, (*layouts, *further))
+    return Inference(rest, preparation, found.fixed)

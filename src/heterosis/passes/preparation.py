@@ -24,6 +24,7 @@ from heterosis.ir.program import (
     apply,
 )
 from heterosis.passes.rewrite import with_inputs
+from heterosis.passes.simplify import own
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def split(program: Program, fixed: Collection[Value]) -> Split | None:
         if not known.tells_of(node):
             here = with_inputs(node, tuple(map(taken, node.inputs)))
             made.update(zip(node.outputs, here.outputs, strict=True))
-    outputs = tuple(map(taken, program.outputs))
+    outputs = tuple(own(value, taken(value)) for value in program.outputs)
     if not moved:
         return None
     preparation = Program(program.inputs, tuple(moved), f"{program.name} preparation")
