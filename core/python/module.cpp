@@ -84,7 +84,7 @@ PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int6
     plan->results.push_back(std::move(result));
   }
   for (auto& [kind, message] : failures) plan->failures.push_back({kind_named(kind), message});
-  return {owned};
+  return {owned, nullptr};
 }
 
 // What a program that is captured gets for an array that Python has made.
@@ -233,8 +233,13 @@ NB_MODULE(_core, m) {
   m.def("make_plan", make_plan);
   m.def("changes", changes);
   m.def("count_change", count_change);
+  m.def("with_preparation", [](const PlanHandle& plan, const PlanHandle& preparation,
+                               std::vector<size_t> fixed) {
+    return PlanHandle{plan.plan,
+                      std::make_shared<Preparation>(preparation.plan, std::move(fixed))};
+  });
   m.def("run_plan", [](const PlanHandle& handle, nb::handle operands) {
-    return translated([&] { return nb::steal(run_plan(*handle.plan, operands.ptr())); });
+    return translated([&] { return nb::steal(run_plan(handle, operands.ptr())); });
   });
   m.def("is_recording", is_recording);
   m.def("set_recording", set_recording);

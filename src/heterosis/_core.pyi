@@ -193,6 +193,10 @@ def make_plan(
     `in_place`: it changes its first operand where that stands.
     """
 
+def with_preparation(plan: Plan, preparation: Plan, fixed: Sequence[int]) -> Plan:
+    """`plan`, whose last operands are the results of `preparation` for the others: made anew where
+    the arrays at the positions `fixed`, counted among the arrays, have changed."""
+
 def run_plan(plan: Plan, operands: Sequence[ndarray | float | None]) -> tuple[ndarray, ...]:
     """The results of a plan that no operation keeps."""
 

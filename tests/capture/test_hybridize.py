@@ -273,20 +273,54 @@ def _write(p):
     p.data()[...] = 1
 
 
+def _write_a_part(p):
+    p.data().reshape(-1)[0] = 5
+
+
+def _write_through_a_buffer(p):
+    numpy.asarray(memoryview(p.data()))[...] = 3
+
+
+def _step(p):
+    with autograd.record():
+        loss = (p.data() ** 2).sum()
+    loss.backward()
+    heterosis.gluon.Trainer([p], "sgd").step(1)
+
+
 def _replace(p):
     p.initialize(heterosis.init.One(), force_reinit=True)
 
 
-@pytest.mark.parametrize("change", [_set_data, _write, _replace])
+CHANGES = [_set_data, _write, _write_a_part, _write_through_a_buffer, _step, _replace]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_changed_parameters_are_seen(change):
     net, x = _mlp(), _array(3, 5)
     net.hybridize()
     net(x)
+    before = net(x)
     for parameter in net.collect_params().values():
         change(parameter)
     found = net(x)
+    assert (found.asnumpy() != before.asnumpy()).any()
     net.hybridize(False)
     _close(found, net(x))
+
+
+def test_memory_that_others_hold_is_never_taken_for_unchanged():
+    net, x = _mlp(), _array(3, 5)
+    net.hybridize()
+    shared = [numpy.asarray(memoryview(p.data())) for p in net.collect_params().values()]
+    for factor in (2, 3):
+        net(x).wait_to_read()
+        for array in shared:
+            array *= factor
+        found = net(x)
+        net.hybridize(False)
+        _close(found, net(x))
+        net.hybridize()
 
 
 def test_gradients_are_those_of_eager_calls():

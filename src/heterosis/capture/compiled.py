@@ -22,7 +22,7 @@ from heterosis.capture.trace import (
     capture,
 )
 from heterosis.ir.strided import Strided
-from heterosis.ops.captured import compile_program
+from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
 from heterosis.runtime import modes
 
@@ -127,7 +127,11 @@ class Program:
         if modes.is_recording():
             wanted = tape.wanted_of([_array(source, arguments) for source in captured.sources])
             self.kept = self.plain.keeping(wanted) if wanted else self.plain
-        self.plan = compile_program(self.kept.program, layouts)
+        parameters = [i for i, s in enumerate(captured.sources) if isinstance(s, Outside)]
+        if modes.is_recording() or captured.writes or not parameters:
+            self.plan = compile_program(self.kept.program, layouts)
+        else:
+            self.plan = compile_inference(program, layouts, parameters)
 
     def holds(self) -> bool:
         """Whether nothing has changed that the capture depended on."""

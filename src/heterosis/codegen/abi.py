@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from heterosis.codegen.builder import I64, PTR, Function, Type, Value
 
 # Fields of `hx_call` and `hx_runtime`: every one is eight bytes wide.
@@ -37,9 +39,12 @@ def workspace(f: Function, call: Value) -> Value:
     return _field(f, call, _CALL["workspace"])
 
 
-def with_workspace(f: Function, call: Value, workspace: Value) -> Value:
-    """The call with other scratch memory: a copy that lives until the function returns."""
-    return _copy(f, call, "workspace", workspace)
+def with_workspace(
+    f: Function, call: Value, workspace: Value, further: Sequence[Value] = ()
+) -> Value:
+    """The call with other scratch memory, and with `further` words behind its fields: a copy that
+    lives until the function returns."""
+    return _copy(f, call, "workspace", workspace, further)
 
 
 def with_buffers(f: Function, call: Value, buffers: Value) -> Value:
@@ -47,12 +52,21 @@ def with_buffers(f: Function, call: Value, buffers: Value) -> Value:
     return _copy(f, call, "buffers", buffers)
 
 
-def _copy(f: Function, call: Value, changed: str, value: Value) -> Value:
-    copy = f.allocate(PTR, len(_CALL))
+def _copy(
+    f: Function, call: Value, changed: str, value: Value, further: Sequence[Value] = ()
+) -> Value:
+    copy = f.allocate(PTR, len(_CALL) + len(further))
+    for slot, word in enumerate(further, len(_CALL)):
+        f.store(word, f.offset(PTR, copy, slot))
     for name, slot in _CALL.items():
         own = value if name == changed else _field(f, call, slot)
         f.store(own, f.offset(PTR, copy, slot))
     return copy
+
+
+def further(f: Function, call: Value, index: int, type_: Type) -> Value:
+    """Word number `index` behind the fields of a call that `with_workspace` made."""
+    return _field(f, call, len(_CALL) + index, type_)
 
 
 def set_integers(f: Function, copy: Value, integers: Value) -> None:

@@ -86,10 +86,21 @@ class Opaque(Primitive):
 
     `kernel(node, inputs, outputs, target)` describes it: a `codegen.function.KernelCode`. With
     `gapless`, it sees its operands row by row in memory, copied there if they stand otherwise.
+    With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
+    elementwise work on its one result before it is stored: `kernel` takes a
+    `codegen.epilogue.Epilogue` too, whose operands come behind its own.
+
+    `packs(node, fixed, machine)` gives the node's result from operands of which some, those that
+    `fixed` tells of, are packed by primitives of their own, once for many runs; or None.
+    `scales` has the axis of `finishes` that its second operand's weights belong to, and a function
+    `(node, factors)` that gives the result with every place along that axis scaled.
     """
 
     kernel: Callable[..., Any]
     gapless: bool = False
+    finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
+    packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
+    scales: tuple[int, Callable[[Node, Value], Value]] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from heterosis.codegen.conversion import COPY
-from heterosis.ir.program import Program, Value, apply
+from heterosis.ir.program import Program
 from heterosis.passes.common import shared
 from heterosis.passes.fold import FOLD
 from heterosis.passes.rewrite import rewritten
-from heterosis.passes.simplify import SIMPLIFY, is_view_of_input
+from heterosis.passes.simplify import SIMPLIFY, own
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,4 @@ def optimized(program: Program) -> Program:
     for step in PASSES:
         found = step.run(found)
     outputs = zip(program.outputs, found.outputs, strict=True)
-    return Program(found.inputs, tuple(_own(*pair) for pair in outputs), found.name)
-
-
-def _own(before: Value, after: Value) -> Value:
-    """A result that was computed stays an array of its own, even if it equals an input."""
-    if is_view_of_input(after) and not is_view_of_input(before):
-        return apply(COPY, (after,), before.type)
-    return after
+    return Program(found.inputs, tuple(own(*pair) for pair in outputs), found.name)

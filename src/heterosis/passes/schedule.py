@@ -9,11 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from heterosis.codegen.conversion import conversion
-from heterosis.codegen.kernel import Machine, OpaqueCall, Place, Schedule
+from heterosis.codegen.epilogue import Epilogue
+from heterosis.codegen.kernel import KernelCode, Machine, OpaqueCall, Place, Schedule
 from heterosis.codegen.nest import (
     Apply,
     Argument,
@@ -47,8 +49,9 @@ from heterosis.ir.program import (
     Value,
     View,
 )
-from heterosis.ir.strided import Strided
+from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
+from heterosis.passes.epilogues import FINISHED, Attached, Uses, attached, candidates
 from heterosis.passes.loops import canonical
 from heterosis.passes.materialize import unrearranged
 from heterosis.passes.memory import plan_memory
@@ -94,6 +97,9 @@ class _Scheduler:
     def __init__(self, program: Program, layouts: Sequence[Strided], machine: Machine):
         self.program, self.machine = program, machine
         self.result = Schedule()
+        self.uses = Uses(program)
+        self.homes: dict[Value, Place] = {}  # where values will stand once they are computed
+        self.inside: set[Node] = set()  # what kernels do on their results: no value of its own
         self.places: dict[Value, Place] = {}
         self.numbers: dict[Value, int] = {}
         buffers = 0
@@ -118,8 +124,10 @@ class _Scheduler:
             buffer = Buffer("call", self.inputs + len(rooms))
             strided = layout or Strided.contiguous(value.shape)
             rooms.append((value, Place(buffer, value.dtype, strided)))
-        self._place_in_order(kept, dict(reversed(rooms)))
-        for group in self._groups([pair for pair in rooms if self.places.get(pair[0]) != pair[1]]):
+            self._settle(*rooms[-1])
+        self._place_in_order(kept)
+        rooms = [(value, room) for value, room in rooms if not self._stands(value, room)]
+        for group in self._groups(rooms):
             if len(group) > 1:
                 _NestBuilder(self).map_together(group)
             else:
@@ -127,17 +135,25 @@ class _Scheduler:
             for value, room in group:
                 self.places.setdefault(value, room)
 
-    def _place_in_order(self, kept: AbstractSet[Value], rooms: dict[Value, Place]) -> None:
+    def _settle(self, value: Value, room: Place) -> None:
+        """Let kernels of their own write where a result, or a part of it, will stand."""
+        value, room = self._unviewed(value, room)
+        self.homes.setdefault(value, room)
+        if isinstance(value.node.primitive, Assemble) and not value.node.attributes["filled"]:
+            for part, inside in _parts(value, room):
+                self._settle(part, inside)
+
+    def _place_in_order(self, kept: AbstractSet[Value]) -> None:
         """Compute whole operands, and what is to be kept, in the program's order: found by need,
         they would lie as deep in the stack as the program is long."""
-        results = {unrearranged(value).node for value in self.program.outputs}
-        for node in self.program.nodes():
-            opaque = isinstance(node.primitive, Opaque) and node not in results
-            for value in node.outputs:
-                if value in kept and value in rooms:
-                    self.write(value, rooms[value])
-                    self.places[value] = rooms[value]
-                elif opaque or value in kept:
+        for node in reversed(self.uses.order):
+            if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.homes:
+                self._settle(node.outputs[0], self.temporary(node.types[0]))
+        for node in self.uses.order:
+            if isinstance(node.primitive, Opaque) and node.outputs[0] not in self.places:
+                self._call(node, {})
+            elif node not in self.inside and any(value in kept for value in node.outputs):
+                for value in node.outputs:
                     self.place(value)
 
     def _groups(self, rooms: list[tuple[Value, Place]]) -> list[list[tuple[Value, Place]]]:
@@ -162,7 +178,7 @@ class _Scheduler:
         """The input and layout that `value` is a view of, if it is one."""
         if unrearranged(value).node.primitive is not INPUT:
             return None
-        place = self._as_placed(value)
+        place = self._found(value)
         return (place.buffer.index, place.strided) if place else None
 
     # -- memory -------------------------------------------------------------------------------
@@ -182,7 +198,7 @@ class _Scheduler:
             if isinstance(node.primitive, Opaque):
                 self._call(node, {})
             else:
-                room = self.temporary(value.type)
+                room = self.homes.get(value) or self.temporary(value.type)
                 self.write(value, room)
                 self.places[value] = room
         return self.places[value]
@@ -192,18 +208,22 @@ class _Scheduler:
         base = unrearranged(value)
         if base not in self.places and 0 < base.size <= value.size:
             self.place(base)
-        found = self._as_placed(value)
-        return found if found else self.place(value)
+        return self._found(value) or self.place(value)
 
-    def _as_placed(self, value: Value) -> Place | None:
+    def _found(self, value: Value) -> Place | None:
         """Where `value` stands if it is a view of what has a place, and strides can say how."""
         moves: list[Move] = []
-        while isinstance(value.node.primitive, View):
+        while isinstance(value.node.primitive, View) and value not in self.places:
             moves.insert(0, value.node.primitive.move(value.node))
             value = value.node.inputs[0]
         place = self.places.get(value)
         strided = _moved(place.strided, moves) if place else None
         return Place(place.buffer, place.dtype, strided) if strided else None
+
+    def _stands(self, value: Value, room: Place) -> bool:
+        """Whether `value` has been computed into `room`."""
+        found = self._found(value)
+        return found is not None and _are_same(found, room)
 
     def _gapless(self, value: Value) -> Place:
         """Where `value` stands row by row; a copy if it stands otherwise."""
@@ -222,6 +242,8 @@ class _Scheduler:
 
     def write(self, value: Value, room: Place) -> None:
         """Append the kernels that compute `value` into `room`."""
+        if self._stands(value, room):
+            return
         value, room = self._seen_through(value, room)
         primitive = value.node.primitive
         if value not in self.places:
@@ -241,6 +263,12 @@ class _Scheduler:
 
     def _seen_through(self, value: Value, room: Place) -> tuple[Value, Place]:
         """What a rearranged value is made of, where that can be written as it will stand."""
+        base, inside = self._unviewed(value, room)
+        if base in self.places or not isinstance(base.node.primitive, _WRITES_WHOLE):
+            return value, room
+        return base, inside
+
+    def _unviewed(self, value: Value, room: Place) -> tuple[Value, Place]:
         base, strided = value, room.strided
         while isinstance(base.node.primitive, View) and base not in self.places:
             name, arguments = base.node.primitive.move(base.node)
@@ -249,42 +277,86 @@ class _Scheduler:
             if moved is None:
                 return value, room
             strided = moved
-        if base in self.places or not isinstance(base.node.primitive, _WRITES_WHOLE):
-            return value, room
         return base, Place(room.buffer, room.dtype, strided)
 
     def _call(self, node: Node, rooms: dict[Value, Place]) -> None:
         find = self._gapless if node.primitive.gapless else self.whole
         inputs = tuple(find(operand) for operand in node.inputs)
-        for output in node.outputs:
-            room = rooms.get(output)
+        finish = self._finish(node) if node.primitive.finishes else None
+        for output in (finish.result,) if finish else node.outputs:
+            room = rooms.get(output) or self.homes.get(output)
             if room is None or not room.strided.is_contiguous:
                 room = self.temporary(output.type)
             self.places[output] = room
-        outputs = tuple(self.places[output] for output in node.outputs)
-        code = node.primitive.kernel(node, inputs, outputs, self.machine)
+        if finish:
+            code, outputs = self._finishing(node, inputs, finish)
+            inputs += finish.inputs
+        else:
+            outputs = tuple(self.places[output] for output in node.outputs)
+            none = (Epilogue(),) if node.primitive.finishes else ()
+            code = node.primitive.kernel(node, inputs, outputs, self.machine, *none)
         scratch = self.scratch(code.scratch_bytes) if code.scratch_bytes else None
         self.result.kernels.append(OpaqueCall(code, inputs, outputs, scratch))
         for output, room in rooms.items():
-            if self.places[output] is not room:
-                _NestBuilder(self).map(output, room)
+            self.write(output, room)
+
+    # -- elementwise work that a kernel does before it stores its result -----------------------
+
+    def _finishing(
+        self, node: Node, inputs: tuple[Place, ...], finish: Attached
+    ) -> tuple[KernelCode, tuple[Place, ...]]:
+        """The kernel with its epilogue, and its result as it sees it."""
+        room = self.places[finish.result]
+        strided = Strided(node.types[0].shape, row_major(node.types[0].shape), room.strided.offset)
+        outputs = (Place(room.buffer, room.dtype, strided),)
+        code = node.primitive.kernel(node, inputs, outputs, self.machine, finish.code)
+        return replace(code, numbers=code.numbers + finish.numbers), outputs
+
+    def _finish(self, node: Node) -> Attached | None:
+        """What can be done behind `node` before its result is stored."""
+        (source,) = node.outputs
+        shape = node.primitive.finishes(source.type)
+        for result, between in candidates(source, self.uses, self._is_ready):
+            self.places[source] = Place(FINISHED, source.dtype, Strided.contiguous(source.shape))
+            builder = _NestBuilder(self, copies=False)
+            builder.size = result.size
+            try:
+                builder.inline(result, (("reshape", (shape,)),))
+                found = attached(result, builder.steps, shape)
+            except _NeedsCopy:
+                found = None
+            finally:
+                del self.places[source]
+            if found:
+                self.inside |= between
+                return found
+        return None
+
+    def _is_ready(self, value: Value) -> bool:
+        """Whether a value is made of what has been computed, by elementwise work and views."""
+        stack, seen = [value], set()
+        while stack:
+            one = stack.pop()
+            if one in self.places or one in self.numbers or one in seen:
+                continue
+            seen.add(one)
+            known = one.node.primitive in (CONSTANT, EXTENT)
+            if not known and not isinstance(one.node.primitive, Elementwise | View):
+                return False
+            stack.extend(one.node.inputs)
+        return True
 
     def _assemble(self, value: Value, room: Place) -> None:
-        parts = list(value.node.inputs)
         if value.node.attributes["filled"]:
-            fill = parts.pop(0)
+            fill = value.node.inputs[0]
             _NestBuilder(self).map(fill, room, (("broadcast", (value.shape,)),))
-        places = value.node.attributes["places"]
-        rooms = [
-            (part, Place(room.buffer, room.dtype, room.strided.slice(starts, steps, part.shape)))
-            for part, (starts, steps) in zip(parts, places, strict=True)
-        ]
-        if self._share_work(parts) and _are_apart(places, parts[0].shape):
+        rooms = list(_parts(value, room))
+        parts = [part for part, _ in rooms]
+        if self._share_work(parts) and _are_apart(value.node.attributes["places"], parts[0].shape):
             _NestBuilder(self).map_together(rooms)
             return
         for part, inside in rooms:
-            if self.places.get(part) != inside:  # what is changed in place stands there already
-                self.write(part, inside)
+            self.write(part, inside)
 
     def _share_work(self, parts: Sequence[Value]) -> bool:
         """Whether values of one shape, without reductions, compute something more than once."""
@@ -331,8 +403,9 @@ class _Scheduler:
 class _NestBuilder:
     """One nest in the making: the loops, and every value that is computed inside them."""
 
-    def __init__(self, scheduler: _Scheduler):
-        self.scheduler = scheduler
+    def __init__(self, scheduler: _Scheduler, copies: bool = True):
+        self.scheduler, self.copies = scheduler, copies
+        self.size = 0
         self.kept: tuple[int, ...] = ()
         self.reduced: tuple[int, ...] = ()
         self.steps: list[Step] = []
@@ -511,6 +584,8 @@ class _NestBuilder:
             return self._add(Extent(node.attributes["value"]))
         if primitive is IOTA:
             return self._count(value, moves)
+        if isinstance(primitive, Elementwise) and self._is_repeated(value):
+            return self._load(self.scheduler.place(value), moves)
         if isinstance(primitive, Elementwise):
             arguments = tuple(self.inline(v, moves) for v in node.inputs)
             return self._add(Apply(primitive, arguments, node.inputs[0].dtype, value.dtype))
@@ -526,6 +601,10 @@ class _NestBuilder:
             self._cut(value)
         return self._load(self.scheduler.place(value), moves)
 
+    def _is_repeated(self, value: Value) -> bool:
+        """Whether a kernel with an epilogue would compute the elements of a value many times."""
+        return not self.copies and 1 < value.size < self.size
+
     def _cut(self, value: Value) -> None:
         """Compute a long reduction to one element piece by piece, so that threads can share it."""
         node = value.node
@@ -539,6 +618,8 @@ class _NestBuilder:
     def _load(self, place: Place, moves: tuple[Move, ...]) -> int:
         strided = _moved(place.strided, moves)
         if strided is None:
+            if not self.copies:
+                raise _NeedsCopy
             place, moves = self._copied(place, moves)
             return self._load(place, moves)
         operand = Operand(place.buffer, place.dtype, strided.offset, strided.strides)
@@ -613,6 +694,26 @@ def _axis_apart(a: tuple[int, int], b: tuple[int, int], count: int) -> bool:
     (first, step), (other, other_step) = a, b
     behind = first + (count - 1) * step < other or other + (count - 1) * other_step < first
     return behind or (step == other_step and (first - other) % step != 0)
+
+
+def _parts(value: Value, room: Place) -> Iterator[tuple[Value, Place]]:
+    """The values that an assembled one is made of, and where in `room` they stand."""
+    parts = value.node.inputs[bool(value.node.attributes["filled"]) :]
+    for part, (starts, steps) in zip(parts, value.node.attributes["places"], strict=True):
+        strided = room.strided.slice(starts, steps, part.shape)
+        yield part, Place(room.buffer, room.dtype, strided)
+
+
+def _are_same(a: Place, b: Place) -> bool:
+    """Whether two places of one shape hold the same elements in the same order."""
+    x, y = a.strided, b.strided
+    apart = zip(x.shape, x.strides, y.strides, strict=True)
+    same = all(n == 1 or s == t for n, s, t in apart)
+    return (a.buffer, a.dtype, x.offset) == (b.buffer, b.dtype, y.offset) and same
+
+
+class _NeedsCopy(Exception):
+    """An operand of an epilogue cannot be read where it stands."""
 
 
 def _undone(

@@ -9,7 +9,7 @@ from math import copysign
 
 from heterosis.codegen.conversion import COPY, conversion
 from heterosis.ir import views
-from heterosis.ir.program import CONSTANT, INPUT, Elementwise, Node, Value, View
+from heterosis.ir.program import CONSTANT, INPUT, Elementwise, Node, Value, View, apply
 from heterosis.ir.types import DTYPES, is_float
 from heterosis.ir.views import BROADCAST, RESHAPE, SLICE, TRANSPOSE
 from heterosis.passes.rewrite import Rule
@@ -208,3 +208,10 @@ SIMPLIFY = (
         lambda node: _neutral_operand(node) is not None,
     ),
 )
+
+
+def own(before: Value, after: Value) -> Value:
+    """A result that was computed stays an array of its own, even if it equals an input."""
+    if is_view_of_input(after) and not is_view_of_input(before):
+        return apply(COPY, (after,), before.type)
+    return after
