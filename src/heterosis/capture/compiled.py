@@ -9,7 +9,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
-from heterosis.autograd.derivative import Differentiable
+from heterosis.autograd.derivative import Differentiable, described
 from heterosis.capture import trees
 from heterosis.capture.trace import (
     Argument,
@@ -22,7 +22,7 @@ from heterosis.capture.trace import (
     capture,
 )
 from heterosis.ir.strided import Strided
-from heterosis.ops import eager
+from heterosis.ops.captured import compile_program
 from heterosis.ops.cast import assign
 from heterosis.runtime import modes
 
@@ -121,11 +121,13 @@ class Program:
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
         program = captured.program
         layouts = tuple(_layout(source, arguments) for source in captured.sources)
-        self.plain = self.kept = Differentiable(program, program.inputs, layouts)
+        self.plain = self.kept = Differentiable(
+            program, program.inputs, layouts, described(program.outputs)
+        )
         if modes.is_recording():
             wanted = tape.wanted_of([_array(source, arguments) for source in captured.sources])
             self.kept = self.plain.keeping(wanted) if wanted else self.plain
-        self.plan = eager.plan(self.kept.program, layouts, None, views=True, freely=False)
+        self.plan = compile_program(self.kept.program, layouts)
 
     def holds(self) -> bool:
         """Whether nothing has changed that the capture depended on."""

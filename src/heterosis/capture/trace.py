@@ -310,7 +310,10 @@ class Trace:
             value if operand is None else operand
             for operand, value in zip(operands, values, strict=True)
         )
-        tape.record_run(record.name, Differentiable(program, inputs, layouts), given, result)
+        results = result if isinstance(result, tuple) else (result,)
+        types = tuple((array._dtype_name, array.shape) for array in results)
+        of = Differentiable(program, inputs, layouts, types)
+        tape.record_run(record.name, of, given, result)
 
     def inline(self, program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results of a whole program, as arrays."""

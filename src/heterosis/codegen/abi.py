@@ -39,11 +39,25 @@ def workspace(f: Function, call: Value) -> Value:
 
 def with_workspace(f: Function, call: Value, workspace: Value) -> Value:
     """The call with other scratch memory: a copy that lives until the function returns."""
+    return _copy(f, call, "workspace", workspace)
+
+
+def with_buffers(f: Function, call: Value, buffers: Value) -> Value:
+    """The call with other inputs and outputs: a copy that lives until the function returns."""
+    return _copy(f, call, "buffers", buffers)
+
+
+def _copy(f: Function, call: Value, changed: str, value: Value) -> Value:
     copy = f.allocate(PTR, len(_CALL))
-    for slot in _CALL.values():
-        own = workspace if slot == _CALL["workspace"] else _field(f, call, slot)
+    for name, slot in _CALL.items():
+        own = value if name == changed else _field(f, call, slot)
         f.store(own, f.offset(PTR, copy, slot))
     return copy
+
+
+def set_integers(f: Function, copy: Value, integers: Value) -> None:
+    """Give a copied call other sizes and strides."""
+    f.store(integers, f.offset(PTR, copy, _CALL["integers"]))
 
 
 def workers(f: Function, call: Value) -> Value:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 
 from heterosis.codegen import convolution as code
@@ -32,6 +32,8 @@ _FLOPS_A_NANOSECOND = 50.0
 # With fewer columns the images are cut into chunks, whose sums are then added. Their number does
 # not depend on the number of threads, so neither does the result.
 _FEW_COLUMNS, _CHUNKS = 512, 8
+# With so few positions in an image, all images are one, so that the product is deep enough.
+_FEW_POSITIONS = 16
 # So few filters on a single channel are too little for tiles of a matrix product.
 _FEW_ROWS = 4
 
@@ -157,14 +159,29 @@ def _nothing_but(bias: Value | None, dtype: str, shape: Extents) -> Value:
 def correlate(a: Value, x: Value, out: Extents, windows: Windows) -> Value:
     """Sums of `a` (images, groups, rows, positions) times the windows of `x` there: (groups,
     rows, channels * taps)."""
-    images, groups, rows, _ = a.shape
+    images, groups, rows, positions = a.shape
     columns = x.shape[2] * prod(windows.kernel)
     if 0 in a.shape or 0 in x.shape or not columns:
         return views.broadcast(constant(0, x.dtype), (groups, rows, columns))
+    flat = (
+        x.shape[2] > 1 == x.shape[3] == out[0] == windows.kernel[0] == 1 and windows.origin[0] == 0
+    )
+    if flat and images > 1 and positions <= _FEW_POSITIONS and columns * groups >= _FEW_COLUMNS:
+        return correlate(
+            *_one_image(a, x), (images, *out[1:]), replace(windows, stride=(1, *windows.stride[1:]))
+        )
     chunks = 1 if columns * groups >= _FEW_COLUMNS else min(images, _CHUNKS)
     type_ = TensorType((chunks, groups, rows, columns), x.dtype)
     parts = apply(CORRELATE, (a, x), type_, out=out, **asdict(windows))
     return reductions.sum(parts, 0) if chunks > 1 else views.reshape(parts, type_.shape[1:])
+
+
+def _one_image(a: Value, x: Value) -> tuple[Value, Value]:
+    """Both with the images along the first axis of space."""
+    images, groups, rows, positions = a.shape
+    a = views.reshape(views.transpose(a, (1, 2, 0, 3)), (1, groups, rows, images * positions))
+    x = views.transpose(x, (3, 1, 2, 0, 4, 5))
+    return a, x
 
 
 def transposed(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from math import prod
 from typing import Any
 
@@ -49,6 +50,8 @@ from heterosis.ir.program import (
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.passes.loops import canonical
+from heterosis.passes.materialize import unrearranged
+from heterosis.passes.memory import plan_memory
 from heterosis.passes.pieces import reduce_in_pieces
 from heterosis.passes.stash import stash
 
@@ -57,7 +60,6 @@ Move = tuple[str, tuple[Any, ...]]  # a method of Strided and its arguments
 # A reduction longer than this, with no other dimension to share out, is cut into pieces.
 # The length does not depend on the number of threads, so neither does the result.
 _PIECE = 1 << 15
-_ALIGNMENT = 64
 
 _WRITES_WHOLE = Opaque | Assemble | Scatter | Scan  # kinds with kernels of their own
 
@@ -70,18 +72,22 @@ def schedule(
     *,
     views: bool,
     in_place: bool = False,
+    kept: AbstractSet[Value] = frozenset(),
 ) -> Schedule:
     """Plan `program` for inputs that lie as `layouts` say.
 
     `outputs` gives the layout of each result's memory (None: without gaps). With `views`, a result
     that only rearranges an input is reported as a view of it instead of being written. With
-    `in_place`, the one result is written where the first input stands.
+    `in_place`, the one result is written where the first input stands. The `kept` values get
+    memory even where nests could compute them.
     """
     scheduler = _Scheduler(program, layouts, machine)
     if in_place:
         scheduler.update()
-        return scheduler.result
-    return scheduler.run(outputs, views)
+    else:
+        scheduler.run(outputs, views, kept)
+    plan_memory(scheduler.result)
+    return scheduler.result
 
 
 class _Scheduler:
@@ -99,7 +105,10 @@ class _Scheduler:
                 buffers += 1
         self.inputs = buffers
 
-    def run(self, outputs: Sequence[Strided | None], views: bool) -> Schedule:
+    def run(
+        self, outputs: Sequence[Strided | None], views: bool, kept: AbstractSet[Value] = frozenset()
+    ) -> None:
+        """Write every result, or report it as a view."""
         rooms: list[tuple[Value, Place]] = []
         for i, (value, layout) in enumerate(zip(self.program.outputs, outputs, strict=True)):
             found = self._as_view(value) if views and layout is None else None
@@ -109,14 +118,27 @@ class _Scheduler:
             buffer = Buffer("call", self.inputs + len(rooms))
             strided = layout or Strided.contiguous(value.shape)
             rooms.append((value, Place(buffer, value.dtype, strided)))
-        for group in self._groups(rooms):
+        self._place_in_order(kept, dict(reversed(rooms)))
+        for group in self._groups([pair for pair in rooms if self.places.get(pair[0]) != pair[1]]):
             if len(group) > 1:
                 _NestBuilder(self).map_together(group)
             else:
                 self.write(*group[0])
             for value, room in group:
                 self.places.setdefault(value, room)
-        return self.result
+
+    def _place_in_order(self, kept: AbstractSet[Value], rooms: dict[Value, Place]) -> None:
+        """Compute whole operands, and what is to be kept, in the program's order: found by need,
+        they would lie as deep in the stack as the program is long."""
+        results = {unrearranged(value).node for value in self.program.outputs}
+        for node in self.program.nodes():
+            opaque = isinstance(node.primitive, Opaque) and node not in results
+            for value in node.outputs:
+                if value in kept and value in rooms:
+                    self.write(value, rooms[value])
+                    self.places[value] = rooms[value]
+                elif opaque or value in kept:
+                    self.place(value)
 
     def _groups(self, rooms: list[tuple[Value, Place]]) -> list[list[tuple[Value, Place]]]:
         """Results of one shape that are elementwise share a nest, and what they load."""
@@ -138,17 +160,10 @@ class _Scheduler:
 
     def _as_view(self, value: Value) -> tuple[int, Strided] | None:
         """The input and layout that `value` is a view of, if it is one."""
-        moves: list[Move] = []
-        while isinstance(value.node.primitive, View):
-            moves.insert(0, value.node.primitive.move(value.node))
-            value = value.node.inputs[0]
-        if value.node.primitive is not INPUT:
+        if unrearranged(value).node.primitive is not INPUT:
             return None
-        place = self.places[value]
-        strided: Strided | None = place.strided
-        for name, arguments in moves:
-            strided = getattr(strided, name)(*arguments) if strided else None
-        return (place.buffer.index, strided) if strided else None
+        place = self._as_placed(value)
+        return (place.buffer.index, place.strided) if place else None
 
     # -- memory -------------------------------------------------------------------------------
 
@@ -157,9 +172,8 @@ class _Scheduler:
         return Place(self.scratch(type_.nbytes), type_.dtype, Strided.contiguous(type_.shape))
 
     def scratch(self, nbytes: int) -> Buffer:
-        start = self.result.workspace
-        self.result.workspace = -(-(start + nbytes) // _ALIGNMENT) * _ALIGNMENT
-        return Buffer("temporary", start)
+        self.result.temporaries.append(nbytes)
+        return Buffer("temporary", len(self.result.temporaries) - 1)
 
     def place(self, value: Value) -> Place:
         """Where `value` stands in memory; computed into the workspace on first need."""
@@ -175,23 +189,29 @@ class _Scheduler:
 
     def whole(self, value: Value) -> Place:
         """Where `value` stands, views of memory left as they are: for kernels with strides."""
+        base = unrearranged(value)
+        if base not in self.places and 0 < base.size <= value.size:
+            self.place(base)
+        found = self._as_placed(value)
+        return found if found else self.place(value)
+
+    def _as_placed(self, value: Value) -> Place | None:
+        """Where `value` stands if it is a view of what has a place, and strides can say how."""
         moves: list[Move] = []
-        base = value
-        while isinstance(base.node.primitive, View):
-            moves.insert(0, base.node.primitive.move(base.node))
-            base = base.node.inputs[0]
-        if base in self.places:
-            place = self.places[base]
-            strided: Strided | None = place.strided
-            for name, arguments in moves:
-                strided = getattr(strided, name)(*arguments) if strided else None
-            if strided:
-                return Place(place.buffer, place.dtype, strided)
-        return self.place(value)
+        while isinstance(value.node.primitive, View):
+            moves.insert(0, value.node.primitive.move(value.node))
+            value = value.node.inputs[0]
+        place = self.places.get(value)
+        strided = _moved(place.strided, moves) if place else None
+        return Place(place.buffer, place.dtype, strided) if strided else None
 
     def _gapless(self, value: Value) -> Place:
         """Where `value` stands row by row; a copy if it stands otherwise."""
-        place = self.whole(value)
+        base = unrearranged(value)
+        if base in self.places or isinstance(base.node.primitive, Opaque):
+            place = self.whole(value)
+        else:
+            place = self.place(value)
         if place.strided.is_contiguous:
             return place
         room = self.temporary(value.type)
