@@ -174,3 +174,9 @@ def test_the_gradient_of_a_transposed_matrix_is_written_without_a_copy():
     (dw,) = cotangents([y], [dy], [w])
     (call,) = planned([x, dy], dw).kernels
     assert isinstance(call, OpaqueCall)
+
+
+def test_a_product_is_read_transposed_by_the_next_without_a_copy():
+    x, y, z = array(6, 5), array(5, 4), array(6, 3)
+    found = planned([x, y, z], matmul(views.transpose(matmul(x, y), (1, 0)), z))
+    assert [type(kernel) for kernel in found.kernels] == [OpaqueCall, OpaqueCall]

@@ -180,8 +180,8 @@ class _Scheduler:
         while isinstance(base.node.primitive, View):
             moves.insert(0, base.node.primitive.move(base.node))
             base = base.node.inputs[0]
-        if base in self.places:
-            place = self.places[base]
+        if base in self.places or isinstance(base.node.primitive, Opaque):
+            place = self.place(base)
             strided: Strided | None = place.strided
             for name, arguments in moves:
                 strided = getattr(strided, name)(*arguments) if strided else None
