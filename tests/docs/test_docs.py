@@ -72,14 +72,6 @@ def test_the_readme_example_runs():
     assert done.stdout.startswith("[[")
 
 
-@pytest.mark.parametrize("example", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
-def test_examples_run(example):
-    command = [sys.executable, str(ROOT / "examples" / example)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
 def test_links_lead_somewhere(document):
     path = ROOT / document
