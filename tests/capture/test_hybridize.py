@@ -312,6 +312,7 @@ def test_changed_parameters_are_seen(change):
 def test_memory_that_others_hold_is_never_taken_for_unchanged():
     net, x = _mlp(), _array(3, 5)
     net.hybridize()
+    net(x)
     shared = [numpy.asarray(memoryview(p.data())) for p in net.collect_params().values()]
     for factor in (2, 3):
         net(x).wait_to_read()

@@ -244,3 +244,9 @@ def test_a_rearranged_operand_is_computed_once():
     found = optimized_plan([x, w], matmul(views.transpose(y, (1, 0)), w), add(y, y))
     assert len(found.kernels) == 3
     assert loads(found.kernels[-1]) == 1
+
+
+def test_a_product_is_read_transposed_by_the_next_without_a_copy():
+    x, y, z = array(6, 5), array(5, 4), array(6, 3)
+    found = planned([x, y, z], matmul(views.transpose(matmul(x, y), (1, 0)), z))
+    assert [type(kernel) for kernel in found.kernels] == [OpaqueCall, OpaqueCall]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from heterosis.codegen.epilogue import Beside, Epilogue, Finished
 from heterosis.codegen.epilogue import Step as EpilogueStep
 from heterosis.codegen.kernel import Place
-from heterosis.codegen.nest import Apply, Argument, Buffer, Extent, Literal, Load, Slot, Step
+from heterosis.codegen.nest import Apply, Argument, Buffer, Extent, Literal, Load, Slot, Step, known
 from heterosis.ir import views
 from heterosis.ir.program import Elementwise, Node, Program, Value
 from heterosis.ir.strided import Strided
@@ -118,14 +118,16 @@ def attached(result: Value, steps: list[Step], shape: tuple[int, int, int]) -> A
             case Load(operand, ()) if operand.buffer == FINISHED:
                 made.append(Finished(operand.dtype))
             case Load(operand, ()):
-                along = operand.strides[2] if operand.strides[2] in (0, 1) else None
-                made.append(Beside(len(inputs), operand.dtype, along))
-                strided = Strided(shape, operand.strides, operand.offset)
+                own = tuple(map(known, operand.strides))
+                made.append(
+                    Beside(len(inputs), operand.dtype, own[2] if own[2] in (0, 1) else None)
+                )
+                strided = Strided(shape, own, known(operand.offset))
                 inputs.append(Place(operand.buffer, operand.dtype, strided))
-                strides += operand.strides
+                strides += own
             case Extent(value):
                 made.append(Extent(Slot(len(extents))))
-                extents.append(value)
+                extents.append(known(value))
             case Apply() | Argument() | Literal():
                 made.append(step)
             case _:
