@@ -144,7 +144,8 @@ class Epilogue:
                 word = abi.further(f, at.call, self.operands * _WORDS + index, I64)
                 return f.splat(word, lanes)
             case Apply(primitive, arguments, dtype):
-                return primitive.lower(f, dtype, *(values[a] for a in arguments))
+                made: Value = primitive.lower(f, dtype, *(values[a] for a in arguments))
+                return made
         raise AssertionError(f"no epilogue has the step {step}")
 
     def _beside(self, f: Function, step: Beside, lanes: int, at: Position) -> Value:

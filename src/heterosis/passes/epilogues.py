@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from heterosis.codegen.epilogue import Beside, Epilogue, Finished
 from heterosis.codegen.epilogue import Step as EpilogueStep
 from heterosis.codegen.kernel import Place
-from heterosis.codegen.nest import Apply, Argument, Buffer, Extent, Literal, Load, Slot, Step
+from heterosis.codegen.nest import (
+    Apply,
+    Argument,
+    Buffer,
+    Extent,
+    Literal,
+    Load,
+    Number,
+    Slot,
+    Step,
+)
 from heterosis.ir import views
 from heterosis.ir.program import Elementwise, Node, Program, Value
 from heterosis.ir.strided import Strided
@@ -107,6 +117,12 @@ class Attached:
     numbers: tuple[int, ...]
 
 
+def _known(number: Number) -> int:
+    """A number of a nest whose sizes are not open yet."""
+    assert isinstance(number, int)
+    return number
+
+
 def attached(result: Value, steps: list[Step], shape: tuple[int, int, int]) -> Attached | None:
     """The steps of a nest over (batches, rows, columns) as an epilogue, if they can be one."""
     made: list[EpilogueStep] = []
@@ -118,14 +134,15 @@ def attached(result: Value, steps: list[Step], shape: tuple[int, int, int]) -> A
             case Load(operand, ()) if operand.buffer == FINISHED:
                 made.append(Finished(operand.dtype))
             case Load(operand, ()):
-                along = operand.strides[2] if operand.strides[2] in (0, 1) else None
+                own, offset = map(_known, operand.strides), _known(operand.offset)
+                strided = Strided(shape, tuple(own), offset)
+                along = strided.strides[2] if strided.strides[2] in (0, 1) else None
                 made.append(Beside(len(inputs), operand.dtype, along))
-                strided = Strided(shape, operand.strides, operand.offset)
                 inputs.append(Place(operand.buffer, operand.dtype, strided))
-                strides += operand.strides
+                strides += strided.strides
             case Extent(value):
                 made.append(Extent(Slot(len(extents))))
-                extents.append(value)
+                extents.append(_known(value))
             case Apply() | Argument() | Literal():
                 made.append(step)
             case _:

@@ -408,7 +408,7 @@ def _store_segments(kernel: Kernel, f: Function, scratch: Value, row: Value, hei
         offset = f.add_size(f.mul_size(image, between), f.mul_size(row, positions))
         to = f.offset(kernel.element.storage, y, f.add_size(offset, place))
         source = f.offset(kernel.element.compute, scratch, at)
-        where = [mode, call, image, f.add(first_row, row), place]
+        where = [mode, call, f.int(image), f.add(first_row, row), place]
         f.call(kernel.name("edge"), [source, to, positions, height, count, *where])
         following = f.int(f.add_size(at, count))
         segment.next = [following]
