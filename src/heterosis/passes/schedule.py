@@ -48,6 +48,7 @@ from heterosis.ir.program import (
 )
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
+from heterosis.ir.views import RESHAPE
 from heterosis.passes.loops import canonical
 from heterosis.passes.materialize import unrearranged
 from heterosis.passes.memory import plan_memory
@@ -221,7 +222,7 @@ class _Scheduler:
 
     def write(self, value: Value, room: Place) -> None:
         """Append the kernels that compute `value` into `room`."""
-        value, room = self._seen_through(value, room)
+        value, room = self._seen_through(*self._as_shaped(value, room))
         primitive = value.node.primitive
         if value not in self.places:
             if isinstance(primitive, Opaque):
@@ -237,6 +238,16 @@ class _Scheduler:
                 self._scan(value, room)
                 return
         _NestBuilder(self).map(value, room)
+
+    def _as_shaped(self, value: Value, room: Place) -> tuple[Value, Place]:
+        """A reshaped value in the shape that it is computed in, and its room in that shape."""
+        while value.node.primitive is RESHAPE and value not in self.places:
+            (base,) = value.node.inputs
+            strided = room.strided.reshape(base.shape)
+            if strided is None:
+                break
+            value, room = base, Place(room.buffer, room.dtype, strided)
+        return value, room
 
     def _seen_through(self, value: Value, room: Place) -> tuple[Value, Place]:
         """What a rearranged value is made of, where that can be written as it will stand."""
