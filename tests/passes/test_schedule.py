@@ -232,3 +232,16 @@ def test_subtracting_a_repeated_mean_is_not_worth_memory():
     variance = mean(multiply(centred, centred), axis=0, keepdims=True)
     found = optimized_plan([x, w], matmul(divide(centred, variance), w))
     assert [t for t in found.temporaries if t == 30 * 40 * 4] == [4800]
+
+
+def test_a_mean_and_a_variance_that_others_need_are_one_nest():
+    x = array(30, 40)
+    average = mean(x, axis=0)
+    centred = subtract(x, average)
+    variance = mean(multiply(centred, centred), axis=0)
+    running = (multiply(average, average), multiply(variance, variance))
+    found = optimized_plan([x], divide(centred, variance), *running)
+    statistics = found.kernels[0]
+    assert reductions(statistics) == 2
+    assert len(statistics.stores) == 2
+    assert len(found.kernels) == 3

@@ -46,7 +46,7 @@ from heterosis.ir.program import (
     Value,
     View,
 )
-from heterosis.ir.strided import Strided
+from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
 from heterosis.ir.views import RESHAPE
 from heterosis.passes.loops import canonical
@@ -96,6 +96,7 @@ class _Scheduler:
         self.result = Schedule()
         self.places: dict[Value, Place] = {}
         self.numbers: dict[Value, int] = {}
+        self.kept: AbstractSet[Value] = frozenset()
         buffers = 0
         for value, layout in zip(program.inputs, layouts, strict=True):
             if value.node.primitive is NUMBER:
@@ -118,7 +119,8 @@ class _Scheduler:
             buffer = Buffer("call", self.inputs + len(rooms))
             strided = layout or Strided.contiguous(value.shape)
             rooms.append((value, Place(buffer, value.dtype, strided)))
-        self._place_in_order(kept, dict(reversed(rooms)))
+        self.kept = kept
+        self._place_in_order(dict(reversed(rooms)))
         for group in self._groups([pair for pair in rooms if self.places.get(pair[0]) != pair[1]]):
             if len(group) > 1:
                 _NestBuilder(self).map_together(group)
@@ -127,18 +129,32 @@ class _Scheduler:
             for value, room in group:
                 self.places.setdefault(value, room)
 
-    def _place_in_order(self, kept: AbstractSet[Value], rooms: dict[Value, Place]) -> None:
+    def _place_in_order(self, rooms: dict[Value, Place]) -> None:
         """Compute whole operands, and what is to be kept, in the program's order: found by need,
         they would lie as deep in the stack as the program is long."""
         results = {unrearranged(value).node for value in self.program.outputs}
+        reduced: list[Value] = []
         for node in self.program.nodes():
             opaque = isinstance(node.primitive, Opaque) and node not in results
             for value in node.outputs:
-                if value in kept and value in rooms:
-                    self.write(value, rooms[value])
-                    self.places[value] = rooms[value]
-                elif opaque or value in kept:
-                    self.place(value)
+                if value in self.kept and type(node.primitive) is Reduction:
+                    reduced.append(value)
+                elif opaque or value in self.kept:
+                    self._place_reduced(reduced, rooms)
+                    self._place_kept(value, rooms)
+        self._place_reduced(reduced, rooms)
+
+    def _place_reduced(self, values: list[Value], rooms: dict[Value, Place]) -> None:
+        """The last first: its nest may need the others, and stores them too."""
+        while values:
+            self._place_kept(values.pop(), rooms)
+
+    def _place_kept(self, value: Value, rooms: dict[Value, Place]) -> None:
+        if value in rooms and value not in self.places:
+            self.write(value, rooms[value])
+            self.places[value] = rooms[value]
+        else:
+            self.place(value)
 
     def _groups(self, rooms: list[tuple[Value, Place]]) -> list[list[tuple[Value, Place]]]:
         """Results of one shape that are elementwise share a nest, and what they load."""
@@ -149,9 +165,18 @@ class _Scheduler:
         return list(groups.values())
 
     def _is_elementwise(self, value: Value) -> bool:
-        """Whether a value is made of inputs and numbers element by element."""
-        nodes = Program((), (value,)).nodes()
-        return all(isinstance(node.primitive, Elementwise | View | Leaf) for node in nodes)
+        """Whether a value is made element by element of what has a place, and of numbers."""
+        seen: set[Value] = set()
+        stack = [value]
+        while stack:
+            value = stack.pop()
+            if value in seen or value in self.places:
+                continue
+            seen.add(value)
+            if not isinstance(value.node.primitive, Elementwise | View | Leaf):
+                return False
+            stack.extend(value.node.inputs)
+        return True
 
     def update(self) -> None:
         """Write the one result over the first input."""
@@ -318,6 +343,7 @@ class _NestBuilder:
         self.reduced: tuple[int, ...] = ()
         self.steps: list[Step] = []
         self.known: dict[tuple[Value, Any], int] = {}
+        self.joined: dict[Value, int] = {}  # reductions, and their steps
 
     # -- kinds of nests -----------------------------------------------------------------------
 
@@ -345,7 +371,16 @@ class _NestBuilder:
         store = Store(operand, self._converted(step, room.dtype))
         steps, stores = stash(len(self.kept), tuple(self.steps), (store,))
         self.steps = list(steps)
-        self._finish(list(stores))
+        self._finish([*stores, *self._kept_stores(value)])
+
+    def _kept_stores(self, root: Value) -> Iterator[Store]:
+        """What keeps reductions that other kernels will need, and that ran on the way to `root`."""
+        scheduler = self.scheduler
+        for value, step in self.joined.items():
+            if value in scheduler.kept and value not in scheduler.places and value is not root:
+                room = scheduler.places[value] = scheduler.temporary(value.type)
+                strides = row_major(self.kept) + (0,) * len(self.reduced)
+                yield Store(Operand(room.buffer, room.dtype, 0, strides), step)
 
     def map_together(self, group: Sequence[tuple[Value, Place]]) -> None:
         """Several elementwise values of one shape, each into its room."""
@@ -467,7 +502,9 @@ class _NestBuilder:
             ("reshape", (self.kept + self.reduced,)),
         )
         arguments = tuple(self.inline(v, moves) for v in node.inputs)
-        return self._add(Reduce(node.primitive.reducer, arguments, value.index, value.dtype))
+        step = self._add(Reduce(node.primitive.reducer, arguments, value.index, value.dtype))
+        self.joined[value] = step
+        return step
 
     # -- values inside the loops --------------------------------------------------------------
 
