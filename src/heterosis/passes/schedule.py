@@ -48,7 +48,7 @@ from heterosis.ir.program import (
 )
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
-from heterosis.ir.views import RESHAPE
+from heterosis.ir.views import BROADCAST, RESHAPE
 from heterosis.passes.loops import canonical
 from heterosis.passes.materialize import unrearranged
 from heterosis.passes.memory import plan_memory
@@ -214,21 +214,26 @@ class _Scheduler:
 
     def whole(self, value: Value) -> Place:
         """Where `value` stands, views of memory left as they are: for kernels with strides."""
-        base = unrearranged(value)
-        if base not in self.places and 0 < base.size <= value.size:
-            self.place(base)
         found = self._as_placed(value)
-        return found if found else self.place(value)
+        if found:
+            return found
+        base = value
+        while base.node.primitive in (RESHAPE, BROADCAST):
+            (base,) = base.node.inputs
+        if unrearranged(base) in self.places or not 0 < base.size <= value.size:
+            return self.place(value)
+        self.place(base)
+        return self._as_placed(value) or self.place(value)
 
     def _as_placed(self, value: Value) -> Place | None:
         """Where `value` stands if it is a view of what has a place, and strides can say how."""
         moves: list[Move] = []
-        while isinstance(value.node.primitive, View):
+        while isinstance(value.node.primitive, View) and value not in self.places:
             moves.insert(0, value.node.primitive.move(value.node))
             value = value.node.inputs[0]
         place = self.places.get(value)
         strided = _moved(place.strided, moves) if place else None
-        return Place(place.buffer, place.dtype, strided) if strided else None
+        return Place(place.buffer, place.dtype, strided) if place and strided else None
 
     def _gapless(self, value: Value) -> Place:
         """Where `value` stands row by row; a copy if it stands otherwise."""
