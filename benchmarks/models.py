@@ -11,13 +11,12 @@ import contextlib
 import functools
 import json
 import os
-import tempfile
 import time
 
 import numpy
 import runner
 import sessions
-from networks import Case, place, run_script, write_values
+from networks import Case, place, run_script, written
 
 CASES = {
     "mlp64": Case("MLP 512-256-128-2, batch 64", "perceptron", (64, 512)),
@@ -37,15 +36,13 @@ _OPERATIONS = "operations.json"
 
 @contextlib.contextmanager
 def prepare(models):
-    """Weights, ONNX files and an empty cache of compiled code in a folder, while it is measured."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["HETEROSIS_CACHE"] = os.path.join(folder, "objects")
-        counts = write_values(folder, CASES, list(models))
+    """What the workers need, in a folder: parameters, counts of operations, ONNX files."""
+    with written("models", models) as counts:
         with open(place(_OPERATIONS), "w") as file:
             json.dump(counts, file)
         found = runner.interpreters()
         if "torch" in found:
-            run_script([found["torch"]], "networks_torch.py", list(models))
+            run_script([found["torch"]], "networks_torch.py", ["models", *models])
         yield
 
 
@@ -106,7 +103,7 @@ def measure(contender: str, model: str) -> dict:
     """Seconds a call, and until the first result, and a number that follows from the outputs."""
     title = CASES[model].title
     if contender == runner.PEAK:
-        return _measure_peak(title)
+        return _measure_peak(model)
     version, start, wait, to_numpy = CONTENDERS[contender](model)
     began = time.perf_counter()
     call = start()
@@ -117,13 +114,13 @@ def measure(contender: str, model: str) -> dict:
     return {"version": version, "cases": {title: (seconds, value)}, "first": {title: first}}
 
 
-def _measure_peak(title: str) -> dict:
+def _measure_peak(model: str) -> dict:
     import peak
 
     with open(place(_OPERATIONS)) as file:
-        count = json.load(file)[title]
+        count = json.load(file)[model]
     seconds = count * peak.seconds_an_operation(int(os.environ["OMP_NUM_THREADS"]))
-    return {"version": "", "cases": {title: (seconds, None)}}
+    return {"version": "", "cases": {CASES[model].title: (seconds, None)}}
 
 
 if __name__ == "__main__":

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 
 import numpy
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_FOLDER = "HETEROSIS_BENCHMARK_FOLDER"  # where `write_values` has put the parameters
+_FOLDER = "HETEROSIS_BENCHMARK_FOLDER"  # where `written` has put the parameters
 
 # Channels of GoogLeNet's four paths, block by block; None is a pooling that halves the image.
 INCEPTIONS = (
@@ -71,9 +73,15 @@ def run_script(command: list[str], script: str, arguments: list[str]) -> str:
     return done.stdout
 
 
-def write_values(folder: str, cases: dict[str, Case], chosen: list[str]) -> dict[str, int]:
-    """Write the parameters of the chosen cases' networks; floating-point operations by title."""
-    os.environ[_FOLDER] = folder
-    command = [sys.executable, "-m", "heterosis", "run"]
-    lines = run_script(command, "networks_gluon.py", chosen).split()
-    return {cases[key].title: int(count) for key, count in zip(lines[::2], lines[1::2])}
+@contextlib.contextmanager
+def written(benchmark: str, models: list[str]):
+    """A folder with the parameters of the benchmark's models and an empty cache, for the workers.
+
+    Gives the floating-point operations of each model for its input.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[_FOLDER] = folder
+        os.environ["HETEROSIS_CACHE"] = place("objects")
+        command = [sys.executable, "-m", "heterosis", "run"]
+        found = run_script(command, "networks_gluon.py", [benchmark, *models]).split()
+        yield {key: int(count) for key, count in zip(found[::2], found[1::2])}

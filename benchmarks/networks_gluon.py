@@ -3,6 +3,7 @@ names them; parameters stand in the order in which `networks_torch` has them."""
 
 from __future__ import annotations
 
+import importlib
 import math
 import sys
 
@@ -190,7 +191,7 @@ def _products(layer, x, output):
 
 
 if __name__ == "__main__":
-    from models import CASES
-
-    for key in sys.argv[1:]:
-        print(key, write_values(CASES[key]))
+    benchmark, *keys = sys.argv[1:]
+    cases = importlib.import_module(benchmark).CASES
+    for key in keys:
+        print(key, write_values(cases[key]))

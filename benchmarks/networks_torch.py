@@ -3,6 +3,7 @@ which `networks_gluon` has them."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 import warnings
 
@@ -271,7 +272,7 @@ def write_onnx(key, case):
 
 
 if __name__ == "__main__":
-    from models import CASES
-
-    for key in sys.argv[1:]:
-        write_onnx(key, CASES[key])
+    benchmark, *keys = sys.argv[1:]
+    cases = importlib.import_module(benchmark).CASES
+    for key in keys:
+        write_onnx(key, cases[key])
