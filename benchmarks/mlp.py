@@ -6,6 +6,7 @@ Many calls, then one wait. All contenders have the same weights and must give th
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy
 import runner
@@ -18,7 +19,7 @@ def weights():
     """(weight of shape (outputs, inputs), bias) of every layer."""
     generator = numpy.random.default_rng(0)
     layers = []
-    for inputs, outputs in zip(_SIZES[:-1], _SIZES[1:]):
+    for inputs, outputs in itertools.pairwise(_SIZES):
         weight = generator.normal(0, inputs**-0.5, (outputs, inputs)).astype("float32")
         layers.append((weight, generator.normal(0, 0.1, outputs).astype("float32")))
     return layers

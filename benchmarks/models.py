@@ -57,8 +57,9 @@ def heterosis(model):
     import heterosis
 
     heterosis.install_as_mxnet()
-    from heterosis import np, npx
     from networks_gluon import loaded
+
+    from heterosis import np, npx
 
     case = CASES[model]
     net, x = loaded(case.network), np.array(case.input(), dtype=case.input().dtype)

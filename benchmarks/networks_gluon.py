@@ -8,10 +8,9 @@ import math
 import sys
 
 import numpy
-from networks import INCEPTIONS, first_value, place, values_of
-
 from mxnet import np, npx
 from mxnet.gluon import model_zoo, nn, rnn
+from networks import INCEPTIONS, first_value, place, values_of
 
 
 def _sequence(*layers):
@@ -80,9 +79,17 @@ def lstm():
     return rnn.LSTM(256, input_size=256)
 
 
-def language_model():
-    """The layer of 256 units, and 256 scores for each step."""
-    return _sequence(lstm(), nn.Dense(256, flatten=False))
+class LanguageModel(nn.HybridBlock):
+    """The layer of 256 units, and 256 scores for each step, for 32 sequences."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.scores = lstm(), nn.Dense(256, flatten=False, in_units=256)
+
+    def hybrid_forward(self, F, x):
+        start = F.np.zeros((1, 32, 256))  # MXNet needs its shape to compile the layer
+        outputs, _ = self.lstm(x, [start, start])
+        return self.scores(outputs)
 
 
 class Attention(nn.HybridBlock):
@@ -142,7 +149,7 @@ class Bert(nn.HybridBlock):
 
 NETWORKS = {
     "perceptron": perceptron, "lenet": lenet, "googlenet": googlenet, "resnet18": resnet18,
-    "resnet50": resnet50, "mobilenet": mobilenet, "lstm": lstm, "language_model": language_model,
+    "resnet50": resnet50, "mobilenet": mobilenet, "lstm": lstm, "language_model": LanguageModel,
     "encoder": encoder, "bert": Bert,
 }  # fmt: skip
 

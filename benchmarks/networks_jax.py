@@ -38,7 +38,9 @@ def _convolution(parameters, x, stride=1, padding=0, bias=False):
 
 def _pool(x, size, stride, padding=0):
     around = [(0, 0), (0, 0), (padding, padding), (padding, padding)]
-    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, size, size), (1, 1, stride, stride), around)
+    return lax.reduce_window(
+        x, -jnp.inf, lax.max, (1, 1, size, size), (1, 1, stride, stride), around
+    )
 
 
 def _normalized(parameters, x):

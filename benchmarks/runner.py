@@ -3,13 +3,14 @@
 A benchmark is a script with a function for the worker, `measure(contender) -> {case: Sample}`, and
 calls `main(__file__, measure, ...)`. Rounds alternate between the contenders, so that all meet the
 same machine; the result is the median of the rounds, and the spread is half the distance between
-the quartiles. Only the standard library is needed in a worker, and Python >= 3.9.
+the quartiles. Only the standard library is needed in a worker, and Python >= 3.10.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import itertools
 import json
 import os
@@ -31,8 +32,9 @@ _THREADS = (
     "MXNET_CPU_WORKER_NTHREADS",
 )
 PEAK = "peak"  # a contender that does nothing but arithmetic: no rival, and its value is no value
-# Interpreters of contenders that cannot share ours; benchmarks/peers.sh makes them. The first word
-# of a contender's name stands here: "torch script" runs where "torch" does.
+# Interpreters of contenders; benchmarks/peers.sh makes them. Without a setting, ours is taken if it
+# can import the package. The first word of a contender's name stands here: "torch script" runs
+# where "torch" does.
 _INTERPRETERS = {
     "torch": "HETEROSIS_TORCH_PYTHON",
     "mxnet": "HETEROSIS_MXNET_PYTHON",
@@ -80,6 +82,8 @@ def interpreters() -> dict[str, str]:
     for name, variable in _INTERPRETERS.items():
         if os.environ.get(variable):
             found[name] = os.environ[variable]
+        elif importlib.util.find_spec(name):
+            found[name] = sys.executable
     return found
 
 
@@ -94,8 +98,12 @@ def run_round(script: str, contender: str, python: str, threads: int, model: str
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
     if done.returncode or not lines:
-        raise SystemExit(f"{contender} ({python}) failed:\n{done.stdout}{done.stderr}")
+        raise Failed(f"{contender} ({python}) failed:\n{done.stdout}{done.stderr}")
     return json.loads(lines[-1][len(_MARK) :])
+
+
+class Failed(Exception):
+    """A contender's process ended without a result."""
 
 
 def _stay_on(count: int) -> None:
@@ -136,13 +144,21 @@ def compare(
     result: dict = {"threads": threads, "versions": {}, "seconds": {}, "first": {}, "values": {}}
     found = interpreters()
     at_hand = [(name, found[word]) for name in contenders if (word := name.split()[0]) in found]
+    failed: dict[str, dict[str, str]] = {}
     for model, i, (contender, python) in itertools.product(models, range(rounds), at_hand):
+        if contender in failed.get(model, ()):
+            continue
         print(f"{model or 'round'} {i + 1} of {rounds}: {contender}", file=sys.stderr)
-        _add(result, contender, run_round(script, contender, python, threads, model))
-    result["refused"] = _refused(result["values"])
-    for case, whys in result["refused"].items():
+        try:
+            _add(result, contender, run_round(script, contender, python, threads, model))
+        except Failed as error:
+            print(error, file=sys.stderr)
+            failed.setdefault(model, {})[contender] = str(error).rstrip().splitlines()[-1]
+    wrong = _refused(result["values"])
+    for case, whys in wrong.items():
         for contender in whys:  # the time of a wrong result means nothing
             del result["seconds"][case][contender]
+    result["left out"] = failed | wrong
     return result
 
 
@@ -190,8 +206,8 @@ def markdown(result: dict) -> str:
             cells += [_percent(found, names) for names in (own, others)]
         lines.append(f"| {case} | " + " | ".join(cells) + " |")
     lines += [
-        f"\n{case}: {contender} is left out: {why}."
-        for case, whys in result["refused"].items()
+        f"\n{case}: {contender} is left out: {why}"
+        for case, whys in result["left out"].items()
         for contender, why in whys.items()
     ]
     return "\n".join(lines)
@@ -226,8 +242,8 @@ def first_calls(result: dict) -> str:
     """A table: seconds to the first result, with all caches empty (one round) and later."""
     contenders = [name for name in result["versions"] if name != PEAK]
     lines = [
-        f"Milliseconds from the network to its first result, {result['threads']} thread(s): the "
-        "first round / the median of later ones, which find what it left on the disk.",
+        f"Milliseconds from the network to its first result, {result['threads']} thread(s):",
+        "the first round / the median of later ones, which find what that left on the disk.",
         "",
         "| case | " + " | ".join(contenders) + " |",
         "|---|" + "---:|" * len(contenders),

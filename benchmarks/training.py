@@ -42,6 +42,7 @@ def _gluon(mxnet, model, how):
     net = loaded(CASES[model].network)
     x, y = mxnet.np.array(CASES[model].input()), mxnet.np.array(labels(model))
     if how == "hybrid":
+        net(x)  # completes the shapes
         net.hybridize(static_alloc=True, static_shape=True)
     loss_of = mxnet.gluon.loss.SoftmaxCrossEntropyLoss()
     trainer = mxnet.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": _RATE})

@@ -124,11 +124,11 @@ def _seconds_a_call(name: str, call: Callable[[], Any], calls: int, console: Con
 
 def _peer_rows(console: Console) -> list[Row]:
     """The same network in other libraries, as the benchmark measures it."""
-    folders = (Path.cwd(), Path(__file__).parents[2])
-    script = next((f / _BENCHMARK for f in folders if (f / _BENCHMARK).exists()), None)
+    clones = (Path.cwd(), Path(__file__).parents[2])
+    scripts = [clone / _BENCHMARK for clone in clones if (clone / "src" / "heterosis").is_dir()]
+    script = next((script for script in scripts if script.exists()), None)
     if script is None:
-        places = " or ".join(map(str, folders))
-        console.print(f"No peers: {_BENCHMARK} is neither in {places}; start in a clone.\n")
+        console.print(f"No peers: {_BENCHMARK} measures them; start in a clone of the sources.\n")
         return []
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
@@ -178,5 +178,9 @@ def _draw(rows: list[Row], path: str, console: Console) -> None:
     axes.margins(x=0.12)
     axes.invert_yaxis()
     axes.set_xlabel("microseconds a call, less is better")
-    figure.savefig(path)
-    console.print(f"Chart: {path}")
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        console.print(f"No chart: {error}", markup=False)
+        return
+    console.print(f"Chart: {path}", soft_wrap=True)
