@@ -10,6 +10,7 @@ import itertools
 
 import numpy
 import runner
+import sessions
 
 _SIZES = (512, 256, 128, 2)
 
@@ -170,35 +171,10 @@ def _onnx_model():
     return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
 
 
-def onnxruntime():
-    import os
-
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = int(os.environ["OMP_NUM_THREADS"])
-    session = onnxruntime.InferenceSession(_onnx_model(), options, ["CPUExecutionProvider"])
-    feed = {"x": row()}
-    return (
-        onnxruntime.__version__, lambda: session.run(None, feed), _nothing,
-        lambda y: numpy.asarray(y[0]),
-    )  # fmt: skip
-
-
-def openvino():
-    import os
-
-    import openvino
-
-    settings = {"INFERENCE_NUM_THREADS": os.environ["OMP_NUM_THREADS"]}
-    model = openvino.Core().read_model(_onnx_model(), b"")
-    request = openvino.compile_model(model, "CPU", settings | {"PERFORMANCE_HINT": "LATENCY"})
-    request = request.create_infer_request()
-    x = row()
-    return (
-        openvino.__version__.split("-")[0], lambda: request.infer([x], share_inputs=True), _nothing,
-        lambda y: numpy.asarray(y[0]),
-    )  # fmt: skip
+def _session(runtime):
+    """In one of the runtimes for ONNX."""
+    version, start, to_numpy = runtime(_onnx_model(), row())
+    return version, start(), _nothing, to_numpy
 
 
 CONTENDERS = {
@@ -212,8 +188,8 @@ CONTENDERS = {
     "tensorflow graph": functools.partial(tensorflow, "graph"),
     "tensorflow xla": functools.partial(tensorflow, "xla"),
     "jax jit": jax,
-    "onnxruntime": onnxruntime,
-    "openvino": openvino,
+    "onnxruntime": functools.partial(_session, sessions.onnxruntime),
+    "openvino": functools.partial(_session, sessions.openvino),
     "mxnet eager": functools.partial(mxnet, False),
     "mxnet hybrid": functools.partial(mxnet, True),
 }

@@ -13,7 +13,7 @@ make_environment() { # name, python, packages
   "$target/bin/pip" install --quiet "$@" >&2
 }
 
-make_environment torch python3 torch==2.13.0 numpy
+make_environment torch python3 torch==2.13.0 numpy onnx onnxscript
 echo "export HETEROSIS_TORCH_PYTHON=$folder/torch/bin/python"
 make_environment mxnet "${PYTHON311:-python3}" mxnet==1.9.1 numpy==1.23.5
 echo "export HETEROSIS_MXNET_PYTHON=$folder/mxnet/bin/python"

@@ -3,12 +3,15 @@
 A benchmark is a script with a function for the worker, `measure(contender) -> {case: Sample}`, and
 calls `main(__file__, measure, ...)`. Rounds alternate between the contenders, so that all meet the
 same machine; the result is the median of the rounds, and the spread is half the distance between
-the quartiles. Only the standard library is needed in a worker, and Python >= 3.9.
+the quartiles. Only the standard library is needed in a worker, and Python >= 3.10.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib.util
+import itertools
 import json
 import os
 import platform
@@ -16,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
 # Environment variables that set the number of threads of some contender.
 _THREADS = (
@@ -27,8 +31,10 @@ _THREADS = (
     "NUMEXPR_NUM_THREADS",
     "MXNET_CPU_WORKER_NTHREADS",
 )
-# Interpreters of contenders that cannot share ours; benchmarks/peers.sh makes them. The first word
-# of a contender's name stands here: "torch script" runs where "torch" does.
+PEAK = "peak"  # a contender that does nothing but arithmetic: no rival, and its value is no value
+# Interpreters of contenders; benchmarks/peers.sh makes them. Without a setting, ours is taken if it
+# can import the package. The first word of a contender's name stands here: "torch script" runs
+# where "torch" does.
 _INTERPRETERS = {
     "torch": "HETEROSIS_TORCH_PYTHON",
     "mxnet": "HETEROSIS_MXNET_PYTHON",
@@ -62,8 +68,8 @@ def seconds_a_call(call, wait) -> float:
     return statistics.median(batch(count) / count for _ in range(_BATCHES))
 
 
-def _work(measure, contender: str) -> None:
-    found = measure(contender)
+def _work(measure, contender: str, *model: str) -> None:
+    found = measure(contender, *model)
     print(_MARK + json.dumps(found), flush=True)
 
 
@@ -72,25 +78,32 @@ def _work(measure, contender: str) -> None:
 
 def interpreters() -> dict[str, str]:
     """The contenders at hand and the Python that runs each."""
-    found = {"heterosis": sys.executable, "numpy": sys.executable}
+    found = dict.fromkeys(("heterosis", "numpy", PEAK), sys.executable)
     for name, variable in _INTERPRETERS.items():
         if os.environ.get(variable):
             found[name] = os.environ[variable]
+        elif importlib.util.find_spec(name):
+            found[name] = sys.executable
     return found
 
 
-def run_round(script: str, contender: str, python: str, threads: int) -> dict:
+def run_round(script: str, contender: str, python: str, threads: int, model: str = "") -> dict:
     """What one process of a contender measures."""
     environment = os.environ | dict.fromkeys(_THREADS, str(threads))
     command = [python, script, "--worker", contender]
+    command += ["--models", model] if model else []
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False,
         preexec_fn=lambda: _stay_on(threads),
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
     if done.returncode or not lines:
-        raise SystemExit(f"{contender} ({python}) failed:\n{done.stdout}{done.stderr}")
+        raise Failed(f"{contender} ({python}) failed:\n{done.stdout}{done.stderr}")
     return json.loads(lines[-1][len(_MARK) :])
+
+
+class Failed(Exception):
+    """A contender's process ended without a result."""
 
 
 def _stay_on(count: int) -> None:
@@ -120,52 +133,90 @@ def summary(rounds: list[float]) -> dict:
     return {"median": statistics.median(rounds), "spread": (quartiles[2] - quartiles[0]) / 2}
 
 
-def compare(script: str, threads: int, rounds: int, contenders: tuple[str, ...]) -> dict:
-    """Contenders at hand, `rounds` times in turn: {"versions", "seconds": {case: {contender: [...]}}}."""
-    result: dict = {"threads": threads, "versions": {}, "seconds": {}, "values": {}}
+def compare(
+    script: str, threads: int, rounds: int, contenders: tuple[str, ...],
+    models: Sequence[str] = ("",),
+) -> dict:  # fmt: skip
+    """Contenders at hand, `rounds` times in turn: {"versions", "seconds": {case: {contender: [...]}}}.
+
+    With `models`, each is a process of its own, and all contenders are done with one before the next.
+    """
+    result: dict = {"threads": threads, "versions": {}, "seconds": {}, "first": {}, "values": {}}
     found = interpreters()
     at_hand = [(name, found[word]) for name in contenders if (word := name.split()[0]) in found]
-    for i in range(rounds):
-        for contender, python in at_hand:
-            print(f"round {i + 1} of {rounds}: {contender}", file=sys.stderr)
-            measured = run_round(script, contender, python, threads)
-            result["versions"][contender] = measured["version"]
-            for case, (seconds, value) in measured["cases"].items():
-                result["seconds"].setdefault(case, {}).setdefault(contender, []).append(seconds)
-                result["values"].setdefault(case, {})[contender] = value
-    _check_values(result["values"])
+    failed: dict[str, dict[str, str]] = {}
+    for model, i, (contender, python) in itertools.product(models, range(rounds), at_hand):
+        if contender in failed.get(model, ()):
+            continue
+        print(f"{model or 'round'} {i + 1} of {rounds}: {contender}", file=sys.stderr)
+        try:
+            _add(result, contender, run_round(script, contender, python, threads, model))
+        except Failed as error:
+            print(error, file=sys.stderr)
+            failed.setdefault(model, {})[contender] = str(error).rstrip().splitlines()[-1]
+    wrong = _refused(result["values"])
+    for case, whys in wrong.items():
+        for contender in whys:  # the time of a wrong result means nothing
+            del result["seconds"][case][contender]
+    result["left out"] = failed | wrong
     return result
 
 
-def _check_values(values: dict[str, dict[str, float]]) -> None:
-    """All contenders compute the same, or their times mean nothing."""
-    for case, found in values.items():
-        judge = next(name for name in ("numpy", *found) if name in found)
-        expected = found[judge]
-        for contender, value in found.items():
-            if abs(value - expected) > 1e-3 * max(abs(expected), 1e-3):
-                raise SystemExit(f"{case}: {contender} gets {value}, and {judge} {expected}.")
+def _add(result: dict, contender: str, measured: dict) -> None:
+    result["versions"][contender] = measured["version"]
+    for case, (seconds, value) in measured["cases"].items():
+        result["seconds"].setdefault(case, {}).setdefault(contender, []).append(seconds)
+        if value is not None:
+            result["values"].setdefault(case, {})[contender] = value
+    for case, seconds in measured.get("first", {}).items():
+        result["first"].setdefault(case, {}).setdefault(contender, []).append(seconds)
+
+
+def _refused(values: dict[str, dict[str, float]]) -> dict[str, dict[str, str]]:
+    """Contenders that do not compute what most do: {case: {contender: why}}."""
+    found: dict[str, dict[str, str]] = {}
+    for case, by_contender in values.items():
+        expected = statistics.median_low(by_contender.values())
+        for contender, value in by_contender.items():
+            if not abs(value - expected) <= 1e-3 * max(abs(expected), 1e-3):
+                why = f"gets {value:g}, others {expected:g}"
+                found.setdefault(case, {})[contender] = why
+    return found
 
 
 def markdown(result: dict) -> str:
     """A table: medians with their spread, and how much faster we are than the best of the others."""
     contenders = list(result["versions"])
-    others = [name for name in contenders if not name.startswith("heterosis")]
-    heads = [f"{name} {result['versions'][name]}" for name in contenders]
+    own = [name for name in contenders if name.startswith("heterosis")]
+    others = [name for name in contenders if name not in (*own, PEAK)]
+    heads = [f"{name} {result['versions'][name]}" for name in contenders] + ["ratio"]
+    heads += ["of peak: we", "of peak: best other"] if PEAK in contenders else []
     lines = [
         f"Microseconds a call, {result['threads']} thread(s); ratio: the best of the others to us.",
         "",
-        "| case | " + " | ".join(heads) + " | ratio |",
-        "|---|" + "---:|" * (len(contenders) + 1),
+        "| case | " + " | ".join(heads) + " |",
+        "|---|" + "---:|" * len(heads),
     ]
     for case, rounds in result["seconds"].items():
         found = {name: summary(rounds[name]) for name in contenders if name in rounds}
         cells = [_cell(found[name]) if name in found else "" for name in contenders]
-        best = _fastest(found, others)
-        own = _fastest(found, [name for name in contenders if name not in others])
-        ratio = f"{best / own:.2f}" if best and own else ""
-        lines.append(f"| {case} | " + " | ".join(cells) + f" | {ratio} |")
+        best, ours = _fastest(found, others), _fastest(found, own)
+        cells.append(f"{best / ours:.2f}" if best and ours else "")
+        if PEAK in contenders:
+            cells += [_percent(found, names) for names in (own, others)]
+        lines.append(f"| {case} | " + " | ".join(cells) + " |")
+    lines += [
+        f"\n{case}: {contender} is left out: {why}"
+        for case, whys in result["left out"].items()
+        for contender, why in whys.items()
+    ]
     return "\n".join(lines)
+
+
+def _percent(found: dict[str, dict], names: list[str]) -> str:
+    """How much of the peak the fastest of them reaches."""
+    fastest = _fastest(found, names)
+    return f"{100 * found[PEAK]['median'] / fastest:.0f}%" if fastest else ""
 
 
 def _fastest(found: dict[str, dict], names: list[str]) -> float | None:
@@ -187,28 +238,74 @@ def heading() -> str:
 _CONTENDERS = ("heterosis", "numpy", *_INTERPRETERS)
 
 
+def first_calls(result: dict) -> str:
+    """A table: seconds to the first result, with all caches empty (one round) and later."""
+    contenders = [name for name in result["versions"] if name != PEAK]
+    lines = [
+        f"Milliseconds from the network to its first result, {result['threads']} thread(s):",
+        "the first round / the median of later ones, which find what that left on the disk.",
+        "",
+        "| case | " + " | ".join(contenders) + " |",
+        "|---|" + "---:|" * len(contenders),
+    ]
+    for case, rounds in result["first"].items():
+        cells = (_first_cell(rounds[name]) if name in rounds else "" for name in contenders)
+        lines.append(f"| {case} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _first_cell(rounds: list[float]) -> str:
+    later = f" / {1e3 * statistics.median(rounds[1:]):,.0f}" if rounds[1:] else ""
+    return f"{1e3 * rounds[0]:,.0f}{later}"
+
+
 def main(
     script: str,
     measure,
     rounds: int = 5,
     threads: tuple[int, ...] = (1, 2),
     contenders: tuple[str, ...] = _CONTENDERS,
+    models: tuple[str, ...] = (),
+    prepare=None,
 ) -> None:
-    """The command line of a benchmark that compares contenders."""
+    """The command line of a benchmark that compares contenders.
+
+    With `models`, it is `measure(contender, model)`; `prepare(models)` is a context that runs
+    around it all.
+    """
+    given = _arguments(rounds, threads, contenders, models)
+    if given.worker:
+        _work(measure, given.worker, *given.models)
+        return
+    with prepare(given.models) if prepare else contextlib.nullcontext():
+        _compare_all(script, given)
+
+
+def _arguments(rounds, threads, contenders, models) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--threads", type=int, nargs="+", default=threads)
+    parser.add_argument("--contenders", nargs="+", default=contenders, metavar="NAME",
+                        choices=contenders, help="only these: " + ", ".join(contenders))  # fmt: skip
     parser.add_argument("--json", help="file to write everything that was measured to")
-    given = parser.parse_args()
-    if given.worker:
-        _work(measure, given.worker)
-        return
+    if models:
+        parser.add_argument("--models", nargs="+", default=models, choices=models, metavar="NAME",
+                            help="only these: " + ", ".join(models))  # fmt: skip
+    else:
+        parser.set_defaults(models=())
+    return parser.parse_args()
+
+
+def _compare_all(script: str, given: argparse.Namespace) -> None:
     facts, results = machine(), []
     print(heading(), end="\n\n")
     for count in given.threads:
-        results.append(compare(script, count, given.rounds, contenders))
+        models = given.models or ("",)
+        results.append(compare(script, count, given.rounds, given.contenders, models))
         print(markdown(results[-1]), end="\n\n", flush=True)
+        if results[-1]["first"]:
+            print(first_calls(results[-1]), end="\n\n", flush=True)
     if given.json:
         with open(given.json, "w") as file:
             json.dump({"machine": facts, "results": results}, file, indent=1)

@@ -1,175 +1,161 @@
-"""One step of training beside PyTorch and MXNet, all imperative: python benchmarks/training.py
+"""One step of training: python benchmarks/training.py [--models mlp resnet18 ...]
 
 A step is the forward pass, the loss, the backward pass and an update by SGD, and it is waited for.
-All start from the same weights; the loss after a few steps must be the same.
+All start from the same values; the loss after a few steps must be the same. "heterosis hybrid" is
+a hybridized network trained imperatively, "heterosis step" the whole step compiled.
 """
 
 from __future__ import annotations
 
+import functools
+import math
+import time
+
 import numpy
 import runner
+from networks import Case, values_of, written
 
-_BATCH = 64
-_STEPS, _SEQUENCES, _UNITS, _WORDS = 35, 32, 256, 256
-_RATE = 0.05
+CASES = {
+    "mlp": Case("MLP 512-256-128-2, batch 64", "perceptron", (64, 512)),
+    "lenet": Case("LeNet, batch 64", "lenet", (64, 1, 28, 28)),
+    "lstm": Case("LSTM, 35 x 32 x 256", "language_model", (35, 32, 256)),
+    "resnet18": Case("ResNet-18, batch 8, 224 x 224", "resnet18", (8, 3, 224, 224)),
+}
+_LABELS = {"mlp": (2, 64), "lenet": (10, 64), "lstm": (256, 35 * 32), "resnet18": (1000, 8)}
+_RATE = 0.01
 _STEPS_COMPARED = 3
 
 
-class Gluon:
-    """The three networks in Gluon: ours and MXNet's differ in what is imported."""
-
-    def __init__(self, package, np, npx, gluon, autograd):
-        self.np, self.wait, self.gluon, self.autograd = np, npx.waitall, gluon, autograd
-        self.version = package.__version__
-
-    def perceptron(self):
-        nn = self.gluon.nn
-        net = nn.HybridSequential()
-        net.add(nn.Dense(256, activation="relu"), nn.Dense(128, activation="relu"), nn.Dense(2))
-        return net
-
-    def lenet(self):
-        nn = self.gluon.nn
-        net = nn.HybridSequential()
-        net.add(
-            nn.Conv2D(20, 5, activation="relu"), nn.MaxPool2D(2, 2),
-            nn.Conv2D(50, 5, activation="relu"), nn.MaxPool2D(2, 2),
-            nn.Dense(500, activation="relu"), nn.Dense(10),
-        )  # fmt: skip
-        return net
-
-    def lstm(self):
-        nn = self.gluon.nn
-        net = nn.HybridSequential()
-        net.add(self.gluon.rnn.LSTM(_UNITS, input_size=_UNITS), nn.Dense(_WORDS, flatten=False))
-        return net
-
-    def stepper(self, name, x, y):
-        """A function that makes a step and returns the loss."""
-        net = getattr(self, name)()
-        net.initialize()
-        x, y = self.np.array(x), self.np.array(y)
-        net(x)
-        parameters = net.collect_params()
-        for parameter, value in _values(parameters.values()):
-            parameter.set_data(self.np.array(value))
-        loss_of = self.gluon.loss.SoftmaxCrossEntropyLoss()
-        trainer = self.gluon.Trainer(parameters, "sgd", {"learning_rate": _RATE})
-        count = y.size
-
-        def step():
-            with self.autograd.record():
-                scores = net(x)
-                loss = loss_of(scores.reshape((count, scores.shape[-1])), y)
-            loss.backward()
-            trainer.step(count)
-            self.wait()
-            return loss
-
-        return step
+def labels(model: str) -> numpy.ndarray:
+    """The classes that the model learns for its input, one after another."""
+    classes, count = _LABELS[model]
+    return numpy.random.default_rng(2).integers(0, classes, count)
 
 
-def _heterosis():
+# Every function returns (version, step); a step returns the loss, one number.
+
+
+def _gluon(mxnet, model, how):
+    """Gluon, ours and MXNet's: `how` is "eager", "hybrid" or a function that compiles steps."""
+    from networks_gluon import loaded
+
+    net = loaded(CASES[model].network)
+    x, y = mxnet.np.array(CASES[model].input()), mxnet.np.array(labels(model))
+    if how == "hybrid":
+        net(x)  # completes the shapes
+        net.hybridize(static_alloc=True, static_shape=True)
+    loss_of = mxnet.gluon.loss.SoftmaxCrossEntropyLoss()
+    trainer = mxnet.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": _RATE})
+    count = y.size
+
+    def step(x, y):
+        with mxnet.autograd.record():
+            scores = net(x)
+            loss = loss_of(scores.reshape((count, scores.shape[-1])), y)
+        loss.backward()
+        trainer.step(count)
+        return loss
+
+    step = how(step) if callable(how) else step
+
+    def step_and_wait():
+        loss = step(x, y)
+        mxnet.npx.waitall()
+        return float(loss.mean())
+
+    return step_and_wait
+
+
+def heterosis(how, model):
     import heterosis
-    from heterosis import autograd, gluon, np, npx
 
-    return Gluon(heterosis, np, npx, gluon, autograd)
+    heterosis.install_as_mxnet()
+    how = heterosis.hybridize if how == "step" else how
+    return heterosis.__version__, _gluon(heterosis, model, how)
 
 
-def _mxnet():
+def mxnet(how, model):
     numpy.bool = numpy.bool_  # MXNet 1.9.1 asks for it, NumPy 1.23 warns of it
     import mxnet
 
     mxnet.npx.set_np()
-    return Gluon(mxnet, mxnet.np, mxnet.npx, mxnet.gluon, mxnet.autograd)
+    return mxnet.__version__, _gluon(mxnet, model, how)
 
 
-class Torch:
-    """The same networks in PyTorch."""
+def torch(compiled, model):
+    import torch
+    from networks_torch import loaded
 
-    def __init__(self):
-        import torch
+    net = loaded(CASES[model].network).train()
+    run = torch.compile(net) if compiled else net
+    x, y = torch.from_numpy(CASES[model].input()), torch.from_numpy(labels(model))
+    loss_of = torch.nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(net.parameters(), lr=_RATE)
 
-        self.torch, self.nn, self.version = torch, torch.nn, torch.__version__
+    def step():
+        optimizer.zero_grad()
+        scores = run(x)
+        loss = loss_of(scores.reshape(len(y), -1), y)
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
 
-    def perceptron(self):
-        nn = self.nn
-        return nn.Sequential(
-            nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 2)
-        )
-
-    def lenet(self):
-        nn = self.nn
-        return nn.Sequential(
-            nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.ReLU(),
-            nn.MaxPool2d(2), nn.Flatten(), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10),
-        )  # fmt: skip
-
-    def lstm(self):
-        lstm, decoder = self.nn.LSTM(_UNITS, _UNITS), self.nn.Linear(_UNITS, _WORDS)
-        net = self.nn.ModuleList([lstm, decoder])
-        net.forward = lambda x: decoder(lstm(x)[0])
-        return net
-
-    def stepper(self, name, x, y):
-        """A function that makes a step and returns the loss."""
-        torch, net = self.torch, getattr(self, name)()
-        x, y = torch.from_numpy(x), torch.from_numpy(y.astype("int64"))
-        with torch.no_grad():
-            for parameter, value in _values(net.parameters()):
-                parameter.copy_(torch.from_numpy(value))
-        loss_of = self.nn.CrossEntropyLoss(reduction="none")
-        optimizer = torch.optim.SGD(net.parameters(), lr=_RATE)
-        count = y.numel()
-
-        def step():
-            optimizer.zero_grad()
-            scores = net(x)
-            loss = loss_of(scores.reshape(count, scores.shape[-1]), y)
-            loss.mean().backward()
-            optimizer.step()
-            return loss.detach()
-
-        return step
+    return torch.__version__, step
 
 
-LIBRARIES = {"heterosis": _heterosis, "torch": Torch, "mxnet": _mxnet}
+def jax(model):
+    import jax
+    from jax import numpy as jnp
+    from networks_jax import NETWORKS, Parameters
+
+    network = NETWORKS[CASES[model].network]
+    x, y = jnp.array(CASES[model].input()), jnp.array(labels(model))
+    arrays = [jnp.array(value) for value in values_of(CASES[model].network)]
+
+    def loss_of(arrays, x, y):
+        parameters = Parameters(arrays)
+        scores = jax.nn.log_softmax(network(parameters, x).reshape(len(y), -1))
+        return -scores[jnp.arange(len(y)), y].mean(), parameters.arrays
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def update(arrays, x, y):
+        (loss, arrays), gradients = jax.value_and_grad(loss_of, has_aux=True)(arrays, x, y)
+        return loss, [a - _RATE * g for a, g in zip(arrays, gradients)]
+
+    def step():
+        loss, arrays[:] = update(arrays, x, y)
+        return float(jax.block_until_ready((loss, arrays))[0])
+
+    return jax.__version__, step
 
 
-def _values(parameters):
-    """Pairs of a parameter and its first value: the order of parameters is the same in all."""
-    generator = numpy.random.default_rng(0)
-    for parameter in parameters:
-        yield parameter, generator.normal(0, 0.05, tuple(parameter.shape)).astype("float32")
+CONTENDERS = {
+    "heterosis eager": functools.partial(heterosis, "eager"),
+    "heterosis hybrid": functools.partial(heterosis, "hybrid"),
+    "heterosis step": functools.partial(heterosis, "step"),
+    "torch eager": functools.partial(torch, False),
+    "torch compile": functools.partial(torch, True),
+    "jax jit": jax,
+    "mxnet eager": functools.partial(mxnet, "eager"),
+    "mxnet hybrid": functools.partial(mxnet, "hybrid"),
+}
 
 
-def cases():
-    """(title, name of the network, inputs, labels)."""
-    generator = numpy.random.default_rng(1)
-
-    def normal(*shape):
-        return generator.normal(size=shape).astype("float32")
-
-    def labels(classes, count):
-        return generator.integers(0, classes, count).astype("float32")
-
-    yield "MLP 512-256-128-2, batch 64", "perceptron", normal(_BATCH, 512), labels(2, _BATCH)
-    yield "LeNet, batch 64", "lenet", normal(_BATCH, 1, 28, 28), labels(10, _BATCH)
-    sequences = normal(_STEPS, _SEQUENCES, _UNITS)
-    yield "LSTM, 35 x 32 x 256", "lstm", sequences, labels(_WORDS, _STEPS * _SEQUENCES)
-
-
-def measure(contender: str) -> dict:
-    """Seconds a step and the loss after some steps, for every case."""
-    library = LIBRARIES[contender]()
-    found = {}
-    for title, name, x, y in cases():
-        step = library.stepper(name, x, y)
-        losses = [step() for _ in range(_STEPS_COMPARED)]
-        loss = float(losses[-1].mean())
-        found[title] = runner.seconds_a_call(step, lambda: None), loss
-    return {"version": library.version, "cases": found}
+def measure(contender: str, model: str) -> dict:
+    """Seconds a step, and for the first one, and the loss after some steps."""
+    version, step = CONTENDERS[contender](model)
+    start = time.perf_counter()
+    losses = [step()]
+    first = time.perf_counter() - start
+    losses += [step() for _ in range(_STEPS_COMPARED - 1)]
+    assert all(math.isfinite(loss) for loss in losses), losses
+    title = CASES[model].title
+    seconds = runner.seconds_a_call(step, lambda: None)
+    return {"version": version, "cases": {title: (seconds, losses[-1])}, "first": {title: first}}
 
 
 if __name__ == "__main__":
-    runner.main(__file__, measure, contenders=tuple(LIBRARIES), threads=(1,))
+    runner.main(
+        __file__, measure, contenders=tuple(CONTENDERS), threads=(1,), models=tuple(CASES),
+        prepare=functools.partial(written, "training"),
+    )  # fmt: skip

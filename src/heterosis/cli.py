@@ -23,12 +23,16 @@ class Command:
 def _demo(arguments: argparse.Namespace) -> None:
     from heterosis import demo
 
-    demo.run(calls=arguments.calls)
+    demo.run(arguments.calls, arguments.chart, arguments.peers)
 
 
 def _demo_arguments(parser: argparse.ArgumentParser) -> None:
     help = "calls in each timing (default: 1000)"
     parser.add_argument("--calls", type=_count, default=1000, help=help)
+    help = "file for the bar chart (default: heterosis-demo.png)"
+    parser.add_argument("--chart", default="heterosis-demo.png", metavar="FILE", help=help)
+    help = "measure other libraries too, where they are installed; takes longer"
+    parser.add_argument("--peers", action="store_true", help=help)
 
 
 def _count(text: str) -> int:
@@ -55,7 +59,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = (
-    Command("demo", "small programs, timed beside NumPy", _demo, _demo_arguments),
+    Command("demo", "a network: imperative, hybridized, exported, timed", _demo, _demo_arguments),
     Command("names", "MXNet's public names, and which of them exist here", _names),
     Command("run", "a script written for MXNet, unchanged", _run, _run_arguments),
 )

@@ -1,12 +1,16 @@
-"""`python -m heterosis demo`: small programs, run by the engine and timed beside NumPy."""
+"""`python -m heterosis demo`: a network imperative, hybridized, and read from its exported files."""
 
 from __future__ import annotations
 
+import json
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -14,154 +18,169 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+import heterosis
 from heterosis import _core, np, npx
+from heterosis.gluon import nn
+from heterosis.runtime.errors import UnsupportedError
 
 _ROUNDS = 5
-_LAYERS = (512, 256, 128, 2)
-_PRODUCTS, _SIDE = 10, 1000
+_INPUTS = 512
+_BENCHMARK = Path("benchmarks", "mlp.py")
 
 
-# -- the programs ---------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Row:
+    """One way to compute the network: seconds a call (None: it cannot be done) and a remark."""
+
+    name: str
+    seconds: float | None
+    note: str
 
 
-def add(a: Any, b: Any) -> Any:
-    """The sum of two arrays, or of two numbers."""
-    return a + b
+def run(calls: int = 1000, chart: str = "heterosis-demo.png", peers: bool = False) -> None:
+    """Show how long a network's calls take, as a table and drawn into the file `chart`."""
+    console = Console(highlight=False)
+    console.print(f"Heterosis {heterosis.__version__}, {_core.threads()} thread(s). The network:")
+    net = _network()
+    console.print(f"\n{net}\n", markup=False)
+    rows = list(_own_rows(net, calls, console))
+    rows += _peer_rows(console) if peers else []
+    console.print(f"One row of {_INPUTS} numbers, {calls:,} calls and then one wait. Results agree")
+    console.print("with the imperative ones within the difference shown:")
+    console.print(_table(rows))
+    _draw([row for row in rows if row.seconds], chart, console)
 
 
-def fancy_func(a: Any, b: Any, c: Any, d: Any) -> Any:
-    """Four numbers added up in three steps."""
-    e = add(a, b)
-    f = add(c, d)
-    g = add(e, f)
-    return g
+# -- the network, in several ways -----------------------------------------------------------------
 
 
-class Perceptron:
-    """A multilayer perceptron, 512-256-128-2, written with `library`'s arrays (np or NumPy)."""
-
-    def __init__(self, library: Any, generator: numpy.random.Generator):
-        self.library = library
-        self.layers = [
-            (_array(library, generator.normal(0, n**-0.5, (n, m))), _array(library, [0.0] * m))
-            for n, m in pairwise(_LAYERS)
-        ]
-
-    def __call__(self, x: Any) -> Any:
-        """The two outputs for a row of 512 inputs."""
-        for weight, bias in self.layers[:-1]:
-            x = self.library.maximum(x @ weight + bias, 0)
-        weight, bias = self.layers[-1]
-        return x @ weight + bias
+def _network() -> nn.HybridSequential:
+    net = nn.HybridSequential()
+    net.add(nn.Dense(256, activation="relu"), nn.Dense(128, activation="relu"), nn.Dense(2))
+    net.initialize()
+    return net
 
 
-def _array(library: Any, values: Any) -> Any:
-    return library.array(numpy.asarray(values, "float32"))
+def _own_rows(net: nn.HybridSequential, calls: int, console: Console) -> Iterator[Row]:
+    x = np.random.normal(size=(1, _INPUTS))
+    expected = net(x).asnumpy()
+
+    def row(name: str, net: Callable[[Any], Any], x: Any, note: str = "") -> Row:
+        apart = numpy.abs(numpy.asarray(net(x)) - expected).max()
+        seconds = _seconds_a_call(name, lambda: net(x), calls, console)
+        return Row(name, seconds, f"{note}within {apart:.0e}")
+
+    yield row("imperative", net, x)
+    net.hybridize()
+    compiling = _seconds(lambda: net(x))
+    yield row("hybridized", net, x, f"compiled in {compiling * 1e3:.0f} ms, ")
+    try:
+        loaded = _exported_and_loaded(net)
+    except UnsupportedError:
+        yield Row("exported, loaded back", None, "not in this version")
+    else:
+        yield row("exported, loaded back", loaded, x)
+    yield row("NumPy", _in_numpy(net), x.asnumpy())
+
+
+def _exported_and_loaded(net: nn.HybridSequential) -> nn.SymbolBlock:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/my_mlp"
+        net.export(path)
+        loaded = nn.SymbolBlock.imports(f"{path}-symbol.json", ["data"], f"{path}-0000.params")
+    loaded.hybridize()
+    return loaded
+
+
+def _in_numpy(net: nn.HybridSequential) -> Callable[[Any], Any]:
+    *hidden, last = [(p.weight.data().asnumpy().T, p.bias.data().asnumpy()) for p in net]
+
+    def call(x: Any) -> Any:
+        for weight, bias in hidden:
+            x = numpy.maximum(x @ weight + bias, 0)
+        return x @ last[0] + last[1]
+
+    return call
 
 
 # -- timing ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Contest:
-    """One program, ours and NumPy's."""
-
-    name: str
-    ours: Callable[[], Any]
-    numpys: Callable[[], Any]
-
-
-def seconds_a_call(call: Callable[[], Any], calls: int) -> float:
-    """Time until all of `calls` results are computed, a call."""
+def _seconds(call: Callable[[], Any], calls: int = 1) -> float:
+    """Time until all of `calls` results are computed."""
     start = time.perf_counter()
     for _ in range(calls):
         call()
     npx.waitall()
-    return (time.perf_counter() - start) / calls
+    return time.perf_counter() - start
 
 
-def _medians(contest: Contest, calls: int, console: Console) -> tuple[float, float]:
-    """Seconds a call: ours, NumPy's. The rounds alternate, so that both meet the same machine."""
-    contest.ours()  # compiles
+def _seconds_a_call(name: str, call: Callable[[], Any], calls: int, console: Console) -> float:
     turns: Iterable[int] = range(_ROUNDS)
     if console.is_terminal:
-        turns = track(turns, contest.name, console=console, transient=True)
-    rounds = [
-        (seconds_a_call(contest.ours, calls), seconds_a_call(contest.numpys, calls)) for _ in turns
-    ]
-    ours, numpys = zip(*rounds, strict=True)
-    return statistics.median(ours), statistics.median(numpys)
+        turns = track(turns, name, console=console, transient=True)
+    return statistics.median(_seconds(call, calls) / calls for _ in turns)
 
 
-def _contests() -> list[Contest]:
-    ours = [np.array([[i, i]]) for i in (1, 2, 3, 4)]
-    numpys = [numpy.full((1, 2), i, "float32") for i in (1, 2, 3, 4)]
-    row = numpy.random.default_rng(0).normal(size=(1, _LAYERS[0]))
-    x, x_numpy = _array(np, row), _array(numpy, row)
-    net = Perceptron(np, numpy.random.default_rng(1))
-    net_numpy = Perceptron(numpy, numpy.random.default_rng(1))
+def _peer_rows(console: Console) -> list[Row]:
+    """The same network in other libraries, as the benchmark measures it."""
+    clones = (Path.cwd(), Path(__file__).parents[2])
+    scripts = [clone / _BENCHMARK for clone in clones if (clone / "src" / "heterosis").is_dir()]
+    script = next((script for script in scripts if script.exists()), None)
+    if script is None:
+        console.print(f"No peers: {_BENCHMARK} measures them; start in a clone of the sources.\n")
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.json")
+        command = [sys.executable, str(script), "--rounds", "1", "--json", str(report)]
+        command += ["--threads", str(_core.threads())]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            console.print(f"No peers: {script} has failed.\n")
+            return []
+        (result,) = json.loads(report.read_text())["results"]
+    (seconds,) = result["seconds"].values()
     return [
-        Contest("x + 1", lambda: ours[0] + 1, lambda: numpys[0] + 1),
-        Contest("fancy_func(a, b, c, d)", lambda: fancy_func(*ours), lambda: fancy_func(*numpys)),
-        Contest("net(x), a perceptron", lambda: net(x), lambda: net_numpy(x_numpy)),
+        Row(name, *found, f"{result['versions'][name]}, its own process")
+        for name, found in seconds.items()
     ]
 
 
 # -- what is shown --------------------------------------------------------------------------------
 
 
-def run(calls: int = 1000) -> None:
-    """Show the programs, their results and their timings."""
-    console = Console(highlight=False)
-    console.print(f"Heterosis on {_core.threads()} thread(s), NumPy {numpy.__version__}\n")
-    _show_results(console)
-    _show_timings(console, calls)
-    _show_asynchronous(console)
-
-
-def _show_results(console: Console) -> None:
-    total = fancy_func(*(np.array(i) for i in (1, 2, 3, 4)))
-    console.print(f"fancy_func(1, 2, 3, 4) = {total.item():g}")
-    row = numpy.random.default_rng(0).normal(size=(1, _LAYERS[0]))
-    y = Perceptron(np, numpy.random.default_rng(1))(_array(np, row))
-    expected = Perceptron(numpy, numpy.random.default_rng(1))(_array(numpy, row))
-    apart = numpy.abs(y.asnumpy() - expected).max()
-    console.print(f"net(x) = {y}, at most {apart:.1e} from NumPy's result\n")
-
-
-def _show_timings(console: Console, calls: int) -> None:
-    measured = [(contest.name, *_medians(contest, calls, console)) for contest in _contests()]
-    console.print(f"Microseconds a call, median of {_ROUNDS} rounds of {calls:,} calls:")
-    rows = [
-        (name, f"{ours * 1e6:.2f}", f"{numpys * 1e6:.2f}", f"{numpys / ours:.2f} x")
-        for name, ours, numpys in measured
-    ]
-    console.print(_table(("program", "Heterosis", "NumPy", "NumPy / Heterosis"), rows), "")
-
-
-def _show_asynchronous(console: Console) -> None:
-    a = _array(np, numpy.random.default_rng(2).normal(size=(_SIDE, _SIDE)))
-    (a @ a).wait_to_read()  # compiles
-    start = time.perf_counter()
-    products = [a @ a for _ in range(_PRODUCTS)]
-    queued = time.perf_counter()
-    products[0].wait_to_read()
-    first = time.perf_counter()
-    npx.waitall()
-    done = time.perf_counter()
-    rows = [
-        ("the loop that asks for them returns", f"{(queued - start) * 1e3:.2f}"),
-        ("products[0].wait_to_read() returns", f"{(first - start) * 1e3:.2f}"),
-        ("npx.waitall() returns", f"{(done - start) * 1e3:.2f}"),
-    ]
-    console.print(f"{_PRODUCTS} products of {_SIDE} x {_SIDE} matrices are queued, then computed:")
-    console.print(_table(("what happens", "after milliseconds"), rows))
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def _table(rows: list[Row]) -> Table:
     table = Table()
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="right" if i else "left")
+    table.add_column("")
+    table.add_column("microseconds a call", justify="right")
+    table.add_column("speed", justify="right")
+    table.add_column("")
+    first = rows[0].seconds
     for row in rows:
-        table.add_row(*row)
+        numbers = ("-", "")
+        if first and row.seconds:
+            numbers = (f"{row.seconds * 1e6:.2f}", f"{first / row.seconds:.2f} x")
+        table.add_row(row.name, *numbers, row.note)
     return table
+
+
+def _draw(rows: list[Row], path: str, console: Console) -> None:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        console.print("No chart: it needs matplotlib, pip install 'heterosis[plot]'.")
+        return
+    figure = Figure((7, 1 + 0.35 * len(rows)), layout="constrained")
+    axes = figure.subplots()
+    numbers = [row.seconds * 1e6 for row in rows if row.seconds]
+    bars = axes.barh([row.name for row in rows], numbers)
+    axes.bar_label(bars, fmt="%.1f", padding=3)
+    axes.margins(x=0.12)
+    axes.invert_yaxis()
+    axes.set_xlabel("microseconds a call, less is better")
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        console.print(f"No chart: {error}", markup=False)
+        return
+    console.print(f"Chart: {path}", soft_wrap=True)

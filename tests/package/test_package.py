@@ -1,25 +1,50 @@
 """The package as it is installed and started: command line, import, stub, files."""
 
 import importlib.metadata
+import json
+import pathlib
 import subprocess
 import sys
 
 import pytest
 
 import heterosis
-from heterosis import _core, cli
+from heterosis import _core, cli, demo
 
 
-def _python(*arguments: str) -> subprocess.CompletedProcess:
+def _python(*arguments: str, **settings: object) -> subprocess.CompletedProcess:
     command = [sys.executable, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, **settings)
 
 
-def test_the_demo_shows_results_and_timings():
-    done = _python("-m", "heterosis", "demo", "--calls", "3")
+def test_the_demo_shows_timings_and_draws_them(tmp_path):
+    pytest.importorskip("matplotlib")
+    chart = tmp_path / "chart.png"
+    done = _python("-m", "heterosis", "demo", "--calls", "3", "--chart", str(chart))
     assert done.returncode == 0, done.stderr
-    assert "fancy_func(1, 2, 3, 4) = 10" in done.stdout
-    assert "npx.waitall() returns" in done.stdout
+    for row in ("imperative", "hybridized", "exported, loaded back", "NumPy"):
+        assert row in done.stdout
+    assert f"Chart: {chart}" in done.stdout
+    assert chart.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_demo_measures_peers_with_the_benchmark_of_a_clone(tmp_path):
+    (tmp_path / "src" / "heterosis").mkdir(parents=True)
+    (tmp_path / "benchmarks").mkdir()
+    result = {"seconds": {"MLP": {"abacus": [0.5]}}, "versions": {"abacus": "7"}}
+    program = f"import sys; open(sys.argv[4], 'w').write({json.dumps({'results': [result]})!r})"
+    (tmp_path / "benchmarks" / "mlp.py").write_text(program)
+    command = ("-m", "heterosis", "demo", "--calls", "3", "--peers", "--chart", "no/x")
+    done = _python(*command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "abacus" in done.stdout and "500000.00" in done.stdout
+    assert "No chart: " in done.stdout
+
+
+def test_the_demo_says_where_peers_are_measured(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(demo, "_BENCHMARK", pathlib.Path("nowhere.py"))
+    demo.run(calls=3, chart=str(tmp_path / "chart.png"), peers=True)
+    assert "No peers: nowhere.py measures them" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [[], ["dance"], ["demo", "--calls", "0"]])
