@@ -38,6 +38,7 @@ class Compiled:
         functools.update_wrapper(self, function, updated=())
         self.function, self.captures = function, 0
         self.replay = _core.Replay(self._call)
+        self.example: tuple[tuple, dict] | None = None  # the last captured call, without elements
         self._programs: dict[Hashable, Program] = {}
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -61,6 +62,7 @@ class Compiled:
 
     def _captured(self, arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
+        self.example = trees.replaced((arguments, keywords), _without_elements)
         found = capture(self.function, arguments, keywords)
         return Program(found, list(trees.arrays_in((arguments, keywords))))
 
@@ -155,6 +157,10 @@ def _operand(source: Source, arguments: Sequence[Any]) -> Any:
     if isinstance(source, Supplied):
         return source.supply.numbers[source.index]
     return _core.random_key()
+
+
+def _without_elements(array: Any) -> Any:
+    return _core.unreadable(array._dtype_name, array.shape, "an example has no elements")
 
 
 def _described(source: Source) -> Any:

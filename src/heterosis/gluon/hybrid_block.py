@@ -56,14 +56,16 @@ class HybridBlock(Block):
         for hook in tuple(self._forward_pre_hooks.values()):
             hook(self, args)
         run = self.forward if self._replay is None else self._replay
-        result = run(*args, **kwargs)
+        with capture.scope(self._prefix):
+            result = run(*args, **kwargs)
         for hook in tuple(self._forward_hooks.values()):
             hook(self, args, result)
         return result
 
     def _captured_forward(self, *args: Any, **kwargs: Any) -> Any:
         capture.depend_on(self._identity)
-        return self.forward(*args, **kwargs)
+        with capture.scope(self._prefix):
+            return self.forward(*args, **kwargs)
 
     def _identity(self) -> tuple[int, ...]:
         """What programs captured from the block depend on, apart from arrays' elements."""

@@ -219,7 +219,7 @@ class Parameter:
 
     def unsized(self) -> Unsized:
         """What stands for the array in a forward pass that completes its shape."""
-        if self._deferred is None or self._shape is None:
+        if self._deferred is None:
             raise self._unready()
         return Unsized(self._described(), self.shape, self._settle)
 

@@ -1,0 +1,170 @@
+"""Operators on symbols: `FullyConnected(data=x, num_hidden=10, name='fc1')` adds a node.
+
+The same names on arrays run at once, or become part of the program that is captured: they are the
+operators of `heterosis.ndarray` then.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from heterosis import ndarray
+from heterosis.ops.record import ARRAY, REGISTRY
+from heterosis.runtime import modes
+from heterosis.runtime.errors import ArgumentError
+from heterosis.symbol import operators
+from heterosis.symbol.attributes import encoded
+from heterosis.symbol.graph import Entry, Node, variable
+from heterosis.symbol.spelling import TURNED
+from heterosis.symbol.symbol import Symbol
+
+# Operators that make variables for inputs that are not given.
+_LAYERS = {
+    "FullyConnected", "Convolution", "Deconvolution", "BatchNorm", "LayerNorm", "InstanceNorm",
+    "GroupNorm", "Embedding", "LeakyReLU", "RNN", "SoftmaxOutput", "LinearRegressionOutput",
+    "LogisticRegressionOutput", "MAERegressionOutput",
+}  # fmt: skip
+# Inputs of layers that only some attributes ask for.
+_WANTED: dict[tuple[str, str], Callable[[dict[str, Any]], bool]] = {
+    ("FullyConnected", "bias"): lambda a: not a.get("no_bias", False),
+    ("Convolution", "bias"): lambda a: not a.get("no_bias", False),
+    ("Deconvolution", "bias"): lambda a: not a.get("no_bias", True),
+    ("LeakyReLU", "gamma"): lambda a: a.get("act_type") == "prelu",
+    ("RNN", "state_cell"): lambda a: a.get("mode") == "lstm",
+}
+_RECORDS = {r.names["mxnet"]: r for r in REGISTRY.values() if "mxnet" in r.names}
+_counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
+
+
+@cache
+def function(name: str) -> Callable[..., Any] | None:
+    """The operator `name` on symbols or arrays; None if there is none."""
+    if operators.found(name) is None:
+        return None
+
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        values = [*arguments, *keywords.values()]
+        symbolic = any(isinstance(v, Symbol) for item in values for v in _listed(item))
+        if symbolic or (name in _LAYERS and not modes.is_capturing() and not _arrays(values)):
+            return _composed(name, arguments, keywords)
+        return getattr(ndarray, name)(*arguments, **keywords)
+
+    run.__name__ = run.__qualname__ = name
+    run.__doc__ = inspect.getdoc(operators.found(name))
+    return run
+
+
+def _listed(item: Any) -> Sequence[Any]:
+    return item if isinstance(item, list | tuple) else (item,)
+
+
+def _arrays(values: Sequence[Any]) -> bool:
+    return any(isinstance(v, ndarray.NDArray) for v in values)
+
+
+def _composed(operator: str, arguments: tuple, keywords: dict[str, Any]) -> Symbol:
+    name, attr = keywords.pop("name", None), keywords.pop("attr", None)
+    flat = [item for argument in arguments for item in _listed(argument)]
+    inputs = [item for item in flat if isinstance(item, Symbol)]
+    names = _parameters(operator)
+    attributes = {k: v for k, v in keywords.items() if not isinstance(v, Symbol) and v is not None}
+    rest = [item for item in arguments if not any(isinstance(i, Symbol) for i in _listed(item))]
+    attributes |= dict(zip(names[len(inputs) :], rest, strict=False))
+    name = name or _fresh(operator)
+    given = dict(zip(names, inputs, strict=False)) if names else {}
+    given |= {k: v for k, v in keywords.items() if isinstance(v, Symbol)}
+    if len(inputs) > len(given) or any(p not in names for p in given):
+        ordered = inputs + [v for k, v in keywords.items() if isinstance(v, Symbol)]
+        attributes.setdefault("num_args", len(ordered))
+    else:
+        ordered = _completed(operator, name, names, given, attributes)
+    texts = {k: encoded(v) for k, v in attributes.items()} | (attr or {})
+    return made(operator, [symbol.only_entry() for symbol in ordered], texts, name)
+
+
+def _completed(
+    operator: str, name: str, names: Sequence[str], given: dict[str, Symbol],
+    attributes: dict[str, Any],
+) -> list[Symbol]:  # fmt: skip
+    """The inputs in order, with variables for those of a layer that are not given."""
+    if operator in _LAYERS:
+        for parameter in _inputs(operator):
+            wanted = _WANTED.get((operator, parameter))
+            if parameter not in given and (wanted is None or wanted(attributes)):
+                given[parameter] = Symbol([variable(f"{name}_{parameter}")])
+    return [given[parameter] for parameter in names if parameter in given]
+
+
+def _parameters(operator: str) -> list[str]:
+    """The names of an operator's parameters, none if it takes any number of arrays."""
+    record = _RECORDS.get(operator)
+    if record is not None:
+        return [p.name for p in record.parameters]
+    found = inspect.signature(operators.found(operator)).parameters.values()
+    if any(p.kind == p.VAR_POSITIONAL for p in found):
+        return []
+    return [p.name for p in found if p.kind == p.POSITIONAL_OR_KEYWORD]
+
+
+def _inputs(operator: str) -> list[str]:
+    """The arrays among the parameters of a layer."""
+    record = _RECORDS.get(operator)
+    if record is None:
+        return ["data", "label"]
+    pairs = zip(record.parameters, record.uses, strict=True)
+    return [p.name for p, use in pairs if use == ARRAY and not isinstance(p.default, float)]
+
+
+def _fresh(operator: str) -> str:
+    stem = operator.lower().lstrip("_")
+    return f"{stem}{next(_counters[stem])}"
+
+
+def made(
+    operator: str, inputs: Sequence[Entry], attributes: dict[str, str], name: str | None
+) -> Symbol:
+    """The results of a new node."""
+    count = operators.output_count(operator, attributes)
+    node = Node(operator, name or _fresh(operator), attributes, tuple(inputs), count)
+    return Symbol([Entry(node, i) for i in range(count)])
+
+
+def binary(name: str) -> Callable[[Any, Any], Any]:
+    """An operation of two symbols, or of a symbol and a number on either side; else of arrays."""
+
+    def run(left: Any, right: Any) -> Any:
+        symbols = [isinstance(side, Symbol) for side in (left, right)]
+        if not any(symbols):
+            return getattr(ndarray, name)(left, right)
+        if all(symbols):
+            return made(f"_npi_{name}", [left.only_entry(), right.only_entry()], {}, None)
+        number, symbol = (right, left) if symbols[0] else (left, right)
+        if not isinstance(number, int | float):
+            raise ArgumentError(f"{name}: {number!r} beside a symbol; expected a symbol or number.")
+        operator = name if symbols[0] else TURNED.get(name, f"r{name}")
+        facts = {"scalar": str(number), "is_int": str(isinstance(number, int))}
+        return made(f"_npi_{operator}_scalar", [symbol.only_entry()], facts, None)
+
+    run.__name__ = run.__qualname__ = name
+    return run
+
+
+def creation(name: str, operator: str) -> Callable[..., Any]:
+    """A symbol that makes an array; while a program is captured, the array itself."""
+    names = _parameters(operator)
+
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        if modes.is_capturing():
+            return getattr(ndarray, name)(*arguments, **keywords)
+        title = keywords.pop("name", None)
+        facts = dict(zip(names, arguments, strict=False)) | keywords
+        texts = {k: encoded(v) for k, v in facts.items() if v is not None}
+        return made(operator, [], texts, title or _fresh(name))
+
+    run.__name__ = run.__qualname__ = name
+    return run
