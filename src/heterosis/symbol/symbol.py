@@ -11,7 +11,7 @@ from heterosis.io.atomic import written
 from heterosis.runtime.errors import ArgumentError
 from heterosis.symbol import files, inference
 from heterosis.symbol.executor import Executor
-from heterosis.symbol.graph import Entry, Node, reached, rebuilt, states, variable
+from heterosis.symbol.graph import STATES, Entry, Node, reached, rebuilt, states, variable
 from heterosis.symbol.spelling import TURNED
 
 Shapes = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
@@ -49,6 +49,11 @@ class Symbol:
         """The names of the variables that operators write to, such as moving averages."""
         written_to = {node.name for node in states(reached(self.entries))}
         return [name for name in self.list_inputs() if name in written_to]
+
+    def batch_norm_parameters(self) -> list[str]:
+        """The names of the variables that go into batch normalisation."""
+        nodes = [node for node in reached(self.entries) if node.operator in STATES]
+        return [e.node.name for node in nodes for e in node.inputs[1:] if e.node.is_variable]
 
     def list_outputs(self) -> list[str]:
         """The names of the results."""
