@@ -54,19 +54,14 @@ def difference(a: list[numpy.ndarray] | str, b: list[numpy.ndarray] | str) -> fl
     for found in (a, b):
         if isinstance(found, str):
             return found
+    a, b = a[: len(b)], b[: len(a)]  # the last states of a recurrent layer, or not
     if [x.shape for x in a] != [x.shape for x in b]:
         return f"shapes {[x.shape for x in a]} and {[x.shape for x in b]}"
-    parts = zip(a, b, strict=True)
-    return max(float(abs(x - y).max() / max(abs(x).max(), 1e-30)) for x, y in parts if x.size)
+    parts = ((x.astype("float64"), y.astype("float64")) for x, y in zip(a, b, strict=True))
+    return max(float(abs(x - y).max() / max(abs(x).max(), 1e-30)) for x, y in parts)
 
 
-def begin_states(written: list[numpy.ndarray] | str, expression: str) -> str:
-    """The shapes of zeros to begin with, where MXNet made the states of a recurrent layer inputs."""
-    if "rnn." not in expression or isinstance(written, str):
-        return "[]"
-    return json.dumps(STATES[expression])
-
-
+# The shapes of zeros to begin with: the states of a recurrent layer are inputs of its symbol.
 STATES = {
     "rnn.RNN(3)": [[1, 2, 3]],
     "rnn.RNN(3, 2, activation='tanh', layout='NTC', bidirectional=True)": [[4, 2, 3]],
@@ -78,8 +73,8 @@ STATES = {
 }
 
 
-def _reading(cases: Sequence[Case], folder: Path) -> list[Case]:
-    return [(n, begin_states(arrays(folder, n), e), s) for n, e, s in cases]
+def _reading(cases: Sequence[Case]) -> list[Case]:
+    return [(n, json.dumps(STATES.get(e, [])), s) for n, e, s in cases]
 
 
 def compare(cases: Sequence[Case], folder: Path) -> list[tuple[str, float | str, float | str]]:
@@ -94,8 +89,8 @@ def compare(cases: Sequence[Case], folder: Path) -> list[tuple[str, float | str,
         for name, _, _ in cases:
             found[side][name] = arrays(place, name)
     readable = {s: [c for c in cases if isinstance(found[s][c[0]], list)] for s in found}
-    ask("read", [(n, "[]", s) for n, _, s in readable["ours"]], ours)
-    run_here("read", _reading(readable["theirs"], theirs), theirs)
+    ask("read", _reading(readable["ours"]), ours)
+    run_here("read", _reading(readable["theirs"]), theirs)
     return [
         (
             name,

@@ -6,12 +6,15 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from heterosis.ops.unsized import UNKNOWN
 from heterosis.runtime.errors import FormatError
+from heterosis.symbol.attributes import decoded, encoded
 from heterosis.symbol.graph import VARIABLE, Entry, Node, reached, states, variable
 from heterosis.symbol.operators import output_count
 
 _VERSION = 10901  # of MXNet, whose format it is
 _MOST_OUTPUTS = 10_000
+_CREATION = {"_zeros", "_ones", "_full", "_npi_zeros", "_npi_ones", "_npi_full"}
 # Results that MXNet counts in files, though nobody sees them.
 _WITH_HIDDEN = {"BatchNorm": 3, "Dropout": 2, "GroupNorm": 3, "InstanceNorm": 3, "LayerNorm": 3}
 
@@ -62,6 +65,7 @@ class _Reader:
     def __init__(self, source: str):
         self.source = source
         self.nodes: list[Node] = []
+        self.zero_is_unknown = False
 
     def wrong(self, where: str, what: str) -> FormatError:
         return FormatError(f"{self.source}: {where}: {what}. Nothing has been loaded.")
@@ -71,6 +75,7 @@ class _Reader:
         table = found if isinstance(found, dict) else {}
         if not isinstance(table.get("nodes"), list) or not isinstance(table.get("heads"), list):
             raise self.wrong("the top", 'expected an object with the lists "nodes" and "heads"')
+        self.zero_is_unknown = not _has_numpy_shapes(table.get("attrs"))
         for place, facts in enumerate(table["nodes"]):
             self.nodes.append(self._node(place, facts))
         heads = [self._entry(f"heads[{i}]", head) for i, head in enumerate(table["heads"])]
@@ -91,8 +96,10 @@ class _Reader:
             raise self.wrong(where, '"inputs" must be a list, and empty for a variable')
         attributes = self._attributes(where, facts)
         entries = tuple(self._entry(f"{where}, inputs[{i}]", e) for i, e in enumerate(inputs))
-        return _upgraded(Node(operator, name, attributes, entries), self._count(where, operator,
-                                                                             attributes))  # fmt: skip
+        count = self._count(where, operator, attributes)
+        if self.zero_is_unknown and operator in _CREATION:
+            attributes["shape"] = _with_unknown(attributes.get("shape", "()"))
+        return _upgraded(Node(operator, name, attributes, entries, count))
 
     def _count(self, where: str, operator: str, attributes: dict[str, str]) -> int:
         try:
@@ -136,9 +143,19 @@ def _check_names(heads: list[Entry], wrong: Callable[[str, str], FormatError]) -
             seen.add(node.name)
 
 
-def _upgraded(node: Node, outputs: int) -> Node:
+def _has_numpy_shapes(facts: Any) -> bool:
+    """Whether the file was written where a shape may have extents of 0; once, 0 was unknown."""
+    found = facts.get("is_np_shape") if isinstance(facts, dict) else None
+    return isinstance(found, list) and len(found) == 2 and bool(found[1])
+
+
+def _with_unknown(shape: str) -> str:
+    extents = decoded(shape)
+    return encoded(tuple(n or UNKNOWN for n in extents)) if isinstance(extents, tuple) else shape
+
+
+def _upgraded(node: Node) -> Node:
     """A node of an older file as newer ones have it."""
-    node.outputs = outputs
     if node.operator.startswith("BatchNorm") and len(node.inputs) == 3:
         moving = (variable(f"{node.name}_{what}") for what in ("moving_mean", "moving_var"))
         node.inputs += tuple(moving)  # once, states were no nodes

@@ -27,6 +27,8 @@ Run = Callable[..., Any]  # on arrays, with attributes as keywords
 
 _TABLE: dict[str, Run] = {}
 
+_LISTS = {"adj", "dilate", "kernel", "newshape", "pad", "reps", "shape", "stride"}
+
 
 def _named(*names: str) -> Callable[[Run], Run]:
     def register(run: Run) -> Run:
@@ -83,7 +85,13 @@ def _keywords(run: Run) -> frozenset[str] | None:
 
 def values_of(texts: Mapping[str, str]) -> dict[str, Any]:
     """The attributes of a node, as values."""
-    return {name: decoded(text) for name, text in texts.items()}
+    return {name: _value(name, decoded(text)) for name, text in texts.items()}
+
+
+def _value(name: str, value: Any) -> Any:
+    """Where MXNet reads a list, one number is a list of one."""
+    alone = name in _LISTS and isinstance(value, int) and not isinstance(value, bool)
+    return (value,) if alone else value
 
 
 # -- records --------------------------------------------------------------------------------------

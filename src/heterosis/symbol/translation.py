@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 from heterosis.symbol.capturing import Arguments, Writer, plain, rule
 from heterosis.symbol.graph import Entry, Node
 
 Made = Sequence[Entry] | None
+
+_MOST_TRANSPOSED = 6  # dimensions, in MXNet
 
 # -- copies and element types ---------------------------------------------------------------------
 
@@ -120,6 +123,15 @@ def _arange(writer: Writer, a: Arguments) -> Made:
     )
 
 
+@rule("linspace")
+def _linspace(writer: Writer, a: Arguments) -> Made:
+    ends = {p: a.number(p) for p in ("start", "stop")}
+    if None in ends.values() or a["axis"]:
+        return None
+    facts = {"num": a["num"], "endpoint": a["endpoint"], "dtype": a.results[0].dtype}
+    return writer.single("_npi_linspace", a, **ends, **facts)
+
+
 @rule("random_uniform", "random_normal")
 def _random(writer: Writer, a: Arguments) -> Made:
     attributes = {p: a.number(p) for p in list(a.uses)[:2]}
@@ -178,13 +190,49 @@ def _with_kept(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     return (-2,) * kept + shape[kept:]
 
 
+@rule("transpose")
+def _transpose(writer: Writer, a: Arguments) -> Made:
+    shape, axes = a["a"].shape, a["axes"]
+    if len(shape) <= _MOST_TRANSPOSED:
+        return plain(writer, a)
+    order = [axis % len(shape) for axis in axes or reversed(range(len(shape)))]
+    return _moved_one_by_one(writer, a, list(shape), order)
+
+
+def _moved_one_by_one(writer: Writer, a: Arguments, shape: list[int], order: list[int]) -> Made:
+    """MXNet transposes few dimensions. So each axis moves alone, all between them seen as one."""
+    entry, here = [writer.entry(a["a"])], list(range(len(shape)))
+    for to, axis in enumerate(order):
+        at = here.index(axis)
+        if at == to:
+            continue
+        blocks = (prod(shape[:to]), prod(shape[to:at]), shape[at], prod(shape[at + 1 :]))
+        name = f"{a.name}_axis{axis}"
+        entry = writer.node("_np_reshape", f"{name}_reshape", entry, {"newshape": blocks})
+        entry = writer.node("_np_transpose", name, entry, {"axes": (0, 2, 1, 3)})
+        here.insert(to, here.pop(at))
+        shape.insert(to, shape.pop(at))
+    return writer.node("_np_reshape", a.name, entry, {"newshape": tuple(shape)})
+
+
 @rule("split")
 def _split(writer: Writer, a: Arguments) -> Made:
     sections = a["indices_or_sections"]
-    parts = {"sections": sections}
+    parts = {"sections": sections, "indices": ()}
     if isinstance(sections, tuple | list):
-        parts = {"indices": (0, *sections)}
+        parts = {"sections": 0, "indices": (0, *sections)}
     return writer.single("_npi_split", a, a["ary"], **parts, axis=a["axis"])
+
+
+@rule("tensordot")
+def _tensordot(writer: Writer, a: Arguments) -> Made:
+    axes = a["axes"]
+    if isinstance(axes, int):
+        return writer.single("_npi_tensordot_int_axes", a, a["a"], a["b"], axes=axes)
+    summed = [(ax,) if isinstance(ax, int) else tuple(ax) for ax in axes]
+    return writer.single(
+        "_npi_tensordot", a, a["a"], a["b"], a_axes_summed=summed[0], b_axes_summed=summed[1]
+    )
 
 
 @rule("expand_dims")
