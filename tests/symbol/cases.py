@@ -11,7 +11,10 @@ _NOT_HYBRID = ("nn.Lambda", "nn.Sequential", "contrib.nn.Concurrent")
 
 
 _TOGETHER = (
-    ("filled(nn.HybridSequential(), rnn.LSTM(3, dropout=0.5, num_layers=2), nn.Dense(2))", (4, 2, 3)),
+    (
+        "filled(nn.HybridSequential(), rnn.LSTM(3, dropout=0.5, num_layers=2), nn.Dense(2))",
+        (4, 2, 3),
+    ),
     ("filled(nn.HybridSequential(), nn.Dense(3), nn.Dropout(0.5), nn.BatchNormReLU())", (4, 5)),
 )
 

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -109,14 +110,17 @@ def main(wanted: Sequence[str]) -> None:
     known = {"layers": layers(), "zoo": architectures()}
     everything = [case for cases in known.values() for case in cases]
     chosen = [c for c in everything if c[0] in wanted or not wanted]
-    for part in wanted:
-        chosen += known.get(part, [])
+    chosen += [case for part in wanted for case in known.get(part, [])]
     print(f"{'network':<44} {'ours in MXNet':>14} {'MXNet in ours':>14}")
-    for case in (chosen[i : i + 8] for i in range(0, len(chosen), 8)):
+    for part in (chosen[i : i + 4] for i in range(0, len(chosen), 4)):
         with tempfile.TemporaryDirectory() as folder:
-            for name, there, here in compare(case, Path(folder)):
+            for name, there, here in compare(part, Path(folder)):
                 print(f"{name[:44]:<44} {_shown(there):>14} {_shown(here):>14}", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.setrecursionlimit(20_000)  # the deepest architectures are compiled recursively
+    threading.stack_size(512 * 2**20)
+    work = threading.Thread(target=main, args=(sys.argv[1:],))
+    work.start()
+    work.join()

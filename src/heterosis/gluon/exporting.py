@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from heterosis import _core, capture
 from heterosis.capture import trees
@@ -15,7 +15,7 @@ from heterosis.io.atomic import written
 from heterosis.runtime import modes
 from heterosis.runtime.errors import UninitializedError
 from heterosis.symbol.capturing import graph_of
-from heterosis.symbol.symbol import Symbol, var
+from heterosis.symbol.symbol import Symbol
 
 if TYPE_CHECKING:
     from heterosis.gluon.hybrid_block import HybridBlock
@@ -88,12 +88,7 @@ class _Naming:
 
 
 def _described(parameter: Parameter) -> tuple[str, dict[str, str]]:
-    init = parameter.init if isinstance(parameter.init, str) else None
-    described = var(
-        parameter.name, shape=parameter.shape, dtype=parameter.dtype, init=init,
-        lr_mult=parameter.lr_mult, wd_mult=parameter.wd_mult,
-    )  # fmt: skip
-    return parameter.name, {**described.list_attr(), "__storage_type__": "0"}
+    return parameter.name, {**parameter.var().list_attr(), "__storage_type__": "0"}
 
 
 __all__ = ["described", "export", "save"]

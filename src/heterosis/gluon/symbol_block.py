@@ -40,15 +40,16 @@ class SymbolBlock(HybridBlock):
 
     def _make_parameters(self) -> None:
         states = set(self._symbol.list_auxiliary_states())
-        facts = known_facts(self._symbol)
+        facts, attributes = known_facts(self._symbol), self._symbol.attr_dict()
         for name in self._symbol.list_inputs():
             if name in self._inputs:
                 continue
             shape, dtype = facts[name]
             frozen = {"grad_req": "null", "differentiable": False} if name in states else {}
             self.params.get(
-                name, shape=shape, dtype=dtype or "float32", allow_deferred_init=True, **frozen
-            )
+                name, shape=shape, dtype=dtype or "float32", allow_deferred_init=True,
+                init=attributes.get(name, {}).get("__init__"), **frozen,
+            )  # fmt: skip
         start = len(os.path.commonprefix(list(self.params)))
         self._reg_params = {name[start:]: p for name, p in self.params.items()}
 

@@ -32,8 +32,10 @@ class Unsized:
         """The array, made in `shape`, which must agree with what was known."""
         if self.made is not None:
             return self.made
-        fits = self.shape is None or len(shape) == len(self.shape) and all(
-            known in (UNKNOWN, n) for known, n in zip(self.shape, shape, strict=True)
+        fits = (
+            self.shape is None
+            or len(shape) == len(self.shape)
+            and all(known in (UNKNOWN, n) for known, n in zip(self.shape, shape, strict=True))
         )
         if not fits:
             raise ShapeError(
@@ -96,6 +98,8 @@ def _rule(*operations: str) -> Callable[[Rule], Rule]:
 def settled(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments of an operation, each `Unsized` replaced by the array it stands for."""
     waiting = {k: v for k, v in arguments.items() if isinstance(v, Unsized) and v.made is None}
+    if "data" in waiting:  # all rules go by it
+        raise waiting["data"].refuse(operation)
     shapes = RULES[operation](arguments) if waiting and operation in RULES else {}
     for name, given in waiting.items():
         if name not in shapes:

@@ -22,12 +22,14 @@ pow = power
 zeros, ones = _creation("zeros", "_npi_zeros"), _creation("ones", "_npi_ones")
 full, arange = _creation("full", "_npi_full"), _creation("arange", "_npi_arange")
 eye, linspace = _creation("eye", "_npi_eye"), _creation("linspace", "_npi_linspace")
-split_v2 = _function("_split_v2")
+split_v2, histogram = _function("_split_v2"), _function("_histogram")
 
 
 def __getattr__(name: str) -> Any:
-    found = None if name.startswith("__") else _function(name)
-    globals()[name] = found = found or getattr(ndarray, name)
+    found = None if name.startswith("__") else _function(name) or getattr(ndarray, name, None)
+    if found is None:
+        raise AttributeError(f"module 'heterosis.symbol' has no operator and no module {name!r}")
+    globals()[name] = found
     return found
 
 
@@ -39,6 +41,7 @@ __all__ = [
     "eye",
     "fromjson",
     "full",
+    "histogram",
     "hypot",
     "linspace",
     "load",

@@ -8,7 +8,7 @@ from typing import Any
 from heterosis.capture.trace import Argument, Captured, Computed, Outside, Source, Step
 from heterosis.codegen.conversion import conversion
 from heterosis.ir import views
-from heterosis.ir.program import CONSTANT, Elementwise, Value
+from heterosis.ir.program import CONSTANT, EXTENT, NUMBER, Elementwise, Value
 from heterosis.ops.record import ARRAY, ATTRIBUTE, KEY, SEQUENCE
 from heterosis.runtime.errors import UnsupportedError
 from heterosis.symbol.attributes import encoded
@@ -139,6 +139,10 @@ def _number(value: Any) -> Any:
     return None
 
 
+def _is_array(value: Value) -> bool:
+    return value.node.primitive not in (CONSTANT, EXTENT, NUMBER)
+
+
 class Writer:
     """The graph so far: which entry holds which value of the program."""
 
@@ -150,12 +154,13 @@ class Writer:
         arguments = Arguments(step, name)
         made = RULES.get(step.record.name, plain)(self, arguments)
         if made is None:
-            made = self._lost(step.record.name, len(step.results))
+            inputs = [self.entry(v) for v in step.operands if v is not None and _is_array(v)]
+            made = self._lost(step.record.name, inputs, len(step.results))
         for value, entry in zip(step.results, made, strict=True):
             self.entries.setdefault(value, entry)
 
-    def _lost(self, name: str, results: int) -> list[Entry]:
-        node = Node(UNKNOWN, name, outputs=results)
+    def _lost(self, name: str, inputs: Sequence[Entry], results: int = 1) -> list[Entry]:
+        node = Node(UNKNOWN, name, {}, tuple(inputs), results)
         return [Entry(node, i) for i in range(results)]
 
     def entry(self, value: Value) -> Entry:
@@ -179,7 +184,8 @@ class Writer:
         if node.primitive is views.TRANSPOSE:
             axes = {"axes": node.attributes["axes"]}
             return self.node("_np_transpose", "transpose", [self.entry(inputs[0])], axes)[0]
-        return self._lost(f"{node.primitive.name} of a part", 1)[0]
+        below = [self.entry(v) for v in inputs if _is_array(v)]
+        return self._lost(f"{node.primitive.name} of a part", below)[0]
 
     def node(
         self, operator: str, name: str, inputs: Sequence[Entry], attributes: dict[str, Any],

@@ -16,7 +16,7 @@ from typing import Any
 from heterosis import ndarray
 from heterosis.ops.record import ARRAY, REGISTRY
 from heterosis.runtime import modes
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 from heterosis.symbol import operators
 from heterosis.symbol.attributes import encoded
 from heterosis.symbol.graph import Entry, Node, variable
@@ -52,7 +52,7 @@ def function(name: str) -> Callable[..., Any] | None:
         symbolic = any(isinstance(v, Symbol) for item in values for v in _listed(item))
         if symbolic or (name in _LAYERS and not modes.is_capturing() and not _arrays(values)):
             return _composed(name, arguments, keywords)
-        return getattr(ndarray, name)(*arguments, **keywords)
+        return getattr(ndarray, name.lstrip("_"))(*arguments, **keywords)
 
     run.__name__ = run.__qualname__ = name
     run.__doc__ = inspect.getdoc(operators.found(name))
@@ -138,20 +138,24 @@ def binary(name: str) -> Callable[[Any, Any], Any]:
     """An operation of two symbols, or of a symbol and a number on either side; else of arrays."""
 
     def run(left: Any, right: Any) -> Any:
-        symbols = [isinstance(side, Symbol) for side in (left, right)]
-        if not any(symbols):
+        if not isinstance(left, Symbol) and not isinstance(right, Symbol):
             return getattr(ndarray, name)(left, right)
-        if all(symbols):
-            return made(f"_npi_{name}", [left.only_entry(), right.only_entry()], {}, None)
-        number, symbol = (right, left) if symbols[0] else (left, right)
-        if not isinstance(number, int | float):
-            raise ArgumentError(f"{name}: {number!r} beside a symbol; expected a symbol or number.")
-        operator = name if symbols[0] else TURNED.get(name, f"r{name}")
-        facts = {"scalar": str(number), "is_int": str(isinstance(number, int))}
-        return made(f"_npi_{operator}_scalar", [symbol.only_entry()], facts, None)
+        return _combined(name, left, right)
 
     run.__name__ = run.__qualname__ = name
     return run
+
+
+def _combined(name: str, left: Any, right: Any) -> Symbol:
+    symbols = [isinstance(side, Symbol) for side in (left, right)]
+    if all(symbols):
+        return made(f"_npi_{name}", [left.only_entry(), right.only_entry()], {}, None)
+    number, symbol = (right, left) if symbols[0] else (left, right)
+    if not isinstance(number, int | float):
+        raise ArgumentError(f"{name}: {number!r} beside a symbol; expected a symbol or a number.")
+    operator = name if symbols[0] else TURNED.get(name, f"r{name}")
+    facts = {"scalar": str(number), "is_int": str(isinstance(number, int))}
+    return made(f"_npi_{operator}_scalar", [symbol.only_entry()], facts, None)
 
 
 def creation(name: str, operator: str) -> Callable[..., Any]:
@@ -168,3 +172,150 @@ def creation(name: str, operator: str) -> Callable[..., Any]:
 
     run.__name__ = run.__qualname__ = name
     return run
+
+
+# -- what symbols get from here -------------------------------------------------------------------
+
+_SIGNS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "mod": "mod",
+    "pow": "power",
+}  # fmt: skip
+_COMPARISONS = {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal",
+}  # fmt: skip
+# Operators that are methods too.
+_METHODS = (
+    "abs",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "argmax",
+    "argmax_channel",
+    "argmin",
+    "argsort",
+    "broadcast_axes",
+    "broadcast_like",
+    "broadcast_to",
+    "cbrt",
+    "ceil",
+    "clip",
+    "cos",
+    "cosh",
+    "degrees",
+    "depth_to_space",
+    "diag",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "fix",
+    "flatten",
+    "flip",
+    "floor",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "log_softmax",
+    "max",
+    "mean",
+    "min",
+    "nanprod",
+    "nansum",
+    "norm",
+    "one_hot",
+    "ones_like",
+    "pad",
+    "pick",
+    "prod",
+    "radians",
+    "rcbrt",
+    "reciprocal",
+    "relu",
+    "repeat",
+    "reshape",
+    "reshape_like",
+    "rint",
+    "round",
+    "rsqrt",
+    "shape_array",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "size_array",
+    "slice",
+    "slice_axis",
+    "slice_like",
+    "softmax",
+    "softmin",
+    "sort",
+    "space_to_depth",
+    "split",
+    "split_v2",
+    "sqrt",
+    "square",
+    "squeeze",
+    "sum",
+    "swapaxes",
+    "take",
+    "tan",
+    "tanh",
+    "tile",
+    "topk",
+    "transpose",
+    "trunc",
+    "zeros_like",
+)
+_RENAMED = {"astype": "Cast", "copy": "identity"}
+_VALUES = "a symbol has no values; bind or eval gives some"
+_BACK_ENDS = "there are no other back ends; bind, or a SymbolBlock, compiles the symbol"
+# Methods that a symbol does not have, and what to do instead.
+_REFUSED = {
+    **dict.fromkeys(("as_in_context", "asnumpy", "asscalar", "backward", "detach"), _VALUES),
+    "wait_to_read": _VALUES,
+    "gradient": "bind the symbol with args_grad, and call forward(is_train=True) and backward",
+    **dict.fromkeys(("get_backend_symbol", "optimize_for"), _BACK_ENDS),
+}
+
+
+def _method(name: str, operator: str) -> Callable[..., Symbol]:
+    def run(self: Symbol, *arguments: Any, **keywords: Any) -> Symbol:
+        return function(operator)(self, *arguments, **keywords)
+
+    run.__name__, run.__doc__ = name, f"The operator {operator} on this symbol."
+    return run
+
+
+def _refused(name: str, advice: str) -> Callable[..., Any]:
+    def run(self: Symbol, *arguments: Any, **keywords: Any) -> Any:
+        raise UnsupportedError(f"symbols have no {name}(): {advice}.")
+
+    run.__name__, run.__doc__ = name, f"Raises: {advice}."
+    return run
+
+
+def _signed(name: str, turned: bool) -> Callable[[Symbol, Any], Any]:
+    def combine(self: Symbol, other: Any) -> Any:
+        if not isinstance(other, int | float | Symbol):
+            return NotImplemented
+        return _combined(name, other, self) if turned else _combined(name, self, other)
+
+    return combine
+
+
+for _short, _name in (_SIGNS | _COMPARISONS).items():
+    setattr(Symbol, f"__{_short}__", _signed(_name, False))
+for _short, _name in _SIGNS.items():
+    setattr(Symbol, f"__r{_short}__", _signed(_name, True))
+for _name in _METHODS:
+    setattr(Symbol, _name, _method(_name, _name))
+for _name, _spelt in _RENAMED.items():
+    setattr(Symbol, _name, _method(_name, _spelt))
+for _name, _advice in _REFUSED.items():
+    setattr(Symbol, _name, _refused(_name, _advice))
+Symbol.__neg__ = lambda self: made("_npi_negative", [self.only_entry()], {}, None)
+Symbol.__abs__ = Symbol.abs

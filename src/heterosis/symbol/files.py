@@ -16,7 +16,10 @@ _VERSION = 10901  # of MXNet, whose format it is
 _MOST_OUTPUTS = 10_000
 _CREATION = {"_zeros", "_ones", "_full", "_npi_zeros", "_npi_ones", "_npi_full"}
 # Results that MXNet counts in files, though nobody sees them.
-_WITH_HIDDEN = {"BatchNorm": 3, "Dropout": 2, "GroupNorm": 3, "InstanceNorm": 3, "LayerNorm": 3}
+_WITH_HIDDEN = {
+    **dict.fromkeys(("BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"), 3),
+    **dict.fromkeys(("CTCLoss", "Dropout", "L2Normalization", "LRN"), 2),
+}
 
 
 def text_of(entries: Sequence[Entry]) -> str:
@@ -26,7 +29,7 @@ def text_of(entries: Sequence[Entry]) -> str:
     written = states(nodes)
     rows = [0]
     for node in nodes:
-        rows.append(rows[-1] + max(node.outputs, _WITH_HIDDEN.get(node.operator, 1)))
+        rows.append(rows[-1] + max(node.outputs, _counted(node)))
     found = {
         "nodes": [_described(node, places, written) for node in nodes],
         "arg_nodes": [i for i, node in enumerate(nodes) if node.is_variable],
@@ -35,6 +38,12 @@ def text_of(entries: Sequence[Entry]) -> str:
         "attrs": {"is_np_shape": ["int", 1], "mxnet_version": ["int", _VERSION]},
     }
     return json.dumps(found, indent=2)
+
+
+def _counted(node: Node) -> int:
+    if node.operator == "Pooling" and node.attributes.get("pool_type", "max") == "max":
+        return 2
+    return _WITH_HIDDEN.get(node.operator, 1)
 
 
 def _described(node: Node, places: dict[Node, int], written: set[Node]) -> dict[str, Any]:
@@ -126,7 +135,9 @@ class _Reader:
             raise self.wrong(where, f"expected [node, result, version], and found {_short(given)}")
         place, index = numbers[:2]
         if not 0 <= place < len(self.nodes):
-            raise self.wrong(where, f"node {place} does not come before; there are {len(self.nodes)}")
+            raise self.wrong(
+                where, f"node {place} does not come before; there are {len(self.nodes)}"
+            )
         node = self.nodes[place]
         if not 0 <= index < _MOST_OUTPUTS or (node.is_variable and index):
             raise self.wrong(where, f"{node.name!r} has no result {index}")

@@ -56,16 +56,21 @@ def shapes_of(
 
 
 def types_of(symbol: Symbol, dtypes: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """Element types: those given, else that of the variable, else that of all others."""
+    """Element types of variables: those given, else their own, else the first given one. Those of
+    results follow where the shapes of the variables are known, and are None where not."""
     names = {name: dtype_name(given) for name, given in dtypes.items()}
     common = next(iter(names.values()), None)
-    types = {
-        name: names.get(name, dtype or common) for name, (_, dtype) in known_facts(symbol).items()
-    }
-    if common is None and None in types.values():
+    facts = known_facts(symbol)
+    types = {name: names.get(name, dtype or common) for name, (_, dtype) in facts.items()}
+    if None in types.values():
         return None, None, None
     made = {name: numpy_dtype(dtype).type for name, dtype in types.items()}
-    return _columns(symbol, made, [numpy_dtype(common or "float32").type] * len(symbol))
+    try:
+        _, results = _traced(symbol, {}, types)
+    except (ArgumentError, DeferredInitializationError):
+        results = []
+    found = [result.dtype.type for result in results] or [None] * len(symbol)
+    return _columns(symbol, made, found)
 
 
 def _columns(symbol: Symbol, of: Mapping[str, Any], results: list[Any]) -> tuple[Any, Any, Any]:

@@ -291,6 +291,18 @@ def _slices(begin: Any, end: Any, step: Any) -> tuple[slice, ...]:
     return tuple(slice(*ends) for ends in zip(begin, end, steps, strict=True))
 
 
+@_named("_npi_norm")
+def _norm(
+    data: Any, ord: float = 2, axis: Any = None, keepdims: bool = False, flag: int = -1
+) -> Any:
+    return np.linalg.norm(data, None if flag in (-2, 1) else ord, axis, keepdims)
+
+
+@_named("_histogram", "_npi_histogram")
+def _histogram(data: Any, bins: Any = None, bin_cnt: int = 10, range: Any = None) -> Any:
+    return np.histogram(data, bin_cnt if bins is None else bins, range)
+
+
 @_named("_npi_tensordot")
 def _tensordot(a: Any, b: Any, a_axes_summed: Any, b_axes_summed: Any) -> Any:
     return np.tensordot(a, b, (a_axes_summed, b_axes_summed))
@@ -349,7 +361,9 @@ _COUNTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "topk": lambda a: 2 if a.get("ret_typ") == "both" else 1,
     **dict.fromkeys(("_npi_split", "_npi_hsplit", "_npi_dsplit", "_split_v2"), _parts),
     **dict.fromkeys(("BatchNorm", "LayerNorm", "GroupNorm"), _statistics),
-    **dict.fromkeys(("moments", "_npi_slogdet", "_npi_eigh", "_npi_eig"), lambda a: 2),
+    **dict.fromkeys(
+        ("moments", "_npi_slogdet", "_npi_eigh", "_npi_eig", "_histogram"), lambda a: 2
+    ),
     "_npi_svd": lambda a: 3,
     "_contrib_MultiBoxTarget": lambda a: 3,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from heterosis import np
@@ -12,7 +12,6 @@ from heterosis.runtime.errors import ArgumentError
 from heterosis.symbol import files, inference
 from heterosis.symbol.executor import Executor
 from heterosis.symbol.graph import STATES, Entry, Node, reached, rebuilt, states, variable
-from heterosis.symbol.spelling import TURNED
 
 Shapes = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 
@@ -209,56 +208,13 @@ class Symbol:
         """The symbol itself: there is one kind."""
         return self
 
-    def __getattr__(self, name: str) -> Callable[..., Symbol]:
-        from heterosis.symbol.composition import function
-
-        if name.startswith("_") or not (run := function(name)):
-            raise AttributeError(f"a symbol has no {name!r}: it is no operator of symbol files.")
-        return lambda *arguments, **keywords: run(self, *arguments, **keywords)
-
-    def __neg__(self) -> Symbol:
-        return _applied("_npi_negative", [self], {})
-
     def __hash__(self) -> int:
         return id(self)
 
     def __bool__(self) -> bool:
-        raise ArgumentError("a symbol has no value, so it is neither true nor false; eval() runs it.")
-
-
-def _applied(operator: str, inputs: Sequence[Symbol], attributes: dict[str, str]) -> Symbol:
-    from heterosis.symbol.composition import made
-
-    return made(operator, [symbol.only_entry() for symbol in inputs], attributes, None)
-
-
-def _operator(name: str, turned: bool) -> Callable[[Symbol, Any], Symbol]:
-    with_number = TURNED.get(name, f"r{name}") if turned else name
-
-    def combine(self: Symbol, other: Any) -> Symbol:
-        if isinstance(other, Symbol):
-            return _applied(f"_npi_{name}", [other, self] if turned else [self, other], {})
-        if not isinstance(other, int | float):
-            return NotImplemented
-        facts = {"scalar": str(other), "is_int": str(isinstance(other, int))}
-        return _applied(f"_npi_{with_number}_scalar", [self], facts)
-
-    return combine
-
-
-_SIGNS = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "mod": "mod",
-    "pow": "power",
-}  # fmt: skip
-_COMPARISONS = {
-    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
-    "ge": "greater_equal",
-}  # fmt: skip
-for _short, _name in _SIGNS.items():
-    setattr(Symbol, f"__{_short}__", _operator(_name, False))
-    setattr(Symbol, f"__r{_short}__", _operator(_name, True))
-for _short, _name in _COMPARISONS.items():
-    setattr(Symbol, f"__{_short}__", _operator(_name, False))
+        raise ArgumentError(
+            "a symbol has no value, so it is neither true nor false; eval() runs it."
+        )
 
 
 def var(

@@ -123,6 +123,31 @@ def _arange(writer: Writer, a: Arguments) -> Made:
     )
 
 
+@rule("logical_and", "logical_or", "logical_xor")
+def _logical(writer: Writer, a: Arguments) -> Made:
+    if a.number("x1") is not None or a.number("x2") is not None:
+        return None
+    truths = [_truth(writer, a, parameter) for parameter in ("x1", "x2")]
+    found = writer.node(f"broadcast_{a.record.name}", f"{a.name}_number", truths, {})
+    return writer.node("Cast", a.name, found, {"dtype": "bool"})
+
+
+def _truth(writer: Writer, a: Arguments, parameter: str) -> Entry:
+    """0 or 1 as float32: the operators take operands of one type, and no truth values."""
+    entry = writer.entry(a[parameter])
+    if a[parameter].dtype != "bool":
+        facts = {"scalar": 0, "is_int": True}
+        entry = writer.node("_npi_not_equal_scalar", f"{a.name}_{parameter}", [entry], facts)[0]
+    return writer.node("Cast", f"{a.name}_{parameter}_number", [entry], {"dtype": "float32"})[0]
+
+
+@rule("outer")
+def _outer(writer: Writer, a: Arguments) -> Made:
+    if a["a"].ndim != 1 or a["b"].ndim != 1:
+        return None
+    return writer.single("_npi_tensordot_int_axes", a, a["a"], a["b"], axes=0)
+
+
 @rule("linspace")
 def _linspace(writer: Writer, a: Arguments) -> Made:
     ends = {p: a.number(p) for p in ("start", "stop")}
@@ -213,6 +238,15 @@ def _moved_one_by_one(writer: Writer, a: Arguments, shape: list[int], order: lis
         here.insert(to, here.pop(at))
         shape.insert(to, shape.pop(at))
     return writer.node("_np_reshape", a.name, entry, {"newshape": tuple(shape)})
+
+
+@rule("norm")
+def _norm(writer: Writer, a: Arguments) -> Made:
+    if a["ord"] not in (None, 2) or not (a["axis"] is None or isinstance(a["axis"], int)):
+        return None
+    flag = -2 if a["axis"] is None else -1  # which of MXNet's norms it is
+    facts = {"ord": 2, "axis": a["axis"], "keepdims": a["keepdims"], "flag": flag}
+    return writer.single("_npi_norm", a, a["x"], **facts)
 
 
 @rule("split")
