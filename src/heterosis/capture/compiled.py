@@ -42,7 +42,7 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""
-        mine = ("replay", "_programs", "_capturing", "_entangled")
+        mine = ("replay", "example", "_programs", "_capturing", "_entangled")
         return {name: value for name, value in vars(self).items() if name not in mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -52,6 +52,7 @@ class Compiled:
     def _start(self) -> None:
         self.captures = 0
         self.replay = _core.Replay(self._call)
+        self.example: tuple[tuple, dict] | None = None  # the last captured call, without elements
         self._programs: dict[Hashable, Program] = {}
         self._capturing = threading.Lock()
         self._entangled: set[int] = set()
@@ -90,6 +91,7 @@ class Compiled:
 
     def _captured(self, key: Hashable, arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
+        self.example = trees.replaced((arguments, keywords), _without_elements)
         captured = capture(self.function, arguments, keywords)
         arrays = list(trees.arrays_in((arguments, keywords)))
         program = self._programs[key] = Program(captured, arrays)
@@ -207,6 +209,10 @@ def _array(source: Source, arguments: Sequence[Any]) -> Any:
     if isinstance(source, Argument):
         return arguments[source.position]
     return source.array if isinstance(source, Outside) else None
+
+
+def _without_elements(array: Any) -> Any:
+    return _core.unreadable(array._dtype_name, array.shape, "an example has no elements")
 
 
 def _described(source: Source) -> Any:

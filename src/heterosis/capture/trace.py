@@ -8,7 +8,8 @@ writes in place is written back after each run of the program.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +97,7 @@ class Step:
     operands: tuple[Value | None, ...]  # those that the program has: arrays and numbers
     attributes: tuple[Any, ...]  # in the order of parameters, None for arrays
     results: tuple[Value, ...]
+    scope: str  # the prefix of the block that made the call
 
 
 @dataclass
@@ -152,6 +154,7 @@ class Trace:
         self.guards: dict[Callable[[], Hashable], None] = {}
         self.supply = Supply()
         self.steps: list[Step] = []
+        self.scope = ""
 
     # -- arrays -----------------------------------------------------------------------------------
 
@@ -245,7 +248,7 @@ class Trace:
         """A call of an operation: its results, as arrays."""
         values, cells = self._values(record, operands, attributes)
         results = record.traced(values, attributes)
-        self.steps.append(Step(record, tuple(values), attributes, results))
+        self.steps.append(Step(record, tuple(values), attributes, results, self.scope))
         if self.recorded and not modes.is_recording():
             results = tuple(map(stop_gradient.record.function, results))
         if out is None:
@@ -437,6 +440,20 @@ def depend_on(guard: Callable[[], Hashable]) -> None:
     """
     if _active.trace is not None and modes.is_capturing():
         _active.trace.guards[guard] = None
+
+
+@contextmanager
+def scope(prefix: str) -> Iterator[None]:
+    """Within the block, captured steps belong to the block with this prefix."""
+    trace = _active.trace
+    before = trace.scope if trace else ""
+    try:
+        if trace:
+            trace.scope = prefix
+        yield
+    finally:
+        if trace:
+            trace.scope = before
 
 
 def supplied(make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:

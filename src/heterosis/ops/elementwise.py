@@ -91,6 +91,16 @@ BRIEF = {
 }
 
 
+# MXNet's operators whose names are not `_npi_<name>`; None where it has none.
+_MXNET_NAMES = {
+    **{name: name for name in ("rsqrt", "rcbrt", "erf", "erfinv", "gamma", "gammaln")},
+    "invert": "_npi_bitwise_not",
+    **dict.fromkeys(("floor_divide", "fmod", "positive", "fabs", "fmax", "fmin", "exp2")),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "signbit", "gcd", "spacing")),
+    **dict.fromkeys(("left_shift", "right_shift", "heaviside")),
+}
+
+
 def _register(
     name: str,
     function: Callable[..., Any],
@@ -99,7 +109,8 @@ def _register(
     facts: dict[str, Any],
 ) -> Any:
     reference = reference or getattr(numpy, name)
-    facts = {"names": {"mxnet": f"_npi_{name}"}} | facts
+    operator = _MXNET_NAMES.get(name, f"_npi_{name}")
+    facts = {"names": {"mxnet": operator} if operator else {}} | facts
     return operation(name=name, numpy=reference, samples=samples, **facts)(function)
 
 
