@@ -11,7 +11,7 @@ from tests.symbol import roundtrip
 from tests.symbol.cases import architectures, layers
 from tests.symbol.functions import FUNCTIONS
 
-_SMALL = ("resnet18_v1", "mobilenetv2_0.25")
+_SMALL = ("resnet18_v1", "mobilenet0.25")
 NETWORKS = layers() + [case for case in architectures() if case[0] in _SMALL]
 PROGRAMS = [(f"function{i}", text, shape) for i, (text, shape) in enumerate(FUNCTIONS)]
 NEAR = 1e-5

@@ -14,8 +14,8 @@ from heterosis.io import params
 from heterosis.io.atomic import written
 from heterosis.runtime import modes
 from heterosis.runtime.errors import UninitializedError
-from heterosis.symbol.capturing import graph_of
 from heterosis.symbol.symbol import Symbol
+from heterosis.symbol.translation import graph_of
 
 if TYPE_CHECKING:
     from heterosis.gluon.hybrid_block import HybridBlock

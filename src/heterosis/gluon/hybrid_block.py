@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from heterosis import _core, autograd, capture, ndarray, symbol
-from heterosis.gluon import exporting
 from heterosis.gluon.block import Block
 from heterosis.gluon.parameter import zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
@@ -157,7 +156,9 @@ class HybridBlock(Block):
         The program goes to `<path>-symbol.json`, the parameters to `<path>-0000.params` (with the
         epoch's number); both names are returned. The block must have been hybridized and called.
         """
-        return exporting.export(self, path, epoch)
+        from heterosis.gluon.exporting import export  # many tables, which few programs need
+
+        return export(self, path, epoch)
 
 
 def _apply_own_rule(block: HybridBlock, inputs: tuple[Any, ...]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from heterosis import symbol
-from heterosis.gluon import exporting, loading
+from heterosis.gluon import loading
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.parameter import Contexts, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
@@ -88,8 +88,10 @@ class SymbolBlock(HybridBlock):
 
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write the symbol and the parameters: `<path>-symbol.json`, `<path>-0000.params`."""
+        from heterosis.gluon.exporting import save
+
         arrays = {name: p.data() for name, p in self.params.items()}
-        return exporting.save(self._symbol, arrays, path, epoch)
+        return save(self._symbol, arrays, path, epoch)
 
     def cast(self, dtype: Any) -> None:
         """Convert all parameters to another element type; BatchNorm's stay float32 at least."""

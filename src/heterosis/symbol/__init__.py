@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from heterosis import ndarray
-from heterosis.symbol import translation as _translation  # noqa: F401 - fills the writer's table
 from heterosis.symbol.composition import binary as _binary
 from heterosis.symbol.composition import creation as _creation
 from heterosis.symbol.composition import function as _function

@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from heterosis.symbol.capturing import Arguments, Writer, plain, rule
+from heterosis.symbol.capturing import Arguments, Writer, graph_of, plain, rule
 from heterosis.symbol.graph import Entry, Node
 
 Made = Sequence[Entry] | None
@@ -402,3 +402,6 @@ def _gather(writer: Writer, a: Arguments) -> Made:
     there = tuple(a["position"] + axis for axis in here)
     moved = {"source": here, "destination": there}
     return writer.node("_np_moveaxis", a.name, taken, moved)
+
+
+__all__ = ["graph_of"]
