@@ -107,6 +107,11 @@ _STEPS = {
     "centre": lambda a, b: np.matmul(a - a.mean(axis=1, keepdims=True), b) * 0.25,
     "cumsum": lambda a, b: np.cumsum(np.tanh(a @ b), axis=0) * 0.1,
     "concatenate": lambda a, b: np.concatenate([b[3:], a[:3]]) @ a * 0.25,
+    "standardise": lambda a, b: (b - b.mean(0)) / (((b - b.mean(0)) ** 2).mean(0) + 1) + a[0],
+    "statistics": lambda a, b: np.broadcast_to(a.mean(0) * a.var(0), (8, 8)) + b[:, :1] * 0.5,
+    "heads": lambda a, b: (a @ b).reshape(8, 2, 4).transpose(1, 0, 2).reshape(8, 8) * 0.25,
+    "turn": lambda a, b: np.where(a > b, a.T, b[::-1]) * 1.0 + 0,
+    "largest": lambda a, b: (a == a.max(axis=1, keepdims=True)).astype("float64") + np.sin(b),
     "reduce": lambda a, b: np.matmul(a, b).sum(axis=0, keepdims=True) * 0.1 + a,
 }
 
@@ -115,16 +120,16 @@ _STEPS = {
     st.lists(
         st.tuples(st.sampled_from(sorted(_STEPS)), st.integers(0, 5), st.integers(0, 5)),
         min_size=2,
-        max_size=8,
+        max_size=10,
     )
 )
-@settings(deadline=None, max_examples=10, derandomize=True)
+@settings(deadline=None, max_examples=12, derandomize=True)
 def test_random_programs_compute_what_they_do_eagerly(steps):
     def run(*values):
         values = list(values)
         for name, i, j in steps:
             values.append(_STEPS[name](values[-1 - i % 3], values[-1 - j % len(values)]))
-        return values[-1], values[-2]
+        return values[-1], values[-2], values[-3].T
 
     generator = numpy.random.default_rng(0)
     given_ = [np.array(generator.normal(size=(8, 8))) for _ in range(3)]

@@ -217,3 +217,32 @@ def test_a_rearranged_operand_is_computed_once():
     found = optimized_plan([x, w], matmul(views.transpose(y, (1, 0)), w), add(y, y))
     assert len(found.kernels) == 3
     assert loads(found.kernels[-1]) == 1
+
+
+def test_what_is_transposed_and_reshaped_is_copied_once():
+    x, y, w = array(2, 3, 8), array(2, 8, 4), array(24, 5)
+    heads = views.reshape(views.transpose(matmul(x, y), (2, 0, 1)), (1, 24))
+    found = optimized_plan([x, y, w], matmul(heads, w))
+    assert [type(k) for k in found.kernels] == [OpaqueCall, Nest, OpaqueCall]
+
+
+def test_subtracting_a_repeated_mean_is_not_worth_memory():
+    x, w = array(30, 40), array(40, 5)
+    y = exp(x)
+    centred = subtract(y, mean(y, axis=0, keepdims=True))
+    variance = mean(multiply(centred, centred), axis=0, keepdims=True)
+    found = optimized_plan([x, w], matmul(divide(centred, variance), w))
+    assert [t for t in found.temporaries if t == 30 * 40 * 4] == [4800]
+
+
+def test_a_mean_and_a_variance_that_others_need_are_one_nest():
+    x = array(30, 40)
+    average = mean(x, axis=0)
+    centred = subtract(x, average)
+    variance = mean(multiply(centred, centred), axis=0)
+    running = (multiply(average, average), multiply(variance, variance))
+    found = optimized_plan([x], divide(centred, variance), *running)
+    statistics = found.kernels[0]
+    assert reductions(statistics) == 2
+    assert len(statistics.stores) == 2
+    assert len(found.kernels) == 3

@@ -76,23 +76,30 @@ def _is_inlined(node: Node) -> bool:
 
 
 def _worth(nodes: list[Node]) -> set[Node]:
-    """Reductions, dear values, and those that are made of more than one array."""
+    """Reductions, dear values, and those that are made of more than one array.
+
+    What is repeated counts for nothing: it is small, and loops compute it outside.
+    """
     found: set[Node] = set()
     sources: dict[Node, list[Node]] = {}  # two at most
     costs: dict[Node, float] = {}
     for node in nodes:
-        if not _is_inlined(node):
-            alone = isinstance(node.primitive, Leaf) and node.types[0].ndim == 0
-            sources[node], costs[node] = [] if alone else [node], 0.0
-            continue
         operands = [value.node for value in node.inputs]
-        own = node.primitive.cost if isinstance(node.primitive, Elementwise) else 0.0
-        sources[node] = list(dict.fromkeys(s for n in operands for s in sources[n]))[:2]
-        costs[node] = own + max((costs[n] for n in operands), default=0.0)
+        sources[node], costs[node] = [], 0.0
+        if not _is_inlined(node):
+            sources[node] = [node] if node.types[0].ndim else []
+        elif not _repeats(node):
+            own = node.primitive.cost if isinstance(node.primitive, Elementwise) else 0.0
+            sources[node] = list(dict.fromkeys(s for n in operands for s in sources[n]))[:2]
+            costs[node] = own + max((costs[n] for n in operands), default=0.0)
         if len(node.types) == 1 and _is_worth(node, len(sources[node]), costs[node]):
             found.add(node)
             sources[node], costs[node] = [node], 0.0
     return found
+
+
+def _repeats(node: Node) -> bool:
+    return isinstance(node.primitive, View) and node.types[0].size > node.inputs[0].size
 
 
 def _is_worth(node: Node, sources: int, cost: float) -> bool:

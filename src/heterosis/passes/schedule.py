@@ -50,6 +50,7 @@ from heterosis.ir.program import (
 )
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
+from heterosis.ir.views import RESHAPE
 from heterosis.passes.epilogues import FINISHED, Attached, Uses, attached, candidates
 from heterosis.passes.loops import canonical
 from heterosis.passes.materialize import unrearranged
@@ -101,6 +102,7 @@ class _Scheduler:
         self.inside: set[Node] = set()  # what kernels do on their results: no value of its own
         self.places: dict[Value, Place] = {}
         self.numbers: dict[Value, int] = {}
+        self.kept: AbstractSet[Value] = frozenset()
         buffers = 0
         for value, layout in zip(program.inputs, layouts, strict=True):
             if value.node.primitive is NUMBER:
@@ -124,7 +126,8 @@ class _Scheduler:
             strided = layout or Strided.contiguous(value.shape)
             rooms.append((value, Place(buffer, value.dtype, strided)))
             self._settle(*rooms[-1])
-        self._place_in_order(kept)
+        self.kept = kept
+        self._place_in_order()
         rooms = [(value, room) for value, room in rooms if not self._stands(value, room)]
         for group in self._groups(rooms):
             if len(group) > 1:
@@ -142,18 +145,31 @@ class _Scheduler:
             for part, inside in _parts(value, room):
                 self._settle(part, inside)
 
-    def _place_in_order(self, kept: AbstractSet[Value]) -> None:
+    def _place_in_order(self) -> None:
         """Compute whole operands, and what is to be kept, in the program's order: found by need,
         they would lie as deep in the stack as the program is long."""
         for node in reversed(self.uses.order):
             if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.homes:
                 self._settle(node.outputs[0], self.temporary(node.types[0]))
+        reduced: list[Value] = []
         for node in self.uses.order:
-            if isinstance(node.primitive, Opaque) and node.outputs[0] not in self.places:
-                self._call(node, {})
-            elif node not in self.inside and any(value in kept for value in node.outputs):
-                for value in node.outputs:
+            kept = [v for v in node.outputs if v in self.kept and node not in self.inside]
+            if type(node.primitive) is Reduction:
+                reduced += kept
+            elif isinstance(node.primitive, Opaque):
+                self._place_reduced(reduced)
+                if node.outputs[0] not in self.places:
+                    self._call(node, {})
+            elif kept:
+                self._place_reduced(reduced)
+                for value in kept:
                     self.place(value)
+        self._place_reduced(reduced)
+
+    def _place_reduced(self, values: list[Value]) -> None:
+        """The last first: its nest may need the others, and stores them too."""
+        while values:
+            self.place(values.pop())
 
     def _groups(self, rooms: list[tuple[Value, Place]]) -> list[list[tuple[Value, Place]]]:
         """Results of one shape that are elementwise share a nest, and what they load."""
@@ -164,9 +180,18 @@ class _Scheduler:
         return list(groups.values())
 
     def _is_elementwise(self, value: Value) -> bool:
-        """Whether a value is made of inputs and numbers element by element."""
-        nodes = Program((), (value,)).nodes()
-        return all(isinstance(node.primitive, Elementwise | View | Leaf) for node in nodes)
+        """Whether a value is made element by element of what has a place, and of numbers."""
+        seen: set[Value] = set()
+        stack = [value]
+        while stack:
+            value = stack.pop()
+            if value in seen or value in self.places:
+                continue
+            seen.add(value)
+            if not isinstance(value.node.primitive, Elementwise | View | Leaf):
+                return False
+            stack.extend(value.node.inputs)
+        return True
 
     def update(self) -> None:
         """Write the one result over the first input."""
@@ -243,7 +268,7 @@ class _Scheduler:
         """Append the kernels that compute `value` into `room`."""
         if self._stands(value, room):
             return
-        value, room = self._seen_through(value, room)
+        value, room = self._seen_through(*self._as_shaped(value, room))
         primitive = value.node.primitive
         if value not in self.places:
             if isinstance(primitive, Opaque):
@@ -259,6 +284,16 @@ class _Scheduler:
                 self._scan(value, room)
                 return
         _NestBuilder(self).map(value, room)
+
+    def _as_shaped(self, value: Value, room: Place) -> tuple[Value, Place]:
+        """A reshaped value in the shape that it is computed in, and its room in that shape."""
+        while value.node.primitive is RESHAPE and value not in self.places:
+            (base,) = value.node.inputs
+            strided = room.strided.reshape(base.shape)
+            if strided is None:
+                break
+            value, room = base, Place(room.buffer, room.dtype, strided)
+        return value, room
 
     def _seen_through(self, value: Value, room: Place) -> tuple[Value, Place]:
         """What a rearranged value is made of, where that can be written as it will stand."""
@@ -382,6 +417,7 @@ class _NestBuilder:
         self.reduced: tuple[int, ...] = ()
         self.steps: list[Step] = []
         self.known: dict[tuple[Value, Any], int] = {}
+        self.joined: dict[Value, int] = {}  # reductions, and their steps
 
     # -- kinds of nests -----------------------------------------------------------------------
 
@@ -409,7 +445,16 @@ class _NestBuilder:
         store = Store(operand, self._converted(step, room.dtype))
         steps, stores = stash(len(self.kept), tuple(self.steps), (store,))
         self.steps = list(steps)
-        self._finish(list(stores))
+        self._finish([*stores, *self._kept_stores(value)])
+
+    def _kept_stores(self, root: Value) -> Iterator[Store]:
+        """What keeps reductions that other kernels will need, and that ran on the way to `root`."""
+        scheduler = self.scheduler
+        for value, step in self.joined.items():
+            if value in scheduler.kept and value not in scheduler.places and value is not root:
+                room = scheduler.places[value] = scheduler.temporary(value.type)
+                strides = row_major(self.kept) + (0,) * len(self.reduced)
+                yield Store(Operand(room.buffer, room.dtype, 0, strides), step)
 
     def map_together(self, group: Sequence[tuple[Value, Place]]) -> None:
         """Several elementwise values of one shape, each into its room."""
@@ -531,7 +576,9 @@ class _NestBuilder:
             ("reshape", (self.kept + self.reduced,)),
         )
         arguments = tuple(self.inline(v, moves) for v in node.inputs)
-        return self._add(Reduce(node.primitive.reducer, arguments, value.index, value.dtype))
+        step = self._add(Reduce(node.primitive.reducer, arguments, value.index, value.dtype))
+        self.joined[value] = step
+        return step
 
     # -- values inside the loops --------------------------------------------------------------
 
