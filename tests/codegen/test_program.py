@@ -90,3 +90,17 @@ def test_the_failure_of_a_later_kernel_is_told():
 
     with pytest.raises(numpy.linalg.LinAlgError, match="ingular"):
         apart(good, bad)[1].asnumpy()
+
+
+def test_kernels_that_need_rows_without_gaps_get_them():
+    x = numpy.random.default_rng(0).normal(size=(9, 4))
+
+    @heterosis.hybridize
+    def both(x):
+        y = x * 2
+        return np.sort(y, axis=0), np.argsort(y.T, axis=1), np.matmul(y.T, y)
+
+    found = [a.asnumpy() for a in both(np.array(x))]
+    numpy.testing.assert_array_equal(found[0], numpy.sort(x * 2, axis=0))
+    numpy.testing.assert_array_equal(found[1], numpy.argsort(x.T * 2, axis=1))
+    numpy.testing.assert_allclose(found[2], 4 * x.T @ x)

@@ -50,7 +50,7 @@ from heterosis.ir.program import (
 )
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
-from heterosis.ir.views import RESHAPE
+from heterosis.ir.views import BROADCAST, RESHAPE
 from heterosis.passes.epilogues import FINISHED, Attached, Uses, attached, candidates
 from heterosis.passes.loops import canonical
 from heterosis.passes.materialize import unrearranged
@@ -229,9 +229,15 @@ class _Scheduler:
 
     def whole(self, value: Value) -> Place:
         """Where `value` stands, views of memory left as they are: for kernels with strides."""
-        base = unrearranged(value)
-        if base not in self.places and 0 < base.size <= value.size:
-            self.place(base)
+        found = self._found(value)
+        if found:
+            return found
+        base = value
+        while base.node.primitive in (RESHAPE, BROADCAST):
+            (base,) = base.node.inputs
+        if unrearranged(base) in self.places or not 0 < base.size <= value.size:
+            return self.place(value)
+        self.place(base)
         return self._found(value) or self.place(value)
 
     def _found(self, value: Value) -> Place | None:
@@ -242,7 +248,7 @@ class _Scheduler:
             value = value.node.inputs[0]
         place = self.places.get(value)
         strided = _moved(place.strided, moves) if place else None
-        return Place(place.buffer, place.dtype, strided) if strided else None
+        return Place(place.buffer, place.dtype, strided) if place and strided else None
 
     def _stands(self, value: Value, room: Place) -> bool:
         """Whether `value` has been computed into `room`."""
