@@ -138,6 +138,14 @@ def test_a_processor_of_ones_own(problem):
     assert sums[0] != sums[1]
 
 
+def test_hybridized_networks_leave_their_symbol(problem, tmp_path):
+    handler = estimators.CheckpointHandler(str(tmp_path))
+    problem.net.hybridize()
+    problem.fit(handler, epochs=1)
+    read = gluon.SymbolBlock.imports(tmp_path / "model-symbol.json", "data")
+    assert list(read.collect_params()) == list(problem.net.collect_params())
+
+
 def test_nets_are_initialized_where_they_are_not():
     half = nn.HybridSequential()
     half.add(nn.Dense(2, in_units=2), nn.Dense(1, in_units=2))

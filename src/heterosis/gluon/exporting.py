@@ -48,7 +48,8 @@ def described(block: HybridBlock) -> tuple[Symbol, Arrays]:
 
     The program is captured for arguments like those of the last call that was captured.
     """
-    example = block._compiled.example if block._compiled else None
+    compiled = getattr(block, "_compiled", None)
+    example = compiled.example if compiled else None
     if example is None:
         raise UninitializedError(
             f"{type(block).__name__} {block.name!r} has no program yet. Please first call "

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 from heterosis.gluon.contrib.estimator.events import BatchEnd, EpochEnd, TrainBegin, TrainEnd
 from heterosis.gluon.contrib.estimator.metrics import better, check_monitor, worst
 from heterosis.metric import EvalMetric
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import (
+    ArgumentError,
+    CaptureError,
+    UninitializedError,
+    UnsupportedError,
+)
 
 if TYPE_CHECKING:
     from heterosis.gluon.contrib.estimator.estimator import Estimator
@@ -21,7 +26,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     """Writes parameters and optimizer states every `epoch_period` epochs or `batch_period` batches.
 
     The files are `<model_prefix>-epoch<e>batch<b>.params` and `.states` in `model_dir`; the last
-    `max_checkpoints` pairs stay. With `save_best`, `<model_prefix>-best` are those at the best
+    `max_checkpoints` pairs stay. A hybridized network's program goes to `<model_prefix>-symbol.json`. With `save_best`, `<model_prefix>-best` are those at the best
     value of `monitor`. With `resume_from_checkpoint`, training goes on from the last pair.
     """
 
@@ -65,6 +70,8 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             self._resume(estimator)
 
     def batch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+        if self.current_batch == 0:
+            self._save_symbol(estimator)
         if self.batch_period and (self.current_batch + 1) % self.batch_period == 0:
             self._save(estimator)
         self.current_batch += 1
@@ -85,6 +92,16 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             self._remove(self.saved_checkpoints.pop(0))
         if self.save_best:
             self._save_best(estimator)
+
+    def _save_symbol(self, estimator: Estimator) -> None:
+        """The network's program, `<model_prefix>-symbol.json`, if it is hybridized."""
+        from heterosis.gluon.exporting import described
+
+        path = os.path.join(self.model_dir, f"{self.model_prefix}-symbol.json")
+        try:
+            described(estimator.net)[0].save(path)
+        except (CaptureError, UninitializedError, UnsupportedError) as error:
+            estimator.logger.info("CheckpointHandler: %s is not written: %s", path, error)
 
     def _position(self, estimator: Estimator) -> tuple[int, int]:
         """The numbers in the names of files: epochs, and batches since training first began."""
