@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine.h"
+#include "profile.h"
 
 namespace heterosis {
 
@@ -21,14 +22,19 @@ std::vector<Array> copy(std::span<const Array* const> arrays) {
   return copies;
 }
 
-int64_t call(const Plan& plan, void* const* buffers, const int64_t* scalars) {
+// `queued` says when the call was issued, if that was before now; 0 if it is issued now.
+int64_t call(const Plan& plan, void* const* buffers, const int64_t* scalars, int64_t queued) {
   Ref<Storage> workspace;
   hx_call arguments{buffers, plan.integers.data(), scalars, nullptr, plan.runtime};
   if (plan.workspace > 0) {
     workspace = Storage::make(plan.workspace);
     arguments.workspace = workspace->ensure();
   }
-  return plan.function(&arguments);
+  if (!profile().on()) return plan.function(&arguments);
+  const int64_t started = Profile::now();
+  const int64_t status = plan.function(&arguments);
+  profile().add(plan.operation, queued ? queued : started, started);
+  return status;
 }
 
 // The low 16 bits of a status say which failure; its message may show the number above them.
@@ -80,7 +86,7 @@ class PlanTask final : public Task {
     buffers.reserve(inputs_.size() + outputs_.size());
     for (const Array& input : inputs_) buffers.push_back(input.data());
     for (const Array& output : outputs_) buffers.push_back(output.data());
-    if (const int64_t status = call(*plan_, buffers.data(), scalars_.data())) {
+    if (const int64_t status = call(*plan_, buffers.data(), scalars_.data(), queued_)) {
       fail(*plan_, status, where());
     }
   }
@@ -100,6 +106,7 @@ class PlanTask final : public Task {
   std::vector<Array> outputs_;
   std::vector<int64_t> scalars_;
   std::string origin_;
+  int64_t queued_ = profile().on() ? Profile::now() : 0;
 };
 
 bool ready(const Invocation& invocation, const Results& results) {
@@ -133,7 +140,7 @@ void run_inline(const Invocation& invocation, const Results& results) {
     buffers[at++] = result.data();
   }
   engine().count_inline();
-  if (const int64_t status = call(*invocation.plan, buffers, invocation.scalars)) {
+  if (const int64_t status = call(*invocation.plan, buffers, invocation.scalars, 0)) {
     fail(*invocation.plan, status, describe(*invocation.plan, copy(invocation.inputs())));
   }
 }

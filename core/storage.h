@@ -47,6 +47,20 @@ class Storage final : public Counted, public Recycled {
   // Counts the writes issued into existing arrays; gradient recording compares it. Front end only.
   uint64_t version = 0;
 
+  // Others who hold the data's address, through the buffer protocol or DLPack, and may write them
+  // unseen; and how many have let go of it.
+  std::atomic<int64_t> holders{0};
+  std::atomic<int64_t> released{0};
+  void hold() { holders.fetch_add(1, std::memory_order_relaxed); }
+  void let_go() {
+    released.fetch_add(1, std::memory_order_relaxed);
+    holders.fetch_sub(1, std::memory_order_release);
+  }
+  // Whether all writes are counted in `version`.
+  bool is_ours() const {
+    return !foreign() && holders.load(std::memory_order_acquire) == 0;
+  }
+
  private:
   Storage(void* data, int64_t nbytes, Release release, void* context)
       : data_(data), nbytes_(nbytes), release_(release), context_(context) {}

@@ -56,6 +56,7 @@ class Report:
         for name, curve in self.curves.items():
             axes.plot(range(1, len(curve) + 1), curve, marker="o", label=name)
         axes.set(title=self.title, xlabel="epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend()
         figure.savefig(self.output)
         print(f"curves: {self.output}")

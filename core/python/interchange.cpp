@@ -45,7 +45,10 @@ struct Export {
   Array array;
 };
 
-void delete_export(DLManagedTensor* managed) { delete static_cast<Export*>(managed->context); }
+void delete_export(DLManagedTensor* managed) {
+  const std::unique_ptr<Export> held(static_cast<Export*>(managed->context));
+  held->array.storage->let_go();
+}
 
 void drop_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, kFresh)) return;  // its consumer has taken it over
@@ -151,10 +154,14 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? held->strides.data() : nullptr;
     view->suboffsets = nullptr;
     view->internal = held.release();
+    array.storage->hold();
   });
 }
 
-void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<BufferShape*>(view->internal); }
+void release_buffer(PyObject* self, Py_buffer* view) {
+  delete static_cast<BufferShape*>(view->internal);
+  as_array(self).storage->let_go();
+}
 
 PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
@@ -174,6 +181,7 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
                             0};
     held->managed.context = held.get();
     held->managed.deleter = delete_export;
+    array.storage->hold();
     PyObject* capsule = PyCapsule_New(&held->managed, kFresh, drop_capsule);
     if (capsule) held.release();
     return capsule;

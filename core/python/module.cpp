@@ -12,6 +12,7 @@
 #include "../allocator.h"
 #include "../dispatch.h"
 #include "../pool.h"
+#include "../profile.h"
 #include "../random_state.h"
 #include "array_type.h"
 #include "operation_type.h"
@@ -83,7 +84,7 @@ PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int6
     plan->results.push_back(std::move(result));
   }
   for (auto& [kind, message] : failures) plan->failures.push_back({kind_named(kind), message});
-  return {owned};
+  return {owned, nullptr};
 }
 
 // What a program that is captured gets for an array that Python has made.
@@ -147,6 +148,16 @@ nb::object reinterpret(nb::handle source, const std::string& dtype) {
   });
 }
 
+using Run = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t>;
+
+std::vector<Run> take_profile() {
+  std::vector<Run> runs;
+  for (ProfiledRun& run : profile().take()) {
+    runs.emplace_back(std::move(run.operation), run.queued, run.started, run.ended, run.thread);
+  }
+  return runs;
+}
+
 nb::dict engine_counters() {
   const EngineCounters now = engine().counters();
   nb::dict counters;
@@ -179,6 +190,8 @@ void shutdown() {
 
 void bind_engine(nb::module_& m) {
   m.def("wait_all", [] { translated([] { wait_for_all(); return 0; }); });
+  m.def("set_profiling", [](bool on) { profile().set(on); });
+  m.def("take_profile", take_profile);
   m.def("engine_counters", engine_counters);
   m.def("reset_engine_peaks", [] { engine().reset_peaks(); });
   m.def("set_engine_bounds", [](int64_t tasks, int64_t bytes) { engine().set_bounds(tasks, bytes); });
@@ -220,8 +233,13 @@ NB_MODULE(_core, m) {
   m.def("make_plan", make_plan);
   m.def("changes", changes);
   m.def("count_change", count_change);
+  m.def("with_preparation", [](const PlanHandle& plan, const PlanHandle& preparation,
+                               std::vector<size_t> fixed) {
+    return PlanHandle{plan.plan,
+                      std::make_shared<Preparation>(preparation.plan, std::move(fixed))};
+  });
   m.def("run_plan", [](const PlanHandle& handle, nb::handle operands) {
-    return translated([&] { return nb::steal(run_plan(*handle.plan, operands.ptr())); });
+    return translated([&] { return nb::steal(run_plan(handle, operands.ptr())); });
   });
   m.def("is_recording", is_recording);
   m.def("set_recording", set_recording);

@@ -586,7 +586,7 @@ void add_operation_type(PyObject* module) {
   if (PyModule_AddObjectRef(module, "Operation", type.get())) throw PythonError();
 }
 
-PyObject* run_plan(const Plan& plan, PyObject* operands) {
+PyObject* run_plan(const PlanHandle& plan, PyObject* operands) {
   if (must_wait()) wait_for_room();
   const Object items = checked(PySequence_Fast(operands, "expected arrays and numbers"));
   std::vector<const Array*> arrays;
@@ -602,9 +602,7 @@ PyObject* run_plan(const Plan& plan, PyObject* operands) {
       if (PyErr_Occurred()) throw PythonError();
     }
   }
-  const Invocation invocation{&plan, arrays.data(), static_cast<int>(arrays.size()), scalars.data(),
-                              static_cast<int>(scalars.size())};
-  Results results = run(invocation, {}, user_line);
+  Results results = plan.run(std::move(arrays), scalars);
   Object tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
   for (size_t i = 0; i < results.size(); ++i) {
     PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),

@@ -1,8 +1,8 @@
 // The Python type `Operation`: calls an operation with arrays, without entering Python on a hit.
 #pragma once
 
-#include "../plan.h"
 #include "common.h"
+#include "plan_handle.h"
 
 namespace heterosis::python {
 
@@ -23,7 +23,7 @@ void add_operation_type(PyObject* module);
 void set_operator(const char* name, PyObject* operation);
 
 // Runs a plan that no operation keeps on arrays and numbers; a tuple of its results.
-PyObject* run_plan(const Plan& plan, PyObject* operands);
+PyObject* run_plan(const PlanHandle& plan, PyObject* operands);
 
 PyObject* call_operator(Operator which, PyObject* const* arguments, int count);
 

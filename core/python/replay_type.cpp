@@ -13,7 +13,6 @@
 #include "../random_state.h"
 #include "array_type.h"
 #include "operation_type.h"
-#include "origin.h"
 #include "plan_handle.h"
 #include "recording.h"
 #include "signature.h"
@@ -44,7 +43,7 @@ struct Entry : Counted {
   enum class Shape : uint8_t { one, tuple, list };
   std::vector<uint64_t> words;
   uint64_t changes;
-  Ref<const Plan> plan;
+  PlanHandle plan;
   std::vector<Source> sources;
   Shape shape;
   std::vector<Py_ssize_t> items;
@@ -96,9 +95,7 @@ class Run {
     arrays_.reserve(entry.sources.size());
     if (entry.supply) numbers_ = checked(PyObject_CallNoArgs(entry.supply.get()));
     for (const Source& source : entry.sources) add(source);
-    const Invocation invocation{entry.plan.get(), arrays_.data(), static_cast<int>(arrays_.size()),
-                                scalars_.data(), static_cast<int>(scalars_.size())};
-    Results results = run(invocation, {}, user_line);
+    Results results = entry.plan.run(std::move(arrays_), scalars_);
     for (Array& result : results) results_.push_back(checked(wrap(std::move(result))));
   }
 
@@ -245,7 +242,7 @@ PyObject* add(PyObject* self, PyObject* arguments) {
     const Ref<const Entry> owned(entry);
     entry->words.assign(signature.words(), signature.words() + signature.count());
     entry->changes = change_count;
-    entry->plan = nanobind::cast<PlanHandle&>(nanobind::handle(plan)).plan;
+    entry->plan = nanobind::cast<PlanHandle&>(nanobind::handle(plan));
     entry->supply = unless_none(supply);
     entry->record = unless_none(record);
     each(sources, [&](PyObject* one) { entry->sources.push_back(source(one)); });

@@ -193,6 +193,10 @@ def make_plan(
     `in_place`: it changes its first operand where that stands.
     """
 
+def with_preparation(plan: Plan, preparation: Plan, fixed: Sequence[int]) -> Plan:
+    """`plan`, whose last operands are the results of `preparation` for the others: made anew where
+    the arrays at the positions `fixed`, counted among the arrays, have changed."""
+
 def run_plan(plan: Plan, operands: Sequence[ndarray | float | None]) -> tuple[ndarray, ...]:
     """The results of a plan that no operation keeps."""
 
@@ -261,6 +265,13 @@ class EngineCounters(TypedDict):
 
 def wait_all() -> None:
     """Wait until nothing is queued or running; raises the first error not reported yet."""
+
+def set_profiling(on: bool) -> None:
+    """Note when operations run, or no longer."""
+
+def take_profile() -> list[tuple[str, int, int, int, int]]:
+    """Operations that ran since the last time: name, nanoseconds of the monotonic clock when it
+    was issued, began and ended, and the thread."""
 
 def engine_counters() -> EngineCounters: ...
 def reset_engine_peaks() -> None: ...

@@ -1,9 +1,8 @@
-"""What a program spends its time on: scopes, counters and marks that it sets itself, with the
-engine's and the memory's counters beside them.
+"""What a program spends its time on: every operation, the scopes, counters and marks that it sets
+itself, and the engine's and the memory's counters beside them.
 
-Times are those of the thread that runs the scope. Operations are queued: a scope that does not wait
-for its results (`wait_to_read`, `npx.waitall`) holds the time of issuing them. Single operations are
-not timed.
+An operation's time is that of its work, on the thread that does it. Operations are queued: a scope
+that does not wait for its results (`wait_to_read`, `npx.waitall`) holds the time of issuing them.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ class _Profile:
 
     def add(self, phase: str, name: str, category: str, at: float, **more: Any) -> None:
         """An event of the Chrome trace format; times in microseconds."""
-        common = {"pid": os.getpid(), "tid": threading.get_native_id()}
+        common = {"pid": os.getpid(), "tid": more.pop("tid", threading.get_native_id())}
         event = {"name": name, "cat": category, "ph": phase, "ts": at, **common, **more}
         with self.lock:
             self.events.append(event)
 
-    def span(self, name: str, category: str, begun: float, ended: float) -> None:
-        self.add("X", name, category, begun, dur=ended - begun)
+    def span(self, name: str, category: str, begun: float, ended: float, **more: Any) -> None:
+        self.add("X", name, category, begun, dur=ended - begun, **more)
         with self.lock:
             self.spans.setdefault((category, name), []).append((ended - begun) / 1000)
 
@@ -68,7 +67,14 @@ class _Profile:
         self.count("operations outstanding", "engine", engine["outstanding_tasks"])
         self.count("bytes in arrays", "memory", memory["live"])
 
+    def collect(self) -> None:
+        """Take over what the core has noted of operations."""
+        for name, queued, begun, ended, thread in _core.take_profile():
+            waited = {"waited": (begun - queued) / 1000}
+            self.span(name, "operator", begun / 1000, ended / 1000, tid=thread, args=waited)
+
     def clear(self) -> None:
+        _core.take_profile()
         with self.lock:
             self.events, self.spans, self.values = [], {}, {}
 
@@ -101,16 +107,19 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
         _core.wait_all()
         _profile.sample()
     _profile.running, _profile.paused = state == "run", False
+    _core.set_profiling(_profile.active)
 
 
 def pause(profile_process: str = "worker") -> None:
     """Record nothing until `resume`."""
     _profile.paused = True
+    _core.set_profiling(False)
 
 
 def resume(profile_process: str = "worker") -> None:
     """Record again."""
     _profile.paused = False
+    _core.set_profiling(_profile.active)
 
 
 # -- results --------------------------------------------------------------------------------------
@@ -121,6 +130,7 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
     `finished`, stop recording and forget it."""
     if finished:
         set_state("stop")
+    _profile.collect()
     with _profile.lock:
         text = json.dumps({"traceEvents": _profile.events, "displayTimeUnit": "ms"})
     with written(_profile.filename) as file:
@@ -132,12 +142,13 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 def dumps(
     reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False
 ) -> str:
-    """How often scopes ran, and their total, least, largest and mean milliseconds; the same of
+    """How often operations and scopes ran, and their total, least, largest and mean milliseconds; the same of
     counters, with their last value. As a table or as JSON; `sort_by` is a column's name."""
     for name, given, expected in (("format", format, ("table", "json")),
                                   ("sort_by", sort_by, tuple(_SORTS))):  # fmt: skip
         if given not in expected:
             raise ArgumentError(f"dumps: {name}={given!r}; expected one of {', '.join(expected)}.")
+    _profile.collect()
     with _profile.lock:
         spans = _sorted(_profile.spans, sort_by, ascending)
         values = _sorted(_profile.values, sort_by, ascending)

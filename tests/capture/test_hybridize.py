@@ -273,20 +273,55 @@ def _write(p):
     p.data()[...] = 1
 
 
+def _write_a_part(p):
+    p.data().reshape(-1)[0] = 5
+
+
+def _write_through_a_buffer(p):
+    numpy.asarray(memoryview(p.data()))[...] = 3
+
+
+def _step(p):
+    with autograd.record():
+        loss = (p.data() ** 2).sum()
+    loss.backward()
+    heterosis.gluon.Trainer([p], "sgd").step(1)
+
+
 def _replace(p):
     p.initialize(heterosis.init.One(), force_reinit=True)
 
 
-@pytest.mark.parametrize("change", [_set_data, _write, _replace])
+CHANGES = [_set_data, _write, _write_a_part, _write_through_a_buffer, _step, _replace]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_changed_parameters_are_seen(change):
     net, x = _mlp(), _array(3, 5)
     net.hybridize()
     net(x)
+    before = net(x)
     for parameter in net.collect_params().values():
         change(parameter)
     found = net(x)
+    assert (found.asnumpy() != before.asnumpy()).any()
     net.hybridize(False)
     _close(found, net(x))
+
+
+def test_memory_that_others_hold_is_never_taken_for_unchanged():
+    net, x = _mlp(), _array(3, 5)
+    net.hybridize()
+    net(x)
+    shared = [numpy.asarray(memoryview(p.data())) for p in net.collect_params().values()]
+    for factor in (2, 3):
+        net(x).wait_to_read()
+        for array in shared:
+            array *= factor
+        found = net(x)
+        net.hybridize(False)
+        _close(found, net(x))
+        net.hybridize()
 
 
 def test_gradients_are_those_of_eager_calls():
@@ -334,3 +369,59 @@ def test_training_mode_is_a_guard():
     assert (trained.asnumpy() == 0).any()
     assert not numpy.allclose(net(x).asnumpy(), before.asnumpy())  # running statistics moved
     assert net._compiled.captures == 2
+
+
+# -- arguments that share memory ------------------------------------------------------------------
+
+
+def _raise_first(a, b):
+    a += 1
+    return a * b
+
+
+def test_one_array_given_twice_is_one_array():
+    compiled = heterosis.hybridize(_raise_first)
+    for _ in range(2):
+        x, y = np.ones((2,)), np.ones((2,))
+        assert compiled(x, y).tolist() == [2, 2] and compiled(x, x).tolist() == [9, 9]
+        assert compiled(y, x).tolist() == [6, 6]
+
+
+def test_an_argument_that_is_known_from_outside_too():
+    total = np.ones((2,))
+
+    @heterosis.hybridize
+    def grow(a):
+        nonlocal total
+        total += 1
+        return a * total
+
+    assert grow(total).tolist() == [4, 4] and grow(total).tolist() == [9, 9]
+
+
+def test_arguments_that_overlap_are_refused_where_one_is_written():
+    compiled = heterosis.hybridize(_raise_first)
+    x = np.ones((3,))
+    with pytest.raises(CaptureError, match="share memory"):
+        compiled(x, x[:2].reshape(2, 1))
+    assert heterosis.hybridize(lambda a, b: a + b)(x, x[:1]).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: np.broadcast_to(x, (2, 3)),
+        lambda x: x.copy(),
+        lambda x: x + 0,
+        lambda x: np.concatenate([x]),
+        lambda x: x.astype("float32"),
+        lambda x: x.reshape(3, 2).T,
+        lambda x: x[:, 1:],
+        lambda x: x.detach(),
+    ],
+)
+def test_results_share_memory_where_eager_ones_do(make):
+    x, same = np.ones((2, 3)), np.ones((2, 3))
+    heterosis.hybridize(make)(x)[...] = 5
+    make(same)[...] = 5
+    assert x.tolist() == same.tolist()

@@ -60,9 +60,9 @@ def test_installing_twice_is_once(mx):
 @pytest.mark.parametrize(
     "statement",
     [
-        "import mxnet.symbol",
-        "from mxnet import sym",
-        "from mxnet.symbol import var",
+        "import mxnet.visualization",
+        "from mxnet import AttrScope",
+        "from mxnet.symbol.nothing import var",
         "from mxnet.contrib import onnx",
         "from mxnet.gluon.contrib import cnn",
         "import mxnet.nothing",
@@ -78,8 +78,8 @@ def test_missing_modules_say_so(mx, statement):
 def test_missing_attributes_say_what_to_do(mx):
     with pytest.raises(AttributeError, match=r"Write the model with gluon"):
         _ = mx.mod
-    with pytest.raises(AttributeError, match=r"Symbols are not there yet"):
-        _ = mx.sym
+    with pytest.raises(AttributeError, match=r"Print sym.debug_str\(\)"):
+        _ = mx.viz
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = mx.nothing
 

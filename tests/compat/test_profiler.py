@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from heterosis import npx, profiler
+import heterosis
+from heterosis import np, npx, profiler
 from heterosis.runtime.errors import ArgumentError
 from heterosis.utils import Benchmark, Timer
 
@@ -141,3 +142,30 @@ def test_a_benchmark_prints_its_seconds(capsys):
     with Benchmark():
         pass
     assert capsys.readouterr().out.startswith("Done: ")
+
+
+def test_operations_are_timed_wherever_they_run(profile):
+    small, large = np.ones((4,)), np.ones((300, 300))
+    for _ in range(3):
+        small + 1
+        large @ large
+    npx.waitall()
+    times = _summary()["Time"]["operator"]
+    assert times["add"]["Count"] == times["matmul"]["Count"] == 3
+    assert times["matmul"]["Avg"] > times["add"]["Avg"] > 0
+    profiler.pause()
+    small + 1
+    profiler.resume()
+    assert _summary()["Time"]["operator"]["add"]["Count"] == 3
+    profiler.dump(finished=False)
+    with open(profile) as file:
+        events = [e for e in json.load(file)["traceEvents"] if e["cat"] == "operator"]
+    assert {e["name"] for e in events} == {"ones", "add", "matmul"}
+    assert all(e["ph"] == "X" and e["dur"] >= 0 and e["args"]["waited"] >= 0 for e in events)
+
+
+def test_a_hybridized_program_is_one_operation(profile):
+    double = heterosis.hybridize(lambda x: (x * 2).sum() + 1)
+    double(np.ones((4,)))
+    npx.waitall()
+    assert _summary()["Time"]["operator"]["<lambda>"]["Count"] == 1

@@ -62,22 +62,15 @@ def test_the_tour_is_true():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_readme_example_runs():
+def test_the_readme_examples_run():
     text = (ROOT / "README.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", example], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("[[")
-
-
-@pytest.mark.parametrize("example", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
-def test_examples_run(example):
-    command = [sys.executable, str(ROOT / "examples" / example)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    for example in examples:
+        done = subprocess.run(
+            [sys.executable, "-c", example], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert len(examples) == 2
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])

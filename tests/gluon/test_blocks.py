@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 from heterosis import autograd, np, npx
-from heterosis.gluon import Parameter, SymbolBlock, nn
+from heterosis.gluon import Parameter, nn
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 
@@ -205,10 +205,6 @@ def test_hybridizing_takes_all_flags_and_changes_nothing():
 
 def test_what_is_not_there_says_so():
     net = nn.Dense(2)
-    with pytest.raises(UnsupportedError, match="save_parameters"):
-        net.export("model")
-    with pytest.raises(UnsupportedError, match="load_parameters"):
-        SymbolBlock.imports("model-symbol.json", ["data"], "model-0000.params")
     with pytest.raises(UnsupportedError, match="call hybridize"):
         net.optimize_for(np.ones((1, 2)), backend="any")
     with pytest.raises(NotImplementedError, match=r"forward\(self"):

@@ -11,6 +11,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 from heterosis.ops.gradient import cotangents
+from heterosis.passes.materialize import kept_values
 from heterosis.passes.schedule import schedule
 
 MACHINE = Machine(AVX2, 2)
@@ -29,6 +30,13 @@ def planned(inputs, *outputs, layouts=None, share=False):
     layouts = layouts or [Strided.contiguous(v.shape) for v in inputs]
     program = Program(tuple(inputs), outputs)
     return schedule(program, layouts, [None] * len(outputs), MACHINE, views=share)
+
+
+def optimized_plan(inputs, *outputs):
+    layouts = [Strided.contiguous(v.shape) for v in inputs]
+    program = Program(tuple(inputs), outputs)
+    kept = kept_values(program)
+    return schedule(program, layouts, [None] * len(outputs), MACHINE, views=True, kept=kept)
 
 
 def only_nest(found) -> Nest:
@@ -174,3 +182,100 @@ def test_the_gradient_of_a_transposed_matrix_is_written_without_a_copy():
     (dw,) = cotangents([y], [dy], [w])
     (call,) = planned([x, dy], dw).kernels
     assert isinstance(call, OpaqueCall)
+
+
+def test_a_rearranged_product_is_written_where_it_will_stand():
+    x, y = array(4, 5), array(5, 6)
+    found = planned([x, y], views.reshape(matmul(x, y), (24,)))
+    assert [type(k) for k in found.kernels] == [OpaqueCall]
+    assert not found.temporaries
+
+
+@pytest.mark.parametrize("step", [lambda x, w: matmul(exp(x), w), lambda x, w: exp(add(x, w))])
+def test_long_programs_do_not_exhaust_the_stack(step):
+    x, w = array(4, 4), array(4, 4)
+    value = x
+    for _ in range(400):
+        value = step(value, w)
+    found = optimized_plan([x, w], value)
+    assert len(found.kernels) >= 5
+    assert len(set(found.starts)) <= 3
+
+
+def loads(nest: Nest) -> int:
+    return sum(isinstance(step, Load) for step in nest.steps)
+
+
+def test_a_residual_chain_is_not_computed_again_in_every_block():
+    x, w = array(8, 8), array(8, 8)
+    value = x
+    for _ in range(6):
+        value = add(value, matmul(exp(value), w))
+    found = optimized_plan([x, w], value)
+    assert max(loads(k) for k in found.kernels if isinstance(k, Nest)) == 1
+    assert len(found.kernels) == 12  # the sum is done by the product
+
+
+def test_what_one_nest_needs_twice_stays_inside():
+    x, y, w = array(30, 40), array(30, 40), array(40, 5)
+    found = optimized_plan([x, y, w], matmul(softmax(multiply(x, y)), w))
+    assert [type(k) for k in found.kernels] == [Nest, OpaqueCall]
+
+
+def test_what_two_results_need_is_computed_once():
+    x, y = array(30, 40), array(30, 40)
+    scores = multiply(x, y)
+    found = optimized_plan([x, y], softmax(scores), total(scores, axis=0))
+    assert len(found.kernels) == 3
+    assert [loads(k) for k in found.kernels] == [2, 2, 1]  # softmax reads its exponentials back
+
+
+def test_a_result_that_others_need_is_read_where_it_stands():
+    x, w = array(8, 8), array(8, 8)
+    y = add(x, w)
+    found = optimized_plan([x, w], matmul(y, w), y)
+    assert len(found.kernels) == 2
+    assert not [t for t in found.temporaries if t == 256]
+
+
+def test_a_rearranged_operand_is_computed_once():
+    x, w = array(4, 6), array(4, 5)
+    y = exp(x)
+    found = optimized_plan([x, w], matmul(views.transpose(y, (1, 0)), w), add(y, y))
+    assert len(found.kernels) == 3
+    assert loads(found.kernels[-1]) == 1
+
+
+def test_a_product_is_read_transposed_by_the_next_without_a_copy():
+    x, y, z = array(6, 5), array(5, 4), array(6, 3)
+    found = planned([x, y, z], matmul(views.transpose(matmul(x, y), (1, 0)), z))
+    assert [type(kernel) for kernel in found.kernels] == [OpaqueCall, OpaqueCall]
+
+
+def test_what_is_transposed_and_reshaped_is_copied_once():
+    x, y, w = array(2, 3, 8), array(2, 8, 4), array(24, 5)
+    heads = views.reshape(views.transpose(matmul(x, y), (2, 0, 1)), (1, 24))
+    found = optimized_plan([x, y, w], matmul(heads, w))
+    assert [type(k) for k in found.kernels] == [OpaqueCall, Nest, OpaqueCall]
+
+
+def test_subtracting_a_repeated_mean_is_not_worth_memory():
+    x, w = array(30, 40), array(40, 5)
+    y = exp(x)
+    centred = subtract(y, mean(y, axis=0, keepdims=True))
+    variance = mean(multiply(centred, centred), axis=0, keepdims=True)
+    found = optimized_plan([x, w], matmul(divide(centred, variance), w))
+    assert [t for t in found.temporaries if t == 30 * 40 * 4] == [4800]
+
+
+def test_a_mean_and_a_variance_that_others_need_are_one_nest():
+    x = array(30, 40)
+    average = mean(x, axis=0)
+    centred = subtract(x, average)
+    variance = mean(multiply(centred, centred), axis=0)
+    running = (multiply(average, average), multiply(variance, variance))
+    found = optimized_plan([x], divide(centred, variance), *running)
+    statistics = found.kernels[0]
+    assert reductions(statistics) == 2
+    assert len(statistics.stores) == 2
+    assert len(found.kernels) == 3

@@ -41,14 +41,22 @@ class Differentiable:
     program: Program
     inputs: tuple[Value | None, ...]
     layouts: tuple[Strided | None, ...]
+    results: tuple[tuple[str, tuple[int, ...]], ...]  # element types and shapes, as written
     kept: int = 0
     _derivatives: dict[tuple[int, ...], Derivative] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Where gradients can flow, found once: every call that is recorded asks for it."""
+        inputs = enumerate(self.inputs)
+        self.float_inputs = [i for i, v in inputs if v is not None and is_float(v.dtype)]
+        self.float_results = [i for i, (dtype, _) in enumerate(self.results) if is_float(dtype)]
+
     def derivative(self, wanted: tuple[int, ...]) -> Derivative:
         """With respect to the inputs at these positions."""
-        if wanted not in self._derivatives:
-            self._derivatives[wanted] = _differentiated(self, wanted)
-        return self._derivatives[wanted]
+        found = self._derivatives.get(wanted)
+        if found is None:
+            found = self._derivatives[wanted] = _differentiated(self, wanted)
+        return found
 
     def keeping(self, wanted: tuple[int, ...]) -> Differentiable:
         """The program with what its derivative would else have to compute again as outputs."""
@@ -56,14 +64,15 @@ class Differentiable:
         kept = _worth_keeping(self.program, results)
         outputs = (*self.program.outputs, *kept)
         program = Program(self.program.inputs, outputs, self.program.name)
-        return Differentiable(program, self.inputs, self.layouts, len(kept))
+        return Differentiable(program, self.inputs, self.layouts, described(outputs), len(kept))
 
 
 @dataclass(eq=False)
 class Derivative:
-    """What a program's wanted operands receive. `sources` says what to call it with, in order."""
+    """What the wanted operands of the program `of` receive. `sources` says what to call it with, in
+    order."""
 
-    name: str
+    of: str
     sources: tuple[tuple[str, int], ...]  # (OPERAND, RESULT or COTANGENT, position)
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
@@ -72,21 +81,30 @@ class Derivative:
     def run(self, arguments: Sequence[Any]) -> tuple[Differentiable, tuple[Any, ...]]:
         """The program for arguments that lie as these do, and its results."""
         if modes.is_capturing():
-            program = Program(self.inputs, self.outputs, self.name)
+            program = Program(self.inputs, self.outputs, f"{self.of} (backward)")
             (inline,) = _inline
             layouts = tuple(map(_layout, arguments))
-            return Differentiable(program, self.inputs, layouts), inline(program, arguments)
+            results = described(self.outputs)
+            return Differentiable(program, self.inputs, layouts, results), inline(
+                program, arguments
+            )
         differentiable, plan = self._plan(arguments)
         return differentiable, _core.run_plan(plan, arguments)
 
     def _plan(self, arguments: Sequence[Any]) -> tuple[Differentiable, Any]:
         key = tuple(getattr(a, "_element_strides", None) for a in arguments)
         if key not in self._compiled:
-            program = Program(self.inputs, self.outputs, self.name)
+            program = Program(self.inputs, self.outputs, f"{self.of} (backward)")
             layouts = tuple(map(_layout, arguments))
             plan = eager.plan(program, layouts, None, views=True, freely=False)
-            self._compiled[key] = Differentiable(program, self.inputs, layouts), plan
+            results = described(self.outputs)
+            self._compiled[key] = Differentiable(program, self.inputs, layouts, results), plan
         return self._compiled[key]
+
+
+def described(values: Sequence[Value]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Element types and shapes."""
+    return tuple((value.dtype, value.shape) for value in values)
 
 
 _inline: list[Callable[[Program, Sequence[Any]], tuple[Any, ...]]] = []
@@ -115,7 +133,7 @@ def _differentiated(of: Differentiable, wanted: tuple[int, ...]) -> Derivative:
     used = _leaves(results)
     inputs = tuple(v for v in origins if v in used)
     return Derivative(
-        f"{of.program.name} (backward)",
+        of.program.name,
         tuple(origins[v] for v in inputs),
         inputs,
         results,

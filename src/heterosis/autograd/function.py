@@ -67,7 +67,8 @@ class _FunctionNode(Node):
     def __init__(
         self, function: Function, sources: tuple[Source | None, ...], results: Sequence[Any]
     ):
-        super().__init__(type(function).__name__, sources, results)
+        types = tuple((r._dtype_name, r.shape) for r in results)
+        super().__init__(type(function).__name__, sources, types)
         self.function: Function | None = function
 
     def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:

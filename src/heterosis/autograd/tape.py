@@ -29,6 +29,7 @@ from heterosis.runtime.errors import ArgumentError, AutogradError
 
 ndarray = _core.ndarray
 Operands = tuple[Any, ...]  # arrays, numbers and None
+ResultType = tuple[str, tuple[int, ...]]  # element type and shape
 
 _numbers = itertools.count()
 _MOST_PROGRAMS = 8192  # then all are dropped: shapes that vary without end
@@ -68,10 +69,11 @@ class Node:
 
     __slots__ = ("name", "number", "results", "sources")
 
-    def __init__(self, name: str, sources: tuple[Source | None, ...], results: Sequence[Any]):
-        self.name, self.sources = name, sources
+    def __init__(
+        self, name: str, sources: tuple[Source | None, ...], results: tuple[ResultType, ...]
+    ):
+        self.name, self.sources, self.results = name, sources, results
         self.number = next(_numbers)
-        self.results = tuple((r._dtype_name, r.shape) for r in results)
 
     def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
         """Pairs of a source and what it receives."""
@@ -84,7 +86,8 @@ class Node:
     def attach(self, results: Sequence[Any], positions: Iterable[int]) -> None:
         """Let gradients that reach `results` come here."""
         for i in positions:
-            results[i]._autograd = Entry(self, i, results[i]._version)
+            result = results[i]
+            result._autograd = Entry(self, i, result._version)
 
 
 class ProgramNode(Node):
@@ -98,18 +101,19 @@ class ProgramNode(Node):
         sources: tuple[Source | None, ...],
         operands: Sequence[Any],
         results: Sequence[Any],
-        written: Any = None,
+        types: tuple[ResultType, ...],
+        written: Any,
     ):
-        super().__init__(derivative.name.removesuffix(" (backward)"), sources, results)
+        super().__init__(derivative.of, sources, types)
         self.derivative: Derivative | None = derivative
-        self.held = tuple(
+        self.held = [
             None
             if kind == COTANGENT
             else _held(operands[i], written)
             if kind == OPERAND
             else _held(results[i], None)
             for kind, i in derivative.sources
-        )
+        ]
 
     def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
         if self.derivative is None:
@@ -167,7 +171,7 @@ class ProgramNode(Node):
 
     def release(self) -> None:
         super().release()
-        self.derivative, self.held = None, ()
+        self.derivative, self.held = None, []
 
 
 class WholeNode(ProgramNode):
@@ -185,7 +189,7 @@ class WholeNode(ProgramNode):
         results: Sequence[Any],
     ):
         sources = tuple(source_of(o) if i in wanted else None for i, o in enumerate(operands))
-        super().__init__(of.derivative(wanted), sources, operands, results)
+        super().__init__(of.derivative(wanted), sources, operands, results, of.results, None)
         self.plain, self.wanted = plain, wanted
         self.everything = {(OPERAND, i): _held(o, None) for i, o in enumerate(operands)}
         own = results[: len(plain.program.outputs)]
@@ -229,7 +233,8 @@ def record_call(
     if of is None:
         if len(_programs) >= _MOST_PROGRAMS:
             _programs.clear()
-        of = _programs[serial] = _traced(record, operands, attributes)
+        results = result if isinstance(result, tuple) else (result,)
+        of = _programs[serial] = _traced(record, operands, attributes, results)
     record_run(record.name, of, operands, result)
 
 
@@ -261,8 +266,7 @@ def note(
     wanted = wanted_of(operands)
     if wanted:
         node = WholeNode(plain, of, wanted, operands, results)
-        own = results[: len(plain.program.outputs)]
-        node.attach(results, (i for i, r in enumerate(own) if is_float(r._dtype_name)))
+        node.attach(results, plain.float_results)
 
 
 def wanted_of(operands: Sequence[Any]) -> tuple[int, ...]:
@@ -282,23 +286,23 @@ def _note(
     written: Any = None,
 ) -> bool:
     """Make a node; False if no gradient flows."""
-    wanted = tuple(
-        i
-        for i, (source, value) in enumerate(zip(sources, of.inputs, strict=True))
-        if source is not None and value is not None and is_float(value.dtype)
-    )
+    wanted = tuple([i for i in of.float_inputs if sources[i] is not None])
     if not wanted:
         return False
-    sources = tuple(s if i in wanted else None for i, s in enumerate(sources))
-    node = ProgramNode(of.derivative(wanted), sources, operands, results, written)
-    node.attach(results, (i for i, r in enumerate(results) if is_float(r._dtype_name)))
+    if len(wanted) < len(sources) - sources.count(None):
+        sources = tuple(s if i in wanted else None for i, s in enumerate(sources))
+    node = ProgramNode(of.derivative(wanted), sources, operands, results, of.results, written)
+    node.attach(results, of.float_results)
     return True
 
 
-def _traced(record: Record, operands: Operands, attributes: tuple[Any, ...]) -> Differentiable:
+def _traced(
+    record: Record, operands: Operands, attributes: tuple[Any, ...], results: Sequence[Any]
+) -> Differentiable:
     described = [_described(operand) for operand in operands]
     inputs, layouts, program = record.program(described, attributes)
-    return Differentiable(program, inputs, layouts)
+    types = tuple((r._dtype_name, r.shape) for r in results)
+    return Differentiable(program, inputs, layouts, types)
 
 
 def _described(operand: Any) -> Any:

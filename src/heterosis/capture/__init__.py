@@ -8,7 +8,7 @@ from typing import Any
 
 from heterosis.capture import trace as _trace
 from heterosis.capture.compiled import Compiled
-from heterosis.capture.trace import depend_on, supplied
+from heterosis.capture.trace import capture, depend_on, scope, supplied
 from heterosis.runtime.errors import ArgumentError
 
 _trace.install()
@@ -32,4 +32,4 @@ def hybridize(function: Any = None, **flags: Any) -> Any:
     return function if isinstance(function, Compiled) else Compiled(function)
 
 
-__all__ = ["Compiled", "depend_on", "hybridize", "supplied"]
+__all__ = ["Compiled", "capture", "depend_on", "hybridize", "scope", "supplied"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
-from heterosis.autograd.derivative import Differentiable
+from heterosis.autograd.derivative import Differentiable, described
 from heterosis.capture import trees
 from heterosis.capture.trace import (
     Argument,
@@ -21,7 +22,7 @@ from heterosis.capture.trace import (
     capture,
 )
 from heterosis.ir.strided import Strided
-from heterosis.ops import eager
+from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
 from heterosis.runtime import modes
 
@@ -36,9 +37,25 @@ class Compiled:
 
     def __init__(self, function: Callable[..., Any]):
         functools.update_wrapper(self, function, updated=())
-        self.function, self.captures = function, 0
+        self.function = function
+        self._start()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy captures anew: the programs are made for the arrays that the function holds."""
+        mine = ("replay", "example", "_programs", "_capturing", "_entangled")
+        return {name: value for name, value in vars(self).items() if name not in mine}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._start()
+
+    def _start(self) -> None:
+        self.captures = 0
         self.replay = _core.Replay(self._call)
+        self.example: tuple[tuple, dict] | None = None  # the last captured call, without elements
         self._programs: dict[Hashable, Program] = {}
+        self._capturing = threading.Lock()
+        self._entangled: set[int] = set()
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self.replay(*arguments, **keywords)
@@ -52,17 +69,36 @@ class Compiled:
             modes.is_recording(),
             _core.threads(),
         )
-        program = self._programs.get(key)
-        if program is None or not program.holds():
-            program = self._programs[key] = self._captured(arguments, keywords)
+        arrays = list(trees.arrays_in((arguments, keywords)))
+        program = self._found(key, arrays)
+        if program is None:
+            with self._capturing:  # of threads that call at once, one captures
+                program = self._found(key, arrays) or self._captured(key, arguments, keywords)
         if not keywords:
             program.serve(self.replay, arguments)
-        return program.run(list(trees.arrays_in((arguments, keywords))))
+        return program.run(arrays)
 
-    def _captured(self, arguments: tuple, keywords: dict) -> Program:
+    def _found(self, key: Hashable, arrays: Sequence[Any]) -> Program | None:
+        program = self._programs.get(key)
+        if program is not None and program.writes_arguments:
+            program = self._programs.get((key, self._sharing(arrays)))
+        return program if program is not None and program.holds() else None
+
+    def _sharing(self, arrays: Sequence[Any]) -> Hashable:
+        """Which arrays share memory, with each other or with what the function has outside."""
+        storages = [array._storage_id for array in arrays]
+        return tuple((storages.index(s), s in self._entangled and s) for s in storages)
+
+    def _captured(self, key: Hashable, arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
-        found = capture(self.function, arguments, keywords)
-        return Program(found, list(trees.arrays_in((arguments, keywords))))
+        self.example = trees.replaced((arguments, keywords), _without_elements)
+        captured = capture(self.function, arguments, keywords)
+        arrays = list(trees.arrays_in((arguments, keywords)))
+        program = self._programs[key] = Program(captured, arrays)
+        self._entangled |= captured.entangled
+        if program.writes_arguments:
+            self._programs[key, self._sharing(arrays)] = program
+        return program
 
     def __repr__(self) -> str:
         return f"<hybridized {getattr(self.function, '__qualname__', self.function)!s}>"
@@ -87,11 +123,17 @@ class Program:
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
         program = captured.program
         layouts = tuple(_layout(source, arguments) for source in captured.sources)
-        self.plain = self.kept = Differentiable(program, program.inputs, layouts)
+        self.plain = self.kept = Differentiable(
+            program, program.inputs, layouts, described(program.outputs)
+        )
         if modes.is_recording():
             wanted = tape.wanted_of([_array(source, arguments) for source in captured.sources])
             self.kept = self.plain.keeping(wanted) if wanted else self.plain
-        self.plan = eager.plan(self.kept.program, layouts, None, views=True, freely=False)
+        parameters = [i for i, s in enumerate(captured.sources) if isinstance(s, Outside)]
+        if modes.is_recording() or captured.writes or not parameters:
+            self.plan = compile_program(self.kept.program, layouts)
+        else:
+            self.plan = compile_inference(program, layouts, parameters)
 
     def holds(self) -> bool:
         """Whether nothing has changed that the capture depended on."""
@@ -100,12 +142,18 @@ class Program:
             guard() == found for guard, found in guards
         )
 
+    @property
+    def writes_arguments(self) -> bool:
+        """Whether it matters which arguments share memory."""
+        return any(isinstance(source, Argument) for source, _ in self.captured.writes)
+
     def serve(self, replay: Any, arguments: tuple[Any, ...]) -> None:
         """Let `replay` run the program for arguments like these, if it can by itself."""
         captured = self.captured
         items = self._items()
-        if captured.reads or items is None:
-            return
+        alone = len(list(trees.arrays_in(arguments))) == 1 and not captured.entangled
+        if captured.reads or items is None or (self.writes_arguments and not alone):
+            return  # the core does not look for what shares memory
         sources = [_described(source) for source in captured.sources]
         writes = [(i, captured.sources.index(source)) for source, i in captured.writes]
         supply = captured.supply.numbers if captured.supply else None
@@ -161,6 +209,10 @@ def _array(source: Source, arguments: Sequence[Any]) -> Any:
     if isinstance(source, Argument):
         return arguments[source.position]
     return source.array if isinstance(source, Outside) else None
+
+
+def _without_elements(array: Any) -> Any:
+    return _core.unreadable(array._dtype_name, array.shape, "an example has no elements")
 
 
 def _described(source: Source) -> Any:

@@ -8,7 +8,8 @@ writes in place is written back after each run of the program.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from heterosis.autograd import tape
 from heterosis.autograd.derivative import Differentiable, set_inline
 from heterosis.capture import trees
 from heterosis.capture.memory import Cell, window
-from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, substituted
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, View, apply, substituted
 from heterosis.ir.types import TensorType
 from heterosis.ops.cast import copy, stop_gradient
 from heterosis.ops.eager import fitting
@@ -96,6 +97,7 @@ class Step:
     operands: tuple[Value | None, ...]  # those that the program has: arrays and numbers
     attributes: tuple[Any, ...]  # in the order of parameters, None for arrays
     results: tuple[Value, ...]
+    scope: str  # the prefix of the block that made the call
 
 
 @dataclass
@@ -110,11 +112,21 @@ class Captured:
     guards: list[tuple[Callable[[], Hashable], Hashable]]  # what was asked of Python, and found
     supply: Supply
     steps: list[Step]
+    entangled: frozenset[int]  # storages of arguments that the function knows from outside too
 
 
 def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> Captured:
     """The program that `function` is for arguments like these."""
-    trace = Trace(getattr(function, "__name__", type(function).__name__))
+    trace, found = _captured(function, arguments, keywords, merged=False)
+    if trace.writes_shared():
+        _, found = _captured(function, arguments, keywords, merged=True)
+    return found
+
+
+def _captured(
+    function: Callable[..., Any], arguments: tuple, keywords: dict, *, merged: bool
+) -> tuple[Trace, Captured]:
+    trace = Trace(getattr(function, "__name__", type(function).__name__), merged=merged)
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
     outer = _active.trace
     _active.trace = trace
@@ -123,14 +135,16 @@ def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> C
             result = function(*stand_ins[0], **stand_ins[1])
     finally:
         _active.trace = outer
-    return trace.finish(result)
+    return trace, trace.finish(result)
 
 
 class Trace:
     """What has been captured so far."""
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, *, merged: bool = False):
+        self.name, self.merged = name, merged  # whether arrays that share memory become one
+        self.arguments: list[tuple[Any, Any]] = []  # each with its stand-in
+        self.entangled: set[int] = set()  # storages of arguments that are known from outside too
         self.recorded = modes.is_recording()
         self.inputs: list[tuple[Value, Source]] = []
         self.cells: dict[int, Cell] = {}  # by the storage of the array
@@ -140,17 +154,52 @@ class Trace:
         self.guards: dict[Callable[[], Hashable], None] = {}
         self.supply = Supply()
         self.steps: list[Step] = []
+        self.scope = ""
 
     # -- arrays -----------------------------------------------------------------------------------
 
     def argument(self, array: Any) -> Any:
         """A stand-in for an array among the arguments."""
-        source = Argument(sum(isinstance(source, Argument) for _, source in self.inputs))
+        source = Argument(len(self.arguments))
+        made = self._merged(array)
+        if made is None:
+            made = self._stand_in(array, source)
+        self.arguments.append((array, made))
+        return made
+
+    def _stand_in(self, array: Any, source: Source) -> Any:
         value = self._input(source, TensorType(array.shape, array._dtype_name))
         made = self.array(Cell(value, source=source))
         if tape.source_of(array) is not None:
             self.variables.add(made._storage_id)
         return made
+
+    def _merged(self, array: Any) -> Any:
+        """The stand-in of an argument that an array is, if arrays that share memory are one."""
+        for other, made in self.arguments if self.merged else ():
+            if other._storage_id == array._storage_id:
+                if not _are_same_view(other, array):
+                    raise _overlap(other, array)
+                return made
+        return None
+
+    def writes_shared(self) -> bool:
+        """Whether the program writes to an array that it also knows as another argument."""
+        known = [array._storage_id for array, _ in self.arguments] + list(self._outside())
+        return any(known.count(self._storage(cell.source)) > 1 for cell in self._written())
+
+    def _outside(self) -> set[int]:
+        sources = (source for _, source in self.inputs if isinstance(source, Outside))
+        return {source.array._storage_id for source in sources}
+
+    def _storage(self, source: Source) -> int:
+        if isinstance(source, Argument):
+            return self.arguments[source.position][0]._storage_id
+        return source.array._storage_id
+
+    def _written(self) -> list[Cell]:
+        cells = dict.fromkeys(self.cells.values())
+        return [cell for cell in cells if cell.source is not None and cell.writes]
 
     def _input(self, source: Source, type_: TensorType) -> Value:
         value = apply(INPUT, (), type_)
@@ -169,6 +218,10 @@ class Trace:
         """Where the value of an array is; arrays from outside become inputs."""
         key = array._storage_id
         found = self.cells.get(key)
+        stand_in = self._merged(array) if found is None else None
+        if stand_in is not None:
+            self.entangled.add(key)
+            return self.cells[stand_in._storage_id]
         if found is None:
             value = self._input(Outside(array), TensorType(array.shape, array._dtype_name))
             found = self.cells[key] = Cell(value, source=self.inputs[-1][1])
@@ -179,14 +232,11 @@ class Trace:
 
     def _other_view(self, array: Any, cell: Cell) -> Cell:
         """An outside array that shares the memory of another one."""
+        if cell.writes or not isinstance(cell.source, Outside):
+            raise _overlap(cell.value(), array)
         for value, source in self.inputs:
             if isinstance(source, Outside) and _are_same_view(source.array, array):
                 return Cell(value, source=source)
-        if cell.writes or not isinstance(cell.source, Outside):
-            raise CaptureError(
-                f"two arrays from outside the program, of shapes {cell.value().shape} and "
-                f"{array.shape}, share memory, and the program writes to it. Pass copies."
-            )
         source = Outside(array)
         return Cell(self._input(source, TensorType(array.shape, array._dtype_name)), source=source)
 
@@ -198,7 +248,7 @@ class Trace:
         """A call of an operation: its results, as arrays."""
         values, cells = self._values(record, operands, attributes)
         results = record.traced(values, attributes)
-        self.steps.append(Step(record, tuple(values), attributes, results))
+        self.steps.append(Step(record, tuple(values), attributes, results, self.scope))
         if self.recorded and not modes.is_recording():
             results = tuple(map(stop_gradient.record.function, results))
         if out is None:
@@ -263,7 +313,10 @@ class Trace:
             value if operand is None else operand
             for operand, value in zip(operands, values, strict=True)
         )
-        tape.record_run(record.name, Differentiable(program, inputs, layouts), given, result)
+        results = result if isinstance(result, tuple) else (result,)
+        types = tuple((array._dtype_name, array.shape) for array in results)
+        of = Differentiable(program, inputs, layouts, types)
+        tape.record_run(record.name, of, given, result)
 
     def inline(self, program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results of a whole program, as arrays."""
@@ -284,7 +337,10 @@ class Trace:
             if modes.is_recording() and tape.source_of(array) is not None:
                 tape.check_write(array)
             description = array._dtype_name, array.shape, array._element_strides
-            self.cell(array).write(fitting(record.name, value, description, record.casts_freely))
+            cell = self.cell(array)
+            if cell.source is not None and cell not in self.cells.values():
+                raise _overlap(self.cells[array._storage_id].value(), array)
+            cell.write(fitting(record.name, value, description, record.casts_freely))
             array._count_write()
         return out
 
@@ -314,11 +370,10 @@ class Trace:
             cell = self.cell(array)
             if cell.source is not None and _is_same_view(array, cell):
                 return cell.source
-            return Computed(add(cell.value()))
+            return Computed(add(_own(cell)))
 
         result = trees.replaced(result, leaf)
-        written = [cell for cell in self.cells.values() if cell.source is not None and cell.writes]
-        writes = [(cell.source, add(cell.value())) for cell in written]
+        writes = [(cell.source, add(cell.value())) for cell in self._written()]
         values = tuple(value for value, _ in self.inputs)
         return Captured(
             Program(values, tuple(outputs), self.name),
@@ -329,6 +384,7 @@ class Trace:
             [(guard, guard()) for guard in self.guards],
             self.supply,
             self.steps,
+            frozenset(self.entangled),
         )
 
 
@@ -343,6 +399,22 @@ def _are_same_view(a: Any, b: Any) -> bool:
 
 def _place(a: Any) -> tuple[Any, ...]:
     return a._storage_id, a._offset, a.shape, a._element_strides, a._dtype_name
+
+
+def _own(cell: Cell) -> Value:
+    """The value of a result: a copy, if it is a view of an input where an eager array is none."""
+    value = base = cell.value()
+    while isinstance(base.node.primitive, View):
+        (base,) = base.node.inputs
+    shared = cell.base is not None or base.node.primitive is not INPUT
+    return value if shared else copy.record.function(value)
+
+
+def _overlap(one: Any, other: Any) -> CaptureError:
+    return CaptureError(
+        f"two arrays from outside the program, of shapes {one.shape} and {other.shape}, share "
+        "memory, and the program writes to it. Pass copies."
+    )
 
 
 def _described(operand: Any, value: Value | None) -> Any:
@@ -368,6 +440,20 @@ def depend_on(guard: Callable[[], Hashable]) -> None:
     """
     if _active.trace is not None and modes.is_capturing():
         _active.trace.guards[guard] = None
+
+
+@contextmanager
+def scope(prefix: str) -> Iterator[None]:
+    """Within the block, captured steps belong to the block with this prefix."""
+    trace = _active.trace
+    before = trace.scope if trace else ""
+    try:
+        if trace:
+            trace.scope = prefix
+        yield
+    finally:
+        if trace:
+            trace.scope = before
 
 
 def supplied(make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:

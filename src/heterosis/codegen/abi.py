@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from heterosis.codegen.builder import I64, PTR, Function, Type, Value
 
 # Fields of `hx_call` and `hx_runtime`: every one is eight bytes wide.
@@ -37,13 +39,39 @@ def workspace(f: Function, call: Value) -> Value:
     return _field(f, call, _CALL["workspace"])
 
 
-def with_workspace(f: Function, call: Value, workspace: Value) -> Value:
-    """The call with other scratch memory: a copy that lives until the function returns."""
-    copy = f.allocate(PTR, len(_CALL))
-    for slot in _CALL.values():
-        own = workspace if slot == _CALL["workspace"] else _field(f, call, slot)
+def with_workspace(
+    f: Function, call: Value, workspace: Value, further: Sequence[Value] = ()
+) -> Value:
+    """The call with other scratch memory, and with `further` words behind its fields: a copy that
+    lives until the function returns."""
+    return _copy(f, call, "workspace", workspace, further)
+
+
+def with_buffers(f: Function, call: Value, buffers: Value) -> Value:
+    """The call with other inputs and outputs: a copy that lives until the function returns."""
+    return _copy(f, call, "buffers", buffers)
+
+
+def _copy(
+    f: Function, call: Value, changed: str, value: Value, further: Sequence[Value] = ()
+) -> Value:
+    copy = f.allocate(PTR, len(_CALL) + len(further))
+    for slot, word in enumerate(further, len(_CALL)):
+        f.store(word, f.offset(PTR, copy, slot))
+    for name, slot in _CALL.items():
+        own = value if name == changed else _field(f, call, slot)
         f.store(own, f.offset(PTR, copy, slot))
     return copy
+
+
+def further(f: Function, call: Value, index: int, type_: Type) -> Value:
+    """Word number `index` behind the fields of a call that `with_workspace` made."""
+    return _field(f, call, len(_CALL) + index, type_)
+
+
+def set_integers(f: Function, copy: Value, integers: Value) -> None:
+    """Give a copied call other sizes and strides."""
+    f.store(integers, f.offset(PTR, copy, _CALL["integers"]))
 
 
 def workers(f: Function, call: Value) -> Value:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from heterosis.codegen.builder import Function, Value, constant
 from heterosis.codegen.memory import COMPUTED
 from heterosis.ir.program import Elementwise
-from heterosis.ir.types import is_float
+from heterosis.ir.types import is_float, is_integer, numpy_dtype
 
 
 def convert(f: Function, have: str, want: str, x: Value) -> Value:
@@ -67,4 +68,21 @@ def _float_to_integer(f: Function, want: str, x: Value, to) -> Value:
 @cache
 def conversion(dtype: str) -> Elementwise:
     """The primitive that converts to `dtype`."""
-    return Elementwise(f"to_{dtype}", lambda f, have, x: convert(f, have, dtype, x), cost=2.0)
+    return Elementwise(
+        f"to_{dtype}",
+        lambda f, have, x: convert(f, have, dtype, x),
+        cost=2.0,
+        exact=lambda x: _converted(x, dtype),
+    )
+
+
+COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0)
+
+
+def _converted(x: Any, dtype: str) -> Any:
+    """What `convert` makes of a NumPy scalar; None for floats that are out of an integer's range."""
+    if dtype in ("float16", "bfloat16"):
+        x = x.astype("float32")
+    if is_integer(dtype) and x.dtype.kind not in "biu" and not abs(x) < 2.0**31:
+        return None
+    return x.astype(numpy_dtype(dtype))

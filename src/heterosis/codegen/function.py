@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -27,7 +28,7 @@ from heterosis.codegen.target import Target
 
 ENTRY = "entry"
 # A handful of loads and calls: LLVM's quick path does them in a tenth of the time.
-_PLAIN = "noinline optnone"
+PLAIN = "noinline optnone"
 
 _SHARE_NANOSECONDS = 20_000.0  # work that is worth handing to another thread
 _POINT_NANOSECONDS = 0.05  # one addition, load or store of a vectorised loop, an element
@@ -73,7 +74,7 @@ class FunctionCode:
     def emit(self, target: Target) -> str:
         """The LLVM IR of the function and all that it calls."""
         module = Module(target=target)
-        f = module.function(ENTRY, [("call", PTR)], I64, linkage="", attributes=_PLAIN)
+        f = module.function(ENTRY, [("call", PTR)], I64, linkage="", attributes=PLAIN)
         failures = 0
         for i, part in enumerate(self.parts):
             if isinstance(part, NestPart):
@@ -87,13 +88,14 @@ class FunctionCode:
 
 def function_for_any_size(schedule: Schedule) -> FunctionCode:
     """The function whose sizes and strides are passed: a new shape needs no new code."""
-    return _function(schedule, _Numbers())
+    return _function(schedule, Numbers(schedule.starts))
 
 
-class _Numbers:
+class Numbers:
     """Turns numbers into slots and remembers what to pass in them."""
 
-    def __init__(self) -> None:
+    def __init__(self, starts: Sequence[int]) -> None:
+        self.starts = starts  # of the temporaries
         self.passed: list[int] = []
 
     def slot(self, number: int) -> Number:
@@ -104,8 +106,18 @@ class _Numbers:
         """A slot, except for the numbers that the shape of the code depends on."""
         return number if number in literals else self.slot(number)
 
+    def address(self, buffer: Buffer, dtype: str, offset: int) -> tuple[Buffer, Number]:
+        """Where an operand begins: a buffer, and the elements before it."""
+        return self.buffer(buffer), self.unless((0,), offset)
 
-def _function(schedule: Schedule, numbers: _Numbers) -> FunctionCode:
+    def buffer(self, buffer: Buffer) -> Buffer:
+        """A buffer as the code finds it."""
+        if buffer.kind == "call":
+            return buffer
+        return replace(buffer, index=self.unless((0,), self.starts[buffer.index]))
+
+
+def _function(schedule: Schedule, numbers: Numbers) -> FunctionCode:
     parts: list[NestPart | CallPart] = []
     failures: list[tuple[str, str]] = []
     total = 0.0
@@ -117,8 +129,8 @@ def _function(schedule: Schedule, numbers: _Numbers) -> FunctionCode:
         else:
             nanoseconds = nest_nanoseconds(kernel)
             total += nanoseconds
-            grain = numbers.slot(_grain(kernel, nanoseconds))
-            parts.append(NestPart(_open_nest(kernel, numbers), grain))
+            grain = numbers.slot(grain_of(kernel, nanoseconds))
+            parts.append(NestPart(open_nest(kernel, numbers), grain))
     return FunctionCode(tuple(parts), tuple(numbers.passed), total, tuple(failures))
 
 
@@ -130,7 +142,8 @@ def nest_nanoseconds(nest: Nest) -> float:
     return points * (work + len(nest.stores)) * _POINT_NANOSECONDS * dear
 
 
-def _grain(nest: Nest, nanoseconds: float) -> int:
+def grain_of(nest: Nest, nanoseconds: float) -> int:
+    """How many points of the first dimension are worth handing to another thread."""
     count = nest.kept[0]
     if nest.scatters:
         return max(count, 1)
@@ -143,7 +156,8 @@ def _grain(nest: Nest, nanoseconds: float) -> int:
 # -- any size: numbers become slots ---------------------------------------------------------------
 
 
-def _open_nest(nest: Nest, numbers: _Numbers) -> Nest:
+def open_nest(nest: Nest, numbers: Numbers) -> Nest:
+    """`nest` with what `numbers` makes of its own."""
     level = {"kept": len(nest.kept) - 1, "none": -1}.get(
         nest.vector, len(nest.kept) + len(nest.reduced) - 1
     )
@@ -152,12 +166,8 @@ def _open_nest(nest: Nest, numbers: _Numbers) -> Nest:
         return tuple(numbers.unless((0, 1) if d == level else (0,), s) for d, s in enumerate(own))
 
     def operand(own: Operand) -> Operand:
-        return replace(
-            own,
-            buffer=_open_buffer(own.buffer, numbers),
-            offset=numbers.unless((0,), own.offset),
-            strides=strides(own.strides),
-        )
+        buffer, offset = numbers.address(own.buffer, own.dtype, own.offset)
+        return Operand(buffer, own.dtype, offset, strides(own.strides))
 
     def indices(own: tuple[tuple[int, int], ...]) -> tuple[tuple[int, Number], ...]:
         return tuple((step, numbers.slot(stride)) for step, stride in own)
@@ -185,22 +195,16 @@ def _open_nest(nest: Nest, numbers: _Numbers) -> Nest:
     )
 
 
-def _open_buffer(buffer: Buffer, numbers: _Numbers) -> Buffer:
-    if buffer.kind == "call":
-        return buffer
-    return replace(buffer, index=numbers.unless((0,), buffer.index))
-
-
-def _call_part(call: OpaqueCall, numbers: _Numbers) -> CallPart:
+def _call_part(call: OpaqueCall, numbers: Numbers) -> CallPart:
     def operand(place: Place) -> Operand:
-        offset = numbers.unless((0,), place.strided.offset)
-        return Operand(_open_buffer(place.buffer, numbers), place.dtype, offset, ())
+        buffer, offset = numbers.address(place.buffer, place.dtype, place.strided.offset)
+        return Operand(buffer, place.dtype, offset, ())
 
     return CallPart(
         call.code,
         tuple(operand(p) for p in call.inputs),
         tuple(operand(p) for p in call.outputs),
-        _open_buffer(call.scratch, numbers) if call.scratch else None,
+        numbers.buffer(call.scratch) if call.scratch else None,
         tuple(numbers.slot(n) for n in call.code.numbers),
     )
 
@@ -225,10 +229,11 @@ def _emit_call_part(f: Function, target: Target, part: CallPart, name: str, fail
         f.call(name, arguments)
         return
     status = f.call(name, arguments, I64)
-    _return_if_failed(f, status, failures)
+    return_if_failed(f, status, failures)
 
 
-def _return_if_failed(f: Function, status: Value, failures: int) -> None:
+def return_if_failed(f: Function, status: Value, failures: int) -> None:
+    """Leave with a kernel's failure; `failures` is how many the kernels before have."""
     failed = f.compare("ne", status, constant(I64, 0))
     f.leave_if(failed, lambda: f.ret(f.add(status, constant(I64, failures))))
 

@@ -63,8 +63,13 @@ Kernel: TypeAlias = "Nest | OpaqueCall"
 
 @dataclass
 class Schedule:
-    """Kernels in order, the workspace they share, and which results are views of inputs."""
+    """Kernels in order, the temporaries between them, and which results are views of inputs.
+
+    Temporary number `i` has `temporaries[i]` bytes, and begins `starts[i]` bytes into the workspace.
+    """
 
     kernels: list[Kernel] = field(default_factory=list)
+    temporaries: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
     workspace: int = 0
     views: dict[int, tuple[int, Strided]] = field(default_factory=dict)

@@ -27,9 +27,16 @@ class Slot:
 Number = int | Slot
 
 
+def known(number: Number) -> int:
+    """A number of a description in which all are known."""
+    assert isinstance(number, int), f"{number} is passed"
+    return number
+
+
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """`call` number `index` of `hx_call.buffers`, or `temporary`: bytes into the workspace."""
+    """`call` number `index` of `hx_call.buffers`, or `temporary`: in the workspace. There, `index`
+    is the temporary's number in a schedule, and in code the bytes before it."""
 
     kind: str
     index: Number

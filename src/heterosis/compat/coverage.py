@@ -27,6 +27,8 @@ PLACES = {
     "gluon.Block members": "heterosis.gluon:Block",
     "gluon.HybridBlock members": "heterosis.gluon:HybridBlock",
     "gluon.SymbolBlock members": "heterosis.gluon:SymbolBlock",
+    "symbol": "heterosis.symbol",
+    "symbol.Symbol members": "heterosis.symbol:Symbol",
     "gluon.Parameter members": "heterosis.gluon:Parameter",
     "gluon.ParameterDict members": "heterosis.gluon:ParameterDict",
     "gluon.Trainer members": "heterosis.gluon:Trainer",
@@ -52,7 +54,10 @@ PLACES = {
 }
 
 # There to say that they do not work yet: not counted.
-_ANNOUNCED = {"autograd": ("get_symbol",)}
+_ANNOUNCED = {
+    "autograd": ("get_symbol",),
+    "symbol.Symbol members": ("get_backend_symbol", "gradient", "optimize_for"),
+}
 
 
 @dataclass(frozen=True)

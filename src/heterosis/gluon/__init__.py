@@ -2,9 +2,10 @@
 
 from heterosis.gluon import block, contrib, data, loss, model_zoo, nn, parameter, rnn, utils
 from heterosis.gluon.block import Block
-from heterosis.gluon.hybrid_block import HybridBlock, SymbolBlock
+from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.parameter import Constant, DeferredInitializationError, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
+from heterosis.gluon.symbol_block import SymbolBlock
 from heterosis.gluon.trainer import Trainer
 from heterosis.gluon.training import History, fit
 

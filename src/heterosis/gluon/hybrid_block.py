@@ -42,6 +42,14 @@ class HybridBlock(Block):
             )
         super().register_child(block, name)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_replay": None, "_arrays": {}, "_arrays_at": -1}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if self._active and self._compiled:
+            vars(self)["_replay"] = self._compiled.replay
+
     # -- running ----------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -56,14 +64,16 @@ class HybridBlock(Block):
         for hook in tuple(self._forward_pre_hooks.values()):
             hook(self, args)
         run = self.forward if self._replay is None else self._replay
-        result = run(*args, **kwargs)
+        with capture.scope(self._prefix):
+            result = run(*args, **kwargs)
         for hook in tuple(self._forward_hooks.values()):
             hook(self, args, result)
         return result
 
     def _captured_forward(self, *args: Any, **kwargs: Any) -> Any:
         capture.depend_on(self._identity)
-        return self.forward(*args, **kwargs)
+        with capture.scope(self._prefix):
+            return self.forward(*args, **kwargs)
 
     def _identity(self) -> tuple[int, ...]:
         """What programs captured from the block depend on, apart from arrays' elements."""
@@ -140,34 +150,15 @@ class HybridBlock(Block):
             f"optimize_for: there is no back end {backend!r}; call hybridize() instead."
         )
 
-    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> None:
-        """Raises: exporting needs captured blocks, which are not there yet."""
-        raise UnsupportedError(
-            f"{type(self).__name__}.export: programs cannot be written to files yet. "
-            "save_parameters keeps the parameters; make the network from its Python code."
-        )
+    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+        """Write what the block predicts, for MXNet and for `SymbolBlock.imports`.
 
+        The program goes to `<path>-symbol.json`, the parameters to `<path>-0000.params` (with the
+        epoch's number); both names are returned. The block must have been hybridized and called.
+        """
+        from heterosis.gluon.exporting import export  # many tables, which few programs need
 
-class SymbolBlock(HybridBlock):
-    """A block from a symbol file. Raises: symbol files cannot be read yet."""
-
-    def __init__(self, outputs: Any, inputs: Any, params: ParameterDict | None = None):
-        raise UnsupportedError(
-            "SymbolBlock: symbols are not there yet. Make the network from its Python code, and "
-            "read its parameters with load_parameters."
-        )
-
-    @staticmethod
-    def imports(
-        symbol_file: str, input_names: str | list[str], param_file: str | None = None,
-        ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
-    ) -> SymbolBlock:  # fmt: skip
-        """Raises: symbol files cannot be read yet."""
-        return SymbolBlock(symbol_file, input_names)
-
-    def reset_ctx(self, ctx: Any) -> None:
-        """Move all parameters to other contexts."""
-        self.collect_params().reset_ctx(ctx)
+        return export(self, path, epoch)
 
 
 def _apply_own_rule(block: HybridBlock, inputs: tuple[Any, ...]) -> None:

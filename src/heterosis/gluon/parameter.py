@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from heterosis import _core, autograd, capture, initializer, np
+from heterosis import _core, autograd, capture, initializer, np, symbol
 from heterosis.ir.types import dtype_name
 from heterosis.ops.unsized import UNKNOWN, Unsized
 from heterosis.runtime import modes
@@ -219,7 +219,7 @@ class Parameter:
 
     def unsized(self) -> Unsized:
         """What stands for the array in a forward pass that completes its shape."""
-        if self._deferred is None or self._shape is None:
+        if self._deferred is None:
             raise self._unready()
         return Unsized(self._described(), self.shape, self._settle)
 
@@ -363,10 +363,12 @@ class Parameter:
         raise UnsupportedError(f"{self._described()} is dense; use list_data().")
 
     def var(self) -> Any:
-        """Raises: there are no symbols in this version."""
-        raise UnsupportedError(
-            f"{self._described()}: var() makes a symbol, and symbols are not there yet. Use data()."
-        )
+        """A symbol for the parameter's array: a variable of its name."""
+        told = isinstance(self.init, str) or hasattr(self.init, "dumps")
+        return symbol.var(
+            self.name, shape=self.shape, dtype=self.dtype, lr_mult=self.lr_mult,
+            wd_mult=self.wd_mult, init=self.init if told else None,
+        )  # fmt: skip
 
     # -- messages ---------------------------------------------------------------------------------
 

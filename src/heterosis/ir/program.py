@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -34,11 +35,15 @@ class Elementwise(Primitive):
     """Each result element from the operands' elements at the same place, all of one shape.
 
     `lower(function, dtype, *values)` emits it for one vector, `dtype` naming the first operand's
-    element type, and `cost` is its price in units of one addition.
+    element type, and `cost` is its price in units of one addition. `exact` is NumPy's function, if
+    it gives the very same bits; an operand equal to its number in `neutral` leaves the other one
+    as it is.
     """
 
     lower: Callable[..., Any]
     cost: float = 1.0
+    exact: Callable[..., Any] | None = None
+    neutral: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,10 +86,21 @@ class Opaque(Primitive):
 
     `kernel(node, inputs, outputs, target)` describes it: a `codegen.function.KernelCode`. With
     `gapless`, it sees its operands row by row in memory, copied there if they stand otherwise.
+    With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
+    elementwise work on its one result before it is stored: `kernel` takes a
+    `codegen.epilogue.Epilogue` too, whose operands come behind its own.
+
+    `packs(node, fixed, machine)` gives the node's result from operands of which some, those that
+    `fixed` tells of, are packed by primitives of their own, once for many runs; or None.
+    `scales` has the axis of `finishes` that its second operand's weights belong to, and a function
+    `(node, factors)` that gives the result with every place along that axis scaled.
     """
 
     kernel: Callable[..., Any]
     gapless: bool = False
+    finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
+    packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
+    scales: tuple[int, Callable[[Node, Value], Value]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,17 +219,14 @@ class Program:
 
     def __str__(self) -> str:
         names = {value: f"%{i}" for i, value in enumerate(self.inputs)}
+        numbers = itertools.count(len(names))
         lines = []
         for node in self.nodes():
-            if node.primitive in (INPUT, NUMBER):
-                continue
-            results = []
-            for value in node.outputs:
-                names[value] = f"%{len(names)}"
-                results.append(f"{names[value]}: {value.type}")
-            operands = [names[v] for v in node.inputs]
-            operands += [f"{k}={v}" for k, v in node.attributes.items()]
-            lines.append(f"  {', '.join(results)} = {node.primitive.name}({', '.join(operands)})")
+            if node.primitive in (CONSTANT, EXTENT):
+                names[Value(node)] = _number_text(node)
+            elif node.primitive not in (INPUT, NUMBER):
+                names |= {value: f"%{next(numbers)}" for value in node.outputs}
+                lines.append(_line(node, names))
         head = ", ".join(f"{names[v]}: {v.type}" for v in self.inputs)
         tail = ", ".join(names[v] for v in self.outputs)
         return "\n".join([f"{self.name}({head}):", *lines, f"  return {tail}"])
@@ -245,3 +258,20 @@ def substituted(outputs: Sequence[Value], mapping: Mapping[Value, Value]) -> tup
         for old, new in zip(node.outputs, made.outputs, strict=True):
             known.setdefault(old, new)
     return tuple(known.get(v, v) for v in outputs)
+
+
+def _line(node: Node, names: dict[Value, str]) -> str:
+    """One node with its results."""
+    operands = [names[v] for v in node.inputs]
+    operands += [f"{key}={value}" for key, value in node.attributes.items()]
+    results = ", ".join(f"{names[value]}: {value.type}" for value in node.outputs)
+    return f"  {results} = {node.primitive.name}({', '.join(operands)})"
+
+
+def _number_text(node: Node) -> str:
+    """A constant where it is used: `1.0`, or `int32(1)` if its look does not give its type away."""
+    value, dtype = node.attributes["value"], node.types[0].dtype
+    if node.primitive is EXTENT:
+        return f"extent({value})"
+    usual = {bool: "bool", float: "float32"}.get(type(value))
+    return f"{value}" if dtype == usual else f"{dtype}({value})"

@@ -10,7 +10,6 @@ from heterosis.np.inquiry import ndim
 from heterosis.ops import dropout as _random
 from heterosis.ops import network, normalization
 from heterosis.ops import rnn as recurrent
-from heterosis.ops.cast import copy
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
@@ -25,9 +24,10 @@ def dropout(
         raise ArgumentError(f"dropout: mode={mode!r}; expected 'training' or 'always'.")
     if not 0 <= p <= 1:
         raise ArgumentError(f"dropout: p={p}; expected a probability, from 0 to 1.")
+    shared = tuple(axes) if hasattr(axes, "__len__") else (axes,)
     if not p or (mode == "training" and not modes.is_training()):
-        return copy(data)
-    return _random.dropout(data, float(p), tuple(axes) if hasattr(axes, "__len__") else (axes,))
+        return _random.idle_dropout(data, float(p), shared)
+    return _random.dropout(data, float(p), shared)
 
 
 def leaky_relu(
@@ -120,8 +120,9 @@ def rnn(
     if not drop and not modes.is_recording():
         mode, *sizes, projection_size = shape
         return recurrent.rnn(
-            data, parameters, state, state_cell, *sizes, mode, projection_size, state_outputs
-        )
+            data, parameters, state, state_cell, *sizes, mode, projection_size, state_outputs,
+            float(p),
+        )  # fmt: skip
     # Layer by layer: each keeps what its gradient needs, and dropout draws its own numbers.
     found = recurrent.stacked(
         recurrent.described(*shape), data, parameters, state, state_cell, float(drop),

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from heterosis.codegen.conversion import COPY
 from heterosis.ir import views
-from heterosis.ir.program import Call, Elementwise, apply
+from heterosis.ir.program import Call, apply
 from heterosis.ir.types import DTYPES, TensorType
 from heterosis.ops.adjoint import elementwise_adjoint
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast
 from heterosis.runtime.errors import DTypeError
 
-_COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0)
-elementwise_adjoint(_COPY, lambda g, y, x: g)
+elementwise_adjoint(COPY, lambda g, y, x: g)
 
 
 @operation()
 def copy(a):
     """A new array with the same elements."""
-    return apply(_COPY, (a,), TensorType(a.shape, a.dtype))
+    return apply(COPY, (a,), TensorType(a.shape, a.dtype))
 
 
 @operation(casts_freely=True)
 def assign(a):
     """The elements of `a`; with `out=`, written into an array that may be larger or of another
     element type."""
-    return apply(_COPY, (a,), TensorType(a.shape, a.dtype))
+    return apply(COPY, (a,), TensorType(a.shape, a.dtype))
 
 
 @operation()
@@ -34,7 +34,7 @@ def astype(a, dtype: str):
         raise DTypeError(
             f"astype: {dtype!r} is no element type; expected one of {', '.join(DTYPES)}."
         )
-    return cast(a, dtype) if dtype != a.dtype else apply(_COPY, (a,), TensorType(a.shape, dtype))
+    return cast(a, dtype) if dtype != a.dtype else apply(COPY, (a,), TensorType(a.shape, dtype))
 
 
 @operation(public=(), views=True, differentiable=False)

@@ -200,6 +200,7 @@ def convolution_data_gradient(
                                          "pad": (2, 0), "num_group": 2}),
         (((11, 4, 16), (11, 3, 30)), {"kernel": (4,), "stride": (2,), "pad": (2,)}),
         (((1, 4, 3, 3), (1, 60, 5, 5)), {"kernel": (3, 3)}),
+        (((3, 4, 2, 2), (3, 60, 4, 4)), {"kernel": (3, 3), "stride": (2, 2), "pad": (1, 1)}),
     ),
 )  # fmt: skip
 def convolution_weight_gradient(

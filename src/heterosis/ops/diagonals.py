@@ -40,7 +40,7 @@ _PLANES = [
 
 @operation(
     numpy=numpy.diagonal,
-    names={"mxnet": "_npi_diagonal"},
+    names={"mxnet": "_np_diagonal"},
     samples=samples(*_PLANES),
     views=True,
 )
@@ -52,7 +52,7 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
 @operation(
     numpy=numpy.trace,
     public=("np", "ndarray"),
-    names={"mxnet": "_npi_trace"},
+    names={"mxnet": "_np_trace"},
     samples=samples(*_PLANES, dtypes=("bool", "int8", "float32", "float64"), absolute=20),
 )
 def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: str | None = None):
@@ -77,7 +77,7 @@ _VECTORS = [((3,), {}), ((3,), {"k": 1}), ((3,), {"k": -2}), ((0,), {})]
 @operation(
     numpy=numpy.diag,
     public=("np", "ndarray"),
-    names={"mxnet": "_npi_diag"},
+    names={"mxnet": "_np_diag"},
     samples=samples(*_VECTORS, ((3, 4), {}), ((3, 4), {"k": -1})),
 )
 def diag(v, k: int = 0):
@@ -91,7 +91,7 @@ def diag(v, k: int = 0):
 
 @operation(
     numpy=numpy.diagflat,
-    names={"mxnet": "_npi_diagflat"},
+    names={"mxnet": "_np_diagflat"},
     samples=samples(*_VECTORS, ((2, 2), {"k": 1}), ((), {})),
 )
 def diagflat(v, k: int = 0):
@@ -123,7 +123,7 @@ def tril(m, k: int = 0):
     return _part_of_matrix("tril", m, k, e.less_equal)
 
 
-@operation(numpy=numpy.triu, names={"mxnet": "_npi_triu"}, samples=samples(*_MATRICES))
+@operation(numpy=numpy.triu, samples=samples(*_MATRICES))
 def triu(m, k: int = 0):
     """The elements on and above the `k`-th diagonal of matrices, the others zero."""
     return _part_of_matrix("triu", m, k, e.greater_equal)

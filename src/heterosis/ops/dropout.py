@@ -7,9 +7,11 @@ from heterosis.ir.program import Value, constant
 from heterosis.ops import elementwise as e
 from heterosis.ops import random
 from heterosis.ops import real as r
+from heterosis.ops.cast import copy
 from heterosis.ops.network import leak
 from heterosis.ops.record import Key, operation
 from heterosis.ops.rules import cast, floating
+from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import check_axes
 
 
@@ -31,6 +33,17 @@ def _scale(chance: Value) -> Value:
     one = constant(1.0, "float32")
     left = e.subtract(one, chance)
     return e.select(e.greater(left, constant(0.0, "float32")), r.reciprocal(left), one)
+
+
+@operation(
+    numpy=lambda data, p=0.5, axes=(): data,
+    public=(),
+    names={"mxnet": "Dropout"},
+    samples=Samples([Case(((3, 5),), {"p": 0.3})], dtypes=("int32", "float32")),
+)
+def idle_dropout(data, p: float = 0.5, axes: tuple[int, ...] = ()):
+    """What `dropout` does in prediction: a copy. It knows what it would do in training."""
+    return copy.record.function(data)
 
 
 @operation(public=())

@@ -25,6 +25,7 @@ from heterosis.runtime.errors import ArgumentError, DTypeError, OutOfMemoryError
 if TYPE_CHECKING:
     from heterosis.codegen.function import FunctionCode
     from heterosis.codegen.nest import Buffer, Operand
+    from heterosis.codegen.program import ProgramCode
 
 OutDescription = tuple[str, tuple[int, ...], tuple[int, ...]]
 
@@ -53,8 +54,21 @@ def plan(
         program, targets = _into(program, outs, freely)
     planned = schedule(program, layouts, targets, machine(), views=views, in_place=in_place)
     if outs is None:
-        _check_room(program, planned)
+        check_room(program, planned)
+    elementwise = _is_elementwise(planned, program, layouts, targets)
     code = function_for_any_size(planned)
+    return core_plan(program, planned, code, in_place=in_place, elementwise=elementwise)
+
+
+def core_plan(
+    program: Program,
+    planned: Schedule,
+    code: FunctionCode | ProgramCode,
+    *,
+    in_place: bool = False,
+    elementwise: bool = False,
+) -> Any:
+    """What the core runs: `code`, compiled or found, with what it needs and gives."""
     results = [_result(i, value, planned) for i, value in enumerate(program.outputs)]
     return _core.make_plan(
         program.name,
@@ -62,14 +76,14 @@ def plan(
         list(code.integers),
         planned.workspace,
         code.nanoseconds,
-        _is_elementwise(planned, program, layouts, targets),
+        elementwise,
         results,
         list(code.failures),
         in_place,
     )
 
 
-def _check_room(program: Program, planned: Schedule) -> None:
+def check_room(program: Program, planned: Schedule) -> None:
     """Refuse at the call what no waiting will make room for."""
     limit = _core.memory_counters()["limit"]
     for i, value in enumerate(program.outputs):
@@ -81,7 +95,7 @@ def _check_room(program: Program, planned: Schedule) -> None:
             )
 
 
-def address(code: FunctionCode) -> int:
+def address(code: FunctionCode | ProgramCode) -> int:
     """Where the machine code of `code` is, compiled or loaded if this is its first use."""
     from heterosis.codegen import object_cache
     from heterosis.codegen.function import ENTRY

@@ -9,6 +9,7 @@ import numpy
 
 from heterosis.codegen import elementwise as lower
 from heterosis.codegen import mathematics
+from heterosis.codegen.conversion import COPY
 from heterosis.ir.program import Elementwise, Value, apply, constant
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float
 from heterosis.ops.adjoint import elementwise_adjoint, flat
@@ -90,6 +91,16 @@ BRIEF = {
 }
 
 
+# MXNet's operators whose names are not `_npi_<name>`; None where it has none.
+_MXNET_NAMES = {
+    **{name: name for name in ("rsqrt", "rcbrt", "erf", "erfinv", "gamma", "gammaln")},
+    "invert": "_npi_bitwise_not",
+    **dict.fromkeys(("floor_divide", "fmod", "positive", "fabs", "fmax", "fmin", "exp2")),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "signbit", "gcd", "spacing")),
+    **dict.fromkeys(("left_shift", "right_shift", "heaviside")),
+}
+
+
 def _register(
     name: str,
     function: Callable[..., Any],
@@ -98,8 +109,15 @@ def _register(
     facts: dict[str, Any],
 ) -> Any:
     reference = reference or getattr(numpy, name)
-    facts = {"names": {"mxnet": f"_npi_{name}"}} | facts
+    operator = _MXNET_NAMES.get(name, f"_npi_{name}")
+    facts = {"names": {"mxnet": operator} if operator else {}} | facts
     return operation(name=name, numpy=reference, samples=samples, **facts)(function)
+
+
+def _exact(
+    exact: bool, name: str, reference: Callable[..., Any] | None
+) -> Callable[..., Any] | None:
+    return (reference or getattr(numpy, name)) if exact else None
 
 
 def unary(
@@ -114,10 +132,11 @@ def unary(
     cases: Sequence[Case] = BRIEF[1],
     reference: Callable[..., Any] | None = None,
     pull: Gradient | None = None,
+    exact: bool = False,
     **facts: Any,
 ) -> Any:
-    """Register an operation on one array."""
-    primitive = Elementwise(name, lowering, cost)
+    """Register an operation on one array. `exact`: its bits are those of the NumPy reference."""
+    primitive = Elementwise(name, lowering, cost, _exact(exact, name, reference))
     if pull is not None:
         elementwise_adjoint(primitive, pull)
 
@@ -141,10 +160,13 @@ def binary(
     cases: Sequence[Case] = BRIEF[2],
     reference: Callable[..., Any] | None = None,
     pull: Gradient | None = None,
+    exact: bool = False,
+    neutral: tuple[float | None, ...] = (),
     **facts: Any,
 ) -> Any:
-    """Register an operation on two arrays, or an array and a number."""
-    primitive = Elementwise(name, lowering, cost)
+    """Register an operation on two arrays, or an array and a number. See `Elementwise` for `exact`
+    and `neutral`."""
+    primitive = Elementwise(name, lowering, cost, _exact(exact, name, reference), neutral)
     if pull is not None:
         elementwise_adjoint(primitive, pull)
 
@@ -197,6 +219,8 @@ add = binary(
     "`x1 + x2`.",
     cases=elementwise_cases(2),
     pull=lambda g, y, a, b: (g, g),
+    exact=True,
+    neutral=(-0.0, -0.0),
 )
 subtract = binary(
     "subtract",
@@ -204,6 +228,8 @@ subtract = binary(
     no_bool,
     "`x1 - x2`.",
     pull=lambda g, y, a, b: (g, negative(g)),
+    exact=True,
+    neutral=(None, 0.0),
 )
 multiply = binary(
     "multiply",
@@ -211,6 +237,8 @@ multiply = binary(
     same,
     "`x1 * x2`.",
     pull=lambda g, y, a, b: (multiply(g, b), multiply(g, a)),
+    exact=True,
+    neutral=(1.0, 1.0),
 )
 true_divide = binary(
     "true_divide",
@@ -224,6 +252,8 @@ true_divide = binary(
         true_divide(g, b),
         negative(true_divide(multiply(g, y), b)),
     ),
+    exact=True,
+    neutral=(None, 1.0),
 )
 floor_divide = binary(
     "floor_divide",
@@ -258,8 +288,16 @@ power = binary(
     cost=60.0,
     domain=((0.5, 4), (0, 3)),
     pull=_pull_power,
+    neutral=(None, 1.0),
 )
-negative = unary("negative", lower.negative, no_bool, "`-x`.", pull=lambda g, y, x: negative(g))
+negative = unary(
+    "negative",
+    lower.negative,
+    no_bool,
+    "`-x`.",
+    pull=lambda g, y, x: negative(g),
+    exact=True,
+)
 positive = unary(
     "positive", lambda f, dtype, x: x, no_bool, "`+x`: a copy.", pull=lambda g, y, x: g
 )
@@ -271,6 +309,7 @@ absolute = unary(
     aliases=("abs",),
     public=METHOD,
     pull=lambda g, y, x: multiply(g, sign(x)),
+    exact=True,
 )
 fabs = unary(
     "fabs",
@@ -321,6 +360,7 @@ square = unary(
     "`x * x`.",
     public=METHOD,
     pull=lambda g, y, x: multiply(g, add(x, x)),
+    exact=True,
 )
 
 
@@ -361,16 +401,16 @@ def clip(a, a_min=None, a_max=None, min=None, max=None):
 
 equal = binary("equal", lower.compare("eq"), truth, "`x1 == x2`.", with_none=False)
 not_equal = binary("not_equal", lower.compare("ne"), truth, "`x1 != x2`.", with_none=True)
-less = binary("less", lower.compare("lt"), truth, "`x1 < x2`.")
-less_equal = binary("less_equal", lower.compare("le"), truth, "`x1 <= x2`.")
-greater = binary("greater", lower.compare("gt"), truth, "`x1 > x2`.")
-greater_equal = binary("greater_equal", lower.compare("ge"), truth, "`x1 >= x2`.")
+less = binary("less", lower.compare("lt"), truth, "`x1 < x2`.", exact=True)
+less_equal = binary("less_equal", lower.compare("le"), truth, "`x1 <= x2`.", exact=True)
+greater = binary("greater", lower.compare("gt"), truth, "`x1 > x2`.", exact=True)
+greater_equal = binary("greater_equal", lower.compare("ge"), truth, "`x1 >= x2`.", exact=True)
 logical_and = binary("logical_and", lower.bitwise("and"), logical, "True where both are.")
 logical_or = binary("logical_or", lower.bitwise("or"), logical, "True where one is.")
 logical_xor = binary("logical_xor", lower.bitwise("xor"), logical, "True where just one is.")
 logical_not = unary("logical_not", lower.invert, logical, "True where `x` is zero or false.")
 
-_SELECT = Elementwise("select", lower.select)
+_SELECT = Elementwise("select", lower.select, exact=numpy.where)
 elementwise_adjoint(_SELECT, lambda g, y, condition, a, b: (None, *_to_chosen(g, condition)))
 
 
@@ -424,7 +464,7 @@ def nan_to_num(
 ):
     """A copy with numbers in place of NaN and infinities: the largest ones, if none are given."""
     if not is_float(x.dtype):
-        return apply(_COPY, (x,), TensorType(x.shape, x.dtype))
+        return apply(COPY, (x,), TensorType(x.shape, x.dtype))
 
     def number(given: float) -> Value:
         return constant(float(given), "float64", weak=True)
@@ -434,9 +474,6 @@ def nan_to_num(
     result = select(isposinf(x), number(largest if posinf is None else posinf), result)
     return select(isneginf(x), number(-largest if neginf is None else neginf), result)
 
-
-_COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0)
-elementwise_adjoint(_COPY, lambda g, y, x: g)
 
 # -- bits and integers ----------------------------------------------------------------------------
 

@@ -231,7 +231,7 @@ def append(arr, values, axis: int | None = None):
     name="repeat_each",
     public=(),
     numpy=numpy.repeat,
-    names={"mxnet": "_npi_repeat"},
+    names={"mxnet": "repeat"},
     samples=samples(
         ((2, 3), {"repeats": 2}),
         ((2, 3), {"repeats": 3, "axis": 1}),
@@ -280,7 +280,6 @@ def tile(A, reps: Any):
 
 @operation(
     numpy=numpy.resize,
-    names={"mxnet": "_npi_resize"},
     samples=samples(
         ((4,), {"new_shape": (2, 3)}), ((2, 3), {"new_shape": 4}), ((0,), {"new_shape": (2,)})
     ),
@@ -310,7 +309,7 @@ def _rolled(x: Value, shift: int, axis: int) -> Value:
 
 @operation(
     numpy=numpy.roll,
-    names={"mxnet": "_npi_roll"},
+    names={"mxnet": "_np_roll"},
     samples=samples(
         ((5,), {"shift": 2}),
         ((2, 3), {"shift": -1}),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Module
+from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
@@ -15,6 +19,7 @@ from heterosis.ir.program import Node, Opaque, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
+from heterosis.ops.elementwise import multiply
 from heterosis.ops.record import operation
 from heterosis.ops.rules import broadcast_shapes, cast, result_type
 from heterosis.ops.samples import NUMBERS, Case, Samples
@@ -27,30 +32,35 @@ _FLOPS_A_NANOSECOND = 50.0
 
 
 def _kernel(
-    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-) -> KernelCode:
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
+    epilogue: Epilogue,
+) -> KernelCode:  # fmt: skip
     from heterosis.codegen import matmul as code
 
     a, b = (place.strided for place in inputs)
-    problem = _problem(inputs[0].dtype, a, b, outputs[0].strided)
-    actual = code.choose(problem, machine.target, machine.workers)
+    packed = node.attributes.get("packed", False)
+    if packed:  # its strides say nothing: the same panels for all batches
+        b = Strided((a.shape[-1], outputs[0].strided.shape[-1]), (0, 0), b.offset)
+    problem = replace(_problem(inputs[0].dtype, a, b, outputs[0].strided), b_packed=packed)
+    finishes = not epilogue.is_empty
+    actual = code.choose(problem, machine.target, machine.workers, epilogue=finishes)
     open_ = actual.generic()
 
     def emit(module: Module, target: Target, name: str) -> None:
-        code.emit_matmul(module, target, f"{name}.product", open_)
+        finish = epilogue if finishes else None
+        code.emit_matmul(module, target, f"{name}.product", open_, finish)
         f = module.function(
-            name,
-            [(p, PTR) for p in ("call", "a", "b", "c", "scratch")]
-            + [(label, I64) for label, _ in open_.parameters()],
+            name, epilogue.parameters(("call", "a", "b"), ("c", "scratch"), open_.parameters())
         )
-        call, a, b, c, scratch, *numbers = f.parameters
-        own = abi.with_workspace(f, call, scratch)  # other kernels use the rest of the workspace
+        (call, a, b, c, scratch, *numbers), words = epilogue.split(f.parameters, 3, 2)
+        # Other kernels use the rest of the workspace.
+        own = abi.with_workspace(f, call, scratch, words)
         f.call(f"{name}.product", [own, a, b, c, *numbers])
         f.ret()
 
     work = 2.0 * actual.batches * actual.m * actual.n * actual.k
     return KernelCode(
-        key=repr(open_),
+        key=f"{open_}{epilogue.key}",
         emit=emit,
         numbers=tuple(open_.arguments(actual)),
         scratch_bytes=code.workspace_bytes(actual, machine.target, machine.workers),
@@ -78,7 +88,7 @@ def _batch_axes(a: Strided, b: Strided, c: Strided) -> tuple[code.Batch, ...]:
     merged: list[tuple[int, int, int, int]] = []
     for axis in range(len(c.shape) - 2):
         count = c.shape[axis]
-        own = (a.strides[axis], b.strides[axis], c.strides[axis])
+        own = (a.strides[axis], b.strides[axis] if axis < len(b.shape) - 2 else 0, c.strides[axis])
         if count == 1:
             continue
         if merged and all(o == i * count for o, i in zip(merged[-1][1:], own, strict=True)):
@@ -87,7 +97,72 @@ def _batch_axes(a: Strided, b: Strided, c: Strided) -> tuple[code.Batch, ...]:
     return tuple(Batch(*axis) for axis in merged)
 
 
-_MATMUL = Opaque("matmul", _kernel)
+def _rows_and_columns(type_: TensorType) -> tuple[int, int, int]:
+    return prod(type_.shape[:-2]), *type_.shape[-2:]
+
+
+def _pack_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    from heterosis.codegen import matmul as code
+
+    b = inputs[0].strided
+    actual = _right_problem(b, inputs[0].dtype)
+    open_ = actual.generic()
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_pack_b(module, target, f"{name}.panels", open_)
+        labels = [(label, PTR) for label in ("call", "b", "panels", "scratch")]
+        f = module.function(name, labels + [(label, I64) for label in _RIGHT])
+        call, b, panels, _, *numbers = f.parameters
+        f.call(f"{name}.panels", [call, b, panels, *numbers])
+        f.ret()
+
+    return KernelCode(
+        key=f"pack right {open_}",
+        emit=emit,
+        numbers=tuple(getattr(actual, label) for label in _RIGHT),
+        nanoseconds=prod(b.shape),
+    )
+
+
+_RIGHT = ("n", "k", "b_row", "b_column")
+
+
+def _right_problem(b: Strided, dtype: str) -> code.Problem:
+    """A product with the right operand `b`, which is to be packed."""
+    from heterosis.codegen.matmul import Problem
+
+    (k, n), (row, column) = b.shape, b.strides
+    return Problem(dtype, n=n, k=k, b_row=row, b_column=column, b_packed=True)
+
+
+# A right operand (depth, columns) as the code for one processor reads it.
+_PACK = Opaque("pack_right", _pack_kernel)
+# With fewer rows or columns, operands are read as they lie.
+_FEW = 4
+
+
+def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
+    from heterosis.codegen.matmul import packed_b_layout
+
+    a, b = node.inputs
+    m, n = node.types[0].shape[-2:]
+    few = m <= _FEW or n <= _FEW or not b.size
+    if few or b.ndim != 2 or b.dtype not in ("float32", "float64") or not fixed(b):
+        return None
+    problem = _right_problem(Strided.contiguous(b.shape), b.dtype)
+    numbers = packed_b_layout(problem, machine.target).numbers
+    packed = apply(_PACK, (b,), TensorType((numbers,), b.dtype))
+    return apply(_MATMUL, (a, packed), node.types[0], packed=True)
+
+
+def _scaled(node: Node, factors: Value) -> Value:
+    a, b = node.inputs
+    return apply(_MATMUL, (a, multiply(b, factors)), node.types[0])
+
+
+_MATMUL = Opaque("matmul", _kernel, finishes=_rows_and_columns, packs=_packs, scales=(2, _scaled))
 
 
 @adjoint(_MATMUL)

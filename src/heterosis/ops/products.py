@@ -64,7 +64,7 @@ _DOTS = (
 @operation(
     numpy=numpy.dot,
     public=("np", "ndarray"),
-    names={"mxnet": "_npi_dot"},
+    names={"mxnet": "_np_dot"},
     samples=_pairs(*_DOTS, ((), (3,)), ((2, 2), ()), dtypes=("int32", "bfloat16", "float32")),
 )
 def dot(a, b):
@@ -77,7 +77,6 @@ def dot(a, b):
 
 @operation(
     numpy=numpy.inner,
-    names={"mxnet": "_npi_inner"},
     samples=_pairs(((4,), (4,)), ((3, 4), (2, 5, 4)), ((), (3,)), dtypes=("int32", "float32")),
 )
 def inner(a, b):
@@ -89,7 +88,6 @@ def inner(a, b):
 
 @operation(
     numpy=numpy.outer,
-    names={"mxnet": "_npi_outer"},
     samples=_pairs(((3,), (4,)), ((2, 2), (3,)), ((), (2,)), dtypes=("int32", "float32")),
 )
 def outer(a, b):
@@ -99,7 +97,6 @@ def outer(a, b):
 
 @operation(
     numpy=numpy.vdot,
-    names={"mxnet": "_npi_vdot"},
     samples=_pairs(((4,), (4,)), ((2, 3), (3, 2)), dtypes=("int32", "float32")),
 )
 def vdot(a, b):
@@ -175,7 +172,6 @@ def _turned(x: Value, turn: bool) -> Value:
 
 @operation(
     numpy=numpy.kron,
-    names={"mxnet": "_npi_kron"},
     samples=_pairs(((2, 3), (3, 2)), ((2,), (2, 3)), ((), (2,)), dtypes=("int32", "float32")),
 )
 def kron(a, b):

@@ -471,7 +471,6 @@ def relu(x):
 @operation(
     numpy=_special("digamma"),
     public=("npx",),
-    names={"mxnet": "digamma"},
     samples=Samples(BRIEF[1], (0.5, 9), dtypes=_PRECISE, ulps=64, absolute=16),
 )
 def digamma(x):

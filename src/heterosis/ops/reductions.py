@@ -166,7 +166,7 @@ def _accumulated(a: Value, dtype: str | None) -> Value:
 @operation(
     numpy=numpy.sum,
     public=METHOD,
-    names={"mxnet": "_npi_sum"},
+    names={"mxnet": "_np_sum"},
     samples=Samples(reduction_cases(dtype=("float64", "int64")), absolute=400),
 )
 def sum(
@@ -187,7 +187,7 @@ def sum(
     numpy=numpy.prod,
     public=METHOD,
     aliases=("product",),
-    names={"mxnet": "_npi_prod"},
+    names={"mxnet": "_np_prod"},
     samples=Samples(_KEPT, (0.5, 1.5), ulps=64),
 )
 def prod(
@@ -255,7 +255,7 @@ _min = _extreme(_MIN, minimum, reducers.highest)
     numpy=numpy.max,
     public=METHOD,
     aliases=("amax",),
-    names={"mxnet": "_npi_max"},
+    names={"mxnet": "_np_max"},
     samples=Samples(_KEPT),
 )
 def max(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
@@ -267,7 +267,7 @@ def max(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
     numpy=numpy.min,
     public=METHOD,
     aliases=("amin",),
-    names={"mxnet": "_npi_min"},
+    names={"mxnet": "_np_min"},
     samples=Samples(_KEPT),
 )
 def min(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):

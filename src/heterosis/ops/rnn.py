@@ -266,9 +266,10 @@ def rnn(
     mode: str = "lstm",
     projection_size: int | None = None,
     state_outputs: bool = False,
+    p: float = 0.0,
 ):
     """Recurrent layers over `data` (steps, batch, inputs): the last layer's outputs, and with
-    `state_outputs` the last states."""
+    `state_outputs` the last states. `p` tells the dropout between layers, which training has."""
     network = described(mode, state_size, num_layers, bidirectional, projection_size)
     found = stacked(network, data, parameters, state, state_cell)
     return tuple(found) if state_outputs else found[0]

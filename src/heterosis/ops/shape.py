@@ -95,7 +95,7 @@ _RESHAPES = [
 
 @operation(
     numpy=lambda a, newshape, order="C": numpy.reshape(a, newshape, order),
-    names={"mxnet": "_npi_reshape", "onnx": "Reshape"},
+    names={"mxnet": "_np_reshape", "onnx": "Reshape"},
     samples=samples(*_RESHAPES, ((2, 3), {"newshape": (3, 2), "order": "F"})),
     views=True,
 )
@@ -211,7 +211,7 @@ def expand_dims(a, axis: Axis):
 @operation(
     numpy=numpy.squeeze,
     public=("np", "ndarray"),
-    names={"mxnet": "_npi_squeeze", "onnx": "Squeeze"},
+    names={"mxnet": "_np_squeeze", "onnx": "Squeeze"},
     samples=samples(((1, 3, 1), {}), ((1, 3, 1), {"axis": (0, -1)}), ((2, 1), {"axis": 1})),
     views=True,
 )
@@ -288,7 +288,7 @@ def broadcast_arrays(args: Operands):
 
 @operation(
     numpy=numpy.transpose,
-    names={"mxnet": "_npi_transpose", "onnx": "Transpose"},
+    names={"mxnet": "_np_transpose", "onnx": "Transpose"},
     samples=samples(
         ((2, 3, 4), {}), ((2, 3, 4), {"axes": (1, 0, 2)}), ((2, 3), {"axes": (-1, 0)}), ((), {})
     ),
@@ -324,7 +324,7 @@ def swapaxes(a, axis1: int, axis2: int):
 
 @operation(
     numpy=numpy.moveaxis,
-    names={"mxnet": "_npi_moveaxis"},
+    names={"mxnet": "_np_moveaxis"},
     samples=samples(
         ((2, 3, 4), {"source": 0, "destination": -1}),
         ((2, 3, 4), {"source": (0, 1), "destination": (-1, 0)}),

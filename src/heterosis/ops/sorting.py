@@ -62,8 +62,8 @@ def _kernel(places: bool) -> Callable[..., KernelCode]:
     return kernel
 
 
-_SORT = Opaque("sort", _kernel(False))
-_SORT_PLACES = Opaque("sort_places", _kernel(True))
+_SORT = Opaque("sort", _kernel(False), gapless=True)
+_SORT_PLACES = Opaque("sort_places", _kernel(True), gapless=True)
 
 
 # -- keys -----------------------------------------------------------------------------------------

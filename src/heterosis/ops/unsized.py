@@ -20,9 +20,10 @@ UNKNOWN = -1
 
 
 class Unsized:
-    """Stands for an array, whose `shape` has -1 where it is unknown, until `settle` makes it."""
+    """Stands for an array until `settle` makes it. Its `shape` has -1 where it is unknown, or is
+    None if nothing is known."""
 
-    def __init__(self, description: str, shape: Shape, settle: Callable[[Shape], Any]):
+    def __init__(self, description: str, shape: Shape | None, settle: Callable[[Shape], Any]):
         self.description, self.shape = description, shape
         self.made: Any = None  # the array, once it is there
         self._settle = settle
@@ -31,8 +32,10 @@ class Unsized:
         """The array, made in `shape`, which must agree with what was known."""
         if self.made is not None:
             return self.made
-        fits = len(shape) == len(self.shape) and all(
-            known in (UNKNOWN, n) for known, n in zip(self.shape, shape, strict=True)
+        fits = (
+            self.shape is None
+            or len(shape) == len(self.shape)
+            and all(known in (UNKNOWN, n) for known, n in zip(self.shape, shape, strict=True))
         )
         if not fits:
             raise ShapeError(
@@ -95,6 +98,8 @@ def _rule(*operations: str) -> Callable[[Rule], Rule]:
 def settled(operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """The arguments of an operation, each `Unsized` replaced by the array it stands for."""
     waiting = {k: v for k, v in arguments.items() if isinstance(v, Unsized) and v.made is None}
+    if "data" in waiting:  # all rules go by it
+        raise waiting["data"].refuse(operation)
     shapes = RULES[operation](arguments) if waiting and operation in RULES else {}
     for name, given in waiting.items():
         if name not in shapes:
@@ -154,8 +159,19 @@ def _embedding(a: Arguments) -> Mapping[str, Shape]:
 
 @_rule("elemwise_add", "elemwise_sub", "elemwise_mul", "elemwise_div")
 def _elementwise(a: Arguments) -> Mapping[str, Shape]:
-    known = [x.shape for x in (a["lhs"], a["rhs"]) if UNKNOWN not in x.shape]
+    shapes = [x.shape for x in (a["lhs"], a["rhs"]) if x.shape is not None]
+    known = [shape for shape in shapes if UNKNOWN not in shape]
     return dict.fromkeys(("lhs", "rhs"), known[0]) if known else {}
+
+
+@_rule("rnn")
+def _rnn(a: Arguments) -> Mapping[str, Shape]:
+    layers = a["num_layers"] * (2 if a["bidirectional"] else 1)
+    batch, units = a["data"].shape[1], a["state_size"]
+    return {
+        "state": (layers, batch, a["projection_size"] or units),
+        "state_cell": (layers, batch, units),
+    }
 
 
 @_rule("leaky_relu")

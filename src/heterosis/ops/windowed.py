@@ -11,11 +11,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 
 from heterosis.codegen import convolution as code
 from heterosis.codegen.builder import Module
+from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
@@ -24,6 +25,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import reductions
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
+from heterosis.ops.elementwise import add, multiply
 from heterosis.ops.join import joined
 
 Extents = tuple[int, ...]
@@ -32,6 +34,8 @@ _FLOPS_A_NANOSECOND = 50.0
 # With fewer columns the images are cut into chunks, whose sums are then added. Their number does
 # not depend on the number of threads, so neither does the result.
 _FEW_COLUMNS, _CHUNKS = 512, 8
+# With so few positions in an image, all images are one, so that the product is deep enough.
+_FEW_POSITIONS = 16
 # So few filters on a single channel are too little for tiles of a matrix product.
 _FEW_ROWS = 4
 
@@ -56,7 +60,7 @@ def _windows(node: Node | Step) -> Windows:
 
 _LEFT = (
     ("a_image", "a_group", "a_row", "a_column", "a_channel", "a_d", "a_h", "a_w")
-    + ("bias_row", "chunks")
+    + ("chunks",)
 )  # fmt: skip
 
 
@@ -73,23 +77,39 @@ def _problem(node: Node, x: Place, rows: int, out: Extents, left: dict[str, int]
 
 
 def _convolve_kernel(
-    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-) -> KernelCode:
-    x, a, *bias = inputs
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
+    epilogue: Epilogue,
+) -> KernelCode:  # fmt: skip
+    x, a = inputs
     rows, *out = outputs[0].strided.shape[2:]
+    packed = node.attributes.get("packed", False)
+    left, kinds = ({}, {"packed": True}) if packed else _filters(a.strided)
+    problem = _problem(node, x, rows, tuple(out), left, **kinds)
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_convolve(module, target, name, problem, epilogue)
+
+    depth = x.strided.shape[2] * prod(_windows(node).kernel)
+    return KernelCode(
+        key=f"convolve {problem.key}{epilogue.key}",
+        emit=emit,
+        numbers=problem.sizes,
+        scratch_bytes=code.convolve_scratch_bytes(problem, machine.target, machine.workers),
+        nanoseconds=2 * prod(outputs[0].strided.shape) * depth / _FLOPS_A_NANOSECOND,
+    )
+
+
+def _filters(a: Strided) -> tuple[dict[str, int], dict[str, bool]]:
+    """How filters lie, and what kinds of a problem that makes."""
     strides = ("a_group", "a_row", "a_channel", "a_d", "a_h", "a_w")
-    left = dict(zip(strides, a.strided.strides, strict=True))
-    column = _column_stride(a.strided)
-    left |= {"a_column": column or 0, "bias_row": bias[0].strided.strides[0] if bias else 0}
-    depthwise = a.strided.shape[2] == 1 and rows <= _FEW_ROWS
-    problem = _problem(
-        node, x, rows, tuple(out), left,
-        bias=bool(bias), depthwise=depthwise, scattered=column is None and not depthwise,
-    )  # fmt: skip
-    return _code(
-        "convolve", problem, code.emit_convolve, code.convolve_scratch_bytes, machine,
-        prod(outputs[0].strided.shape) * prod(a.strided.shape[2:]),
-    )  # fmt: skip
+    column = _column_stride(a)
+    left = dict(zip(strides, a.strides, strict=True)) | {"a_column": column or 0}
+    depthwise = _is_depthwise(a.shape)
+    return left, {"depthwise": depthwise, "scattered": column is None and not depthwise}
+
+
+def _is_depthwise(shape: Extents) -> bool:
+    return shape[2] == 1 and shape[1] <= _FEW_ROWS
 
 
 def _column_stride(a: Strided) -> int | None:
@@ -107,30 +127,74 @@ def _correlate_kernel(
     left = dict(zip(strides, a.strided.strides, strict=True)) | {"chunks": chunks}
     depthwise = x.strided.shape[2] == 1 and rows <= _FEW_ROWS and left["a_column"] == 1
     problem = _problem(node, x, rows, node.attributes["out"], left, depthwise=depthwise)
-    return _code(
-        "correlate", problem, code.emit_correlate, code.correlate_scratch_bytes, machine,
-        prod(a.strided.shape) * columns,
-    )  # fmt: skip
 
-
-def _code(
-    kind: str, problem: code.Problem, emit: Callable, scratch_bytes: Callable, machine: Machine,
-    multiplications: int,
-) -> KernelCode:  # fmt: skip
-    def emit_it(module: Module, target: Target, name: str) -> None:
-        emit(module, target, name, problem)
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_correlate(module, target, name, problem)
 
     return KernelCode(
-        key=f"{kind} {problem.key}",
-        emit=emit_it,
+        key=f"correlate {problem.key}",
+        emit=emit,
         numbers=problem.sizes,
-        scratch_bytes=scratch_bytes(problem, machine.target, machine.workers),
-        nanoseconds=2 * multiplications / _FLOPS_A_NANOSECOND,
+        scratch_bytes=code.correlate_scratch_bytes(problem, machine.target, machine.workers),
+        nanoseconds=2 * prod(a.strided.shape) * columns / _FLOPS_A_NANOSECOND,
     )
 
 
-# Operands (input, filters[, bias]); the filters are (groups, rows, channels, *taps).
-CONVOLVE = Opaque("convolve", _convolve_kernel)
+def _packed_problem(a: Value, left: dict[str, int]) -> code.Problem:
+    """A problem with the filters `a` and one position."""
+    groups, rows, channels, *kernel = a.shape
+    sizes = dict.fromkeys(code.NUMBERS, 1) | left
+    sizes |= {"groups": groups, "rows": rows, "channels": channels}
+    sizes |= {f"kernel_{axis}": taps for axis, taps in zip("dhw", kernel, strict=True)}
+    return code.Problem(a.dtype, 1, tuple(sizes[name] for name in code.NUMBERS), packed=True)
+
+
+def _pack_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    (a,) = inputs
+    problem = _packed_problem(node.inputs[0], _filters(a.strided)[0])
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_pack_filters(module, target, name, problem)
+
+    return KernelCode(
+        key=f"pack filters {problem.key}",
+        emit=emit,
+        numbers=problem.sizes,
+        nanoseconds=prod(outputs[0].strided.shape),
+    )
+
+
+# Filters (groups, rows, channels, *taps) as the code for one processor reads them.
+_PACK = Opaque("pack_filters", _pack_kernel, gapless=True)
+
+
+def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
+    x, a = node.inputs
+    narrow = a.dtype not in ("float32", "float64")
+    if narrow or node.attributes.get("packed") or not fixed(a) or _is_depthwise(a.shape):
+        return None
+    numbers = code.packed_numbers(_packed_problem(a, {}), machine.target)
+    packed = apply(_PACK, (a,), TensorType((numbers,), a.dtype))
+    return apply(CONVOLVE, (x, packed), node.types[0], **node.attributes, packed=True)
+
+
+def _scaled(node: Node, factors: Value) -> Value:
+    x, a = node.inputs
+    spread = views.reshape(factors, (*a.shape[:2], 1, 1, 1, 1))
+    return apply(CONVOLVE, (x, multiply(a, spread)), node.types[0], **node.attributes)
+
+
+def _filters_and_positions(type_: TensorType) -> tuple[int, int, int]:
+    images, groups, rows, *out = type_.shape
+    return images, groups * rows, prod(out)
+
+
+# Operands (input, filters); the filters are (groups, rows, channels, *taps).
+CONVOLVE = Opaque(
+    "convolve", _convolve_kernel, finishes=_filters_and_positions, packs=_packs, scales=(1, _scaled)
+)
 # Operands (left, input), left being (images, groups, rows, positions); results
 # (chunks of images, groups, rows, channels * taps).
 CORRELATE = Opaque("correlate", _correlate_kernel)
@@ -143,28 +207,40 @@ def convolve(x: Value, a: Value, bias: Value | None, out: Extents, windows: Wind
     """Filters `a` (groups, rows, channels, *taps) on windows of `x`, and their `bias` added."""
     shape = (*x.shape[:2], a.shape[1], *out)
     if 0 in shape or 0 in x.shape or 0 in a.shape:
-        return _nothing_but(bias, x.dtype, shape)
-    operands = (x, a) if bias is None else (x, a, bias)
-    return apply(CONVOLVE, operands, TensorType(shape, x.dtype), **asdict(windows))
-
-
-def _nothing_but(bias: Value | None, dtype: str, shape: Extents) -> Value:
+        y = views.broadcast(constant(0, x.dtype), shape)
+    else:
+        y = apply(CONVOLVE, (x, a), TensorType(shape, x.dtype), **asdict(windows))
     if bias is None:
-        return views.broadcast(constant(0, dtype), shape)
-    return views.broadcast(views.reshape(bias, (shape[1], shape[2], 1, 1, 1)), shape)
+        return y
+    return add(y, views.broadcast(views.reshape(bias, (*shape[1:3], 1, 1, 1)), shape))
 
 
 def correlate(a: Value, x: Value, out: Extents, windows: Windows) -> Value:
     """Sums of `a` (images, groups, rows, positions) times the windows of `x` there: (groups,
     rows, channels * taps)."""
-    images, groups, rows, _ = a.shape
+    images, groups, rows, positions = a.shape
     columns = x.shape[2] * prod(windows.kernel)
     if 0 in a.shape or 0 in x.shape or not columns:
         return views.broadcast(constant(0, x.dtype), (groups, rows, columns))
+    flat = (
+        x.shape[2] > 1 == x.shape[3] == out[0] == windows.kernel[0] == 1 and windows.origin[0] == 0
+    )
+    if flat and images > 1 and positions <= _FEW_POSITIONS and columns * groups >= _FEW_COLUMNS:
+        return correlate(
+            *_one_image(a, x), (images, *out[1:]), replace(windows, stride=(1, *windows.stride[1:]))
+        )
     chunks = 1 if columns * groups >= _FEW_COLUMNS else min(images, _CHUNKS)
     type_ = TensorType((chunks, groups, rows, columns), x.dtype)
     parts = apply(CORRELATE, (a, x), type_, out=out, **asdict(windows))
     return reductions.sum(parts, 0) if chunks > 1 else views.reshape(parts, type_.shape[1:])
+
+
+def _one_image(a: Value, x: Value) -> tuple[Value, Value]:
+    """Both with the images along the first axis of space."""
+    images, groups, rows, positions = a.shape
+    a = views.reshape(views.transpose(a, (1, 2, 0, 3)), (1, groups, rows, images * positions))
+    x = views.transpose(x, (3, 1, 2, 0, 4, 5))
+    return a, x
 
 
 def transposed(
@@ -230,13 +306,11 @@ def _one_phase(dy: Value, taps: Value, bias: Value | None, axes: Sequence[Phase]
 
 @adjoint(CONVOLVE)
 def _pull_convolve(step: Step) -> Cotangents:
-    x, a, *bias = step.inputs
+    x, a = step.inputs
     windows, dy = _windows(step), step.cotangent
     dx = transposed(dy, a, None, x.shape[3:], windows)
     da = views.reshape(correlate(_positions_last(dy), x, dy.shape[3:], windows), a.shape)
-    if not bias:
-        return dx, da
-    return dx, da, views.reshape(reductions.sum(dy, (0, 3, 4, 5)), bias[0].shape)
+    return dx, da
 
 
 @adjoint(CORRELATE)

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from heterosis.codegen.conversion import conversion
-from heterosis.codegen.kernel import Machine, OpaqueCall, Place, Schedule
+from heterosis.codegen.epilogue import Epilogue
+from heterosis.codegen.kernel import KernelCode, Machine, OpaqueCall, Place, Schedule
 from heterosis.codegen.nest import (
     Apply,
     Argument,
@@ -46,9 +49,13 @@ from heterosis.ir.program import (
     Value,
     View,
 )
-from heterosis.ir.strided import Strided
+from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
+from heterosis.ir.views import BROADCAST, RESHAPE
+from heterosis.passes.epilogues import FINISHED, Attached, Uses, attached, candidates
 from heterosis.passes.loops import canonical
+from heterosis.passes.materialize import unrearranged
+from heterosis.passes.memory import plan_memory
 from heterosis.passes.pieces import reduce_in_pieces
 from heterosis.passes.stash import stash
 
@@ -57,7 +64,6 @@ Move = tuple[str, tuple[Any, ...]]  # a method of Strided and its arguments
 # A reduction longer than this, with no other dimension to share out, is cut into pieces.
 # The length does not depend on the number of threads, so neither does the result.
 _PIECE = 1 << 15
-_ALIGNMENT = 64
 
 _WRITES_WHOLE = Opaque | Assemble | Scatter | Scan  # kinds with kernels of their own
 
@@ -70,26 +76,34 @@ def schedule(
     *,
     views: bool,
     in_place: bool = False,
+    kept: AbstractSet[Value] = frozenset(),
 ) -> Schedule:
     """Plan `program` for inputs that lie as `layouts` say.
 
     `outputs` gives the layout of each result's memory (None: without gaps). With `views`, a result
     that only rearranges an input is reported as a view of it instead of being written. With
-    `in_place`, the one result is written where the first input stands.
+    `in_place`, the one result is written where the first input stands. The `kept` values get
+    memory even where nests could compute them.
     """
     scheduler = _Scheduler(program, layouts, machine)
     if in_place:
         scheduler.update()
-        return scheduler.result
-    return scheduler.run(outputs, views)
+    else:
+        scheduler.run(outputs, views, kept)
+    plan_memory(scheduler.result)
+    return scheduler.result
 
 
 class _Scheduler:
     def __init__(self, program: Program, layouts: Sequence[Strided], machine: Machine):
         self.program, self.machine = program, machine
         self.result = Schedule()
+        self.uses = Uses(program)
+        self.homes: dict[Value, Place] = {}  # where values will stand once they are computed
+        self.inside: set[Node] = set()  # what kernels do on their results: no value of its own
         self.places: dict[Value, Place] = {}
         self.numbers: dict[Value, int] = {}
+        self.kept: AbstractSet[Value] = frozenset()
         buffers = 0
         for value, layout in zip(program.inputs, layouts, strict=True):
             if value.node.primitive is NUMBER:
@@ -99,7 +113,10 @@ class _Scheduler:
                 buffers += 1
         self.inputs = buffers
 
-    def run(self, outputs: Sequence[Strided | None], views: bool) -> Schedule:
+    def run(
+        self, outputs: Sequence[Strided | None], views: bool, kept: AbstractSet[Value] = frozenset()
+    ) -> None:
+        """Write every result, or report it as a view."""
         rooms: list[tuple[Value, Place]] = []
         for i, (value, layout) in enumerate(zip(self.program.outputs, outputs, strict=True)):
             found = self._as_view(value) if views and layout is None else None
@@ -109,6 +126,10 @@ class _Scheduler:
             buffer = Buffer("call", self.inputs + len(rooms))
             strided = layout or Strided.contiguous(value.shape)
             rooms.append((value, Place(buffer, value.dtype, strided)))
+            self._settle(*rooms[-1])
+        self.kept = kept
+        self._place_in_order()
+        rooms = [(value, room) for value, room in rooms if not self._stands(value, room)]
         for group in self._groups(rooms):
             if len(group) > 1:
                 _NestBuilder(self).map_together(group)
@@ -116,7 +137,40 @@ class _Scheduler:
                 self.write(*group[0])
             for value, room in group:
                 self.places.setdefault(value, room)
-        return self.result
+
+    def _settle(self, value: Value, room: Place) -> None:
+        """Let kernels of their own write where a result, or a part of it, will stand."""
+        value, room = self._unviewed(value, room)
+        self.homes.setdefault(value, room)
+        if isinstance(value.node.primitive, Assemble) and not value.node.attributes["filled"]:
+            for part, inside in _parts(value, room):
+                self._settle(part, inside)
+
+    def _place_in_order(self) -> None:
+        """Compute whole operands, and what is to be kept, in the program's order: found by need,
+        they would lie as deep in the stack as the program is long."""
+        for node in reversed(self.uses.order):
+            if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.homes:
+                self._settle(node.outputs[0], self.temporary(node.types[0]))
+        reduced: list[Value] = []
+        for node in self.uses.order:
+            kept = [v for v in node.outputs if v in self.kept and node not in self.inside]
+            if type(node.primitive) is Reduction:
+                reduced += kept
+            elif isinstance(node.primitive, Opaque):
+                self._place_reduced(reduced)
+                if node.outputs[0] not in self.places:
+                    self._call(node, {})
+            elif kept:
+                self._place_reduced(reduced)
+                for value in kept:
+                    self.place(value)
+        self._place_reduced(reduced)
+
+    def _place_reduced(self, values: list[Value]) -> None:
+        """The last first: its nest may need the others, and stores them too."""
+        while values:
+            self.place(values.pop())
 
     def _groups(self, rooms: list[tuple[Value, Place]]) -> list[list[tuple[Value, Place]]]:
         """Results of one shape that are elementwise share a nest, and what they load."""
@@ -127,9 +181,18 @@ class _Scheduler:
         return list(groups.values())
 
     def _is_elementwise(self, value: Value) -> bool:
-        """Whether a value is made of inputs and numbers element by element."""
-        nodes = Program((), (value,)).nodes()
-        return all(isinstance(node.primitive, Elementwise | View | Leaf) for node in nodes)
+        """Whether a value is made element by element of what has a place, and of numbers."""
+        seen: set[Value] = set()
+        stack = [value]
+        while stack:
+            value = stack.pop()
+            if value in seen or value in self.places:
+                continue
+            seen.add(value)
+            if not isinstance(value.node.primitive, Elementwise | View | Leaf):
+                return False
+            stack.extend(value.node.inputs)
+        return True
 
     def update(self) -> None:
         """Write the one result over the first input."""
@@ -138,17 +201,10 @@ class _Scheduler:
 
     def _as_view(self, value: Value) -> tuple[int, Strided] | None:
         """The input and layout that `value` is a view of, if it is one."""
-        moves: list[Move] = []
-        while isinstance(value.node.primitive, View):
-            moves.insert(0, value.node.primitive.move(value.node))
-            value = value.node.inputs[0]
-        if value.node.primitive is not INPUT:
+        if unrearranged(value).node.primitive is not INPUT:
             return None
-        place = self.places[value]
-        strided: Strided | None = place.strided
-        for name, arguments in moves:
-            strided = getattr(strided, name)(*arguments) if strided else None
-        return (place.buffer.index, strided) if strided else None
+        place = self._found(value)
+        return (place.buffer.index, place.strided) if place else None
 
     # -- memory -------------------------------------------------------------------------------
 
@@ -157,9 +213,8 @@ class _Scheduler:
         return Place(self.scratch(type_.nbytes), type_.dtype, Strided.contiguous(type_.shape))
 
     def scratch(self, nbytes: int) -> Buffer:
-        start = self.result.workspace
-        self.result.workspace = -(-(start + nbytes) // _ALIGNMENT) * _ALIGNMENT
-        return Buffer("temporary", start)
+        self.result.temporaries.append(nbytes)
+        return Buffer("temporary", len(self.result.temporaries) - 1)
 
     def place(self, value: Value) -> Place:
         """Where `value` stands in memory; computed into the workspace on first need."""
@@ -168,30 +223,46 @@ class _Scheduler:
             if isinstance(node.primitive, Opaque):
                 self._call(node, {})
             else:
-                room = self.temporary(value.type)
+                room = self.homes.get(value) or self.temporary(value.type)
                 self.write(value, room)
                 self.places[value] = room
         return self.places[value]
 
     def whole(self, value: Value) -> Place:
         """Where `value` stands, views of memory left as they are: for kernels with strides."""
-        moves: list[Move] = []
+        found = self._found(value)
+        if found:
+            return found
         base = value
-        while isinstance(base.node.primitive, View):
-            moves.insert(0, base.node.primitive.move(base.node))
-            base = base.node.inputs[0]
-        if base in self.places:
-            place = self.places[base]
-            strided: Strided | None = place.strided
-            for name, arguments in moves:
-                strided = getattr(strided, name)(*arguments) if strided else None
-            if strided:
-                return Place(place.buffer, place.dtype, strided)
-        return self.place(value)
+        while base.node.primitive in (RESHAPE, BROADCAST):
+            (base,) = base.node.inputs
+        if unrearranged(base) in self.places or not 0 < base.size <= value.size:
+            return self.place(value)
+        self.place(base)
+        return self._found(value) or self.place(value)
+
+    def _found(self, value: Value) -> Place | None:
+        """Where `value` stands if it is a view of what has a place, and strides can say how."""
+        moves: list[Move] = []
+        while isinstance(value.node.primitive, View) and value not in self.places:
+            moves.insert(0, value.node.primitive.move(value.node))
+            value = value.node.inputs[0]
+        place = self.places.get(value)
+        strided = _moved(place.strided, moves) if place else None
+        return Place(place.buffer, place.dtype, strided) if place and strided else None
+
+    def _stands(self, value: Value, room: Place) -> bool:
+        """Whether `value` has been computed into `room`."""
+        found = self._found(value)
+        return found is not None and _are_same(found, room)
 
     def _gapless(self, value: Value) -> Place:
         """Where `value` stands row by row; a copy if it stands otherwise."""
-        place = self.whole(value)
+        base = unrearranged(value)
+        if base in self.places or isinstance(base.node.primitive, Opaque):
+            place = self.whole(value)
+        else:
+            place = self.place(value)
         if place.strided.is_contiguous:
             return place
         room = self.temporary(value.type)
@@ -202,7 +273,9 @@ class _Scheduler:
 
     def write(self, value: Value, room: Place) -> None:
         """Append the kernels that compute `value` into `room`."""
-        value, room = self._seen_through(value, room)
+        if self._stands(value, room):
+            return
+        value, room = self._seen_through(*self._as_shaped(value, room))
         primitive = value.node.primitive
         if value not in self.places:
             if isinstance(primitive, Opaque):
@@ -219,8 +292,24 @@ class _Scheduler:
                 return
         _NestBuilder(self).map(value, room)
 
+    def _as_shaped(self, value: Value, room: Place) -> tuple[Value, Place]:
+        """A reshaped value in the shape that it is computed in, and its room in that shape."""
+        while value.node.primitive is RESHAPE and value not in self.places:
+            (base,) = value.node.inputs
+            strided = room.strided.reshape(base.shape)
+            if strided is None:
+                break
+            value, room = base, Place(room.buffer, room.dtype, strided)
+        return value, room
+
     def _seen_through(self, value: Value, room: Place) -> tuple[Value, Place]:
         """What a rearranged value is made of, where that can be written as it will stand."""
+        base, inside = self._unviewed(value, room)
+        if base in self.places or not isinstance(base.node.primitive, _WRITES_WHOLE):
+            return value, room
+        return base, inside
+
+    def _unviewed(self, value: Value, room: Place) -> tuple[Value, Place]:
         base, strided = value, room.strided
         while isinstance(base.node.primitive, View) and base not in self.places:
             name, arguments = base.node.primitive.move(base.node)
@@ -229,42 +318,86 @@ class _Scheduler:
             if moved is None:
                 return value, room
             strided = moved
-        if base in self.places or not isinstance(base.node.primitive, _WRITES_WHOLE):
-            return value, room
         return base, Place(room.buffer, room.dtype, strided)
 
     def _call(self, node: Node, rooms: dict[Value, Place]) -> None:
         find = self._gapless if node.primitive.gapless else self.whole
         inputs = tuple(find(operand) for operand in node.inputs)
-        for output in node.outputs:
-            room = rooms.get(output)
+        finish = self._finish(node) if node.primitive.finishes else None
+        for output in (finish.result,) if finish else node.outputs:
+            room = rooms.get(output) or self.homes.get(output)
             if room is None or not room.strided.is_contiguous:
                 room = self.temporary(output.type)
             self.places[output] = room
-        outputs = tuple(self.places[output] for output in node.outputs)
-        code = node.primitive.kernel(node, inputs, outputs, self.machine)
+        if finish:
+            code, outputs = self._finishing(node, inputs, finish)
+            inputs += finish.inputs
+        else:
+            outputs = tuple(self.places[output] for output in node.outputs)
+            none = (Epilogue(),) if node.primitive.finishes else ()
+            code = node.primitive.kernel(node, inputs, outputs, self.machine, *none)
         scratch = self.scratch(code.scratch_bytes) if code.scratch_bytes else None
         self.result.kernels.append(OpaqueCall(code, inputs, outputs, scratch))
         for output, room in rooms.items():
-            if self.places[output] is not room:
-                _NestBuilder(self).map(output, room)
+            self.write(output, room)
+
+    # -- elementwise work that a kernel does before it stores its result -----------------------
+
+    def _finishing(
+        self, node: Node, inputs: tuple[Place, ...], finish: Attached
+    ) -> tuple[KernelCode, tuple[Place, ...]]:
+        """The kernel with its epilogue, and its result as it sees it."""
+        room = self.places[finish.result]
+        strided = Strided(node.types[0].shape, row_major(node.types[0].shape), room.strided.offset)
+        outputs = (Place(room.buffer, room.dtype, strided),)
+        code = node.primitive.kernel(node, inputs, outputs, self.machine, finish.code)
+        return replace(code, numbers=code.numbers + finish.numbers), outputs
+
+    def _finish(self, node: Node) -> Attached | None:
+        """What can be done behind `node` before its result is stored."""
+        (source,) = node.outputs
+        shape = node.primitive.finishes(source.type)
+        for result, between in candidates(source, self.uses, self._is_ready):
+            self.places[source] = Place(FINISHED, source.dtype, Strided.contiguous(source.shape))
+            builder = _NestBuilder(self, copies=False)
+            builder.size = result.size
+            try:
+                builder.inline(result, (("reshape", (shape,)),))
+                found = attached(result, builder.steps, shape)
+            except _NeedsCopy:
+                found = None
+            finally:
+                del self.places[source]
+            if found:
+                self.inside |= between
+                return found
+        return None
+
+    def _is_ready(self, value: Value) -> bool:
+        """Whether a value is made of what has been computed, by elementwise work and views."""
+        stack, seen = [value], set()
+        while stack:
+            one = stack.pop()
+            if one in self.places or one in self.numbers or one in seen:
+                continue
+            seen.add(one)
+            known = one.node.primitive in (CONSTANT, EXTENT)
+            if not known and not isinstance(one.node.primitive, Elementwise | View):
+                return False
+            stack.extend(one.node.inputs)
+        return True
 
     def _assemble(self, value: Value, room: Place) -> None:
-        parts = list(value.node.inputs)
         if value.node.attributes["filled"]:
-            fill = parts.pop(0)
+            fill = value.node.inputs[0]
             _NestBuilder(self).map(fill, room, (("broadcast", (value.shape,)),))
-        places = value.node.attributes["places"]
-        rooms = [
-            (part, Place(room.buffer, room.dtype, room.strided.slice(starts, steps, part.shape)))
-            for part, (starts, steps) in zip(parts, places, strict=True)
-        ]
-        if self._share_work(parts) and _are_apart(places, parts[0].shape):
+        rooms = list(_parts(value, room))
+        parts = [part for part, _ in rooms]
+        if self._share_work(parts) and _are_apart(value.node.attributes["places"], parts[0].shape):
             _NestBuilder(self).map_together(rooms)
             return
         for part, inside in rooms:
-            if self.places.get(part) != inside:  # what is changed in place stands there already
-                self.write(part, inside)
+            self.write(part, inside)
 
     def _share_work(self, parts: Sequence[Value]) -> bool:
         """Whether values of one shape, without reductions, compute something more than once."""
@@ -311,12 +444,14 @@ class _Scheduler:
 class _NestBuilder:
     """One nest in the making: the loops, and every value that is computed inside them."""
 
-    def __init__(self, scheduler: _Scheduler):
-        self.scheduler = scheduler
+    def __init__(self, scheduler: _Scheduler, copies: bool = True):
+        self.scheduler, self.copies = scheduler, copies
+        self.size = 0
         self.kept: tuple[int, ...] = ()
         self.reduced: tuple[int, ...] = ()
         self.steps: list[Step] = []
         self.known: dict[tuple[Value, Any], int] = {}
+        self.joined: dict[Value, int] = {}  # reductions, and their steps
 
     # -- kinds of nests -----------------------------------------------------------------------
 
@@ -344,7 +479,16 @@ class _NestBuilder:
         store = Store(operand, self._converted(step, room.dtype))
         steps, stores = stash(len(self.kept), tuple(self.steps), (store,))
         self.steps = list(steps)
-        self._finish(list(stores))
+        self._finish([*stores, *self._kept_stores(value)])
+
+    def _kept_stores(self, root: Value) -> Iterator[Store]:
+        """What keeps reductions that other kernels will need, and that ran on the way to `root`."""
+        scheduler = self.scheduler
+        for value, step in self.joined.items():
+            if value in scheduler.kept and value not in scheduler.places and value is not root:
+                room = scheduler.places[value] = scheduler.temporary(value.type)
+                strides = row_major(self.kept) + (0,) * len(self.reduced)
+                yield Store(Operand(room.buffer, room.dtype, 0, strides), step)
 
     def map_together(self, group: Sequence[tuple[Value, Place]]) -> None:
         """Several elementwise values of one shape, each into its room."""
@@ -466,7 +610,9 @@ class _NestBuilder:
             ("reshape", (self.kept + self.reduced,)),
         )
         arguments = tuple(self.inline(v, moves) for v in node.inputs)
-        return self._add(Reduce(node.primitive.reducer, arguments, value.index, value.dtype))
+        step = self._add(Reduce(node.primitive.reducer, arguments, value.index, value.dtype))
+        self.joined[value] = step
+        return step
 
     # -- values inside the loops --------------------------------------------------------------
 
@@ -491,6 +637,8 @@ class _NestBuilder:
             return self._add(Extent(node.attributes["value"]))
         if primitive is IOTA:
             return self._count(value, moves)
+        if isinstance(primitive, Elementwise) and self._is_repeated(value):
+            return self._load(self.scheduler.place(value), moves)
         if isinstance(primitive, Elementwise):
             arguments = tuple(self.inline(v, moves) for v in node.inputs)
             return self._add(Apply(primitive, arguments, node.inputs[0].dtype, value.dtype))
@@ -506,6 +654,10 @@ class _NestBuilder:
             self._cut(value)
         return self._load(self.scheduler.place(value), moves)
 
+    def _is_repeated(self, value: Value) -> bool:
+        """Whether a kernel with an epilogue would compute the elements of a value many times."""
+        return not self.copies and 1 < value.size < self.size
+
     def _cut(self, value: Value) -> None:
         """Compute a long reduction to one element piece by piece, so that threads can share it."""
         node = value.node
@@ -519,6 +671,8 @@ class _NestBuilder:
     def _load(self, place: Place, moves: tuple[Move, ...]) -> int:
         strided = _moved(place.strided, moves)
         if strided is None:
+            if not self.copies:
+                raise _NeedsCopy
             place, moves = self._copied(place, moves)
             return self._load(place, moves)
         operand = Operand(place.buffer, place.dtype, strided.offset, strided.strides)
@@ -593,6 +747,26 @@ def _axis_apart(a: tuple[int, int], b: tuple[int, int], count: int) -> bool:
     (first, step), (other, other_step) = a, b
     behind = first + (count - 1) * step < other or other + (count - 1) * other_step < first
     return behind or (step == other_step and (first - other) % step != 0)
+
+
+def _parts(value: Value, room: Place) -> Iterator[tuple[Value, Place]]:
+    """The values that an assembled one is made of, and where in `room` they stand."""
+    parts = value.node.inputs[bool(value.node.attributes["filled"]) :]
+    for part, (starts, steps) in zip(parts, value.node.attributes["places"], strict=True):
+        strided = room.strided.slice(starts, steps, part.shape)
+        yield part, Place(room.buffer, room.dtype, strided)
+
+
+def _are_same(a: Place, b: Place) -> bool:
+    """Whether two places of one shape hold the same elements in the same order."""
+    x, y = a.strided, b.strided
+    apart = zip(x.shape, x.strides, y.strides, strict=True)
+    same = all(n == 1 or s == t for n, s, t in apart)
+    return (a.buffer, a.dtype, x.offset) == (b.buffer, b.dtype, y.offset) and same
+
+
+class _NeedsCopy(Exception):
+    """An operand of an epilogue cannot be read where it stands."""
 
 
 def _undone(

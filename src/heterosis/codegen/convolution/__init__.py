@@ -1,43 +1,55 @@
-"""Convolutions: windows of the input gathered into the panels of the matrix product."""
+"""Convolutions: windows of the input gathered into the panels of the matrix product.
 
-from collections.abc import Callable
+A module's kernels of one kind differ in nothing but numbers: they share the code.
+"""
 
-from heterosis.codegen.builder import Module, Type
+from heterosis.codegen import abi
+from heterosis.codegen.builder import Module
 from heterosis.codegen.convolution.depthwise import (
     depthwise_scratch_bytes,
     emit_depthwise,
     emit_depthwise_weights,
 )
-from heterosis.codegen.convolution.forward import emit_forward, pointers, scratch_bytes
-from heterosis.codegen.convolution.problem import Problem
+from heterosis.codegen.convolution.forward import (
+    emit_forward,
+    emit_pack_filters,
+    packed_numbers,
+    scratch_bytes,
+)
+from heterosis.codegen.convolution.problem import NUMBERS, Problem
 from heterosis.codegen.convolution.weights import (
     POINTERS,
     emit_weights,
     weights_scratch_bytes,
 )
+from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.target import Target
 
 
-def emit_convolve(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(call, x, a, [bias,] y, scratch, numbers...)`."""
-    emit = emit_depthwise if problem.depthwise else emit_forward
-    _emit_shared(module, target, name, f"convolve.{problem.key}", problem, emit, pointers(problem))
+def emit_convolve(
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue
+) -> None:
+    """Define `@name(call, x, a, the epilogue's operands..., y, scratch, numbers...)`."""
+    finish = None if epilogue.is_empty else epilogue
+    core = f"convolve.{problem.key}" + (f".{epilogue.digest}" if finish else "")
+    if not module.defines(core):
+        emit = emit_depthwise if problem.depthwise else emit_forward
+        emit(module, target, core, problem, finish)
+    labels = epilogue.parameters(("call", "x", "a"), ("y", "scratch"), problem.parameters())
+    f = module.function(name, labels)
+    (call, x, a, y, scratch, *numbers), words = epilogue.split(f.parameters, 3, 2)
+    own = abi.with_workspace(f, call, abi.workspace(f, call), words)
+    f.call(core, [own, x, a, y, scratch, *numbers])
+    f.ret()
 
 
 def emit_correlate(module: Module, target: Target, name: str, problem: Problem) -> None:
     """Define `@name(call, a, x, y, scratch, numbers...)`."""
-    emit = emit_depthwise_weights if problem.depthwise else emit_weights
-    _emit_shared(module, target, name, f"correlate.{problem.key}", problem, emit, POINTERS)
-
-
-def _emit_shared(
-    module: Module, target: Target, name: str, core: str, problem: Problem,
-    emit: Callable[[Module, Target, str, Problem], None], operands: list[tuple[str, Type]],
-) -> None:  # fmt: skip
-    """A module's kernels of one kind differ in nothing but numbers: they share the code."""
+    core = f"correlate.{problem.key}"
     if not module.defines(core):
+        emit = emit_depthwise_weights if problem.depthwise else emit_weights
         emit(module, target, core, problem)
-    f = module.function(name, operands + problem.parameters())
+    f = module.function(name, POINTERS + problem.parameters())
     f.call(core, f.parameters)
     f.ret()
 
@@ -53,9 +65,12 @@ def correlate_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
 
 
 __all__ = [
+    "NUMBERS",
     "Problem",
     "convolve_scratch_bytes",
     "correlate_scratch_bytes",
     "emit_convolve",
     "emit_correlate",
+    "emit_pack_filters",
+    "packed_numbers",
 ]

@@ -13,9 +13,11 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, Function, Module, Size, Type, Value, constant
-from heterosis.codegen.convolution.forward import kernel_of, known, pointers, product
+from heterosis.codegen.convolution.forward import POINTERS as FORWARD_POINTERS
+from heterosis.codegen.convolution.forward import kernel_of, known, product
 from heterosis.codegen.convolution.problem import AXES, Problem
 from heterosis.codegen.convolution.weights import POINTERS
+from heterosis.codegen.epilogue import Epilogue, Position
 from heterosis.codegen.matmul.blocked import ceil_div, round_up
 from heterosis.codegen.matmul.frame import Frame
 from heterosis.codegen.matmul.micro_kernel import Kernel
@@ -24,7 +26,7 @@ from heterosis.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
 _SHARE_WORK = 1 << 16  # multiplications worth waking a thread for
-_WIDE = (4, 2, 1)  # vectors of one row that are computed together
+_WIDE = {4: (2, 1), 1: (4, 2, 1)}  # rows, and vectors of each, that are computed together
 _TAPS = 4  # whose gradients are computed together
 
 
@@ -74,15 +76,17 @@ def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
     return known(f.mul_size(own, workers))
 
 
-def emit_depthwise(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(call, x, a, [bias,] y, scratch, numbers...)`."""
-    kernel = kernel_of(module, target, problem, name)
-    labels = pointers(problem) + problem.parameters()
+def emit_depthwise(
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
+) -> None:
+    """Define `@name(call, x, a, y, scratch, numbers...)`."""
+    kernel = kernel_of(module, target, problem, name, epilogue)
+    labels = FORWARD_POINTERS + problem.parameters()
     frame = _emit_entry(kernel, labels, ("images", "groups"))
     with _body(kernel, frame) as (f, v, task):
         image, group = f.div_size(task, v.groups), f.rem_size(task, v.groups)
         _copy_plane(kernel, problem.step, f, v, image, group)
-        _rows_of_filters(kernel, problem, f, v, image, group)
+        _rows_of_filters(kernel, f, v, image, group)
 
 
 def emit_depthwise_weights(module: Module, target: Target, name: str, problem: Problem) -> None:
@@ -158,7 +162,8 @@ def _fill_offsets(f: Function, v: SimpleNamespace) -> None:
         tap = f.add_size(f.mul_size(d.index, v.kernel_h), h.index)
         tap = f.add_size(f.mul_size(tap, v.kernel_w), w.index)
         row = f.add_size(f.mul_size(place("d", d.index), v.reach_h), place("h", h.index))
-        at = f.add_size(f.mul_size(row, v.pitch), _column(f, v, place("w", w.index)))
+        column = _column(f, v, place("w", w.index), v.stride_w)
+        at = f.add_size(f.mul_size(row, v.pitch), column)
         to = f.offset(I64, v.offsets, f.mul_size(tap, 2))
         f.store(f.int(at), to)
         weight = f.add_size(f.mul_size(d.index, v.a_d), f.mul_size(h.index, v.a_h))
@@ -166,10 +171,10 @@ def _fill_offsets(f: Function, v: SimpleNamespace) -> None:
         f.store(f.int(weight), f.offset(I64, to, 1))
 
 
-def _column(f: Function, v: SimpleNamespace, column: Size) -> Size:
-    """Where in its row a column of the padded plane stands."""
-    phase = f.mul_size(f.rem_size(column, v.stride_w), v.phase)
-    return f.add_size(phase, f.div_size(column, v.stride_w))
+def _column(f: Function, v: SimpleNamespace, column: Size, step: Size) -> Size:
+    """Where in its row a column of the padded plane stands, given the stride."""
+    phase = f.mul_size(f.rem_size(column, step), v.phase)
+    return f.add_size(phase, f.div_size(column, step))
 
 
 # -- copying --------------------------------------------------------------------------------------
@@ -200,60 +205,84 @@ def _copy_row(
     kernel: Kernel, step: int, f: Function, v: SimpleNamespace, source: Value, to: Value,
     first: Size, last: Size,
 ) -> None:  # fmt: skip
-    """Elements `first` to `last`: vectors while there are `step` of them, then one by one."""
+    """Elements `first` to `last`: in vectors if neighbours are `step` apart, else one by one."""
     storage, lanes = kernel.element.storage, kernel.tile.lanes
-    vector = Type(storage.element, lanes)
+    every = step or v.stride_w
 
     def one(at: Value) -> None:
         value = f.load(storage, f.offset(storage, source, f.mul_size(at, v.x_w)))
-        f.store(value, f.offset(storage, to, _column(f, v, f.sub_size(at, v.low_w))))
+        f.store(value, f.offset(storage, to, _column(f, v, f.sub_size(at, v.low_w), every)))
 
-    reached = first
-    if step:
-        # The vectors begin with the first phase.
-        ahead = f.rem_size(f.sub_size(first, v.low_w), step)
-        begin = f.add_size(first, f.rem_size(f.sub_size(step, ahead), step))
-        with f.loop(first, f.min_size(begin, last)) as at:
+    if not step:
+        with f.loop(first, last) as at:
             one(at.index)
-        span = step * lanes
-        whole = f.mul_size(f.div_size(f.max_size(0, f.sub_size(last, begin)), span), span)
-        reached = f.max_size(first, f.add_size(begin, whole))
-        with f.loop(begin, f.add_size(begin, whole), span) as at:
-            place = f.div_size(f.sub_size(at.index, v.low_w), step)
-            loaded = [
-                f.load(vector, f.offset(storage, source, f.add_size(at.index, part * lanes)))
-                for part in range(step)
-            ]
-            for phase in range(step):
-                value = loaded[0]
-                if step > 1:
-                    value = f.shuffle(loaded[0], loaded[1], range(phase, span, step))
-                column = f.add_size(f.mul_size(phase, v.phase), place)
-                f.store(value, f.offset(storage, to, column))
-        reached = f.select(f.compare("slt", f.int(begin), f.int(last)), f.int(reached), f.int(last))
-    with f.loop(reached, last) as at:
+        return
+    # The vectors begin with the first phase.
+    ahead = f.rem_size(f.sub_size(first, v.low_w), step)
+    begin = f.add_size(first, f.rem_size(f.sub_size(step, ahead), step))
+    with f.loop(first, f.min_size(begin, last)) as at:
         one(at.index)
+    span = step * lanes
+    whole = f.mul_size(f.div_size(f.max_size(0, f.sub_size(last, begin)), span), span)
+    reached = f.add_size(begin, whole)
+    with f.loop(begin, reached, span) as at:
+        _copy_vectors(kernel, step, f, v, source, to, at.index, None)
+    if kernel.target.name in ("avx512", "avx2"):
+        # What comes behind the row is padding: zero, as the masks leave it.
+        with f.loop(reached, last, span) as at:
+            _copy_vectors(kernel, step, f, v, source, to, at.index, last)
+    else:
+        with f.loop(reached, last) as at:
+            one(at.index)
+
+
+def _copy_vectors(
+    kernel: Kernel, step: int, f: Function, v: SimpleNamespace, source: Value, to: Value,
+    at: Value, last: Size | None,
+) -> None:  # fmt: skip
+    """Elements from `at` on, sorted by phase: one vector of each; those from `last` on are zero."""
+    storage, lanes = kernel.element.storage, kernel.tile.lanes
+    vector = Type(storage.element, lanes)
+    loaded = []
+    for part in range(step):
+        here = f.add_size(at, part * lanes)
+        pointer = f.offset(storage, source, here)
+        if last is None:
+            loaded.append(f.load(vector, pointer))
+        else:
+            loaded.append(f.masked_load(vector, pointer, _left(kernel, f, last, here)))
+    place = f.div_size(f.sub_size(at, v.low_w), step)
+    for phase in range(step):
+        value = loaded[0]
+        if step > 1:
+            value = f.shuffle(loaded[0], loaded[1], range(phase, step * lanes, step))
+        column = f.add_size(f.mul_size(phase, v.phase), place)
+        f.store(value, f.offset(storage, to, column))
 
 
 # -- filters --------------------------------------------------------------------------------------
 
 
 def _rows_of_filters(
-    kernel: Kernel, problem: Problem, f: Function, v: SimpleNamespace, image: Size, group: Size
+    kernel: Kernel, f: Function, v: SimpleNamespace, image: Size, group: Size
 ) -> None:
     storage = kernel.element.storage
-    with f.loop(0, v.rows) as row, f.loop(0, v.out_d) as d, f.loop(0, v.out_h) as h:
+    with f.loop(0, v.rows) as row, f.loop(0, v.out_d) as d:
         filter_ = f.add_size(f.mul_size(group, v.rows), row.index)
         plane = f.add_size(f.mul_size(image, f.mul_size(v.groups, v.rows)), filter_)
-        line = f.add_size(f.mul_size(plane, v.out_d), d.index)
-        line = f.add_size(f.mul_size(line, v.out_h), h.index)
         start = f.add_size(f.mul_size(group, v.a_group), f.mul_size(row.index, v.a_row))
         weights = f.offset(storage, v.a, start)
-        initial = constant(storage, 0)
-        if problem.bias:
-            initial = f.load(storage, f.offset(storage, v.bias, f.mul_size(filter_, v.bias_row)))
-        to = f.offset(storage, v.y, f.mul_size(line, v.out_w))
-        _one_row(kernel, f, v, weights, initial, _row_start(kernel, f, v, d.index, h.index), to)
+        reached: Size = 0
+        for height in _WIDE:
+            end = f.add_size(reached, f.round_down(f.int(f.sub_size(v.out_h, reached)), height))
+            with f.loop(reached, end, height) as h:
+                line = f.add_size(f.mul_size(d.index, v.out_h), h.index)
+                whole = f.add_size(f.mul_size(plane, f.mul_size(v.out_d, v.out_h)), line)
+                to = f.offset(storage, v.y, f.mul_size(whole, v.out_w))
+                place = (image, filter_, f.mul_size(line, v.out_w))
+                source = _row_start(kernel, f, v, d.index, h.index)
+                _some_rows(kernel, f, v, weights, source, to, place, height)
+            reached = end
 
 
 def _row_start(kernel: Kernel, f: Function, v: SimpleNamespace, d: Value, h: Value) -> Value:
@@ -263,46 +292,69 @@ def _row_start(kernel: Kernel, f: Function, v: SimpleNamespace, d: Value, h: Val
     return f.offset(kernel.element.storage, v.copy, f.mul_size(row, v.pitch))
 
 
-def _one_row(
-    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, initial: Value,
-    source: Value, to: Value,
+def _some_rows(
+    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, source: Value, to: Value,
+    place: tuple[Size, Size, Size], height: int,
 ) -> None:  # fmt: skip
+    """`place` is where in the result the first row begins: image, filter, position."""
     storage, lanes = kernel.element.storage, kernel.tile.lanes
+    image, filter_, first = place
     at: Size = 0
-    for count in _WIDE:
+
+    def finished(total: Value, column: Size, mask: Value | None = None) -> Value:
+        if kernel.epilogue is None:
+            return total
+        here = Position(v.call, image, filter_, f.add_size(first, column), mask)
+        return kernel.epilogue(f, total, here)
+
+    def spots(column: Size, count: int) -> list[Size]:
+        """Where in the result the vectors of all rows stand, from the first row on."""
+        return [
+            f.add_size(f.mul_size(row, v.out_w), f.add_size(column, i * lanes))
+            for row in range(height)
+            for i in range(count)
+        ]
+
+    for count in _WIDE[height]:
         end = f.add_size(at, f.mul_size(f.div_size(f.sub_size(v.out_w, at), count * lanes),
                                         count * lanes))  # fmt: skip
         with f.loop(at, end, count * lanes) as column:
-            sums = _sums(kernel, f, v, weights, initial, source, column.index, count)
-            for i, total in enumerate(sums):
-                f.store(total, f.offset(storage, to, f.add_size(column.index, i * lanes)))
+            sums = _sums(kernel, f, v, weights, source, column.index, count, height)
+            at_once = spots(column.index, count)
+            sums = [finished(total, spot) for total, spot in zip(sums, at_once, strict=True)]
+            for total, spot in zip(sums, at_once, strict=True):
+                f.store(total, f.offset(storage, to, spot))
         at = end
 
     def rest() -> Sequence[Value]:
-        (total,) = _sums(kernel, f, v, weights, initial, source, at, 1)
-        f.masked_store(total, f.offset(storage, to, at), _left(kernel, f, v, at))
+        mask = _left(kernel, f, v.out_w, at)
+        sums = _sums(kernel, f, v, weights, source, at, 1, height)
+        for total, spot in zip(sums, spots(at, 1), strict=True):
+            f.masked_store(finished(total, spot, mask), f.offset(storage, to, spot), mask)
         return ()
 
     f.if_else(f.compare("slt", f.int(at), f.int(v.out_w)), rest)
 
 
-def _left(kernel: Kernel, f: Function, v: SimpleNamespace, at: Size) -> Value:
-    """The lanes that are still in the row."""
+def _left(kernel: Kernel, f: Function, end: Size, at: Size) -> Value:
+    """The lanes from `at` on that come before `end`."""
     integer = kernel.element.compute.as_integer
-    left = f.int(f.sub_size(v.out_w, at))
+    left = f.int(f.sub_size(end, at))
     narrow = left if integer == I64 else f.convert("trunc", left, integer)
     numbers = lane_numbers(f, kernel.tile.lanes, integer)
     return f.compare("slt", numbers, f.splat(narrow, kernel.tile.lanes))
 
 
 def _sums(
-    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, initial: Value,
-    source: Value, column: Size, count: int,
+    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, source: Value, column: Size,
+    count: int, height: int,
 ) -> list[Value]:  # fmt: skip
-    """Neighbouring vectors of a row: all taps of each."""
+    """Neighbouring vectors of some rows, row by row: all taps of each."""
     storage, lanes = kernel.element.storage, kernel.tile.lanes
     here = f.offset(storage, source, column)
-    with f.loop(0, v.taps, 1, [f.splat(initial, lanes)] * count) as tap:
+    zero = constant(Type(storage.element, lanes), 0)
+    below = f.mul_size(v.stride_h, v.pitch)
+    with f.loop(0, v.taps, 1, [zero] * (height * count)) as tap:
         entry = f.offset(I64, v.offsets, f.mul_size(tap.index, 2))
         offset = f.load(I64, entry)
         place = f.load(I64, f.offset(I64, entry, 1))
@@ -310,8 +362,9 @@ def _sums(
         scale, base = f.splat(weight, lanes), f.offset(storage, here, offset)
         vector = Type(storage.element, lanes)
         tap.next = [
-            f.fma(scale, f.load(vector, f.offset(storage, base, i * lanes)), total)
+            f.fma(scale, f.load(vector, f.offset(storage, start, i % count * lanes)), total)
             for i, total in enumerate(tap.carried)
+            for start in [f.offset(storage, base, f.mul_size(i // count, below))]
         ]
     return tap.results
 
@@ -370,7 +423,7 @@ def _dots(
         ]
 
     def rest() -> list[Value]:
-        mask = _left(kernel, f, v, whole)
+        mask = _left(kernel, f, v.out_w, whole)
         left = f.masked_load(vector, f.offset(storage, a, whole), mask)
         return [
             f.fma(left, f.masked_load(vector, f.offset(storage, x, whole), mask), total)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Type, Value, constant
-from heterosis.codegen.convolution.problem import Problem
+from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Value, constant
+from heterosis.codegen.convolution.problem import AXES, Problem
 from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
+from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.matmul.blocked import (
     PACKED_PANELS,
     Side,
+    call_pack,
     ceil_div,
     depth_blocks,
     mode_of,
@@ -24,7 +26,7 @@ from heterosis.codegen.matmul.blocked import (
 )
 from heterosis.codegen.matmul.element import element
 from heterosis.codegen.matmul.frame import Frame
-from heterosis.codegen.matmul.micro_kernel import Kernel, Position, emit_macro_kernel
+from heterosis.codegen.matmul.micro_kernel import Kernel, emit_macro_kernel
 from heterosis.codegen.matmul.packing import emit_pack
 from heterosis.codegen.matmul.tile import tile
 from heterosis.codegen.target import Target
@@ -51,16 +53,11 @@ class Layout:
     own: Size  # bytes of one thread's
 
 
-def kernel_of(module: Module, target: Target, problem: Problem, name: str) -> Kernel:
+def kernel_of(
+    module: Module, target: Target, problem: Problem, name: str, epilogue: Epilogue | None = None
+) -> Kernel:
     kind = element(problem.dtype, target)
-    return Kernel(module, target, kind, tile(target, kind), name, _bias if problem.bias else None)
-
-
-def _bias(f: Function, total: Value, at: Position) -> Value:
-    """`call` is where the biases of the group's filters stand, `batch` how far apart."""
-    place = f.mul_size(at.row, at.batch)
-    one = f.load(total.type.scalar, f.offset(total.type, at.call, place))
-    return f.add(total, f.splat(one, total.type.lanes))
+    return Kernel(module, target, kind, tile(target, kind), name, epilogue)
 
 
 def product(f: Function, *sizes: Size) -> Size:
@@ -82,12 +79,12 @@ def layout(
     blocks = f.div_size(_MOST_PACKED, f.max_size(1, product(f, v.groups, padded, depth)))
     stretch = f.mul_size(depth, f.max_size(1, blocks))
     stretch = f.min_size(stretch, round_up(f, f.max_size(k, 1), 8))
-    stretch = f.max_size(depth, stretch)
+    stretch = f.max_size(k, 1) if problem.packed else f.max_size(depth, stretch)
     work = product(f, v.rows, columns, k)
     shares = share_count(f, columns, kernel.tile.columns, _LARGEST_SHARE, work, workers)
     table = f.mul_size(k, TABLE_BYTES)
     packed = round_up(f, f.add_size(table, f.mul_size(k, 8 * problem.scattered)), _LINE)
-    numbers = product(f, v.groups, padded, stretch)
+    numbers = 0 if problem.packed else product(f, v.groups, padded, stretch)
     private = f.add_size(packed, round_up(f, f.mul_size(numbers, kernel.element.size), _LINE))
     panel = f.mul_size(depth, kernel.tile.columns * kernel.element.size)
     windows = Windows(kernel, problem.step)
@@ -105,28 +102,51 @@ def scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
     return known(f.add_size(found.private, f.mul_size(found.own, workers)))
 
 
+def packed_numbers(problem: Problem, target: Target) -> int:
+    """How many numbers the filters are once packed."""
+    f = Function(Module(), "sizes", [])
+    kernel, v = kernel_of(f.module, target, problem, "sizes"), SimpleNamespace(**problem.known())
+    found = layout(f, kernel, problem, v, 1)
+    return known(product(f, v.groups, found.padded, found.stretch))
+
+
 def known(size: Size) -> int:
     """A size that was computed from numbers."""
     assert isinstance(size, int)
     return size
 
 
-def emit_forward(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(call, x, a, [bias,] y, scratch, numbers...)`."""
-    kernel = kernel_of(module, target, problem, name)
+def emit_forward(
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
+) -> None:
+    """Define `@name(call, x, a, y, scratch, numbers...)`."""
+    kernel = kernel_of(module, target, problem, name, epilogue)
     windows = Windows(kernel, problem.step)
     emit_macro_kernel(kernel)
     if problem.scattered:
         emit_pack_scattered(kernel)
-    else:
-        emit_pack(module, target, kernel.element, kernel.tile.rows)
+    emit_pack(module, target, kernel.element, kernel.tile.columns)
     emit_panel_product(kernel)
     _Forward(kernel, windows, problem, name).emit()
 
 
-def pointers(problem: Problem) -> list[tuple[str, Type]]:
-    names = ["call", "x", "a", *(["bias"] if problem.bias else []), "y", "scratch"]
-    return [(label, PTR) for label in names]
+def emit_pack_filters(module: Module, target: Target, name: str, problem: Problem) -> None:
+    """Define `@name(call, a, y, scratch, numbers...)`: all filters packed, for a problem that is
+    `packed`; of the numbers only those of the filters matter."""
+    kernel = kernel_of(module, target, problem, name)
+    labels = [(label, PTR) for label in ("call", "a", "y", "scratch")] + problem.parameters()
+    f = module.function(name, labels, attributes=target.function_attributes)
+    v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
+    memory = Frame.allocate(f)
+    blocks = layout(f, kernel, problem, v, 1)
+    frame = Frame(**vars(v), **vars(blocks), filters=v.y, step0=0, deep=blocks.stretch)
+    frame.save(f, memory)
+    share_packing(kernel, f, v, blocks, memory, blocks.stretch)
+    f.ret()
+    emit_packing(kernel, problem, frame)
+
+
+POINTERS = [(label, PTR) for label in ("call", "x", "a", "y", "scratch")]
 
 
 class _Forward:
@@ -135,7 +155,7 @@ class _Forward:
 
     def emit(self) -> None:
         kernel, problem = self.kernel, self.problem
-        labels = pointers(problem) + problem.parameters()
+        labels = POINTERS + problem.parameters()
         f = kernel.module.function(self.name, labels, attributes=kernel.target.function_attributes)
         v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
         memory = Frame.allocate(f)
@@ -148,76 +168,32 @@ class _Forward:
         with f.loop(0, f.max_size(k, 1), blocks.stretch) as reach:
             deep = f.min_size(blocks.stretch, f.sub_size(k, reach.index))
             frame = Frame(
-                **vars(v), **vars(blocks), k=k, positions=positions, step0=reach.index, deep=deep
-            )
+                **vars(v), **vars(blocks), k=k, positions=positions, step0=reach.index, deep=deep,
+                filters=v.a if problem.packed else f.offset(I8, v.scratch, blocks.packed),
+            )  # fmt: skip
             frame.save(f, memory)
             self._share(f, v, blocks, memory, deep)
         f.ret()
         self.windows.emit_look_up(frame)
         self.windows.emit_pack()
-        self._emit_packing(frame)
+        if not problem.packed:
+            emit_packing(kernel, problem, frame)
         self._emit_multiplying(frame)
 
     def _share(
         self, f: Function, v: SimpleNamespace, blocks: Layout, memory: Value, deep: Size
     ) -> None:
-        count, grain = packing_shares(f, v.rows, self.kernel.tile.rows, deep, blocks.depth)
-        count = f.mul_size(count, v.groups)
-        abi.parallel_for(f, v.call, f"{self.name}.pack", memory, count, grain)
+        if not self.problem.packed:
+            share_packing(self.kernel, f, v, blocks, memory, deep)
         tasks = f.mul_size(v.groups, blocks.shares)
         work = product(f, v.rows, blocks.columns, deep)
         one = f.max_size(1, f.div_size(work, blocks.shares))
         grain = f.max_size(1, f.div_size(_SHARE_WORK, one))
         abi.parallel_for(f, v.call, f"{self.name}.multiply", memory, tasks, grain)
 
-    def _body(self, part: str, frame: Frame) -> tuple[Function, SimpleNamespace]:
-        f = self.kernel.module.function(
-            f"{self.name}.{part}", abi.LOOP_BODY_PARAMETERS,
-            attributes=self.kernel.target.function_attributes,
-        )  # fmt: skip
-        return f, frame.load(f, f.parameters[0])
-
-    def _packed(self, f: Function, v: SimpleNamespace, group: Size) -> Value:
-        numbers = product(f, group, v.padded, v.stretch)
-        start = f.offset(I8, v.scratch, v.packed)
-        return f.offset(self.kernel.element.compute, start, numbers)
-
-    def _emit_packing(self, frame: Frame) -> None:
-        f, v = self._body("pack", frame)
-        _, begin, end, _ = f.parameters
-        count, _ = packing_shares(f, v.rows, self.kernel.tile.rows, v.deep, v.depth)
-        with f.loop(begin, end) as index:
-            group, part = f.div_size(index.index, count), f.int(f.rem_size(index.index, count))
-            source = f.offset(self.kernel.element.storage, v.a, f.mul_size(group, v.a_group))
-            into = self._packed(f, v, group)
-            if self.problem.scattered:
-                self._pack_scattered(f, v, source, into, part)
-            else:
-                own = SimpleNamespace(depth=v.depth, deep=v.deep, step0=v.step0, scratch=into)
-                side = Side(source, v.a_row, v.a_column, 0, v.rows, self.kernel.tile.rows)
-                pack_share(self.kernel, f, own, side, part)
-        f.ret()
-
-    def _pack_scattered(
-        self, f: Function, v: SimpleNamespace, source: Value, into: Value, part: Size
-    ) -> None:
-        """As `pack_share`: some panels, in one block of depth."""
-        kernel, group = self.kernel, PACKED_PANELS * self.kernel.tile.rows
-        groups = ceil_div(f, v.rows, group)
-        step = f.mul_size(f.div_size(part, groups), v.depth)
-        row = f.mul_size(f.rem_size(part, groups), group)
-        depth = f.min_size(v.depth, f.sub_size(v.deep, step))
-        count = f.min_size(group, f.sub_size(v.rows, row))
-        lookup = f.offset(I64, f.offset(I8, v.scratch, v.lookup), f.add_size(v.step0, step))
-        begin = f.offset(kernel.element.storage, source, f.mul_size(row, v.a_row))
-        at = f.add_size(f.mul_size(step, v.padded), f.mul_size(row, depth))
-        to = f.offset(kernel.element.compute, into, at)
-        sizes = [f.int(size) for size in (v.a_row, count, depth)]
-        f.call(kernel.name("filters"), [begin, lookup, to, *sizes])
-
     def _emit_multiplying(self, frame: Frame) -> None:
         """Each share: the filters of one group times some columns, panel by panel."""
-        f, v = self._body("multiply", frame)
+        f, v = _body(self.kernel, "multiply", frame)
         _, begin, end, worker = f.parameters
         own = f.offset(I8, v.scratch, f.add_size(v.private, f.mul_size(worker, v.own)))
         room = round_up(f, self.windows.own_bytes(f, v.taps), _LINE)
@@ -239,25 +215,112 @@ class _Forward:
     ) -> None:  # fmt: skip
         storage, compute = self.kernel.element.storage, self.kernel.element.compute
         at = f.add_size(v.step0, step)
-        f.call(self.kernel.name("look_up"), [f.parameters[0], column, f.int(width), v.mine])
         x = f.offset(storage, v.x, f.mul_size(group, v.x_group))
-        table = f.offset(I64, v.scratch, f.mul_size(at, 2))
-        f.call(self.kernel.name("window"), [x, table, v.mine, f.int(depth), v.panel])
-        left = f.offset(compute, self._packed(f, v, group), f.mul_size(step, v.padded))
+        image, place = f.div_size(column, v.positions), f.rem_size(column, v.positions)
+
+        def copied() -> Sequence[Value]:
+            start = f.add_size(f.mul_size(image, v.x_image), f.mul_size(at, v.x_channel))
+            source = f.offset(storage, x, f.add_size(start, place))
+            call_pack(self.kernel, f, self.kernel.tile.columns, source, 1, v.x_channel, v.panel,
+                      width, depth)  # fmt: skip
+            return ()
+
+        def gathered() -> Sequence[Value]:
+            f.call(self.kernel.name("look_up"), [f.parameters[0], column, f.int(width), v.mine])
+            table = f.offset(I64, v.scratch, f.mul_size(at, 2))
+            f.call(self.kernel.name("window"), [x, table, v.mine, f.int(depth), v.panel])
+            return ()
+
+        inside = f.compare("sle", f.int(f.add_size(place, width)), f.int(v.positions))
+        f.if_else(f.binary("and", inside, _is_plain(f, v)), copied, gathered)
+        left = f.offset(compute, _packed(self.kernel, f, v, group), f.mul_size(step, v.padded))
         first_row = f.mul_size(group, v.rows)
         to = f.offset(storage, v.y, f.mul_size(first_row, v.positions))
         between = product(f, v.groups, v.rows, v.positions)
-        bias = v.call
-        if self.problem.bias:
-            bias = f.offset(storage, v.bias, f.mul_size(first_row, v.bias_row))
         sizes = [v.positions, between, column, v.rows, width, depth]
+        mode = mode_of(f, at, depth, v.k)
         f.call(
             self.kernel.name("panel"),
-            [left, v.panel, to, *map(f.int, sizes), mode_of(f, at, depth, v.k), bias, v.bias_row],
+            [left, v.panel, to, *map(f.int, sizes), mode, v.call, f.int(first_row)],
         )
 
 
-# -- filters whose columns lie anywhere -----------------------------------------------------------
+def _is_plain(f: Function, v: SimpleNamespace) -> Value:
+    """Whether every position reads the one element at its own place, all of them neighbours."""
+    dense = {"w": 1, "h": v.in_w, "d": f.mul_size(v.in_h, v.in_w)}
+    found = f.compare("eq", f.int(v.x_w), f.int(1))
+    for axis in AXES:
+        for label, wanted in (
+            ("kernel", 1), ("stride", 1), ("origin", 0), ("out", getattr(v, f"in_{axis}")),
+        ):  # fmt: skip
+            same = f.compare("eq", f.int(getattr(v, f"{label}_{axis}")), f.int(wanted))
+            found = f.binary("and", found, same)
+        apart = f.compare("eq", f.int(getattr(v, f"x_{axis}")), f.int(dense[axis]))
+        alone = f.compare("eq", f.int(getattr(v, f"in_{axis}")), f.int(1))
+        found = f.binary("and", found, f.binary("or", apart, alone))
+    return found
+
+
+def _body(kernel: Kernel, part: str, frame: Frame) -> tuple[Function, SimpleNamespace]:
+    f = kernel.module.function(
+        kernel.name(part), abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
+    )
+    return f, frame.load(f, f.parameters[0])
+
+
+# -- packing the filters --------------------------------------------------------------------------
+
+
+def share_packing(
+    kernel: Kernel, f: Function, v: SimpleNamespace, blocks: Layout, memory: Value, deep: Size
+) -> None:
+    count, grain = packing_shares(f, v.rows, kernel.tile.rows, deep, blocks.depth)
+    count = f.mul_size(count, v.groups)
+    abi.parallel_for(f, v.call, kernel.name("pack"), memory, count, grain)
+
+
+def _packed(kernel: Kernel, f: Function, v: SimpleNamespace, group: Size) -> Value:
+    """Where the packed filters of a group begin."""
+    numbers = product(f, group, v.padded, v.stretch)
+    return f.offset(kernel.element.compute, v.filters, numbers)
+
+
+def emit_packing(kernel: Kernel, problem: Problem, frame: Frame) -> None:
+    """One share of the packing of the steps of depth that the frame tells of."""
+    if not problem.scattered:
+        emit_pack(kernel.module, kernel.target, kernel.element, kernel.tile.rows)
+    f, v = _body(kernel, "pack", frame)
+    _, begin, end, _ = f.parameters
+    count, _ = packing_shares(f, v.rows, kernel.tile.rows, v.deep, v.depth)
+    with f.loop(begin, end) as index:
+        group, part = f.div_size(index.index, count), f.int(f.rem_size(index.index, count))
+        source = f.offset(kernel.element.storage, v.a, f.mul_size(group, v.a_group))
+        into = _packed(kernel, f, v, group)
+        if problem.scattered:
+            _pack_scattered(kernel, f, v, source, into, part)
+        else:
+            own = SimpleNamespace(depth=v.depth, deep=v.deep, step0=v.step0, scratch=into)
+            side = Side(source, v.a_row, v.a_column, 0, v.rows, kernel.tile.rows)
+            pack_share(kernel, f, own, side, part)
+    f.ret()
+
+
+def _pack_scattered(
+    kernel: Kernel, f: Function, v: SimpleNamespace, source: Value, into: Value, part: Size
+) -> None:
+    """As `pack_share`: some panels, in one block of depth."""
+    group = PACKED_PANELS * kernel.tile.rows
+    groups = ceil_div(f, v.rows, group)
+    step = f.mul_size(f.div_size(part, groups), v.depth)
+    row = f.mul_size(f.rem_size(part, groups), group)
+    depth = f.min_size(v.depth, f.sub_size(v.deep, step))
+    count = f.min_size(group, f.sub_size(v.rows, row))
+    lookup = f.offset(I64, f.offset(I8, v.scratch, v.lookup), f.add_size(v.step0, step))
+    begin = f.offset(kernel.element.storage, source, f.mul_size(row, v.a_row))
+    at = f.add_size(f.mul_size(step, v.padded), f.mul_size(row, depth))
+    to = f.offset(kernel.element.compute, into, at)
+    sizes = [f.int(size) for size in (v.a_row, count, depth)]
+    f.call(kernel.name("filters"), [begin, lookup, to, *sizes])
 
 
 def fill_lookup(f: Function, v: SimpleNamespace, lookup: Value) -> None:
@@ -301,21 +364,21 @@ def emit_pack_scattered(kernel: Kernel) -> None:
 
 
 def emit_panel_product(kernel: Kernel) -> None:
-    """`panel(a, b, y, positions, between, column, rows, width, depth, mode, bias, bias_row)`."""
+    """`panel(a, b, y, positions, between, column, rows, width, depth, mode, call, first_row)`."""
     f = kernel.function(
         "panel",
         [("a", PTR), ("b", PTR), ("y", PTR), ("positions", I64), ("between", I64)]
         + [("column", I64), ("rows", I64), ("width", I64), ("depth", I64), ("mode", I64)]
-        + [("bias", PTR), ("bias_row", I64)],
+        + [("call", PTR), ("first_row", I64)],
     )
-    a, b, y, positions, between, column, rows, width, depth, mode, bias, apart = f.parameters
+    a, b, y, positions, between, column, rows, width, depth, mode, call, first_row = f.parameters
     scratch = f.allocate(kernel.element.compute, kernel.tile.rows * kernel.tile.columns)
     image, place = f.div_size(column, positions), f.int(f.rem_size(column, positions))
     ends = f.add(place, width)
     to = f.offset(kernel.element.storage, y, f.add_size(f.mul_size(image, between), place))
 
     def inside() -> Sequence[Value]:
-        where = [bias, apart, constant(I64, 0), place]
+        where = [call, f.int(image), first_row, place]
         f.call(kernel.name("macro"), [a, b, to, positions, rows, width, depth, mode, *where])
         return ()
 
@@ -324,7 +387,7 @@ def emit_panel_product(kernel: Kernel) -> None:
             left = f.offset(kernel.element.compute, a, f.mul_size(i.index, depth))
             height = f.int(f.min_size(kernel.tile.rows, f.sub_size(rows, i.index)))
             plain = [constant(I64, kernel.tile.columns), depth, constant(I64, 0)]
-            nowhere = [bias, *[constant(I64, 0)] * 3]
+            nowhere = [call, *[constant(I64, 0)] * 3]
             micro = kernel.name(f"micro.{kernel.tile.rows}")
             f.call(micro, [left, b, scratch, *plain, *nowhere])
             _store_segments(kernel, f, scratch, i.index, height)
@@ -336,7 +399,7 @@ def emit_panel_product(kernel: Kernel) -> None:
 
 def _store_segments(kernel: Kernel, f: Function, scratch: Value, row: Value, height: Value) -> None:
     """Store what belongs to each image."""
-    _, _, y, positions, between, column, _, width, _, mode, bias, apart = f.parameters
+    _, _, y, positions, between, column, _, width, _, mode, call, first_row = f.parameters
     with f.repeat([constant(I64, 0)]) as segment:
         (at,) = segment.carried
         here = f.add(column, at)
@@ -345,7 +408,7 @@ def _store_segments(kernel: Kernel, f: Function, scratch: Value, row: Value, hei
         offset = f.add_size(f.mul_size(image, between), f.mul_size(row, positions))
         to = f.offset(kernel.element.storage, y, f.add_size(offset, place))
         source = f.offset(kernel.element.compute, scratch, at)
-        where = [mode, bias, apart, row, place]
+        where = [mode, call, f.int(image), f.add(first_row, row), place]
         f.call(kernel.name("edge"), [source, to, positions, height, count, *where])
         following = f.int(f.add_size(at, count))
         segment.next = [following]

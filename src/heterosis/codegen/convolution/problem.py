@@ -23,7 +23,7 @@ NUMBERS = (
     + tuple(f"origin_{a}" for a in AXES)
     + ("a_image", "a_group", "a_row", "a_column", "a_channel")
     + tuple(f"a_{a}" for a in AXES)
-    + ("bias_row", "chunks")
+    + ("chunks",)
 )
 
 
@@ -34,20 +34,21 @@ class Problem:
     `rows` rows of the left operand stand for filters; `step` is how far apart in memory the
     elements of neighbouring positions are, where that is 1 or 2, and otherwise 0. `depthwise`
     asks for the code for one channel a group. The left operand's columns are `a_column` apart, or
-    `scattered`: then it has strides for the channel and for the tap along each axis.
+    `scattered`: then it has strides for the channel and for the tap along each axis. Where it is
+    `packed`, it lies as `emit_pack_filters` wrote it, and its strides are unused.
     """
 
     dtype: str
     step: int
     sizes: tuple[int, ...]
-    bias: bool = False
     depthwise: bool = False
     scattered: bool = False
+    packed: bool = False
 
     @property
     def key(self) -> str:
         """All that the code depends on: sizes and strides are passed."""
-        kinds = [label for label in ("bias", "depthwise", "scattered") if getattr(self, label)]
+        kinds = [label for label in ("depthwise", "scattered", "packed") if getattr(self, label)]
         return ".".join([self.dtype, str(self.step), *kinds])
 
     def parameters(self) -> list[tuple[str, Type]]:

@@ -239,5 +239,5 @@ def _emit_tile(kernel: Kernel, rows: int, vectors: int, lanes: int) -> None:
             *sums,
         ]
     targets = [f.offset(element.storage, c, f.mul_size(row, c_row)) for row in range(rows)]
-    emit_finish(kernel, f, targets, step.results[2:], vectors, mode, place)
+    emit_finish(kernel, f, targets, c_row, step.results[2:], vectors, mode, place)
     f.ret()

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Function, Type, Value, constant
+from heterosis.codegen.epilogue import Position
 from heterosis.codegen.matmul.blocked import ceil_div, core_function, round_up
 from heterosis.codegen.matmul.frame import Frame, share
-from heterosis.codegen.matmul.micro_kernel import Kernel, Position, multiply_add
+from heterosis.codegen.matmul.micro_kernel import Kernel, multiply_add
 from heterosis.codegen.matmul.problem import Problem
 from heterosis.codegen.matmul.tile import frugal
 

@@ -6,27 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from heterosis.codegen.builder import I64, PTR, Function, Module, Size, Value, constant
+from heterosis.codegen.epilogue import Epilogue, Position
 from heterosis.codegen.matmul.element import Element
 from heterosis.codegen.matmul.tile import Tile
+from heterosis.codegen.memory import lane_numbers
 from heterosis.codegen.target import Target
 
 # How a tile meets the result: bits of the `mode` argument.
 ACCUMULATE = 1  # add to what is there: not the first block of depth
 FINAL = 2  # the last block of depth: the epilogue applies
 
-
-@dataclass(frozen=True)
-class Position:
-    """Where in the result a vector lies, and the call whose further buffers may be read."""
-
-    call: Value
-    batch: Value
-    row: Size
-    column: Size
-
-
-# From the finished sums (a vector, or one number at the edge) to what is stored.
-Epilogue = Callable[[Function, Value, Position], Value]
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
@@ -83,7 +72,7 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
         loop.next = _steps(kernel, f, rows, loop.carried, 1)
     # narrow types arrive in a scratch tile
     plain = replace(kernel, element=element.widened)
-    emit_finish(plain, f, targets, loop.results[2:], tile.vectors, mode, place)
+    emit_finish(plain, f, targets, c_row, loop.results[2:], tile.vectors, mode, place)
     f.ret()
 
 
@@ -135,11 +124,11 @@ def _broadcasts(
 
 
 def emit_finish(
-    kernel: Kernel, f: Function, targets: list[Value], sums: list[Value], vectors: int,
-    mode: Value, place: list[Value],
+    kernel: Kernel, f: Function, targets: list[Value], c_row: Value, sums: list[Value],
+    vectors: int, mode: Value, place: list[Value],
 ) -> None:  # fmt: skip
     """Add what is there, apply the epilogue, store; `targets` are the rows, `vectors` wide."""
-    element = kernel.element
+    element, epilogue = kernel.element, kernel.epilogue
     width = max(sums[0].type.lanes, 1)
 
     def pointer(at: int) -> Value:
@@ -152,24 +141,39 @@ def emit_finish(
             for at, total in enumerate(sums)
         ]
 
-    def store(change: Callable[[Value, int], Value]) -> Sequence[Value]:
-        for at, total in enumerate(sums):
-            element.store(f, change(total, at), pointer(at))
+    def store(values: Sequence[Value]) -> Sequence[Value]:
+        for at, value in enumerate(values):
+            element.store(f, value, pointer(at))
         return ()
 
     if kernel.element.splits_depth:
         sums = f.if_else(has(f, mode, ACCUMULATE), added, lambda: sums)
-    if kernel.epilogue is None:
-        store(lambda total, at: total)
+    if epilogue is None:
+        store(sums)
         return
     call, batch, row, column = place
 
-    def finished(total: Value, at: int) -> Value:
-        down, j = divmod(at, vectors)
-        here = Position(call, batch, f.add_size(row, down), f.add_size(column, j * width))
-        return kernel.epilogue(f, total, here)
+    def finished(total: Value, down: Size, j: Size) -> Value:
+        right = f.mul_size(j, width)
+        here = Position(call, batch, f.add_size(row, down), f.add_size(column, right))
+        return epilogue(f, total, here)
 
-    f.if_else(has(f, mode, FINAL), lambda: store(finished), lambda: store(lambda total, at: total))
+    def at_once() -> Sequence[Value]:
+        return store([finished(total, *divmod(at, vectors)) for at, total in enumerate(sums)])
+
+    def afterwards() -> Sequence[Value]:
+        """One vector after another, read from the cache: dear work is written out once."""
+        store(sums)
+        with f.loop(0, len(targets)) as down, f.loop(0, vectors) as j:
+            at = f.add_size(f.mul_size(down.index, c_row), f.mul_size(j.index, width))
+            to = f.offset(element.storage, targets[0], at)
+            total = element.load(f, to, sums[0].type.lanes)
+            element.store(f, finished(total, down.index, j.index), to)
+        return ()
+
+    # narrow types would be rounded on the way
+    final = at_once if epilogue.is_cheap or element.converts else afterwards
+    f.if_else(has(f, mode, FINAL), final, lambda: store(sums))
 
 
 def has(f: Function, mode: Value, bit: int) -> Value:
@@ -208,24 +212,40 @@ def _copy_tile(kernel: Kernel, f: Function, accumulate: bool, final: bool) -> Se
     element, tile = kernel.element, kernel.tile
     source, c, c_row, rows, columns, _, call, batch, row0, column0 = f.parameters
 
-    def copy(row: Value, column: Value, lanes: int) -> None:
+    by_masks = kernel.target.name in ("avx512", "avx2") and not element.converts
+
+    def copy(row: Value, column: Value, lanes: int, mask: Value | None = None) -> None:
         at = f.add_size(f.mul_size(row, tile.columns), column)
         to = f.offset(element.storage, c, f.add_size(f.mul_size(row, c_row), column))
         wide = type(element.compute)(element.compute.element, lanes)
-        value = f.load(wide, f.offset(element.compute, source, at))
-        if accumulate:
+        own = f.offset(element.compute, source, at)
+        value = f.load(wide, own) if mask is None else f.masked_load(wide, own, mask)
+        if accumulate and mask is None:
             value = f.add(value, element.load(f, to, lanes))
+        elif accumulate:
+            value = f.add(value, f.masked_load(wide, to, mask))
         if final:
-            here = Position(call, batch, f.add_size(row0, row), f.add_size(column0, column))
+            here = Position(call, batch, f.add_size(row0, row), f.add_size(column0, column), mask)
             value = kernel.epilogue(f, value, here)
-        element.store(f, value, to)
+        if mask is None:
+            element.store(f, value, to)
+        else:
+            f.masked_store(value, to, mask)
 
     whole = f.round_down(columns, tile.lanes)
+    integer = element.compute.as_integer
+    left = f.int(f.sub_size(columns, whole))
+    left = left if integer == I64 else f.convert("trunc", left, integer)
+    lanes = lane_numbers(f, tile.lanes, integer)
+    rest = f.compare("slt", lanes, f.splat(left, tile.lanes))
     with f.loop(0, rows) as row:
         with f.loop(0, whole, tile.lanes) as column:
             copy(row.index, column.index, tile.lanes)
-        with f.loop(whole, columns) as column:
-            copy(row.index, column.index, 0)
+        with f.loop(whole, columns, tile.lanes if by_masks else 1) as column:
+            if by_masks:
+                copy(row.index, column.index, tile.lanes, rest)
+            else:
+                copy(row.index, column.index, 0)
     return ()
 
 

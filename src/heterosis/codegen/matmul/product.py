@@ -8,12 +8,13 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import PTR, Function, Module, Size, Value
+from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.matmul.blocked import blocking, emit_blocked, scratch_numbers
 from heterosis.codegen.matmul.direct import emit_direct
 from heterosis.codegen.matmul.dots import emit_dots
 from heterosis.codegen.matmul.element import element
 from heterosis.codegen.matmul.frame import Frame, share
-from heterosis.codegen.matmul.micro_kernel import Epilogue, Kernel
+from heterosis.codegen.matmul.micro_kernel import Kernel
 from heterosis.codegen.matmul.problem import SIZES, Problem
 from heterosis.codegen.matmul.tile import tile
 from heterosis.codegen.target import Target
@@ -36,9 +37,10 @@ def emit_matmul(
 ) -> None:
     """Define `void @name(ptr call, ptr a, ptr b, ptr c, <problem.parameters()>)`.
 
-    The pointers are the operands' first elements; the result overlaps neither operand.
+    The pointers are the operands' first elements; the result overlaps neither operand. With an
+    `epilogue`, the call is one that `abi.with_workspace` made with the epilogue's words.
     """
-    kernel = _kernel(module, target, name, problem, epilogue)
+    kernel = _kernel(module, target, problem, epilogue)
     core = f"{name}.one"
     turned = problem.transposed() if problem.variant == "direct_transposed" else problem
     _CORES.get(problem.variant, emit_blocked)(kernel, turned, core)
@@ -62,7 +64,7 @@ def emit_matmul(
 def workspace_bytes(problem: Problem, target: Target, workers: int) -> int:
     """Scratch bytes the emitted function needs; every number of `problem` is known."""
     f = Function(Module(), "sizes", [])
-    kernel = _kernel(f.module, target, "sizes", problem, None)
+    kernel = _kernel(f.module, target, problem, None)
     inside = 1 if problem.over_batches else workers
     numbers = _scratch(f, kernel, problem, SimpleNamespace(**problem.sizes()), inside)
     return numbers * kernel.element.size * (workers if problem.over_batches else 1)
@@ -76,12 +78,10 @@ def _scratch(
     return scratch_numbers(f, blocking(f, kernel, problem, v, workers), workers)
 
 
-def _kernel(
-    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
-) -> Kernel:
-    """Products without an epilogue share their kernels: these depend on the element type only."""
+def _kernel(module: Module, target: Target, problem: Problem, epilogue: Epilogue | None) -> Kernel:
+    """Products share their kernels: these depend on the element type and the epilogue only."""
     kind = element(problem.dtype, target)
-    prefix = name if epilogue else f"matmul.{problem.dtype}"
+    prefix = f"matmul.{problem.dtype}" + (f".{epilogue.digest}" if epilogue else "")
     return Kernel(module, target, kind, tile(target, kind), prefix, epilogue)
 
 

@@ -13,6 +13,7 @@ MODULES = {
     "base": "heterosis.compat.mxnet.base",
     "context": "heterosis.runtime.context",
     "engine": "heterosis.compat.mxnet.engine",
+    "executor": "heterosis.symbol.executor",
     "gluon": "heterosis.gluon",
     "gluon.nn.basic_layers": "heterosis.gluon.nn",
     "gluon.nn.conv_layers": "heterosis.gluon.nn",
@@ -28,6 +29,7 @@ MODULES = {
     "nd": "heterosis.ndarray",
     "ndarray": "heterosis.ndarray",
     "np": "heterosis.np",
+    "np_symbol": "heterosis.symbol",
     "npx": "heterosis.npx",
     "numpy": "heterosis.np",
     "numpy_extension": "heterosis.npx",
@@ -37,6 +39,8 @@ MODULES = {
     "recordio": "heterosis.recordio",
     "rnd": "heterosis.ndarray.random",
     "runtime": "heterosis.compat.mxnet.runtime",
+    "sym": "heterosis.symbol",
+    "symbol": "heterosis.symbol",
     "test_utils": "heterosis.compat.mxnet.test_utils",
     "util": "heterosis.compat.mxnet.util",
 }
@@ -51,14 +55,13 @@ NAMES = {
 }
 
 _GLUON = "Write the model with gluon: gluon.nn, gluon.Trainer and a loop under autograd.record()."
-_SYMBOL = (
-    "Symbols are not there yet. Models written with gluon's blocks run as they are; a Symbol-only "
-    "program can compute with mx.nd, which has the same operators."
-)
+_SYMBOL = "mx.sym has symbols: give names and attributes to its operators and to mx.sym.var."
+_PICTURES = "Print sym.debug_str(), or block.summary(x)."
 # What mxnet has besides, and what to do instead.
 ABSENT = {
-    **dict.fromkeys(("symbol", "sym", "np_symbol", "AttrScope", "attribute", "name"), _SYMBOL),
-    **dict.fromkeys(("executor", "executor_manager", "visualization", "viz"), _SYMBOL),
+    **dict.fromkeys(("AttrScope", "attribute", "name"), _SYMBOL),
+    **dict.fromkeys(("visualization", "viz"), _PICTURES),
+    "executor_manager": "mx.sym.Symbol.bind gives an executor.",
     **dict.fromkeys(("module", "mod", "model", "callback", "monitor", "mon", "rnn"), _GLUON),
     **dict.fromkeys(("contrib", "onnx", "notebook"), "It has no counterpart here."),
     **dict.fromkeys(("operator", "library"), "Define operations with autograd.Function."),

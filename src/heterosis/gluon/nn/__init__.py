@@ -1,7 +1,7 @@
 """Layers."""
 
 from heterosis.gluon.block import Block
-from heterosis.gluon.hybrid_block import HybridBlock, SymbolBlock
+from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.nn.activations import (
     ELU,
     GELU,
@@ -51,6 +51,7 @@ from heterosis.gluon.nn.pooling import (
     MaxPool3D,
     ReflectionPad2D,
 )
+from heterosis.gluon.symbol_block import SymbolBlock
 
 __all__ = [
     "ELU",

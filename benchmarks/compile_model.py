@@ -1,0 +1,79 @@
+"""Hybridizes one model and calls it once; prints what that took as JSON. See compiling.py."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from heterosis import np, npx
+from heterosis.capture.trace import capture
+from heterosis.codegen import object_cache
+from heterosis.gluon import nn
+from heterosis.gluon.model_zoo import vision
+from heterosis.ir.strided import Strided
+from heterosis.ops.captured import scheduled
+from heterosis.passes.memory import memory
+
+
+def _mlp():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(256, activation="relu"), nn.Dense(128, activation="relu"), nn.Dense(2))
+    return net
+
+
+def _lenet():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(6, 5, padding=2, activation="sigmoid"), nn.AvgPool2D(2, 2))
+    net.add(nn.Conv2D(16, 5, activation="sigmoid"), nn.AvgPool2D(2, 2), nn.Flatten())
+    net.add(nn.Dense(120, activation="sigmoid"), nn.Dense(84, activation="sigmoid"), nn.Dense(10))
+    return net
+
+
+MODELS = {
+    "MLP 1": (_mlp, (1, 512)),
+    "MLP 64": (_mlp, (64, 512)),
+    "LeNet 1": (_lenet, (1, 1, 28, 28)),
+    "ResNet-18": (vision.resnet18_v1, (1, 3, 224, 224)),
+    "ResNet-50": (vision.resnet50_v1, (1, 3, 224, 224)),
+    "MobileNetV2": (vision.mobilenet_v2_1_0, (1, 3, 224, 224)),
+}
+
+
+def _first_call(net, x) -> dict[str, float]:
+    """Seconds from `hybridize` to the end of the first call."""
+    counters = object_cache.default_cache().counters
+    compiled = counters.compile_seconds
+    wall, processor = time.perf_counter(), time.process_time()
+    net.hybridize()
+    net(x)
+    processor, wall = time.process_time() - processor, time.perf_counter() - wall
+    npx.waitall()
+    return {"wall": wall, "processor": processor, "llvm": counters.compile_seconds - compiled}
+
+
+def _memory(net, x) -> dict[str, int]:
+    program = capture(net, (x,), {}).program
+    layouts = [Strided.contiguous(value.shape) for value in program.inputs]
+    _, planned = scheduled(program, layouts)
+    found = memory(planned)
+    return {
+        "kernels": len(planned.kernels),
+        "planned": found.planned,
+        "least": found.least,
+        "intermediates": found.intermediates,
+    }
+
+
+def main() -> None:
+    make, shape = MODELS[sys.argv[1]]
+    net = make()
+    net.initialize()
+    x = np.ones(shape)
+    net(x)  # shapes, and the eager operations' own code
+    npx.waitall()
+    print(json.dumps(_first_call(net, x) | _memory(net, x)))
+
+
+if __name__ == "__main__":
+    main()

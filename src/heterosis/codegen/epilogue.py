@@ -1,0 +1,162 @@
+"""Elementwise work on the results of a kernel, done before they are stored.
+
+A kernel that takes an epilogue sees its result as (batch, rows, columns). Further operands are
+read at the same place; where they stand travels behind the fields of the `hx_call`, so that the
+innermost functions find it through the one pointer that they are given anyway.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from heterosis.codegen import abi, memory
+from heterosis.codegen.builder import I64, PTR, Function, Size, Type, Value, constant
+from heterosis.codegen.nest import Apply, Argument, Extent, Literal, Slot
+
+# What each further operand is told: its address, and three strides.
+_STRIDES = ("batch", "row", "column")
+_WORDS = 1 + len(_STRIDES)
+# Work that is worth writing out for every vector of a tile; dearer work runs in a loop.
+_CHEAP = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The kernel's own result."""
+
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The element of further operand `number` at the same place. `along` is its step from column
+    to column where that is 0 or 1, and otherwise None."""
+
+    number: int
+    dtype: str
+    along: int | None
+
+
+Step: TypeAlias = "Finished | Beside | Argument | Literal | Extent | Apply"
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where in the result a vector lies, and the call that knows the further operands. Lanes
+    outside `mask` do not exist."""
+
+    call: Value
+    batch: Size
+    row: Size
+    column: Size
+    mask: Value | None = None
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """Steps as in a loop nest, the last of them stored; without any, the result is. An `Extent`
+    says which further number it is."""
+
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.steps
+
+    @property
+    def key(self) -> str:
+        """What it adds to the key of a kernel."""
+        return f" {self.steps}" if self.steps else ""
+
+    @cached_property
+    def operands(self) -> int:
+        """How many further operands there are."""
+        return sum(isinstance(step, Beside) for step in self.steps)
+
+    @cached_property
+    def extents(self) -> int:
+        return sum(isinstance(step, Extent) for step in self.steps)
+
+    @cached_property
+    def digest(self) -> str:
+        """A name for code that depends on the steps."""
+        return hashlib.sha256(repr(self.steps).encode()).hexdigest()[:16]
+
+    @cached_property
+    def is_cheap(self) -> bool:
+        return sum(s.primitive.cost for s in self.steps if isinstance(s, Apply)) <= _CHEAP
+
+    # -- what the kernel's function takes, and how it is handed on ------------------------------
+
+    def parameters(
+        self, inputs: Sequence[str], outputs: Sequence[str], numbers: list[tuple[str, Type]]
+    ) -> list[tuple[str, Type]]:
+        """A kernel's parameters, with those of the epilogue: operands behind the `inputs`,
+        numbers at the end."""
+        further = [f"beside{i}" for i in range(self.operands)]
+        pointers = [(label, PTR) for label in (*inputs, *further, *outputs)]
+        return pointers + numbers + [(f"epilogue{i}", I64) for i in range(self._count)]
+
+    def split(
+        self, parameters: Sequence[Value], inputs: int, outputs: int
+    ) -> tuple[list[Value], list[Value]]:
+        """The kernel's own of these parameters, and what goes behind the fields of the call."""
+        behind, end = inputs + self.operands, len(parameters) - self._count
+        numbers = list(parameters[end:])
+        words: list[Value] = []
+        for i, pointer in enumerate(parameters[inputs:behind]):
+            words += [pointer, *numbers[i * len(_STRIDES) : (i + 1) * len(_STRIDES)]]
+        words += numbers[self.operands * len(_STRIDES) :]
+        return [*parameters[:inputs], *parameters[behind:end]], words
+
+    @property
+    def _count(self) -> int:
+        return self.operands * len(_STRIDES) + self.extents
+
+    # -- emission -------------------------------------------------------------------------------
+
+    def __call__(self, f: Function, total: Value, at: Position) -> Value:
+        """What is stored where the kernel computed `total`: a vector, or one number."""
+        values: list[Value] = []
+        for step in self.steps:
+            values.append(self._value(f, step, values, total, at))
+        return values[-1]
+
+    def _value(
+        self, f: Function, step: Step, values: list[Value], total: Value, at: Position
+    ) -> Value:
+        lanes = total.type.lanes
+        match step:
+            case Finished():
+                return total
+            case Beside():
+                return self._beside(f, step, lanes, at)
+            case Literal(number, dtype):
+                return constant(Type(memory.COMPUTED[dtype].element, lanes), number)
+            case Argument(index, dtype):
+                stored = abi.scalar(f, at.call, index, memory.STORED[dtype])
+                return f.splat(memory.computed(f, dtype, stored), lanes)
+            case Extent(Slot(index)):
+                word = abi.further(f, at.call, self.operands * _WORDS + index, I64)
+                return f.splat(word, lanes)
+            case Apply(primitive, arguments, dtype):
+                made: Value = primitive.lower(f, dtype, *(values[a] for a in arguments))
+                return made
+        raise AssertionError(f"no epilogue has the step {step}")
+
+    def _beside(self, f: Function, step: Beside, lanes: int, at: Position) -> Value:
+        first = step.number * _WORDS
+        base = abi.further(f, at.call, first, PTR)
+        batch, row, column = (abi.further(f, at.call, first + 1 + i, I64) for i in range(3))
+        along: Size = column if step.along is None else step.along
+        place = f.add_size(f.mul_size(at.batch, batch), f.mul_size(at.row, row))
+        place = f.add_size(place, f.mul_size(at.column, along))
+        here = f.offset(memory.STORED[step.dtype], base, place)
+        if not lanes or step.along == 0:
+            one = memory.computed(f, step.dtype, f.load(memory.STORED[step.dtype], here))
+            return f.splat(one, lanes)
+        return memory.load_vector(f, step.dtype, here, along, lanes, at.mask)

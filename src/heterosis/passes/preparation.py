@@ -1,0 +1,121 @@
+"""What depends on parameters alone is computed once, and again only after they have changed.
+
+The program is split in two. The preparation takes the parameters and gives whatever the rest
+needs of them: packed weights, folded normalisations, anything that was computed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from heterosis.codegen.kernel import Machine
+from heterosis.ir.program import (
+    INPUT,
+    NUMBER,
+    Elementwise,
+    Leaf,
+    Node,
+    Opaque,
+    Program,
+    Value,
+    View,
+    apply,
+)
+from heterosis.passes.rewrite import with_inputs
+from heterosis.passes.simplify import own
+
+
+@dataclass(frozen=True)
+class Split:
+    """Both take the inputs of the program that was split; those of `rest` are followed by the
+    results of `preparation`. `fixed` are the positions of the inputs that these depend on."""
+
+    preparation: Program
+    rest: Program
+    fixed: tuple[int, ...]
+
+
+def prepared(program: Program, fixed: Collection[Value], machine: Machine) -> Split | None:
+    """`program` in two, if there is something to compute from the inputs `fixed` alone."""
+    return split(packed(program, fixed, machine), fixed)
+
+
+def packed(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
+    """`program`, with operands that depend on `fixed` alone packed as their kernels read them."""
+    known = Fixed(fixed)
+    made: dict[Value, Value] = {}
+    for node in program.nodes():
+        here = with_inputs(node, tuple(made[value] for value in node.inputs))
+        found = _packed(here, known, machine)
+        made.update(zip(node.outputs, found or here.outputs, strict=True))
+    return Program(program.inputs, tuple(made[v] for v in program.outputs), program.name)
+
+
+def _packed(node: Node, known: Fixed, machine: Machine) -> tuple[Value, ...] | None:
+    if not isinstance(node.primitive, Opaque) or node.primitive.packs is None:
+        return None
+    found = node.primitive.packs(node, known, machine)
+    return None if found is None else (found,)
+
+
+class Fixed:
+    """Which values depend on some inputs and on no others."""
+
+    def __init__(self, inputs: Collection[Value]):
+        self.inputs = frozenset(inputs)
+        self.nodes: dict[Node, bool] = {}
+
+    def __call__(self, value: Value) -> bool:
+        return self.tells_of(value.node)
+
+    def tells_of(self, node: Node) -> bool:
+        """Asked about operands first, it never looks further than one node."""
+        if node not in self.nodes:
+            changes = node.primitive in (INPUT, NUMBER) and Value(node) not in self.inputs
+            self.nodes[node] = not changes and all(self(value) for value in node.inputs)
+        return self.nodes[node]
+
+
+def split(program: Program, fixed: Collection[Value]) -> Split | None:
+    """What is computed from `fixed` alone, and the rest, which takes it as further inputs.
+
+    Views are left to the rest: they cost nothing there and would be copied here.
+    """
+    known = Fixed(fixed)
+    moved: dict[Value, Value] = {}
+    made: dict[Value, Value] = {}
+
+    def taken(value: Value) -> Value:
+        """A value as the rest finds it."""
+        if value not in made and _is_free(value):
+            here = with_inputs(value.node, tuple(map(taken, value.node.inputs)))
+            made[value] = Value(here, value.index)
+        elif value not in made:
+            made[value] = moved[value] = apply(INPUT, (), value.type)
+        return made[value]
+
+    for node in program.nodes():
+        if not known.tells_of(node):
+            here = with_inputs(node, tuple(map(taken, node.inputs)))
+            made.update(zip(node.outputs, here.outputs, strict=True))
+    outputs = tuple(own(value, taken(value)) for value in program.outputs)
+    if not moved:
+        return None
+    preparation = Program(program.inputs, tuple(moved), f"{program.name} preparation")
+    rest = Program((*program.inputs, *moved.values()), outputs, program.name)
+    return Split(preparation, rest, _reached(preparation, fixed))
+
+
+def _is_free(value: Value) -> bool:
+    """Whether a value costs next to nothing wherever it is used."""
+    primitive = value.node.primitive
+    return isinstance(primitive, Leaf | View) or (
+        isinstance(primitive, Elementwise) and value.size == 1
+    )
+
+
+def _reached(program: Program, fixed: Collection[Value]) -> tuple[int, ...]:
+    nodes: set[Any] = set(program.nodes())
+    return tuple(i for i, v in enumerate(program.inputs) if v in fixed and v.node in nodes)

@@ -1,0 +1,217 @@
+"""What says the same with less: rows of views, conversions and neutral operands.
+
+All of them are exact, for NaN, infinities and the sign of zero too.
+"""
+
+from __future__ import annotations
+
+from math import copysign
+
+from heterosis.codegen.conversion import COPY, conversion
+from heterosis.ir import views
+from heterosis.ir.program import CONSTANT, INPUT, Elementwise, Node, Value, View, apply
+from heterosis.ir.types import DTYPES, is_float
+from heterosis.ir.views import BROADCAST, RESHAPE, SLICE, TRANSPOSE
+from heterosis.passes.rewrite import Rule
+
+
+def _operand(node: Node) -> Value:
+    return node.inputs[0]
+
+
+def _twice_removed(node: Node) -> Value:
+    """The operand of the operand."""
+    return node.inputs[0].node.inputs[0]
+
+
+def _is_same(node: Node) -> bool:
+    return node.types[0].shape == node.inputs[0].shape
+
+
+def uniform(value: Value) -> Value | None:
+    """The single number that every element of `value` is, if it is known to be one."""
+    while value.node.primitive is BROADCAST:
+        value = value.node.inputs[0]
+    return value if value.ndim == 0 else None
+
+
+def the_number(value: Value) -> Value:
+    """The number that every element of `value` is, which is known to be one."""
+    found = uniform(value)
+    assert found is not None
+    return found
+
+
+# -- views ----------------------------------------------------------------------------------------
+
+
+def _rearranges_one_number(node: Node) -> bool:
+    plain = node.primitive is BROADCAST and node.inputs[0].ndim == 0
+    return not plain and uniform(node.inputs[0]) is not None
+
+
+def _transpose_once(node: Node) -> Value:
+    first = node.inputs[0].node.attributes["axes"]
+    return views.transpose(_twice_removed(node), tuple(first[a] for a in node.attributes["axes"]))
+
+
+def _slice_once(node: Node) -> Value:
+    inner, outer = node.inputs[0].node.attributes, node.attributes
+    before = tuple(zip(inner["starts"], inner["steps"], strict=True))
+    starts = (first + s * step for (first, step), s in zip(before, outer["starts"], strict=True))
+    steps = (step * s for (_, step), s in zip(before, outer["steps"], strict=True))
+    return views.slice_(_twice_removed(node), tuple(starts), tuple(steps), node.types[0].shape)
+
+
+def _is_whole(node: Node) -> bool:
+    attributes = node.attributes
+    forward = all(step == 1 for step in attributes["steps"])
+    return _is_same(node) and forward and not any(attributes["starts"])
+
+
+def _moves_only_ones(node: Node) -> bool:
+    """Whether a transpose leaves the order of all elements as it is."""
+    axes = [a for a in node.attributes["axes"] if node.inputs[0].shape[a] != 1]
+    return axes == sorted(axes)
+
+
+# -- conversions and copies -----------------------------------------------------------------------
+
+_HOLDS = {
+    "bool": DTYPES,
+    "int8": ("int32", "int64", "float16", "bfloat16", "float32", "float64"),
+    "uint8": ("int32", "int64", "float16", "bfloat16", "float32", "float64"),
+    "int32": ("int64", "float64"),
+    "float16": ("float32", "float64"),
+    "bfloat16": ("float32", "float64"),
+    "float32": ("float64",),
+}
+
+
+def _converts_to_its_own(node: Node) -> bool:
+    dtype = node.types[0].dtype
+    return node.primitive is conversion(dtype) and node.inputs[0].dtype == dtype
+
+
+def _passes_through_a_wider(node: Node) -> bool:
+    """Whether a value is converted to a type that holds it exactly, and from there again."""
+    between = node.inputs[0]
+    conversions = (conversion(node.types[0].dtype), conversion(between.dtype))
+    if (node.primitive, between.node.primitive) != conversions:
+        return False
+    return between.dtype in _HOLDS.get(_twice_removed(node).dtype, ())
+
+
+def _convert_once(node: Node) -> Value:
+    value = _twice_removed(node)
+    if value.dtype == node.types[0].dtype:
+        return value
+    return Value(Node(node.primitive, (value,), {}, node.types))
+
+
+def is_view_of_input(value: Value) -> bool:
+    """Whether elements of an input stand for those of `value`."""
+    while isinstance(value.node.primitive, View):
+        value = value.node.inputs[0]
+    return value.node.primitive is INPUT
+
+
+# -- neutral operands -----------------------------------------------------------------------------
+
+
+def _neutral_operand(node: Node) -> int | None:
+    """The position of a number that leaves the other operand as it is."""
+    neutral = node.primitive.neutral if isinstance(node.primitive, Elementwise) else ()
+    for i, wanted in enumerate(neutral):
+        same = node.inputs[1 - i].dtype == node.types[0].dtype
+        if wanted is not None and same and _is_number(node.inputs[i], wanted):
+            return i
+    return None
+
+
+def _other_operand(node: Node) -> Value:
+    return node.inputs[0 if _neutral_operand(node) else 1]
+
+
+def _is_number(value: Value, wanted: float) -> bool:
+    found = uniform(value)
+    if found is None or found.node.primitive is not CONSTANT:
+        return False
+    number = found.node.attributes["value"]
+    signed = is_float(found.dtype) and wanted == 0
+    return number == wanted and (not signed or copysign(1, number) == copysign(1, wanted))
+
+
+SIMPLIFY = (
+    Rule("same shape", RESHAPE, _operand, "reshape(x, x.shape) -> x", _is_same),
+    Rule("repeated once", BROADCAST, _operand, "broadcast(x, x.shape) -> x", _is_same),
+    Rule("whole slice", SLICE, _operand, "x[:] -> x", _is_whole),
+    Rule(
+        "one number, rearranged",
+        View,
+        lambda node: views.broadcast(the_number(node.inputs[0]), node.types[0].shape),
+        "transpose(broadcast(number)) -> broadcast(number)",
+        _rearranges_one_number,
+    ),
+    Rule(
+        "reshaped twice",
+        (RESHAPE, RESHAPE),
+        lambda node: views.reshape(_twice_removed(node), node.types[0].shape),
+        "reshape(reshape(x)) -> reshape(x)",
+    ),
+    Rule(
+        "repeated twice",
+        (BROADCAST, BROADCAST),
+        lambda node: views.broadcast(_twice_removed(node), node.types[0].shape),
+        "broadcast(broadcast(x)) -> broadcast(x)",
+    ),
+    Rule(
+        "transposed twice",
+        (TRANSPOSE, TRANSPOSE),
+        _transpose_once,
+        "transpose(transpose(x)) -> transpose(x)",
+    ),
+    Rule(
+        "transposed in name only",
+        TRANSPOSE,
+        lambda node: views.reshape(_operand(node), node.types[0].shape),
+        "transpose(x: [3, 1]) -> reshape(x, [1, 3])",
+        _moves_only_ones,
+    ),
+    Rule("sliced twice", (SLICE, SLICE), _slice_once, "x[a:][b:] -> x[a + b:]"),
+    Rule(
+        "converted to its own type",
+        Elementwise,
+        _operand,
+        "to_float32(x: float32) -> x",
+        _converts_to_its_own,
+    ),
+    Rule(
+        "converted there and back",
+        (Elementwise, Elementwise),
+        _convert_once,
+        "to_int8(to_float64(x: float32)) -> to_int8(x)",
+        _passes_through_a_wider,
+    ),
+    Rule(
+        "copied though new",
+        COPY,
+        _operand,
+        "copy(exp(x)) -> exp(x)",
+        lambda node: not is_view_of_input(node.inputs[0]),
+    ),
+    Rule(
+        "neutral operand",
+        Elementwise,
+        _other_operand,
+        "multiply(x, 1) -> x",
+        lambda node: _neutral_operand(node) is not None,
+    ),
+)
+
+
+def own(before: Value, after: Value) -> Value:
+    """A result that was computed stays an array of its own, even if it equals an input."""
+    if is_view_of_input(after) and not is_view_of_input(before):
+        return apply(COPY, (after,), before.type)
+    return after

@@ -1,0 +1,321 @@
+"""Operators on symbols: `FullyConnected(data=x, num_hidden=10, name='fc1')` adds a node.
+
+The same names on arrays run at once, or become part of the program that is captured: they are the
+operators of `heterosis.ndarray` then.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from heterosis import ndarray
+from heterosis.ops.record import ARRAY, REGISTRY
+from heterosis.runtime import modes
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.symbol import operators
+from heterosis.symbol.attributes import encoded
+from heterosis.symbol.graph import Entry, Node, variable
+from heterosis.symbol.spelling import TURNED
+from heterosis.symbol.symbol import Symbol
+
+# Operators that make variables for inputs that are not given.
+_LAYERS = {
+    "FullyConnected", "Convolution", "Deconvolution", "BatchNorm", "LayerNorm", "InstanceNorm",
+    "GroupNorm", "Embedding", "LeakyReLU", "RNN", "SoftmaxOutput", "LinearRegressionOutput",
+    "LogisticRegressionOutput", "MAERegressionOutput",
+}  # fmt: skip
+# Inputs of layers that only some attributes ask for.
+_WANTED: dict[tuple[str, str], Callable[[dict[str, Any]], bool]] = {
+    ("FullyConnected", "bias"): lambda a: not a.get("no_bias", False),
+    ("Convolution", "bias"): lambda a: not a.get("no_bias", False),
+    ("Deconvolution", "bias"): lambda a: not a.get("no_bias", True),
+    ("LeakyReLU", "gamma"): lambda a: a.get("act_type") == "prelu",
+    ("RNN", "state_cell"): lambda a: a.get("mode") == "lstm",
+}
+_RECORDS = {r.names["mxnet"]: r for r in REGISTRY.values() if "mxnet" in r.names}
+_counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
+
+
+@cache
+def function(name: str) -> Callable[..., Any] | None:
+    """The operator `name` on symbols or arrays; None if there is none."""
+    if operators.found(name) is None:
+        return None
+
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        values = [*arguments, *keywords.values()]
+        symbolic = any(isinstance(v, Symbol) for item in values for v in _listed(item))
+        if symbolic or (name in _LAYERS and not modes.is_capturing() and not _arrays(values)):
+            return _composed(name, arguments, keywords)
+        return getattr(ndarray, name.lstrip("_"))(*arguments, **keywords)
+
+    run.__name__ = run.__qualname__ = name
+    run.__doc__ = inspect.getdoc(operators.found(name))
+    return run
+
+
+def _listed(item: Any) -> Sequence[Any]:
+    return item if isinstance(item, list | tuple) else (item,)
+
+
+def _arrays(values: Sequence[Any]) -> bool:
+    return any(isinstance(v, ndarray.NDArray) for v in values)
+
+
+def _composed(operator: str, arguments: tuple, keywords: dict[str, Any]) -> Symbol:
+    name, attr = keywords.pop("name", None), keywords.pop("attr", None)
+    flat = [item for argument in arguments for item in _listed(argument)]
+    inputs = [item for item in flat if isinstance(item, Symbol)]
+    names = _parameters(operator)
+    attributes = {k: v for k, v in keywords.items() if not isinstance(v, Symbol) and v is not None}
+    rest = [item for item in arguments if not any(isinstance(i, Symbol) for i in _listed(item))]
+    attributes |= dict(zip(names[len(inputs) :], rest, strict=False))
+    name = name or _fresh(operator)
+    given = dict(zip(names, inputs, strict=False)) if names else {}
+    given |= {k: v for k, v in keywords.items() if isinstance(v, Symbol)}
+    if len(inputs) > len(given) or any(p not in names for p in given):
+        ordered = inputs + [v for k, v in keywords.items() if isinstance(v, Symbol)]
+        attributes.setdefault("num_args", len(ordered))
+    else:
+        ordered = _completed(operator, name, names, given, attributes)
+    texts = {k: encoded(v) for k, v in attributes.items()} | (attr or {})
+    return made(operator, [symbol.only_entry() for symbol in ordered], texts, name)
+
+
+def _completed(
+    operator: str, name: str, names: Sequence[str], given: dict[str, Symbol],
+    attributes: dict[str, Any],
+) -> list[Symbol]:  # fmt: skip
+    """The inputs in order, with variables for those of a layer that are not given."""
+    if operator in _LAYERS:
+        for parameter in _inputs(operator):
+            wanted = _WANTED.get((operator, parameter))
+            if parameter not in given and (wanted is None or wanted(attributes)):
+                given[parameter] = Symbol([variable(f"{name}_{parameter}")])
+    return [given[parameter] for parameter in names if parameter in given]
+
+
+def _parameters(operator: str) -> list[str]:
+    """The names of an operator's parameters, none if it takes any number of arrays."""
+    record = _RECORDS.get(operator)
+    if record is not None:
+        return [p.name for p in record.parameters]
+    found = inspect.signature(operators.found(operator)).parameters.values()
+    if any(p.kind == p.VAR_POSITIONAL for p in found):
+        return []
+    return [p.name for p in found if p.kind == p.POSITIONAL_OR_KEYWORD]
+
+
+def _inputs(operator: str) -> list[str]:
+    """The arrays among the parameters of a layer."""
+    record = _RECORDS.get(operator)
+    if record is None:
+        return ["data", "label"]
+    pairs = zip(record.parameters, record.uses, strict=True)
+    return [p.name for p, use in pairs if use == ARRAY and not isinstance(p.default, float)]
+
+
+def _fresh(operator: str) -> str:
+    stem = operator.lower().lstrip("_")
+    return f"{stem}{next(_counters[stem])}"
+
+
+def made(
+    operator: str, inputs: Sequence[Entry], attributes: dict[str, str], name: str | None
+) -> Symbol:
+    """The results of a new node."""
+    count = operators.output_count(operator, attributes)
+    node = Node(operator, name or _fresh(operator), attributes, tuple(inputs), count)
+    return Symbol([Entry(node, i) for i in range(count)])
+
+
+def binary(name: str) -> Callable[[Any, Any], Any]:
+    """An operation of two symbols, or of a symbol and a number on either side; else of arrays."""
+
+    def run(left: Any, right: Any) -> Any:
+        if not isinstance(left, Symbol) and not isinstance(right, Symbol):
+            return getattr(ndarray, name)(left, right)
+        return _combined(name, left, right)
+
+    run.__name__ = run.__qualname__ = name
+    return run
+
+
+def _combined(name: str, left: Any, right: Any) -> Symbol:
+    symbols = [isinstance(side, Symbol) for side in (left, right)]
+    if all(symbols):
+        return made(f"_npi_{name}", [left.only_entry(), right.only_entry()], {}, None)
+    number, symbol = (right, left) if symbols[0] else (left, right)
+    if not isinstance(number, int | float):
+        raise ArgumentError(f"{name}: {number!r} beside a symbol; expected a symbol or a number.")
+    operator = name if symbols[0] else TURNED.get(name, f"r{name}")
+    facts = {"scalar": str(number), "is_int": str(isinstance(number, int))}
+    return made(f"_npi_{operator}_scalar", [symbol.only_entry()], facts, None)
+
+
+def creation(name: str, operator: str) -> Callable[..., Any]:
+    """A symbol that makes an array; while a program is captured, the array itself."""
+    names = _parameters(operator)
+
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        if modes.is_capturing():
+            return getattr(ndarray, name)(*arguments, **keywords)
+        title = keywords.pop("name", None)
+        facts = dict(zip(names, arguments, strict=False)) | keywords
+        texts = {k: encoded(v) for k, v in facts.items() if v is not None}
+        return made(operator, [], texts, title or _fresh(name))
+
+    run.__name__ = run.__qualname__ = name
+    return run
+
+
+# -- what symbols get from here -------------------------------------------------------------------
+
+_SIGNS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "mod": "mod",
+    "pow": "power",
+}  # fmt: skip
+_COMPARISONS = {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal",
+}  # fmt: skip
+# Operators that are methods too.
+_METHODS = (
+    "abs",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "argmax",
+    "argmax_channel",
+    "argmin",
+    "argsort",
+    "broadcast_axes",
+    "broadcast_like",
+    "broadcast_to",
+    "cbrt",
+    "ceil",
+    "clip",
+    "cos",
+    "cosh",
+    "degrees",
+    "depth_to_space",
+    "diag",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "fix",
+    "flatten",
+    "flip",
+    "floor",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "log_softmax",
+    "max",
+    "mean",
+    "min",
+    "nanprod",
+    "nansum",
+    "norm",
+    "one_hot",
+    "ones_like",
+    "pad",
+    "pick",
+    "prod",
+    "radians",
+    "rcbrt",
+    "reciprocal",
+    "relu",
+    "repeat",
+    "reshape",
+    "reshape_like",
+    "rint",
+    "round",
+    "rsqrt",
+    "shape_array",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "size_array",
+    "slice",
+    "slice_axis",
+    "slice_like",
+    "softmax",
+    "softmin",
+    "sort",
+    "space_to_depth",
+    "split",
+    "split_v2",
+    "sqrt",
+    "square",
+    "squeeze",
+    "sum",
+    "swapaxes",
+    "take",
+    "tan",
+    "tanh",
+    "tile",
+    "topk",
+    "transpose",
+    "trunc",
+    "zeros_like",
+)
+_RENAMED = {"astype": "Cast", "copy": "identity"}
+_VALUES = "a symbol has no values; bind or eval gives some"
+_BACK_ENDS = "there are no other back ends; bind, or a SymbolBlock, compiles the symbol"
+# Methods that a symbol does not have, and what to do instead.
+_REFUSED = {
+    **dict.fromkeys(("as_in_context", "asnumpy", "asscalar", "backward", "detach"), _VALUES),
+    "wait_to_read": _VALUES,
+    "gradient": "bind the symbol with args_grad, and call forward(is_train=True) and backward",
+    **dict.fromkeys(("get_backend_symbol", "optimize_for"), _BACK_ENDS),
+}
+
+
+def _method(name: str, operator: str) -> Callable[..., Symbol]:
+    def run(self: Symbol, *arguments: Any, **keywords: Any) -> Symbol:
+        return function(operator)(self, *arguments, **keywords)
+
+    run.__name__, run.__doc__ = name, f"The operator {operator} on this symbol."
+    return run
+
+
+def _refused(name: str, advice: str) -> Callable[..., Any]:
+    def run(self: Symbol, *arguments: Any, **keywords: Any) -> Any:
+        raise UnsupportedError(f"symbols have no {name}(): {advice}.")
+
+    run.__name__, run.__doc__ = name, f"Raises: {advice}."
+    return run
+
+
+def _signed(name: str, turned: bool) -> Callable[[Symbol, Any], Any]:
+    def combine(self: Symbol, other: Any) -> Any:
+        if not isinstance(other, int | float | Symbol):
+            return NotImplemented
+        return _combined(name, other, self) if turned else _combined(name, self, other)
+
+    return combine
+
+
+for _short, _name in (_SIGNS | _COMPARISONS).items():
+    setattr(Symbol, f"__{_short}__", _signed(_name, False))
+for _short, _name in _SIGNS.items():
+    setattr(Symbol, f"__r{_short}__", _signed(_name, True))
+for _name in _METHODS:
+    setattr(Symbol, _name, _method(_name, _name))
+for _name, _spelt in _RENAMED.items():
+    setattr(Symbol, _name, _method(_name, _spelt))
+for _name, _advice in _REFUSED.items():
+    setattr(Symbol, _name, _refused(_name, _advice))
+Symbol.__neg__ = lambda self: made("_npi_negative", [self.only_entry()], {}, None)
+Symbol.__abs__ = Symbol.abs

@@ -1,0 +1,52 @@
+"""Runs graphs: every node calls the operation that its operator names, on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heterosis import _core
+from heterosis.ops.unsized import Unsized
+from heterosis.runtime.errors import UnsupportedError
+from heterosis.symbol import operators
+from heterosis.symbol.graph import Entry, Node, reached
+
+
+class Plan:
+    """A graph with its operators looked up. Raises one error that lists all unknown ones."""
+
+    def __init__(self, heads: Sequence[Entry]):
+        self.heads = list(heads)
+        self.nodes = reached(heads)
+        _check_known(self.nodes)
+        self._calls = [
+            (node, operators.found(node.operator), operators.values_of(node.parameters()))
+            for node in self.nodes
+            if not node.is_variable
+        ]
+
+    def run(self, arrays: Mapping[str, Any]) -> list[Any]:
+        """The results for the arrays of the variables, by name."""
+        results: dict[Node, Sequence[Any]] = {
+            node: (arrays[node.name],) for node in self.nodes if node.is_variable
+        }
+        for node, run, attributes in self._calls:
+            given = [results[below][index] for below, index in node.inputs]
+            made = operators.call(node.operator, run, given, attributes)
+            results[node] = made if isinstance(made, tuple | list) else (made,)
+        return [_ready(results[node][index]) for node, index in self.heads]
+
+
+def _ready(result: Any) -> _core.ndarray:
+    """An array that waited for its shape, as it was made."""
+    return result.made if isinstance(result, Unsized) and result.made is not None else result
+
+
+def _check_known(nodes: Sequence[Node]) -> None:
+    wanted = {node.operator: node.name for node in nodes if not node.is_variable}
+    unknown = [f"{op} (of {name!r})" for op, name in wanted.items() if not operators.found(op)]
+    if unknown:
+        raise UnsupportedError(
+            f"the symbol has {len(unknown)} operators that do not exist here: "
+            f"{', '.join(sorted(unknown))}. Replace them in the program that made the symbol."
+        )

@@ -1,0 +1,369 @@
+"""What the operators of symbol files do: the operations of `np`, `npx` and `ndarray`, found by
+MXNet's names, with attributes as texts."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from heterosis import np, npx
+from heterosis.ndarray.operator import OPERATORS
+from heterosis.ops.record import ARRAY, ATTRIBUTE, REGISTRY, SEQUENCE, Record
+from heterosis.ops.unsized import UNKNOWN, Unsized
+from heterosis.runtime.errors import ArgumentError
+from heterosis.symbol.attributes import decoded
+from heterosis.symbol.spelling import (
+    IDLE,
+    OLDER,
+    OLDER_TRUTHS,
+    PARAMETERS,
+    TURNED,
+    WITH_NUMBER,
+)
+
+Run = Callable[..., Any]  # on arrays, with attributes as keywords
+
+_TABLE: dict[str, Run] = {}
+
+_LISTS = {"adj", "dilate", "kernel", "newshape", "pad", "reps", "shape", "stride"}
+
+
+def _named(*names: str) -> Callable[[Run], Run]:
+    def register(run: Run) -> Run:
+        _TABLE.update(dict.fromkeys(names, run))
+        return run
+
+    return register
+
+
+@cache
+def found(name: str) -> Run | None:
+    """The function of the operator `name`; None if there is none."""
+    if name in _TABLE:
+        return _TABLE[name]
+    record = _RECORDS.get(name)
+    if record is not None and name not in OPERATORS:
+        return _by_record(record)
+    plain = name.removeprefix("_contrib_") if name.startswith("_contrib_") else name[1:]
+    for candidate in (name, plain if name.startswith("_") else name):
+        if candidate in OPERATORS:
+            return OPERATORS[candidate]
+    return _by_prefix(name)
+
+
+def _by_prefix(name: str) -> Run | None:
+    """Functions of `np` and `npx`, which MXNet's names tell by how they begin."""
+    for prefix, module in (("_npx_", npx), ("_npi_", np), ("_npi_", np.linalg), ("_np_", np)):
+        run = vars(module).get(name.removeprefix(prefix)) if name.startswith(prefix) else None
+        if callable(run):
+            return run
+    return None
+
+
+def call(name: str, run: Run, arrays: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+    """The results of an operator; `attributes` are values, no longer texts."""
+    known = _keywords(run)
+    given = {k: v for k, v in attributes.items() if known is None or k in known}
+    strange = [k for k, v in attributes.items() if k not in given and k not in IDLE]
+    if any(attributes[k] is not None for k in strange):
+        raise ArgumentError(f"operator {name}: attribute {strange[0]!r} is not known here.")
+    return run(*arrays, **given)
+
+
+@cache
+def _keywords(run: Run) -> frozenset[str] | None:
+    """The keywords that a function takes; None for all."""
+    record = getattr(run, "record", None)
+    signature = record.signature if isinstance(record, Record) else inspect.signature(run)
+    parameters = signature.parameters.values()
+    if any(p.kind == p.VAR_KEYWORD for p in parameters):
+        return None
+    return frozenset(p.name for p in parameters)
+
+
+def values_of(texts: Mapping[str, str]) -> dict[str, Any]:
+    """The attributes of a node, as values."""
+    return {name: _value(name, decoded(text)) for name, text in texts.items()}
+
+
+def _value(name: str, value: Any) -> Any:
+    """Where MXNet reads a list, one number is a list of one."""
+    alone = name in _LISTS and isinstance(value, int) and not isinstance(value, bool)
+    return (value,) if alone else value
+
+
+# -- records --------------------------------------------------------------------------------------
+
+_RECORDS = {r.names["mxnet"]: r for r in REGISTRY.values() if "mxnet" in r.names}
+
+
+def _by_record(record: Record) -> Run:
+    """Arrays go to the parameters that take arrays, in order; attributes go by name."""
+    ours = {theirs: name for name, theirs in PARAMETERS.get(record.name, {}).items() if theirs}
+    pairs = list(zip(record.parameters, record.uses, strict=True))
+    accepted = {p.name for p, use in pairs if use in (ARRAY, ATTRIBUTE)}
+
+    def run(*arrays: Any, **attributes: Any) -> Any:
+        keywords = {ours.get(name, name): value for name, value in attributes.items()}
+        for name in [n for n in keywords if n not in accepted]:
+            if name not in IDLE and keywords[name] is not None:
+                raise ArgumentError(f"{record.name}: attribute {name!r} is not known here.")
+            del keywords[name]
+        waiting = list(arrays)
+        for parameter, use in pairs:
+            if use == SEQUENCE:
+                keywords[parameter.name], waiting = waiting, []
+            elif use == ARRAY and waiting and parameter.name not in keywords:
+                keywords[parameter.name] = waiting.pop(0)
+        if waiting:
+            raise ArgumentError(f"{record.name}: {len(arrays)} arrays are too many.")
+        return record.operation(**keywords)
+
+    return run
+
+
+# -- arithmetic with numbers ----------------------------------------------------------------------
+
+
+def _number(scalar: float, is_int: bool) -> float:
+    return int(scalar) if is_int else float(scalar)
+
+
+def _with_number(name: str) -> Run:
+    run = getattr(np, name, None) or REGISTRY[name].operation
+
+    def combine(data: Any, scalar: float = 0, is_int: bool = True) -> Any:
+        return run(data, _number(scalar, is_int))
+
+    return combine
+
+
+def _turned(name: str) -> Run:
+    run = getattr(np, name, None) or REGISTRY[name].operation
+
+    def combine(data: Any, scalar: float = 0, is_int: bool = True) -> Any:
+        return run(_number(scalar, is_int), data)
+
+    return combine
+
+
+def _as_data(run: Run) -> Run:
+    """A result in the element type of the array, which is what older operators give."""
+
+    def combine(data: Any, *rest: Any, **keywords: Any) -> Any:
+        return run(data, *rest, **keywords).astype(data.dtype)
+
+    return combine
+
+
+def _camel(name: str) -> str:
+    return "".join(word.title() for word in name.split("_"))
+
+
+def _older(name: str, older: str, keep: Callable[[Run], Run]) -> None:
+    """Both spellings of an older operator: `_plus_scalar` and `_PlusScalar`."""
+    number, turned = keep(_with_number(name)), keep(_turned(name))
+    _named(f"_{older}_scalar", f"_{_camel(older)}Scalar")(number)
+    _named(f"_r{older}_scalar", f"_R{_camel(older)}Scalar")(turned)
+    _named(f"_{older}", f"_{older.title()}")(keep(lambda lhs, rhs: getattr(np, name)(lhs, rhs)))
+
+
+for _name in WITH_NUMBER:
+    _TABLE[f"_npi_{_name}_scalar"] = _with_number(_name)
+    if _name not in TURNED:
+        _TABLE[f"_npi_r{_name}_scalar"] = _turned(_name)
+for _spelt, _name in OLDER.items():
+    _older(_name, _spelt, lambda run: run)
+for _spelt, _name in OLDER_TRUTHS.items():
+    _older(_name, _spelt, _as_data)
+for _spelt, _operator in (("add", "elemwise_add"), ("sub", "elemwise_sub")):
+    _TABLE[f"_{_spelt}"] = OPERATORS[_operator]
+_TABLE["_grad_add"] = _TABLE["_add"]
+
+
+@_named("_npi_where_lscalar")
+def _where_left(condition: Any, x: Any, scalar: float) -> Any:
+    return np.where(condition, scalar, x)
+
+
+@_named("_npi_where_rscalar")
+def _where_right(condition: Any, y: Any, scalar: float) -> Any:
+    return np.where(condition, y, scalar)
+
+
+@_named("_npi_where_scalar2")
+def _where_numbers(condition: Any, x: float, y: float) -> Any:
+    return np.where(condition, x, y)
+
+
+# -- making arrays --------------------------------------------------------------------------------
+
+
+def _filled(make: Callable[[tuple[int, ...], Any], Any]) -> Run:
+    def fill(shape: Any = (), dtype: str | None = "float32") -> Any:
+        extents = shape if isinstance(shape, tuple) else (shape,)
+        if UNKNOWN not in extents:
+            return make(extents, dtype)
+        return Unsized("an array of the symbol", extents, lambda known: make(known, dtype))
+
+    return fill
+
+
+_named("_npi_zeros", "_zeros", "_zeros_without_dtype")(_filled(np.zeros))
+_named("_npi_ones", "_ones")(_filled(np.ones))
+
+
+@_named("_npi_full", "_full")
+def _full(shape: Any, value: float, dtype: str | None = "float32") -> Any:
+    return np.full(shape, value, dtype=dtype)
+
+
+@_named("_npi_arange", "_arange")
+def _arange(
+    start: float = 0, stop: float | None = None, step: float = 1, repeat: int = 1,
+    infer_range: bool = False, dtype: str = "float32",
+) -> Any:  # fmt: skip
+    made = np.arange(start, stop, step, dtype=dtype)
+    return np.repeat(made, repeat) if repeat != 1 else made
+
+
+@_named("_npi_uniform", "_npi_uniform_n")
+def _uniform(low: float = 0, high: float = 1, size: Any = None, dtype: str = "float32") -> Any:
+    return np.random.uniform(low, high, size, dtype=dtype)
+
+
+@_named("_npi_normal", "_npi_normal_n")
+def _normal(loc: float = 0, scale: float = 1, size: Any = None, dtype: str = "float32") -> Any:
+    return np.random.normal(loc, scale, size, dtype=dtype)
+
+
+# -- rearranging ----------------------------------------------------------------------------------
+
+_TABLE["_npi_slice"] = _TABLE["_npx_slice"] = OPERATORS["slice"]
+_TABLE["_copy"] = _TABLE["_np_copy"] = _TABLE["_npi_copy"] = np.copy
+
+
+@_named("_npi_concatenate")
+def _concatenate(*data: Any, axis: int | None = 0, dim: int | None = None) -> Any:
+    return np.concatenate(data, axis if dim is None else dim)
+
+
+@_named("_rnn_param_concat", "_npi_rnn_param_concat")
+def _joined(*data: Any, dim: int = 0) -> Any:
+    return np.concatenate(data, dim)
+
+
+@_named("_npi_split", "_npi_hsplit", "_npi_dsplit")
+def _split(
+    data: Any, indices: Any = (), axis: int = 0, squeeze_axis: bool = False, sections: int = 0
+) -> Any:
+    return np.split(data, sections or _starts(indices), axis)
+
+
+def _starts(indices: Any) -> list[int]:
+    """Where parts begin behind the first, which MXNet names too."""
+    return [i for i in (indices if isinstance(indices, tuple) else (indices,)) if i != 0]
+
+
+@_named("_split_v2")
+def _split_v2(
+    data: Any, indices: Any = (), axis: int = 0, squeeze_axis: bool = False, sections: int = 0
+) -> Any:
+    return OPERATORS["split_v2"](data, sections or _starts(indices), axis, squeeze_axis)
+
+
+@_named("_slice_assign")
+def _slice_assign(lhs: Any, rhs: Any, begin: Any, end: Any, step: Any = ()) -> Any:
+    result = np.copy(lhs)
+    result[_slices(begin, end, step)] = rhs
+    return result
+
+
+@_named("_slice_assign_scalar")
+def _slice_assign_number(data: Any, begin: Any, end: Any, step: Any = (), scalar: float = 0) -> Any:
+    return _slice_assign(data, scalar, begin, end, step)
+
+
+def _slices(begin: Any, end: Any, step: Any) -> tuple[slice, ...]:
+    steps = step or (None,) * len(begin)
+    return tuple(slice(*ends) for ends in zip(begin, end, steps, strict=True))
+
+
+@_named("_npi_norm")
+def _norm(
+    data: Any, ord: float = 2, axis: Any = None, keepdims: bool = False, flag: int = -1
+) -> Any:
+    return np.linalg.norm(data, None if flag in (-2, 1) else ord, axis, keepdims)
+
+
+@_named("_histogram", "_npi_histogram")
+def _histogram(data: Any, bins: Any = None, bin_cnt: int = 10, range: Any = None) -> Any:
+    return np.histogram(data, bin_cnt if bins is None else bins, range)
+
+
+@_named("_npi_tensordot")
+def _tensordot(a: Any, b: Any, a_axes_summed: Any, b_axes_summed: Any) -> Any:
+    return np.tensordot(a, b, (a_axes_summed, b_axes_summed))
+
+
+@_named("_npi_tensordot_int_axes")
+def _tensordot_number(a: Any, b: Any, axes: int) -> Any:
+    return np.tensordot(a, b, axes)
+
+
+# -- layers ---------------------------------------------------------------------------------------
+
+for _name in ("BatchNorm", "Convolution", "Pooling"):
+    _TABLE[f"{_name}_v1"] = OPERATORS[_name]
+_TABLE["_contrib_SyncBatchNorm"] = lambda *arrays, key=None, ndev=1, **attributes: OPERATORS[
+    "BatchNorm"
+](*arrays, **attributes)
+_TABLE["_contrib_SparseEmbedding"] = OPERATORS["Embedding"]
+_TABLE["Softmax"] = OPERATORS["SoftmaxOutput"]  # its older name
+
+
+@_named("_contrib_BatchNormWithReLU")
+def _batch_norm_relu(*arrays: Any, **attributes: Any) -> Any:
+    return npx.relu(npx.batch_norm(*arrays, **attributes))
+
+
+# -- how many results -----------------------------------------------------------------------------
+
+
+def output_count(name: str, texts: Mapping[str, str]) -> int:
+    """How many results users see of an operator."""
+    rule = _COUNTS.get(name)
+    return int(rule(values_of(texts))) if rule else 1
+
+
+def _parts(attributes: dict[str, Any]) -> int:
+    sections = attributes.get("sections") or 0
+    indices = attributes.get("indices") or ()
+    return sections or (len(indices) if isinstance(indices, tuple) else 1) or 1
+
+
+def _states(attributes: dict[str, Any]) -> int:
+    if not attributes.get("state_outputs"):
+        return 1
+    return 3 if attributes.get("mode") == "lstm" else 2
+
+
+def _statistics(attributes: dict[str, Any]) -> int:
+    return 3 if attributes.get("output_mean_var") else 1
+
+
+_COUNTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "RNN": _states,
+    "SliceChannel": lambda a: a.get("num_outputs") or 1,
+    "split": lambda a: a.get("num_outputs") or 1,
+    "topk": lambda a: 2 if a.get("ret_typ") == "both" else 1,
+    **dict.fromkeys(("_npi_split", "_npi_hsplit", "_npi_dsplit", "_split_v2"), _parts),
+    **dict.fromkeys(("BatchNorm", "LayerNorm", "GroupNorm"), _statistics),
+    **dict.fromkeys(
+        ("moments", "_npi_slogdet", "_npi_eigh", "_npi_eig", "_histogram"), lambda a: 2
+    ),
+    "_npi_svd": lambda a: 3,
+    "_contrib_MultiBoxTarget": lambda a: 3,
+}

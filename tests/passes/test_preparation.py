@@ -1,0 +1,163 @@
+"""What depends on parameters alone is split off, and computes the same."""
+
+import numpy
+import pytest
+
+from heterosis import _core, np
+from heterosis.ir import views
+from heterosis.ir.program import INPUT, Opaque, Program, apply
+from heterosis.ir.strided import Strided
+from heterosis.ir.types import TensorType
+from heterosis.ops import REGISTRY, eager
+from heterosis.ops.captured import compile_inference
+from heterosis.ops.folding import folded
+from heterosis.passes.preparation import prepared, split
+
+exp, add, multiply = (REGISTRY[n].operation for n in ("exp", "add", "multiply"))
+normalise = REGISTRY["batch_norm"].operation
+dense, convolution = REGISTRY["fully_connected"].operation, REGISTRY["convolution"].operation
+
+
+def array(*shape):
+    return apply(INPUT, (), TensorType(shape, "float32"))
+
+
+def run(program, arguments):
+    layouts = tuple(Strided.contiguous(a.shape) for a in arguments)
+    plan = eager.plan(program, layouts, None, views=True, freely=False)
+    return list(_core.run_plan(plan, list(arguments)))
+
+
+def both(program, found, arguments):
+    """What the program gives whole, and in two parts."""
+    done = run(found.preparation, arguments)
+    return run(program, arguments), run(found.rest, [*arguments, *done])
+
+
+def primitives(program):
+    return {node.primitive.name for node in program.nodes() if isinstance(node.primitive, Opaque)}
+
+
+def drawn(*shapes):
+    generator = numpy.random.default_rng(0)
+    return [np.array(generator.normal(size=shape).astype("float32")) for shape in shapes]
+
+
+def test_what_depends_on_parameters_is_computed_ahead():
+    x, w, b = inputs = [array(4, 5), array(5), array(5)]
+    scale = multiply(exp(w), w)
+    program = Program(tuple(inputs), (add(multiply(x, scale), b), scale))
+    found = split(program, [w, b])
+    assert found.fixed == (1,)  # b is used as it is
+    assert [v.shape for v in found.preparation.outputs] == [(5,)]
+    whole, parts = both(program, found, drawn((4, 5), (5,), (5,)))
+    for one, other in zip(whole, parts, strict=True):
+        numpy.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+
+
+def test_nothing_to_prepare():
+    x, w = inputs = [array(4, 5), array(4, 5)]
+    assert split(Program(tuple(inputs), (multiply(exp(x), w),)), [w]) is None
+
+
+@pytest.mark.parametrize("rows, depth, columns", [(9, 700, 33), (300, 40, 5), (5, 7, 6)])
+def test_the_weights_of_a_product_are_packed_ahead(rows, depth, columns):
+    x, w, b = inputs = [array(rows, depth), array(columns, depth), array(columns)]
+    program = Program(tuple(inputs), (exp(dense(x, w, b)),))
+    found = prepared(program, [w, b], eager.machine())
+    assert primitives(found.preparation) == {"pack_right"}
+    assert primitives(found.rest) == {"matmul"}
+    scaled = [a / depth for a in drawn((rows, depth), (columns, depth), (columns,))]
+    (whole,), (parts,) = both(program, found, scaled)
+    numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "shape, filters, facts",
+    [
+        ((2, 6, 9, 11), (14, 3, 3, 3), {"pad": (1, 1), "num_group": 2}),
+        ((1, 200, 5, 5), (33, 200, 3, 3), {"stride": (2, 2)}),
+        ((3, 4, 6, 6), (8, 4, 1, 1), {}),
+    ],
+)
+def test_filters_are_packed_ahead(shape, filters, facts):
+    x, w, b = inputs = [array(*shape), array(*filters), array(filters[0])]
+    y = convolution(x, w, b, kernel=filters[2:], **facts)
+    program = Program(tuple(inputs), (exp(multiply(y, y)),))
+    found = prepared(program, [w, b], eager.machine())
+    assert primitives(found.preparation) == {"pack_filters"}
+    assert primitives(found.rest) == {"convolve"}
+    arguments = [a * 0.02 for a in drawn(shape, filters, (filters[0],))]
+    (whole,), (parts,) = both(program, found, arguments)
+    numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=2e-6)
+
+
+def test_few_rows_and_single_channels_stay_as_they_are():
+    x, w = inputs = [array(1, 64), array(32, 64)]
+    program = Program(tuple(inputs), (dense(x, w, no_bias=True),))
+    assert prepared(program, [w], eager.machine()) is None
+    x, w = inputs = [array(1, 4, 8, 8), array(4, 1, 3, 3)]
+    y = convolution(x, w, kernel=(3, 3), num_group=4, no_bias=True)
+    assert prepared(Program(tuple(inputs), (y,)), [w], eager.machine()) is None
+
+
+def _normalised(y, mean, variance, gamma, beta):
+    return normalise(y, gamma, beta, mean, variance, eps=1e-3, fix_gamma=False)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 8])
+def test_normalisation_becomes_part_of_the_filters(groups):
+    shapes = [(2, 8, 6, 7), (8, 8 // groups, 3, 3), *[(8,)] * 5]
+    x, w, b, *statistics = inputs = [array(*shape) for shape in shapes]
+    y = convolution(x, w, b, kernel=(3, 3), num_group=groups)
+    program = Program(tuple(inputs), (exp(_normalised(y, *statistics)),))
+    other = folded(program, inputs[1:])
+    found = prepared(other, inputs[1:], eager.machine())
+    assert "subtract" not in {node.primitive.name for node in found.rest.nodes()}
+    arguments = [np.abs(a) * 0.5 + 0.1 for a in drawn(*shapes)]
+    (whole,) = run(program, arguments)
+    _, (parts,) = both(program, found, arguments)
+    numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=2e-5)
+
+
+def test_a_scaled_dense_layer_takes_the_scale():
+    x, w, b, s = inputs = [array(9, 20), array(7, 20), array(7), array(7)]
+    program = Program(tuple(inputs), (multiply(dense(x, w, b), s),))
+    found = prepared(folded(program, inputs[1:]), inputs[1:], eager.machine())
+    (whole,), (parts,) = both(program, found, drawn((9, 20), (7, 20), (7,), (7,)))
+    numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=2e-5, atol=1e-6)
+
+
+def test_what_others_need_is_not_folded():
+    x, w, s = inputs = [array(9, 20), array(7, 20), array(7)]
+    y = dense(x, w, no_bias=True)
+    program = Program(tuple(inputs), (multiply(y, s), exp(y)))
+    other = folded(program, inputs[1:])
+    assert [str(node.primitive) for node in other.nodes()].count("multiply") == 1
+    arguments = [a * 0.2 for a in drawn((9, 20), (7, 20), (7,))]
+    for one, two in zip(run(program, arguments), run(other, arguments), strict=True):
+        numpy.testing.assert_array_equal(one.asnumpy(), two.asnumpy())
+
+
+def test_results_made_of_parameters_are_arrays_of_their_own():
+    x, w = inputs = [array(3, 4), array(4)]
+    y = exp(w)
+    program = Program(tuple(inputs), (views.reshape(y, (2, 2)), add(x, y)))
+    found = split(program, [w])
+    arguments = drawn((3, 4), (4,))
+    (kept,) = run(found.preparation, arguments)
+    first, _ = run(found.rest, [*arguments, kept])
+    first[:] = 0
+    numpy.testing.assert_allclose(kept.asnumpy(), numpy.exp(arguments[1].asnumpy()), rtol=1e-6)
+
+
+def test_inference_with_parameters_prepared():
+    x, w, b, s = inputs = [array(9, 20), array(7, 20), array(7), array(7)]
+    program = Program(tuple(inputs), (multiply(dense(x, w, b), s),))
+    layouts = [Strided.contiguous(v.shape) for v in inputs]
+    plan = compile_inference(program, layouts, (1, 2, 3))
+    for seed in (1, 2):
+        arguments = [a * seed for a in drawn((9, 20), (7, 20), (7,), (7,))]
+        (result,) = _core.run_plan(plan, arguments)
+        x, w, b, s = (a.asnumpy() for a in arguments)
+        numpy.testing.assert_allclose(result.asnumpy(), (x @ w.T + b) * s, rtol=1e-4, atol=1e-5)
