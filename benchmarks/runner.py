@@ -19,7 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 # Environment variables that set the number of threads of some contender.
 _THREADS = (
@@ -61,7 +61,8 @@ def seconds_a_call(call, wait) -> float:
         wait()
         return time.perf_counter() - start
 
-    batch(3)
+    if batch(1) < _SMALLEST_BATCH:
+        batch(3)
     count = 1
     while (taken := batch(count)) < _SMALLEST_BATCH:
         count = max(2 * count, int(count * _SMALLEST_BATCH / max(taken, 1e-9) / 2))
@@ -144,21 +145,19 @@ def compare(
     result: dict = {"threads": threads, "versions": {}, "seconds": {}, "first": {}, "values": {}}
     found = interpreters()
     at_hand = [(name, found[word]) for name in contenders if (word := name.split()[0]) in found]
-    failed: dict[str, dict[str, str]] = {}
+    left_out = result["left out"] = []
     for model, i, (contender, python) in itertools.product(models, range(rounds), at_hand):
-        if contender in failed.get(model, ()):
+        if [model, contender] in (failed[:2] for failed in left_out):
             continue
         print(f"{model or 'round'} {i + 1} of {rounds}: {contender}", file=sys.stderr)
         try:
             _add(result, contender, run_round(script, contender, python, threads, model))
         except Failed as error:
             print(error, file=sys.stderr)
-            failed.setdefault(model, {})[contender] = str(error).rstrip().splitlines()[-1]
-    wrong = _refused(result["values"])
-    for case, whys in wrong.items():
-        for contender in whys:  # the time of a wrong result means nothing
-            del result["seconds"][case][contender]
-    result["left out"] = failed | wrong
+            left_out.append([model, contender, str(error).rstrip().splitlines()[-1]])
+    for case, contender, why in _wrong(result["values"]):
+        del result["seconds"][case][contender]  # the time of a wrong result means nothing
+        left_out.append([case, contender, why])
     return result
 
 
@@ -172,16 +171,13 @@ def _add(result: dict, contender: str, measured: dict) -> None:
         result["first"].setdefault(case, {}).setdefault(contender, []).append(seconds)
 
 
-def _refused(values: dict[str, dict[str, float]]) -> dict[str, dict[str, str]]:
-    """Contenders that do not compute what most do: {case: {contender: why}}."""
-    found: dict[str, dict[str, str]] = {}
+def _wrong(values: dict[str, dict[str, float]]) -> Iterator[tuple[str, str, str]]:
+    """Case and contender that do not compute what most do, and what they get."""
     for case, by_contender in values.items():
         expected = statistics.median_low(by_contender.values())
         for contender, value in by_contender.items():
             if not abs(value - expected) <= 1e-3 * max(abs(expected), 1e-3):
-                why = f"gets {value:g}, others {expected:g}"
-                found.setdefault(case, {})[contender] = why
-    return found
+                yield case, contender, f"gets {value:g}, others {expected:g}"
 
 
 def markdown(result: dict) -> str:
@@ -205,11 +201,8 @@ def markdown(result: dict) -> str:
         if PEAK in contenders:
             cells += [_percent(found, names) for names in (own, others)]
         lines.append(f"| {case} | " + " | ".join(cells) + " |")
-    lines += [
-        f"\n{case}: {contender} is left out: {why}"
-        for case, whys in result["left out"].items()
-        for contender, why in whys.items()
-    ]
+    for case, contender, why in result["left out"]:
+        lines.append(f"\n{case or 'All'}: {contender} is left out: {why}")
     return "\n".join(lines)
 
 

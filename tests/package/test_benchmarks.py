@@ -1,0 +1,56 @@
+"""The runner of the benchmarks: who is compared, and who is left out."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+SCRIPT = f"""
+import sys
+sys.path.insert(0, {str(BENCHMARKS)!r})
+import runner
+
+VALUES = {{"heterosis": 2.0, "numpy": 2.0001, "numpy wrong": 2.1, "numpy failing": 1 / 0.5}}
+
+def measure(contender, model):
+    if contender == runner.PEAK:
+        return {{"version": "", "cases": {{model: (1e-3, None)}}}}
+    assert contender != "numpy failing", "out of order"
+    seconds = 4e-3 if contender == "heterosis" else 2e-3
+    case = {{model: (seconds, VALUES[contender])}}
+    return {{"version": "1", "cases": case, "first": {{model: 0.25}}}}
+
+if __name__ == "__main__":
+    contenders = (*VALUES, runner.PEAK)
+    runner.main(__file__, measure, threads=(1,), contenders=contenders, models=("a", "b"))
+"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("benchmark")
+    (folder / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "script.py", "--rounds", "2", "--models", "b", "--json", "found"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    (result,) = json.loads((folder / "found").read_text())["results"]
+    return done.stdout, result
+
+
+def test_models_are_selected_and_each_round_counts(report):
+    assert report[1]["seconds"] == {
+        "b": {"heterosis": [4e-3, 4e-3], "numpy": [2e-3, 2e-3], "peak": [1e-3, 1e-3]}
+    }
+
+
+def test_the_table_tells_the_ratio_and_how_far_from_the_peak(report):
+    (row,) = (line for line in report[0].splitlines() if line.startswith("| b |") and "±" in line)
+    assert row.endswith("| 0.50 | 25% | 50% |")
+    assert "| b | 250 / 250 | 250 / 250 |" in report[0]
+
+
+def test_contenders_that_fail_or_compute_something_else_are_left_out(report):
+    assert "b: numpy failing is left out: AssertionError: out of order" in report[0]
+    assert "b: numpy wrong is left out: gets 2.1, others 2.0001" in report[0]
