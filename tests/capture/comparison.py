@@ -11,20 +11,22 @@ from heterosis import autograd, np
 from heterosis.ir.types import is_float
 
 
-def same(found: Any, wanted: Any, ulps: float = 4, what: str = "") -> None:
+def same(
+    found: Any, wanted: Any, ulps: float = 4, what: str = "", least: float = 0.0
+) -> None:  # fmt: skip
     """Equal: exactly for whole numbers, for floats to some units in the last place of the largest
-    finite element."""
+    finite element, or of `least` if that is larger."""
     if isinstance(wanted, list | tuple):
         assert type(found) is type(wanted) and len(found) == len(wanted), what
         for i, (a, b) in enumerate(zip(found, wanted, strict=True)):
-            same(a, b, ulps, f"{what}[{i}]")
+            same(a, b, ulps, f"{what}[{i}]", least)
     elif isinstance(wanted, np.ndarray):
-        _same_array(found, wanted, ulps, what)
+        _same_array(found, wanted, ulps, what, least)
     else:
         assert found == wanted, what
 
 
-def _same_array(found: Any, wanted: Any, ulps: float, what: str) -> None:
+def _same_array(found: Any, wanted: Any, ulps: float, what: str, least: float) -> None:
     assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), what
     a, b = found.asnumpy(), wanted.asnumpy()
     if not is_float(wanted.dtype.name):
@@ -33,7 +35,7 @@ def _same_array(found: Any, wanted: Any, ulps: float, what: str) -> None:
     a, b = a.astype("float64"), b.astype("float64")
     finite = numpy.abs(b[numpy.isfinite(b)])
     near = ulps * float(np.finfo(wanted.dtype).eps)
-    numpy.testing.assert_allclose(a, b, near, near * finite.max(initial=0), err_msg=what)
+    numpy.testing.assert_allclose(a, b, near, near * finite.max(initial=least), err_msg=what)
 
 
 def leaves(tree: Any) -> Iterator[Any]:

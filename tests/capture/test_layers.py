@@ -37,7 +37,7 @@ def facts(net, call, inputs):
     return predicted, trained, gradients, [p.data().copy() for p in parameters], call()
 
 
-def agree(net, inputs, variables=None, call=None, ulps=64):
+def agree(net, inputs, variables=None, call=None, ulps=64, least=0.0):
     """The block as it is, then hybridized."""
     call = call or (lambda: net(*inputs))
     variables = inputs if variables is None else variables
@@ -46,7 +46,7 @@ def agree(net, inputs, variables=None, call=None, ulps=64):
     wanted = facts(net, call, variables)
     net.hybridize()
     found = facts(net, call, variables)
-    same(found, wanted, ulps)
+    same(found, wanted, ulps, least=least)
 
 
 def captures(block):
@@ -86,11 +86,11 @@ def test_losses(name):
 
 _SLOW = pytest.mark.slow
 MODELS = [
-    ("resnet18_v1", {"thumbnail": True}, (2, 3, 16, 16), "float32"),
-    ("mobilenet0.25", {}, (2, 3, 32, 32), "float32"),
+    ("resnet18_v1", {"thumbnail": True}, (2, 3, 16, 16), "float64"),
+    ("mobilenet0.25", {}, (2, 3, 32, 32), "float64"),
     ("mobilenetv2_0.25", {}, (2, 3, 32, 32), "float64"),
     ("squeezenet1.1", {}, (1, 3, 224, 224), "float32"),
-    pytest.param("resnet50_v2", {"thumbnail": True}, (2, 3, 8, 8), "float64", marks=_SLOW),
+    pytest.param("resnet50_v2", {"thumbnail": True}, (2, 3, 32, 32), "float64", marks=_SLOW),
     pytest.param("vgg11_bn", {}, (1, 3, 32, 32), "float32", marks=_SLOW),
     pytest.param("alexnet", {}, (1, 3, 64, 64), "float32", marks=_SLOW),
     pytest.param("densenet121", {}, (1, 3, 224, 224), "float64", marks=_SLOW),
@@ -103,5 +103,7 @@ def test_models(name, keywords, shape, dtype):
     """Of few numbers to normalise over, rounding grows without bounds: float64 for deep models."""
     net = vision.get_model(name, classes=3, **keywords)
     net.cast(dtype)
-    agree(net, [np.array(numbers(shape), dtype=dtype)], ulps=4096 if dtype == "float32" else 1e8)
+    x = np.array(numbers(shape), dtype=dtype)
+    # Gradients that cancel, of biases in front of a normalisation, are noise around zero.
+    agree(net, [x], ulps=4096 if dtype == "float32" else 1e8, least=1.0)
     assert captures(net) == 2

@@ -154,14 +154,14 @@ class _Scheduler:
                 self._settle(node.outputs[0], self.temporary(node.types[0]))
         reduced: list[Value] = []
         for node in self.uses.order:
-            kept = [value for value in node.outputs if value in self.kept]
-            if isinstance(node.primitive, Opaque):
+            kept = [v for v in node.outputs if v in self.kept and node not in self.inside]
+            if type(node.primitive) is Reduction:
+                reduced += kept
+            elif isinstance(node.primitive, Opaque):
                 self._place_reduced(reduced)
                 if node.outputs[0] not in self.places:
                     self._call(node, {})
-            elif type(node.primitive) is Reduction:
-                reduced += kept
-            elif kept and node not in self.inside:
+            elif kept:
                 self._place_reduced(reduced)
                 for value in kept:
                     self.place(value)
