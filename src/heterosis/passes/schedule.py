@@ -485,7 +485,7 @@ class _NestBuilder:
         """What keeps reductions that other kernels will need, and that ran on the way to `root`."""
         scheduler = self.scheduler
         for value, step in self.joined.items():
-            if value in scheduler.kept and value not in scheduler.places and value is not root:
+            if value in scheduler.kept and value not in scheduler.places and value != root:
                 room = scheduler.places[value] = scheduler.temporary(value.type)
                 strides = row_major(self.kept) + (0,) * len(self.reduced)
                 yield Store(Operand(room.buffer, room.dtype, 0, strides), step)
