@@ -143,8 +143,27 @@ class _Scheduler:
         value, room = self._unviewed(value, room)
         self.homes.setdefault(value, room)
         if isinstance(value.node.primitive, Assemble) and not value.node.attributes["filled"]:
-            for part, inside in _parts(value, room):
+            for part, inside in self._lasting_parts(value, room):
                 self._settle(part, inside)
+
+    def _lasting_parts(self, value: Value, room: Place) -> Iterator[tuple[Value, Place]]:
+        """The parts that nobody else needs once later parts are written over them."""
+        places = value.node.attributes["places"]
+        rooms = list(_parts(value, room))
+        for i, (part, inside) in enumerate(rooms):
+            behind = zip(places[i + 1 :], rooms[i + 1 :], strict=True)
+            if self._serves_one(part) or all(
+                _is_apart(places[i], part.shape, place, other.shape) for place, (other, _) in behind
+            ):
+                yield part, inside
+
+    def _serves_one(self, value: Value) -> bool:
+        """Whether one node alone uses `value` and what it is a view of."""
+        while len(self.uses.of(value)) == 1 and value not in self.uses.outputs:
+            if not isinstance(value.node.primitive, View):
+                return True
+            (value,) = value.node.inputs
+        return False
 
     def _place_in_order(self) -> None:
         """Compute whole operands, and what is to be kept, in the program's order: found by need,
@@ -732,20 +751,21 @@ class _NestBuilder:
 
 def _are_apart(places: Sequence[Any], shape: tuple[int, ...]) -> bool:
     """Whether parts of one shape, each at its (starts, steps), have no element in common."""
-    return all(
-        any(_axis_apart(*pair, n) for *pair, n in zip(_pairs(a), _pairs(b), shape, strict=True))
-        for a, b in itertools.combinations(places, 2)
-    )
+    return all(_is_apart(a, shape, b, shape) for a, b in itertools.combinations(places, 2))
 
 
-def _pairs(place: Any) -> list[tuple[int, int]]:
-    return list(zip(*place, strict=True))
+def _is_apart(a: Any, shape: tuple[int, ...], b: Any, other: tuple[int, ...]) -> bool:
+    """Whether two parts, each at its (starts, steps), have no element in common."""
+    axes = zip(zip(*a, shape, strict=True), zip(*b, other, strict=True), strict=True)
+    return any(_axis_apart(*pair) for pair in axes)
 
 
-def _axis_apart(a: tuple[int, int], b: tuple[int, int], count: int) -> bool:
-    """Whether `count` positions from a start on, a step apart, are none of those of another."""
-    (first, step), (other, other_step) = a, b
-    behind = first + (count - 1) * step < other or other + (count - 1) * other_step < first
+def _axis_apart(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
+    """Whether positions, given as (first, step, count), are none of those of another part."""
+    (first, step, count), (other, other_step, other_count) = a, b
+    low, high = sorted((first, first + (count - 1) * step))
+    other_low, other_high = sorted((other, other + (other_count - 1) * other_step))
+    behind = high < other_low or other_high < low
     return behind or (step == other_step and (first - other) % step != 0)
 
 
