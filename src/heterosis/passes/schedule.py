@@ -6,7 +6,6 @@ points join one nest (softmax is one); what other kernels need whole gets a buff
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -52,6 +51,7 @@ from heterosis.ir.program import (
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
 from heterosis.ir.views import BROADCAST, RESHAPE
+from heterosis.passes.apart import are_apart, is_apart
 from heterosis.passes.epilogues import FINISHED, Attached, Uses, attached, candidates
 from heterosis.passes.loops import canonical
 from heterosis.passes.materialize import unrearranged
@@ -153,7 +153,7 @@ class _Scheduler:
         for i, (part, inside) in enumerate(rooms):
             behind = zip(places[i + 1 :], rooms[i + 1 :], strict=True)
             if self._serves_one(part) or all(
-                _is_apart(places[i], part.shape, place, other.shape) for place, (other, _) in behind
+                is_apart(places[i], part.shape, place, other.shape) for place, (other, _) in behind
             ):
                 yield part, inside
 
@@ -412,7 +412,7 @@ class _Scheduler:
             _NestBuilder(self).map(fill, room, (("broadcast", (value.shape,)),))
         rooms = list(_parts(value, room))
         parts = [part for part, _ in rooms]
-        if self._share_work(parts) and _are_apart(value.node.attributes["places"], parts[0].shape):
+        if self._share_work(parts) and are_apart(value.node.attributes["places"], parts[0].shape):
             _NestBuilder(self).map_together(rooms)
             return
         for part, inside in rooms:
@@ -747,26 +747,6 @@ class _NestBuilder:
     def _add(self, step: Step) -> int:
         self.steps.append(step)
         return len(self.steps) - 1
-
-
-def _are_apart(places: Sequence[Any], shape: tuple[int, ...]) -> bool:
-    """Whether parts of one shape, each at its (starts, steps), have no element in common."""
-    return all(_is_apart(a, shape, b, shape) for a, b in itertools.combinations(places, 2))
-
-
-def _is_apart(a: Any, shape: tuple[int, ...], b: Any, other: tuple[int, ...]) -> bool:
-    """Whether two parts, each at its (starts, steps), have no element in common."""
-    axes = zip(zip(*a, shape, strict=True), zip(*b, other, strict=True), strict=True)
-    return any(_axis_apart(*pair) for pair in axes)
-
-
-def _axis_apart(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
-    """Whether positions, given as (first, step, count), are none of those of another part."""
-    (first, step, count), (other, other_step, other_count) = a, b
-    low, high = sorted((first, first + (count - 1) * step))
-    other_low, other_high = sorted((other, other + (other_count - 1) * other_step))
-    behind = high < other_low or other_high < low
-    return behind or (step == other_step and (first - other) % step != 0)
 
 
 def _parts(value: Value, room: Place) -> Iterator[tuple[Value, Place]]:
