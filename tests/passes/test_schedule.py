@@ -3,10 +3,10 @@
 import pytest
 
 from heterosis.codegen.kernel import Machine, OpaqueCall
-from heterosis.codegen.nest import Load, Nest, Reduce
+from heterosis.codegen.nest import Buffer, Load, Nest, Reduce
 from heterosis.codegen.target import AVX2
 from heterosis.ir import views
-from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply
+from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
@@ -279,3 +279,14 @@ def test_a_mean_and_a_variance_that_others_need_are_one_nest():
     assert reductions(statistics) == 2
     assert len(statistics.stores) == 2
     assert len(found.kernels) == 3
+
+
+def test_a_part_that_is_written_over_stands_elsewhere_for_its_other_users():
+    x = array(3, 4)
+    y = exp(x)
+    whole = ((0, 0), (1, 1))
+    places = (whole, whole)
+    seven = views.broadcast(constant(7.0, "float32"), (3, 4))
+    over = apply(ASSEMBLE, (y, seven), y.type, places=places, filled=False)
+    first, *_ = optimized_plan([x], over, y).kernels
+    assert first.stores[0].operand.buffer != Buffer("call", 1)

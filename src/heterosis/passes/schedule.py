@@ -6,7 +6,6 @@ points join one nest (softmax is one); what other kernels need whole gets a buff
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -52,6 +51,7 @@ from heterosis.ir.program import (
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType
 from heterosis.ir.views import BROADCAST, RESHAPE
+from heterosis.passes.apart import are_apart, is_apart
 from heterosis.passes.epilogues import FINISHED, Attached, Uses, attached, candidates
 from heterosis.passes.loops import canonical
 from heterosis.passes.materialize import unrearranged
@@ -143,8 +143,27 @@ class _Scheduler:
         value, room = self._unviewed(value, room)
         self.homes.setdefault(value, room)
         if isinstance(value.node.primitive, Assemble) and not value.node.attributes["filled"]:
-            for part, inside in _parts(value, room):
+            for part, inside in self._lasting_parts(value, room):
                 self._settle(part, inside)
+
+    def _lasting_parts(self, value: Value, room: Place) -> Iterator[tuple[Value, Place]]:
+        """The parts that nobody else needs once later parts are written over them."""
+        places = value.node.attributes["places"]
+        rooms = list(_parts(value, room))
+        for i, (part, inside) in enumerate(rooms):
+            behind = zip(places[i + 1 :], rooms[i + 1 :], strict=True)
+            if self._serves_one(part) or all(
+                is_apart(places[i], part.shape, place, other.shape) for place, (other, _) in behind
+            ):
+                yield part, inside
+
+    def _serves_one(self, value: Value) -> bool:
+        """Whether one node alone uses `value` and what it is a view of."""
+        while len(self.uses.of(value)) == 1 and value not in self.uses.outputs:
+            if not isinstance(value.node.primitive, View):
+                return True
+            (value,) = value.node.inputs
+        return False
 
     def _place_in_order(self) -> None:
         """Compute whole operands, and what is to be kept, in the program's order: found by need,
@@ -393,7 +412,7 @@ class _Scheduler:
             _NestBuilder(self).map(fill, room, (("broadcast", (value.shape,)),))
         rooms = list(_parts(value, room))
         parts = [part for part, _ in rooms]
-        if self._share_work(parts) and _are_apart(value.node.attributes["places"], parts[0].shape):
+        if self._share_work(parts) and are_apart(value.node.attributes["places"], parts[0].shape):
             _NestBuilder(self).map_together(rooms)
             return
         for part, inside in rooms:
@@ -728,25 +747,6 @@ class _NestBuilder:
     def _add(self, step: Step) -> int:
         self.steps.append(step)
         return len(self.steps) - 1
-
-
-def _are_apart(places: Sequence[Any], shape: tuple[int, ...]) -> bool:
-    """Whether parts of one shape, each at its (starts, steps), have no element in common."""
-    return all(
-        any(_axis_apart(*pair, n) for *pair, n in zip(_pairs(a), _pairs(b), shape, strict=True))
-        for a, b in itertools.combinations(places, 2)
-    )
-
-
-def _pairs(place: Any) -> list[tuple[int, int]]:
-    return list(zip(*place, strict=True))
-
-
-def _axis_apart(a: tuple[int, int], b: tuple[int, int], count: int) -> bool:
-    """Whether `count` positions from a start on, a step apart, are none of those of another."""
-    (first, step), (other, other_step) = a, b
-    behind = first + (count - 1) * step < other or other + (count - 1) * other_step < first
-    return behind or (step == other_step and (first - other) % step != 0)
 
 
 def _parts(value: Value, room: Place) -> Iterator[tuple[Value, Place]]:
