@@ -25,6 +25,7 @@ from heterosis.ir.program import (
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import is_float
 from heterosis.ops import eager
+from heterosis.ops.captured import compile_program
 from heterosis.ops.gradient import cotangents, zeros
 from heterosis.runtime import modes
 
@@ -43,6 +44,7 @@ class Differentiable:
     layouts: tuple[Strided | None, ...]
     results: tuple[tuple[str, tuple[int, ...]], ...]  # element types and shapes, as written
     kept: int = 0
+    whole: bool = False  # a captured program: its derivative is optimised as one, too
     _derivatives: dict[tuple[int, ...], Derivative] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -64,7 +66,9 @@ class Differentiable:
         kept = _worth_keeping(self.program, results)
         outputs = (*self.program.outputs, *kept)
         program = Program(self.program.inputs, outputs, self.program.name)
-        return Differentiable(program, self.inputs, self.layouts, described(outputs), len(kept))
+        return Differentiable(
+            program, self.inputs, self.layouts, described(outputs), len(kept), True
+        )
 
 
 @dataclass(eq=False)
@@ -76,6 +80,7 @@ class Derivative:
     sources: tuple[tuple[str, int], ...]  # (OPERAND, RESULT or COTANGENT, position)
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    whole: bool
     _compiled: dict[tuple[Any, ...], tuple[Differentiable, Any]] = field(default_factory=dict)
 
     def run(self, arguments: Sequence[Any]) -> tuple[Differentiable, tuple[Any, ...]]:
@@ -96,7 +101,10 @@ class Derivative:
         if key not in self._compiled:
             program = Program(self.inputs, self.outputs, f"{self.of} (backward)")
             layouts = tuple(map(_layout, arguments))
-            plan = eager.plan(program, layouts, None, views=True, freely=False)
+            if self.whole:
+                plan = compile_program(program, layouts)
+            else:
+                plan = eager.plan(program, layouts, None, views=True, freely=False)
             results = described(self.outputs)
             self._compiled[key] = Differentiable(program, self.inputs, layouts, results), plan
         return self._compiled[key]
@@ -137,6 +145,7 @@ def _differentiated(of: Differentiable, wanted: tuple[int, ...]) -> Derivative:
         tuple(origins[v] for v in inputs),
         inputs,
         results,
+        of.whole,
     )
 
 

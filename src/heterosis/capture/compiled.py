@@ -124,7 +124,7 @@ class Program:
         program = captured.program
         layouts = tuple(_layout(source, arguments) for source in captured.sources)
         self.plain = self.kept = Differentiable(
-            program, program.inputs, layouts, described(program.outputs)
+            program, program.inputs, layouts, described(program.outputs), whole=True
         )
         if modes.is_recording():
             wanted = tape.wanted_of([_array(source, arguments) for source in captured.sources])
