@@ -12,7 +12,7 @@ from heterosis import np, npx
 from heterosis.ndarray.operator import OPERATORS
 from heterosis.ops.record import ARRAY, ATTRIBUTE, REGISTRY, SEQUENCE, Record
 from heterosis.ops.unsized import UNKNOWN, Unsized
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, HeterosisError
 from heterosis.symbol.attributes import decoded
 from heterosis.symbol.spelling import (
     IDLE,
@@ -75,7 +75,12 @@ def call(name: str, run: Run, arrays: Sequence[Any], attributes: Mapping[str, An
     strange = [k for k, v in attributes.items() if k not in given and v is not None]
     if strange:
         raise ArgumentError(f"operator {name}: attribute {strange[0]!r} is not known here.")
-    return run(*arrays, **given)
+    try:
+        return run(*arrays, **given)
+    except TypeError as error:  # an attribute that the operator needs, or an input, is missing
+        if isinstance(error, HeterosisError):
+            raise
+        raise ArgumentError(f"operator {name}: {error}") from error
 
 
 @cache
