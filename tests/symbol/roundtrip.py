@@ -58,8 +58,16 @@ def difference(a: list[numpy.ndarray] | str, b: list[numpy.ndarray] | str) -> fl
     a, b = a[: len(b)], b[: len(a)]  # the last states of a recurrent layer, or not
     if [x.shape for x in a] != [x.shape for x in b]:
         return f"shapes {[x.shape for x in a]} and {[x.shape for x in b]}"
-    parts = ((x.astype("float64"), y.astype("float64")) for x, y in zip(a, b, strict=True))
-    return max(float(abs(x - y).max() / max(abs(x).max(), 1e-30)) for x, y in parts)
+    if [x.dtype for x in a] != [x.dtype for x in b]:
+        return f"element types {[x.dtype for x in a]} and {[x.dtype for x in b]}"
+    return max((_distance(x, y) for x, y in zip(a, b, strict=True)), default=0.0)
+
+
+def _distance(x: numpy.ndarray, y: numpy.ndarray) -> float:
+    if not x.size:
+        return 0.0
+    x, y = (numpy.nan_to_num(part.astype("float64")) for part in (x, y))
+    return float(abs(x - y).max() / max(abs(x).max(), 1e-30))
 
 
 # The shapes of zeros to begin with: the states of a recurrent layer are inputs of its symbol.

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.differential.test_mxnet import VARIABLE, why_not
-from tests.symbol import roundtrip
+from tests.symbol import operations, roundtrip
 from tests.symbol.cases import architectures, layers
 from tests.symbol.functions import FUNCTIONS
 
@@ -50,3 +50,36 @@ def test_networks_compute_the_same_in_both(networks, name):
 def test_mxnet_computes_what_our_functions_do(programs, name, text):
     found = programs[name]
     assert not isinstance(found, str) and found < NEAR, f"{text}: {found}"
+
+
+@pytest.fixture(scope="module")
+def operators(tmp_path_factory):
+    """Of each case, what the operation gives here, in MXNet, and here from the symbol."""
+    folder = tmp_path_factory.mktemp("operators")
+    ours = {
+        name: operations.write(name, record, case, folder)
+        for name, record, case in operations.described()
+        if record.name not in operations.LIMITS
+    }
+    cases = [(name, "[]", [1]) for name, found in ours.items() if not isinstance(found, str)]
+    roundtrip.ask("read", cases, folder)
+    theirs = {name: roundtrip.arrays(folder, name) for name, _, _ in cases}
+    roundtrip.run_here("read", cases, folder)
+    again = {name: roundtrip.arrays(folder, name) for name, _, _ in cases}
+    return {name: (found, theirs.get(name), again.get(name)) for name, found in ours.items()}
+
+
+@pytest.mark.parametrize("record", sorted({r.name for _, r, _ in operations.described()}))
+def test_operations_are_written_so_that_both_compute_the_same(operators, record):
+    if record in operations.LIMITS:
+        pytest.skip(f"MXNet: {operations.LIMITS[record]}")
+    for name, own, _ in operations.described():
+        if own.name != record:
+            continue
+        here, there, again = operators[name]
+        if isinstance(here, str):
+            assert record in operations.PARTLY, here
+            continue
+        for found in (there, again):
+            distance = roundtrip.difference(here, found)
+            assert not isinstance(distance, str) and distance < 1e-4, f"{name}: {distance}"

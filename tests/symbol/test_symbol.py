@@ -185,6 +185,12 @@ def test_unknown_attributes_are_not_passed_over():
         read.eval(x=np.ones(1))
 
 
+def test_attributes_that_are_missing_are_an_error():
+    read = sym.load_json(text(node(), node("Activation", "a", [[0, 0]]), heads=[[1, 0]]))
+    with pytest.raises(ArgumentError, match="operator Activation: .*act_type"):
+        read.eval(x=np.ones(1))
+
+
 def test_deep_graphs_need_no_recursion():
     x = sym.var("x")
     for _ in range(3000):

@@ -82,7 +82,6 @@ def _rule(states: int = 0) -> Callable[[Callable[..., Any]], Any]:
             numpy=function,
             public=(),
             differentiable=False,
-            names={"mxnet": function.__name__},
             samples=_samples(list(inspect.signature(function).parameters), states),
         )(update)
 

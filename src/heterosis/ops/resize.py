@@ -187,7 +187,6 @@ def _rounded(x: numpy.ndarray, dtype: numpy.dtype) -> numpy.ndarray:
 @operation(
     numpy=resampled,
     public=(),
-    names={"mxnet": "_image_resize"},
     samples=Samples(
         [Case(((5, 4, 3), (7, 2), (7, 2), (3, 2), (3, 2))), Case(((2, 5, 4, 1), *((2, 3),) * 4))],
         domain=((0, 255), (0, 4), (-1, 1), (0, 4), (-1, 1)),

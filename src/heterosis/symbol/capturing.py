@@ -214,13 +214,23 @@ def plain(writer: Writer, arguments: Arguments, **more: Any) -> Sequence[Entry] 
     operator = record.names.get("mxnet")
     if operator is None:
         return None
+    if any(_takes_number(arguments, p) for p in record.parameters):
+        return None
     inputs, attributes = _split(arguments)
     return writer.single(operator, arguments, *inputs, **attributes | more)
+
+
+def _takes_number(arguments: Arguments, parameter: Any) -> bool:
+    """Whether an array stands where MXNet has a number as attribute."""
+    given, default = arguments[parameter.name], parameter.default
+    is_array = isinstance(given, Value) and _number(given) is None
+    return is_array and isinstance(default, int | float) and arguments.uses[parameter.name] == ARRAY
 
 
 def _split(arguments: Arguments) -> tuple[list[Value], dict[str, Any]]:
     """The arrays among the arguments, and the rest by MXNet's names."""
     theirs = PARAMETERS.get(arguments.record.name, {})
+    defaults = {p.name: p.default for p in arguments.record.parameters}
     inputs: list[Value] = []
     attributes: dict[str, Any] = {}
     for parameter, use in arguments.uses.items():
@@ -232,6 +242,8 @@ def _split(arguments: Arguments) -> tuple[list[Value], dict[str, Any]]:
             inputs.append(given)
         elif use != KEY and name is not None and name not in IDLE:
             attributes[name] = _number(given) if use == ARRAY else given
+            if given is None and defaults[parameter] is not None:
+                attributes[name] = "None"
     return inputs, attributes
 
 
@@ -245,6 +257,9 @@ def _with_number(
     number = right if left is None else left
     if left is not None:
         name = TURNED.get(name, f"r{name}")
-    array = arguments["x1" if left is None else "x2"]
-    is_int = isinstance(number, int)
-    return writer.single(f"_npi_{name}_scalar", arguments, array, scalar=number, is_int=is_int)
+    array, dtype = arguments["x1" if left is None else "x2"], arguments.results[0].dtype
+    entry = writer.entry(array)
+    if dtype not in ("bool", array.dtype):  # MXNet would choose float64
+        entry = writer.node("Cast", f"{arguments.name}_cast", [entry], {"dtype": dtype})[0]
+    facts = {"scalar": number, "is_int": isinstance(number, int)}
+    return writer.node(f"_npi_{name}_scalar", arguments.name, [entry], facts)

@@ -12,7 +12,7 @@ from heterosis import np, npx
 from heterosis.ndarray.operator import OPERATORS
 from heterosis.ops.record import ARRAY, ATTRIBUTE, REGISTRY, SEQUENCE, Record
 from heterosis.ops.unsized import UNKNOWN, Unsized
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, HeterosisError
 from heterosis.symbol.attributes import decoded
 from heterosis.symbol.spelling import (
     IDLE,
@@ -55,21 +55,32 @@ def found(name: str) -> Run | None:
 
 def _by_prefix(name: str) -> Run | None:
     """Functions of `np` and `npx`, which MXNet's names tell by how they begin."""
-    for prefix, module in (("_npx_", npx), ("_npi_", np), ("_npi_", np.linalg), ("_np_", np)):
+    for prefix, module in _MODULES:
         run = vars(module).get(name.removeprefix(prefix)) if name.startswith(prefix) else None
         if callable(run):
             return run
     return None
 
 
+_MODULES = (
+    ("_npx_", npx), ("_npi_", np), ("_npi_", np.linalg), ("_np_", np), ("_image_", npx.image),
+)  # fmt: skip
+
+
 def call(name: str, run: Run, arrays: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     """The results of an operator; `attributes` are values, no longer texts."""
     known = _keywords(run)
+    attributes = {k: v for k, v in attributes.items() if k not in IDLE}
     given = {k: v for k, v in attributes.items() if known is None or k in known}
-    strange = [k for k, v in attributes.items() if k not in given and k not in IDLE]
-    if any(attributes[k] is not None for k in strange):
+    strange = [k for k, v in attributes.items() if k not in given and v is not None]
+    if strange:
         raise ArgumentError(f"operator {name}: attribute {strange[0]!r} is not known here.")
-    return run(*arrays, **given)
+    try:
+        return run(*arrays, **given)
+    except TypeError as error:  # an attribute that the operator needs, or an input, is missing
+        if isinstance(error, HeterosisError):
+            raise
+        raise ArgumentError(f"operator {name}: {error}") from error
 
 
 @cache
@@ -241,7 +252,17 @@ def _normal(loc: float = 0, scale: float = 1, size: Any = None, dtype: str = "fl
 
 # -- rearranging ----------------------------------------------------------------------------------
 
-_TABLE["_npi_slice"] = _TABLE["_npx_slice"] = OPERATORS["slice"]
+
+@_named("slice", "_npi_slice", "_npx_slice")
+def _slice(data: Any, begin: Any, end: Any, step: Any = ()) -> Any:
+    return OPERATORS["slice"](data, _tupled(begin), _tupled(end), _tupled(step))
+
+
+def _tupled(given: Any) -> tuple[Any, ...]:
+    return given if isinstance(given, tuple) else (given,)
+
+
+_TABLE["_npi_pinv_scalar_rcond"] = np.linalg.pinv
 _TABLE["_copy"] = _TABLE["_np_copy"] = _TABLE["_npi_copy"] = np.copy
 
 
@@ -289,6 +310,34 @@ def _slice_assign_number(data: Any, begin: Any, end: Any, step: Any = (), scalar
 def _slices(begin: Any, end: Any, step: Any) -> tuple[slice, ...]:
     steps = step or (None,) * len(begin)
     return tuple(slice(*ends) for ends in zip(begin, end, steps, strict=True))
+
+
+_TABLE["_npi_sort"], _TABLE["_npi_argsort"] = OPERATORS["sort"], OPERATORS["argsort"]
+_TABLE["reshape_like"] = npx.reshape_like
+
+
+@_named("_linspace", "_npi_linspace")
+def _linspace(
+    start: float, stop: float, num: int = 50, endpoint: bool = True, dtype: str = "float32",
+    step: float | None = None, repeat: int = 1, infer_range: bool = False,
+) -> Any:  # fmt: skip
+    return np.linspace(start, stop, num, endpoint, dtype=dtype)
+
+
+@_named("_npi_percentile")
+def _percentile(
+    a: Any, q: Any = None, axis: Any = None, interpolation: str = "linear", keepdims: bool = False,
+    q_scalar: float | None = None,
+) -> Any:  # fmt: skip
+    q = q_scalar if q is None else q
+    return np.percentile(a, q, axis, interpolation=interpolation, keepdims=keepdims)
+
+
+@_named("_npi_average")
+def _average(
+    a: Any, weights: Any = None, axis: Any = None, returned: bool = False, weighted: bool = True
+) -> Any:
+    return np.average(a, axis, weights, returned)
 
 
 @_named("_npi_norm")
@@ -365,5 +414,6 @@ _COUNTS: dict[str, Callable[[dict[str, Any]], Any]] = {
         ("moments", "_npi_slogdet", "_npi_eigh", "_npi_eig", "_histogram"), lambda a: 2
     ),
     "_npi_svd": lambda a: 3,
+    "_npi_average": lambda a: 2 if a.get("returned") else 1,
     "_contrib_MultiBoxTarget": lambda a: 3,
 }

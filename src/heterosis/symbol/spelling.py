@@ -19,7 +19,7 @@ PARAMETERS: dict[str, dict[str, str | None]] = {
 # Attributes that say nothing about what is computed.
 IDLE = {
     "ctx", "cudnn_off", "cudnn_tune", "forward_stype", "init_output", "lazy_update",
-    "max_calib_range", "min_calib_range", "num_args", "workspace",
+    "max_calib_range", "min_calib_range", "num_args", "optimize", "workspace",
 }  # fmt: skip
 
 # Operations of two operands, whose operator with a number is `_npi_<name>_scalar`.

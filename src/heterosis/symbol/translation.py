@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
-from math import prod
-from typing import Any
 
+from heterosis.ir.program import Value
+from heterosis.symbol import rearranging as _rearranging  # noqa: F401 - more rules
 from heterosis.symbol.capturing import Arguments, Writer, graph_of, plain, rule
 from heterosis.symbol.graph import Entry, Node
 
 Made = Sequence[Entry] | None
-
-_MOST_TRANSPOSED = 6  # dimensions, in MXNet
 
 # -- copies and element types ---------------------------------------------------------------------
 
@@ -61,6 +58,17 @@ def _channels(a: Arguments) -> int:
 def _embedding(writer: Writer, a: Arguments) -> Made:
     count, width = a["weight"].shape
     return plain(writer, a, input_dim=count, output_dim=width, dtype=a["weight"].dtype)
+
+
+@rule("batch_norm")
+def _batch_norm(writer: Writer, a: Arguments) -> Made:
+    # MXNet's operator returns other results in training, and writes to its operands.
+    return None if a["training"] and not a["use_global_stats"] else plain(writer, a)
+
+
+@rule("adjust_lighting")
+def _adjust_lighting(writer: Writer, a: Arguments) -> Made:
+    return None  # MXNet's numbers are attributes, and ours an array
 
 
 @rule("dropout")
@@ -191,53 +199,26 @@ def _clip(writer: Writer, a: Arguments) -> Made:
         given = short if a[name] is None else name
         bounds.append(none if a[given] is None else a.number(given))
     if None in bounds:
-        return None
+        return _between(writer, a)
     return writer.single("_npi_clip", a, a["a"], a_min=bounds[0], a_max=bounds[1])
 
 
-# -- rearranging ----------------------------------------------------------------------------------
+def _between(writer: Writer, a: Arguments) -> Made:
+    """Bounds that are arrays."""
+    entry = [writer.entry(a["a"])]
+    for name, short, better in (("a_min", "min", "maximum"), ("a_max", "max", "minimum")):
+        bound, number = a[name], a.number(name)
+        bound, number = (a[short], a.number(short)) if bound is None else (bound, number)
+        if number is not None:
+            facts = {"scalar": number, "is_int": isinstance(number, int)}
+            entry = writer.node(f"_npi_{better}_scalar", f"{a.name}_{better}", entry, facts)
+        elif bound is not None:
+            both = [*entry, writer.entry(bound)]
+            entry = writer.node(f"_npi_{better}", f"{a.name}_{better}", both, {})
+    return entry
 
 
-@rule("reshape", "ravel")
-def _reshape(writer: Writer, a: Arguments) -> Made:
-    if a["order"] != "C":
-        return None
-    shape = a["newshape"] if a.record.name == "reshape" else -1
-    return writer.single("_npx_reshape", a, a["a"], newshape=_with_kept(a["a"].shape, shape))
-
-
-def _with_kept(old: tuple[int, ...], shape: Any) -> tuple[int, ...]:
-    """The new shape, where leading extents that stay are told as such: batches may differ."""
-    shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    kept = 0
-    while kept < min(len(old), len(shape)) and shape[kept] == old[kept]:
-        kept += 1
-    return (-2,) * kept + shape[kept:]
-
-
-@rule("transpose")
-def _transpose(writer: Writer, a: Arguments) -> Made:
-    shape, axes = a["a"].shape, a["axes"]
-    if len(shape) <= _MOST_TRANSPOSED:
-        return plain(writer, a)
-    order = [axis % len(shape) for axis in axes or reversed(range(len(shape)))]
-    return _moved_one_by_one(writer, a, list(shape), order)
-
-
-def _moved_one_by_one(writer: Writer, a: Arguments, shape: list[int], order: list[int]) -> Made:
-    """MXNet transposes few dimensions. So each axis moves alone, all between them seen as one."""
-    entry, here = [writer.entry(a["a"])], list(range(len(shape)))
-    for to, axis in enumerate(order):
-        at = here.index(axis)
-        if at == to:
-            continue
-        blocks = (prod(shape[:to]), prod(shape[to:at]), shape[at], prod(shape[at + 1 :]))
-        name = f"{a.name}_axis{axis}"
-        entry = writer.node("_np_reshape", f"{name}_reshape", entry, {"newshape": blocks})
-        entry = writer.node("_np_transpose", name, entry, {"axes": (0, 2, 1, 3)})
-        here.insert(to, here.pop(at))
-        shape.insert(to, shape.pop(at))
-    return writer.node("_np_reshape", a.name, entry, {"newshape": tuple(shape)})
+# -- sums and orders ----------------------------------------------------------------------------
 
 
 @rule("norm")
@@ -247,15 +228,6 @@ def _norm(writer: Writer, a: Arguments) -> Made:
     flag = -2 if a["axis"] is None else -1  # which of MXNet's norms it is
     facts = {"ord": 2, "axis": a["axis"], "keepdims": a["keepdims"], "flag": flag}
     return writer.single("_npi_norm", a, a["x"], **facts)
-
-
-@rule("split")
-def _split(writer: Writer, a: Arguments) -> Made:
-    sections = a["indices_or_sections"]
-    parts = {"sections": sections, "indices": ()}
-    if isinstance(sections, tuple | list):
-        parts = {"sections": 0, "indices": (0, *sections)}
-    return writer.single("_npi_split", a, a["ary"], **parts, axis=a["axis"])
 
 
 @rule("tensordot")
@@ -269,139 +241,92 @@ def _tensordot(writer: Writer, a: Arguments) -> Made:
     )
 
 
-@rule("expand_dims")
-def _expand_dims(writer: Writer, a: Arguments) -> Made:
-    axis = a["axis"]
-    if isinstance(axis, tuple | list):
-        if len(axis) != 1:
-            return None
-        (axis,) = axis
-    return writer.single("_npi_expand_dims", a, a["a"], axis=axis)
-
-
-@rule("pad")
-def _pad(writer: Writer, a: Arguments) -> Made:
-    value = a["constant_values"]
-    if a["mode"] not in ("constant", "edge", "reflect", "symmetric", "maximum", "minimum"):
+@rule("sum", "prod")
+def _sum(writer: Writer, a: Arguments) -> Made:
+    if a["where"] is not None or (a["initial"] is not None and a.number("initial") is None):
         return None
-    if not isinstance(value, int | float) or a["reflect_type"] != "even":
+    entry, dtype = [writer.entry(a["a"])], a["dtype"]
+    if dtype not in (None, a["a"].dtype):  # MXNet would convert the sum, and not what is summed
+        entry = writer.node("Cast", f"{a.name}_cast", entry, {"dtype": dtype})
+    facts = {"axis": a["axis"], "dtype": dtype, "keepdims": a["keepdims"]}
+    facts["initial"] = a.number("initial")
+    return writer.node(a.record.names["mxnet"], a.name, entry, facts)
+
+
+@rule("max", "min", "mean", "any", "all")
+def _reduced(writer: Writer, a: Arguments) -> Made:
+    return None if a["where"] is not None else plain(writer, a)
+
+
+@rule("average")
+def _average(writer: Writer, a: Arguments) -> Made:
+    if a["keepdims"] or a["returned"]:
         return None
-    width = a["pad_width"]
-    width = width if isinstance(width, tuple) else (width, width)
-    width = width if isinstance(width[0], tuple) else (width,)
-    rank = a["x"].ndim
-    width = width * rank if len(width) == 1 else width
-    attributes = {"constant_value": value} if a["mode"] == "constant" else {}
-    return writer.single("_npi_pad", a, a["x"], pad_width=width, mode=a["mode"], **attributes)
+    weights = [] if a["weights"] is None else [a["weights"]]
+    facts = {"axis": a["axis"], "weighted": bool(weights)}
+    return writer.single("_npi_average", a, a["a"], *weights, **facts)
 
 
-# -- parts of arrays ------------------------------------------------------------------------------
-
-
-@rule("select_part")
-def _select_part(writer: Writer, a: Arguments) -> Made:
-    entry = writer.entry(a["a"])
-    if not _is_whole(a):
-        entry = writer.node("slice", f"{a.name}_slice", [entry], _ends(a))[0]
-    counts, shape = tuple(a["counts"]), tuple(a["shape"])
-    dropped, new = _dropped_and_new(counts, shape, a["a"].shape)
-    if dropped:
-        squeezed = {"axis": dropped}
-        entry = writer.node("_np_squeeze", f"{a.name}_squeeze", [entry], squeezed)[0]
-    for axis in new:
-        expanded = {"axis": axis}
-        entry = writer.node("_npi_expand_dims", f"{a.name}_expand{axis}", [entry], expanded)[0]
-    return [entry]
-
-
-@rule("assign_part")
-def _assign_part(writer: Writer, a: Arguments) -> Made:
-    base, number = writer.entry(a["a"]), a.number("value")
-    if number is not None:
-        attributes = {**_ends(a), "scalar": float(number)}
-        return writer.node("_slice_assign_scalar", a.name, [base], attributes)
-    value, counts = writer.entry(a["value"]), tuple(a["counts"])
-    if a["value"].shape != tuple(a["shape"]):
-        spread = {"shape": tuple(a["shape"])}
-        value = writer.node("_npi_broadcast_to", f"{a.name}_value", [value], spread)[0]
-    if tuple(a["shape"]) != counts:
-        placed = {"newshape": counts}
-        value = writer.node("_np_reshape", f"{a.name}_place", [value], placed)[0]
-    return writer.node("_slice_assign", a.name, [base, value], _ends(a))
-
-
-def _is_whole(a: Arguments) -> bool:
-    part = zip(a["starts"], a["steps"], a["counts"], a["a"].shape, strict=True)
-    return all(start == 0 and step == 1 and n == extent for start, step, n, extent in part)
-
-
-def _ends(a: Arguments) -> dict[str, Any]:
-    """Where a part begins and ends along each axis; None at an end of the array itself."""
-    rows = list(zip(a["starts"], a["steps"], a["counts"], a["a"].shape, strict=True))
-    return {
-        "begin": tuple(_begin(*row) for row in rows),
-        "end": tuple(_end(*row) for row in rows),
-        "step": tuple(step for _, step, _, _ in rows),
-    }
-
-
-def _begin(start: int, step: int, count: int, extent: int) -> int | None:
-    return None if start == (0 if step > 0 else extent - 1) else start
-
-
-def _end(start: int, step: int, count: int, extent: int) -> int | None:
-    end = start + step * count
-    return None if end < 0 or end >= extent else end
-
-
-def _dropped_and_new(
-    counts: tuple[int, ...], shape: tuple[int, ...], whole: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Axes of 1 that an integer has taken away, and new ones, by their places in the result.
-
-    Of several readings that give the shape, one that drops no axis that was taken whole.
-    """
-    ones = [axis for axis, n in enumerate(counts) if n == 1]
-    readings = []
-    for chosen in product((False, True), repeat=len(ones)):
-        dropped = tuple(axis for axis, drop in zip(ones, chosen, strict=True) if drop)
-        left = [n for axis, n in enumerate(counts) if axis not in dropped]
-        new = _inserted(left, shape)
-        if new is not None:
-            cost = sum(whole[axis] == 1 for axis in dropped)
-            readings.append((len(new), cost, dropped, new))
-    _, _, dropped, new = min(readings)
-    return dropped, new
-
-
-def _inserted(left: list[int], shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Where axes of 1 make `left` the shape; None if they do not."""
-    new, waiting = [], list(left)
-    for axis, n in enumerate(shape):
-        if waiting and waiting[0] == n:
-            waiting.pop(0)
-        elif n == 1:
-            new.append(axis)
-        else:
-            return None
-    return None if waiting else tuple(new)
-
-
-@rule("gather")
-def _gather(writer: Writer, a: Arguments) -> Made:
-    if len(a["indices"]) != 1:
+@rule("percentile", "quantile")
+def _percentile(writer: Writer, a: Arguments) -> Made:
+    number = a.number("q")
+    hundred = 1 if a.record.name == "percentile" else 100
+    kind = a["method"] or a["interpolation"]
+    if (number is None and hundred > 1) or kind not in _INTERPOLATIONS:
         return None
-    (index,) = a["indices"]
-    entries = [writer.entry(a["a"]), writer.entry(index)]
-    name = f"{a.name}_take" if a["position"] else a.name
+    facts = {"axis": a["axis"], "interpolation": kind, "keepdims": a["keepdims"]}
+    if number is None:
+        return writer.single("_npi_percentile", a, a["a"], a["q"], **facts)
+    return writer.single("_npi_percentile", a, a["a"], **facts, q_scalar=float(number) * hundred)
+
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+@rule("argsort")
+def _argsort(writer: Writer, a: Arguments) -> Made:
+    entry, axis = _in_a_row(writer, a, a["a"], a["axis"])
+    facts = {"axis": axis, "is_ascend": True, "dtype": "int64"}
+    return writer.node("_npi_argsort", a.name, entry, facts)
+
+
+@rule("sort")
+def _sort(writer: Writer, a: Arguments) -> Made:
+    entry, axis = _in_a_row(writer, a, a["a"], a["axis"])
+    return writer.node("_npi_sort", a.name, entry, {"axis": axis, "is_ascend": True})
+
+
+@rule("take")
+def _take(writer: Writer, a: Arguments) -> Made:
+    entry, axis = _in_a_row(writer, a, a["a"], a["axis"], 0)
     # Negative indices count from the end, and others are inside: that is what 'wrap' means then.
-    taken = writer.node("_npi_take", name, entries, {"axis": 0, "mode": "wrap"})
-    if not a["position"] or not index.ndim:
-        return taken
-    here = tuple(range(index.ndim))
-    there = tuple(a["position"] + axis for axis in here)
-    moved = {"source": here, "destination": there}
-    return writer.node("_np_moveaxis", a.name, taken, moved)
+    facts = {"axis": axis, "mode": "wrap" if a["mode"] == "raise" else a["mode"]}
+    return writer.node("_npi_take", a.name, [*entry, writer.entry(a["indices"])], facts)
+
+
+def _in_a_row(
+    writer: Writer, a: Arguments, value: Value, axis: int | None, along: int = -1
+) -> tuple[list[Entry], int]:
+    """An array and an axis of it: where none is given, all its elements in a row."""
+    if axis is not None:
+        return [writer.entry(value)], axis
+    row = {"newshape": (-1,)}
+    return writer.node("_np_reshape", f"{a.name}_row", [writer.entry(value)], row), along
+
+
+@rule("cumsum")
+def _cumsum(writer: Writer, a: Arguments) -> Made:
+    axis = None if a["axis"] is None else a["axis"] % a["a"].ndim
+    return plain(writer, a, axis=axis)
+
+
+@rule("pinv")
+def _pinv(writer: Writer, a: Arguments) -> Made:
+    number = a.number("rcond")
+    if number is None:
+        return plain(writer, a)
+    facts = {"rcond": number, "hermitian": a["hermitian"]}
+    return writer.single("_npi_pinv_scalar_rcond", a, a["a"], **facts)
 
 
 __all__ = ["graph_of"]
