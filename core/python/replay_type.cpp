@@ -88,6 +88,30 @@ PyObject* input(const Source& source, PyObject* const* given) {
   return source.kind == Source::Kind::argument ? given[source.position] : source.array.get();
 }
 
+bool is_written(const Entry& entry, size_t which) {
+  return std::any_of(entry.writes.begin(), entry.writes.end(),
+                     [&](const Write& write) { return write.into == which; });
+}
+
+// Whether an argument shares memory with another input, and the program writes one of them: it has
+// been captured for arrays that are apart.
+bool is_entangled(const Entry& entry, PyObject* const* given) {
+  if (entry.writes.empty()) return false;
+  const auto storage = [&](const Source& source) -> const Storage* {
+    PyObject* const array = input(source, given);
+    return array ? as_array(array).storage.get() : nullptr;
+  };
+  for (size_t i = 0; i < entry.sources.size(); ++i) {
+    if (entry.sources[i].kind != Source::Kind::argument) continue;
+    const Storage* const own = storage(entry.sources[i]);
+    for (size_t k = 0; k < entry.sources.size(); ++k) {
+      const bool shared = k != i && storage(entry.sources[k]) == own;
+      if (shared && (is_written(entry, i) || is_written(entry, k))) return true;
+    }
+  }
+  return false;
+}
+
 // One run of an entry: its inputs sorted, then its results.
 class Run {
  public:
@@ -183,7 +207,7 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
     Signature signature;
     const bool plain = !names && !is_capturing() && sign(signature, given, count);
     const Ref<const Entry>* found = plain ? find(*replay.entries, signature) : nullptr;
-    if (!found || (*found)->changes != change_count) {
+    if (!found || (*found)->changes != change_count || is_entangled(**found, given)) {
       return PyObject_Vectorcall(replay.slow, given, static_cast<size_t>(count), names);
     }
     const Ref<const Entry> entry = *found;  // Python code that runs below may replace it

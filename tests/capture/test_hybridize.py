@@ -425,3 +425,19 @@ def test_results_share_memory_where_eager_ones_do(make):
     heterosis.hybridize(make)(x)[...] = 5
     make(same)[...] = 5
     assert x.tolist() == same.tolist()
+
+
+@pytest.mark.parametrize("first", ["fresh", "total"])
+def test_an_argument_may_be_what_the_program_writes(first):
+    total = np.zeros((3,))
+
+    @heterosis.hybridize
+    def grow(x):
+        nonlocal total
+        total += 1
+        return x + total
+
+    calls = [False, False, True, True, False]
+    for i, shared in enumerate(calls if first == "fresh" else [True, *calls], 1):
+        found = grow(total if shared else np.zeros((3,)))
+        assert found.asnumpy().tolist() == [2 * i if shared else i] * 3

@@ -42,7 +42,7 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""
-        mine = ("replay", "example", "_programs", "_capturing", "_entangled")
+        mine = ("replay", "example", "_programs", "_capturing", "_outside")
         return {name: value for name, value in vars(self).items() if name not in mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -55,7 +55,7 @@ class Compiled:
         self.example: tuple[tuple, dict] | None = None  # the last captured call, without elements
         self._programs: dict[Hashable, Program] = {}
         self._capturing = threading.Lock()
-        self._entangled: set[int] = set()
+        self._outside: set[int] = set()  # storages that programs which write use from outside
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         return self.replay(*arguments, **keywords)
@@ -74,20 +74,24 @@ class Compiled:
         if program is None:
             with self._capturing:  # of threads that call at once, one captures
                 program = self._found(key, arrays) or self._captured(key, arguments, keywords)
-        if not keywords:
+        if not keywords and (not program.captured.writes or self._are_apart(arrays)):
             program.serve(self.replay, arguments)
         return program.run(arrays)
 
     def _found(self, key: Hashable, arrays: Sequence[Any]) -> Program | None:
         program = self._programs.get(key)
-        if program is not None and program.writes_arguments:
+        if program is not None and program.captured.writes:
             program = self._programs.get((key, self._sharing(arrays)))
         return program if program is not None and program.holds() else None
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:
         """Which arrays share memory, with each other or with what the function has outside."""
         storages = [array._storage_id for array in arrays]
-        return tuple((storages.index(s), s in self._entangled and s) for s in storages)
+        return tuple((storages.index(s), s in self._outside and s) for s in storages)
+
+    def _are_apart(self, arrays: Sequence[Any]) -> bool:
+        """Whether no array shares memory so: programs in the core are for such arrays only."""
+        return self._sharing(arrays) == tuple((i, False) for i in range(len(arrays)))
 
     def _captured(self, key: Hashable, arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
@@ -95,8 +99,10 @@ class Compiled:
         captured = capture(self.function, arguments, keywords)
         arrays = list(trees.arrays_in((arguments, keywords)))
         program = self._programs[key] = Program(captured, arrays)
-        self._entangled |= captured.entangled
-        if program.writes_arguments:
+        if captured.writes:
+            outside = (source.array for source in captured.sources if isinstance(source, Outside))
+            self._outside.update(array._storage_id for array in outside)
+            self._outside |= captured.entangled
             self._programs[key, self._sharing(arrays)] = program
         return program
 
@@ -142,18 +148,12 @@ class Program:
             guard() == found for guard, found in guards
         )
 
-    @property
-    def writes_arguments(self) -> bool:
-        """Whether it matters which arguments share memory."""
-        return any(isinstance(source, Argument) for source, _ in self.captured.writes)
-
     def serve(self, replay: Any, arguments: tuple[Any, ...]) -> None:
         """Let `replay` run the program for arguments like these, if it can by itself."""
         captured = self.captured
         items = self._items()
-        alone = len(list(trees.arrays_in(arguments))) == 1 and not captured.entangled
-        if captured.reads or items is None or (self.writes_arguments and not alone):
-            return  # the core does not look for what shares memory
+        if captured.reads or items is None:
+            return
         sources = [_described(source) for source in captured.sources]
         writes = [(i, captured.sources.index(source)) for source, i in captured.writes]
         supply = captured.supply.numbers if captured.supply else None
