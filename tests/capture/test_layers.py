@@ -91,7 +91,7 @@ MODELS = [
     ("mobilenetv2_0.25", {}, (2, 3, 32, 32), "float64"),
     ("squeezenet1.1", {}, (1, 3, 224, 224), "float32"),
     pytest.param("resnet50_v2", {"thumbnail": True}, (2, 3, 32, 32), "float64", marks=_SLOW),
-    pytest.param("vgg11_bn", {}, (1, 3, 32, 32), "float32", marks=_SLOW),
+    pytest.param("vgg11_bn", {}, (1, 3, 32, 32), "float64", marks=_SLOW),
     pytest.param("alexnet", {}, (1, 3, 64, 64), "float32", marks=_SLOW),
     pytest.param("densenet121", {}, (1, 3, 224, 224), "float64", marks=_SLOW),
     pytest.param("inceptionv3", {}, (1, 3, 299, 299), "float64", marks=_SLOW),
