@@ -10,7 +10,6 @@ from heterosis.gluon.block import Block
 from heterosis.gluon.parameter import zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.ir.types import is_float
-from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 
@@ -53,19 +52,25 @@ class HybridBlock(Block):
     # -- running ----------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        run = self._replay
-        if run is None or self._forward_pre_hooks or self._forward_hooks or modes.is_capturing():
-            return self._call_openly(*args, **kwargs)
+        if _core.is_capturing():
+            return self._call_in_capture(args, kwargs)
+        run = self.forward if self._replay is None else self._replay
+        if self._forward_pre_hooks or self._forward_hooks:
+            return self._call_with_hooks(run, args, kwargs)
         return run(*args, **kwargs)
 
-    def _call_openly(self, *args: Any, **kwargs: Any) -> Any:
-        """A call with hooks, or as a part of a program that is captured."""
+    def _call_in_capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call as a part of the program that is captured."""
         capture.depend_on(self._identity)
+        with capture.scope(self._prefix):
+            return self._call_with_hooks(self.forward, args, kwargs)
+
+    def _call_with_hooks(
+        self, run: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         for hook in tuple(self._forward_pre_hooks.values()):
             hook(self, args)
-        run = self.forward if self._replay is None else self._replay
-        with capture.scope(self._prefix):
-            result = run(*args, **kwargs)
+        result = run(*args, **kwargs)
         for hook in tuple(self._forward_hooks.values()):
             hook(self, args, result)
         return result
@@ -87,7 +92,7 @@ class HybridBlock(Block):
                 for name, p in self._reg_params.items()
             }
             self._arrays_at = _core.changes()
-        F = symbol if modes.is_capturing() else ndarray
+        F = symbol if _core.is_capturing() else ndarray
         return self.hybrid_forward(F, x, *args, **self._arrays)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
