@@ -159,7 +159,7 @@ def _draw(rows: list[Row], path: str, console: Console) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        console.print("No chart: it needs matplotlib, pip install 'heterosis[plot]'.")
+        console.print("No chart: it needs matplotlib, pip install 'heterosis\\[plot]'.")
         return
     figure = Figure((7, 1 + 0.35 * len(rows)), layout="constrained")
     axes = figure.subplots()
