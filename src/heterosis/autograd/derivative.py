@@ -88,7 +88,7 @@ class Derivative:
         if modes.is_capturing():
             program = Program(self.inputs, self.outputs, f"{self.of} (backward)")
             (inline,) = _inline
-            layouts = tuple(map(_layout, arguments))
+            layouts = tuple(map(layout_of, arguments))
             results = described(self.outputs)
             return Differentiable(program, self.inputs, layouts, results), inline(
                 program, arguments
@@ -100,7 +100,7 @@ class Derivative:
         key = tuple(getattr(a, "_element_strides", None) for a in arguments)
         if key not in self._compiled:
             program = Program(self.inputs, self.outputs, f"{self.of} (backward)")
-            layouts = tuple(map(_layout, arguments))
+            layouts = tuple(map(layout_of, arguments))
             if self.whole:
                 plan = compile_program(program, layouts)
             else:
@@ -123,7 +123,8 @@ def set_inline(inline: Callable[[Program, Sequence[Any]], tuple[Any, ...]]) -> N
     _inline[:] = [inline]
 
 
-def _layout(argument: Any) -> Strided:
+def layout_of(argument: Any) -> Strided:
+    """Where the elements of an operand stand; numbers stand nowhere."""
     if isinstance(argument, _core.ndarray):
         return Strided(argument.shape, argument._element_strides)
     return Strided((), ())

@@ -3,7 +3,6 @@ that as a whole, and from then on makes one native call of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from heterosis.capture import trace as _trace
@@ -25,7 +24,7 @@ def hybridize(function: Any = None, **flags: Any) -> Any:
     if hasattr(function, "hybridize"):
         function.hybridize(**flags)
         return function
-    if not isinstance(function, Callable):
+    if not callable(function):
         raise ArgumentError(
             f"hybridize: got {function!r}; expected a function of arrays, or a HybridBlock."
         )

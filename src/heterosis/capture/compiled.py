@@ -9,7 +9,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
-from heterosis.autograd.derivative import Differentiable, described
+from heterosis.autograd.derivative import Differentiable, described, layout_of
 from heterosis.capture import trees
 from heterosis.capture.trace import (
     Argument,
@@ -21,7 +21,6 @@ from heterosis.capture.trace import (
     Supplied,
     capture,
 )
-from heterosis.ir.strided import Strided
 from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
 from heterosis.runtime import modes
@@ -128,12 +127,13 @@ class Program:
         self.captured = captured
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
         program = captured.program
-        layouts = tuple(_layout(source, arguments) for source in captured.sources)
+        arrays = [_array(source, arguments) for source in captured.sources]
+        layouts = tuple(map(layout_of, arrays))
         self.plain = self.kept = Differentiable(
             program, program.inputs, layouts, described(program.outputs), whole=True
         )
         if modes.is_recording():
-            wanted = tape.wanted_of([_array(source, arguments) for source in captured.sources])
+            wanted = tape.wanted_of(arrays)
             self.kept = self.plain.keeping(wanted) if wanted else self.plain
         parameters = [i for i, s in enumerate(captured.sources) if isinstance(s, Outside)]
         if modes.is_recording() or captured.writes or not parameters:
@@ -185,7 +185,12 @@ class Program:
         with modes.switched(recording=False):
             for source, i in captured.writes:
                 assign(results[i], out=_array(source, arguments))
-        return _rebuilt(captured.result, arguments, results)
+
+        def array(leaf: Computed | Argument | Outside) -> Any:
+            computed = isinstance(leaf, Computed)
+            return results[leaf.position] if computed else _array(leaf, arguments)
+
+        return trees.replaced(captured.result, array, Computed | Argument | Outside)
 
     def _record(self, operands: Sequence[Any], results: Sequence[Any]) -> None:
         tape.note(self.plain, self.kept, operands, results)
@@ -221,21 +226,3 @@ def _described(source: Source) -> Any:
     if isinstance(source, Supplied):
         return (source.position,)
     return source.array if isinstance(source, Outside) else None
-
-
-def _layout(source: Source, arguments: Sequence[Any]) -> Strided:
-    array = _array(source, arguments)
-    return Strided(array.shape, array._element_strides) if array is not None else Strided((), ())
-
-
-def _rebuilt(tree: Any, arguments: Sequence[Any], results: Sequence[Any]) -> Any:
-    if isinstance(tree, Computed):
-        return results[tree.position]
-    if isinstance(tree, Argument | Outside):
-        return _array(tree, arguments)
-    if isinstance(tree, tuple | list):
-        items = [_rebuilt(item, arguments, results) for item in tree]
-        return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
-    if isinstance(tree, dict):
-        return type(tree)((k, _rebuilt(item, arguments, results)) for k, item in tree.items())
-    return tree

@@ -12,7 +12,7 @@ from typing import Any
 
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, Node, Value, View, apply
-from heterosis.ir.strided import Strided
+from heterosis.ir.strided import Strided, moved
 from heterosis.runtime.errors import CaptureError
 
 
@@ -69,11 +69,8 @@ def window(value: Value, cells: dict[Value, Cell]) -> Cell | None:
 
 def _is_window(base: Value, path: list[Node]) -> bool:
     """Whether strides can express the views, so that the memory is shared and not copied."""
-    strided: Strided | None = Strided.contiguous(base.shape)
-    for node in path:
-        name, arguments = node.primitive.move(node)
-        strided = getattr(strided, name)(*arguments) if strided else None
-    return strided is not None
+    moves = [node.primitive.move(node) for node in path]
+    return moved(Strided.contiguous(base.shape), moves) is not None
 
 
 def _put(base: Value, path: tuple[Node, ...], value: Value) -> Value:

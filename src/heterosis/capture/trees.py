@@ -8,7 +8,6 @@ from typing import Any
 from heterosis import _core
 
 ndarray = _core.ndarray
-ARRAY = "array"  # stands where an array was
 
 
 def arrays_in(tree: Any) -> Iterator[Any]:
@@ -23,17 +22,17 @@ def arrays_in(tree: Any) -> Iterator[Any]:
             yield from arrays_in(item)
 
 
-def replaced(tree: Any, replace: Callable[[Any], Any]) -> Any:
-    """The same structure with every array replaced."""
-    if isinstance(tree, ndarray):
+def replaced(tree: Any, replace: Callable[[Any], Any], leaves: Any = ndarray) -> Any:
+    """The same structure with every array, or every instance of `leaves`, replaced."""
+    if isinstance(tree, leaves):
         return replace(tree)
     if isinstance(tree, tuple | list):
-        items = [replaced(item, replace) for item in tree]
+        items = [replaced(item, replace, leaves) for item in tree]
         if isinstance(tree, tuple) and hasattr(tree, "_fields"):
             return type(tree)(*items)
         return type(tree)(items)
     if isinstance(tree, dict):
-        return type(tree)((key, replaced(item, replace)) for key, item in tree.items())
+        return type(tree)((key, replaced(item, replace, leaves)) for key, item in tree.items())
     return tree
 
 

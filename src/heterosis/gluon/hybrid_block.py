@@ -53,17 +53,12 @@ class HybridBlock(Block):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _core.is_capturing():
-            return self._call_in_capture(args, kwargs)
-        run = self.forward if self._replay is None else self._replay
+            run = self._captured_forward
+        else:
+            run = self.forward if self._replay is None else self._replay
         if self._forward_pre_hooks or self._forward_hooks:
             return self._call_with_hooks(run, args, kwargs)
         return run(*args, **kwargs)
-
-    def _call_in_capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call as a part of the program that is captured."""
-        capture.depend_on(self._identity)
-        with capture.scope(self._prefix):
-            return self._call_with_hooks(self.forward, args, kwargs)
 
     def _call_with_hooks(
         self, run: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -76,6 +71,7 @@ class HybridBlock(Block):
         return result
 
     def _captured_forward(self, *args: Any, **kwargs: Any) -> Any:
+        """`forward`, as a part of the program that is captured."""
         capture.depend_on(self._identity)
         with capture.scope(self._prefix):
             return self.forward(*args, **kwargs)

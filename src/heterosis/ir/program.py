@@ -247,14 +247,18 @@ def reached(outputs: Iterable[Value], stops: Container[Value] = ()) -> Iterator[
             stack.extend((v.node, False) for v in reversed(node.inputs) if v not in stops)
 
 
+def with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:
+    """`node` on other operands; itself where they are its own."""
+    if inputs == node.inputs:
+        return node
+    return Node(node.primitive, inputs, node.attributes, node.types)
+
+
 def substituted(outputs: Sequence[Value], mapping: Mapping[Value, Value]) -> tuple[Value, ...]:
     """`outputs` as they are once the values in `mapping` are replaced; what stays is shared."""
     known = dict(mapping)
     for node in reached(outputs, mapping):
-        inputs = tuple(known.get(v, v) for v in node.inputs)
-        if inputs == node.inputs:
-            continue
-        made = Node(node.primitive, inputs, node.attributes, node.types)
+        made = with_inputs(node, tuple(known.get(v, v) for v in node.inputs))
         for old, new in zip(node.outputs, made.outputs, strict=True):
             known.setdefault(old, new)
     return tuple(known.get(v, v) for v in outputs)

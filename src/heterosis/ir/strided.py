@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
+
+Move = tuple[str, tuple[Any, ...]]  # a method of `Strided` and its arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +127,10 @@ def _groups(old: list[int], new: tuple[int, ...]) -> list[tuple[int, list[int]]]
                 i += 1
         groups.append((count, members))
     return groups
+
+
+def moved(strided: Strided | None, moves: Sequence[Move]) -> Strided | None:
+    """Where elements stand after all `moves`; None where strides cannot say it."""
+    for name, arguments in moves:
+        strided = getattr(strided, name)(*arguments) if strided else None
+    return strided

@@ -10,13 +10,22 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from heterosis.ir import views
-from heterosis.ir.program import CONSTANT, INPUT, Node, Opaque, Program, Value, View, apply
+from heterosis.ir.program import (
+    CONSTANT,
+    INPUT,
+    Node,
+    Opaque,
+    Program,
+    Value,
+    View,
+    apply,
+    with_inputs,
+)
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.elementwise import add, multiply, negative, subtract
 from heterosis.passes.epilogues import Uses
 from heterosis.passes.preparation import Fixed
-from heterosis.passes.rewrite import with_inputs
 
 _NUMBER = apply(INPUT, (), TensorType((), "float32"))
 _ADD, _SUBTRACT, _MULTIPLY = (f(_NUMBER, _NUMBER).node.primitive for f in (add, subtract, multiply))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value
-from heterosis.passes.rewrite import with_inputs
+from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, with_inputs
 
 
 def shared(program: Program) -> Program:

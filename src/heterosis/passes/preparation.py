@@ -22,8 +22,8 @@ from heterosis.ir.program import (
     Value,
     View,
     apply,
+    with_inputs,
 )
-from heterosis.passes.rewrite import with_inputs
 from heterosis.passes.simplify import own
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from heterosis.ir.program import Node, Primitive, Program, Value
+from heterosis.ir.program import Node, Primitive, Program, Value, with_inputs
 
 # A primitive, a class of them, or one of these followed by patterns of its first operands.
 Pattern: TypeAlias = Any
@@ -93,10 +93,3 @@ class _Rewriter:
         for value in node.inputs:
             self._visit_new(value.node)
         self.visit(node)
-
-
-def with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:
-    """`node` on other operands; itself where they are its own."""
-    if inputs == node.inputs:
-        return node
-    return Node(node.primitive, inputs, node.attributes, node.types)

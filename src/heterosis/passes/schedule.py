@@ -48,7 +48,7 @@ from heterosis.ir.program import (
     Value,
     View,
 )
-from heterosis.ir.strided import Strided, row_major
+from heterosis.ir.strided import Move, Strided, moved, row_major
 from heterosis.ir.types import TensorType
 from heterosis.ir.views import BROADCAST, RESHAPE
 from heterosis.passes.apart import are_apart, is_apart
@@ -58,8 +58,6 @@ from heterosis.passes.materialize import unrearranged
 from heterosis.passes.memory import plan_memory
 from heterosis.passes.pieces import reduce_in_pieces
 from heterosis.passes.stash import stash
-
-Move = tuple[str, tuple[Any, ...]]  # a method of Strided and its arguments
 
 # A reduction longer than this, with no other dimension to share out, is cut into pieces.
 # The length does not depend on the number of threads, so neither does the result.
@@ -267,7 +265,7 @@ class _Scheduler:
             moves.insert(0, value.node.primitive.move(value.node))
             value = value.node.inputs[0]
         place = self.places.get(value)
-        strided = _moved(place.strided, moves) if place else None
+        strided = moved(place.strided, moves) if place else None
         return Place(place.buffer, place.dtype, strided) if place and strided else None
 
     def _stands(self, value: Value, room: Place) -> bool:
@@ -589,7 +587,7 @@ class _NestBuilder:
         It fits where those dimensions are exactly the reduced ones, or where there are none.
         """
         reduced = self._reduced_shape(value.node)
-        strided = _moved(Strided.contiguous(value.shape), moves)
+        strided = moved(Strided.contiguous(value.shape), moves)
         if strided is None:
             return None
         along = tuple(a for a, n in enumerate(shape) if n > 1 and strided.strides[a] == 0)
@@ -610,7 +608,7 @@ class _NestBuilder:
         """Whether a reduction can run over this nest's own reduced dimensions."""
         if not self.reduced or self._reduced_shape(value.node) != self.reduced:
             return False
-        strided = _moved(Strided.contiguous(value.shape), moves)
+        strided = moved(Strided.contiguous(value.shape), moves)
         if strided is None or strided.offset or prod(self.kept) != value.size:
             return False
         split = len(self.kept)
@@ -638,7 +636,7 @@ class _NestBuilder:
     def inline(self, value: Value, moves: tuple[Move, ...]) -> int:
         """The step that computes `value` at each point of the loops."""
         # Different moves to the same places are the same step: compare where elements end up.
-        places = _moved(Strided.contiguous(value.shape), moves)
+        places = moved(Strided.contiguous(value.shape), moves)
         key = (value, places or moves)
         if key not in self.known:
             self.known[key] = self._inline(value, moves)
@@ -688,7 +686,7 @@ class _NestBuilder:
             self.scheduler.places[output] = Place(place.buffer, place.dtype, strided)
 
     def _load(self, place: Place, moves: tuple[Move, ...]) -> int:
-        strided = _moved(place.strided, moves)
+        strided = moved(place.strided, moves)
         if strided is None:
             if not self.copies:
                 raise _NeedsCopy
@@ -714,7 +712,7 @@ class _NestBuilder:
         raise AssertionError("every move can be expressed: there is nothing to copy")
 
     def _count(self, value: Value, moves: tuple[Move, ...]) -> int:
-        strided = _moved(Strided.contiguous(value.shape), moves)
+        strided = moved(Strided.contiguous(value.shape), moves)
         if strided is None:
             return self._load(self.scheduler.place(value), moves)
         return self._add(Counter(strided.offset, strided.strides))
@@ -727,7 +725,7 @@ class _NestBuilder:
         rows = Strided(
             lead + rest, (0,) * len(lead) + place.strided.strides[rank:], place.strided.offset
         )
-        strided = _moved(rows, moves)
+        strided = moved(rows, moves)
         if strided is None:
             return None
         operand = Operand(place.buffer, place.dtype, strided.offset, strided.strides)
@@ -779,12 +777,6 @@ def _undone(
         (axes,) = arguments
         return strided.transpose(tuple(axes.index(a) for a in range(len(axes))))
     return None
-
-
-def _moved(strided: Strided | None, moves: Sequence[Move]) -> Strided | None:
-    for name, arguments in moves:
-        strided = getattr(strided, name)(*arguments) if strided else None
-    return strided
 
 
 def _add_dimensions(shape: tuple[int, ...], more: tuple[int, ...]) -> tuple[Move, ...]:
