@@ -77,6 +77,27 @@ def test_gradients_can_be_looked_at_after_a_compiled_step():
     del same
 
 
+def test_an_optimizer_that_supplies_other_numbers_is_refused():
+    np.random.seed(3)
+    net = nn.Dense(4, in_units=6)
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"clip_gradient": 0.5})
+
+    @heterosis.hybridize
+    def step(x):
+        with autograd.record():
+            value = net(x).sum()
+        value.backward()
+        trainer.step(len(x))
+        return value
+
+    x, _ = _batch(0)
+    step(x)
+    trainer.optimizer.clip_gradient = None
+    with pytest.raises(CaptureError, match="Hybridize the training step again"):
+        step(x)
+
+
 def test_an_optimizer_written_in_python_is_refused():
     @heterosis.optimizer.register
     class HalfSteps(heterosis.optimizer.Optimizer):

@@ -69,7 +69,14 @@ class Supply:
 
     def numbers(self) -> list[float]:
         """The numbers for another run."""
-        return [number for make in self._make for number in make()]
+        found = [number for make in self._make for number in make()]
+        if len(found) != len(self.first):
+            raise CaptureError(
+                f"the program was captured with {len(self.first)} numbers that Python supplies, and "
+                f"now there are {len(found)}: a setting of the optimizer has come or gone since. "
+                "Hybridize the training step again."
+            )
+        return found
 
 
 @dataclass(frozen=True)
