@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -25,6 +26,8 @@ from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
 from heterosis.runtime import modes
 
+Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
+
 
 class Compiled:
     """`function`, compiled. `captures` counts how often it has been run to be captured.
@@ -41,7 +44,7 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""
-        mine = ("replay", "example", "_programs", "_capturing", "_outside")
+        mine = ("replay", "examples", "_programs", "_capturing", "_outside")
         return {name: value for name, value in vars(self).items() if name not in mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -51,7 +54,7 @@ class Compiled:
     def _start(self) -> None:
         self.captures = 0
         self.replay = _core.Replay(self._call)
-        self.example: tuple[tuple, dict] | None = None  # the last captured call, without elements
+        self.examples: dict[Hashable, Call] = {}  # captured calls by their descriptions
         self._programs: dict[Hashable, Program] = {}
         self._capturing = threading.Lock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
@@ -92,10 +95,11 @@ class Compiled:
         """Whether no array shares memory so: programs in the core are for such arrays only."""
         return self._sharing(arrays) == tuple((i, False) for i in range(len(arrays)))
 
-    def _captured(self, key: Hashable, arguments: tuple, keywords: dict) -> Program:
+    def _captured(self, key: tuple[Hashable, ...], arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
-        self.example = trees.replaced((arguments, keywords), _without_elements)
         captured = capture(self.function, arguments, keywords)
+        self.examples.pop(key[0], None)  # the latest comes last
+        self.examples[key[0]] = example((arguments, keywords))
         arrays = list(trees.arrays_in((arguments, keywords)))
         program = self._programs[key] = Program(captured, arrays)
         if captured.writes:
@@ -104,6 +108,20 @@ class Compiled:
             self._outside |= captured.entangled
             self._programs[key, self._sharing(arrays)] = program
         return program
+
+    def save(self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
+        """Write a file for `heterosis.load`, which needs no Python of the function.
+
+        In it is a program for each kind of arguments that the function was captured for, as it
+        predicts, and one for `inputs` and `keywords` if they are given.
+        """
+        from heterosis.capture import saving
+
+        saving.save(self, path, (inputs, keywords))
+
+    def held(self) -> dict[str, Any]:
+        """Arrays that the function uses, as far as they have names."""
+        return {}
 
     def __repr__(self) -> str:
         return f"<hybridized {getattr(self.function, '__qualname__', self.function)!s}>"
@@ -216,8 +234,13 @@ def _array(source: Source, arguments: Sequence[Any]) -> Any:
     return source.array if isinstance(source, Outside) else None
 
 
-def _without_elements(array: Any) -> Any:
-    return _core.unreadable(array._dtype_name, array.shape, "an example has no elements")
+def example(call: Call) -> Call:
+    """A call like `call`, with arrays that have no elements."""
+
+    def stand_in(array: Any) -> Any:
+        return _core.unreadable(array._dtype_name, array.shape, "an example has no elements")
+
+    return trees.replaced(call, stand_in)
 
 
 def _described(source: Source) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,7 @@ from heterosis import _core, autograd, capture, ndarray, symbol
 from heterosis.gluon.block import Block
 from heterosis.gluon.parameter import zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
+from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
@@ -160,6 +163,52 @@ class HybridBlock(Block):
         from heterosis.gluon.exporting import export  # many tables, which few programs need
 
         return export(self, path, epoch)
+
+    def save(self, prefix: str, *inputs: Any, **keywords: Any) -> None:
+        """Write the names of all parts and the parameters: `<prefix>-model.json` and `.params`.
+
+        A hybridized block also writes `prefix` itself, with what it computes: see `save_program`.
+        """
+        program = self._program(inputs, keywords) if self._active or inputs or keywords else None
+        super().save(prefix)
+        if program is not None:
+            self._write(prefix, program)
+
+    def save_program(
+        self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any
+    ) -> None:
+        """Write what the block predicts, for `heterosis.load`: it needs no Python of the block.
+
+        In the file is a program for each kind of inputs that the hybridized block was called with,
+        and one for `inputs` and `keywords` if they are given.
+        """
+        self._write(path, self._program(inputs, keywords))
+
+    def _program(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bytes:
+        from heterosis.capture.saving import packed
+
+        parameters = self.collect_params().values()
+        if (inputs or keywords) and any(p._data is None for p in parameters):
+            with autograd.pause():
+                self(*inputs, **keywords)  # completes the parameters' shapes
+        compiled = self._compiled or capture.Compiled(self._captured_forward)
+        names = {p.name: p._data for p in parameters if p._data is not None}
+        return packed(compiled, (inputs, keywords), self._arguments(), self.name, names)
+
+    def _arguments(self) -> inspect.Signature:
+        """What the block is called with."""
+        if type(self).forward is not HybridBlock.forward:
+            return inspect.signature(self.forward)
+        _, *parameters = inspect.signature(self.hybrid_forward).parameters.values()
+        mine = [
+            p for p in parameters if p.kind != p.VAR_KEYWORD and p.name not in self._reg_params
+        ]
+        return inspect.Signature(mine)
+
+    @staticmethod
+    def _write(path: str | os.PathLike[str], program: bytes) -> None:
+        with written(path) as file:
+            file.write(program)
 
 
 def _apply_own_rule(block: HybridBlock, inputs: tuple[Any, ...]) -> None:
