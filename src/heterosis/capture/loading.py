@@ -6,8 +6,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -15,11 +15,11 @@ from heterosis import _core
 from heterosis.capture import plain
 from heterosis.capture.compiled import Call, Compiled
 from heterosis.capture.saving import VERSION, Facts, typed
-from heterosis.capture.signatures import Signature, bound, described, leaves, type_of
+from heterosis.capture.signatures import Signature, arrays_of, bound, signature_of, type_of
 from heterosis.capture.trace import capture
 from heterosis.io.packing import unpack
 from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
-from heterosis.ops.record import ATTRIBUTE, KEY, REGISTRY, Record
+from heterosis.ops.record import KEY, REGISTRY, Record
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, FormatError
 
@@ -76,11 +76,11 @@ class Loaded(Compiled):
         if program is None:
             known = "".join(f"\n  {signature}" for signature in self.signatures)
             raise ArgumentError(
-                f"{self.__name__}: called with ({described(given)}); the file has programs for"
-                f"{known}\nConvert the inputs, or call the network with such ones before it is "
+                f"{self.__name__}: called with {signature_of(given, ()).taken}; the file has "
+                f"programs for{known}\nConvert the inputs, or call the network with such ones before it is "
                 "saved."
             )
-        arrays = program.arrays([leaf for name in given for _, leaf in leaves(given[name], name)])
+        arrays = program.arrays(arrays_of(given))
         for call in program.calls:
             call.run(arrays)
         return program.returned(arrays)
@@ -164,7 +164,7 @@ class _Reader:
             self.held, found = unpack(data)
             with modes.switched(recording=False, training=False):
                 return self._function(found["heterosis"])
-        except Exception as error:  # noqa: BLE001 - data from outside, seen by many rules
+        except Exception as error:
             what = f"{type(error).__name__}: {error}" if _is_bare(error) else str(error)
             raise FormatError(
                 f"{self.path}: {self.where}: {what.rstrip('.')}. Nothing has been loaded; was it "
@@ -187,24 +187,25 @@ class _Reader:
     def _program(self, facts: Facts, parameters: inspect.Signature) -> Program:
         inputs = [_stand_in(*given) for given in facts["inputs"]]
         call = parameters.bind_partial()
-        call.arguments.update({n: _valued(given, inputs) for n, given in facts["arguments"].items()})
+        call.arguments.update(
+            {n: _valued(given, inputs) for n, given in facts["arguments"].items()}
+        )
         given = bound(parameters, call.args, call.kwargs)
-        arrays = [leaf for name in given for leaf in leaves(given[name], name)]
-        places = [next(i for i, own in enumerate(inputs) if own is a) for _, a in arrays]
+        places = [next(i for i, a in enumerate(inputs) if a is own) for own in arrays_of(given)]
         if sorted(places) != list(range(len(inputs))):
             raise ValueError(f"the arguments have the inputs {places}; expected each of them once")
         found = Program(
             (call.args, call.kwargs), _key(given), places,
             [self.held[name] for name in facts["held"]],
             [_operation(given) for given in facts["calls"]], facts["result"],
-            Signature({name: type_of(array) for name, array in arrays}, {}),
+            signature_of(given, ()),
         )  # fmt: skip
         self._check(found, facts, inputs)
         return found
 
     def _check(self, program: Program, facts: Facts, inputs: list[Any]) -> None:
         """Go through all the calls, with no elements; find what the program gives."""
-        where, outputs = self.where, {}
+        where = self.where
 
         def run(inputs: list[Any]) -> None:
             arrays = [*inputs, *program.held]
@@ -212,12 +213,10 @@ class _Reader:
                 self.where = f"{where}, call {i} ({call.record.name})"
                 _check_results(call.run(arrays), own["results"])
             self.where = f"{where}, the result"
-            returned = program.returned(arrays)
-            outputs.update({n: type_of(array) for n, array in leaves(returned, "output")})
+            outputs = signature_of({}, program.returned(arrays)).outputs
+            program.signature = replace(program.signature, outputs=outputs)
 
         capture(run, (inputs,), {})
-        self.where = where
-        program.signature = Signature(program.signature.inputs, outputs)
 
 
 def _is_bare(error: Exception) -> bool:

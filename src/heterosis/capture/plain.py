@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 
 def encoded(value: Any, leaf: Callable[[Any], Any]) -> Any:
     """`value` for JSON; `leaf` encodes what is no plain value, or raises.
@@ -26,6 +28,8 @@ def encoded(value: Any, leaf: Callable[[Any], Any]) -> Any:
         return {"list": each(value)}
     if isinstance(value, dict):
         return {"dict": [each(pair) for pair in value.items()]}
+    if isinstance(value, numpy.generic):
+        return encoded(value.item(), leaf)
     if isinstance(value, slice):
         return {"slice": each((value.start, value.stop, value.step))}
     return leaf(value)
@@ -55,11 +59,12 @@ def decoded(data: Any, array: Callable[[Any], Any]) -> Any:
 def is_plain(value: Any) -> bool:
     """Whether JSON can say what `value` is."""
     try:
-        encoded(value, _refuse)
+        encoded(value, refuse)
     except TypeError:
         return False
     return True
 
 
-def _refuse(value: Any) -> Any:
+def refuse(value: Any) -> Any:
+    """For a value without leaves."""
     raise TypeError(value)

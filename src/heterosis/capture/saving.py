@@ -22,12 +22,14 @@ from heterosis.io.atomic import written
 from heterosis.io.packing import pack
 from heterosis.ir.program import CONSTANT, Value
 from heterosis.ir.types import TensorType
-from heterosis.ops.record import ATTRIBUTE, KEY, SEQUENCE
+from heterosis.ops.record import ATTRIBUTE, KEY, SEQUENCE, attribute_value
 from heterosis.runtime import modes
+from heterosis.runtime.context import Context
 from heterosis.runtime.errors import UninitializedError, UnsupportedError
 
 VERSION = 1
 _NO_INPUTS: Call = ((), {})
+_FOR_INFERENCE = "A saved program is for inference: save the function that predicts."
 
 Facts = dict[str, Any]
 Names = Mapping[str, Any]  # arrays that have names
@@ -58,8 +60,7 @@ def packed(
     calls = list(compiled.examples.values()) + ([example(inputs)] if any(inputs) else [])
     if not calls:
         raise UninitializedError(
-            f"{name} has no program yet: call it once, or give sample inputs, "
-            "save(path, *inputs)."
+            f"{name} has no program yet: call it once, or give sample inputs, save(path, *inputs)."
         )
     writer = _Writer(name, parameters or parameters_of(compiled), names or compiled.held())
     with modes.switched(recording=False, training=False):
@@ -89,8 +90,8 @@ class _Writer:
         """A program, unless there is one for such arguments."""
         if captured.supply:
             raise UnsupportedError(
-                f"{self.name}: Python computes numbers for every run of this program. A saved "
-                "program is for inference: save the function that predicts."
+                f"{self.name}: Python computes numbers for every run of this program. "
+                f"{_FOR_INFERENCE}"
             )
         numbers = {id(array): i for i, array in enumerate(trees.arrays_in(call))}
         given = bound(self.parameters, *call)
@@ -171,16 +172,18 @@ class _Program:
 
     def _attribute(self, step: Step, name: str, given: Any) -> Any:
         def leaf(value: Any) -> Any:
+            if isinstance(value, Context):
+                return None  # the device is that of the machine where the program runs
             raise self._refused(step, f"its {name} is, or holds, a {type(value).__name__}")
 
-        return plain.encoded(given, leaf)
+        return plain.encoded(attribute_value(name, given), leaf)
 
     def _operand(self, step: Step, value: Value | None, cell: Cell | None) -> Any:
         if cell is not None:
             return self._array(step, cell)
         if value is None or value.node.primitive is not CONSTANT:
             return None
-        return plain.encoded(value.node.attributes["value"], _returned_strange)
+        return plain.encoded(value.node.attributes["value"], plain.refuse)
 
     def _array(self, step: Step, cell: Cell) -> dict[str, int]:
         number = self.numbers.get(cell.source or cell)
@@ -188,29 +191,21 @@ class _Program:
             raise self._refused(step, "it takes a gradient that the program computes")
         return {"array": number}
 
-    def _returned(self, cell: Any) -> dict[str, int]:
-        if not isinstance(cell, Cell):
-            return _returned_strange(cell)
-        number = self.numbers.get(cell.source or cell)
+    def _returned(self, leaf: Any) -> dict[str, int]:
+        number = self.numbers.get(leaf.source or leaf) if isinstance(leaf, Cell) else None
         if number is None:
+            what = "gradient" if isinstance(leaf, Cell) else type(leaf).__name__
             raise UnsupportedError(
-                f"{self.writer.name}: the program returns a gradient that it computes. A saved "
-                "program is for inference: save the function that predicts."
+                f"{self.writer.name}: the program returns a {what}. A saved program predicts, and "
+                "returns arrays, numbers, texts and structures of these."
             )
         return {"array": number}
 
     def _refused(self, step: Step, why: str) -> UnsupportedError:
         return UnsupportedError(
-            f"{self.writer.name}: the operation {step.record.name} cannot be saved: {why}. A saved "
-            "program is for inference: save the function that predicts."
+            f"{self.writer.name}: the operation {step.record.name} cannot be saved: {why}. "
+            f"{_FOR_INFERENCE}"
         )
-
-
-def _returned_strange(value: Any) -> Any:
-    raise UnsupportedError(
-        f"the function returns a {type(value).__name__}; a saved program returns arrays, numbers, "
-        "texts and structures of these."
-    )
 
 
 def typed(type_: TensorType) -> list[Any]:
@@ -222,6 +217,6 @@ def _parameter(parameter: inspect.Parameter) -> Facts:
     facts: Facts = {"name": parameter.name, "kind": parameter.kind.name}
     if parameter.default is parameter.empty:
         return facts
-    if plain.is_plain(parameter.default):
-        return facts | {"default": plain.encoded(parameter.default, _returned_strange)}
-    return facts | {"optional": True}
+    if not plain.is_plain(parameter.default):
+        return facts | {"optional": True}
+    return facts | {"default": plain.encoded(parameter.default, plain.refuse)}

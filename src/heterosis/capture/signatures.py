@@ -16,20 +16,37 @@ _ANY_ARGUMENTS = inspect.signature(lambda *args, **kwargs: None)
 
 @dataclass(frozen=True)
 class Signature:
-    """The arrays that one program takes and gives, by name.
+    """The arrays that one program takes and gives, and the other arguments that it is made for.
 
     A name is the parameter's, and the place in it, as Python writes it: `x`, `states[0]`.
     """
 
     inputs: Mapping[str, TensorType]
     outputs: Mapping[str, TensorType]
+    values: Mapping[str, Any]
+
+    @property
+    def taken(self) -> str:
+        """The arguments, as text."""
+        taken = [_listed(self.inputs), *(f"{name}={v!r}" for name, v in self.values.items())]
+        return f"({', '.join(filter(None, taken))})"
 
     def __str__(self) -> str:
-        return f"({_listed(self.inputs)}) -> ({_listed(self.outputs)})"
+        return f"{self.taken} -> ({_listed(self.outputs)})"
 
 
 def _listed(types: Mapping[str, TensorType]) -> str:
     return ", ".join(f"{name}: {type_}" for name, type_ in types.items())
+
+
+def signature_of(given: Mapping[str, Any], returned: Any) -> Signature:
+    """What arguments and a result look like."""
+    taken = [leaf for name, tree in given.items() for leaf in leaves(tree, name)]
+    return Signature(
+        {name: type_of(leaf) for name, leaf in taken if _is_array(leaf)},
+        {name: type_of(leaf) for name, leaf in leaves(returned, "output") if _is_array(leaf)},
+        {name: leaf for name, leaf in taken if not _is_array(leaf)},
+    )
 
 
 def parameters_of(function: Callable[..., Any]) -> inspect.Signature:
@@ -56,25 +73,19 @@ def type_of(array: _core.ndarray) -> TensorType:
     return TensorType(array.shape, array._dtype_name)
 
 
-def leaves(tree: Any, name: str, kind: Any = _core.ndarray) -> Iterator[tuple[str, Any]]:
-    """The arrays of a structure, or other leaves, with their names."""
-    if isinstance(tree, kind):
+def leaves(tree: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The arrays and other values of a structure, with their names."""
+    if not isinstance(tree, tuple | list | dict):
         yield name, tree
-    elif isinstance(tree, tuple | list | dict):
-        items = tree.items() if isinstance(tree, dict) else enumerate(tree)
-        for key, item in items:
-            yield from leaves(item, f"{name}[{key!r}]", kind)
+        return
+    for key, item in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        yield from leaves(item, f"{name}[{key!r}]")
 
 
-def described(given: Mapping[str, Any]) -> str:
-    """Arguments as messages show them."""
-    shown = (
-        f"{leaf}: {type_of(value)}" if isinstance(value, _core.ndarray) else f"{leaf}={value!r}"
-        for name, tree in given.items()
-        for leaf, value in leaves(tree, name, object if not _has_parts(tree) else _core.ndarray)
-    )
-    return ", ".join(shown)
+def arrays_of(given: Mapping[str, Any]) -> list[_core.ndarray]:
+    """The arrays among bound arguments, in order."""
+    return [leaf for name in given for _, leaf in leaves(given[name], name) if _is_array(leaf)]
 
 
-def _has_parts(tree: Any) -> bool:
-    return isinstance(tree, tuple | list | dict)
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, _core.ndarray)

@@ -174,9 +174,7 @@ class HybridBlock(Block):
         if program is not None:
             self._write(prefix, program)
 
-    def save_program(
-        self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any
-    ) -> None:
+    def save_program(self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
         """Write what the block predicts, for `heterosis.load`: it needs no Python of the block.
 
         In the file is a program for each kind of inputs that the hybridized block was called with,
@@ -200,9 +198,7 @@ class HybridBlock(Block):
         if type(self).forward is not HybridBlock.forward:
             return inspect.signature(self.forward)
         _, *parameters = inspect.signature(self.hybrid_forward).parameters.values()
-        mine = [
-            p for p in parameters if p.kind != p.VAR_KEYWORD and p.name not in self._reg_params
-        ]
+        mine = [p for p in parameters if p.kind != p.VAR_KEYWORD and p.name not in self._reg_params]
         return inspect.Signature(mine)
 
     @staticmethod
