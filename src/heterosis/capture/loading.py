@@ -18,7 +18,9 @@ from heterosis.capture.saving import VERSION, Facts, typed
 from heterosis.capture.signatures import Signature, arrays_of, bound, signature_of, type_of
 from heterosis.capture.trace import capture
 from heterosis.io.packing import unpack
+from heterosis.ir.program import ASSEMBLE
 from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
+from heterosis.ir.views import check_assembled
 from heterosis.ops.record import KEY, REGISTRY, Record
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, FormatError
@@ -207,16 +209,20 @@ class _Reader:
         """Go through all the calls, with no elements; find what the program gives."""
         where = self.where
 
-        def run(inputs: list[Any]) -> None:
+        def run(inputs: list[Any]) -> Any:
             arrays = [*inputs, *program.held]
             for i, (call, own) in enumerate(zip(program.calls, facts["calls"], strict=True)):
                 self.where = f"{where}, call {i} ({call.record.name})"
                 _check_results(call.run(arrays), own["results"])
             self.where = f"{where}, the result"
-            outputs = signature_of({}, program.returned(arrays)).outputs
+            returned = program.returned(arrays)
+            outputs = signature_of({}, returned).outputs
             program.signature = replace(program.signature, outputs=outputs)
+            return returned
 
-        capture(run, (inputs,), {})
+        for node in capture(run, (inputs,), {}).program.nodes():
+            if node.primitive is ASSEMBLE:
+                check_assembled(node)
 
 
 def _is_bare(error: Exception) -> bool:

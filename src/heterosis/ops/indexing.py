@@ -195,6 +195,7 @@ def select_part(a, starts: Any, steps: Any, counts: Any, shape: Any):
 def assign_part(a, value, starts: Any, steps: Any, counts: Any, shape: Any):
     """`a` with `value` written where `select_part` reads."""
     fitting = views.reshape(cast(_fitting(value, shape), a.dtype), counts)
+    views.slice_(a, starts, steps, counts)  # raises for places outside
     whole = ((0,) * a.ndim, (1,) * a.ndim)
     type_ = TensorType(a.shape, a.dtype)
     return apply(ASSEMBLE, (a, fitting), type_, places=(whole, (starts, steps)), filled=False)
