@@ -23,7 +23,7 @@ from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
 from heterosis.ir.views import check_assembled
 from heterosis.ops.record import KEY, REGISTRY, Record
 from heterosis.runtime import modes
-from heterosis.runtime.errors import ArgumentError, FormatError
+from heterosis.runtime.errors import ArgumentError, FormatError, HeterosisError
 
 _MOST_BYTES = 2**48  # of an input
 _MOST_DIMENSIONS = 32
@@ -163,11 +163,11 @@ class _Reader:
     def read(self, data: bytes) -> Loaded:
         """The function in the bytes of a file."""
         try:
-            self.held, found = unpack(data)
-            with modes.switched(recording=False, training=False):
+            with modes.switched(recording=False, training=False, capturing=False):
+                self.held, found = unpack(data)
                 return self._function(found["heterosis"])
         except Exception as error:
-            what = f"{type(error).__name__}: {error}" if _is_bare(error) else str(error)
+            what = _told(error)
             raise FormatError(
                 f"{self.path}: {self.where}: {what.rstrip('.')}. Nothing has been loaded; was it "
                 "written by heterosis.save, and copied completely?"
@@ -225,9 +225,12 @@ class _Reader:
                 check_assembled(node)
 
 
-def _is_bare(error: Exception) -> bool:
-    """Whether the text of an error means little without its kind."""
-    return isinstance(error, LookupError | AttributeError | RecursionError | StopIteration)
+def _told(error: Exception) -> str:
+    """What an error says, with its kind where that means little alone."""
+    if isinstance(error, KeyError):
+        return f"there is no {error}"
+    ours = isinstance(error, HeterosisError | ValueError | TypeError)
+    return str(error) if ours else f"{type(error).__name__}: {error}"
 
 
 def _parameter(facts: Facts) -> inspect.Parameter:

@@ -196,8 +196,8 @@ class _Program:
         if number is None:
             what = "gradient" if isinstance(leaf, Cell) else type(leaf).__name__
             raise UnsupportedError(
-                f"{self.writer.name}: the program returns a {what}. A saved program predicts, and "
-                "returns arrays, numbers, texts and structures of these."
+                f"{self.writer.name}: the result is, or holds, a {what}. A saved program predicts; "
+                "it gives arrays, numbers, texts and structures of these."
             )
         return {"array": number}
 
