@@ -146,6 +146,23 @@ def test_recurrent_layers(layer, path):
     _same(loaded(x, states), wanted)
 
 
+def test_imported_symbols(path, tmp_path):
+    """Their inputs keep their names."""
+    net, x = _mlp(), _array(3, 5)
+    net(x)
+    block = gluon.SymbolBlock.imports(*_exported(net, tmp_path))
+    block.hybridize()
+    wanted = block(x)
+    loaded = _again(block, path)
+    assert list(loaded.inputs) == ["data"]
+    _same(loaded(data=x), wanted)
+
+
+def _exported(net, folder):
+    symbol, arrays = net.export(str(folder / "net"))
+    return symbol, "data", arrays
+
+
 def test_a_block_trained_and_saved_predicts(path):
     net, x = _mlp(), _array(4, 6)
     with autograd.record():

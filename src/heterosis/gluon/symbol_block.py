@@ -88,6 +88,10 @@ class SymbolBlock(HybridBlock):
         return found[0] if self._single else found
 
     def _arguments(self) -> inspect.Signature:
+        calls = self._compiled.examples.values() if self._compiled else ()
+        in_lists = any(len(arguments) != len(self._inputs) for arguments, _ in calls)
+        if in_lists or not all(name.isidentifier() for name in self._inputs):
+            return super()._arguments()
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(name, kind) for name in self._inputs])
 
