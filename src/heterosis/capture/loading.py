@@ -27,6 +27,16 @@ from heterosis.runtime.errors import ArgumentError, FormatError, HeterosisError
 
 _MOST_BYTES = 2**48  # of an input
 _MOST_DIMENSIONS = 32
+_KINDS = {
+    kind.name: kind
+    for kind in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.VAR_POSITIONAL,
+        inspect.Parameter.KEYWORD_ONLY,
+        inspect.Parameter.VAR_KEYWORD,
+    )
+}
 
 
 def load(path: str | os.PathLike[str]) -> Loaded:
@@ -79,8 +89,8 @@ class Loaded(Compiled):
             known = "".join(f"\n  {signature}" for signature in self.signatures)
             raise ArgumentError(
                 f"{self.__name__}: called with {signature_of(given, ()).taken}; the file has "
-                f"programs for{known}\nConvert the inputs, or call the network with such ones before it is "
-                "saved."
+                f"programs for{known}\nConvert the inputs, or call the network with such ones "
+                "before it is saved."
             )
         arrays = program.arrays(arrays_of(given))
         for call in program.calls:
@@ -239,8 +249,7 @@ def _parameter(facts: Facts) -> inspect.Parameter:
         default = _ABSENT
     elif "default" in facts:
         default = _valued(facts["default"], [])
-    kinds = {kind.name: kind for kind in type(inspect.Parameter.VAR_KEYWORD)}
-    return inspect.Parameter(facts["name"], kinds[facts["kind"]], default=default)
+    return inspect.Parameter(facts["name"], _KINDS[facts["kind"]], default=default)
 
 
 class _Absent:

@@ -28,35 +28,28 @@ from heterosis.runtime.context import Context
 from heterosis.runtime.errors import UninitializedError, UnsupportedError
 
 VERSION = 1
-_NO_INPUTS: Call = ((), {})
 _FOR_INFERENCE = "A saved program is for inference: save the function that predicts."
 
 Facts = dict[str, Any]
 Names = Mapping[str, Any]  # arrays that have names
 
 
-def save(
-    compiled: Compiled,
-    path: str | os.PathLike[str],
-    inputs: Call = _NO_INPUTS,
-    parameters: inspect.Signature | None = None,
-    name: str | None = None,
-) -> None:
+def save(compiled: Compiled, path: str | os.PathLike[str], inputs: Call) -> None:
     """Write `packed` to a file, which is replaced whole."""
-    data = packed(compiled, inputs, parameters, name)
+    data = packed(compiled, inputs)
     with written(path) as file:
         file.write(data)
 
 
 def packed(
     compiled: Compiled,
-    inputs: Call = _NO_INPUTS,
+    inputs: Call,
     parameters: inspect.Signature | None = None,
     name: str | None = None,
     names: Names | None = None,
 ) -> bytes:
     """The programs that `compiled` was captured for, and one for `inputs` unless there are none."""
-    name = name or getattr(compiled, "__name__", "program")
+    name = name or str(getattr(compiled, "__name__", "program"))
     calls = list(compiled.examples.values()) + ([example(inputs)] if any(inputs) else [])
     if not calls:
         raise UninitializedError(
@@ -146,7 +139,7 @@ class _Program:
             self.numbers[thing] = len(self.numbers)
 
     def _call(self, step: Step) -> Facts:
-        facts = {"operation": step.record.name, "arguments": self._arguments(step)}
+        facts: Facts = {"operation": step.record.name, "arguments": self._arguments(step)}
         if step.in_place:
             facts["out"] = [self._array(step, cell)["array"] for cell in step.made]
         else:

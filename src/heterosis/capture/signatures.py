@@ -57,7 +57,9 @@ def parameters_of(function: Callable[..., Any]) -> inspect.Signature:
         return _ANY_ARGUMENTS
 
 
-def bound(parameters: inspect.Signature, arguments: tuple, keywords: dict) -> dict[str, Any]:
+def bound(
+    parameters: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> dict[str, Any]:
     """The arguments by the names of parameters, with defaults that are plain values."""
     given = parameters.bind(*arguments, **keywords).arguments
     found = {}
