@@ -11,14 +11,13 @@ sys.path.insert(0, str(_HERE))
 
 project, author, release = "Heterosis", "The Heterosis contributors", __version__
 extensions = ["myst_parser", "reference_tables"]
-exclude_patterns = ["README.md"]
 html_theme = "furo"
 html_title = "Heterosis"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_copyright = html_show_sourcelink = html_show_sphinx = html_copy_source = False
-html_theme_options = {"sidebar_hide_name": False}
 nitpicky = True
+highlight_language = "none"  # of blocks that name none
 pygments_style = "friendly"
 myst_heading_anchors = 4  # links to headings are checked like links to pages
 

@@ -89,8 +89,8 @@ def _console(code: str) -> str:
     folder = os.path.dirname(sys.executable)
     environment = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
     lines = []
-    for command in re.findall(r"^\$ (.*)$", code, re.M):
-        done = subprocess.run(  # noqa: S602 - the documents' own commands
+    for command in re.findall(r"^\$ (.*)$", code, re.MULTILINE):
+        done = subprocess.run(
             command, shell=True, env=environment, text=True, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
@@ -119,7 +119,7 @@ def make(document: Path, check: bool) -> None:
     if not check:
         document.write_text(after)
     elif after != page.text:
-        name = str(document.relative_to(ROOT))
+        name = os.path.relpath(document, ROOT)
         print(f"{name} is not what this version does: run python docs/make_examples.py {name}")
         lines = page.text.splitlines(), after.splitlines()
         print("\n".join(unified_diff(*lines, name, "this version", lineterm="")))

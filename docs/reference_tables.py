@@ -33,9 +33,9 @@ class Operations(Directive):
                 continue
             names = ", ".join((record.name, *record.aliases))
             call = f"{names}{_parameters(record.signature)}"
-            method = "yes" if "ndarray" in record.public else ""
-            rows.append((_code(call), _text(record.documentation), [nodes.Text(method)]))
-        return [_table(("Operation", "What it gives", "Method"), (45, 47, 8), rows)]
+            method = [nodes.emphasis("", " Also a method.")] if "ndarray" in record.public else []
+            rows.append((_code(call), _text(record.documentation) + method))
+        return [_table(("Operation", "What it gives"), (45, 55), rows)]
 
 
 class Members(Directive):

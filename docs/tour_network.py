@@ -89,8 +89,8 @@ def _emitted() -> str:
 @cache
 def _micro_kernel() -> list[str]:
     """The assembly of the kernel for a tile of six rows."""
-    text = assembly(_emitted(), AVX2)
-    return re.search(r"^matmul\S+\.micro\.6:\n(.*?)^\.Lfunc_end", text, re.M | re.S)[1].splitlines()
+    kernel = re.compile(r"^matmul\S+\.micro\.6:\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
+    return kernel.search(assembly(_emitted(), AVX2))[1].splitlines()
 
 
 # -- stages -----------------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ def passes() -> str:
     lines = []
     for name, run in steps:
         before, program = program, run(program)
-        change = "nothing" if str(before) == str(program) else f"{_count(before)} -> {_count(program)}"
-        lines.append(f"{name:30}{change}")
+        changed = f"{_count(before)} -> {_count(program)}"
+        lines.append(f"{name:30}{changed if str(before) != str(program) else 'nothing'}")
     return "\n".join(lines)
 
 
