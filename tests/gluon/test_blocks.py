@@ -187,7 +187,7 @@ def test_plain_forward_in_a_hybrid_block():
 
 
 def test_hybrid_blocks_take_hybrid_children_only():
-    with pytest.raises(ArgumentError, match="please try HybridSequential"):
+    with pytest.raises(ArgumentError, match="there is HybridSequential"):
         nn.HybridSequential().add(nn.Sequential())
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from heterosis import autograd, np
 from heterosis import symbol as sym
+from heterosis.gluon import nn
 from heterosis.runtime.errors import ArgumentError, FormatError, ShapeError, UnsupportedError
 from heterosis.symbol.attributes import decoded, encoded
 
@@ -197,3 +198,12 @@ def test_deep_graphs_need_no_recursion():
         x = x + 1
     read = sym.load_json(x.tojson())
     assert len(read.get_internals()) == 3001
+
+
+def test_what_arrays_have_and_symbols_have_not():
+    layer = nn.Dense(2)
+    layer.initialize()
+    with pytest.raises(AttributeError, match="a Symbol has no shape.*hybridize it"):
+        layer(sym.var("data"))
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        sym.var("data").colour  # noqa: B018

@@ -52,9 +52,8 @@ def described(block: HybridBlock) -> tuple[Symbol, Arrays]:
     examples = list(compiled.examples.values()) if compiled else []
     if not examples:
         raise UninitializedError(
-            f"{type(block).__name__} {block.name!r} has no program yet. Please first call "
-            "block.hybridize() and then run forward with this block at least once before calling "
-            "export."
+            f"{type(block).__name__} {block.name!r} has no program yet: call hybridize() "
+            "on it, run it once on an input, and export it then."
         )
     with modes.switched(recording=False, training=False):
         captured = capture.capture(block._captured_forward, *examples[-1])
