@@ -13,7 +13,8 @@ from heterosis.gluon.parameter import zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
-from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError
+from heterosis.symbol.composition import check_back_end
 
 
 class HybridBlock(Block):
@@ -130,7 +131,7 @@ class HybridBlock(Block):
         other arrays. The flags are Gluon's; memory is planned and reused whatever they say.
         """
         if backend is not None:
-            self.optimize_for(None, backend=backend)
+            check_back_end("hybridize", backend)
         self._active = active
         self._flags = {
             "static_alloc": static_alloc, "static_shape": static_shape,
@@ -148,12 +149,10 @@ class HybridBlock(Block):
         super().register_op_hook(callback, monitor_all)
 
     def optimize_for(self, x: Any, *args: Any, backend: str | None = None, **options: Any) -> None:
-        """Raises: there are no other back ends in this version."""
-        if not backend:
-            raise ArgumentError('optimize_for: give the name of a back end, backend="...".')
-        raise UnsupportedError(
-            f"optimize_for: there is no back end {backend!r}; call hybridize() instead."
-        )
+        """Hybridize the block and compile it for arguments like these. The one `backend` is
+        "MKLDNN", the processor's."""
+        self.hybridize(backend=backend or "", **options)
+        self(x, *args)
 
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write what the block predicts, for MXNet and for `SymbolBlock.imports`.

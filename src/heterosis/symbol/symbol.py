@@ -16,7 +16,7 @@ from heterosis.symbol.graph import STATES, Entry, Node, reached, rebuilt, states
 Shapes = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 
 
-_OF_ARRAYS = ("shape", "dtype", "ndim", "size", "asnumpy", "item", "wait_to_read")
+_OF_ARRAYS = ("shape", "dtype", "ndim", "size", "item")
 
 
 class Symbol:
