@@ -10,6 +10,7 @@ from heterosis.codegen.builder import I64, PTR, Function, Type, Value
 _CALL = {"buffers": 0, "integers": 1, "scalars": 2, "workspace": 3, "runtime": 4}
 _RUNTIME = {"pool": 0, "parallel_for": 1, "workers": 2}
 
+ENTRY = "entry"  # the function that a plan runs
 LOOP_BODY_PARAMETERS = [("context", PTR), ("begin", I64), ("end", I64), ("worker", I64)]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from heterosis.codegen import abi
+from heterosis.codegen.abi import ENTRY
 from heterosis.codegen.builder import I64, PTR, Function, Module, Type, Value, constant
 from heterosis.codegen.emit_nest import emit_nest
 from heterosis.codegen.kernel import KernelCode, OpaqueCall, Place, Schedule
@@ -26,7 +27,6 @@ from heterosis.codegen.nest import (
 )
 from heterosis.codegen.target import Target
 
-ENTRY = "entry"
 # A handful of loads and calls: LLVM's quick path does them in a tenth of the time.
 PLAIN = "noinline optnone"
 

@@ -11,10 +11,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from heterosis.codegen import abi
+from heterosis.codegen.abi import ENTRY
 from heterosis.codegen.builder import I64, PTR, Module, Type, Value, constant
 from heterosis.codegen.emit_nest import emit_nest
 from heterosis.codegen.function import (
-    ENTRY,
     PLAIN,
     Numbers,
     grain_of,
