@@ -232,10 +232,10 @@ def _emit_call_part(f: Function, target: Target, part: CallPart, name: str, fail
     return_if_failed(f, status, failures)
 
 
-def return_if_failed(f: Function, status: Value, failures: int) -> None:
+def return_if_failed(f: Function, status: Value, failures: int | Value) -> None:
     """Leave with a kernel's failure; `failures` is how many the kernels before have."""
     failed = f.compare("ne", status, constant(I64, 0))
-    f.leave_if(failed, lambda: f.ret(f.add(status, constant(I64, failures))))
+    f.leave_if(failed, lambda: f.ret(f.add(status, f.int(failures))))
 
 
 def _number(f: Function, call: Value, number: Number) -> Value | int:
