@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from heterosis import _core
@@ -24,6 +26,7 @@ from heterosis.capture.trace import (
 from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
 from heterosis.runtime import modes
+from heterosis.runtime.settings import settings
 
 
 class Compiled:
@@ -52,7 +55,7 @@ class Compiled:
         self.captures = 0
         self.replay = _core.Replay(self._call)
         self.example: tuple[tuple, dict] | None = None  # the last captured call, without elements
-        self._programs: dict[Hashable, Program] = {}
+        self._programs: OrderedDict[Hashable, Program] = OrderedDict()  # last used, last
         self._capturing = threading.Lock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
@@ -78,10 +81,20 @@ class Compiled:
         return program.run(arrays)
 
     def _found(self, key: Hashable, arrays: Sequence[Any]) -> Program | None:
-        program = self._programs.get(key)
+        program = self._recalled(key)
         if program is not None and program.captured.writes:
-            program = self._programs.get((key, self._sharing(arrays)))
+            program = self._recalled((key, self._sharing(arrays)))
         return program if program is not None and program.holds() else None
+
+    def _recalled(self, key: Hashable) -> Program | None:
+        with suppress(KeyError):  # it may just be dropped by another thread
+            self._programs.move_to_end(key)
+        return self._programs.get(key)
+
+    def _drop_unused(self) -> None:
+        """Those used least recently. The core goes on with the few that it serves by itself."""
+        while len(set(map(id, self._programs.values()))) > settings.programs_kept:
+            self._programs.popitem(last=False)
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:
         """Which arrays share memory, with each other or with what the function has outside."""
@@ -103,6 +116,7 @@ class Compiled:
             self._outside.update(array._storage_id for array in outside)
             self._outside |= captured.entangled
             self._programs[key, self._sharing(arrays)] = program
+        self._drop_unused()
         return program
 
     def __repr__(self) -> str:

@@ -61,16 +61,23 @@ def _compiled(
 def _functions(
     program: Program, layouts: Sequence[Strided], parameters: Collection[int]
 ) -> tuple[list[tuple[PlanFacts, ProgramCode]], list[int]]:
-    """The function of a program; if something is computed ahead of it, also the function that does
-    so, and the positions of the arrays that it depends on."""
+    """The functions of what `parts` gives."""
+    programs, fixed = parts(program, layouts, parameters)
+    return [_function(*part) for part in programs], fixed
+
+
+def parts(
+    program: Program, layouts: Sequence[Strided], parameters: Collection[int]
+) -> tuple[list[tuple[Program, Sequence[Strided]]], list[int]]:
+    """What each call runs, with the layouts of its inputs; if something is computed ahead of it,
+    also what does so, and the positions of the arrays that this depends on."""
     found = _prepared(program, parameters) if parameters else None
     if found is None:
-        return [_function(program, layouts)], []
+        return [(program, layouts)], []
     further = [Strided.contiguous(value.shape) for value in found.preparation.outputs]
-    rest = _function(found.rest, (*layouts, *further))
     arrays = [i for i, v in enumerate(program.inputs) if v.node.primitive is INPUT]
     fixed = [arrays.index(i) for i in found.fixed]
-    return [rest, _function(found.preparation, layouts)], fixed
+    return [(found.rest, (*layouts, *further)), (found.preparation, layouts)], fixed
 
 
 def _prepared(program: Program, parameters: Collection[int]) -> Any:
