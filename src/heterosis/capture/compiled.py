@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from heterosis import _core
@@ -25,6 +27,7 @@ from heterosis.capture.trace import (
 from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
 from heterosis.runtime import modes
+from heterosis.runtime.settings import settings
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
 
@@ -54,8 +57,9 @@ class Compiled:
     def _start(self) -> None:
         self.captures = 0
         self.replay = _core.Replay(self._call)
-        self.examples: dict[Hashable, Call] = {}  # captured calls by their descriptions
-        self._programs: dict[Hashable, Program] = {}
+        # Captured calls by their descriptions, without elements.
+        self.examples: OrderedDict[Hashable, Call] = OrderedDict()
+        self._programs: OrderedDict[Hashable, Program] = OrderedDict()  # last used, last
         self._capturing = threading.Lock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
@@ -81,10 +85,22 @@ class Compiled:
         return program.run(arrays)
 
     def _found(self, key: Hashable, arrays: Sequence[Any]) -> Program | None:
-        program = self._programs.get(key)
+        program = self._recalled(key)
         if program is not None and program.captured.writes:
-            program = self._programs.get((key, self._sharing(arrays)))
+            program = self._recalled((key, self._sharing(arrays)))
         return program if program is not None and program.holds() else None
+
+    def _recalled(self, key: Hashable) -> Program | None:
+        with suppress(KeyError):  # it may just be dropped by another thread
+            self._programs.move_to_end(key)
+        return self._programs.get(key)
+
+    def _drop_unused(self) -> None:
+        """Those used least recently. The core goes on with the few that it serves by itself."""
+        while len(set(map(id, self._programs.values()))) > settings.programs_kept:
+            self._programs.popitem(last=False)
+        while len(self.examples) > settings.programs_kept:
+            self.examples.popitem(last=False)
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:
         """Which arrays share memory, with each other or with what the function has outside."""
@@ -107,6 +123,7 @@ class Compiled:
             self._outside.update(array._storage_id for array in outside)
             self._outside |= captured.entangled
             self._programs[key, self._sharing(arrays)] = program
+        self._drop_unused()
         return program
 
     def save(self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
