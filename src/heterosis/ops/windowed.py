@@ -8,6 +8,7 @@ same two primitives.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -58,13 +59,14 @@ def _windows(node: Node | Step) -> Windows:
 # -- kernels --------------------------------------------------------------------------------------
 
 
+_PACKED = ("packed", "winograd")  # attributes of a node whose filters are packed
 _LEFT = (
     ("a_image", "a_group", "a_row", "a_column", "a_channel", "a_d", "a_h", "a_w")
     + ("chunks",)
 )  # fmt: skip
 
 
-def _problem(node: Node, x: Place, rows: int, out: Extents, left: dict[str, int], **kinds: bool):
+def _problem(node: Node, x: Place, rows: int, out: Extents, left: dict[str, int], **kinds: int):
     """`left` says how the left operand lies."""
     images, groups, channels, *extents = x.strided.shape
     w = _windows(node)
@@ -82,8 +84,8 @@ def _convolve_kernel(
 ) -> KernelCode:  # fmt: skip
     x, a = inputs
     rows, *out = outputs[0].strided.shape[2:]
-    packed = node.attributes.get("packed", False)
-    left, kinds = ({}, {"packed": True}) if packed else _filters(a.strided)
+    packed = {name: node.attributes[name] for name in _PACKED if name in node.attributes}
+    left, kinds = ({}, packed) if packed else _filters(a.strided)
     problem = _problem(node, x, rows, tuple(out), left, **kinds)
 
     def emit(module: Module, target: Target, name: str) -> None:
@@ -173,11 +175,53 @@ _PACK = Opaque("pack_filters", _pack_kernel, gapless=True)
 def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
     x, a = node.inputs
     narrow = a.dtype not in ("float32", "float64")
-    if narrow or node.attributes.get("packed") or not fixed(a) or _is_depthwise(a.shape):
+    if narrow or any(name in node.attributes for name in _PACKED) or not fixed(a) or _is_depthwise(a.shape):
         return None
+    m = _winograd_tile(node, machine)
+    kinds = {"winograd": m} if m else {"packed": True}
+    a = transformed(a, m) if m else a
     numbers = code.packed_numbers(_packed_problem(a, {}), machine.target)
     packed = apply(_PACK, (a,), TensorType((numbers,), a.dtype))
-    return apply(CONVOLVE, (x, packed), node.types[0], **node.attributes, packed=True)
+    return apply(CONVOLVE, (x, packed), node.types[0], **node.attributes, **kinds)
+
+
+def _winograd_tile(node: Node, machine: Machine) -> int:
+    """The size of the tiles to compute a convolution by, or 0 for a product of windows."""
+    x, a = node.inputs
+    w, (groups, rows, channels, *kernel) = _windows(node), a.shape
+    out = node.types[0].shape[3:]
+    padded = [n - 2 * first for n, first in zip(x.shape[3:], w.origin, strict=True)]
+    plain = w.stride == w.dilate == (1, 1, 1) and groups == 1 and max(w.origin) <= 0
+    usual = kernel == [1, 3, 3] and padded == [out[0], out[1] + 2, out[2] + 2] and out[0] == 1
+    if a.dtype != "float32" or not plain or not usual:
+        return 0
+    return code.winograd_tile(x.shape[0], rows, channels, out[1:], machine.target)
+
+
+def transformed(a: Value, m: int) -> Value:
+    """Filters of 3 x 3 taps, for tiles of `m` x `m` results: (places in a tile, rows, channels, 1,
+    1, 1)."""
+    _, rows, channels, *_ = a.shape
+    shape = (1, rows, channels)
+    lines = code.FILTERS[m]
+
+    def tap(h: int, w: int) -> Value:
+        one = views.slice_(a, (0, 0, 0, 0, h, w), (1,) * 6, (*shape, 1, 1, 1))
+        return views.reshape(one, shape)
+
+    halves = [[_weighted(line, [tap(h, w) for h in range(3)]) for w in range(3)] for line in lines]
+    parts = [_weighted(line, half) for half in halves for line in lines]
+    return views.reshape(joined("winograd", parts, 0), (len(parts), rows, channels, 1, 1, 1))
+
+
+def _weighted(weights: Sequence[float], values: Sequence[Value]) -> Value:
+    """The sum of `values`, each times its weight."""
+    terms = [
+        value if weight == 1 else multiply(value, views.broadcast(constant(weight, value.dtype), value.shape))
+        for weight, value in zip(weights, values, strict=True)
+        if weight
+    ]
+    return functools.reduce(add, terms)
 
 
 def _scaled(node: Node, factors: Value) -> Value:
