@@ -28,6 +28,7 @@ from heterosis.ops import reductions
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.elementwise import add, multiply
 from heterosis.ops.join import joined
+from heterosis.ops.linear import packed_right
 
 Extents = tuple[int, ...]
 
@@ -59,7 +60,7 @@ def _windows(node: Node | Step) -> Windows:
 # -- kernels --------------------------------------------------------------------------------------
 
 
-_PACKED = ("packed", "winograd")  # attributes of a node whose filters are packed
+_PACKED = ("packed", "turned", "winograd")  # attributes of a node whose filters are packed
 _LEFT = (
     ("a_image", "a_group", "a_row", "a_column", "a_channel", "a_d", "a_h", "a_w")
     + ("chunks",)
@@ -175,27 +176,39 @@ _PACK = Opaque("pack_filters", _pack_kernel, gapless=True)
 def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
     x, a = node.inputs
     narrow = a.dtype not in ("float32", "float64")
-    if narrow or any(name in node.attributes for name in _PACKED) or not fixed(a) or _is_depthwise(a.shape):
+    packed = any(name in node.attributes for name in _PACKED)
+    if narrow or packed or not fixed(a) or _is_depthwise(a.shape):
         return None
-    m = _winograd_tile(node, machine)
-    kinds = {"winograd": m} if m else {"packed": True}
-    a = transformed(a, m) if m else a
-    numbers = code.packed_numbers(_packed_problem(a, {}), machine.target)
-    packed = apply(_PACK, (a,), TensorType((numbers,), a.dtype))
+    kinds = _cheapest(node, machine)
+    packed = _packed_filters(a, kinds, machine)
     return apply(CONVOLVE, (x, packed), node.types[0], **node.attributes, **kinds)
 
 
-def _winograd_tile(node: Node, machine: Machine) -> int:
-    """The size of the tiles to compute a convolution by, or 0 for a product of windows."""
+def _cheapest(node: Node, machine: Machine) -> dict[str, int]:
+    """The way to convolve, as attributes of the node."""
     x, a = node.inputs
     w, (groups, rows, channels, *kernel) = _windows(node), a.shape
+    if groups > 1:
+        return {"packed": True}
     out = node.types[0].shape[3:]
-    padded = [n - 2 * first for n, first in zip(x.shape[3:], w.origin, strict=True)]
-    plain = w.stride == w.dilate == (1, 1, 1) and groups == 1 and max(w.origin) <= 0
-    usual = kernel == [1, 3, 3] and padded == [out[0], out[1] + 2, out[2] + 2] and out[0] == 1
-    if a.dtype != "float32" or not plain or not usual:
-        return 0
-    return code.winograd_tile(x.shape[0], rows, channels, out[1:], machine.target)
+    whole = all(
+        n - 2 * first == positions + taps - 1 and first <= 0
+        for n, first, positions, taps in zip(x.shape[3:], w.origin, out, kernel, strict=True)
+    )
+    small = w.stride == w.dilate == (1, 1, 1) and whole
+    return code.choose(
+        a.dtype, x.shape[0], rows, channels, tuple(kernel), out, machine.target, small_steps=small
+    )
+
+
+def _packed_filters(a: Value, kinds: dict[str, int], machine: Machine) -> Value:
+    if "turned" in kinds:
+        columns = views.reshape(a, (a.shape[1], prod(a.shape[2:])))
+        return packed_right(views.transpose(columns, (1, 0)), machine)
+    if "winograd" in kinds:
+        a = transformed(a, kinds["winograd"])
+    numbers = code.packed_numbers(_packed_problem(a, {}), machine.target)
+    return apply(_PACK, (a,), TensorType((numbers,), a.dtype))
 
 
 def transformed(a: Value, m: int) -> Value:
@@ -217,7 +230,9 @@ def transformed(a: Value, m: int) -> Value:
 def _weighted(weights: Sequence[float], values: Sequence[Value]) -> Value:
     """The sum of `values`, each times its weight."""
     terms = [
-        value if weight == 1 else multiply(value, views.broadcast(constant(weight, value.dtype), value.shape))
+        value
+        if weight == 1
+        else multiply(value, views.broadcast(constant(weight, value.dtype), value.shape))
         for weight, value in zip(weights, values, strict=True)
         if weight
     ]

@@ -5,7 +5,7 @@ A module's kernels of one kind differ in nothing but numbers: they share the cod
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import Module
-from heterosis.codegen.convolution.choose import winograd_tile
+from heterosis.codegen.convolution.choose import choose
 from heterosis.codegen.convolution.depthwise import (
     depthwise_scratch_bytes,
     emit_depthwise,
@@ -19,6 +19,7 @@ from heterosis.codegen.convolution.forward import (
 )
 from heterosis.codegen.convolution.problem import NUMBERS, Problem
 from heterosis.codegen.convolution.tiles import FILTERS
+from heterosis.codegen.convolution.turned import emit_turned, turned_scratch_bytes
 from heterosis.codegen.convolution.weights import (
     POINTERS,
     emit_weights,
@@ -32,6 +33,7 @@ from heterosis.codegen.target import Target
 _FORWARD = {
     "product": (emit_forward, scratch_bytes),
     "depthwise": (emit_depthwise, depthwise_scratch_bytes),
+    "turned": (emit_turned, turned_scratch_bytes),
     "winograd": (emit_winograd, winograd_scratch_bytes),
 }
 
@@ -39,7 +41,8 @@ _FORWARD = {
 def _way(problem: Problem) -> str:
     if problem.winograd:
         return "winograd"
-    return "depthwise" if problem.depthwise else "product"
+    kinds = (kind for kind in ("depthwise", "turned") if getattr(problem, kind))
+    return next(kinds, "product")
 
 
 def emit_convolve(
@@ -89,5 +92,5 @@ __all__ = [
     "emit_correlate",
     "emit_pack_filters",
     "packed_numbers",
-    "winograd_tile",
+    "choose",
 ]

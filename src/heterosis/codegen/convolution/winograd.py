@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, Function, Module, Size, Type, Value, constant
+from heterosis.codegen.convolution.finish import store_run
 from heterosis.codegen.convolution.forward import POINTERS, known, product
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.tiles import BACK, INPUT, parted, span, store_joined
@@ -381,23 +382,12 @@ class _Multiply(_Part):
         """The rows, which are neighbours in the result, through the epilogue."""
         line = f.mul_size(first, self.m)
         high = f.min_size(f.mul_size(v.rows_of_band, self.m), f.sub_size(v.out_h, line))
-        begin, count = f.mul_size(line, v.out_w), f.int(f.mul_size(high, v.out_w))
+        begin, count = f.mul_size(line, v.out_w), f.mul_size(high, v.out_w)
         plane = f.add_size(f.mul_size(image, v.rows), filter_)
         at = f.add_size(f.mul_size(plane, f.mul_size(v.out_h, v.out_w)), begin)
         y = f.offset(self.kind, v.y, at)
-
-        def some(index: Value, kind: Type) -> None:
-            value = f.load(kind, f.offset(self.kind, v.joined, index))
-            if self.epilogue:
-                here = Position(v.call, image, filter_, f.add_size(begin, index))
-                value = self.epilogue(f, value, here)
-            f.store(value, f.offset(self.kind, y, index))
-
-        whole = f.round_down(count, self.lanes)
-        with f.loop(0, whole, self.lanes) as index:
-            some(index.index, self.vector)
-        with f.loop(whole, count) as index:
-            some(index.index, self.kind)
+        place = Position(v.call, image, filter_, begin)
+        store_run(f, self.epilogue, v.joined, y, count, self.vector, place)
 
 
 __all__ = ["emit_winograd", "winograd_scratch_bytes"]
