@@ -16,6 +16,9 @@ from heterosis.codegen.target import Target
 ACCUMULATE = 1  # add to what is there: not the first block of depth
 FINAL = 2  # the last block of depth: the epilogue applies
 
+_LINE = 64  # bytes that are fetched at once
+_AHEAD = 2048  # how many bytes of the left operand ahead to fetch
+_DEEP = 64  # steps of depth that leave time to fetch the next right panel
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
@@ -86,6 +89,9 @@ def _steps(
     """`count` steps of depth: a column of the left panel times a row of the right one."""
     element, tile = kernel.element, kernel.tile
     a, b, *sums = state
+    if count > 1:  # large left operands come from memory, where the processor guesses too late
+        for byte in range(0, count * tile.rows * element.size, _LINE):
+            f.prefetch(f.offset(element.compute, a, (_AHEAD + byte) // element.size))
     for step in range(count):
         right = [
             f.load(
@@ -270,7 +276,11 @@ def emit_macro_kernel(kernel: Kernel) -> None:
         right = f.offset(element.compute, b, f.mul_size(j.index, depth))
         width = f.min_size(tile.columns, f.sub_size(columns, j.index))
         wide = f.compare("eq", width, constant(I64, tile.columns))
+        following = f.offset(element.compute, right, f.mul_size(depth, tile.columns))
+        slice_ = _slice_of_panel(kernel, f, rows, depth)
         with f.loop(0, rows, tile.rows) as i:
+            part = f.mul_size(f.div_size(i.index, tile.rows), slice_)
+            _prefetch(kernel, f, f.offset(element.compute, following, part), slice_)
             left = f.offset(element.compute, a, f.mul_size(i.index, depth))
             height = f.min_size(tile.rows, f.sub_size(rows, i.index))
             to = f.offset(element.storage, c, f.add_size(f.mul_size(i.index, c_row), j.index))
@@ -278,6 +288,21 @@ def emit_macro_kernel(kernel: Kernel) -> None:
             _one_tile(kernel, f, heights, (left, right, to, c_row, depth, mode), place,
                       height, width, wide, scratch)  # fmt: skip
     f.ret()
+
+
+def _slice_of_panel(kernel: Kernel, f: Function, rows: Value, depth: Value) -> Value:
+    """How many numbers of the next right panel to fetch for each tile of the rows; none of a panel
+    that is too short to take time."""
+    line = _LINE // kernel.element.size
+    tiles = f.div_size(f.add_size(rows, kernel.tile.rows - 1), kernel.tile.rows)
+    lines = f.div_size(f.mul_size(depth, kernel.tile.columns), f.mul_size(tiles, line))
+    deep = f.compare("sge", depth, f.int(_DEEP))
+    return f.select(deep, f.int(f.mul_size(lines, line)), f.int(0))
+
+
+def _prefetch(kernel: Kernel, f: Function, start: Value, count: Value) -> None:
+    with f.loop(0, count, _LINE // kernel.element.size) as at:
+        f.prefetch(f.offset(kernel.element.compute, start, at.index))
 
 
 def _one_tile(
