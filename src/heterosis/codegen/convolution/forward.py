@@ -424,7 +424,7 @@ def emit_panel_product(kernel: Kernel) -> None:
             plain = [constant(I64, kernel.tile.columns), depth, constant(I64, 0)]
             nowhere = [call, *[constant(I64, 0)] * 3]
             micro = kernel.name(f"micro.{kernel.tile.rows}")
-            f.call(micro, [left, b, scratch, *plain, *nowhere])
+            f.call(micro, [left, b, scratch, *plain, b, *nowhere])
             _store_segments(kernel, f, scratch, i.index, height)
         return ()
 

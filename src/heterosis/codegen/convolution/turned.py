@@ -194,7 +194,8 @@ def _emit_multiplying(
             depth = f.min_size(v.depth, f.sub_size(v.k, step.index))
             left = f.offset(storage, packed, f.mul_size(step.index, v.padded))
             right = f.add_size(f.mul_size(step.index, every), f.mul_size(first, depth))
-            sizes = [f.int(n) for n in (v.block, v.positions, wide, depth)]
+            rows = round_up(f, v.positions, 2)  # so that the kernel for few rows fits
+            sizes = [f.int(n) for n in (v.block, rows, wide, depth)]
             mode = mode_of(f, step.index, depth, v.k)
             place = [v.call, *[f.int(0)] * 3]
             f.call(
