@@ -86,11 +86,11 @@ __all__ = [
     "FILTERS",
     "NUMBERS",
     "Problem",
+    "choose",
     "convolve_scratch_bytes",
     "correlate_scratch_bytes",
     "emit_convolve",
     "emit_correlate",
     "emit_pack_filters",
     "packed_numbers",
-    "choose",
 ]

@@ -43,7 +43,7 @@ def _up(count: int, step: int) -> int:
 def _in_tiles(count: int, shape: Tile) -> int:
     """Rows of tiles that hold `count`: whole ones and the smallest that covers the rest."""
     whole, rest = count // shape.rows * shape.rows, count % shape.rows
-    return whole + min((n for n in (0, *shape.tails, shape.rows) if n >= rest))
+    return whole + min(n for n in (0, *shape.tails, shape.rows) if n >= rest)
 
 
 def _tiles_cost(

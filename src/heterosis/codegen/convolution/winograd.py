@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I64, Function, Module, Size, Type, Value, constant
+from heterosis.codegen.builder import Function, Module, Size, Type, Value, constant
 from heterosis.codegen.convolution.finish import store_run
 from heterosis.codegen.convolution.forward import POINTERS, known, product
 from heterosis.codegen.convolution.problem import Problem
