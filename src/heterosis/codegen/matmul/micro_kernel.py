@@ -70,12 +70,11 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     zero = constant(_vector(kernel), 0)
     sums: list[Value] = [zero] * (rows * tile.vectors)
     unrolled = f.round_down(depth, tile.unroll)
-    with f.loop(0, unrolled, tile.unroll, [ahead, a, b, *sums]) as loop:
-        here, *state = loop.carried
-        _fetch(kernel, f, here, state[0])
-        state = _steps(kernel, f, rows, state, tile.unroll)
-        loop.next = [f.offset(element.compute, here, _AT_ONCE // element.size), *state]
-    state = loop.results[1:]
+    with f.loop(0, unrolled, tile.unroll, [a, b, *sums]) as loop:
+        at = f.div_size(f.mul_size(loop.index, _AT_ONCE // element.size), tile.unroll)
+        loop.next = _steps(kernel, f, rows, loop.carried, tile.unroll)
+        _fetch(kernel, f, f.offset(element.compute, ahead, at), loop.carried[0])
+    state = loop.results
     with f.loop(unrolled, depth, 1, state) as loop:
         loop.next = _steps(kernel, f, rows, loop.carried, 1)
     # narrow types arrive in a scratch tile
