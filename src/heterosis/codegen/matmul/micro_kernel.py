@@ -72,8 +72,8 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     unrolled = f.round_down(depth, tile.unroll)
     with f.loop(0, unrolled, tile.unroll, [a, b, *sums]) as loop:
         at = f.div_size(f.mul_size(loop.index, _AT_ONCE // element.size), tile.unroll)
-        loop.next = _steps(kernel, f, rows, loop.carried, tile.unroll)
-        _fetch(kernel, f, f.offset(element.compute, ahead, at), loop.carried[0])
+        lines = _lines(kernel, f, f.offset(element.compute, ahead, at), loop.carried[0])
+        loop.next = _steps(kernel, f, rows, loop.carried, tile.unroll, lines)
     state = loop.results
     with f.loop(unrolled, depth, 1, state) as loop:
         loop.next = _steps(kernel, f, rows, loop.carried, 1)
@@ -88,9 +88,11 @@ def _vector(kernel: Kernel):
 
 
 def _steps(
-    kernel: Kernel, f: Function, rows: int, state: Sequence[Value], count: int
-) -> list[Value]:
-    """`count` steps of depth: a column of the left panel times a row of the right one."""
+    kernel: Kernel, f: Function, rows: int, state: Sequence[Value], count: int,
+    lines: Sequence[Value] = (),
+) -> list[Value]:  # fmt: skip
+    """`count` steps of depth: a column of the left panel times a row of the right one. Each
+    fetches some of the `lines`: all at once, they would upset the allocation of registers."""
     element, tile = kernel.element, kernel.tile
     a, b, *sums = state
     for step in range(count):
@@ -100,6 +102,8 @@ def _steps(
             )
             for j in range(tile.vectors)
         ]
+        for line in lines[step::count]:
+            f.prefetch(line)
         left = _broadcasts(kernel, f, a, step * tile.rows, rows)
         for row in range(rows):
             scale = left(row)
@@ -289,14 +293,14 @@ def emit_macro_kernel(kernel: Kernel) -> None:
     f.ret()
 
 
-def _fetch(kernel: Kernel, f: Function, ahead: Value, a: Value) -> None:
-    """In each turn of the unrolled loop. Large operands come from memory, where the processor
-    guesses too late what will be read."""
+def _lines(kernel: Kernel, f: Function, ahead: Value, a: Value) -> list[Value]:
+    """What to fetch in a turn of the unrolled loop. Large operands come from memory, where the
+    processor guesses too late what will be read."""
     kind, size = kernel.element.compute, kernel.element.size
-    for byte in range(0, _AT_ONCE, _LINE):
-        f.prefetch(f.offset(kind, ahead, byte // size))
-    for byte in range(0, kernel.tile.unroll * kernel.tile.rows * size, _LINE):
-        f.prefetch(f.offset(kind, a, (_AHEAD + byte) // size))
+    right = [f.offset(kind, ahead, byte // size) for byte in range(0, _AT_ONCE, _LINE)]
+    deep = kernel.tile.unroll * kernel.tile.rows * size
+    left = [f.offset(kind, a, (_AHEAD + byte) // size) for byte in range(0, deep, _LINE)]
+    return right + left
 
 
 def _ahead(kernel: Kernel, f: Function, following: Value, row: Value, depth: Value) -> Value:
