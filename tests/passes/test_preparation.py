@@ -9,11 +9,14 @@ from heterosis.ir.program import INPUT, Opaque, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, eager
+from heterosis.ops import window_references as references
 from heterosis.ops.captured import compile_inference
 from heterosis.ops.folding import folded
 from heterosis.passes.preparation import prepared, split
 
-exp, add, multiply = (REGISTRY[n].operation for n in ("exp", "add", "multiply"))
+exp, add, multiply, maximum, transpose = (
+    REGISTRY[n].operation for n in ("exp", "add", "multiply", "maximum", "transpose")
+)
 normalise = REGISTRY["batch_norm"].operation
 dense, convolution = REGISTRY["fully_connected"].operation, REGISTRY["convolution"].operation
 
@@ -76,7 +79,7 @@ def test_the_weights_of_a_product_are_packed_ahead(rows, depth, columns):
     "shape, filters, facts",
     [
         ((2, 6, 9, 11), (14, 3, 3, 3), {"pad": (1, 1), "num_group": 2}),
-        ((1, 200, 5, 5), (33, 200, 3, 3), {"stride": (2, 2)}),
+        ((1, 200, 9, 33), (33, 200, 3, 3), {"stride": (2, 2)}),
         ((3, 4, 6, 6), (8, 4, 1, 1), {}),
     ],
 )
@@ -90,6 +93,53 @@ def test_filters_are_packed_ahead(shape, filters, facts):
     arguments = [a * 0.02 for a in drawn(shape, filters, (filters[0],))]
     (whole,), (parts,) = both(program, found, arguments)
     numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=2e-6)
+
+
+# images, channels, height, width, filters, taps, stride, pad
+WAYS = [
+    ((1, 24, 30, 50, 20, 3, 1, 1), "winograd"),  # tiles end behind the result
+    ((3, 33, 13, 17, 50, 3, 1, 1), "winograd"),  # bands of several images at a time
+    ((2, 450, 14, 14, 40, 3, 1, 1), "winograd"),  # more than one block of depth
+    ((1, 30, 11, 12, 30, 3, 1, 2), "winograd"),
+    ((1, 40, 22, 24, 30, 3, 1, 0), "winograd"),
+    ((1, 16, 130, 130, 20, 3, 1, 1), "winograd"),  # bands of an image
+    ((1, 500, 7, 7, 70, 1, 1, 0), "turned"),
+    ((2, 40, 6, 6, 96, 5, 1, 2), "turned"),
+    ((1, 40, 6, 6, 100, 3, 2, 1), "turned"),
+    ((1, 90, 1, 1, 70, 1, 1, 0), "turned"),
+    ((2, 6, 9, 11, 14, 3, 2, 1), "packed"),
+]
+
+
+@pytest.mark.parametrize("facts, way", WAYS)
+def test_the_way_to_convolve_follows_the_shape(facts, way):
+    """Rounding grows by less than three bits in tiles, and not at all otherwise."""
+    n, c, h, w, o, k, stride, pad = facts
+    shapes = [(n, c, h, w), (o, c, k, k), (o,)]
+    inputs = [array(*shape) for shape in shapes]
+    facts = {"kernel": (k, k), "stride": (stride, stride), "pad": (pad, pad)}
+    y = convolution(*inputs, **facts)
+    program = Program(tuple(inputs), (maximum(y, 0.0),))
+    found = prepared(program, inputs[1:], eager.machine())
+    (node,) = (n for n in found.rest.nodes() if n.primitive.name == "convolve")
+    if eager.machine().target.name == "avx2":  # others have panels of other widths
+        assert way in node.attributes
+    values = drawn(*shapes)
+    (whole,), (parts,) = both(program, found, values)
+    exact = references.convolution(*(a.asnumpy().astype("float64") for a in values), **facts)
+    error, direct = (abs(y.asnumpy() - exact.clip(0)).max() for y in (parts, whole))
+    assert error <= (8 if "winograd" in node.attributes else 1) * direct
+
+
+def test_filters_that_lie_apart_are_transformed():
+    """The weight is a view, the input has its channels last."""
+    x, w = inputs = [array(1, 20, 20, 24), array(3, 3, 24, 30)]
+    y = convolution(transpose(x, (0, 3, 1, 2)), transpose(w, (3, 2, 0, 1)), kernel=(3, 3),
+                    no_bias=True)  # fmt: skip
+    program = Program(tuple(inputs), (y,))
+    found = prepared(program, [w], eager.machine())
+    (whole,), (parts,) = both(program, found, drawn((1, 20, 20, 24), (3, 3, 24, 30)))
+    numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=1e-4, atol=1e-4)
 
 
 def test_few_rows_and_single_channels_stay_as_they_are():

@@ -7,6 +7,7 @@ arithmetic folds here and the code is specialised, with values the same lowering
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -84,6 +85,11 @@ def constant(type_: Type, number: float | bool) -> Value:
     if not type_.lanes:
         return Value(type_, literal)
     return Value(type_, f"splat ({type_.element} {literal})")
+
+
+def is_literal(value: Value) -> bool:
+    """Whether `value` is a number written in the code, and not NaN."""
+    return not value.text.startswith("%") and constant(value.type, math.nan) != value
 
 
 def _float_literal(element: str, number: float) -> str:

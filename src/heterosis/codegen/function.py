@@ -163,7 +163,8 @@ def open_nest(nest: Nest, numbers: Numbers) -> Nest:
     )
 
     def strides(own: tuple[int, ...]) -> tuple[Number, ...]:
-        return tuple(numbers.unless((0, 1) if d == level else (0,), s) for d, s in enumerate(own))
+        literals = {level: (0, 1, 2)}
+        return tuple(numbers.unless(literals.get(d, (0,)), s) for d, s in enumerate(own))
 
     def operand(own: Operand) -> Operand:
         buffer, offset = numbers.address(own.buffer, own.dtype, own.offset)

@@ -139,9 +139,34 @@ def load_vector(
         raw = f.load(type_, base)
     elif step == 1:
         raw = f.masked_load(type_, base, mask)
+    elif step == 2 and (mask is None or _masks_pay(f, element)):
+        raw = _every_second(f, type_, base, mask)
     else:
         raw = f.masked_gather(type_, _addresses(f, element, base, step, lanes), mask)
     return computed(f, dtype, raw)
+
+
+def _masks_pay(f: Function, element: Type) -> bool:
+    """Whether the processor loads parts of vectors."""
+    target = f.module.target
+    return target is not None and target.name in ("avx512", "avx2") and element.bits >= 32
+
+
+def _every_second(f: Function, type_: Type, base: Value, mask: Value | None) -> Value:
+    """Two vectors that overlap in one lane, so that none reaches behind the last element."""
+    lanes = type_.lanes
+    upper = f.offset(type_, base, lanes - 1)
+    chosen = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
+    if mask is None:
+        return f.shuffle(f.load(type_, base), f.load(type_, upper), chosen)
+    nowhere = constant(mask.type, 0)
+    here = [i // 2 if i % 2 == 0 else lanes for i in range(2 * lanes - 1)]
+    parts = (here[:lanes], here[lanes - 1 :])
+    low, high = (
+        f.masked_load(type_, at, f.shuffle(mask, nowhere, part))
+        for at, part in zip((base, upper), parts, strict=True)
+    )
+    return f.shuffle(low, high, chosen)
 
 
 def load_at(f: Function, dtype: str, base: Value, at: Value, mask: Value | None) -> Value:

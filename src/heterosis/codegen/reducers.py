@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from heterosis.codegen.builder import Function, Type, Value, constant
+from heterosis.codegen.builder import Function, Type, Value, constant, is_literal
 
 State = list[Value]
 
@@ -72,15 +72,21 @@ def above(f: Function, dtype: str, a: Value, b: Value) -> Value:
 
 
 def maximum(f: Function, dtype: str, a: Value, b: Value) -> Value:
-    """The larger; NaN if either is. Written so that it becomes one max and one blend."""
-    larger = f.select(above(f, dtype, a, b), a, b)
-    return f.select(f.compare("uno", a, a), a, larger) if a.type.is_float else larger
+    """The larger; NaN if either is. Written so that it becomes one max, and one blend unless `b`
+    is a literal."""
+    return _unless_nan(f, f.select(above(f, dtype, b, a), b, a), b)
 
 
 def minimum(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """The smaller; NaN if either is."""
-    smaller = f.select(above(f, dtype, b, a), a, b)
-    return f.select(f.compare("uno", a, a), a, smaller) if a.type.is_float else smaller
+    return _unless_nan(f, f.select(above(f, dtype, a, b), b, a), b)
+
+
+def _unless_nan(f: Function, chosen: Value, b: Value) -> Value:
+    """`chosen`, which is the other operand where `b` is NaN."""
+    if not b.type.is_float or is_literal(b):
+        return chosen
+    return f.select(f.compare("uno", b, b), b, chosen)
 
 
 SUM = _plain("sum", lambda dtype: 0, lambda f, dtype, a, b: f.add(a, b), compensated=True)

@@ -144,17 +144,21 @@ _FEW = 4
 
 
 def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
-    from heterosis.codegen.matmul import packed_b_layout
-
     a, b = node.inputs
     m, n = node.types[0].shape[-2:]
     few = m <= _FEW or n <= _FEW or not b.size
     if few or b.ndim != 2 or b.dtype not in ("float32", "float64") or not fixed(b):
         return None
+    return apply(_MATMUL, (a, packed_right(b, machine)), node.types[0], packed=True)
+
+
+def packed_right(b: Value, machine: Machine) -> Value:
+    """A right operand (depth, columns) as kernels with packed ones take it."""
+    from heterosis.codegen.matmul import packed_b_layout
+
     problem = _right_problem(Strided.contiguous(b.shape), b.dtype)
     numbers = packed_b_layout(problem, machine.target).numbers
-    packed = apply(_PACK, (b,), TensorType((numbers,), b.dtype))
-    return apply(_MATMUL, (a, packed), node.types[0], packed=True)
+    return apply(_PACK, (b,), TensorType((numbers,), b.dtype))
 
 
 def _scaled(node: Node, factors: Value) -> Value:

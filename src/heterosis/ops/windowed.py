@@ -8,6 +8,7 @@ same two primitives.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ from heterosis.ops import reductions
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.elementwise import add, multiply
 from heterosis.ops.join import joined
+from heterosis.ops.linear import packed_right
 
 Extents = tuple[int, ...]
 
@@ -58,13 +60,14 @@ def _windows(node: Node | Step) -> Windows:
 # -- kernels --------------------------------------------------------------------------------------
 
 
+_PACKED = ("packed", "turned", "winograd")  # attributes of a node whose filters are packed
 _LEFT = (
     ("a_image", "a_group", "a_row", "a_column", "a_channel", "a_d", "a_h", "a_w")
     + ("chunks",)
 )  # fmt: skip
 
 
-def _problem(node: Node, x: Place, rows: int, out: Extents, left: dict[str, int], **kinds: bool):
+def _problem(node: Node, x: Place, rows: int, out: Extents, left: dict[str, int], **kinds: int):
     """`left` says how the left operand lies."""
     images, groups, channels, *extents = x.strided.shape
     w = _windows(node)
@@ -82,8 +85,8 @@ def _convolve_kernel(
 ) -> KernelCode:  # fmt: skip
     x, a = inputs
     rows, *out = outputs[0].strided.shape[2:]
-    packed = node.attributes.get("packed", False)
-    left, kinds = ({}, {"packed": True}) if packed else _filters(a.strided)
+    packed = {name: node.attributes[name] for name in _PACKED if name in node.attributes}
+    left, kinds = ({}, packed) if packed else _filters(a.strided)
     problem = _problem(node, x, rows, tuple(out), left, **kinds)
 
     def emit(module: Module, target: Target, name: str) -> None:
@@ -173,11 +176,67 @@ _PACK = Opaque("pack_filters", _pack_kernel, gapless=True)
 def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
     x, a = node.inputs
     narrow = a.dtype not in ("float32", "float64")
-    if narrow or node.attributes.get("packed") or not fixed(a) or _is_depthwise(a.shape):
+    packed = any(name in node.attributes for name in _PACKED)
+    if narrow or packed or not fixed(a) or _is_depthwise(a.shape):
         return None
+    kinds = _cheapest(node, machine)
+    packed = _packed_filters(a, kinds, machine)
+    return apply(CONVOLVE, (x, packed), node.types[0], **node.attributes, **kinds)
+
+
+def _cheapest(node: Node, machine: Machine) -> dict[str, int]:
+    """The way to convolve, as attributes of the node."""
+    x, a = node.inputs
+    w, (groups, rows, channels, *kernel) = _windows(node), a.shape
+    if groups > 1:
+        return {"packed": True}
+    out = node.types[0].shape[3:]
+    whole = all(
+        n - 2 * first == positions + taps - 1 and first <= 0
+        for n, first, positions, taps in zip(x.shape[3:], w.origin, out, kernel, strict=True)
+    )
+    small = w.stride == w.dilate == (1, 1, 1) and whole
+    return code.choose(
+        a.dtype, x.shape[0], rows, channels, tuple(kernel), out, machine.target, small_steps=small
+    )
+
+
+def _packed_filters(a: Value, kinds: dict[str, int], machine: Machine) -> Value:
+    if "turned" in kinds:
+        columns = views.reshape(a, (a.shape[1], prod(a.shape[2:])))
+        return packed_right(views.transpose(columns, (1, 0)), machine)
+    if "winograd" in kinds:
+        a = transformed(a, kinds["winograd"])
     numbers = code.packed_numbers(_packed_problem(a, {}), machine.target)
-    packed = apply(_PACK, (a,), TensorType((numbers,), a.dtype))
-    return apply(CONVOLVE, (x, packed), node.types[0], **node.attributes, packed=True)
+    return apply(_PACK, (a,), TensorType((numbers,), a.dtype))
+
+
+def transformed(a: Value, m: int) -> Value:
+    """Filters of 3 x 3 taps, for tiles of `m` x `m` results: (places in a tile, rows, channels, 1,
+    1, 1)."""
+    _, rows, channels, *_ = a.shape
+    shape = (1, rows, channels)
+    lines = code.FILTERS[m]
+
+    def tap(h: int, w: int) -> Value:
+        one = views.slice_(a, (0, 0, 0, 0, h, w), (1,) * 6, (*shape, 1, 1, 1))
+        return views.reshape(one, shape)
+
+    halves = [[_weighted(line, [tap(h, w) for h in range(3)]) for w in range(3)] for line in lines]
+    parts = [_weighted(line, half) for half in halves for line in lines]
+    return views.reshape(joined("winograd", parts, 0), (len(parts), rows, channels, 1, 1, 1))
+
+
+def _weighted(weights: Sequence[float], values: Sequence[Value]) -> Value:
+    """The sum of `values`, each times its weight."""
+    terms = [
+        value
+        if weight == 1
+        else multiply(value, views.broadcast(constant(weight, value.dtype), value.shape))
+        for weight, value in zip(weights, values, strict=True)
+        if weight
+    ]
+    return functools.reduce(add, terms)
 
 
 def _scaled(node: Node, factors: Value) -> Value:

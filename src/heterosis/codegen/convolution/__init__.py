@@ -5,6 +5,7 @@ A module's kernels of one kind differ in nothing but numbers: they share the cod
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import Module
+from heterosis.codegen.convolution.choose import choose
 from heterosis.codegen.convolution.depthwise import (
     depthwise_scratch_bytes,
     emit_depthwise,
@@ -17,13 +18,31 @@ from heterosis.codegen.convolution.forward import (
     scratch_bytes,
 )
 from heterosis.codegen.convolution.problem import NUMBERS, Problem
+from heterosis.codegen.convolution.tiles import FILTERS
+from heterosis.codegen.convolution.turned import emit_turned, turned_scratch_bytes
 from heterosis.codegen.convolution.weights import (
     POINTERS,
     emit_weights,
     weights_scratch_bytes,
 )
+from heterosis.codegen.convolution.winograd import emit_winograd, winograd_scratch_bytes
 from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.target import Target
+
+# The ways to convolve: what emits the code, and what it needs of memory.
+_FORWARD = {
+    "product": (emit_forward, scratch_bytes),
+    "depthwise": (emit_depthwise, depthwise_scratch_bytes),
+    "turned": (emit_turned, turned_scratch_bytes),
+    "winograd": (emit_winograd, winograd_scratch_bytes),
+}
+
+
+def _way(problem: Problem) -> str:
+    if problem.winograd:
+        return "winograd"
+    kinds = (kind for kind in ("depthwise", "turned") if getattr(problem, kind))
+    return next(kinds, "product")
 
 
 def emit_convolve(
@@ -33,7 +52,7 @@ def emit_convolve(
     finish = None if epilogue.is_empty else epilogue
     core = f"convolve.{problem.key}" + (f".{epilogue.digest}" if finish else "")
     if not module.defines(core):
-        emit = emit_depthwise if problem.depthwise else emit_forward
+        emit = _FORWARD[_way(problem)][0]
         emit(module, target, core, problem, finish)
     labels = epilogue.parameters(("call", "x", "a"), ("y", "scratch"), problem.parameters())
     f = module.function(name, labels)
@@ -55,8 +74,7 @@ def emit_correlate(module: Module, target: Target, name: str, problem: Problem) 
 
 
 def convolve_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
-    size = depthwise_scratch_bytes if problem.depthwise else scratch_bytes
-    return size(problem, target, workers)
+    return _FORWARD[_way(problem)][1](problem, target, workers)
 
 
 def correlate_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
@@ -65,8 +83,10 @@ def correlate_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
 
 
 __all__ = [
+    "FILTERS",
     "NUMBERS",
     "Problem",
+    "choose",
     "convolve_scratch_bytes",
     "correlate_scratch_bytes",
     "emit_convolve",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, Function, Module, Size, Type, Value, constant
+from heterosis.codegen.convolution.finish import store_run
 from heterosis.codegen.convolution.forward import POINTERS as FORWARD_POINTERS
 from heterosis.codegen.convolution.forward import kernel_of, known, product
 from heterosis.codegen.convolution.problem import AXES, Problem
@@ -26,7 +27,11 @@ from heterosis.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
 _SHARE_WORK = 1 << 16  # multiplications worth waking a thread for
-_WIDE = {4: (2, 1), 1: (4, 2, 1)}  # rows, and vectors of each, that are computed together
+_WIDE = {
+    4: (2, 1),
+    2: (4, 2, 1),
+    1: (4, 2, 1),
+}  # rows, and vectors of each, that are computed together
 _TAPS = 4  # whose gradients are computed together
 
 
@@ -45,6 +50,7 @@ class Layout:
     pitch: Size  # numbers in a row
     numbers: Size  # in the plane
     plane: Size  # where it begins, in bytes
+    results: Size  # where the results of a filter begin, if their rows are no whole vectors
     own: Size  # bytes
 
 
@@ -64,9 +70,12 @@ def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
     numbers = product(f, reach["reach_d"], reach["reach_h"], pitch)
     taps = product(f, v.kernel_d, v.kernel_h, v.kernel_w)
     plane = round_up(f, f.mul_size(taps, 16), _LINE)
-    own = round_up(f, f.add_size(plane, f.mul_size(numbers, kernel.element.size)), _LINE)
+    size = kernel.element.size
+    results = round_up(f, f.add_size(plane, f.mul_size(numbers, size)), _LINE)
+    rows = product(f, v.out_d, v.out_h, round_up(f, v.out_w, lanes), size)
+    own = round_up(f, f.add_size(results, rows), _LINE)
     return Layout(taps, **reach, **low, phase=phase, pitch=pitch, numbers=numbers, plane=plane,
-                  own=own)  # fmt: skip
+                  results=results, own=own)  # fmt: skip
 
 
 def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
@@ -266,22 +275,63 @@ def _copy_vectors(
 def _rows_of_filters(
     kernel: Kernel, f: Function, v: SimpleNamespace, image: Size, group: Size
 ) -> None:
+    """Whole vectors: into the result where they fit its rows, else into rows of whole vectors,
+    which are then brought together."""
     storage = kernel.element.storage
-    with f.loop(0, v.rows) as row, f.loop(0, v.out_d) as d:
+    v.wide = round_up(f, v.out_w, kernel.tile.lanes)
+    fits = f.compare("eq", f.int(v.wide), f.int(v.out_w))
+    plane = product(f, v.out_d, v.out_h, v.out_w)
+    with f.loop(0, v.rows) as row:
         filter_ = f.add_size(f.mul_size(group, v.rows), row.index)
-        plane = f.add_size(f.mul_size(image, f.mul_size(v.groups, v.rows)), filter_)
+        number = f.add_size(f.mul_size(image, f.mul_size(v.groups, v.rows)), filter_)
+        to = f.offset(storage, v.y, f.mul_size(number, plane))
         start = f.add_size(f.mul_size(group, v.a_group), f.mul_size(row.index, v.a_row))
         weights = f.offset(storage, v.a, start)
+        first = Position(v.call, image, filter_, 0)
+
+        def directly() -> Sequence[Value]:
+            _planes(kernel, f, v, weights, to, first)
+            return ()
+
+        def together() -> Sequence[Value]:
+            spread = f.offset(I8, v.offsets, v.results)
+            _planes(kernel, f, v, weights, spread, None)
+            _bring_together(kernel, f, v, spread)
+            vector = Type(storage.element, kernel.tile.lanes)
+            store_run(f, kernel.epilogue, spread, to, plane, vector, first)
+            return ()
+
+        f.if_else(fits, directly, together)
+
+
+def _bring_together(kernel: Kernel, f: Function, v: SimpleNamespace, spread: Value) -> None:
+    """Rows of whole vectors, in place. Vectors reach behind a row, where the next one comes."""
+    storage, lanes = kernel.element.storage, kernel.tile.lanes
+    vector = Type(storage.element, lanes)
+    with f.loop(1, f.mul_size(v.out_d, v.out_h)) as line:
+        source = f.offset(storage, spread, f.mul_size(line.index, v.wide))
+        to = f.offset(storage, spread, f.mul_size(line.index, v.out_w))
+        with f.loop(0, v.wide, lanes) as at:
+            value = f.load(vector, f.offset(storage, source, at.index))
+            f.store(value, f.offset(storage, to, at.index))
+
+
+def _planes(
+    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, to: Value,
+    first: Position | None,
+) -> None:  # fmt: skip
+    """All rows of one filter, some at a time; with `first`, they are finished."""
+    with f.loop(0, v.out_d) as d:
         reached: Size = 0
         for height in _WIDE:
             end = f.add_size(reached, f.round_down(f.int(f.sub_size(v.out_h, reached)), height))
             with f.loop(reached, end, height) as h:
                 line = f.add_size(f.mul_size(d.index, v.out_h), h.index)
-                whole = f.add_size(f.mul_size(plane, f.mul_size(v.out_d, v.out_h)), line)
-                to = f.offset(storage, v.y, f.mul_size(whole, v.out_w))
-                place = (image, filter_, f.mul_size(line, v.out_w))
+                place = f.mul_size(line, v.wide)
+                here = f.offset(kernel.element.storage, to, place)
                 source = _row_start(kernel, f, v, d.index, h.index)
-                _some_rows(kernel, f, v, weights, source, to, place, height)
+                spot = replace(first, column=place) if first else None
+                _some_rows(kernel, f, v, weights, source, here, spot, height)
             reached = end
 
 
@@ -294,46 +344,32 @@ def _row_start(kernel: Kernel, f: Function, v: SimpleNamespace, d: Value, h: Val
 
 def _some_rows(
     kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, source: Value, to: Value,
-    place: tuple[Size, Size, Size], height: int,
+    first: Position | None, height: int,
 ) -> None:  # fmt: skip
-    """`place` is where in the result the first row begins: image, filter, position."""
+    """`first` is where in the result the first row begins."""
     storage, lanes = kernel.element.storage, kernel.tile.lanes
-    image, filter_, first = place
     at: Size = 0
 
-    def finished(total: Value, column: Size, mask: Value | None = None) -> Value:
-        if kernel.epilogue is None:
+    def finished(total: Value, spot: Size) -> Value:
+        if first is None or kernel.epilogue is None:
             return total
-        here = Position(v.call, image, filter_, f.add_size(first, column), mask)
+        here = replace(first, column=f.add_size(first.column, spot))
         return kernel.epilogue(f, total, here)
 
-    def spots(column: Size, count: int) -> list[Size]:
-        """Where in the result the vectors of all rows stand, from the first row on."""
-        return [
-            f.add_size(f.mul_size(row, v.out_w), f.add_size(column, i * lanes))
-            for row in range(height)
-            for i in range(count)
-        ]
-
     for count in _WIDE[height]:
-        end = f.add_size(at, f.mul_size(f.div_size(f.sub_size(v.out_w, at), count * lanes),
-                                        count * lanes))  # fmt: skip
-        with f.loop(at, end, count * lanes) as column:
+        step = count * lanes
+        end = f.add_size(at, f.mul_size(f.div_size(f.sub_size(v.wide, at), step), step))
+        with f.loop(at, end, step) as column:
             sums = _sums(kernel, f, v, weights, source, column.index, count, height)
-            at_once = spots(column.index, count)
-            sums = [finished(total, spot) for total, spot in zip(sums, at_once, strict=True)]
-            for total, spot in zip(sums, at_once, strict=True):
+            spots = [
+                f.add_size(f.mul_size(row, v.wide), f.add_size(column.index, i * lanes))
+                for row in range(height)
+                for i in range(count)
+            ]
+            sums = [finished(total, spot) for total, spot in zip(sums, spots, strict=True)]
+            for total, spot in zip(sums, spots, strict=True):
                 f.store(total, f.offset(storage, to, spot))
         at = end
-
-    def rest() -> Sequence[Value]:
-        mask = _left(kernel, f, v.out_w, at)
-        sums = _sums(kernel, f, v, weights, source, at, 1, height)
-        for total, spot in zip(sums, spots(at, 1), strict=True):
-            f.masked_store(finished(total, spot, mask), f.offset(storage, to, spot), mask)
-        return ()
-
-    f.if_else(f.compare("slt", f.int(at), f.int(v.out_w)), rest)
 
 
 def _left(kernel: Kernel, f: Function, end: Size, at: Size) -> Value:

@@ -32,6 +32,7 @@ from heterosis.codegen.matmul.tile import tile
 from heterosis.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
+_PANEL_NUMBERS = 3 << 14  # of windows that are packed before they are multiplied
 _LARGEST_SHARE = 1 << 13  # positions
 _SHARE_WORK = 1 << 17  # multiplications worth waking a thread for
 _MOST_PACKED = 1 << 24  # numbers of the filters that are packed at a time
@@ -86,13 +87,19 @@ def layout(
     packed = round_up(f, f.add_size(table, f.mul_size(k, 8 * problem.scattered)), _LINE)
     numbers = 0 if problem.packed else product(f, v.groups, padded, stretch)
     private = f.add_size(packed, round_up(f, f.mul_size(numbers, kernel.element.size), _LINE))
-    panel = f.mul_size(depth, kernel.tile.columns * kernel.element.size)
+    panel = f.mul_size(_panels(f, kernel, depth), kernel.tile.columns * kernel.element.size)
+    panel = f.mul_size(panel, depth)
     windows = Windows(kernel, problem.step)
     own = f.add_size(round_up(f, windows.own_bytes(f, taps), _LINE), panel)
     return Layout(
         columns, taps, depth, stretch, padded, shares, table, packed, private,
         round_up(f, own, _LINE),
     )  # fmt: skip
+
+
+def _panels(f: Function, kernel: Kernel, depth: Size) -> Size:
+    """How many are packed at a time."""
+    return f.max_size(1, f.div_size(_PANEL_NUMBERS, f.mul_size(depth, kernel.tile.columns)))
 
 
 def scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
@@ -198,54 +205,82 @@ class _Forward:
         own = f.offset(I8, v.scratch, f.add_size(v.private, f.mul_size(worker, v.own)))
         room = round_up(f, self.windows.own_bytes(f, v.taps), _LINE)
         v.mine, v.panel = own, f.offset(I8, own, room)
+        some_columns = f.mul_size(_panels(f, self.kernel, v.depth), self.kernel.tile.columns)
         with f.loop(begin, end) as task:
             group, part = f.div_size(task.index, v.shares), f.int(f.rem_size(task.index, v.shares))
             column, columns = share_range(f, part, v.shares, v.columns, self.kernel.tile.columns)
             last = f.add_size(column, columns)
             with f.loop(0, f.max_size(v.deep, 1), v.depth) as step:
                 depth = f.min_size(v.depth, f.sub_size(v.deep, step.index))
-                with f.loop(column, last, self.kernel.tile.columns) as panel:
-                    width = f.min_size(self.kernel.tile.columns, f.sub_size(last, panel.index))
-                    self._multiply_panel(f, v, group, step.index, depth, panel.index, width)
+                with f.loop(column, last, some_columns) as some:
+                    end = f.min_size(last, f.add_size(some.index, some_columns))
+                    self._pack_panels(f, v, group, step.index, depth, some.index, end)
+                    self._multiply_panels(f, v, group, step.index, depth, some.index, end)
         f.ret()
 
-    def _multiply_panel(
+    def _pack_panels(
         self, f: Function, v: SimpleNamespace, group: Size, step: Value, depth: Size,
-        column: Value, width: Size,
+        column: Value, end: Size,
     ) -> None:  # fmt: skip
-        storage, compute = self.kernel.element.storage, self.kernel.element.compute
+        storage, panel = self.kernel.element.storage, self.kernel.tile.columns
         at = f.add_size(v.step0, step)
         x = f.offset(storage, v.x, f.mul_size(group, v.x_group))
-        image, place = f.div_size(column, v.positions), f.rem_size(column, v.positions)
+        with f.loop(column, end, panel) as here:
+            width = f.min_size(panel, f.sub_size(end, here.index))
+            image, place = f.div_size(here.index, v.positions), f.rem_size(here.index, v.positions)
+            into = self._panel(f, v, f.sub_size(here.index, column), depth)
 
-        def copied() -> Sequence[Value]:
-            start = f.add_size(f.mul_size(image, v.x_image), f.mul_size(at, v.x_channel))
-            source = f.offset(storage, x, f.add_size(start, place))
-            call_pack(self.kernel, f, self.kernel.tile.columns, source, 1, v.x_channel, v.panel,
-                      width, depth)  # fmt: skip
-            return ()
+            def copied() -> Sequence[Value]:
+                start = f.add_size(f.mul_size(image, v.x_image), f.mul_size(at, v.x_channel))
+                source = f.offset(storage, x, f.add_size(start, place))
+                call_pack(self.kernel, f, panel, source, 1, v.x_channel, into, width, depth)
+                return ()
 
-        def gathered() -> Sequence[Value]:
-            f.call(self.kernel.name("look_up"), [f.parameters[0], column, f.int(width), v.mine])
-            table = f.offset(I64, v.scratch, f.mul_size(at, 2))
-            f.call(self.kernel.name("window"), [x, table, v.mine, f.int(depth), v.panel])
-            return ()
+            def gathered() -> Sequence[Value]:
+                spot = [here.index, f.int(width), v.mine]
+                f.call(self.kernel.name("look_up"), [f.parameters[0], *spot])
+                table = f.offset(I64, v.scratch, f.mul_size(at, 2))
+                f.call(self.kernel.name("window"), [x, table, v.mine, f.int(depth), into])
+                return ()
 
-        inside = f.compare("sle", f.int(f.add_size(place, width)), f.int(v.positions))
-        f.if_else(f.binary("and", inside, _is_plain(f, v)), copied, gathered)
-        left = f.offset(compute, _packed(self.kernel, f, v, group), f.mul_size(step, v.padded))
-        first_row = f.mul_size(group, v.rows)
-        to = f.offset(storage, v.y, f.mul_size(first_row, v.positions))
-        between = product(f, v.groups, v.rows, v.positions)
-        sizes = [v.positions, between, column, v.rows, width, depth]
-        mode = mode_of(f, at, depth, v.k)
-        f.call(
-            self.kernel.name("panel"),
-            [left, v.panel, to, *map(f.int, sizes), mode, v.call, f.int(first_row)],
+            inside = f.compare("sle", f.int(f.add_size(place, width)), f.int(v.positions))
+            f.if_else(f.binary("and", inside, is_plain(f, v)), copied, gathered)
+
+    def _panel(self, f: Function, v: SimpleNamespace, columns: Size, depth: Size) -> Value:
+        """Where the panel begins that comes behind so many columns."""
+        return f.offset(self.kernel.element.compute, v.panel, f.mul_size(columns, depth))
+
+    def _multiply_panels(
+        self, f: Function, v: SimpleNamespace, group: Size, step: Value, depth: Size,
+        column: Value, end: Size,
+    ) -> None:  # fmt: skip
+        """A block of filters at a time, that it is in the cache for all panels but the first."""
+        storage, compute, tile_ = (
+            self.kernel.element.storage,
+            self.kernel.element.compute,
+            self.kernel.tile,
         )
+        left = f.offset(compute, _packed(self.kernel, f, v, group), f.mul_size(step, v.padded))
+        before = f.mul_size(group, v.rows)
+        between = product(f, v.groups, v.rows, v.positions)
+        mode = mode_of(f, f.add_size(v.step0, step), depth, v.k)
+        with (
+            f.loop(0, v.rows, tile_.block_rows) as block,
+            f.loop(column, end, tile_.columns) as here,
+        ):
+            rows = f.min_size(tile_.block_rows, f.sub_size(v.rows, block.index))
+            width = f.min_size(tile_.columns, f.sub_size(end, here.index))
+            row = f.add_size(before, block.index)
+            filters = f.offset(compute, left, f.mul_size(block.index, depth))
+            right = self._panel(f, v, f.sub_size(here.index, column), depth)
+            to = f.offset(storage, v.y, f.mul_size(row, v.positions))
+            sizes = [f.int(n) for n in (v.positions, between, here.index, rows, width, depth)]
+            f.call(
+                self.kernel.name("panel"), [filters, right, to, *sizes, mode, v.call, f.int(row)]
+            )
 
 
-def _is_plain(f: Function, v: SimpleNamespace) -> Value:
+def is_plain(f: Function, v: SimpleNamespace) -> Value:
     """Whether every position reads the one element at its own place, all of them neighbours."""
     dense = {"w": 1, "h": v.in_w, "d": f.mul_size(v.in_h, v.in_w)}
     found = f.compare("eq", f.int(v.x_w), f.int(1))
@@ -389,7 +424,7 @@ def emit_panel_product(kernel: Kernel) -> None:
             plain = [constant(I64, kernel.tile.columns), depth, constant(I64, 0)]
             nowhere = [call, *[constant(I64, 0)] * 3]
             micro = kernel.name(f"micro.{kernel.tile.rows}")
-            f.call(micro, [left, b, scratch, *plain, *nowhere])
+            f.call(micro, [left, b, scratch, *plain, b, *nowhere])
             _store_segments(kernel, f, scratch, i.index, height)
         return ()
 

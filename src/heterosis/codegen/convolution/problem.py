@@ -35,7 +35,9 @@ class Problem:
     elements of neighbouring positions are, where that is 1 or 2, and otherwise 0. `depthwise`
     asks for the code for one channel a group. The left operand's columns are `a_column` apart, or
     `scattered`: then it has strides for the channel and for the tap along each axis. Where it is
-    `packed`, it lies as `emit_pack_filters` wrote it, and its strides are unused.
+    `packed`, it lies as `emit_pack_filters` wrote it, and its strides are unused. If
+    `turned`, it is packed as the right operand of a matrix product, a column for each filter. With
+    `winograd`, it holds packed filters that were transformed for tiles of so many results.
     """
 
     dtype: str
@@ -44,11 +46,18 @@ class Problem:
     depthwise: bool = False
     scattered: bool = False
     packed: bool = False
+    turned: bool = False
+    winograd: int = 0
 
     @property
     def key(self) -> str:
         """All that the code depends on: sizes and strides are passed."""
-        kinds = [label for label in ("depthwise", "scattered", "packed") if getattr(self, label)]
+        kinds = [
+            label
+            for label in ("depthwise", "scattered", "packed", "turned")
+            if getattr(self, label)
+        ]
+        kinds += [f"winograd{self.winograd}"] if self.winograd else []
         return ".".join([self.dtype, str(self.step), *kinds])
 
     def parameters(self) -> list[tuple[str, Type]]:

@@ -127,6 +127,54 @@ class Windows:
         rest, h = f.div_size(rest, v.out_h), f.rem_size(rest, v.out_h)
         spot: list[Size] = [f.div_size(rest, v.out_d), f.rem_size(rest, v.out_d), h, w]
         place = [f.int(size) for size in spot]
+
+        def one_by_one() -> Sequence[Value]:
+            return self._look_up_each(f, v, own, count, place)
+
+        def in_one_row() -> Sequence[Value]:
+            return self._look_up_row(f, v, own, count, place)
+
+        if self.by_vectors:
+            beside = f.compare("sle", f.int(f.add_size(place[3], count)), f.int(v.out_w))
+            kind, *breaks = f.if_else(beside, in_one_row, one_by_one)
+        else:
+            kind, *breaks = one_by_one()
+        f.store(kind, own)
+        self._store_masks(f, v, own, breaks)
+        f.ret()
+
+    def _look_up_row(
+        self, f: Function, v: SimpleNamespace, own: Value, count: Value, place: list[Value]
+    ) -> list[Value]:
+        """Positions in one row of the result: one run, and the same but for the last coordinate."""
+        image, *spot = place
+        here = f.mul_size(image, v.x_image)
+        lanes = lane_numbers(f, self.lanes, self.integer)
+        for number, (axis, p) in enumerate(zip(AXES, spot, strict=True)):
+            apart = getattr(v, f"stride_{axis}")
+            q = f.add_size(f.mul_size(p, apart), getattr(v, f"origin_{axis}"))
+            here = f.add_size(here, f.mul_size(q, getattr(v, f"x_{axis}")))
+            for vector in range(self.vectors):
+                first = vector * self.lanes
+                kept = self._splat(f, f.int(q))
+                if axis == "w":
+                    kept = self._splat(f, f.int(f.add_size(q, f.mul_size(apart, first))))
+                    kept = f.add(kept, f.mul(lanes, self._splat(f, f.int(apart))))
+                    left = self._splat(f, f.int(f.sub_size(count, first)))
+                    outside = constant(kept.type, _OUTSIDE)
+                    kept = f.select(f.compare("slt", lanes, left), kept, outside)
+                to = f.offset(self.integer, self._coordinates(f, own, number), first)
+                f.store(kept, to)
+        for vector in range(self.vectors):
+            start = f.add_size(here, vector * self.lanes * self.step)
+            f.store(f.int(start), self._slot(f, own, 1 + vector))
+            f.store(f.int(start), self._slot(f, own, 1 + self.vectors + vector))
+        return [f.int(_ONE_RUN), *[f.int(self.lanes)] * self.vectors]
+
+    def _look_up_each(
+        self, f: Function, v: SimpleNamespace, own: Value, count: Value, place: list[Value]
+    ) -> list[Value]:
+        """The kind, and where the last run of each vector begins."""
         breaks: list[Value] = []
         kind = f.int(_ONE_RUN)
         for vector in range(self.vectors):
@@ -135,9 +183,7 @@ class Windows:
             kind = f.int(f.max_size(kind, f.add_size(turns, 1)))
         scattered = f.compare("sgt", kind, f.int(_TWO_RUNS))
         kind = f.select(scattered, f.int(_SCATTERED), kind) if self.by_vectors else f.int(0)
-        f.store(kind, own)
-        self._store_masks(f, v, own, breaks)
-        f.ret()
+        return [kind, *breaks]
 
     def _look_up_vector(
         self, f: Function, v: SimpleNamespace, own: Value, count: Value, vector: int,

@@ -16,6 +16,9 @@ from heterosis.codegen.target import Target
 ACCUMULATE = 1  # add to what is there: not the first block of depth
 FINAL = 2  # the last block of depth: the epilogue applies
 
+_LINE = 64  # bytes that are fetched at once
+_AHEAD = 2048  # how many bytes of the left operand ahead to fetch
+_AT_ONCE = 2 * _LINE  # of the next right panel, in each turn of the unrolled loop
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
@@ -47,17 +50,19 @@ def multiply_add(f: Function, element: Element, a: Value, b: Value, total: Value
 
 
 def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
-    """`micro.<rows>(a, b, c, c_row, depth, mode, call, batch, row, column)`.
+    """`micro.<rows>(a, b, c, c_row, depth, mode, ahead, call, batch, row, column)`.
 
     A tile of `rows` x `tile.columns` from a panel of the left operand (`tile.rows` numbers a
-    step) and one of the right. All sums stay in registers until the depth is through.
+    step) and one of the right. All sums stay in registers until the depth is through. What is
+    wanted soon is fetched from `ahead` on.
     """
     element, tile = kernel.element, kernel.tile
     f = kernel.function(
         f"micro.{rows}",
-        [("a", PTR), ("b", PTR), ("c", PTR), ("c_row", I64), ("depth", I64), ("mode", I64)] + PLACE,
+        [("a", PTR), ("b", PTR), ("c", PTR), ("c_row", I64), ("depth", I64), ("mode", I64)]
+        + [("ahead", PTR), *PLACE],
     )
-    a, b, c, c_row, depth, mode, *place = f.parameters
+    a, b, c, c_row, depth, mode, ahead, *place = f.parameters
     targets = [f.offset(element.compute, c, f.mul_size(row, c_row)) for row in range(rows)]
     for pointer in targets:
         for byte in range(0, tile.columns * element.size, 64):
@@ -66,7 +71,9 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     sums: list[Value] = [zero] * (rows * tile.vectors)
     unrolled = f.round_down(depth, tile.unroll)
     with f.loop(0, unrolled, tile.unroll, [a, b, *sums]) as loop:
-        loop.next = _steps(kernel, f, rows, loop.carried, tile.unroll)
+        at = f.div_size(f.mul_size(loop.index, _AT_ONCE // element.size), tile.unroll)
+        lines = _lines(kernel, f, f.offset(element.compute, ahead, at), loop.carried[0])
+        loop.next = _steps(kernel, f, rows, loop.carried, tile.unroll, lines)
     state = loop.results
     with f.loop(unrolled, depth, 1, state) as loop:
         loop.next = _steps(kernel, f, rows, loop.carried, 1)
@@ -81,9 +88,11 @@ def _vector(kernel: Kernel):
 
 
 def _steps(
-    kernel: Kernel, f: Function, rows: int, state: Sequence[Value], count: int
-) -> list[Value]:
-    """`count` steps of depth: a column of the left panel times a row of the right one."""
+    kernel: Kernel, f: Function, rows: int, state: Sequence[Value], count: int,
+    lines: Sequence[Value] = (),
+) -> list[Value]:  # fmt: skip
+    """`count` steps of depth: a column of the left panel times a row of the right one. Each
+    fetches some of the `lines`: all at once, they would upset the allocation of registers."""
     element, tile = kernel.element, kernel.tile
     a, b, *sums = state
     for step in range(count):
@@ -93,6 +102,8 @@ def _steps(
             )
             for j in range(tile.vectors)
         ]
+        for line in lines[step::count]:
+            f.prefetch(line)
         left = _broadcasts(kernel, f, a, step * tile.rows, rows)
         for row in range(rows):
             scale = left(row)
@@ -270,14 +281,37 @@ def emit_macro_kernel(kernel: Kernel) -> None:
         right = f.offset(element.compute, b, f.mul_size(j.index, depth))
         width = f.min_size(tile.columns, f.sub_size(columns, j.index))
         wide = f.compare("eq", width, constant(I64, tile.columns))
+        following = f.offset(element.compute, right, f.mul_size(depth, tile.columns))
         with f.loop(0, rows, tile.rows) as i:
+            ahead = _ahead(kernel, f, following, i.index, depth)
             left = f.offset(element.compute, a, f.mul_size(i.index, depth))
             height = f.min_size(tile.rows, f.sub_size(rows, i.index))
             to = f.offset(element.storage, c, f.add_size(f.mul_size(i.index, c_row), j.index))
             place = [call, batch, f.add_size(row0, i.index), f.add_size(column0, j.index)]
-            _one_tile(kernel, f, heights, (left, right, to, c_row, depth, mode), place,
+            _one_tile(kernel, f, heights, (left, right, to, c_row, depth, mode, ahead), place,
                       height, width, wide, scratch)  # fmt: skip
     f.ret()
+
+
+def _lines(kernel: Kernel, f: Function, ahead: Value, a: Value) -> list[Value]:
+    """What to fetch in a turn of the unrolled loop. Large operands come from memory, where the
+    processor guesses too late what will be read."""
+    kind, size = kernel.element.compute, kernel.element.size
+    right = [f.offset(kind, ahead, byte // size) for byte in range(0, _AT_ONCE, _LINE)]
+    deep = kernel.tile.unroll * kernel.tile.rows * size
+    left = [f.offset(kind, a, (_AHEAD + byte) // size) for byte in range(0, deep, _LINE)]
+    return right + left
+
+
+def _ahead(kernel: Kernel, f: Function, following: Value, row: Value, depth: Value) -> Value:
+    """The part of the next right panel to fetch with the tile that begins at `row`: the first
+    tiles fetch it all."""
+    size = kernel.element.size
+    part = f.mul_size(f.div_size(depth, kernel.tile.unroll), _AT_ONCE // size)
+    number = f.div_size(row, kernel.tile.rows)
+    enough = -(-kernel.tile.unroll * kernel.tile.columns * size // _AT_ONCE)
+    number = f.min_size(number, enough - 1)
+    return f.offset(kernel.element.compute, following, f.mul_size(number, part))
 
 
 def _one_tile(
@@ -285,17 +319,19 @@ def _one_tile(
     height: Value, width: Value, wide: Value, scratch: Value,
 ) -> None:  # fmt: skip
     """The smallest kernel that covers the tile: straight into the result where it fits exactly."""
-    left, right, to, c_row, depth, mode = operands
+    left, right, to, c_row, depth, mode, ahead = operands
     direct = not kernel.element.converts
 
     def through_scratch(rows: int) -> Sequence[Value]:
         step, plain = constant(I64, kernel.tile.columns), constant(I64, 0)
-        f.call(kernel.name(f"micro.{rows}"), [left, right, scratch, step, depth, plain, *place])
+        f.call(
+            kernel.name(f"micro.{rows}"), [left, right, scratch, step, depth, plain, ahead, *place]
+        )
         f.call(kernel.name("edge"), [scratch, to, c_row, height, width, mode, *place])
         return ()
 
     def whole(rows: int) -> Sequence[Value]:
-        f.call(kernel.name(f"micro.{rows}"), [left, right, to, c_row, depth, mode, *place])
+        f.call(kernel.name(f"micro.{rows}"), [left, right, to, c_row, depth, mode, ahead, *place])
         return ()
 
     def choose(candidates: list[int]) -> Sequence[Value]:

@@ -176,18 +176,24 @@ def transpose(f: Function, rows: list[Value], chunk: int) -> list[Value]:
     rows = rows + [Value(type_, "poison")] * (lanes - len(rows))
     inside = 1
     while inside < chunk:
-        rows = [
-            row
-            for first in range(0, lanes, chunk)
-            for i in range(first, first + chunk // 2)
-            for row in _interleave(f, rows[i], rows[i + chunk // 2], chunk)
-        ]
+        rows = interleaved(f, rows, chunk)
         inside *= 2
     stride = chunk
     while stride < lanes:
         rows = _exchange(f, rows, stride)
         stride *= 2
     return rows
+
+
+def interleaved(f: Function, rows: list[Value], chunk: int) -> list[Value]:
+    """Of each group of `chunk` rows, the first half with the second, inside chunks of lanes. With
+    4, done twice, element j of row i of a group changes places with element i of row j."""
+    return [
+        row
+        for first in range(0, len(rows), chunk)
+        for i in range(first, first + chunk // 2)
+        for row in _interleave(f, rows[i], rows[i + chunk // 2], chunk)
+    ]
 
 
 def _interleave(f: Function, x: Value, y: Value, chunk: int) -> tuple[Value, Value]:
