@@ -105,7 +105,8 @@ class ProgramNode(Node):
         written: Any,
     ):
         super().__init__(derivative.of, sources, of.results)
-        self.of, self.derivative = of, derivative
+        self.of = of
+        self.derivative: Derivative | None = derivative
         self.others = [None if isinstance(o, ndarray) else o for o in operands]  # the numbers
         self.held = [
             None
