@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from heterosis.codegen.identical import merged
+from heterosis.codegen.identical import renamed, stand_ins
 
 if TYPE_CHECKING:
     from heterosis.codegen.target import Target
@@ -513,8 +513,11 @@ class Module:
     def text(self) -> str:
         defined = {function.name for function in self.functions}
         declared = [text for name, text in self._declarations.items() if name not in defined]
+        texts = {function.name: function.text() for function in self.functions}
         inside = {function.name for function in self.functions if function.linkage == "internal"}
-        bodies = merged({function.name: function.text() for function in self.functions}, inside)
+        stands = stand_ins(texts, inside)
+        kept = [text for name, text in texts.items() if name not in stands]
+        named = [renamed(text, stands) for text in (*self._globals.values(), *declared, "", *kept)]
         # Explicit vectors are unrolled where it pays; LLVM must not do it a second time.
         notes = ["!0 = distinct !{!0, !1}", '!1 = !{!"llvm.loop.unroll.disable"}', ""]
-        return "\n".join([*self._globals.values(), *declared, "", *bodies, *notes])
+        return "\n".join([*named, *notes])

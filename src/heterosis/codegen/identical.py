@@ -9,20 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Set as AbstractSet
 
-_NAME = re.compile(r"@([\w.]+)")
+_NAME = re.compile(r"@([\w.]+)")  # splits a text into parts with names at odd positions
 _OWN = "its own name"
 
 
-def merged(texts: dict[str, str], inside: AbstractSet[str]) -> list[str]:
-    """The texts of functions, given by their names, without those that another one stands in for.
+def stand_ins(texts: dict[str, str], inside: AbstractSet[str]) -> dict[str, str]:
+    """Which functions others stand in for, given all functions' texts by their names.
 
     Functions are replaced only if they are named in `inside`: nobody else knows them.
     """
-    parts = {name: _NAME.split(text) for name, text in texts.items()}  # names at odd positions
+    parts = {name: _NAME.split(texts[name]) for name in texts if name in inside}
     stands: dict[str, str] = {}
-    while found := _alike({n: p for n, p in parts.items() if n in inside - stands.keys()}, stands):
+    while found := _alike({n: p for n, p in parts.items() if n not in stands}, stands):
         stands |= found
-    return [_renamed(own, stands) for name, own in parts.items() if name not in stands]
+    return {name: _last(name, stands) for name in stands}
+
+
+def renamed(text: str, stands: dict[str, str]) -> str:
+    """Text that names functions, with those that stand in for others instead of them."""
+    return _NAME.sub(lambda found: f"@{stands.get(found[1], found[1])}", text) if stands else text
 
 
 def _alike(parts: dict[str, list[str]], stands: dict[str, str]) -> dict[str, str]:
@@ -42,9 +47,3 @@ def _last(name: str, stands: dict[str, str]) -> str:
     while name in stands:
         name = stands[name]
     return name
-
-
-def _renamed(parts: list[str], stands: dict[str, str]) -> str:
-    made = list(parts)
-    made[1::2] = [f"@{_last(name, stands)}" for name in parts[1::2]]
-    return "".join(made)
