@@ -127,6 +127,7 @@ class Engine final : private WorkSource {
   void signal_outstanding();
   void await(Waiter& waiter, Poll poll);
   bool help(const Waiter& waiter);
+  bool look_out(const Waiter& waiter, int64_t until);
   void doze(Waiter& waiter, int64_t until);
   void throw_first_unreported();
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kPollInterval = 50 * kMillisecond;
-constexpr int64_t kSpin = 20'000;    // ns; about what waking up costs
+constexpr int64_t kSpin = 50'000;    // ns; about what waking up costs
 constexpr int kMostSearched = 256;   // accesses looked at for a task worth running, under the lock
 
 // Three quarters of a bound: a thread that waited for room should not wait again at its next push.
@@ -176,16 +176,23 @@ bool Engine::help(const Waiter& waiter) {
   return helped;
 }
 
-// Spins while a processor is free for that, then sleeps until signalled or until that time. A task
-// that waits leaves its seat to others meanwhile: perhaps to those it waits for.
-void Engine::doze(Waiter& waiter, int64_t until) {
+// Spins while a processor is free for that. True as soon as the waiter is signalled or a loop wants help.
+bool Engine::look_out(const Waiter& waiter, int64_t until) {
+  const Pool::Onlooker onlooker(pool());
   const int64_t end = std::min(nanoseconds() + kSpin, until);
   while (pool().seat_free() && nanoseconds() < end) {
     for (int turn = 0; turn < 16; ++turn) {
-      if (waiter.signalled()) return;
+      if (waiter.signalled() || pool().loop_open()) return true;
       relax();
     }
   }
+  return false;
+}
+
+// Looks out, then sleeps until signalled or until that time. A task that waits leaves its seat to
+// others meanwhile: perhaps to those it waits for.
+void Engine::doze(Waiter& waiter, int64_t until) {
+  if (look_out(waiter, until) || (pool().loop_open() && pool().seat_free())) return;
   const int64_t left = until - nanoseconds();
   if (left <= 0) return;
   const bool seated = pool().seated();

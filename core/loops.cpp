@@ -76,8 +76,8 @@ LoopTable::Slot* LoopTable::open(const LoopBody& loop, int workers) {
   return &slot;
 }
 
-void LoopTable::finish(Slot& slot) {
-  work({&slot, 0, 0});
+void LoopTable::finish(Slot& slot, LoopHook after_first) {
+  work({&slot, 0, 0}, after_first);
   wait_for_others(slot);
   used_.fetch_and(~slot.bit, std::memory_order_release);
 }
@@ -113,12 +113,13 @@ LoopTable::Claim LoopTable::join(Slot& slot) {
 
 // Each report but the last comes after the next claim. After the last one the slot may already
 // serve another loop.
-void LoopTable::work(const Claim& claim) {
+void LoopTable::work(const Claim& claim, LoopHook after_first) {
   Slot& slot = *claim.slot;
   const Here before = here;
   here = {true, claim.worker};
   for (int64_t share = claim.share;;) {
     slot.loop.run_share(share, claim.worker);
+    if (after_first.call && share == claim.share) after_first.call(after_first.context);
     const int64_t left = shares_left(slot.ticket.fetch_sub(1, std::memory_order_acq_rel));
     if (left <= 1) close(slot);
     if (left <= 0) break;

@@ -18,6 +18,11 @@ struct LoopBody {
   void run_share(int64_t share, int64_t worker) const;
 };
 
+struct LoopHook {
+  void (*call)(void* context) = nullptr;
+  void* context = nullptr;
+};
+
 // A loop is in one slot from open() to finish(). Slots are never freed, so that a thread which was
 // about to join a loop that has ended, however late it is, only finds the slot empty, or joins the
 // loop that is there by then. That is why nobody waits for a thread that holds no share.
@@ -34,7 +39,8 @@ class LoopTable {
   Slot* open(const LoopBody& loop, int workers);
 
   // Runs the caller's shares, then waits for those that others hold, and frees the slot.
-  void finish(Slot& slot);
+  // `after_first` is called when the caller's first share is done, before the others.
+  void finish(Slot& slot, LoopHook after_first = {});
 
   // A participant's first share. Once claimed, it must be worked on.
   struct Claim {
@@ -45,7 +51,7 @@ class LoopTable {
   Claim claim();
 
   // Runs the claimed share, then further ones of the same loop until none is left.
-  void work(const Claim& claim);
+  void work(const Claim& claim, LoopHook after_first = {});
 
   bool open() const { return open_.load(std::memory_order_seq_cst) != 0; }
 

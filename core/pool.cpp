@@ -12,14 +12,14 @@ namespace heterosis {
 namespace {
 
 [[gnu::tls_model("initial-exec")]] thread_local bool holds_seat = false;
+[[gnu::tls_model("initial-exec")]] thread_local bool in_pool = false;  // the thread is a Worker's
 
 constexpr int kWakes = 2;  // threads woken at a time; each wakes more while there is work
 
-// How long an idle thread spins, in ns. After a loop the next one is likely to follow: the
-// operations of one compiled function come microseconds apart. A sleeping thread costs the one
-// that wakes it about 2 us, and itself 5 to 50.
-constexpr int64_t kSpinAfterLoop = 50'000;
-constexpr int64_t kSpin = 5'000;
+// How long an idle thread spins, in ns. Work is likely to follow work: the operations of one
+// compiled function come microseconds apart, those of a program tens. A sleeping thread costs the
+// one that wakes it about 2 us, and itself 5 to 50.
+constexpr int64_t kSpin = 50'000;
 constexpr int64_t kLeastPatience = 16;  // the spin shrinks to a sixteenth while it proves futile
 
 }  // namespace
@@ -37,7 +37,6 @@ struct Pool::Worker {
   Worker* next = nullptr;           // in workers_
   Worker* next_sleeping = nullptr;  // in sleeping_
   std::atomic<uint32_t> awake{1};
-  bool after_loop = false;
   int64_t patience = 1;             // divides the time to spin
 };
 
@@ -91,17 +90,37 @@ void Pool::run_loop(const LoopBody& loop, int workers) {
   }
   const bool seated_already = holds_seat;
   if (!seated_already) enter_seat();
-  notify(static_cast<int>(std::min<int64_t>({workers - 1, shares - 1, kWakes})));
-  loops_.finish(*slot);
+  finish_loop(*slot, std::min<int64_t>(workers, shares) - 1);
   if (!seated_already) leave_seat();
 }
 
 bool Pool::help_loop() {
   const LoopTable::Claim claim = loops_.claim();
   if (!claim.slot) return false;
-  if (loops_.open()) notify(kWakes);
+  ask_for_help();
   loops_.work(claim);
   return true;
+}
+
+// A thread that issues work often waits for it a microsecond later, and then helps: it would meet a
+// thread woken meanwhile, one too many for the processors. So a loop of queued work wakes nobody
+// before its first share is done.
+void Pool::finish_loop(LoopTable::Slot& slot, int64_t helpers) {
+  if (!in_pool) {
+    notify_of_loop(helpers);
+    loops_.finish(slot);
+    return;
+  }
+  loops_.finish(slot, {[](void* self) { static_cast<Pool*>(self)->ask_for_help(); }, this});
+}
+
+void Pool::ask_for_help() {
+  if (loops_.open()) notify_of_loop(kWakes);
+}
+
+void Pool::notify_of_loop(int64_t helpers) {
+  const int64_t most = std::min<int64_t>(helpers, kWakes);
+  notify(static_cast<int>(most) - onlookers_.load(std::memory_order_seq_cst));
 }
 
 bool Pool::work_waits() const {
@@ -192,6 +211,7 @@ bool Pool::start_one() {
 void* Pool::worker_entry(void* worker) {
   pthread_setname_np(pthread_self(), "heterosis");
   auto& self = *static_cast<Worker*>(worker);
+  in_pool = true;
   self.pool->serve(self);
   return nullptr;
 }
@@ -199,7 +219,7 @@ void* Pool::worker_entry(void* worker) {
 void Pool::serve(Worker& worker) {
   while (!stopped_.load(std::memory_order_acquire)) {
     if (take_seat()) {
-      work(worker);
+      work();
       leave_seat();
     }
     if (!spin(worker)) park(worker);
@@ -207,36 +227,40 @@ void Pool::serve(Worker& worker) {
 }
 
 // Loops before tasks: somebody waits for a loop's end.
-void Pool::work(Worker& worker) {
+void Pool::work() {
   while (!stopped_.load(std::memory_order_relaxed)) {
-    if (help_loop()) {
-      worker.after_loop = true;
-      continue;
-    }
+    if (help_loop()) continue;
     WorkSource* source = source_.load(std::memory_order_acquire);
     if (!source || !source->has_work()) return;
-    worker.after_loop = false;
     source->run_some();
   }
+}
+
+// Whether so many of the pool's threads are awake that the front end's has no processor left.
+bool Pool::crowded() const {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  return started_.load(relaxed) - sleepers_.load(relaxed) > std::max(threads() - 1, 1);
 }
 
 // True if there is something to do. Futile spins make the next ones shorter, useful ones longer.
 bool Pool::spin(Worker& worker) {
   if (!spinning_pays_.load(std::memory_order_relaxed)) return false;
-  const int64_t time = (worker.after_loop ? kSpinAfterLoop : kSpin) / worker.patience;
-  const int64_t end = nanoseconds() + time;
-  bool found = false;
   spinners_.fetch_add(1, std::memory_order_seq_cst);
-  do {
-    for (int turn = 0; turn < 16 && !found; ++turn) {
-      found = may_start() || stopped_.load(std::memory_order_relaxed);
-      if (!found) relax();
-    }
-  } while (!found && nanoseconds() < end);
+  const bool found = look_for_work(nanoseconds() + kSpin / worker.patience);
   spinners_.fetch_sub(1, std::memory_order_seq_cst);
-  worker.patience = found ? std::max<int64_t>(worker.patience / 2, 1)
-                          : std::min(worker.patience * 2, kLeastPatience);
+  if (found) worker.patience = std::max<int64_t>(worker.patience / 2, 1);
+  else if (!crowded()) worker.patience = std::min(worker.patience * 2, kLeastPatience);
   return found;
+}
+
+bool Pool::look_for_work(int64_t end) const {
+  do {
+    for (int turn = 0; turn < 16; ++turn) {
+      if (may_start() || stopped_.load(std::memory_order_relaxed)) return true;
+      relax();
+    }
+  } while (!crowded() && nanoseconds() < end);
+  return false;
 }
 
 // Announce, look once more, sleep: whoever brings work after the look sees the announcement.
@@ -250,7 +274,7 @@ void Pool::park(Worker& worker) {
   sleep_lock_.unlock();
   if ((may_start() || stopped_.load(std::memory_order_seq_cst)) && unlist(worker)) return;
   while (worker.awake.load(std::memory_order_acquire) == 0) sleep_while(worker.awake, 0, -1);
-  if (nanoseconds() - slept_from < kSpinAfterLoop) worker.patience = 1;  // too early to sleep
+  if (nanoseconds() - slept_from < kSpin) worker.patience = 1;  // too early to sleep
 }
 
 // False if somebody has taken the worker from the list to wake it, or is about to.

@@ -63,6 +63,19 @@ class Pool {
   bool loop_open() const { return loops_.open(); }
   bool help_loop();  // takes part in one open loop; false if there was none to help
 
+  // While a thread holds one, it looks at loop_open() all the time and helps: loops wake a thread
+  // fewer. Look once more after letting go of it, before a sleep.
+  class Onlooker {
+   public:
+    explicit Onlooker(Pool& pool) : pool_(pool) { pool_.onlookers_.fetch_add(1); }
+    ~Onlooker() { pool_.onlookers_.fetch_sub(1); }
+    Onlooker(const Onlooker&) = delete;
+    Onlooker& operator=(const Onlooker&) = delete;
+
+   private:
+    Pool& pool_;
+  };
+
   // Ends and joins all threads. Loops run on their caller from then on.
   void stop();
 
@@ -80,11 +93,16 @@ class Pool {
   static void* worker_entry(void* worker);
   static void run_team(void* team, hx_loop_body, void* context, int64_t count, int64_t grain);
   void run_loop(const LoopBody& loop, int workers);
+  void finish_loop(LoopTable::Slot& slot, int64_t helpers);
+  void notify_of_loop(int64_t helpers);
+  void ask_for_help();
   void serve(Worker& worker);
-  void work(Worker& worker);
+  void work();
   bool work_waits() const;
   bool may_start() const { return work_waits() && seat_free(); }
+  bool crowded() const;
   bool spin(Worker& worker);
+  bool look_for_work(int64_t end) const;
   void park(Worker& worker);
   bool unlist(Worker& worker);
   int wake(int count);
@@ -96,6 +114,7 @@ class Pool {
   alignas(64) std::atomic<int> seats_{0};     // threads computing
   alignas(64) std::atomic<int> sleepers_{0};  // length of the list at sleeping_
   std::atomic<int> spinners_{0};              // idle threads that still look for work
+  std::atomic<int> onlookers_{0};             // waiting threads that look for loops to help
   alignas(64) std::atomic<int> threads_{1};
   std::atomic<int> started_{0};
   std::atomic<bool> stopped_{false};

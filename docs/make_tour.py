@@ -1,8 +1,8 @@
 """Prints the stages of docs/tour.md anew: python docs/make_tour.py [--check]
 
 A stage is a fenced block below a line `<!-- stage: name -->`. With --check, nothing is written, and
-the exit status says whether the tour is what this version does. The assembly depends on LLVM too;
-it is compared only with the version of llvmlite that the tour names.
+the exit status says whether the tour is what this version does. Assembly depends on LLVM too; it
+is compared only with the version of llvmlite that the tour names.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from rich.pretty import pretty_repr
+from tour_network import STAGES as NETWORK_STAGES
 
 from heterosis import np
 from heterosis.codegen import elementwise, object_cache
@@ -78,7 +79,7 @@ def llvm() -> str:
     return text[text.index("define internal void @nest0") : text.index("\n!0 =")]
 
 
-def machine_code() -> str:
+def assembly_of_the_loop() -> str:
     """The same loop as LLVM writes it."""
     text = assembly(_CODE.emit(AVX2), AVX2)
     return text[text.index("nest0:") : text.index(".Lfunc_end1")]
@@ -104,7 +105,7 @@ def session() -> str:
 
 
 STAGES = {f.__name__: f for f in (record, lowering, program, nest, integers, llvm, session)}
-STAGES |= {"assembly": machine_code}
+STAGES |= {"assembly": assembly_of_the_loop} | NETWORK_STAGES
 
 
 def written(text: str) -> str:
@@ -112,7 +113,7 @@ def written(text: str) -> str:
 
     def stage(found: re.Match[str]) -> str:
         name = found[2]
-        if name == "assembly" and f"llvmlite {version('llvmlite')}" not in text:
+        if name.endswith("assembly") and f"llvmlite {version('llvmlite')}" not in text:
             return found[0]
         return found[1] + STAGES[name]().rstrip("\n") + "\n" + found[4]
 

@@ -1,5 +1,6 @@
 // The order of tasks, and waiting for them.
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -188,6 +189,25 @@ void a_waiting_thread_runs_what_it_needs() {
   engine().wait_all();
 }
 
+void a_waiting_thread_helps_loops() {
+  const Threads two(2);
+  const std::thread::id waiting = std::this_thread::get_id();
+  std::atomic<int> mine{0};
+  auto share = [&](int64_t) {
+    mine += std::this_thread::get_id() == waiting;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  Cell cell = make_cell();
+  push({.writes = {cell}}, [&] {
+    auto body = [](void* context, int64_t begin, int64_t, int64_t) {
+      (*static_cast<decltype(share)*>(context))(begin);
+    };
+    pool().parallel_for(body, &share, 20, 1);
+  });
+  engine().wait(cell->variable);
+  CHECK(mine >= 5);  // of 20; it may have taken the task itself, or have come late to its loop
+}
+
 void polls_come_and_may_end_the_wait() {
   const Threads threads(2);
   Cell cell = make_cell();
@@ -295,6 +315,7 @@ int main() {
        TEST(states_are_told_without_a_lock), TEST(independent_chains_overlap),
        TEST(a_name_may_come_twice), TEST(many_names), TEST(later_writes_are_not_waited_for),
        TEST(idle_means_no_readers), TEST(a_waiting_thread_runs_what_it_needs),
+       TEST(a_waiting_thread_helps_loops),
        TEST(polls_come_and_may_end_the_wait), TEST(what_tasks_hold_is_released),
        TEST(queued_temporaries_need_no_memory), TEST(begun_chains_are_finished_first),
        TEST(tasks_may_push_tasks), TEST(counters_tell)});

@@ -25,6 +25,7 @@ __all__ = [
     "initializer",
     "install_as_mxnet",
     "kvstore",
+    "load",
     "lr_scheduler",
     "metric",
     "nd",
@@ -35,6 +36,7 @@ __all__ = [
     "optimizer",
     "profiler",
     "recordio",
+    "save",
     "utils",
 ]
 
@@ -64,11 +66,9 @@ def install_as_mxnet() -> None:
 
 
 def __getattr__(name: str) -> object:
-    if name == "hybridize":
-        from heterosis.capture import hybridize
-
-        globals()[name] = hybridize
-        return hybridize
+    if name in ("hybridize", "load", "save"):
+        globals()[name] = getattr(importlib.import_module("heterosis.capture"), name)
+        return globals()[name]
     if name not in _ON_FIRST_USE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = importlib.import_module(_ON_FIRST_USE[name])

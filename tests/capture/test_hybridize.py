@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import autograd, np
+from heterosis import autograd, np, npx
 from heterosis.gluon import nn
 from heterosis.runtime.errors import ArgumentError, CaptureError
 
@@ -53,6 +53,44 @@ def test_a_second_call_captures_nothing():
     double(np.ones((2, 3), dtype="int32"))
     double(np.ones((3, 2)).T)
     assert double.captures == 4
+
+
+@pytest.fixture
+def few_programs():
+    before = npx.settings.programs_kept
+    npx.settings.programs_kept = 3
+    yield
+    npx.settings.programs_kept = before
+
+
+def test_programs_used_least_recently_are_dropped(few_programs):
+    scaled = heterosis.hybridize(lambda x, *, scale: x * scale)  # keywords: the core serves no call
+    for scale in (1, 2, 3, 1, 4):
+        assert scaled(np.ones(2), scale=scale)[0] == scale
+    assert scaled.captures == 4 and len(scaled._programs) == 3
+    scaled(np.ones(2), scale=1)
+    scaled(np.ones(2), scale=3)
+    assert scaled.captures == 4
+    scaled(np.ones(2), scale=2)
+    assert scaled.captures == 5
+
+
+def test_one_program_that_writes_is_kept(few_programs):
+    npx.settings.programs_kept = 1
+
+    def count(x, *, by):
+        x += by
+
+    counted, x = heterosis.hybridize(count), np.zeros(2)
+    for _ in range(3):
+        counted(x, by=2)
+    assert counted.captures == 1 and (x.asnumpy() == 6).all()
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_some_programs_must_be_kept(count):
+    with pytest.raises(ArgumentError, match="programs_kept"):
+        npx.settings.programs_kept = count
 
 
 def test_structures_of_arguments_and_results():

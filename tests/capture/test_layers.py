@@ -88,7 +88,7 @@ _SLOW = pytest.mark.slow
 MODELS = [
     ("resnet18_v1", {"thumbnail": True}, (2, 3, 16, 16), "float64"),
     ("mobilenet0.25", {}, (2, 3, 32, 32), "float64"),
-    ("mobilenetv2_0.25", {}, (2, 3, 32, 32), "float64"),
+    ("mobilenetv2_0.25", {}, (2, 3, 64, 64), "float64"),
     ("squeezenet1.1", {}, (1, 3, 224, 224), "float32"),
     pytest.param("resnet50_v2", {"thumbnail": True}, (2, 3, 32, 32), "float64", marks=_SLOW),
     pytest.param("vgg11_bn", {}, (1, 3, 32, 32), "float64", marks=_SLOW),

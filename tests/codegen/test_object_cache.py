@@ -40,7 +40,7 @@ def entries(directory) -> list[str]:
 
 
 def entry_of(cache: ObjectCache, number: int) -> str:
-    return cache._path(cache._key(f"answer {number}", host_target()))
+    return cache._path(cache.key(f"answer {number}", host_target()))
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,5 @@
-"""What the documents say is true: their code runs, and the tour is what happens."""
+"""What the documents say is true: their code runs and prints what is shown, and the tour is what
+happens."""
 
 import re
 import subprocess
@@ -11,6 +12,8 @@ from heterosis.ops import REGISTRY
 from tests.ops.harness import LAYOUTS, arguments, call, check, reference
 
 ROOT = Path(__file__).parents[2]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md"]
+DOCUMENTS += sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/*.md"))
 
 
 def _examples(document: str) -> dict[str, str]:
@@ -56,25 +59,43 @@ def test_the_example_operation_is_one_loop(bell):
     assert len(planned.kernels) == 1
 
 
-def test_the_tour_is_true():
-    command = [sys.executable, str(ROOT / "docs" / "make_tour.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _run(*arguments):
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_readme_examples_run():
-    text = (ROOT / "README.md").read_text()
-    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    for example in examples:
-        done = subprocess.run(
-            [sys.executable, "-c", example], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-    assert len(examples) == 2
+def test_the_tour_is_true():
+    _run("docs/make_tour.py", "--check")
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md"])
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_examples_print_what_is_shown(document):
+    _run("docs/make_examples.py", "--check", document)
+
+
+def test_a_wrong_output_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)\n```\n\n```output\n2\n```\n")
+    command = [sys.executable, ROOT / "docs" / "make_examples.py", "--check", page]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "-2\n+1\n" in done.stdout
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, "benchmarks/README.md"])
 def test_links_lead_somewhere(document):
     path = ROOT / document
-    for link in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):
         assert "://" in link or (path.parent / link).exists(), link
+
+
+def test_the_site_is_built_without_a_warning(tmp_path):
+    """Links between pages, and to headings, are checked by the builder."""
+    for package in ("sphinx", "myst_parser", "furo"):
+        pytest.importorskip(package, reason="pip install '.[docs]'")
+    trees, site = str(tmp_path / "trees"), tmp_path / "site"
+    _run("-m", "sphinx", "-W", "--keep-going", "-q", "-d", trees, "docs", str(site))
+    reference = (site / "reference.html").read_text()
+    public = [name for name, record in REGISTRY.items() if "np" in record.public]
+    assert [name for name in public if f'<span class="pre">{name}' not in reference] == []

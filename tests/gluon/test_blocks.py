@@ -6,6 +6,7 @@ import warnings
 import pytest
 
 from heterosis import autograd, np, npx
+from heterosis import symbol as sym
 from heterosis.gluon import Parameter, nn
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
@@ -187,7 +188,7 @@ def test_plain_forward_in_a_hybrid_block():
 
 
 def test_hybrid_blocks_take_hybrid_children_only():
-    with pytest.raises(ArgumentError, match="please try HybridSequential"):
+    with pytest.raises(ArgumentError, match="there is HybridSequential"):
         nn.HybridSequential().add(nn.Sequential())
 
 
@@ -203,9 +204,20 @@ def test_hybridizing_takes_all_flags_and_changes_nothing():
     assert not net[0]._active
 
 
+def test_the_processor_is_a_back_end():
+    net, x = nn.Dense(2), np.ones((1, 3))
+    net.initialize()
+    before = net(x)
+    net.optimize_for(x, backend="MKLDNN")
+    assert net._active and (net(x).asnumpy() == before.asnumpy()).all()
+    net.hybridize(backend="MKLDNN")
+    data = sym.var("data")
+    assert data.optimize_for("MKLDNN") is data
+
+
 def test_what_is_not_there_says_so():
     net = nn.Dense(2)
-    with pytest.raises(UnsupportedError, match="call hybridize"):
+    with pytest.raises(UnsupportedError, match="no back end 'any'.*hybridize"):
         net.optimize_for(np.ones((1, 2)), backend="any")
     with pytest.raises(NotImplementedError, match=r"forward\(self"):
         nn.Block()(1)

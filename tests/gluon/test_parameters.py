@@ -20,7 +20,7 @@ def test_life_of_a_parameter():
     p.initialize(ctx=[cpu(), cpu()])
     assert p.list_ctx() == [cpu()] and len(p.list_data()) == len(p.list_grad()) == 1
     assert (p.data() == 1).all() and (p.grad() == 0).all() and p.data(cpu()).shape == (2, 3)
-    with pytest.warns(UserWarning, match="already initialized"):
+    with pytest.warns(UserWarning, match="keeps the values that it has"):
         p.initialize()
     p.initialize("zeros", force_reinit=True)
     assert (p.data() == 0).all()
@@ -104,7 +104,7 @@ def test_casting_keeps_values_and_gradients():
 def test_constants():
     c = Constant("c", [1, 2])
     assert repr(c) == "Constant c (shape=(2,), dtype=float32)" and c.grad_req == "null"
-    with pytest.warns(UserWarning, match="ignored"):
+    with pytest.warns(UserWarning, match="has no effect"):
         c.grad_req = "write"
     c.initialize()
     c.set_data(np.array([3.0, 4.0]))

@@ -1,10 +1,11 @@
-"""Every code cell of the documents runs, unchanged: those for MXNet, and plain Python."""
+"""Every code cell of the documents runs: those for MXNet and plain Python unchanged, those for
+PyTorch and TensorFlow as the same steps in Heterosis."""
 
 import re
 
 import pytest
 
-from tests.seeds.documents import ANY, MXNET, VARIABLE, Cell, cells, folder
+from tests.seeds.documents import VARIABLE, Cell, cells, folder
 from tests.seeds.expectations import NOT_YET, expected_text
 from tests.seeds.run import results
 
@@ -14,8 +15,6 @@ CELLS = cells()
 def _parameter(cell: Cell):
     reason = NOT_YET.get((cell.document, cell.number))
     marks = [pytest.mark.xfail(strict=True, reason=reason)] if reason else []
-    if cell.tab not in (ANY, MXNET):
-        marks = [pytest.mark.skip(reason=f"{cell.tab}: its names have no alias yet")]
     return pytest.param(cell, marks=marks, id=str(cell))
 
 

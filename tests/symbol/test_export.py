@@ -158,7 +158,7 @@ def test_arrays_that_are_no_parameters_travel_along(tmp_path):
 def test_a_block_without_a_program_says_what_to_do(tmp_path):
     net = small()
     net(X)
-    with pytest.raises(UninitializedError, match=r"call block.hybridize\(\) and then run forward"):
+    with pytest.raises(UninitializedError, match=r"call hybridize\(\) on it, run it once"):
         net.export(str(tmp_path / "model"))
     assert not list(tmp_path.iterdir())
 

@@ -9,7 +9,14 @@ import pytest
 
 from heterosis import autograd, np
 from heterosis import symbol as sym
-from heterosis.runtime.errors import ArgumentError, FormatError, ShapeError, UnsupportedError
+from heterosis.gluon import nn
+from heterosis.runtime.errors import (
+    ArgumentError,
+    AutogradError,
+    FormatError,
+    ShapeError,
+    UnsupportedError,
+)
 from heterosis.symbol.attributes import decoded, encoded
 
 
@@ -197,3 +204,44 @@ def test_deep_graphs_need_no_recursion():
         x = x + 1
     read = sym.load_json(x.tojson())
     assert len(read.get_internals()) == 3001
+
+
+def test_what_arrays_have_and_symbols_have_not():
+    layer = nn.Dense(2)
+    layer.initialize()
+    with pytest.raises(AttributeError, match="a Symbol has no shape.*hybridize it"):
+        layer(sym.var("data"))
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        sym.var("data").colour  # noqa: B018
+
+
+def test_recorded_operations_have_a_symbol():
+    x, scale = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([2.0, 3.0])
+    x.attach_grad()
+    with autograd.record():
+        parts = np.split(np.exp(x) * scale + 1, 2, axis=1)
+        y = np.concatenate([parts[1], x.sum(axis=1, keepdims=True) * 2], axis=1) / x
+    history = autograd.get_symbol(y)
+    assert history.list_arguments() == ["var0", "var1"]  # x, though used three times, and scale
+    (again,) = history.eval(var0=x + 1, var1=scale)
+    z = x.asnumpy() + 1
+    first = numpy.exp(z[:, 1:]) * 3 + 1
+    wanted = numpy.concatenate([first, z.sum(1, keepdims=True) * 2], 1) / z
+    numpy.testing.assert_allclose(again.asnumpy(), wanted, 1e-6)
+
+
+def test_what_has_no_recorded_symbol():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    net = nn.Dense(2, in_units=2, flatten=False)
+    net.initialize()
+    net.hybridize()
+    with autograd.record():
+        y, whole = x * x, net(x)
+    with pytest.raises(UnsupportedError, match="export it"):
+        autograd.get_symbol(whole)
+    y.backward()
+    with pytest.raises(AutogradError, match="retain_graph"):
+        autograd.get_symbol(y)
+    with pytest.raises(AutogradError, match="no result of recorded operations"):
+        autograd.get_symbol(x)

@@ -27,6 +27,7 @@ from heterosis.ir.types import is_float
 from heterosis.ops import eager
 from heterosis.ops.captured import compile_program
 from heterosis.ops.gradient import cotangents, zeros
+from heterosis.ops.record import Record
 from heterosis.runtime import modes
 
 OPERAND, RESULT, COTANGENT = "operand", "result", "cotangent"
@@ -45,6 +46,7 @@ class Differentiable:
     results: tuple[tuple[str, tuple[int, ...]], ...]  # element types and shapes, as written
     kept: int = 0
     whole: bool = False  # a captured program: its derivative is optimised as one, too
+    call: tuple[Record, tuple[Any, ...]] | None = None  # the operation and attributes that it is
     _derivatives: dict[tuple[int, ...], Derivative] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

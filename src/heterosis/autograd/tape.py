@@ -93,19 +93,20 @@ class Node:
 class ProgramNode(Node):
     """A call of an operation, or of a derivative."""
 
-    __slots__ = ("derivative", "held")
+    __slots__ = ("derivative", "held", "of", "others")
 
     def __init__(
         self,
+        of: Differentiable,
         derivative: Derivative,
         sources: tuple[Source | None, ...],
         operands: Sequence[Any],
         results: Sequence[Any],
-        types: tuple[ResultType, ...],
         written: Any,
     ):
-        super().__init__(derivative.of, sources, types)
-        self.derivative: Derivative | None = derivative
+        super().__init__(derivative.of, sources, of.results)
+        self.of, self.derivative = of, derivative
+        self.others = [None if isinstance(o, ndarray) else o for o in operands]  # the numbers
         self.held = [
             None
             if kind == COTANGENT
@@ -171,7 +172,7 @@ class ProgramNode(Node):
 
     def release(self) -> None:
         super().release()
-        self.derivative, self.held = None, []
+        self.derivative, self.held, self.others = None, [], []
 
 
 class WholeNode(ProgramNode):
@@ -189,7 +190,7 @@ class WholeNode(ProgramNode):
         results: Sequence[Any],
     ):
         sources = tuple(source_of(o) if i in wanted else None for i, o in enumerate(operands))
-        super().__init__(of.derivative(wanted), sources, operands, results, of.results, None)
+        super().__init__(of, of.derivative(wanted), sources, operands, results, None)
         self.plain, self.wanted = plain, wanted
         self.everything = {(OPERAND, i): _held(o, None) for i, o in enumerate(operands)}
         own = results[: len(plain.program.outputs)]
@@ -291,7 +292,7 @@ def _note(
         return False
     if len(wanted) < len(sources) - sources.count(None):
         sources = tuple(s if i in wanted else None for i, s in enumerate(sources))
-    node = ProgramNode(of.derivative(wanted), sources, operands, results, of.results, written)
+    node = ProgramNode(of, of.derivative(wanted), sources, operands, results, written)
     node.attach(results, of.float_results)
     return True
 
@@ -302,7 +303,7 @@ def _traced(
     described = [_described(operand) for operand in operands]
     inputs, layouts, program = record.program(described, attributes)
     types = tuple((r._dtype_name, r.shape) for r in results)
-    return Differentiable(program, inputs, layouts, types)
+    return Differentiable(program, inputs, layouts, types, call=(record, attributes))
 
 
 def _described(operand: Any) -> Any:

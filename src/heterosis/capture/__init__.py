@@ -3,6 +3,7 @@ that as a whole, and from then on makes one native call of it."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from heterosis.capture import trace as _trace
@@ -31,4 +32,26 @@ def hybridize(function: Any = None, **flags: Any) -> Any:
     return function if isinstance(function, Compiled) else Compiled(function)
 
 
-__all__ = ["Compiled", "capture", "depend_on", "hybridize", "scope", "supplied"]
+def save(net: Any, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
+    """Write what `net`, a function or a block, computes, to a file for `load`.
+
+    The file has a program for each kind of arguments that a hybridized `net` was called with, and
+    one for `inputs` and `keywords` if they are given; their elements do not matter.
+    """
+    if hasattr(net, "save_program"):
+        net.save_program(path, *inputs, **keywords)
+    else:
+        hybridize(net).save(path, *inputs, **keywords)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """A callable that computes what was saved, the same bit for bit, without the Python of it.
+
+    Its arguments have the names that they had. `inputs` and `outputs` describe the arrays.
+    """
+    from heterosis.capture.loading import load
+
+    return load(path)
+
+
+__all__ = ["Compiled", "capture", "depend_on", "hybridize", "load", "save", "scope", "supplied"]

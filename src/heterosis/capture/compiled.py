@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from heterosis import _core
@@ -24,6 +27,9 @@ from heterosis.capture.trace import (
 from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
 from heterosis.runtime import modes
+from heterosis.runtime.settings import settings
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
 
 
 class Compiled:
@@ -41,7 +47,7 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""
-        mine = ("replay", "example", "_programs", "_capturing", "_outside")
+        mine = ("replay", "examples", "_programs", "_capturing", "_outside")
         return {name: value for name, value in vars(self).items() if name not in mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -51,8 +57,9 @@ class Compiled:
     def _start(self) -> None:
         self.captures = 0
         self.replay = _core.Replay(self._call)
-        self.example: tuple[tuple, dict] | None = None  # the last captured call, without elements
-        self._programs: dict[Hashable, Program] = {}
+        # Captured calls by their descriptions, without elements.
+        self.examples: OrderedDict[Hashable, Call] = OrderedDict()
+        self._programs: OrderedDict[Hashable, Program] = OrderedDict()  # last used, last
         self._capturing = threading.Lock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
@@ -78,10 +85,22 @@ class Compiled:
         return program.run(arrays)
 
     def _found(self, key: Hashable, arrays: Sequence[Any]) -> Program | None:
-        program = self._programs.get(key)
+        program = self._recalled(key)
         if program is not None and program.captured.writes:
-            program = self._programs.get((key, self._sharing(arrays)))
+            program = self._recalled((key, self._sharing(arrays)))
         return program if program is not None and program.holds() else None
+
+    def _recalled(self, key: Hashable) -> Program | None:
+        with suppress(KeyError):  # it may just be dropped by another thread
+            self._programs.move_to_end(key)
+        return self._programs.get(key)
+
+    def _drop_unused(self) -> None:
+        """Those used least recently. The core goes on with the few that it serves by itself."""
+        while len(set(map(id, self._programs.values()))) > settings.programs_kept:
+            self._programs.popitem(last=False)
+        while len(self.examples) > settings.programs_kept:
+            self.examples.popitem(last=False)
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:
         """Which arrays share memory, with each other or with what the function has outside."""
@@ -92,10 +111,11 @@ class Compiled:
         """Whether no array shares memory so: programs in the core are for such arrays only."""
         return self._sharing(arrays) == tuple((i, False) for i in range(len(arrays)))
 
-    def _captured(self, key: Hashable, arguments: tuple, keywords: dict) -> Program:
+    def _captured(self, key: tuple[Hashable, ...], arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
-        self.example = trees.replaced((arguments, keywords), _without_elements)
         captured = capture(self.function, arguments, keywords)
+        self.examples.pop(key[0], None)  # the latest comes last
+        self.examples[key[0]] = example((arguments, keywords))
         arrays = list(trees.arrays_in((arguments, keywords)))
         program = self._programs[key] = Program(captured, arrays)
         if captured.writes:
@@ -103,7 +123,22 @@ class Compiled:
             self._outside.update(array._storage_id for array in outside)
             self._outside |= captured.entangled
             self._programs[key, self._sharing(arrays)] = program
+        self._drop_unused()
         return program
+
+    def save(self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
+        """Write a file for `heterosis.load`, which needs no Python of the function.
+
+        In it is a program for each kind of arguments that the function was captured for, as it
+        predicts, and one for `inputs` and `keywords` if they are given.
+        """
+        from heterosis.capture import saving
+
+        saving.save(self, path, (inputs, keywords))
+
+    def held(self) -> dict[str, Any]:
+        """Arrays that the function uses, as far as they have names."""
+        return {}
 
     def __repr__(self) -> str:
         return f"<hybridized {getattr(self.function, '__qualname__', self.function)!s}>"
@@ -216,8 +251,13 @@ def _array(source: Source, arguments: Sequence[Any]) -> Any:
     return source.array if isinstance(source, Outside) else None
 
 
-def _without_elements(array: Any) -> Any:
-    return _core.unreadable(array._dtype_name, array.shape, "an example has no elements")
+def example(call: Call) -> Call:
+    """A call like `call`, with arrays that have no elements."""
+
+    def stand_in(array: Any) -> Any:
+        return _core.unreadable(array._dtype_name, array.shape, "an example has no elements")
+
+    return trees.replaced(call, stand_in)
 
 
 def _described(source: Source) -> Any:

@@ -105,6 +105,9 @@ class Step:
     attributes: tuple[Any, ...]  # in the order of parameters, None for arrays
     results: tuple[Value, ...]
     scope: str  # the prefix of the block that made the call
+    cells: tuple[Cell | None, ...]  # the arrays among the operands, as they were handed in
+    made: tuple[Cell, ...]  # the arrays of the results
+    in_place: bool  # whether these were there before, and written to
 
 
 @dataclass
@@ -120,6 +123,7 @@ class Captured:
     supply: Supply
     steps: list[Step]
     entangled: frozenset[int]  # storages of arguments that the function knows from outside too
+    returned: Any  # `result` with the arrays' cells
 
 
 def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> Captured:
@@ -254,36 +258,40 @@ class Trace:
     ) -> Any:
         """A call of an operation: its results, as arrays."""
         values, cells = self._values(record, operands, attributes)
-        results = record.traced(values, attributes)
-        self.steps.append(Step(record, tuple(values), attributes, results, self.scope))
+        results = made = record.traced(values, attributes)
         if self.recorded and not modes.is_recording():
             results = tuple(map(stop_gradient.record.function, results))
         if out is None:
-            shares = cells if record.views else {}
-            made = tuple(self.array(window(value, shares) or Cell(value)) for value in results)
-            result = made if len(made) > 1 else made[0]
+            shares = {c.value(): c for c in cells if c} if record.views else {}
+            outs = tuple(self.array(window(value, shares) or Cell(value)) for value in results)
+            result = outs if len(outs) > 1 else outs[0]
         else:
+            outs = out if isinstance(out, tuple) else (out,)
             result = self._write(record, results, out)
+        written, scope = tuple(map(self.cell, outs)), self.scope
+        self.steps.append(
+            Step(record, values, attributes, made, scope, cells, written, out is not None)
+        )
         if modes.is_recording() and not self.recorded:
             self._record(record, operands, values, attributes, result)
         return result
 
     def _values(
         self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...]
-    ) -> tuple[list[Value | None], dict[Value, Cell]]:
+    ) -> tuple[tuple[Value | None, ...], tuple[Cell | None, ...]]:
         """The operands' values, and the cells of those that are arrays."""
-        cells: dict[Value, Cell] = {}
-        values: list[Value | None] = []
-        for use, operand in zip(record.operand_uses(attributes), operands, strict=True):
-            if use == KEY:
-                values.append(self._number("int64", RandomKey()))
-            elif isinstance(operand, ndarray):
-                cell = self.cell(operand)
-                cells[cell.value()] = cell
-                values.append(cell.value())
-            else:
-                values.append(as_value(record.name, operand))
-        return values, cells
+        cells = tuple(self.cell(o) if isinstance(o, ndarray) else None for o in operands)
+        values = (
+            self._number("int64", RandomKey())
+            if use == KEY
+            else as_value(record.name, operand)
+            if cell is None
+            else cell.value()
+            for use, operand, cell in zip(
+                record.operand_uses(attributes), operands, cells, strict=True
+            )
+        )
+        return tuple(values), cells
 
     def _number(self, dtype: str, source: Source) -> Value:
         value = apply(NUMBER, (), TensorType((), dtype, weak=True))
@@ -353,7 +361,7 @@ class Trace:
 
     def made(self, array: Any) -> Any:
         """An array that the function makes of what Python has: every run gets its own."""
-        return self.array(Cell(copy.record.function(self.cell(array).value())))
+        return copy(array)
 
     def read(self, array: Any) -> None:
         """The elements of an array are about to be read by Python."""
@@ -379,6 +387,7 @@ class Trace:
                 return cell.source
             return Computed(add(_own(cell)))
 
+        returned = trees.replaced(result, self.cell)
         result = trees.replaced(result, leaf)
         writes = [(cell.source, add(cell.value())) for cell in self._written()]
         values = tuple(value for value, _ in self.inputs)
@@ -392,6 +401,7 @@ class Trace:
             self.supply,
             self.steps,
             frozenset(self.entangled),
+            returned,
         )
 
 
@@ -401,10 +411,11 @@ def _is_same_view(array: Any, cell: Cell) -> bool:
 
 
 def _are_same_view(a: Any, b: Any) -> bool:
-    return _place(a) == _place(b)
+    return place(a) == place(b)
 
 
-def _place(a: Any) -> tuple[Any, ...]:
+def place(a: Any) -> tuple[Any, ...]:
+    """Equal for arrays that show the same elements in the same way."""
     return a._storage_id, a._offset, a.shape, a._element_strides, a._dtype_name
 
 

@@ -10,6 +10,7 @@ from heterosis.codegen.builder import I64, PTR, Function, Type, Value
 _CALL = {"buffers": 0, "integers": 1, "scalars": 2, "workspace": 3, "runtime": 4}
 _RUNTIME = {"pool": 0, "parallel_for": 1, "workers": 2}
 
+ENTRY = "entry"  # the function that a plan runs
 LOOP_BODY_PARAMETERS = [("context", PTR), ("begin", I64), ("end", I64), ("worker", I64)]
 
 
@@ -19,9 +20,14 @@ def _field(f: Function, struct: Value, slot: int, type_: Type = PTR) -> Value:
     return f.once((struct, slot, type_), lambda: f.load(type_, f.offset(PTR, struct, slot)))
 
 
+def buffers(f: Function, call: Value) -> Value:
+    """The addresses of the inputs and outputs."""
+    return _field(f, call, _CALL["buffers"])
+
+
 def buffer(f: Function, call: Value, index: int) -> Value:
     """The address of the first element of input or output number `index`."""
-    return _field(f, _field(f, call, _CALL["buffers"]), index)
+    return _field(f, buffers(f, call), index)
 
 
 def integer(f: Function, call: Value, index: int) -> Value:
@@ -80,10 +86,17 @@ def workers(f: Function, call: Value) -> Value:
 
 
 def parallel_for(
-    f: Function, call: Value, body: str, context: Value, count: Value | int, grain: Value | int
+    f: Function,
+    call: Value,
+    body: str | Value,
+    context: Value,
+    count: Value | int,
+    grain: Value | int,
 ) -> None:
-    """Run the module's function `body` over `[0, count)`, shared between the pool's threads."""
+    """Run `body`, one of the module's functions by name or the address of one, over `[0, count)`,
+    shared between the pool's threads."""
     runtime = _field(f, call, _CALL["runtime"])
     pool = _field(f, runtime, _RUNTIME["pool"])
     entry = _field(f, runtime, _RUNTIME["parallel_for"])
-    f.call_pointer(entry, [pool, Value(PTR, f"@{body}"), context, f.int(count), f.int(grain)])
+    address = Value(PTR, f"@{body}") if isinstance(body, str) else body
+    f.call_pointer(entry, [pool, address, context, f.int(count), f.int(grain)])

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from heterosis.codegen.identical import merged
+
 if TYPE_CHECKING:
     from heterosis.codegen.target import Target
 
@@ -131,7 +133,7 @@ class Function:
         linkage: str = "internal",
         attributes: str = "",
     ):
-        self.module, self.name, self.returns = module, name, returns
+        self.module, self.name, self.returns, self.linkage = module, name, returns, linkage
         self.parameters = [Value(type_, f"%{label}") for label, type_ in parameters]
         self._header = f"define {linkage} {returns} @{name}("
         self._header += ", ".join(str(p) for p in self.parameters) + f") nounwind {attributes} {{"
@@ -502,10 +504,17 @@ class Module:
         )
         return Value(PTR, f"@{name}")
 
+    def pointers(self, name: str, addresses: Sequence[str]) -> Value:
+        """A constant array of addresses, each written as LLVM does: `@name` or `null`."""
+        items = ", ".join(f"ptr {address}" for address in addresses)
+        self._globals[name] = f"@{name} = internal constant [{len(addresses)} x ptr] [{items}]"
+        return Value(PTR, f"@{name}")
+
     def text(self) -> str:
         defined = {function.name for function in self.functions}
         declared = [text for name, text in self._declarations.items() if name not in defined]
-        bodies = [function.text() for function in self.functions]
+        inside = {function.name for function in self.functions if function.linkage == "internal"}
+        bodies = merged({function.name: function.text() for function in self.functions}, inside)
         # Explicit vectors are unrolled where it pays; LLVM must not do it a second time.
         notes = ["!0 = distinct !{!0, !1}", '!1 = !{!"llvm.loop.unroll.disable"}', ""]
         return "\n".join([*self._globals.values(), *declared, "", *bodies, *notes])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from heterosis.codegen import abi
+from heterosis.codegen.abi import ENTRY
 from heterosis.codegen.builder import I64, PTR, Function, Module, Type, Value, constant
 from heterosis.codegen.emit_nest import emit_nest
 from heterosis.codegen.kernel import KernelCode, OpaqueCall, Place, Schedule
@@ -26,7 +27,6 @@ from heterosis.codegen.nest import (
 )
 from heterosis.codegen.target import Target
 
-ENTRY = "entry"
 # A handful of loads and calls: LLVM's quick path does them in a tenth of the time.
 PLAIN = "noinline optnone"
 
@@ -233,10 +233,10 @@ def _emit_call_part(f: Function, target: Target, part: CallPart, name: str, fail
     return_if_failed(f, status, failures)
 
 
-def return_if_failed(f: Function, status: Value, failures: int) -> None:
+def return_if_failed(f: Function, status: Value, failures: int | Value) -> None:
     """Leave with a kernel's failure; `failures` is how many the kernels before have."""
     failed = f.compare("ne", status, constant(I64, 0))
-    f.leave_if(failed, lambda: f.ret(f.add(status, constant(I64, failures))))
+    f.leave_if(failed, lambda: f.ret(f.add(status, f.int(failures))))
 
 
 def _number(f: Function, call: Value, number: Number) -> Value | int:

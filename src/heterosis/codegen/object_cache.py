@@ -65,6 +65,7 @@ class ObjectCache:
         self.directory, self.limit = directory, limit
         self.counters = Counters()
         self._loaded: dict[tuple[str, Target], LoadedObject] = {}
+        self._found: dict[bytes, LoadedObject] = {}  # the same, by their entries on disk
         self._stores = 0
         self._warned = False
 
@@ -89,28 +90,41 @@ class ObjectCache:
     def _load_missing(
         self, key_text: str, target: Target, produce: Callable[[], str]
     ) -> LoadedObject:
-        from heterosis import _core
+        key = self.key(key_text, target)
+        return self.find(key) or self._compiled(key, target, produce)
 
+    def find(self, key: bytes | None) -> LoadedObject | None:
+        """The object that an entry holds; None without such an entry."""
+        if key is None:
+            return None
+        with _lock:
+            if key not in self._found:
+                start = time.perf_counter()
+                payload = self.read(key)
+                if payload is None:
+                    return None
+                self._found[key] = _loaded(payload)
+                self.counters.disk_hits += 1
+                self.counters.disk_seconds += time.perf_counter() - start
+            return self._found[key]
+
+    def _compiled(
+        self, key: bytes | None, target: Target, produce: Callable[[], str]
+    ) -> LoadedObject:
         start = time.perf_counter()
-        key = self._key(key_text, target)
-        payload = self._read(key)
-        if payload is not None:
-            made = _core.load_object(payload)
-            self.counters.disk_hits += 1
-            self.counters.disk_seconds += time.perf_counter() - start
-        else:
-            payload = compile_object(produce(), target)
-            made = _core.load_object(payload)
-            self.counters.compiles += 1
-            self.counters.compile_seconds += time.perf_counter() - start
-            self._write(key, payload)
-        _tell_perf(made)
+        payload = compile_object(produce(), target)
+        made = _loaded(payload)
+        self.counters.compiles += 1
+        self.counters.compile_seconds += time.perf_counter() - start
+        if key is not None:
+            self._found[key] = made
+            self.write(key, payload)
         return made
 
     # -- keys -------------------------------------------------------------------------------------
 
-    def _key(self, key_text: str, target: Target) -> bytes | None:
-        """The name of an entry; None if nothing may be kept on disk."""
+    def key(self, key_text: str, target: Target) -> bytes | None:
+        """The name of the entry that `key_text` describes; None if nothing may be kept on disk."""
         if self.directory is None or (sources := self._sources()) is None:
             return None
         return _digest(f"{_FORMAT}\n{sources.hex()}\n{target!r}\n{key_text}".encode())
@@ -124,10 +138,10 @@ class ObjectCache:
         signature = _sources_signature()
         if signature is None:
             return None
-        known = self._read(signature)
+        known = self.read(signature)
         if known is None:
             known = _sources_content()
-            self._write(signature, known)
+            self.write(signature, known)
         return known
 
     # -- files ------------------------------------------------------------------------------------
@@ -135,7 +149,7 @@ class ObjectCache:
     def _path(self, key: bytes) -> str:
         return f"{self.directory}/{key.hex()}.o"
 
-    def _read(self, key: bytes | None) -> bytes | None:
+    def read(self, key: bytes | None) -> bytes | None:
         """The payload of an entry that is whole and ours."""
         if key is None:
             return None
@@ -157,10 +171,8 @@ class ObjectCache:
             _touch(path)
         return payload
 
-    def _write(self, key: bytes | None, payload: bytes) -> None:
+    def write(self, key: bytes, payload: bytes) -> None:
         """Keep an entry if possible; a full or read-only disk only costs the next start time."""
-        if key is None:
-            return
         temporary = f"{self._path(key)}.{os.urandom(6).hex()}.tmp"
         try:
             os.makedirs(self.directory or "", mode=0o700, exist_ok=True)
@@ -329,7 +341,15 @@ def _sources_content() -> bytes:
     return whole.digest()
 
 
-# -- profiling ------------------------------------------------------------------------------------
+# -- loading --------------------------------------------------------------------------------------
+
+
+def _loaded(payload: bytes) -> LoadedObject:
+    from heterosis import _core
+
+    made = _core.load_object(payload)
+    _tell_perf(made)
+    return made
 
 
 def _tell_perf(made: LoadedObject) -> None:

@@ -11,10 +11,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I64, PTR, Module, Type, Value, constant
+from heterosis.codegen.abi import ENTRY
+from heterosis.codegen.builder import I8, I64, PTR, VOID, Function, Module, Value, constant
 from heterosis.codegen.emit_nest import emit_nest
 from heterosis.codegen.function import (
-    ENTRY,
     PLAIN,
     Numbers,
     grain_of,
@@ -23,9 +23,9 @@ from heterosis.codegen.function import (
     return_if_failed,
 )
 from heterosis.codegen.kernel import Kernel, KernelCode, OpaqueCall, Schedule
-from heterosis.codegen.memory import STORED
 from heterosis.codegen.nest import Buffer, Nest, Number, known
 from heterosis.codegen.target import Target
+from heterosis.ir.types import ITEMSIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,60 +159,119 @@ class _Local(Numbers):
 
 # -- emission -------------------------------------------------------------------------------------
 
+_FIELDS = 6  # of a row
+_LAUNCHER = (("call", PTR), ("body", PTR), ("count", I64), ("grain", I64))
+
 
 class _Emitter:
+    """A function that goes through tables of what to run on which operands.
+
+    As code of their own, a thousand calls in a row would take LLVM longer than all kernels.
+    """
+
     def __init__(self, target: Target, code: ProgramCode):
         self.code, self.target = code, target
         self.module = Module(target=target)
-        self.f = self.module.function(ENTRY, [("call", PTR)], I64, linkage="", attributes=PLAIN)
-        (self.call,) = self.f.parameters
+        self.codes: list[str] = []  # for each call: what runs the kernel, and the nest that it runs
+        # For each call: its first address and their number, where its integers begin, the points
+        # and the grain of its loop, and the failures of all kernels before.
+        self.rows: list[int] = []
+        self.addresses: list[int] = []  # the number of a buffer or -1 for the workspace, and bytes
+        self.numbers: list[int] = []
+        self._known: dict[tuple[int, ...], int] = {}  # where numbers begin
 
     def text(self) -> str:
-        f, failures = self.f, 0
-        nests = [c for c in self.code.calls if isinstance(self.code.units[c.unit], Nest)]
-        if nests:
-            self._own_call(max(len(c.addresses) for c in nests))
-        for number, call in enumerate(self.code.calls):
+        failures = 0
+        for call in self.code.calls:
             unit = self.code.units[call.unit]
+            self._add_row(call, failures)
             if isinstance(unit, Nest):
-                self._emit_nest(unit, call, number)
+                self.codes += self._nest(unit, call)
             else:
-                self._emit_call(unit, call, failures)
+                self.codes += self._kernel(unit, call)
                 failures += len(unit.failures)
-        f.ret(constant(I64, 0))
+        self._emit_entry()
         return self.module.text()
 
-    def _own_call(self, buffers: int) -> None:
-        """The call that nests see: copied once, then given their buffers and numbers."""
-        self.buffers = self.f.allocate(PTR, buffers)
-        self.frame = abi.with_buffers(self.f, self.call, self.buffers)
+    def _add_row(self, call: KernelCall, failures: int) -> None:
+        first, numbers = len(self.addresses) // 2, self._first(call.numbers)
+        for address in call.addresses:
+            self.addresses += self._place(address)
+        self.rows += first, len(call.addresses), numbers, call.count, call.grain, failures
 
-    def _emit_nest(self, nest: Nest, call: KernelCall, number: int) -> None:
-        f, name = self.f, f"nest{call.unit}"
+    def _place(self, address: Address) -> tuple[int, int]:
+        buffer, at = address.buffer, address.offset * ITEMSIZE[address.dtype]
+        index = known(buffer.index)
+        return (index, at) if buffer.kind == "call" else (-1, index + at)
+
+    def _first(self, numbers: tuple[int, ...]) -> int:
+        """Where these numbers begin in the table of all."""
+        if numbers not in self._known:
+            self._known[numbers] = len(self.numbers)
+            self.numbers += numbers
+        return self._known[numbers]
+
+    # -- what runs a kernel, in one form for all ----------------------------------------------
+
+    def _nest(self, nest: Nest, call: KernelCall) -> tuple[str, str]:
+        name, launcher = f"nest{call.unit}", "launch"
         if not self.module.defines(name):
             emit_nest(self.module, self.target, name, nest)
-        for i, address in enumerate(call.addresses):
-            f.store(self._address(address), f.offset(PTR, self.buffers, i))
-        if call.numbers:
-            table = self.module.table(f"numbers{number}", I64, call.numbers)
-            abi.set_integers(f, self.frame, table)
-        abi.parallel_for(f, self.call, name, self.frame, call.count, call.grain)
+        if not self.module.defines(launcher):
+            f = self.module.function(launcher, _LAUNCHER, I64, attributes=PLAIN)
+            frame, body, count, grain = f.parameters
+            abi.parallel_for(f, frame, body, frame, count, grain)
+            f.ret(constant(I64, 0))
+        return f"@{launcher}", f"@{name}"
 
-    def _emit_call(self, code: KernelCode, call: KernelCall, failures: int) -> None:
-        f, name = self.f, f"kernel{call.unit}"
+    def _kernel(self, code: KernelCode, call: KernelCall) -> tuple[str, str]:
+        name = f"kernel{call.unit}"
+        launcher = f"{name}.launch"
         if not self.module.defines(name):
             code.emit(self.module, self.target, name)
-        arguments = [self.call, *map(self._address, call.addresses)]
-        arguments += [f.int(n) for n in call.numbers]
-        if not code.failures:
-            f.call(name, arguments)
-            return
-        return_if_failed(f, f.call(name, arguments, I64), failures)
+            f = self.module.function(launcher, _LAUNCHER, I64, attributes=PLAIN)
+            frame, *_ = f.parameters
+            arguments = [abi.buffer(f, frame, i) for i in range(len(call.addresses))]
+            arguments += [abi.integer(f, frame, i) for i in range(len(call.numbers))]
+            status = f.call(name, [frame, *arguments], I64 if code.failures else VOID)
+            f.ret(status if code.failures else constant(I64, 0))
+        return f"@{launcher}", "null"
 
-    def _address(self, address: Address) -> Value:
-        f, index = self.f, known(address.buffer.index)
-        if address.buffer.kind == "call":
-            base = abi.buffer(f, self.call, index)
-        else:
-            base = f.offset(Type("i8"), abi.workspace(f, self.call), index)
-        return f.offset(STORED[address.dtype], base, address.offset)
+    # -- the function itself ------------------------------------------------------------------
+
+    def _emit_entry(self) -> None:
+        f = self.module.function(ENTRY, [("call", PTR)], I64, linkage="")
+        (call,) = f.parameters
+        buffers = f.allocate(PTR, max(len(call.addresses) for call in self.code.calls))
+        frame = abi.with_buffers(f, call, buffers)
+        bases = abi.buffers(f, call), abi.workspace(f, call)
+        addresses = self.module.table("addresses", I64, self.addresses)
+        numbers = self.module.table("numbers", I64, self.numbers or [0])
+        rows = self.module.table("rows", I64, self.rows)
+        codes = self.module.pointers("codes", self.codes)
+        with f.loop(0, len(self.code.calls)) as step:
+            row = f.offset(I64, rows, f.mul_size(step.index, _FIELDS))
+            first, many, number, *shares, failures = (
+                f.load(I64, f.offset(I64, row, i)) for i in range(_FIELDS)
+            )
+            begin = f.offset(I64, addresses, f.mul_size(first, 2))
+            with f.loop(0, many) as each:
+                pair = f.offset(I64, begin, f.mul_size(each.index, 2))
+                f.store(_address(f, pair, *bases), f.offset(PTR, buffers, each.index))
+            abi.set_integers(f, frame, f.offset(I64, numbers, number))
+            code = f.offset(PTR, codes, f.mul_size(step.index, 2))
+            launcher, body = f.load(PTR, code), f.load(PTR, f.offset(PTR, code, 1))
+            status = f.call_pointer(launcher, [frame, body, *shares], I64)
+            return_if_failed(f, status, failures)
+        f.ret(constant(I64, 0))
+
+
+def _address(f: Function, pair: Value, buffers: Value, workspace: Value) -> Value:
+    """Where an operand begins that the table describes in `pair`."""
+    index = f.load(I64, pair)
+    (base,) = f.if_else(
+        f.compare("slt", index, constant(I64, 0)),
+        lambda: [workspace],
+        lambda: [f.load(PTR, f.offset(PTR, buffers, index))],
+    )
+    return f.offset(I8, base, f.load(I64, f.offset(I64, pair, 1)))

@@ -195,7 +195,7 @@ class Block:
 
     def save_params(self, filename: str) -> None:
         """Deprecated: use `save_parameters`."""
-        warnings.warn("save_params is deprecated. Please use save_parameters.", stacklevel=2)
+        warnings.warn("save_params: the name now is save_parameters.", stacklevel=2)
         self.collect_params().save(filename, strip_prefix=self.prefix)
 
     def load_params(
@@ -203,7 +203,7 @@ class Block:
         ignore_extra: bool = False,
     ) -> None:  # fmt: skip
         """Deprecated: use `load_parameters`."""
-        warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
+        warnings.warn("load_params: the name now is load_parameters.", stacklevel=2)
         self.load_parameters(filename, ctx, allow_missing, ignore_extra)
 
     def save(self, prefix: str) -> None:

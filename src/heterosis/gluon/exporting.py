@@ -49,16 +49,15 @@ def described(block: HybridBlock) -> tuple[Symbol, Arrays]:
     The program is captured for arguments like those of the last call that was captured.
     """
     compiled = getattr(block, "_compiled", None)
-    example = compiled.example if compiled else None
-    if example is None:
+    examples = list(compiled.examples.values()) if compiled else []
+    if not examples:
         raise UninitializedError(
-            f"{type(block).__name__} {block.name!r} has no program yet. Please first call "
-            "block.hybridize() and then run forward with this block at least once before calling "
-            "export."
+            f"{type(block).__name__} {block.name!r} has no program yet: call hybridize() "
+            "on it, run it once on an input, and export it then."
         )
     with modes.switched(recording=False, training=False):
-        captured = capture.capture(block._captured_forward, *example)
-    naming = _Naming(block, len(list(trees.arrays_in(example))))
+        captured = capture.capture(block._captured_forward, *examples[-1])
+    naming = _Naming(block, len(list(trees.arrays_in(examples[-1]))))
     symbol = Symbol(graph_of(captured, naming))
     return symbol, {n: a for n, a in naming.arrays.items() if n in symbol.list_inputs()}
 

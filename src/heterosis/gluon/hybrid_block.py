@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +11,10 @@ from heterosis import _core, autograd, capture, ndarray, symbol
 from heterosis.gluon.block import Block
 from heterosis.gluon.parameter import zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
+from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
-from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError
+from heterosis.symbol.composition import check_back_end
 
 
 class HybridBlock(Block):
@@ -36,8 +40,9 @@ class HybridBlock(Block):
         """Make `block` a part; it must be a HybridBlock."""
         if not isinstance(block, HybridBlock):
             raise ArgumentError(
-                f"Children of HybridBlock must also be HybridBlock, but {block} has type "
-                f"{type(block)}. If you are using Sequential, please try HybridSequential instead."
+                f"{type(self).__name__}: its parts must be HybridBlocks, to be compiled with it, and "
+                f"got a {type(block).__name__}. Derive that class from HybridBlock (for Sequential "
+                "there is HybridSequential), or put both into a plain Block."
             )
         super().register_child(block, name)
 
@@ -126,7 +131,7 @@ class HybridBlock(Block):
         other arrays. The flags are Gluon's; memory is planned and reused whatever they say.
         """
         if backend is not None:
-            self.optimize_for(None, backend=backend)
+            check_back_end("hybridize", backend)
         self._active = active
         self._flags = {
             "static_alloc": static_alloc, "static_shape": static_shape,
@@ -144,12 +149,10 @@ class HybridBlock(Block):
         super().register_op_hook(callback, monitor_all)
 
     def optimize_for(self, x: Any, *args: Any, backend: str | None = None, **options: Any) -> None:
-        """Raises: there are no other back ends in this version."""
-        if not backend:
-            raise ArgumentError('optimize_for: give the name of a back end, backend="...".')
-        raise UnsupportedError(
-            f"optimize_for: there is no back end {backend!r}; call hybridize() instead."
-        )
+        """Hybridize the block and compile it for arguments like these. The one `backend` is
+        "MKLDNN", the processor's."""
+        self.hybridize(backend=backend or "", **options)
+        self(x, *args)
 
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write what the block predicts, for MXNet and for `SymbolBlock.imports`.
@@ -160,6 +163,48 @@ class HybridBlock(Block):
         from heterosis.gluon.exporting import export  # many tables, which few programs need
 
         return export(self, path, epoch)
+
+    def save(self, prefix: str, *inputs: Any, **keywords: Any) -> None:
+        """Write the names of all parts and the parameters: `<prefix>-model.json` and `.params`.
+
+        A hybridized block also writes `prefix` itself, with what it computes: see `save_program`.
+        """
+        program = self._program(inputs, keywords) if self._active or inputs or keywords else None
+        super().save(prefix)
+        if program is not None:
+            self._write(prefix, program)
+
+    def save_program(self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
+        """Write what the block predicts, for `heterosis.load`: it needs no Python of the block.
+
+        In the file is a program for each kind of inputs that the hybridized block was called with,
+        and one for `inputs` and `keywords` if they are given.
+        """
+        self._write(path, self._program(inputs, keywords))
+
+    def _program(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bytes:
+        from heterosis.capture.saving import packed
+
+        parameters = self.collect_params().values()
+        if (inputs or keywords) and any(p._data is None for p in parameters):
+            with autograd.pause():
+                self(*inputs, **keywords)  # completes the parameters' shapes
+        compiled = self._compiled or capture.Compiled(self._captured_forward)
+        names = {p.name: p._data for p in parameters if p._data is not None}
+        return packed(compiled, (inputs, keywords), self._arguments(), self.name, names)
+
+    def _arguments(self) -> inspect.Signature:
+        """What the block is called with."""
+        if type(self).forward is not HybridBlock.forward:
+            return inspect.signature(self.forward)
+        _, *parameters = inspect.signature(self.hybrid_forward).parameters.values()
+        mine = [p for p in parameters if p.kind != p.VAR_KEYWORD and p.name not in self._reg_params]
+        return inspect.Signature(mine)
+
+    @staticmethod
+    def _write(path: str | os.PathLike[str], program: bytes) -> None:
+        with written(path) as file:
+            file.write(program)
 
 
 def _apply_own_rule(block: HybridBlock, inputs: tuple[Any, ...]) -> None:

@@ -165,8 +165,8 @@ class Parameter:
         """Give the parameter values, drawn by `init`, its own `init`, or `default_init`."""
         if self._data is not None and not force_reinit:
             warnings.warn(
-                f"Parameter '{self.name}' is already initialized, ignoring. "
-                "Set force_reinit=True to re-initialize.",
+                f"initialize: parameter '{self.name}' keeps the values that it has; "
+                "force_reinit=True gives it new ones.",
                 stacklevel=2,
             )
             return
@@ -417,8 +417,8 @@ class Constant(Parameter):
     def grad_req(self, request: str) -> None:
         if request != "null":
             warnings.warn(
-                f'Constant parameter "{self.name}" does not support grad_req other than "null", '
-                f'and new value "{request}" is ignored.',
+                f"grad_req={request!r} has no effect on '{self.name}': a constant has no gradient, "
+                "and its grad_req stays 'null'.",
                 stacklevel=2,
             )
 

@@ -49,8 +49,8 @@ def _layers(block: Block) -> Iterator[Block]:
     for layer in dict.fromkeys(found):
         if getattr(layer, "_active", False):
             raise ArgumentError(
-                f'"{layer.name}" must not be hybridized to print summary: call '
-                "hybridize(False) first."
+                f"summary: block {layer.name!r} is hybridized, and a compiled program has no layers "
+                "to tell of. Call hybridize(False) before."
             )
         if not layer.is_sequence:
             yield layer
@@ -90,7 +90,7 @@ def _lines(rows: list[_Row]) -> Iterator[str]:
     trainable = sum(row.trainable for row in rows)
     shared = sum(row.shared for row in rows)
     yield "=" * _WIDTH
-    yield "Parameters in forward computation graph, duplicate included"
+    yield "Parameters that a forward pass uses, shared ones each time"
     yield f"   Total params: {total}"
     yield f"   Trainable params: {trainable}"
     yield f"   Non-trainable params: {total - trainable}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -85,6 +86,14 @@ class SymbolBlock(HybridBlock):
             arrays[parameter.name] = _array(parameter)
         found = self._plan.run(arrays)
         return found[0] if self._single else found
+
+    def _arguments(self) -> inspect.Signature:
+        calls = self._compiled.examples.values() if self._compiled else ()
+        in_lists = any(len(arguments) != len(self._inputs) for arguments, _ in calls)
+        if in_lists or not all(name.isidentifier() for name in self._inputs):
+            return super()._arguments()
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in self._inputs])
 
     def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write the symbol and the parameters: `<path>-symbol.json`, `<path>-0000.params`."""

@@ -145,10 +145,10 @@ class Value:
 
     def __eq__(self, other: object) -> bool:
         # Identity of what is computed; `ops.equal` compares elements.
-        return isinstance(other, Value) and (self.node, self.index) == (other.node, other.index)
+        return isinstance(other, Value) and self.node is other.node and self.index == other.index
 
     def __hash__(self) -> int:
-        return hash((id(self.node), self.index))
+        return (id(self.node) >> 4) + self.index  # asked for a million times in a large program
 
     @property
     def type(self) -> TensorType:

@@ -88,6 +88,14 @@ def slice_(
     return apply(SLICE, (x,), _typed(x, shape), starts=starts, steps=steps)
 
 
+def check_assembled(node: Node) -> None:
+    """Raise if a part of what ASSEMBLE makes would stand outside of it."""
+    (whole,) = node.outputs
+    parts = node.inputs[1:] if node.attributes["filled"] else node.inputs
+    for part, (starts, steps) in zip(parts, node.attributes["places"], strict=True):
+        slice_(whole, starts, steps, part.shape)
+
+
 def diagonal(x: Value, axes: tuple[int, int], start: tuple[int, int], length: int) -> Value:
     """The diagonal through `start` of the two `axes`, as the last dimension."""
     if length:

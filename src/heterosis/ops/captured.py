@@ -1,18 +1,23 @@
 """The way of captured programs: optimised as a whole, then planned and compiled as one function.
 
-As in `ops.eager`, what plans and compiles is imported by the first call.
+What came of a program is kept on disk beside its machine code, so that a later process neither
+plans nor compiles it again. As in `ops.eager`, what plans and compiles is imported on first need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
 from heterosis.codegen.kernel import Schedule
 from heterosis.ir.program import INPUT, Program
 from heterosis.ir.strided import Strided
-from heterosis.ops.eager import check_room, core_plan, machine
+from heterosis.ops import stored
+from heterosis.ops.eager import PlanFacts, address, check_room, machine, plan_facts
+
+if TYPE_CHECKING:
+    from heterosis.codegen.program import ProgramCode
 
 
 def scheduled(program: Program, layouts: Sequence[Strided]) -> tuple[Program, Schedule]:
@@ -30,11 +35,7 @@ def scheduled(program: Program, layouts: Sequence[Strided]) -> tuple[Program, Sc
 def compile_program(program: Program, layouts: Sequence[Strided]) -> Any:
     """How to run `program`: a plan for the core. Results that only rearrange an input are views
     of it."""
-    from heterosis.codegen.program import function_for_known_sizes
-
-    program, planned = scheduled(program, layouts)
-    check_room(program, planned)
-    return core_plan(program, planned, function_for_known_sizes(planned))
+    return compile_inference(program, layouts, ())
 
 
 def compile_inference(
@@ -43,16 +44,56 @@ def compile_inference(
     """The same for a program whose inputs at the positions `parameters` seldom change, and no
     gradients of which will be asked for: what depends on these alone is computed ahead, and anew
     when one has changed."""
+    key = stored.key(program, layouts, parameters, machine())
+    plans, fixed = stored.read(key) or _compiled(key, program, layouts, parameters)
+    return _core.with_preparation(*plans, fixed) if len(plans) > 1 else plans[0]
+
+
+def _compiled(
+    key: bytes | None, program: Program, layouts: Sequence[Strided], parameters: Collection[int]
+) -> tuple[list[Any], list[int]]:
+    functions, fixed = _functions(program, layouts, parameters)
+    plans = [facts.plan(address(code)) for facts, code in functions]
+    stored.write(key, functions, fixed)
+    return plans, fixed
+
+
+def _functions(
+    program: Program, layouts: Sequence[Strided], parameters: Collection[int]
+) -> tuple[list[tuple[PlanFacts, ProgramCode]], list[int]]:
+    """The functions of what `parts` gives."""
+    programs, fixed = parts(program, layouts, parameters)
+    return [_function(*part) for part in programs], fixed
+
+
+def parts(
+    program: Program, layouts: Sequence[Strided], parameters: Collection[int]
+) -> tuple[list[tuple[Program, Sequence[Strided]]], list[int]]:
+    """What each call runs, with the layouts of its inputs; if something is computed ahead of it,
+    also what does so, and the positions of the arrays that this depends on."""
+    found = _prepared(program, parameters) if parameters else None
+    if found is None:
+        return [(program, layouts)], []
+    further = [Strided.contiguous(value.shape) for value in found.preparation.outputs]
+    arrays = [i for i, v in enumerate(program.inputs) if v.node.primitive is INPUT]
+    fixed = [arrays.index(i) for i in found.fixed]
+    return [(found.rest, (*layouts, *further)), (found.preparation, layouts)], fixed
+
+
+def _prepared(program: Program, parameters: Collection[int]) -> Any:
     from heterosis.ops.folding import folded
     from heterosis.passes.pipeline import optimized
     from heterosis.passes.preparation import prepared
 
     fixed = [program.inputs[i] for i in parameters]
-    found = prepared(optimized(folded(optimized(program), fixed)), fixed, machine())
-    if found is None:
-        return compile_program(program, layouts)
-    preparation = compile_program(found.preparation, layouts)
-    further = [Strided.contiguous(value.shape) for value in found.preparation.outputs]
-    rest = compile_program(found.rest, (*layouts, *further))
-    arrays = [i for i, v in enumerate(program.inputs) if v.node.primitive is INPUT]
-    return _core.with_preparation(rest, preparation, [arrays.index(i) for i in found.fixed])
+    return prepared(optimized(folded(optimized(program), fixed)), fixed, machine())
+
+
+def _function(program: Program, layouts: Sequence[Strided]) -> tuple[PlanFacts, ProgramCode]:
+    from heterosis.codegen.program import function_for_known_sizes
+
+    program, planned = scheduled(program, layouts)
+    code = function_for_known_sizes(planned)
+    facts = plan_facts(program, planned, code)
+    check_room(facts)
+    return facts, code

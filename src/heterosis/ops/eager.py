@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heterosis import _core
 from heterosis.codegen.compiler import host_target
@@ -53,53 +53,77 @@ def plan(
     if outs is not None:
         program, targets = _into(program, outs, freely)
     planned = schedule(program, layouts, targets, machine(), views=views, in_place=in_place)
-    if outs is None:
-        check_room(program, planned)
     elementwise = _is_elementwise(planned, program, layouts, targets)
     code = function_for_any_size(planned)
-    return core_plan(program, planned, code, in_place=in_place, elementwise=elementwise)
+    facts = plan_facts(program, planned, code, in_place=in_place, elementwise=elementwise)
+    if outs is None:
+        check_room(facts)
+    return facts.plan(address(code))
 
 
-def core_plan(
+class PlanFacts(NamedTuple):
+    """What the core is told of a plan, but where its code is."""
+
+    name: str
+    integers: Sequence[int]
+    workspace: int
+    nanoseconds: float
+    elementwise: bool
+    results: Sequence[
+        Any
+    ]  # (element type, shape, the input it is a view of or -1, strides, offset)
+    failures: Sequence[Any]  # (error class, message)
+    in_place: bool
+
+    def plan(self, address: int) -> Any:
+        """The plan whose code begins at `address`; 0 if there is nothing to run."""
+        name, integers, *numbers, results, failures, in_place = self
+        given = [tuple(fields) for fields in results], list(map(tuple, failures))
+        return _core.make_plan(name, address, integers, *numbers, *given, in_place)
+
+
+def plan_facts(
     program: Program,
     planned: Schedule,
     code: FunctionCode | ProgramCode,
     *,
     in_place: bool = False,
     elementwise: bool = False,
-) -> Any:
-    """What the core runs: `code`, compiled or found, with what it needs and gives."""
-    results = [_result(i, value, planned) for i, value in enumerate(program.outputs)]
-    return _core.make_plan(
+) -> PlanFacts:
+    """The facts of the plan for `program` that `code` was made for."""
+    return PlanFacts(
         program.name,
-        address(code) if code.parts else 0,
         list(code.integers),
         planned.workspace,
         code.nanoseconds,
         elementwise,
-        results,
+        [_result(i, value, planned) for i, value in enumerate(program.outputs)],
         list(code.failures),
         in_place,
     )
 
 
-def check_room(program: Program, planned: Schedule) -> None:
+def check_room(facts: PlanFacts) -> None:
     """Refuse at the call what no waiting will make room for."""
     limit = _core.memory_counters()["limit"]
-    for i, value in enumerate(program.outputs):
-        if i not in planned.views and value.type.nbytes > limit:
+    for dtype, shape, base, *_ in facts.results:
+        type_ = TensorType(tuple(shape), dtype)
+        if base < 0 and type_.nbytes > limit:
             raise OutOfMemoryError(
-                f"{program.name}: a result {value.type} takes {value.type.nbytes:,} bytes, and "
+                f"{facts.name}: a result {type_} takes {type_.nbytes:,} bytes, and "
                 f"all arrays together may take {limit:,}. Use smaller pieces, or raise "
                 "npx.settings.memory_limit."
             )
 
 
 def address(code: FunctionCode | ProgramCode) -> int:
-    """Where the machine code of `code` is, compiled or loaded if this is its first use."""
+    """Where the machine code of `code` is, compiled or loaded if this is its first use; 0 if there
+    is nothing to run."""
     from heterosis.codegen import object_cache
-    from heterosis.codegen.function import ENTRY
+    from heterosis.codegen.abi import ENTRY
 
+    if not code.parts:
+        return 0
     target = machine().target
     key = (code.parts, target)
     if key not in _loaded:

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy
 
-from heterosis.codegen import elementwise as lower
 from heterosis.ir import views
 from heterosis.ir.program import (
     ASSEMBLE,
     GATHER,
     SCATTER,
-    Elementwise,
     Value,
     apply,
     constant,
@@ -35,7 +33,8 @@ from heterosis.ops.samples import Case, Samples
 from heterosis.ops.shape import MOVED, as_tuple, move_axes, samples
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 
-_ADD = Elementwise("add", lower.add)
+_NUMBER = constant(0.0, "float32")
+_ADD = e.add(_NUMBER, _NUMBER).node.primitive
 
 
 def gathered(x: Value, places: Sequence[Value]) -> Value:
@@ -195,6 +194,7 @@ def select_part(a, starts: Any, steps: Any, counts: Any, shape: Any):
 def assign_part(a, value, starts: Any, steps: Any, counts: Any, shape: Any):
     """`a` with `value` written where `select_part` reads."""
     fitting = views.reshape(cast(_fitting(value, shape), a.dtype), counts)
+    views.slice_(a, starts, steps, counts)  # raises for places outside
     whole = ((0,) * a.ndim, (1,) * a.ndim)
     type_ = TensorType(a.shape, a.dtype)
     return apply(ASSEMBLE, (a, fitting), type_, places=(whole, (starts, steps)), filled=False)

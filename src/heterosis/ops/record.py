@@ -150,7 +150,7 @@ class Record:
         arguments = []
         for parameter, use, given in zip(self.parameters, self.uses, attributes, strict=True):
             if use == ATTRIBUTE:
-                arguments.append(_attribute(parameter.name, given))
+                arguments.append(attribute_value(parameter.name, given))
             elif use == SEQUENCE:
                 arguments.append(operands.take(given))
             else:
@@ -168,7 +168,7 @@ class Record:
             elif use == SEQUENCE:
                 arguments.append(tuple(as_value(self.name, item) for item in given))
             else:
-                arguments.append(_attribute(parameter.name, given))
+                arguments.append(attribute_value(parameter.name, given))
         return self._apply(arguments)
 
     def _apply(self, arguments: list[Any]) -> Any:
@@ -277,7 +277,7 @@ def as_value(operation_name: str, given: Any) -> Value | None:
     )
 
 
-def _attribute(name: str, given: Any) -> Any:
+def attribute_value(name: str, given: Any) -> Any:
     """An attribute as operations see it: element types by name."""
     return dtype_name(given) if name == "dtype" and given is not None else given
 

@@ -17,6 +17,7 @@ from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.join import joined
 from heterosis.ops.linear import product
 from heterosis.ops.split import part
+from heterosis.runtime.errors import ShapeError
 
 _FLOPS_A_NANOSECOND = 30.0
 _NANOSECONDS = 2.0  # a number of the pass
@@ -70,11 +71,21 @@ def recurrence(
     """
     steps, rows, wide = given.shape
     units = wide // GATES[mode]
+    _check_shapes(mode, [(rows, wide), *(v.shape for v in (weights, *states))], rows, units)
     forward = code.CELLS[mode].forward.outputs
     widths = [s.width for s in forward if keep or s.name != "activations"]
     types = [TensorType((steps, rows, width * units), given.dtype) for width in widths]
     operands = (weights, given, *states)
     return apply_many(_FORWARD[mode], operands, types, reverse=reverse, keep=keep)
+
+
+def _check_shapes(mode: str, found: list[tuple[int, ...]], rows: int, units: int) -> None:
+    """The kernel reads what these say."""
+    wide = GATES[mode] * units
+    states = {"lstm": [(rows, units)] * 2, "gru": [(rows, units), (units,)]}
+    expected = [(rows, wide), (wide, units), *states.get(mode, [(rows, units)])]
+    if found != expected:
+        raise ShapeError(f"rnn: operands of shapes {found}; expected {expected}.")
 
 
 def _shifted(states: Value, first: Value, reverse: bool) -> Value:

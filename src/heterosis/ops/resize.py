@@ -16,6 +16,7 @@ from heterosis.ir.program import GATHER, Value, apply, constant
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import elementwise as e
 from heterosis.ops import real as r
+from heterosis.ops.bounds import checked
 from heterosis.ops.creation import iota
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast
@@ -213,11 +214,12 @@ def resample(data, rows, row_weights, columns, column_weights):
 def _sum_of(x: Value, places: Value, weights: Value, work: str, *, shifted: bool = False) -> Value:
     """(a, old, b) to (a, new, b)."""
     new, count = places.shape
+    places = checked("resample", places, x.shape[1], 1, x.shape)
     grid, shape = (x.shape[0], new), (x.shape[0], new, x.shape[2])
     line = views.broadcast(views.reshape(iota(x.shape[0]), (x.shape[0], 1)), grid)
     total = None
     for k in range(count):
-        place = views.broadcast(_column(cast(places, "int64"), k), grid)
+        place = views.broadcast(_column(places, k), grid)
         found = apply(GATHER, (x, line, place), TensorType(shape, x.dtype))
         weight = views.broadcast(views.reshape(_column(weights, k), (new, 1)), shape)
         term = _product(cast(found, work), cast(weight, work), shifted)

@@ -6,6 +6,10 @@ from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, Node, Value, apply, apply_many
 from heterosis.ir.types import TensorType
 
+# A reduction longer than twice this, with no other dimension to share out, is cut into pieces.
+# The length does not depend on the number of threads, so neither does the result.
+PIECE = 1 << 15
+
 
 def reduce_in_pieces(node: Node, length: int) -> tuple[Value, ...]:
     """What `node` computes, as reductions of pieces and a reduction of their results."""

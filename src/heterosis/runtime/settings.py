@@ -1,4 +1,4 @@
-"""The settings of the native core, as one typed object."""
+"""What can be tuned of the native core and of compiling, as one typed object."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ class EngineBounds:
 
 class Settings:
     """What can be tuned while programs run. Assigning takes effect at once."""
+
+    def __init__(self) -> None:
+        self._programs_kept = 256
 
     @property
     def threads(self) -> int:
@@ -58,6 +61,17 @@ class Settings:
     @memory_cache_limit.setter
     def memory_cache_limit(self, limit: int) -> None:
         _core.set_memory_cache_limit(int(limit))
+
+    @property
+    def programs_kept(self) -> int:
+        """Programs that one hybridized function keeps, of all that it was captured for: one for each
+        kind of arguments. Beyond, those used least recently are dropped, and captured again when
+        they are needed."""
+        return self._programs_kept
+
+    @programs_kept.setter
+    def programs_kept(self, count: int) -> None:
+        self._programs_kept = _positive("programs_kept", count)
 
     def bound_engine(self, bounds: EngineBounds) -> None:
         """Let no more than this be outstanding."""

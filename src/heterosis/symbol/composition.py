@@ -272,14 +272,31 @@ _METHODS = (
 )
 _RENAMED = {"astype": "Cast", "copy": "identity"}
 _VALUES = "a symbol has no values; bind or eval gives some"
-_BACK_ENDS = "there are no other back ends; bind, or a SymbolBlock, compiles the symbol"
-# Methods that a symbol does not have, and what to do instead.
+# Methods that only say, as MXNet's do, that a symbol has no such thing; and what to do instead.
 _REFUSED = {
     **dict.fromkeys(("as_in_context", "asnumpy", "asscalar", "backward", "detach"), _VALUES),
     "wait_to_read": _VALUES,
     "gradient": "bind the symbol with args_grad, and call forward(is_train=True) and backward",
-    **dict.fromkeys(("get_backend_symbol", "optimize_for"), _BACK_ENDS),
 }
+_PROCESSOR = "MKLDNN"  # what MXNet calls the back end that compiles for the processor
+
+
+def check_back_end(what: str, backend: str | None) -> None:
+    """There is one, for the processor, and all that runs is compiled by it."""
+    if backend != _PROCESSOR:
+        raise UnsupportedError(
+            f"{what}: there is no back end {backend!r}, only {_PROCESSOR!r}, the processor's; "
+            "hybridize(), bind and SymbolBlock compile for it without being told."
+        )
+
+
+def _for_back_end(name: str) -> Callable[..., Symbol]:
+    def run(self: Symbol, backend: str, *arguments: Any, **options: Any) -> Symbol:
+        check_back_end(name, backend)
+        return self
+
+    run.__name__, run.__doc__ = name, "The symbol itself: it is compiled as a whole when it runs."
+    return run
 
 
 def _method(name: str, operator: str) -> Callable[..., Symbol]:
@@ -315,6 +332,8 @@ for _name in _METHODS:
     setattr(Symbol, _name, _method(_name, _name))
 for _name, _spelt in _RENAMED.items():
     setattr(Symbol, _name, _method(_name, _spelt))
+for _name in ("get_backend_symbol", "optimize_for"):
+    setattr(Symbol, _name, _for_back_end(_name))
 for _name, _advice in _REFUSED.items():
     setattr(Symbol, _name, _refused(_name, _advice))
 Symbol.__neg__ = lambda self: made("_npi_negative", [self.only_entry()], {}, None)

@@ -16,6 +16,9 @@ from heterosis.symbol.graph import STATES, Entry, Node, reached, rebuilt, states
 Shapes = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 
 
+_OF_ARRAYS = ("shape", "dtype", "ndim", "size", "item")
+
+
 class Symbol:
     """One or more results of a graph of operators."""
 
@@ -34,6 +37,15 @@ class Symbol:
         if self.name is None:
             return f"<Symbol group [{', '.join(e.node.name for e in self.entries)}]>"
         return f"<Symbol {self.name}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_ARRAYS:
+            raise AttributeError(
+                f"a Symbol has no {name}: it stands for a program, not for values. Its shapes come "
+                "from infer_shape(), its values from eval() or bind(). A block takes arrays; "
+                "hybridize it, call it and export it to have its symbol."
+            )
+        raise AttributeError(f"a Symbol has no attribute {name!r}")
 
     def list_inputs(self) -> list[str]:
         """The names of all variables, in the order in which they are used."""

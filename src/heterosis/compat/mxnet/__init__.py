@@ -66,7 +66,6 @@ ABSENT = {
     **dict.fromkeys(("contrib", "onnx", "notebook"), "It has no counterpart here."),
     **dict.fromkeys(("operator", "library"), "Define operations with autograd.Function."),
     **dict.fromkeys(("rtc", "tvmop", "torch", "th"), "It has no counterpart on the CPU."),
-    "gluon.contrib.estimator": "Write the loop under autograd.record(), with a gluon.Trainer.",
     "gluon.contrib.rnn": "gluon.rnn has the recurrent cells and layers.",
     "gluon.contrib.data": "Derive from gluon.data.Dataset and gluon.data.Sampler.",
     "gluon.contrib.cnn": "gluon.nn has the convolutions.",

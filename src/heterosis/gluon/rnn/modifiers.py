@@ -99,8 +99,8 @@ class ZoneoutCell(ModifierCell):
     ):
         if isinstance(base_cell, BidirectionalCell):
             raise ArgumentError(
-                "BidirectionalCell doesn't support zoneout since it doesn't support step. "
-                "Please add ZoneoutCell to the cells underneath instead."
+                "ZoneoutCell works step by step, and a BidirectionalCell needs the whole sequence. "
+                "Put a ZoneoutCell around each of its two cells."
             )
         super().__init__(base_cell)
         self.zoneout_outputs, self.zoneout_states = zoneout_outputs, zoneout_states

@@ -1,0 +1,215 @@
+"""Captured programs as data: the calls of operations that they are, and the arrays they hold.
+
+A file has the format of safetensors: the arrays from outside, and JSON with a program for each
+kind of arguments. A program is a list of calls by operation and parameter names. Arrays have
+numbers: the inputs, then those from outside, then the results of all calls.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from heterosis import _core
+from heterosis.capture import plain, trees
+from heterosis.capture.compiled import Call, Compiled, example
+from heterosis.capture.memory import Cell
+from heterosis.capture.signatures import bound, parameters_of, type_of
+from heterosis.capture.trace import Argument, Captured, Outside, Step, capture, place
+from heterosis.io.atomic import written
+from heterosis.io.packing import pack
+from heterosis.ir.program import CONSTANT, Value
+from heterosis.ir.types import TensorType
+from heterosis.ops.record import ATTRIBUTE, KEY, SEQUENCE, attribute_value
+from heterosis.runtime import modes
+from heterosis.runtime.context import Context
+from heterosis.runtime.errors import UninitializedError, UnsupportedError
+
+VERSION = 1
+_FOR_INFERENCE = "A saved program is for inference: save the function that predicts."
+
+Facts = dict[str, Any]
+Names = Mapping[str, Any]  # arrays that have names
+
+
+def save(compiled: Compiled, path: str | os.PathLike[str], inputs: Call) -> None:
+    """Write `packed` to a file, which is replaced whole."""
+    data = packed(compiled, inputs)
+    with written(path) as file:
+        file.write(data)
+
+
+def packed(
+    compiled: Compiled,
+    inputs: Call,
+    parameters: inspect.Signature | None = None,
+    name: str | None = None,
+    names: Names | None = None,
+) -> bytes:
+    """The programs that `compiled` was captured for, and one for `inputs` unless there are none."""
+    name = name or str(getattr(compiled, "__name__", "program"))
+    calls = list(compiled.examples.values()) + ([example(inputs)] if any(inputs) else [])
+    if not calls:
+        raise UninitializedError(
+            f"{name} has no program yet: call it once, or give sample inputs, save(path, *inputs)."
+        )
+    writer = _Writer(name, parameters or parameters_of(compiled), names or compiled.held())
+    with modes.switched(recording=False, training=False):
+        for call in calls:
+            writer.add(capture(compiled.function, *call), call)
+    return pack(writer.arrays, {"heterosis": writer.facts()})
+
+
+class _Writer:
+    """The programs so far, and the arrays that they hold."""
+
+    def __init__(self, name: str, parameters: inspect.Signature, names: Names):
+        self.name, self.parameters = name, parameters
+        self.arrays: dict[str, _core.ndarray] = {}
+        self._names = {place(array): own for own, array in names.items()}
+        self._programs: dict[str, Facts] = {}
+
+    def facts(self) -> Facts:
+        """All that is no array."""
+        parameters = [_parameter(p) for p in self.parameters.parameters.values()]
+        programs = list(self._programs.values())
+        return {
+            "version": VERSION, "name": self.name, "parameters": parameters, "programs": programs
+        }  # fmt: skip
+
+    def add(self, captured: Captured, call: Call) -> None:
+        """A program, unless there is one for such arguments."""
+        if captured.supply:
+            raise UnsupportedError(
+                f"{self.name}: Python computes numbers for every run of this program. "
+                f"{_FOR_INFERENCE}"
+            )
+        numbers = {id(array): i for i, array in enumerate(trees.arrays_in(call))}
+        given = bound(self.parameters, *call)
+        arguments = {name: self._argument(name, tree, numbers) for name, tree in given.items()}
+        inputs = [typed(type_of(array)) for array in trees.arrays_in(call)]
+        program = _Program(self, captured, len(numbers))
+        self._programs.setdefault(
+            repr((arguments, inputs)),
+            {"arguments": arguments, "inputs": inputs, **program.facts()},
+        )
+
+    def _argument(self, name: str, tree: Any, numbers: Mapping[int, int]) -> Any:
+        def leaf(value: Any) -> Any:
+            if isinstance(value, _core.ndarray):
+                return {"array": numbers[id(value)]}
+            raise UnsupportedError(
+                f"{self.name}: the argument {name} is, or holds, a {type(value).__name__}. A saved "
+                "program takes arrays, numbers, texts and structures of these; make the value a "
+                "part of the function instead."
+            )
+
+        return plain.encoded(tree, leaf)
+
+    def held(self, array: _core.ndarray) -> str:
+        """The name of an array from outside."""
+        known = place(array)
+        if known not in self._names:
+            numbered = (f"array{i}" for i in range(len(self._names) + 1))
+            taken = set(self._names.values())
+            self._names[known] = next(name for name in numbered if name not in taken)
+        self.arrays[self._names[known]] = array
+        return self._names[known]
+
+
+class _Program:
+    """One program as facts."""
+
+    def __init__(self, writer: _Writer, captured: Captured, inputs: int):
+        self.writer, self.captured = writer, captured
+        outside = dict.fromkeys(s for s in captured.sources if isinstance(s, Outside))
+        self.numbers: dict[Any, int] = {Argument(i): i for i in range(inputs)}
+        self.held = [writer.held(source.array) for source in outside]
+        self._number(outside)
+
+    def facts(self) -> Facts:
+        calls = [self._call(step) for step in self.captured.steps]
+        result = plain.encoded(self.captured.returned, self._returned)
+        return {"held": self.held, "calls": calls, "result": result}
+
+    def _number(self, things: Iterable[Any]) -> None:
+        for thing in things:
+            self.numbers[thing] = len(self.numbers)
+
+    def _call(self, step: Step) -> Facts:
+        facts: Facts = {"operation": step.record.name, "arguments": self._arguments(step)}
+        if step.in_place:
+            facts["out"] = [self._array(step, cell)["array"] for cell in step.made]
+        else:
+            self._number(step.made)
+        return facts | {"results": [typed(cell.value().type) for cell in step.made]}
+
+    def _arguments(self, step: Step) -> Facts:
+        """What the call was given by the names of parameters; keys for random numbers are drawn."""
+        operands = zip(step.operands, step.cells, strict=True)
+        found: Facts = {}
+        for parameter, use, given in zip(
+            step.record.parameters, step.record.uses, step.attributes, strict=True
+        ):
+            if use == ATTRIBUTE:
+                found[parameter.name] = self._attribute(step, parameter.name, given)
+            elif use == SEQUENCE:
+                found[parameter.name] = [self._operand(step, *next(operands)) for _ in range(given)]
+            else:
+                operand = self._operand(step, *next(operands))
+                if use != KEY:
+                    found[parameter.name] = operand
+        return found
+
+    def _attribute(self, step: Step, name: str, given: Any) -> Any:
+        def leaf(value: Any) -> Any:
+            if isinstance(value, Context):
+                return None  # the device is that of the machine where the program runs
+            raise self._refused(step, f"its {name} is, or holds, a {type(value).__name__}")
+
+        return plain.encoded(attribute_value(name, given), leaf)
+
+    def _operand(self, step: Step, value: Value | None, cell: Cell | None) -> Any:
+        if cell is not None:
+            return self._array(step, cell)
+        if value is None or value.node.primitive is not CONSTANT:
+            return None
+        return plain.encoded(value.node.attributes["value"], plain.refuse)
+
+    def _array(self, step: Step, cell: Cell) -> dict[str, int]:
+        number = self.numbers.get(cell.source or cell)
+        if number is None:
+            raise self._refused(step, "it takes a gradient that the program computes")
+        return {"array": number}
+
+    def _returned(self, leaf: Any) -> dict[str, int]:
+        number = self.numbers.get(leaf.source or leaf) if isinstance(leaf, Cell) else None
+        if number is None:
+            what = "gradient" if isinstance(leaf, Cell) else type(leaf).__name__
+            raise UnsupportedError(
+                f"{self.writer.name}: the result is, or holds, a {what}. A saved program predicts; "
+                "it gives arrays, numbers, texts and structures of these."
+            )
+        return {"array": number}
+
+    def _refused(self, step: Step, why: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"{self.writer.name}: the operation {step.record.name} cannot be saved: {why}. "
+            f"{_FOR_INFERENCE}"
+        )
+
+
+def typed(type_: TensorType) -> list[Any]:
+    """A type as files have it."""
+    return [type_.dtype, list(type_.shape)]
+
+
+def _parameter(parameter: inspect.Parameter) -> Facts:
+    facts: Facts = {"name": parameter.name, "kind": parameter.kind.name}
+    if parameter.default is parameter.empty:
+        return facts
+    if not plain.is_plain(parameter.default):
+        return facts | {"optional": True}
+    return facts | {"default": plain.encoded(parameter.default, plain.refuse)}

@@ -1,0 +1,79 @@
+"""What a program is, as a text: by it, a process finds what another one has made of the program."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import chain
+from types import NoneType
+from typing import Any
+
+import numpy
+
+from heterosis.ir.program import Elementwise, Node, Opaque, Primitive, Program, Reduction, View
+
+_PLAIN = (int, float, bool, str, NoneType, numpy.generic)  # their texts tell all of them
+_FOLLOWED = tuple(f"heterosis.{part}." for part in ("codegen", "ir", "ops", "passes"))
+
+
+class _Unknown(Exception):
+    """Something of which no text tells all."""
+
+
+def identity(program: Program) -> str | None:
+    """A text that only programs of the same nodes in the same order have.
+
+    None if there is none: a primitive from outside the package may change behind its name.
+    """
+    numbers: dict[Node, int] = {}
+    try:
+        lines = [
+            _line(node, numbers)
+            for node in chain((v.node for v in program.inputs), program.nodes())
+            if node not in numbers
+        ]
+    except _Unknown:
+        return None
+    ends = [[(numbers[v.node], v.index) for v in vs] for vs in (program.inputs, program.outputs)]
+    return repr((program.name, lines, ends))
+
+
+def _line(node: Node, numbers: dict[Node, int]) -> tuple[Any, ...]:
+    numbers[node] = len(numbers)
+    attributes = [(name, _checked(value)) for name, value in node.attributes.items()]
+    types = [(type_.shape, type_.dtype, type_.weak) for type_ in node.types]
+    operands = [(numbers[v.node], v.index) for v in node.inputs]
+    return _name(node.primitive), attributes, types, operands
+
+
+def _checked(attribute: Any) -> Any:
+    if isinstance(attribute, tuple | list):
+        return [_checked(item) for item in attribute]
+    if isinstance(attribute, dict):
+        return [(_checked(name), _checked(value)) for name, value in attribute.items()]
+    if isinstance(attribute, Primitive):
+        return _name(attribute), "primitive"
+    if not isinstance(attribute, _PLAIN):
+        raise _Unknown
+    return attribute
+
+
+@cache
+def _name(primitive: Primitive) -> tuple[str, str]:
+    """Tells a primitive of the package from all others."""
+    code = _code(primitive)
+    if code is not None and not code.__module__.startswith(_FOLLOWED):
+        raise _Unknown
+    return type(primitive).__name__, primitive.name
+
+
+def _code(primitive: Primitive) -> Any:
+    match primitive:
+        case Elementwise():
+            return primitive.lower
+        case View():
+            return primitive.move
+        case Reduction():
+            return primitive.reducer.merge
+        case Opaque():
+            return primitive.kernel
+    return None

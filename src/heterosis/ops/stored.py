@@ -1,0 +1,72 @@
+"""Plans of captured programs on disk: a process that finds them there neither plans nor compiles.
+
+They are entries of the object cache, under the same distrust, and name the objects that they run.
+The key is the program itself with all that planning looks at; the lowerings' source is part of it,
+as it is of every key of that cache.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from heterosis.codegen import object_cache
+from heterosis.codegen.abi import ENTRY
+from heterosis.codegen.kernel import Machine
+from heterosis.ir.identity import identity
+from heterosis.ir.program import Program
+from heterosis.ir.strided import Strided
+from heterosis.ops.eager import PlanFacts, check_room, machine
+
+if TYPE_CHECKING:
+    from heterosis.codegen.program import ProgramCode
+
+
+def key(
+    program: Program, layouts: Sequence[Strided], parameters: Collection[int], machine: Machine
+) -> bytes | None:
+    """What the plans are found by; None if they are not to be kept."""
+    text = identity(program)
+    if text is None:
+        return None
+    facts = f"plans\n{text}\n{layouts}\n{parameters}\n{machine.workers}"
+    return object_cache.default_cache().key(facts, machine.target)
+
+
+def write(
+    key: bytes | None,
+    functions: Sequence[tuple[PlanFacts, ProgramCode]],
+    fixed: list[int],
+) -> None:
+    """Keep the plans of a program and of its preparation."""
+    if key is not None:
+        described = [[_entry(code), *facts] for facts, code in functions]
+        content = json.dumps([described, fixed]).encode()
+        object_cache.default_cache().write(key, content)
+
+
+def _entry(code: ProgramCode) -> str:
+    """The name of the object of `code`, if it needs one."""
+    entry = object_cache.default_cache().key(code.key, machine().target) if code.parts else None
+    return entry.hex() if entry else ""
+
+
+def read(key: bytes | None) -> tuple[list[Any], list[int]] | None:
+    """The plans that were kept, and the arrays that the preparation takes."""
+    content = object_cache.default_cache().read(key)
+    if content is None:
+        return None
+    described, fixed = json.loads(content)
+    plans = [_plan(*facts) for facts in described]
+    return None if None in plans else (plans, fixed)
+
+
+def _plan(entry: str, *described: Any) -> Any:
+    """A plan from what is written about it; None if its object is not there any more."""
+    facts = PlanFacts(*described)
+    check_room(facts)
+    if not entry:
+        return facts.plan(0)
+    made = object_cache.default_cache().find(bytes.fromhex(entry))
+    return made and facts.plan(made.address(ENTRY))
