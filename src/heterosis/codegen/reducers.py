@@ -72,21 +72,29 @@ def above(f: Function, dtype: str, a: Value, b: Value) -> Value:
 
 
 def maximum(f: Function, dtype: str, a: Value, b: Value) -> Value:
-    """The larger; NaN if either is. Written so that it becomes one max, and one blend unless `b`
-    is a literal."""
-    return _unless_nan(f, f.select(above(f, dtype, b, a), b, a), b)
+    """The larger, the second of two zeros; NaN if either is. Written so that it becomes one max,
+    and one blend unless `b` is known."""
+    if _is_sure(b):
+        return f.select(above(f, dtype, b, a), b, a)
+    larger = f.select(above(f, dtype, a, b), a, b)
+    return f.select(f.compare("uno", a, a), a, larger) if a.type.is_float else larger
 
 
 def minimum(f: Function, dtype: str, a: Value, b: Value) -> Value:
-    """The smaller; NaN if either is."""
-    return _unless_nan(f, f.select(above(f, dtype, a, b), b, a), b)
+    """The smaller, the second of two zeros; NaN if either is."""
+    if _is_sure(b):
+        return f.select(above(f, dtype, a, b), b, a)
+    smaller = f.select(above(f, dtype, b, a), a, b)
+    return f.select(f.compare("uno", a, a), a, smaller) if a.type.is_float else smaller
 
 
-def _unless_nan(f: Function, chosen: Value, b: Value) -> Value:
-    """`chosen`, which is the other operand where `b` is NaN."""
-    if not b.type.is_float or is_literal(b):
-        return chosen
-    return f.select(f.compare("uno", b, b), b, chosen)
+def _is_sure(b: Value) -> bool:
+    """Whether `b` is a float known to be neither NaN nor a zero, which may have the other sign."""
+    return (
+        b.type.is_float
+        and is_literal(b)
+        and b not in (constant(b.type, 0.0), constant(b.type, -0.0))
+    )
 
 
 SUM = _plain("sum", lambda dtype: 0, lambda f, dtype, a, b: f.add(a, b), compensated=True)

@@ -213,9 +213,9 @@ class _Forward:
             with f.loop(0, f.max_size(v.deep, 1), v.depth) as step:
                 depth = f.min_size(v.depth, f.sub_size(v.deep, step.index))
                 with f.loop(column, last, some_columns) as some:
-                    end = f.min_size(last, f.add_size(some.index, some_columns))
-                    self._pack_panels(f, v, group, step.index, depth, some.index, end)
-                    self._multiply_panels(f, v, group, step.index, depth, some.index, end)
+                    stop = f.min_size(last, f.add_size(some.index, some_columns))
+                    self._pack_panels(f, v, group, step.index, depth, some.index, stop)
+                    self._multiply_panels(f, v, group, step.index, depth, some.index, stop)
         f.ret()
 
     def _pack_panels(

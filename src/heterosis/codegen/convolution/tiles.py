@@ -119,8 +119,9 @@ def store_joined(f: Function, places: list[Value], start: Value) -> None:
     tiles becomes a run of neighbours."""
     m, lanes, kind = len(places), places[0].type.lanes, places[0].type.scalar
     if m == 2:
-        both = [f.shuffle(*places, [i // 2 + lanes * (i % 2) for i in range(first, first + lanes)])
-                for first in (0, lanes)]  # fmt: skip
+        a, b = places
+        halves = (range(first, first + lanes) for first in (0, lanes))
+        both = [f.shuffle(a, b, [i // 2 + lanes * (i % 2) for i in half]) for half in halves]
         for i, run in enumerate(both):
             f.store(run, f.offset(kind, start, i * lanes))
         return

@@ -168,7 +168,7 @@ def _emit_packing(kernel: Kernel, windows: Windows, frame: Frame) -> None:
 
         def gathered() -> Sequence[Value]:
             place = f.add_size(f.mul_size(v.image, v.positions), at)
-            f.call(kernel.name("look_up"), [context, place, f.int(count), v.mine])
+            f.call(kernel.name("look_up"), [context, f.int(place), f.int(count), v.mine])
             taps = f.offset(I64, table, f.mul_size(step.index, 2))
             f.call(kernel.name("window"), [v.x, taps, v.mine, f.int(depth), into])
             call_pack(kernel, f, panel.rows, into, 1, panel.columns, there, v.some, depth)
@@ -223,8 +223,8 @@ def _turn(
                 for i in range(lanes)
             ]
             to = f.offset(storage, rows, at.index)
-            for i, row in enumerate(transpose(f, loaded, 16 // kernel.element.size)):
-                f.store(row, f.offset(storage, to, f.mul_size(v.pitch, i)))
+            for i, turned in enumerate(transpose(f, loaded, 16 // kernel.element.size)):
+                f.store(turned, f.offset(storage, to, f.mul_size(v.pitch, i)))
         with f.loop(0, f.min_size(lanes, f.sub_size(count, some.index))) as row:
             filter_ = f.add_size(f.add_size(first, some.index), row.index)
             plane = f.add_size(f.mul_size(v.image, v.filters), filter_)

@@ -277,7 +277,7 @@ class _Spread(_Part):
                     there = f.add_size(f.mul_size(v.plane, j), tile_.index)
                     f.store(value, f.offset(self.kind, to, there))
 
-    def _transform(self, f: Function, v: SimpleNamespace, inside: Size, channel: Value) -> None:
+    def _transform(self, f: Function, v: SimpleNamespace, inside: Size, channel: Size) -> None:
         """Into panels of `tile.columns` tiles, one row for each channel."""
         panel = self.kernel.tile.columns
         step = f.mul_size(f.div_size(channel, v.depth), v.depth)
