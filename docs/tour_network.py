@@ -181,10 +181,29 @@ def workspace() -> str:
 
 
 def entry() -> str:
-    """The function itself, as LLVM reads it."""
-    text = _emitted()
-    text = text[text.index("define  i64 @entry") :]
-    return text[: text.index("\n}") + 2].replace("define  ", "define ")
+    """What the function goes through, from the tables in its LLVM IR."""
+    rows, addresses, numbers = (_table(name, r"i64 (-?\d+)") for name in _TABLES)
+    codes = _table("codes", r"ptr (\S+?)[,\]]")
+    lines = []
+    for call in range(len(rows) // 6):
+        first, count, number = map(int, rows[6 * call : 6 * call + 3])
+        pairs = addresses[2 * first : 2 * (first + count)]
+        places = [
+            f"workspace + {at}" if buffer == "-1" else f"buffer {buffer}"
+            for buffer, at in zip(pairs[::2], pairs[1::2], strict=True)
+        ]
+        end = int(rows[6 * call + 8]) if 6 * call + 8 < len(rows) else len(numbers)
+        lines.append(f"{codes[2 * call]}: {', '.join(places)}")
+        lines.append(f"    numbers {' '.join(numbers[number:end])}")
+    return "\n".join(lines)
+
+
+_TABLES = ("rows", "addresses", "numbers")
+
+
+def _table(name: str, entry: str) -> list[str]:
+    line = next(line for line in _emitted().splitlines() if line.startswith(f"@{name} ="))
+    return re.findall(entry, line[line.index("] [") + 2 :])
 
 
 def multiply_assembly() -> str:
