@@ -33,10 +33,41 @@ if __name__ == "__main__":
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("benchmark")
     (folder / "script.py").write_text(SCRIPT)
-    command = [sys.executable, "script.py", "--rounds", "2", "--models", "b", "--json", "found"]
+    command = [
+        sys.executable,
+        "script.py",
+        "--rounds",
+        "2",
+        "--models",
+        "b",
+        "--json",
+        "models.json",
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    (result,) = json.loads((folder / "found").read_text())["results"]
+    (result,) = json.loads((folder / "models.json").read_text())["results"]
     return done.stdout, result
+
+
+def test_results_go_into_documents(tmp_path):
+    seconds = {"a": {"heterosis": [1e-3], "numpy": [2e-3]}, "b": {"heterosis": [4e-3]}}
+    result = {
+        "threads": 1, "versions": {"heterosis": "1", "numpy": "2"}, "seconds": seconds,
+        "first": {}, "left out": [],
+    }  # fmt: skip
+    single = result | {"seconds": {"a": seconds["a"]}}
+    for name, one in {"models": result, "mlp": single}.items():
+        content = {"machine": {"processor": "P"}, "results": [one]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    document = tmp_path / "document.md"
+    document.write_text("head\n<!-- results: begin -->old<!-- results: end -->\ntail\n")
+    command = [sys.executable, str(BENCHMARKS / "report.py"), "models.json", "mlp.json"]
+    subprocess.run([*command, "--into", "document.md"], cwd=tmp_path, check=True)
+    text = document.read_text()
+    assert text.startswith("head\n<!--") and text.endswith("-->\ntail\n") and "old" not in text
+    assert "on processor: P." in text and "| 2.00 |" in text
+    for name in ("models", "mlp"):
+        assert f"(static/{name}.png)" in text
+        assert (tmp_path / "static" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_models_are_selected_and_each_round_counts(report):

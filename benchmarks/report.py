@@ -1,0 +1,116 @@
+"""Puts results into a document: python benchmarks/report.py RESULTS.json ... --into DOCUMENT.md
+
+The results are what benchmarks write with --json. The tables replace what stands between the
+document's marks; a picture for every benchmark goes into the folder `static` beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import runner
+
+_BEGIN, _END = "<!-- results: begin -->", "<!-- results: end -->"
+_TITLES = {
+    "mlp": "A small network, one row at a time",
+    "models": "Inference of whole models",
+    "training": "One step of training",
+    "eager": "Imperative operations",
+}
+_OWN, _OTHER = "#1a7f5a", "#9aa5b1"
+
+
+def section(name: str, content: dict, folder: Path) -> str:
+    """A benchmark's tables, below a picture of them."""
+    title, results = _TITLES[name], content["results"]
+    facts = ", ".join(f"{key}: {value}" for key, value in content["machine"].items())
+    picture(results, title, folder / f"{name}.png")
+    parts = [
+        f"## {title}",
+        f"`python benchmarks/{name}.py` on {facts}.",
+        f"![{title}, as bars]({folder.name}/{name}.png)",
+    ]
+    for result in results:
+        parts += [f"### {title}: {threads(result)}", runner.markdown(result)]
+        if result["first"]:
+            parts.append(runner.first_calls(result))
+    return "\n\n".join(parts)
+
+
+def threads(result: dict) -> str:
+    count = result["threads"]
+    return "one thread" if count == 1 else f"{count} threads"
+
+
+def ratios(result: dict) -> dict[str, float]:
+    """For every case, the fastest other's time in units of ours."""
+    found = {}
+    for case, rounds in result["seconds"].items():
+        medians = {name: runner.summary(r)["median"] for name, r in rounds.items()}
+        own = [time for name, time in medians.items() if name.startswith("heterosis")]
+        others = [t for n, t in medians.items() if not n.startswith(("heterosis", runner.PEAK))]
+        if own and others:
+            found[case] = min(others) / min(own)
+    return found
+
+
+def times(result: dict) -> dict[str, float]:
+    """For every contender, the microseconds of the only case."""
+    (rounds,) = result["seconds"].values()
+    return {name: 1e6 * runner.summary(r)["median"] for name, r in rounds.items()}
+
+
+def picture(results: list[dict], title: str, path: Path) -> None:
+    """Of many cases the ratios, longer than 1 being a win; of one case the times."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    single = all(len(result["seconds"]) == 1 for result in results)
+    found = [(times if single else ratios)(result) for result in results]
+    rows = list(dict.fromkeys(row for values in found for row in values))
+    figure, axes = pyplot.subplots(
+        figsize=(8, 1.2 + 0.28 * len(rows) * len(results)), layout="constrained"
+    )
+    thick = 0.8 / len(results)
+    for i, (values, result) in enumerate(zip(found, results, strict=True)):
+        for row, value in values.items():
+            at = rows.index(row) + (i - (len(results) - 1) / 2) * thick
+            ours = row.startswith("heterosis") if single else value >= 1
+            axes.barh(at, value, 0.9 * thick, color=_OWN if ours else _OTHER, alpha=1 - 0.4 * i)
+            text = f"{value:.1f} µs" if single else f"{value:.2f}"
+            axes.annotate(f" {text}, {threads(result)}", (value, at), va="center", fontsize=8)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.invert_yaxis()
+    axes.margins(x=0.25)
+    axes.set_title(title)
+    if single:
+        axes.set_xscale("log")
+        axes.set_xlabel("microseconds a call (logarithmic)")
+    else:
+        axes.set_xlim(left=0)
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set_xlabel("time of the fastest other library / our time (more than 1: we are faster)")
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", nargs="+", type=Path)
+    parser.add_argument("--into", type=Path, required=True)
+    given = parser.parse_args()
+    text = given.into.read_text()
+    before, rest = text.split(_BEGIN)
+    _, after = rest.split(_END)
+    folder = given.into.parent / "static"
+    sections = (section(file.stem, json.loads(file.read_text()), folder) for file in given.results)
+    given.into.write_text("\n\n".join([f"{before}{_BEGIN}", *sections, f"{_END}{after}"]))
+
+
+if __name__ == "__main__":
+    main()
