@@ -1,8 +1,13 @@
 """Shared by all tests."""
 
+import signal
+
 import pytest
 
 from heterosis import npx
+
+# A process started in the background ignores Ctrl-C, and so would all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
