@@ -11,7 +11,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 from heterosis.ops.gradient import cotangents
-from heterosis.passes.materialize import kept_values
+from heterosis.passes.materialize import compared_sums, kept_values
 from heterosis.passes.schedule import schedule
 
 MACHINE = Machine(AVX2, 2)
@@ -290,3 +290,14 @@ def test_a_part_that_is_written_over_stands_elsewhere_for_its_other_users():
     over = apply(ASSEMBLE, (y, seven), y.type, places=places, filled=False)
     first, *_ = optimized_plan([x], over, y).kernels
     assert first.stores[0].operand.buffer != Buffer("call", 1)
+
+
+def test_sums_that_are_compared_with_the_largest_of_them_are_computed_once():
+    x = array(4, 5)
+    sums = total(x, axis=1)
+    scaled = multiply(sums, constant(2.0, "float32"))
+    most = largest(scaled)
+    assert compared_sums(Program((x,), (most,))) == set()
+    reached = REGISTRY["equal"].operation(scaled, most)
+    assert compared_sums(Program((x,), (reached,))) == {sums}
+    assert compared_sums(Program((x,), (REGISTRY["equal"].operation(x, largest(x)),))) == set()

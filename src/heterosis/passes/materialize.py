@@ -6,6 +6,8 @@ its operands read, again in each: along a chain of residual blocks, more with ev
 
 from __future__ import annotations
 
+from collections import Counter
+
 from heterosis.ir.program import (
     Elementwise,
     Gather,
@@ -23,6 +25,7 @@ from heterosis.ir.program import (
 _DEEPEST = 100
 # Additions; below this, computing again costs less than a trip to memory.
 _DEAR = 8.0
+_EXTREMES = ("max", "min")
 
 
 def kept_values(program: Program) -> set[Value]:
@@ -38,6 +41,38 @@ def unrearranged(value: Value) -> Value:
     while isinstance(value.node.primitive, View):
         value = value.node.inputs[0]
     return value
+
+
+def compared_sums(program: Program) -> set[Value]:
+    """Reductions below an extreme whose operand is used elsewhere too, to find what reaches it.
+
+    Computed by two nests, in two orders, they would round differently, and nothing would reach it.
+    """
+    nodes = list(program.nodes())
+    users = Counter(value for node in nodes for value in node.inputs)
+    found: set[Value] = set()
+    for node in nodes:
+        if isinstance(node.primitive, Reduction) and node.primitive.name in _EXTREMES:
+            found |= _sums_below(node.inputs[0], users)
+    return found
+
+
+def _sums_below(operand: Value, users: Counter[Value]) -> set[Value]:
+    found: set[Value] = set()
+    seen: set[tuple[Value, bool]] = set()
+    stack = [(operand, False)]
+    while stack:
+        value, shared = stack.pop()
+        shared = shared or users[value] > 1
+        if (value, shared) in seen:
+            continue
+        seen.add((value, shared))
+        if not isinstance(value.node.primitive, Reduction):
+            inlined = isinstance(value.node.primitive, Elementwise | View)
+            stack += [(own, shared) for own in value.node.inputs] if inlined else []
+        elif shared:
+            found.add(value)
+    return found
 
 
 # -- what several nests need ------------------------------------------------------------------------
