@@ -127,4 +127,4 @@ def _seconds(call, wait, waits: bool) -> float:
 
 
 if __name__ == "__main__":
-    runner.main(__file__, measure)
+    runner.main(__file__, measure, contenders=tuple(LIBRARIES))
