@@ -150,17 +150,13 @@ class _Program:
         """What the call was given by the names of parameters; keys for random numbers are drawn."""
         operands = zip(step.operands, step.cells, strict=True)
         found: Facts = {}
-        for parameter, use, given in zip(
-            step.record.parameters, step.record.uses, step.attributes, strict=True
-        ):
+        for parameter, use, given in step.record.arguments(operands, step.attributes):
             if use == ATTRIBUTE:
                 found[parameter.name] = self._attribute(step, parameter.name, given)
             elif use == SEQUENCE:
-                found[parameter.name] = [self._operand(step, *next(operands)) for _ in range(given)]
-            else:
-                operand = self._operand(step, *next(operands))
-                if use != KEY:
-                    found[parameter.name] = operand
+                found[parameter.name] = [self._operand(step, *operand) for operand in given]
+            elif use != KEY:
+                found[parameter.name] = self._operand(step, *given)
         return found
 
     def _attribute(self, step: Step, name: str, given: Any) -> Any:

@@ -141,21 +141,31 @@ class Record:
             elif use != ATTRIBUTE:
                 yield use
 
+    def arguments(
+        self, operands: Iterable[Any], attributes: Sequence[Any]
+    ) -> Iterator[tuple[inspect.Parameter, int, Any]]:
+        """Each parameter with its use and what a call gave: an attribute, an operand, or a tuple of
+        operands where there is a sequence. Attributes come in the order of parameters, with the
+        number of arrays where a sequence is."""
+        waiting = iter(operands)
+        for parameter, use, given in zip(self.parameters, self.uses, attributes, strict=True):
+            if use == SEQUENCE:
+                yield parameter, use, tuple(next(waiting) for _ in range(given))
+            else:
+                yield parameter, use, given if use == ATTRIBUTE else next(waiting)
+
     def traced(
         self, values: Iterable[Value | None], attributes: Sequence[Any]
     ) -> tuple[Value, ...]:
-        """The operation's program on the given values, attributes in the order of parameters, with
-        the number of arrays where a sequence is."""
-        operands = _Operands(values)
+        """The operation's program on the given values and attributes."""
         arguments = []
-        for parameter, use, given in zip(self.parameters, self.uses, attributes, strict=True):
+        for parameter, use, given in self.arguments(values, attributes):
             if use == ATTRIBUTE:
                 arguments.append(attribute_value(parameter.name, given))
             elif use == SEQUENCE:
-                arguments.append(operands.take(given))
+                arguments.append(given)
             else:
-                (value,) = operands.take(1)
-                arguments.append(self._check_present(parameter, value))
+                arguments.append(self._check_present(parameter, given))
         return _as_tuple(self._apply(arguments))
 
     def _trace_call(self, bound: inspect.BoundArguments) -> Any:
@@ -222,16 +232,6 @@ class Record:
             return self.signature.bind(*arguments, **keywords)
         except TypeError as error:
             raise TypeError(f"{self.name}{self.signature}: {error}") from None
-
-
-class _Operands:
-    """Values handed out in order."""
-
-    def __init__(self, values: Iterable[Value | None]):
-        self._values = iter(values)
-
-    def take(self, count: int) -> tuple[Value | None, ...]:
-        return tuple(next(self._values) for _ in range(count))
 
 
 def operation(**facts: Any) -> Callable[[Callable[..., Any]], Any]:

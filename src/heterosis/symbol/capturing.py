@@ -9,7 +9,7 @@ from heterosis.capture.trace import Argument, Captured, Computed, Outside, Sourc
 from heterosis.codegen.conversion import conversion
 from heterosis.ir import views
 from heterosis.ir.program import CONSTANT, EXTENT, NUMBER, Elementwise, Value
-from heterosis.ops.record import ARRAY, ATTRIBUTE, KEY, SEQUENCE
+from heterosis.ops.record import ARRAY, KEY, SEQUENCE
 from heterosis.runtime.errors import UnsupportedError
 from heterosis.symbol.attributes import encoded
 from heterosis.symbol.graph import Entry, Node, reached, variable
@@ -113,17 +113,9 @@ class Arguments:
 
     def __init__(self, step: Step, name: str):
         self.record, self.name, self.results = step.record, name, step.results
-        self._given: dict[str, Any] = {}
-        operands = iter(step.operands)
-        self.uses = dict(
-            zip((p.name for p in step.record.parameters), step.record.uses, strict=True)
-        )
-        for parameter, given in zip(self.uses, step.attributes, strict=True):
-            use = self.uses[parameter]
-            if use == SEQUENCE:
-                self._given[parameter] = [next(operands) for _ in range(given)]
-            else:
-                self._given[parameter] = given if use == ATTRIBUTE else next(operands)
+        given = list(step.record.arguments(step.operands, step.attributes))
+        self.uses = {parameter.name: use for parameter, use, _ in given}
+        self._given = {parameter.name: value for parameter, _, value in given}
 
     def __getitem__(self, parameter: str) -> Any:
         return self._given[parameter]

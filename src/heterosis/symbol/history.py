@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from heterosis import _core, capture
 from heterosis.autograd import tape
 from heterosis.autograd.tape import Entry, Leaf, Node, ProgramNode, Source
-from heterosis.ops.record import ATTRIBUTE, KEY, SEQUENCE, Record
+from heterosis.ops.record import KEY, Record
 from heterosis.runtime import modes
 from heterosis.runtime.errors import AutogradError, UnsupportedError
 from heterosis.symbol.symbol import Symbol
@@ -106,19 +106,9 @@ def _check(node: Node) -> None:
 
 
 def _call(record: Record, operands: Sequence[Any], attributes: Sequence[Any]) -> Any:
-    """Call an operation with what the core was given: operands in order, attributes by place."""
-    waiting: Iterator[Any] = iter(operands)
-    arguments: dict[str, Any] = {}
-    for parameter, use, given in zip(record.parameters, record.uses, attributes, strict=True):
-        if use == ATTRIBUTE:
-            arguments[parameter.name] = given
-        elif use == SEQUENCE:
-            arguments[parameter.name] = [next(waiting) for _ in range(given)]
-        elif use == KEY:
-            next(waiting)  # another one is drawn
-        else:
-            arguments[parameter.name] = next(waiting)
-    return record.operation(**arguments)
+    """Call an operation with what the core was given; keys for random numbers are drawn anew."""
+    given = record.arguments(operands, attributes)
+    return record.operation(**{p.name: value for p, use, value in given if use != KEY})
 
 
 __all__ = ["symbol_of"]
