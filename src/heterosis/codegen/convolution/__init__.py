@@ -11,6 +11,7 @@ from heterosis.codegen.convolution.depthwise import (
     emit_depthwise,
     emit_depthwise_weights,
 )
+from heterosis.codegen.convolution.finish import finish_runs
 from heterosis.codegen.convolution.forward import (
     emit_forward,
     emit_pack_filters,
@@ -27,14 +28,15 @@ from heterosis.codegen.convolution.weights import (
 )
 from heterosis.codegen.convolution.winograd import emit_winograd, winograd_scratch_bytes
 from heterosis.codegen.epilogue import Epilogue
+from heterosis.codegen.matmul.macro_kernel import finish, product_kernel
 from heterosis.codegen.target import Target
 
-# The ways to convolve: what emits the code, and what it needs of memory.
+# The ways to convolve: what emits the code, what it needs of memory, and what ends its results.
 _FORWARD = {
-    "product": (emit_forward, scratch_bytes),
-    "depthwise": (emit_depthwise, depthwise_scratch_bytes),
-    "turned": (emit_turned, turned_scratch_bytes),
-    "winograd": (emit_winograd, winograd_scratch_bytes),
+    "product": (emit_forward, scratch_bytes, finish),
+    "depthwise": (emit_depthwise, depthwise_scratch_bytes, finish_runs),
+    "turned": (emit_turned, turned_scratch_bytes, finish_runs),
+    "winograd": (emit_winograd, winograd_scratch_bytes, finish_runs),
 }
 
 
@@ -49,16 +51,19 @@ def emit_convolve(
     module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue
 ) -> None:
     """Define `@name(call, x, a, the epilogue's operands..., y, scratch, numbers...)`."""
-    finish = None if epilogue.is_empty else epilogue
-    core = f"convolve.{problem.key}" + (f".{epilogue.digest}" if finish else "")
+    ended = None if epilogue.is_empty else epilogue
+    emit, _, end = _FORWARD[_way(problem)]
+    core, own = f"convolve.{problem.key}", {}
+    if problem.depthwise and ended:  # so little work that results are ended in registers
+        core, own = f"{core}.{ended.digest}", {"epilogue": ended}
     if not module.defines(core):
-        emit = _FORWARD[_way(problem)][0]
-        emit(module, target, core, problem, finish)
+        emit(module, target, core, problem, **own)
     labels = epilogue.parameters(("call", "x", "a"), ("y", "scratch"), problem.parameters())
     f = module.function(name, labels)
     (call, x, a, y, scratch, *numbers), words = epilogue.split(f.parameters, 3, 2)
-    own = abi.with_workspace(f, call, abi.workspace(f, call), words)
-    f.call(core, [own, x, a, y, scratch, *numbers])
+    call = abi.with_workspace(f, call, abi.workspace(f, call), words)
+    ending = end(product_kernel(module, target, problem.dtype), ended)
+    f.call(core, [*numbers, call, x, a, y, scratch, ending])
     f.ret()
 
 
@@ -69,7 +74,8 @@ def emit_correlate(module: Module, target: Target, name: str, problem: Problem) 
         emit = emit_depthwise_weights if problem.depthwise else emit_weights
         emit(module, target, core, problem)
     f = module.function(name, POINTERS + problem.parameters())
-    f.call(core, f.parameters)
+    pointers, numbers = f.parameters[: len(POINTERS)], f.parameters[len(POINTERS) :]
+    f.call(core, [*numbers, *pointers])
     f.ret()
 
 

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, Function, Module, Size, Type, Value, constant
-from heterosis.codegen.convolution.finish import store_run
 from heterosis.codegen.convolution.forward import POINTERS as FORWARD_POINTERS
 from heterosis.codegen.convolution.forward import kernel_of, known, product
 from heterosis.codegen.convolution.problem import AXES, Problem
@@ -86,11 +85,12 @@ def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
 
 
 def emit_depthwise(
-    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None = None
 ) -> None:
-    """Define `@name(call, x, a, y, scratch, numbers...)`."""
+    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores runs of results,
+    and the epilogue ends those that need not be brought together."""
     kernel = kernel_of(module, target, problem, name, epilogue)
-    labels = FORWARD_POINTERS + problem.parameters()
+    labels = problem.parameters() + FORWARD_POINTERS
     frame = _emit_entry(kernel, labels, ("images", "groups"))
     with _body(kernel, frame) as (f, v, task):
         image, group = f.div_size(task, v.groups), f.rem_size(task, v.groups)
@@ -99,9 +99,9 @@ def emit_depthwise(
 
 
 def emit_depthwise_weights(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(call, a, x, y, scratch, numbers...)`, as `emit_weights` does."""
+    """Define `@name(numbers..., call, a, x, y, scratch)`, as `emit_weights` does."""
     kernel = kernel_of(module, target, problem, name)
-    frame = _emit_entry(kernel, POINTERS + problem.parameters(), ("chunks", "groups"))
+    frame = _emit_entry(kernel, problem.parameters() + POINTERS, ("chunks", "groups"))
     with _body(kernel, frame) as (f, v, task):
         chunk, group = f.div_size(task, v.groups), f.rem_size(task, v.groups)
         row = f.mul_size(task, f.mul_size(v.rows, v.taps))
@@ -297,8 +297,8 @@ def _rows_of_filters(
             spread = f.offset(I8, v.offsets, v.results)
             _planes(kernel, f, v, weights, spread, None)
             _bring_together(kernel, f, v, spread)
-            vector = Type(storage.element, kernel.tile.lanes)
-            store_run(f, kernel.epilogue, spread, to, plane, vector, first)
+            place = [v.call, *(f.int(size) for size in (image, filter_, 0))]
+            f.call_pointer(v.finish, [spread, to, f.int(plane), *place])
             return ()
 
         f.if_else(fits, directly, together)

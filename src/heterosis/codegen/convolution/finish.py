@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from heterosis.codegen.builder import Function, Size, Type, Value
+from heterosis.codegen.builder import I64, PTR, Function, Size, Type, Value
 from heterosis.codegen.epilogue import Epilogue, Position
+from heterosis.codegen.matmul.micro_kernel import PLACE, Kernel
 
 _FEW = 4  # lanes of the shorter vectors that come before single numbers
+
+
+def finish_runs(kernel: Kernel, epilogue: Epilogue | None) -> Value:
+    """The address of `runs(source, to, count, call, batch, row, column)`, once a module."""
+    own = replace(kernel, prefix=kernel.name(epilogue.digest) if epilogue else kernel.prefix)
+    if not kernel.module.defines(own.name("runs")):
+        labels = [("source", PTR), ("to", PTR), ("count", I64), *PLACE]
+        f = own.function("runs", labels)
+        source, to, count, *place = f.parameters
+        vector = Type(kernel.element.storage.element, kernel.tile.lanes)
+        store_run(f, epilogue, source, to, count, vector, Position(*place))
+        f.ret()
+    return Value(PTR, f"@{own.name('runs')}")
 
 
 def store_run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
@@ -24,11 +24,10 @@ from heterosis.codegen.matmul.blocked import (
     share_count,
     share_range,
 )
-from heterosis.codegen.matmul.element import element
 from heterosis.codegen.matmul.frame import Frame
-from heterosis.codegen.matmul.micro_kernel import Kernel, emit_macro_kernel
+from heterosis.codegen.matmul.macro_kernel import emit_macro_kernel, ending, product_kernel
+from heterosis.codegen.matmul.micro_kernel import Kernel
 from heterosis.codegen.matmul.packing import emit_pack
-from heterosis.codegen.matmul.tile import tile
 from heterosis.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
@@ -57,8 +56,7 @@ class Layout:
 def kernel_of(
     module: Module, target: Target, problem: Problem, name: str, epilogue: Epilogue | None = None
 ) -> Kernel:
-    kind = element(problem.dtype, target)
-    return Kernel(module, target, kind, tile(target, kind), name, epilogue)
+    return replace(product_kernel(module, target, problem.dtype), prefix=name, epilogue=epilogue)
 
 
 def product(f: Function, *sizes: Size) -> Size:
@@ -123,18 +121,16 @@ def known(size: Size) -> int:
     return size
 
 
-def emit_forward(
-    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
-) -> None:
-    """Define `@name(call, x, a, y, scratch, numbers...)`."""
-    kernel = kernel_of(module, target, problem, name, epilogue)
-    windows = Windows(kernel, problem.step)
-    emit_macro_kernel(kernel)
+def emit_forward(module: Module, target: Target, name: str, problem: Problem) -> None:
+    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` is what ends the tiles
+    of products."""
+    kernel = kernel_of(module, target, problem, name)
+    emit_macro_kernel(product_kernel(module, target, problem.dtype))
     if problem.scattered:
         emit_pack_scattered(kernel)
     emit_pack(module, target, kernel.element, kernel.tile.columns)
-    emit_panel_product(kernel)
-    _Forward(kernel, windows, problem, name).emit()
+    emit_panel_product(product_kernel(module, target, problem.dtype))
+    _Forward(kernel, Windows(kernel, problem.step), problem, name).emit()
 
 
 def emit_pack_filters(module: Module, target: Target, name: str, problem: Problem) -> None:
@@ -153,7 +149,7 @@ def emit_pack_filters(module: Module, target: Target, name: str, problem: Proble
     emit_packing(kernel, problem, frame)
 
 
-POINTERS = [(label, PTR) for label in ("call", "x", "a", "y", "scratch")]
+POINTERS = [(label, PTR) for label in ("call", "x", "a", "y", "scratch", "finish")]
 
 
 class _Forward:
@@ -162,7 +158,7 @@ class _Forward:
 
     def emit(self) -> None:
         kernel, problem = self.kernel, self.problem
-        labels = POINTERS + problem.parameters()
+        labels = problem.parameters() + POINTERS
         f = kernel.module.function(self.name, labels, attributes=kernel.target.function_attributes)
         v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
         memory = Frame.allocate(f)
@@ -181,7 +177,7 @@ class _Forward:
             frame.save(f, memory)
             self._share(f, v, blocks, memory, deep)
         f.ret()
-        self.windows.emit_look_up(frame)
+        self.windows.emit_look_up(v)
         self.windows.emit_pack()
         if not problem.packed:
             emit_packing(kernel, problem, frame)
@@ -238,9 +234,9 @@ class _Forward:
 
             def gathered() -> Sequence[Value]:
                 spot = [here.index, f.int(width), v.mine]
-                f.call(self.kernel.name("look_up"), [f.parameters[0], *spot])
+                f.call(self.windows.name("look_up"), [f.parameters[0], *spot])
                 table = f.offset(I64, v.scratch, f.mul_size(at, 2))
-                f.call(self.kernel.name("window"), [x, table, v.mine, f.int(depth), into])
+                f.call(self.windows.name("window"), [x, table, v.mine, f.int(depth), into])
                 return ()
 
             inside = f.compare("sle", f.int(f.add_size(place, width)), f.int(v.positions))
@@ -275,8 +271,10 @@ class _Forward:
             right = self._panel(f, v, f.sub_size(here.index, column), depth)
             to = f.offset(storage, v.y, f.mul_size(row, v.positions))
             sizes = [f.int(n) for n in (v.positions, between, here.index, rows, width, depth)]
+            shared = product_kernel(self.kernel.module, self.kernel.target, self.problem.dtype)
             f.call(
-                self.kernel.name("panel"), [filters, right, to, *sizes, mode, v.call, f.int(row)]
+                shared.name("panel"),
+                [filters, right, to, *sizes, mode, v.finish, v.call, f.int(row)],
             )
 
 
@@ -399,14 +397,17 @@ def emit_pack_scattered(kernel: Kernel) -> None:
 
 
 def emit_panel_product(kernel: Kernel) -> None:
-    """`panel(a, b, y, positions, between, column, rows, width, depth, mode, call, first_row)`."""
+    """`panel(a, b, y, positions, between, column, rows, width, depth, mode, finish, call,
+    first_row)`, once a module."""
+    if kernel.module.defines(kernel.name("panel")):
+        return
     f = kernel.function(
         "panel",
         [("a", PTR), ("b", PTR), ("y", PTR), ("positions", I64), ("between", I64)]
         + [("column", I64), ("rows", I64), ("width", I64), ("depth", I64), ("mode", I64)]
-        + [("call", PTR), ("first_row", I64)],
+        + [("finish", PTR), ("call", PTR), ("first_row", I64)],
     )
-    a, b, y, positions, between, column, rows, width, depth, mode, call, first_row = f.parameters
+    a, b, y, positions, between, column, rows, width, depth, *final, call, first_row = f.parameters
     scratch = f.allocate(kernel.element.compute, kernel.tile.rows * kernel.tile.columns)
     image, place = f.div_size(column, positions), f.int(f.rem_size(column, positions))
     ends = f.add(place, width)
@@ -414,10 +415,11 @@ def emit_panel_product(kernel: Kernel) -> None:
 
     def inside() -> Sequence[Value]:
         where = [call, f.int(image), first_row, place]
-        f.call(kernel.name("macro"), [a, b, to, positions, rows, width, depth, mode, *where])
+        f.call(kernel.name("macro"), [a, b, to, positions, rows, width, depth, *final, *where])
         return ()
 
     def spread() -> Sequence[Value]:
+        store = ending(kernel, f, *final).edge
         with f.loop(0, rows, kernel.tile.rows) as i:
             left = f.offset(kernel.element.compute, a, f.mul_size(i.index, depth))
             height = f.int(f.min_size(kernel.tile.rows, f.sub_size(rows, i.index)))
@@ -425,16 +427,18 @@ def emit_panel_product(kernel: Kernel) -> None:
             nowhere = [call, *[constant(I64, 0)] * 3]
             micro = kernel.name(f"micro.{kernel.tile.rows}")
             f.call(micro, [left, b, scratch, *plain, b, *nowhere])
-            _store_segments(kernel, f, scratch, i.index, height)
+            _store_segments(kernel, f, store, scratch, i.index, height)
         return ()
 
     f.if_else(f.compare("sle", ends, positions), inside, spread)
     f.ret()
 
 
-def _store_segments(kernel: Kernel, f: Function, scratch: Value, row: Value, height: Value) -> None:
+def _store_segments(
+    kernel: Kernel, f: Function, store: Value, scratch: Value, row: Value, height: Value
+) -> None:
     """Store what belongs to each image."""
-    _, _, y, positions, between, column, _, width, _, mode, call, first_row = f.parameters
+    _, _, y, positions, between, column, _, width, _, mode, _, call, first_row = f.parameters
     with f.repeat([constant(I64, 0)]) as segment:
         (at,) = segment.carried
         here = f.add(column, at)
@@ -444,7 +448,7 @@ def _store_segments(kernel: Kernel, f: Function, scratch: Value, row: Value, hei
         to = f.offset(kernel.element.storage, y, f.add_size(offset, place))
         source = f.offset(kernel.element.compute, scratch, at)
         where = [mode, call, f.int(image), f.add(first_row, row), place]
-        f.call(kernel.name("edge"), [source, to, positions, height, count, *where])
+        f.call_pointer(store, [source, to, positions, height, count, *where])
         following = f.int(f.add_size(at, count))
         segment.next = [following]
         segment.more = f.compare("slt", following, width)

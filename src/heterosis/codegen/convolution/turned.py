@@ -13,11 +13,9 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, Function, Module, Size, Type, Value
-from heterosis.codegen.convolution.finish import store_run
-from heterosis.codegen.convolution.forward import POINTERS, is_plain, known, product
+from heterosis.codegen.convolution.forward import POINTERS, is_plain, kernel_of, known, product
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
-from heterosis.codegen.epilogue import Epilogue, Position
 from heterosis.codegen.matmul.blocked import (
     call_pack,
     ceil_div,
@@ -27,11 +25,10 @@ from heterosis.codegen.matmul.blocked import (
     share_count,
     share_range,
 )
-from heterosis.codegen.matmul.element import element
 from heterosis.codegen.matmul.frame import Frame
-from heterosis.codegen.matmul.micro_kernel import Kernel, emit_macro_kernel
+from heterosis.codegen.matmul.macro_kernel import as_they_are, emit_macro_kernel, product_kernel
+from heterosis.codegen.matmul.micro_kernel import Kernel
 from heterosis.codegen.matmul.packing import emit_pack, transpose
-from heterosis.codegen.matmul.tile import tile
 from heterosis.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
@@ -58,11 +55,6 @@ class Layout:
     windows: Size  # where in a thread's memory a panel of windows begins
     turned: Size  # and the filters that are being turned
     own: Size  # bytes of one thread's
-
-
-def kernel_of(module: Module, target: Target, problem: Problem, name: str) -> Kernel:
-    kind = element(problem.dtype, target)
-    return Kernel(module, target, kind, tile(target, kind), name)
 
 
 def layout(
@@ -101,17 +93,13 @@ def turned_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
     return known(f.add_size(found.private, f.mul_size(found.own, workers)))
 
 
-def emit_turned(
-    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
-) -> None:
-    """Define `@name(call, x, a, y, scratch, numbers...)`."""
+def emit_turned(module: Module, target: Target, name: str, problem: Problem) -> None:
+    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores runs of results."""
     kernel = kernel_of(module, target, problem, name)
-    products = kernel_of(module, target, problem, f"matmul.{problem.dtype}")
     windows = Windows(kernel, problem.step)
-    if not module.defines(products.name("macro")):
-        emit_macro_kernel(products)
+    emit_macro_kernel(product_kernel(module, target, problem.dtype))
     emit_pack(module, target, kernel.element, kernel.tile.rows)
-    labels = POINTERS + problem.parameters()
+    labels = problem.parameters() + POINTERS
     f = module.function(name, labels, attributes=target.function_attributes)
     v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
     memory = Frame.allocate(f)
@@ -130,10 +118,10 @@ def emit_turned(
         grain = f.max_size(1, f.div_size(_SHARE_WORK, f.max_size(1, work)))
         abi.parallel_for(f, v.call, kernel.name("multiply"), memory, blocks.shares, grain)
     f.ret()
-    windows.emit_look_up(frame)
+    windows.emit_look_up(v)
     windows.emit_pack()
     _emit_packing(kernel, windows, frame)
-    _emit_multiplying(kernel, products, frame, epilogue)
+    _emit_multiplying(kernel, frame)
 
 
 def _body(kernel: Kernel, part: str, frame: Frame) -> tuple[Function, SimpleNamespace]:
@@ -168,9 +156,9 @@ def _emit_packing(kernel: Kernel, windows: Windows, frame: Frame) -> None:
 
         def gathered() -> Sequence[Value]:
             place = f.add_size(f.mul_size(v.image, v.positions), at)
-            f.call(kernel.name("look_up"), [context, f.int(place), f.int(count), v.mine])
+            f.call(windows.name("look_up"), [context, f.int(place), f.int(count), v.mine])
             taps = f.offset(I64, table, f.mul_size(step.index, 2))
-            f.call(kernel.name("window"), [v.x, taps, v.mine, f.int(depth), into])
+            f.call(windows.name("window"), [v.x, taps, v.mine, f.int(depth), into])
             call_pack(kernel, f, panel.rows, into, 1, panel.columns, there, v.some, depth)
             return ()
 
@@ -178,14 +166,13 @@ def _emit_packing(kernel: Kernel, windows: Windows, frame: Frame) -> None:
     f.ret()
 
 
-def _emit_multiplying(
-    kernel: Kernel, products: Kernel, frame: Frame, epilogue: Epilogue | None
-) -> None:
+def _emit_multiplying(kernel: Kernel, frame: Frame) -> None:
     """Each share: all positions times some filters."""
     f, v = _body(kernel, "multiply", frame)
     _, begin, end, _ = f.parameters
     storage, panel = kernel.element.storage, kernel.tile
     packed = f.offset(I8, v.scratch, v.rows)
+    macro = product_kernel(kernel.module, kernel.target, kernel.element.dtype).name("macro")
     with f.loop(begin, end) as task:
         first, count = share_range(f, task.index, v.shares, v.filters, panel.columns)
         wide = round_up(f, count, panel.columns)
@@ -197,19 +184,13 @@ def _emit_multiplying(
             rows = round_up(f, v.positions, 2)  # so that the kernel for few rows fits
             sizes = [f.int(n) for n in (v.block, rows, wide, depth)]
             mode = mode_of(f, step.index, depth, v.k)
-            place = [v.call, *[f.int(0)] * 3]
-            f.call(
-                products.name("macro"),
-                [left, f.offset(storage, v.a, right), v.mine, *sizes, mode, *place],
-            )
-        _turn(kernel, f, v, first, count, epilogue)
+            operands = [left, f.offset(storage, v.a, right), v.mine]
+            f.call(macro, [*operands, *sizes, *as_they_are(f, mode, v.call)])
+        _turn(kernel, f, v, first, count)
     f.ret()
 
 
-def _turn(
-    kernel: Kernel, f: Function, v: SimpleNamespace, first: Size, count: Size,
-    epilogue: Epilogue | None,
-) -> None:  # fmt: skip
+def _turn(kernel: Kernel, f: Function, v: SimpleNamespace, first: Size, count: Size) -> None:
     """As many filters at a time as a vector has lanes."""
     storage, lanes = kernel.element.storage, kernel.tile.lanes
     vector = Type(storage.element, lanes)
@@ -230,5 +211,5 @@ def _turn(
             plane = f.add_size(f.mul_size(v.image, v.filters), filter_)
             y = f.offset(storage, v.y, f.mul_size(plane, v.positions))
             source = f.offset(storage, rows, f.mul_size(row.index, v.pitch))
-            place = Position(v.call, v.image, filter_, 0)
-            store_run(f, epilogue, source, y, v.positions, vector, place)
+            run = [source, y, f.int(v.positions)]
+            f.call_pointer(v.finish, [*run, v.call, v.image, f.int(filter_), f.int(0)])

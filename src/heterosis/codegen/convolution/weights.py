@@ -21,11 +21,10 @@ from heterosis.codegen.matmul.blocked import (
     share_count,
     share_range,
 )
-from heterosis.codegen.matmul.element import element
 from heterosis.codegen.matmul.frame import Frame
-from heterosis.codegen.matmul.micro_kernel import ACCUMULATE, Kernel, emit_macro_kernel
+from heterosis.codegen.matmul.macro_kernel import as_they_are, emit_macro_kernel, product_kernel
+from heterosis.codegen.matmul.micro_kernel import ACCUMULATE, Kernel
 from heterosis.codegen.matmul.packing import emit_pack
-from heterosis.codegen.matmul.tile import tile
 from heterosis.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
@@ -50,11 +49,6 @@ class Layout:
     own: Size  # bytes of one thread's
 
 
-def _kernel(module: Module, target: Target, problem: Problem, name: str) -> Kernel:
-    kind = element(problem.dtype, target)
-    return Kernel(module, target, kind, tile(target, kind), name)
-
-
 def layout(f: Function, kernel: Kernel, step: int, v: SimpleNamespace, workers: Size) -> Layout:
     panel, size = kernel.tile.columns, kernel.element.size
     taps = product(f, v.kernel_d, v.kernel_h, v.kernel_w)
@@ -77,19 +71,19 @@ def layout(f: Function, kernel: Kernel, step: int, v: SimpleNamespace, workers: 
 
 def weights_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
     f = Function(Module(), "sizes", [])
-    kernel = _kernel(f.module, target, problem, "sizes")
+    kernel = product_kernel(f.module, target, problem.dtype)
     found = layout(f, kernel, problem.step, SimpleNamespace(**problem.known()), workers)
     return known(f.add_size(found.private, f.mul_size(found.own, workers)))
 
 
 def emit_weights(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(call, a, x, y, scratch, numbers...)`: `y` is (chunks, groups, rows, columns),
+    """Define `@name(numbers..., call, a, x, y, scratch)`: `y` is (chunks, groups, rows, columns),
     one part of the sum for each chunk of the images."""
-    kernel = _kernel(module, target, problem, name)
+    kernel = product_kernel(module, target, problem.dtype)
     windows = Windows(kernel, problem.step)
     emit_macro_kernel(kernel)
     emit_pack(module, target, kernel.element, kernel.tile.rows)
-    labels = POINTERS + problem.parameters()
+    labels = problem.parameters() + POINTERS
     f = module.function(name, labels, attributes=target.function_attributes)
     v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
     memory = Frame.allocate(f)
@@ -103,7 +97,7 @@ def emit_weights(module: Module, target: Target, name: str, problem: Problem) ->
     grain = f.max_size(1, f.div_size(_SHARE_WORK, one))
     abi.parallel_for(f, v.call, f"{name}.share", memory, tasks, grain)
     f.ret()
-    windows.emit_look_up(frame)
+    windows.emit_look_up(v)
     windows.emit_pack_turned()
     _emit_share(kernel, windows, name, frame)
 
@@ -127,29 +121,29 @@ def _emit_share(kernel: Kernel, windows: Windows, name: str, frame: Frame) -> No
             begun = f.add_size(f.sub_size(image.index, first), at.index)
             fresh = f.compare("eq", f.int(begun), f.int(0))
             mode = f.select(fresh, f.int(0), f.int(ACCUMULATE))
-            _pack_windows(kernel, f, v, image.index, at.index, depth)
+            _pack_windows(windows, f, v, image.index, at.index, depth)
             _multiply(kernel, f, v, image.index, at.index, depth, mode)
     f.ret()
 
 
 def _pack_windows(
-    kernel: Kernel, f: Function, v: SimpleNamespace, image: Value, at: Value, depth: Size
+    windows: Windows, f: Function, v: SimpleNamespace, image: Value, at: Value, depth: Size
 ) -> None:
-    panel, compute = kernel.tile.columns, kernel.element.compute
-    x = f.offset(kernel.element.storage, v.x, f.mul_size(v.group, v.x_group))
+    panel, element = windows.columns, windows.kernel.element
+    x = f.offset(element.storage, v.x, f.mul_size(v.group, v.x_group))
     before = f.add_size(f.mul_size(image, v.positions), at)
     with f.loop(0, depth, panel) as some:
         count = f.min_size(panel, f.sub_size(depth, some.index))
         place = [f.add_size(before, some.index), f.int(count), v.mine]
-        f.call(kernel.name("look_up"), [f.parameters[0], *place])
+        f.call(windows.name("look_up"), [f.parameters[0], *place])
         row = f.mul_size(some.index, panel)
         with f.loop(0, v.width, panel) as j:
             column = f.add_size(v.column, j.index)
             table = f.offset(I64, v.scratch, f.mul_size(column, 2))
             width = f.min_size(panel, f.sub_size(v.width, j.index))
             into = f.add_size(f.mul_size(j.index, v.depth), row)
-            to = f.offset(compute, v.windows, into)
-            f.call(kernel.name("turned"), [x, table, v.mine, f.int(width), to])
+            to = f.offset(element.compute, v.windows, into)
+            f.call(windows.name("turned"), [x, table, v.mine, f.int(width), to])
 
 
 def _multiply(
@@ -176,5 +170,4 @@ def _multiply(
             to = f.offset(storage, v.y, f.add_size(f.mul_size(row, v.columns), column))
             width = f.min_size(tile_.columns, f.sub_size(v.width, j.index))
             sizes = [f.int(size) for size in (v.columns, rows, width, depth)]
-            place = [v.call, *[f.int(0)] * 3]
-            f.call(kernel.name("macro"), [v.left, right, to, *sizes, mode, *place])
+            f.call(kernel.name("macro"), [v.left, right, to, *sizes, *as_they_are(f, mode, v.call)])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.codegen.builder import I8, I64, PTR, Function, Size, Type, Value, constant
-from heterosis.codegen.convolution.problem import AXES
+from heterosis.codegen.convolution.problem import AXES, NUMBERS
 from heterosis.codegen.matmul.frame import Frame
 from heterosis.codegen.matmul.micro_kernel import Kernel
 from heterosis.codegen.matmul.packing import transpose
@@ -37,6 +37,18 @@ class Windows:
 
     kernel: Kernel
     step: int
+
+    def name(self, part: str) -> str:
+        """One function for all kernels of a module: they all begin their frames with the numbers
+        of their problem."""
+        return f"windows.{self.kernel.element.dtype}.{self.step}.{part}"
+
+    def _function(self, part: str, parameters: list[tuple[str, Type]]) -> Function | None:
+        """None if the module has it."""
+        module, attributes = self.kernel.module, self.kernel.target.function_attributes
+        if module.defines(self.name(part)):
+            return None
+        return module.function(self.name(part), parameters, attributes=attributes)
 
     @property
     def lanes(self) -> int:
@@ -116,13 +128,15 @@ class Windows:
 
     # -- looking up a panel's positions -----------------------------------------------------------
 
-    def emit_look_up(self, frame: Frame) -> None:
-        """`look_up(context, at, count, own)`: positions `at` to `at + count` into `own`."""
-        f = self.kernel.function(
-            "look_up", [("context", PTR), ("at", I64), ("count", I64), ("own", PTR)]
-        )
+    def emit_look_up(self, problem: SimpleNamespace) -> None:
+        """`look_up(context, at, count, own)`: positions `at` to `at + count` into `own`. The
+        context is a frame that begins with the numbers of the `problem`."""
+        labels = [("context", PTR), ("at", I64), ("count", I64), ("own", PTR)]
+        f = self._function("look_up", labels)
+        if f is None:
+            return
         context, at, count, own = f.parameters
-        v = frame.load(f, context)
+        v = Frame(**{label: getattr(problem, label) for label in NUMBERS}).load(f, context)
         rest, w = f.div_size(at, v.out_w), f.rem_size(at, v.out_w)
         rest, h = f.div_size(rest, v.out_h), f.rem_size(rest, v.out_h)
         spot: list[Size] = [f.div_size(rest, v.out_d), f.rem_size(rest, v.out_d), h, w]
@@ -392,9 +406,10 @@ class Windows:
 
     def emit_pack(self) -> None:
         """`window(x, table, own, depth, into)`: `depth` taps of the positions looked up."""
-        f = self.kernel.function(
-            "window", [("x", PTR), ("table", PTR), ("own", PTR), ("depth", I64), ("into", PTR)]
-        )
+        labels = [("x", PTR), ("table", PTR), ("own", PTR), ("depth", I64), ("into", PTR)]
+        f = self._function("window", labels)
+        if f is None:
+            return
         x, table, own, depth, into = f.parameters
         element = self.kernel.element
 
@@ -429,9 +444,10 @@ class Windows:
     def emit_pack_turned(self) -> None:
         """`turned(x, table, own, count, into)`: up to `columns` taps, one row for each position
         looked up."""
-        f = self.kernel.function(
-            "turned", [("x", PTR), ("table", PTR), ("own", PTR), ("count", I64), ("into", PTR)]
-        )
+        labels = [("x", PTR), ("table", PTR), ("own", PTR), ("count", I64), ("into", PTR)]
+        f = self._function("turned", labels)
+        if f is None:
+            return
         x, table, own, count, into = f.parameters
         last = f.sub_size(count, 1)
 

@@ -14,11 +14,9 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import Function, Module, Size, Type, Value, constant
-from heterosis.codegen.convolution.finish import store_run
 from heterosis.codegen.convolution.forward import POINTERS, known, product
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.tiles import BACK, INPUT, parted, span, store_joined
-from heterosis.codegen.epilogue import Epilogue, Position
 from heterosis.codegen.matmul.blocked import (
     ceil_div,
     depth_blocks,
@@ -26,10 +24,9 @@ from heterosis.codegen.matmul.blocked import (
     share_count,
     share_range,
 )
-from heterosis.codegen.matmul.element import element
 from heterosis.codegen.matmul.frame import Frame
-from heterosis.codegen.matmul.micro_kernel import ACCUMULATE, Kernel, emit_macro_kernel
-from heterosis.codegen.matmul.tile import tile
+from heterosis.codegen.matmul.macro_kernel import as_they_are, emit_macro_kernel, product_kernel
+from heterosis.codegen.matmul.micro_kernel import ACCUMULATE, Kernel
 from heterosis.codegen.memory import lane_numbers
 from heterosis.codegen.target import Target
 
@@ -62,12 +59,6 @@ class Layout:
     apart: Size  # products of one place to those of the next
     private: Size  # where the threads' own memory begins
     own: Size  # of one thread
-
-
-def kernel_of(module: Module, target: Target, problem: Problem) -> Kernel:
-    """Its products are those of matrices: the kernels are the same."""
-    kind = element(problem.dtype, target)
-    return Kernel(module, target, kind, tile(target, kind), f"matmul.{problem.dtype}")
 
 
 def layout(
@@ -110,20 +101,17 @@ def layout(
 
 def winograd_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
     f = Function(Module(), "sizes", [])
-    kernel = kernel_of(f.module, target, problem)
+    kernel = product_kernel(f.module, target, problem.dtype)
     found = layout(f, kernel, problem, SimpleNamespace(**problem.known()), workers)
     numbers = f.add_size(found.private, f.mul_size(found.own, workers))
     return known(f.mul_size(numbers, kernel.element.size))
 
 
-def emit_winograd(
-    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
-) -> None:
-    """Define `@name(call, x, a, y, scratch, numbers...)`."""
-    kernel = kernel_of(module, target, problem)
-    if not module.defines(kernel.name("macro")):
-        emit_macro_kernel(kernel)
-    labels = POINTERS + problem.parameters()
+def emit_winograd(module: Module, target: Target, name: str, problem: Problem) -> None:
+    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores runs of results."""
+    kernel = product_kernel(module, target, problem.dtype)
+    emit_macro_kernel(kernel)
+    labels = problem.parameters() + POINTERS
     f = module.function(name, labels, attributes=target.function_attributes)
     v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
     memory = Frame.allocate(f)
@@ -143,7 +131,7 @@ def emit_winograd(
         abi.parallel_for(f, v.call, f"{name}.multiply", memory, blocks.shares, grain)
     f.ret()
     _Spread(kernel, problem, name, frame).emit()
-    _Multiply(kernel, problem, name, frame, epilogue).emit()
+    _Multiply(kernel, problem, name, frame).emit()
 
 
 class _Part:
@@ -310,12 +298,6 @@ class _Spread(_Part):
 class _Multiply(_Part):
     """A block of filters: multiplied with all tiles of the group, transformed back, stored."""
 
-    def __init__(
-        self, kernel: Kernel, problem: Problem, name: str, frame: Frame, epilogue: Epilogue | None
-    ):
-        super().__init__(kernel, problem, name, frame)
-        self.epilogue = epilogue
-
     def emit(self) -> None:
         with self.shares("multiply") as (f, v, task):
             row, rows = share_range(f, task, v.shares, v.rows, self.kernel.tile.rows)
@@ -342,7 +324,7 @@ class _Multiply(_Part):
                 f.offset(self.kind, v.mine, f.mul_size(place.index, v.apart)),
             ]  # fmt: skip
             sizes = [f.int(size) for size in (v.columns, rows, columns, depth)]
-            f.call(self.kernel.name("macro"), [*operands, *sizes, mode, v.call, *[f.int(0)] * 3])
+            f.call(self.kernel.name("macro"), [*operands, *sizes, *as_they_are(f, mode, v.call)])
 
     def prepare(self, f: Function, v: SimpleNamespace) -> None:
         v.results = f.offset(self.kind, v.mine, f.mul_size(v.apart, self.side * self.side))
@@ -379,15 +361,15 @@ class _Multiply(_Part):
     def _store(
         self, f: Function, v: SimpleNamespace, image: Size, first: Size, filter_: Size
     ) -> None:
-        """The rows, which are neighbours in the result, through the epilogue."""
+        """The rows, which are neighbours in the result, through what ends them."""
         line = f.mul_size(first, self.m)
         high = f.min_size(f.mul_size(v.rows_of_band, self.m), f.sub_size(v.out_h, line))
         begin, count = f.mul_size(line, v.out_w), f.mul_size(high, v.out_w)
         plane = f.add_size(f.mul_size(image, v.rows), filter_)
         at = f.add_size(f.mul_size(plane, f.mul_size(v.out_h, v.out_w)), begin)
         y = f.offset(self.kind, v.y, at)
-        place = Position(v.call, image, filter_, begin)
-        store_run(f, self.epilogue, v.joined, y, count, self.vector, place)
+        place = [v.call, *(f.int(size) for size in (image, filter_, begin))]
+        f.call_pointer(v.finish, [v.joined, y, f.int(count), *place])
 
 
 __all__ = ["emit_winograd", "winograd_scratch_bytes"]

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Function, Module, Size, Value
 from heterosis.codegen.matmul.frame import Frame, share
-from heterosis.codegen.matmul.micro_kernel import ACCUMULATE, FINAL, Kernel, emit_macro_kernel
+from heterosis.codegen.matmul.macro_kernel import emit_macro_kernel, finish, product_kernel
+from heterosis.codegen.matmul.micro_kernel import ACCUMULATE, FINAL, Kernel
 from heterosis.codegen.matmul.packing import emit_pack, pack_name
 from heterosis.codegen.matmul.problem import Problem
 
@@ -192,18 +193,18 @@ def call_pack(
 
 def emit_blocked(kernel: Kernel, problem: Problem, name: str) -> None:
     """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`."""
-    if not kernel.module.defines(kernel.name("macro")):
-        emit_macro_kernel(kernel)
+    shared = product_kernel(kernel.module, kernel.target, problem.dtype)
+    emit_macro_kernel(shared)
     for width in (kernel.tile.rows, kernel.tile.columns):
         emit_pack(kernel.module, kernel.target, kernel.element, width)
-    _Driver(kernel, problem, name).emit()
+    _Driver(shared, problem, name, finish(shared, kernel.epilogue)).emit()
 
 
 class _Driver:
     """Emits the function that cuts the product up and the bodies of its parallel loops."""
 
-    def __init__(self, kernel: Kernel, problem: Problem, name: str):
-        self.kernel, self.problem, self.name = kernel, problem, name
+    def __init__(self, kernel: Kernel, problem: Problem, name: str, finish: Value):
+        self.kernel, self.problem, self.name, self.finish = kernel, problem, name, finish
         self.by_rows = problem.variant != "columns"
 
     def emit(self) -> None:
@@ -223,7 +224,7 @@ class _Driver:
             deep = f.min_size(blocks.stretch, f.sub_size(v.k, reach.index))
             frame = Frame(
                 **vars(v), **vars(blocks), column0=strip.index, step0=reach.index,
-                width=width, deep=deep, own=private,
+                width=width, deep=deep, own=private, finish=self.finish,
             )  # fmt: skip
             frame.save(f, memory)
             self._share_packing(f, v, blocks, memory, width, deep)
@@ -317,7 +318,7 @@ class _Driver:
         )
         sizes = [f.int(size) for size in (v.c_row, rows, columns, depth)]
         place = [v.call, v.batch, f.int(row), f.int(column)]
-        f.call(self.kernel.name("macro"), [left, right, to, *sizes, mode, *place])
+        f.call(self.kernel.name("macro"), [left, right, to, *sizes, mode, v.finish, *place])
 
     # -- parallel loops -------------------------------------------------------------------------
 

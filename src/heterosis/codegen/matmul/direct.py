@@ -15,9 +15,11 @@ from heterosis.codegen.matmul.blocked import ceil_div, core_function, mode_of, r
 from heterosis.codegen.matmul.frame import Frame, share
 from heterosis.codegen.matmul.micro_kernel import (
     ACCUMULATE,
+    FINAL,
     PLACE,
     Kernel,
     emit_finish,
+    has,
     multiply_add,
 )
 from heterosis.codegen.matmul.problem import Problem
@@ -239,5 +241,6 @@ def _emit_tile(kernel: Kernel, rows: int, vectors: int, lanes: int) -> None:
             *sums,
         ]
     targets = [f.offset(element.storage, c, f.mul_size(row, c_row)) for row in range(rows)]
-    emit_finish(kernel, f, targets, c_row, step.results[2:], vectors, mode, place)
+    more, final = has(f, mode, ACCUMULATE), has(f, mode, FINAL)
+    emit_finish(kernel, f, targets, c_row, step.results[2:], vectors, more, place, final)
     f.ret()

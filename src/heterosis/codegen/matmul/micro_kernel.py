@@ -18,7 +18,7 @@ FINAL = 2  # the last block of depth: the epilogue applies
 
 _LINE = 64  # bytes that are fetched at once
 _AHEAD = 2048  # how many bytes of the left operand ahead to fetch
-_AT_ONCE = 2 * _LINE  # of the next right panel, in each turn of the unrolled loop
+AT_ONCE = 2 * _LINE  # of the next right panel, in each turn of the unrolled loop
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
@@ -54,7 +54,8 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
 
     A tile of `rows` x `tile.columns` from a panel of the left operand (`tile.rows` numbers a
     step) and one of the right. All sums stay in registers until the depth is through. What is
-    wanted soon is fetched from `ahead` on.
+    wanted soon is fetched from `ahead` on. A kernel with an epilogue is for the last block of
+    depth.
     """
     element, tile = kernel.element, kernel.tile
     f = kernel.function(
@@ -71,7 +72,7 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     sums: list[Value] = [zero] * (rows * tile.vectors)
     unrolled = f.round_down(depth, tile.unroll)
     with f.loop(0, unrolled, tile.unroll, [a, b, *sums]) as loop:
-        at = f.div_size(f.mul_size(loop.index, _AT_ONCE // element.size), tile.unroll)
+        at = f.div_size(f.mul_size(loop.index, AT_ONCE // element.size), tile.unroll)
         lines = _lines(kernel, f, f.offset(element.compute, ahead, at), loop.carried[0])
         loop.next = _steps(kernel, f, rows, loop.carried, tile.unroll, lines)
     state = loop.results
@@ -79,8 +80,19 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
         loop.next = _steps(kernel, f, rows, loop.carried, 1)
     # narrow types arrive in a scratch tile
     plain = replace(kernel, element=element.widened)
-    emit_finish(plain, f, targets, c_row, loop.results[2:], tile.vectors, mode, place)
+    sums = loop.results[2:]
+    emit_finish(plain, f, targets, c_row, sums, tile.vectors, has(f, mode, ACCUMULATE), place)
     f.ret()
+
+
+def _lines(kernel: Kernel, f: Function, ahead: Value, a: Value) -> list[Value]:
+    """What to fetch in a turn of the unrolled loop. Large operands come from memory, where the
+    processor guesses too late what will be read."""
+    kind, size = kernel.element.compute, kernel.element.size
+    right = [f.offset(kind, ahead, byte // size) for byte in range(0, AT_ONCE, _LINE)]
+    deep = kernel.tile.unroll * kernel.tile.rows * size
+    left = [f.offset(kind, a, (_AHEAD + byte) // size) for byte in range(0, deep, _LINE)]
+    return right + left
 
 
 def _vector(kernel: Kernel):
@@ -136,9 +148,10 @@ def _broadcasts(
 
 def emit_finish(
     kernel: Kernel, f: Function, targets: list[Value], c_row: Value, sums: list[Value],
-    vectors: int, mode: Value, place: list[Value],
+    vectors: int, accumulate: Value, place: list[Value], final: Value | None = None,
 ) -> None:  # fmt: skip
-    """Add what is there, apply the epilogue, store; `targets` are the rows, `vectors` wide."""
+    """Add what is there, apply the epilogue (if `final`, in case that is given), store; `targets`
+    are the rows, `vectors` wide."""
     element, epilogue = kernel.element, kernel.epilogue
     width = max(sums[0].type.lanes, 1)
 
@@ -158,7 +171,7 @@ def emit_finish(
         return ()
 
     if kernel.element.splits_depth:
-        sums = f.if_else(has(f, mode, ACCUMULATE), added, lambda: sums)
+        sums = f.if_else(accumulate, added, lambda: sums)
     if epilogue is None:
         store(sums)
         return
@@ -183,8 +196,11 @@ def emit_finish(
         return ()
 
     # narrow types would be rounded on the way
-    final = at_once if epilogue.is_cheap or element.converts else afterwards
-    f.if_else(has(f, mode, FINAL), final, lambda: store(sums))
+    finish = at_once if epilogue.is_cheap or element.converts else afterwards
+    if final is None:
+        finish()
+    else:
+        f.if_else(final, finish, lambda: store(sums))
 
 
 def has(f: Function, mode: Value, bit: int) -> Value:
@@ -194,32 +210,23 @@ def has(f: Function, mode: Value, bit: int) -> Value:
 def emit_edge_store(kernel: Kernel) -> None:
     """`edge(tile, c, c_row, rows, columns, mode, call, batch, row, column)`.
 
-    Stores the part of a finished tile that lies inside the result, narrowing it if need be.
+    Stores the part of a finished tile that lies inside the result, through the kernel's epilogue
+    if it has one, narrowing it if need be.
     """
     f = kernel.function(
         "edge",
         [("tile", PTR), ("c", PTR), ("c_row", I64), ("rows", I64), ("columns", I64)]
         + [("mode", I64), *PLACE],
     )
-    mode = f.parameters[5]
-
-    def final(accumulate: bool) -> Callable[[], Sequence[Value]]:
-        def branch() -> Sequence[Value]:
-            if kernel.epilogue is None:
-                return _copy_tile(kernel, f, accumulate, False)
-            return f.if_else(
-                has(f, mode, FINAL),
-                lambda: _copy_tile(kernel, f, accumulate, True),
-                lambda: _copy_tile(kernel, f, accumulate, False),
-            )
-
-        return branch
-
-    f.if_else(has(f, mode, ACCUMULATE), final(True), final(False))
+    f.if_else(
+        has(f, f.parameters[5], ACCUMULATE),
+        lambda: _copy_tile(kernel, f, accumulate=True),
+        lambda: _copy_tile(kernel, f, accumulate=False),
+    )
     f.ret()
 
 
-def _copy_tile(kernel: Kernel, f: Function, accumulate: bool, final: bool) -> Sequence[Value]:
+def _copy_tile(kernel: Kernel, f: Function, *, accumulate: bool) -> Sequence[Value]:
     element, tile = kernel.element, kernel.tile
     source, c, c_row, rows, columns, _, call, batch, row0, column0 = f.parameters
 
@@ -235,7 +242,7 @@ def _copy_tile(kernel: Kernel, f: Function, accumulate: bool, final: bool) -> Se
             value = f.add(value, element.load(f, to, lanes))
         elif accumulate:
             value = f.add(value, f.masked_load(wide, to, mask))
-        if final:
+        if kernel.epilogue:
             here = Position(call, batch, f.add_size(row0, row), f.add_size(column0, column), mask)
             value = kernel.epilogue(f, value, here)
         if mask is None:
@@ -258,97 +265,3 @@ def _copy_tile(kernel: Kernel, f: Function, accumulate: bool, final: bool) -> Se
             else:
                 copy(row.index, column.index, 0)
     return ()
-
-
-def emit_macro_kernel(kernel: Kernel) -> None:
-    """`macro(a, b, c, c_row, rows, columns, depth, mode, call, batch, row, column)`.
-
-    A packed block of the left operand times packed panels of the right one.
-    """
-    tile, element = kernel.tile, kernel.element
-    heights = sorted({tile.rows, *tile.tails})
-    for rows in heights:
-        emit_micro_kernel(kernel, rows)
-    emit_edge_store(kernel)
-    f = kernel.function(
-        "macro",
-        [("a", PTR), ("b", PTR), ("c", PTR), ("c_row", I64), ("rows", I64), ("columns", I64)]
-        + [("depth", I64), ("mode", I64), *PLACE],
-    )
-    a, b, c, c_row, rows, columns, depth, mode, call, batch, row0, column0 = f.parameters
-    scratch = f.allocate(element.compute, tile.rows * tile.columns)
-    with f.loop(0, columns, tile.columns) as j:
-        right = f.offset(element.compute, b, f.mul_size(j.index, depth))
-        width = f.min_size(tile.columns, f.sub_size(columns, j.index))
-        wide = f.compare("eq", width, constant(I64, tile.columns))
-        following = f.offset(element.compute, right, f.mul_size(depth, tile.columns))
-        with f.loop(0, rows, tile.rows) as i:
-            ahead = _ahead(kernel, f, following, i.index, depth)
-            left = f.offset(element.compute, a, f.mul_size(i.index, depth))
-            height = f.min_size(tile.rows, f.sub_size(rows, i.index))
-            to = f.offset(element.storage, c, f.add_size(f.mul_size(i.index, c_row), j.index))
-            place = [call, batch, f.add_size(row0, i.index), f.add_size(column0, j.index)]
-            _one_tile(kernel, f, heights, (left, right, to, c_row, depth, mode, ahead), place,
-                      height, width, wide, scratch)  # fmt: skip
-    f.ret()
-
-
-def _lines(kernel: Kernel, f: Function, ahead: Value, a: Value) -> list[Value]:
-    """What to fetch in a turn of the unrolled loop. Large operands come from memory, where the
-    processor guesses too late what will be read."""
-    kind, size = kernel.element.compute, kernel.element.size
-    right = [f.offset(kind, ahead, byte // size) for byte in range(0, _AT_ONCE, _LINE)]
-    deep = kernel.tile.unroll * kernel.tile.rows * size
-    left = [f.offset(kind, a, (_AHEAD + byte) // size) for byte in range(0, deep, _LINE)]
-    return right + left
-
-
-def _ahead(kernel: Kernel, f: Function, following: Value, row: Value, depth: Value) -> Value:
-    """The part of the next right panel to fetch with the tile that begins at `row`: the first
-    tiles fetch it all."""
-    size = kernel.element.size
-    part = f.mul_size(f.div_size(depth, kernel.tile.unroll), _AT_ONCE // size)
-    number = f.div_size(row, kernel.tile.rows)
-    enough = -(-kernel.tile.unroll * kernel.tile.columns * size // _AT_ONCE)
-    number = f.min_size(number, enough - 1)
-    return f.offset(kernel.element.compute, following, f.mul_size(number, part))
-
-
-def _one_tile(
-    kernel: Kernel, f: Function, heights: list[int], operands: tuple, place: list[Value],
-    height: Value, width: Value, wide: Value, scratch: Value,
-) -> None:  # fmt: skip
-    """The smallest kernel that covers the tile: straight into the result where it fits exactly."""
-    left, right, to, c_row, depth, mode, ahead = operands
-    direct = not kernel.element.converts
-
-    def through_scratch(rows: int) -> Sequence[Value]:
-        step, plain = constant(I64, kernel.tile.columns), constant(I64, 0)
-        f.call(
-            kernel.name(f"micro.{rows}"), [left, right, scratch, step, depth, plain, ahead, *place]
-        )
-        f.call(kernel.name("edge"), [scratch, to, c_row, height, width, mode, *place])
-        return ()
-
-    def whole(rows: int) -> Sequence[Value]:
-        f.call(kernel.name(f"micro.{rows}"), [left, right, to, c_row, depth, mode, ahead, *place])
-        return ()
-
-    def choose(candidates: list[int]) -> Sequence[Value]:
-        rows, *larger = candidates
-        if larger:
-            fits = f.compare("sle", height, constant(I64, rows))
-            return f.if_else(fits, lambda: with_rows(rows), lambda: choose(larger))
-        return with_rows(rows)
-
-    def with_rows(rows: int) -> Sequence[Value]:
-        if not direct:
-            return through_scratch(rows)
-        exact = f.binary("and", wide, f.compare("eq", height, constant(I64, rows)))
-        return f.if_else(exact, lambda: whole(rows), lambda: through_scratch(rows))
-
-    full = f.binary("and", wide, f.compare("eq", height, constant(I64, kernel.tile.rows)))
-    if direct:  # the inner tiles first: they are most of the work
-        f.if_else(full, lambda: whole(kernel.tile.rows), lambda: choose(heights))
-    else:
-        choose(heights)

@@ -12,11 +12,10 @@ from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.matmul.blocked import blocking, emit_blocked, scratch_numbers
 from heterosis.codegen.matmul.direct import emit_direct
 from heterosis.codegen.matmul.dots import emit_dots
-from heterosis.codegen.matmul.element import element
 from heterosis.codegen.matmul.frame import Frame, share
+from heterosis.codegen.matmul.macro_kernel import product_kernel
 from heterosis.codegen.matmul.micro_kernel import Kernel
 from heterosis.codegen.matmul.problem import SIZES, Problem
-from heterosis.codegen.matmul.tile import tile
 from heterosis.codegen.target import Target
 
 # Multiplications that make a share of several small products worth a thread.
@@ -80,9 +79,10 @@ def _scratch(
 
 def _kernel(module: Module, target: Target, problem: Problem, epilogue: Epilogue | None) -> Kernel:
     """Products share their kernels: these depend on the element type and the epilogue only."""
-    kind = element(problem.dtype, target)
-    prefix = f"matmul.{problem.dtype}" + (f".{epilogue.digest}" if epilogue else "")
-    return Kernel(module, target, kind, tile(target, kind), prefix, epilogue)
+    kernel = product_kernel(module, target, problem.dtype)
+    if epilogue is None:
+        return kernel
+    return replace(kernel, prefix=kernel.name(epilogue.digest), epilogue=epilogue)
 
 
 def _known(problem: Problem) -> dict[str, Size]:
