@@ -88,8 +88,9 @@ def _emitted() -> str:
 
 @cache
 def _micro_kernel() -> list[str]:
-    """The assembly of the kernel for a tile of six rows."""
-    kernel = re.compile(r"^matmul\S+\.micro\.6:\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
+    """The assembly of the kernel that ends a tile of six rows with the epilogue."""
+    name = r"^matmul\.float32\.\w{16}\.micro\.6:"
+    kernel = re.compile(name + r"\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
     return kernel.search(assembly(_emitted(), AVX2))[1].splitlines()
 
 

@@ -160,6 +160,25 @@ def test_bad_code_is_reported(text, message):
 # -- targets --------------------------------------------------------------------------------------
 
 
+def test_others_find_llvm_as_it_was():
+    """Numba shares it, and has its loops improved."""
+    module = Module()
+    f = module.function("sum", [("x", PTR), ("step", I64), ("n", I64)], FLOAT, linkage="")
+    x, step, n = f.parameters
+    with f.loop(0, n, 1, [constant(FLOAT, 0)]) as loop:
+        item = f.load(FLOAT, f.offset(FLOAT, x, f.mul_size(loop.index, step)))
+        loop.next = [f.add(loop.carried[0], item)]
+    f.ret(loop.results[0])
+    llvm, text = compiler._llvm(), module.text()
+
+    def directly() -> str:
+        return compiler._machine(host_target()).emit_assembly(llvm.parse_assembly(text))
+
+    before = directly()
+    ours = assembly(text, host_target())
+    assert directly() == before != ours
+
+
 def test_setting_restricts_the_target(monkeypatch):
     for target in HERE:
         monkeypatch.setenv("HETEROSIS_TARGET", target.name)

@@ -387,11 +387,14 @@ class Function:
         head, exit_, before = self._fresh("loop"), self._fresh("done"), self._block
         known = isinstance(start, int) and isinstance(stop, int)
         first, last = self.int(start), self.int(stop)
-        if known and start < stop:
-            self.statement(f"br label %{head}")
-        else:
+        if not (known and start < stop):
+            # What no turn changes is computed in a block of its own, if there is one.
+            ahead = self._fresh("ahead")
             enter = self.compare("slt", first, last)
-            self.statement(f"br {enter}, label %{head}, label %{exit_}")
+            self.statement(f"br {enter}, label %{ahead}, label %{exit_}")
+            self._label(ahead)
+        entry = self._block
+        self.statement(f"br label %{head}")
         self._label(head)
         phis = len(self._lines)
         index = Value(I64, f"%{self._fresh('i')}")
@@ -404,7 +407,7 @@ class Function:
         self.statement(f"br {more}, label %{head}, label %{exit_}, !llvm.loop !0")
         incoming = [(index, first, following), *zip(inside, carried, state.next, strict=True)]
         self._lines[phis:phis] = [
-            f"  {phi.text} = phi {phi.type} [ {a.text}, %{before} ], [ {b.text}, %{latch} ]"
+            f"  {phi.text} = phi {phi.type} [ {a.text}, %{entry} ], [ {b.text}, %{latch} ]"
             for phi, a, b in incoming
         ]
         self._label(exit_)

@@ -7,6 +7,8 @@ more than a whole start from a warm cache.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -83,12 +85,31 @@ def compile_object(llvm_text: str, target: Target, *, optimize: bool = False) ->
     `optimize` runs LLVM's own passes over the text first. Lowerings write explicit vectors and
     fold sizes themselves: the passes take longer than all the rest and change next to nothing.
     """
-    return bytes(_machine(target).emit_object(_module(llvm_text, target, optimize)))
+    module = _module(llvm_text, target, optimize)
+    with _as_written():
+        return bytes(_machine(target).emit_object(module))
 
 
 def assembly(llvm_text: str, target: Target, *, optimize: bool = False) -> str:
     """The same code as text, for reading and for counting spills."""
-    return str(_machine(target).emit_assembly(_module(llvm_text, target, optimize)))
+    module = _module(llvm_text, target, optimize)
+    with _as_written():
+        return str(_machine(target).emit_assembly(module))
+
+
+@contextmanager
+def _as_written() -> Iterator[None]:
+    """Loops keep the addresses that lowerings gave them.
+
+    To look for better ones took half of LLVM's time, and made no kernel faster. Other libraries
+    may share this LLVM, and expect it as it was.
+    """
+    llvm = _llvm()
+    llvm.set_option("heterosis", "-disable-lsr=true")
+    try:
+        yield
+    finally:
+        llvm.set_option("heterosis", "-disable-lsr=false")
 
 
 def _module(llvm_text: str, target: Target, optimize: bool) -> binding.ModuleRef:
