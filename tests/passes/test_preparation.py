@@ -12,13 +12,15 @@ from heterosis.ops import REGISTRY, eager
 from heterosis.ops import window_references as references
 from heterosis.ops.captured import compile_inference
 from heterosis.ops.folding import folded
-from heterosis.passes.preparation import prepared, split
+from heterosis.passes.preparation import packed, prepared, split
 
 exp, add, multiply, maximum, transpose = (
     REGISTRY[n].operation for n in ("exp", "add", "multiply", "maximum", "transpose")
 )
 normalise = REGISTRY["batch_norm"].operation
-dense, convolution = REGISTRY["fully_connected"].operation, REGISTRY["convolution"].operation
+dense, convolution, deconvolution = (
+    REGISTRY[n].operation for n in ("fully_connected", "convolution", "deconvolution")
+)
 
 
 def array(*shape):
@@ -140,6 +142,27 @@ def test_filters_that_lie_apart_are_transformed():
     found = prepared(program, [w], eager.machine())
     (whole,), (parts,) = both(program, found, drawn((1, 20, 20, 24), (3, 3, 24, 30)))
     numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "operation, pad, tiles",
+    [(convolution, 1, True), (deconvolution, 1, True), (deconvolution, 2, True),
+     (convolution, 1, False)],
+)  # fmt: skip
+def test_filters_that_change_are_transformed_where_that_pays(operation, pad, tiles):
+    """As in training: a gradient with respect to the input is a deconvolution."""
+    images, size = (4, 28) if tiles else (1, 8)
+    shapes = [(images, 32, size, size), (32, 32, 3, 3)]
+    inputs = [array(*shape) for shape in shapes]
+    facts = {"kernel": (3, 3), "stride": (1, 1), "pad": (pad, pad), "no_bias": True}
+    y = operation(*inputs, num_filter=32, **facts)
+    program = Program(tuple(inputs), (maximum(y, 0.0),))
+    found = packed(program, (), eager.machine())
+    (node,) = (n for n in found.nodes() if n.primitive.name == "convolve")
+    assert ("winograd" in node.attributes) == tiles
+    values = drawn(*shapes)
+    (whole,), (parts,) = run(program, values), run(found, values)
+    numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=1e-4, atol=2e-4)
 
 
 def test_few_rows_and_single_channels_stay_as_they_are():

@@ -73,7 +73,7 @@ def parts(
     also what does so, and the positions of the arrays that this depends on."""
     found = _prepared(program, parameters) if parameters else None
     if found is None:
-        return [(program, layouts)], []
+        return [(_packed(program), layouts)], []
     further = [Strided.contiguous(value.shape) for value in found.preparation.outputs]
     arrays = [i for i, v in enumerate(program.inputs) if v.node.primitive is INPUT]
     fixed = [arrays.index(i) for i in found.fixed]
@@ -87,6 +87,14 @@ def _prepared(program: Program, parameters: Collection[int]) -> Any:
 
     fixed = [program.inputs[i] for i in parameters]
     return prepared(optimized(folded(optimized(program), fixed)), fixed, machine())
+
+
+def _packed(program: Program) -> Program:
+    """The program with operands packed where that pays in every call."""
+    from heterosis.passes.pipeline import optimized
+    from heterosis.passes.preparation import packed
+
+    return packed(optimized(program), (), machine())
 
 
 def _function(program: Program, layouts: Sequence[Strided]) -> tuple[PlanFacts, ProgramCode]:

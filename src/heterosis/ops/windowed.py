@@ -174,20 +174,40 @@ _PACK = Opaque("pack_filters", _pack_kernel, gapless=True)
 
 
 def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
+    """Filters that change from call to call are packed by their kernel, but transformed here where
+    that pays."""
     x, a = node.inputs
     narrow = a.dtype not in ("float32", "float64")
-    packed = any(name in node.attributes for name in _PACKED)
-    if narrow or packed or not fixed(a) or _is_depthwise(a.shape):
+    if narrow or any(name in node.attributes for name in _PACKED) or _is_depthwise(a.shape):
         return None
-    kinds = _cheapest(node, machine)
-    packed = _packed_filters(a, kinds, machine)
-    return apply(CONVOLVE, (x, packed), node.types[0], **node.attributes, **kinds)
+    windows = _windows(node)
+    upright = _upright(windows)
+    kinds = _cheapest(node, upright, machine, each_call=not fixed(a))
+    if "winograd" in kinds:
+        filters = transformed(a, kinds["winograd"], turned=upright != windows)
+        windows = upright
+    elif fixed(a):
+        filters = a
+    else:
+        return None
+    packed = _packed_filters(filters, kinds, machine)
+    return apply(CONVOLVE, (x, packed), node.types[0], **asdict(windows), **kinds)
 
 
-def _cheapest(node: Node, machine: Machine) -> dict[str, int]:
+def _upright(w: Windows) -> Windows:
+    """The same windows with taps that go the way of the input, where they go the other way along
+    the last two axes."""
+    if w.dilate[1:] != (-1, -1):
+        return w
+    origin = tuple(o - t + 1 for o, t in zip(w.origin[1:], w.kernel[1:], strict=True))
+    first = 1 if w.kernel[0] == 1 else w.dilate[0]
+    return replace(w, dilate=(first, 1, 1), origin=(w.origin[0], *origin))
+
+
+def _cheapest(node: Node, w: Windows, machine: Machine, *, each_call: bool) -> dict[str, int]:
     """The way to convolve, as attributes of the node."""
     x, a = node.inputs
-    w, (groups, rows, channels, *kernel) = _windows(node), a.shape
+    groups, rows, channels, *kernel = a.shape
     if groups > 1:
         return {"packed": True}
     out = node.types[0].shape[3:]
@@ -197,28 +217,28 @@ def _cheapest(node: Node, machine: Machine) -> dict[str, int]:
     )
     small = w.stride == w.dilate == (1, 1, 1) and whole
     return code.choose(
-        a.dtype, x.shape[0], rows, channels, tuple(kernel), out, machine.target, small_steps=small
-    )
+        a.dtype, x.shape[0], rows, channels, tuple(kernel), out, machine.target,
+        small_steps=small, each_call=each_call,
+    )  # fmt: skip
 
 
 def _packed_filters(a: Value, kinds: dict[str, int], machine: Machine) -> Value:
     if "turned" in kinds:
         columns = views.reshape(a, (a.shape[1], prod(a.shape[2:])))
         return packed_right(views.transpose(columns, (1, 0)), machine)
-    if "winograd" in kinds:
-        a = transformed(a, kinds["winograd"])
     numbers = code.packed_numbers(_packed_problem(a, {}), machine.target)
     return apply(_PACK, (a,), TensorType((numbers,), a.dtype))
 
 
-def transformed(a: Value, m: int) -> Value:
+def transformed(a: Value, m: int, *, turned: bool = False) -> Value:
     """Filters of 3 x 3 taps, for tiles of `m` x `m` results: (places in a tile, rows, channels, 1,
-    1, 1)."""
+    1, 1). If `turned`, the taps are in reverse order."""
     _, rows, channels, *_ = a.shape
     shape = (1, rows, channels)
     lines = code.FILTERS[m]
 
     def tap(h: int, w: int) -> Value:
+        h, w = (2 - h, 2 - w) if turned else (h, w)
         one = views.slice_(a, (0, 0, 0, 0, h, w), (1,) * 6, (*shape, 1, 1, 1))
         return views.reshape(one, shape)
 

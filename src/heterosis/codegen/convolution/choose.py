@@ -9,8 +9,9 @@ from heterosis.codegen.matmul.element import element
 from heterosis.codegen.matmul.tile import Tile, tile
 from heterosis.codegen.target import Target
 
-# What it takes to transform an element of a tile, in multiplications.
-_TRANSFORM = 10
+# What it takes to transform an element of a tile, and of a filter, in multiplications. Filters are
+# many, and come from memory.
+_TRANSFORM, _FILTER = 10, 40
 # Tiles need more memory and are less exact, and turning takes time: by how much they must be
 # cheaper.
 _TILES_WORTH, _TURNING_WORTH = 0.85, 0.93
@@ -18,10 +19,10 @@ _TILES_WORTH, _TURNING_WORTH = 0.85, 0.93
 
 def choose(
     dtype: str, images: int, rows: int, channels: int, kernel: tuple[int, ...],
-    out: tuple[int, ...], target: Target, *, small_steps: bool,
+    out: tuple[int, ...], target: Target, *, small_steps: bool, each_call: bool,
 ) -> dict[str, int]:  # fmt: skip
     """The kind of a `Problem` with one group. `small_steps`: windows and their taps are one
-    apart."""
+    apart. `each_call`: the filters are packed at every call, not once and for all."""
     shape = tile(target, element(dtype, target))
     positions = prod(out)
     windows = _up(images * positions, shape.columns) * _in_tiles(rows, shape) / rows
@@ -31,7 +32,9 @@ def choose(
     if turned < _TURNING_WORTH * windows:
         best, least = {"turned": True}, turned * prod(kernel)
     if dtype == "float32" and small_steps and kernel == (1, TAPS, TAPS) and out[0] == 1:
-        cost, m = min((_tiles_cost(m, images, rows, channels, out, shape), m) for m in FILTERS)
+        own = _FILTER if each_call else 0
+        costs = {m: _tiles_cost(m, images, rows, channels, out, shape, own) for m in FILTERS}
+        cost, m = min((cost, m) for m, cost in costs.items())
         best = {"winograd": m} if cost < _TILES_WORTH * least else best
     return best
 
@@ -47,7 +50,7 @@ def _in_tiles(count: int, shape: Tile) -> int:
 
 
 def _tiles_cost(
-    m: int, images: int, rows: int, channels: int, out: tuple[int, ...], shape: Tile
+    m: int, images: int, rows: int, channels: int, out: tuple[int, ...], shape: Tile, filters: int
 ) -> float:
     tiles = images * _up(prod(-(-n // m) for n in out), shape.columns)
-    return span(m) ** 2 * tiles * (1 + _TRANSFORM / rows + _TRANSFORM / channels)
+    return span(m) ** 2 * (filters + tiles * (1 + _TRANSFORM / rows + _TRANSFORM / channels))
