@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, Function, Module, Size, Type, Value, constant
 from heterosis.codegen.convolution.forward import POINTERS as FORWARD_POINTERS
-from heterosis.codegen.convolution.forward import kernel_of, known, product
+from heterosis.codegen.convolution.forward import begun, kernel_of, known, product
 from heterosis.codegen.convolution.problem import AXES, Problem
 from heterosis.codegen.convolution.weights import POINTERS
 from heterosis.codegen.epilogue import Epilogue, Position
@@ -122,9 +122,7 @@ def emit_depthwise_weights(module: Module, target: Target, name: str, problem: P
 def _emit_entry(kernel: Kernel, labels: list[tuple[str, Type]], shared: Sequence[str]) -> Frame:
     """The function that hands out the planes."""
     name = kernel.prefix
-    f = kernel.module.function(name, labels, attributes=kernel.target.function_attributes)
-    v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
-    memory = Frame.allocate(f)
+    f, v, memory = begun(kernel.module, kernel.target, name, labels)
     blocks = layout(f, kernel, v)
     frame = Frame(**vars(v), **vars(blocks))
     frame.save(f, memory)

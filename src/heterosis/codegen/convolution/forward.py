@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Value, constant
+from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Type, Value, constant
 from heterosis.codegen.convolution.problem import AXES, Problem
 from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
 from heterosis.codegen.epilogue import Epilogue
@@ -57,6 +57,16 @@ def kernel_of(
     module: Module, target: Target, problem: Problem, name: str, epilogue: Epilogue | None = None
 ) -> Kernel:
     return replace(product_kernel(module, target, problem.dtype), prefix=name, epilogue=epilogue)
+
+
+def begun(
+    module: Module, target: Target, name: str, labels: list[tuple[str, Type]]
+) -> tuple[Function, SimpleNamespace, Value]:
+    """The function that a kernel begins with, its parameters by their names, and room for a
+    frame."""
+    f = module.function(name, labels, attributes=target.function_attributes)
+    values = zip((label for label, _ in labels), f.parameters, strict=True)
+    return f, SimpleNamespace(**dict(values)), Frame.allocate(f)
 
 
 def product(f: Function, *sizes: Size) -> Size:
@@ -138,9 +148,7 @@ def emit_pack_filters(module: Module, target: Target, name: str, problem: Proble
     `packed`; of the numbers only those of the filters matter."""
     kernel = kernel_of(module, target, problem, name)
     labels = [(label, PTR) for label in ("call", "a", "y", "scratch")] + problem.parameters()
-    f = module.function(name, labels, attributes=target.function_attributes)
-    v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
-    memory = Frame.allocate(f)
+    f, v, memory = begun(module, target, name, labels)
     blocks = layout(f, kernel, problem, v, 1)
     frame = Frame(**vars(v), **vars(blocks), filters=v.y, step0=0, deep=blocks.stretch)
     frame.save(f, memory)
@@ -158,10 +166,9 @@ class _Forward:
 
     def emit(self) -> None:
         kernel, problem = self.kernel, self.problem
-        labels = problem.parameters() + POINTERS
-        f = kernel.module.function(self.name, labels, attributes=kernel.target.function_attributes)
-        v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
-        memory = Frame.allocate(f)
+        f, v, memory = begun(
+            kernel.module, kernel.target, self.name, problem.parameters() + POINTERS
+        )
         blocks = layout(f, kernel, problem, v, abi.workers(f, v.call))
         self.windows.fill_table(f, v, v.scratch)
         if problem.scattered:

@@ -13,7 +13,14 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, Function, Module, Size, Type, Value
-from heterosis.codegen.convolution.forward import POINTERS, is_plain, kernel_of, known, product
+from heterosis.codegen.convolution.forward import (
+    POINTERS,
+    begun,
+    is_plain,
+    kernel_of,
+    known,
+    product,
+)
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
 from heterosis.codegen.matmul.blocked import (
@@ -99,10 +106,7 @@ def emit_turned(module: Module, target: Target, name: str, problem: Problem) -> 
     windows = Windows(kernel, problem.step)
     emit_macro_kernel(product_kernel(module, target, problem.dtype))
     emit_pack(module, target, kernel.element, kernel.tile.rows)
-    labels = problem.parameters() + POINTERS
-    f = module.function(name, labels, attributes=target.function_attributes)
-    v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
-    memory = Frame.allocate(f)
+    f, v, memory = begun(module, target, name, problem.parameters() + POINTERS)
     blocks = layout(f, kernel, problem, v, abi.workers(f, v.call))
     windows.fill_table(f, v, v.scratch)
     filters = v.rows

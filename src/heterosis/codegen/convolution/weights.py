@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Value
-from heterosis.codegen.convolution.forward import known, product
+from heterosis.codegen.convolution.forward import begun, known, product
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.window import TABLE_BYTES, Windows
 from heterosis.codegen.matmul.blocked import (
@@ -83,10 +83,7 @@ def emit_weights(module: Module, target: Target, name: str, problem: Problem) ->
     windows = Windows(kernel, problem.step)
     emit_macro_kernel(kernel)
     emit_pack(module, target, kernel.element, kernel.tile.rows)
-    labels = problem.parameters() + POINTERS
-    f = module.function(name, labels, attributes=target.function_attributes)
-    v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
-    memory = Frame.allocate(f)
+    f, v, memory = begun(module, target, name, problem.parameters() + POINTERS)
     blocks = layout(f, kernel, problem.step, v, abi.workers(f, v.call))
     windows.fill_table(f, v, v.scratch)
     frame = Frame(**vars(v), **vars(blocks))

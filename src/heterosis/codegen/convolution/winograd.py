@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import Function, Module, Size, Type, Value, constant
-from heterosis.codegen.convolution.forward import POINTERS, known, product
+from heterosis.codegen.convolution.forward import POINTERS, begun, known, product
 from heterosis.codegen.convolution.problem import Problem
 from heterosis.codegen.convolution.tiles import BACK, INPUT, parted, span, store_joined
 from heterosis.codegen.matmul.blocked import (
@@ -111,10 +111,7 @@ def emit_winograd(module: Module, target: Target, name: str, problem: Problem) -
     """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores runs of results."""
     kernel = product_kernel(module, target, problem.dtype)
     emit_macro_kernel(kernel)
-    labels = problem.parameters() + POINTERS
-    f = module.function(name, labels, attributes=target.function_attributes)
-    v = SimpleNamespace(**dict(zip((label for label, _ in labels), f.parameters, strict=True)))
-    memory = Frame.allocate(f)
+    f, v, memory = begun(module, target, name, problem.parameters() + POINTERS)
     blocks = layout(f, kernel, problem, v, abi.workers(f, v.call))
     with f.loop(0, blocks.bands, blocks.bands_of_group) as group:
         count = f.min_size(blocks.bands_of_group, f.sub_size(blocks.bands, group.index))
