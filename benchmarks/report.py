@@ -82,17 +82,18 @@ def picture(results: list[dict], title: str, path: Path) -> None:
             ours = row.startswith("heterosis") if single else value >= 1
             axes.barh(at, value, 0.9 * thick, color=_OWN if ours else _OTHER, alpha=1 - 0.4 * i)
             text = f"{value:.1f} µs" if single else f"{value:.2f}"
-            axes.annotate(f" {text}, {threads(result)}", (value, at), va="center", fontsize=8)
+            label = axes.annotate(f" {text}, {threads(result)}", (value, at), fontsize=8)
+            label.set(va="center", bbox={"color": "white", "pad": 0})  # in front of the line
     axes.set_yticks(range(len(rows)), rows)
     axes.invert_yaxis()
-    axes.margins(x=0.25)
+    axes.margins(x=0.3)
     axes.set_title(title)
     if single:
         axes.set_xscale("log")
         axes.set_xlabel("microseconds a call (logarithmic)")
     else:
         axes.set_xlim(left=0)
-        axes.axvline(1, color="black", linewidth=0.8)
+        axes.axvline(1, color="black", linewidth=0.8, zorder=1.5)
         axes.set_xlabel("time of the fastest other library / our time (more than 1: we are faster)")
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=110)
