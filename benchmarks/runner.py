@@ -181,8 +181,11 @@ def _wrong(values: dict[str, dict[str, float]]) -> Iterator[tuple[str, str, str]
 
 
 def markdown(result: dict) -> str:
-    """A table: medians with their spread, and how much faster we are than the best of the others."""
+    """A table: medians with their spread, and how much faster we are than the best of the others.
+    A single case has a line for each contender."""
     contenders = list(result["versions"])
+    if len(result["seconds"]) == 1 and PEAK not in contenders:
+        return _single(result)
     own = [name for name in contenders if name.startswith("heterosis")]
     others = [name for name in contenders if name not in (*own, PEAK)]
     heads = [f"{name} {result['versions'][name]}" for name in contenders] + ["ratio"]
@@ -201,9 +204,29 @@ def markdown(result: dict) -> str:
         if PEAK in contenders:
             cells += [_percent(found, names) for names in (own, others)]
         lines.append(f"| {case} | " + " | ".join(cells) + " |")
-    for case, contender, why in result["left out"]:
-        lines.append(f"\n{case or 'All'}: {contender} is left out: {why}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_left_out(result)])
+
+
+def _single(result: dict) -> str:
+    ((case, rounds),) = result["seconds"].items()
+    found = {name: summary(rounds[name]) for name in result["versions"] if name in rounds}
+    ours = _fastest(found, [name for name in found if name.startswith("heterosis")])
+    lines = [
+        f"{case}: microseconds a call, {result['threads']} thread(s), and in multiples of our fastest.",
+        "",
+        "| library | microseconds | times ours |\n|---|---:|---:|",
+    ]
+    for name, times in found.items():
+        ratio = f"{times['median'] / ours:.2f}" if ours else ""
+        lines.append(f"| {name} {result['versions'][name]} | {_cell(times)} | {ratio} |")
+    return "\n".join([*lines, *_left_out(result)])
+
+
+def _left_out(result: dict) -> list[str]:
+    return [
+        f"\n{case or 'All'}: {contender} is left out: {why}"
+        for case, contender, why in result["left out"]
+    ]
 
 
 def _percent(found: dict[str, dict], names: list[str]) -> str:

@@ -65,6 +65,7 @@ def test_results_go_into_documents(tmp_path):
     text = document.read_text()
     assert text.startswith("head\n<!--") and text.endswith("-->\ntail\n") and "old" not in text
     assert "on processor: P." in text and "| 2.00 |" in text
+    assert "| numpy 2 | 2,000 ± 0% | 2.00 |" in text  # contenders are rows where there is one case
     for name in ("models", "mlp"):
         assert f"(static/{name}.png)" in text
         assert (tmp_path / "static" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
