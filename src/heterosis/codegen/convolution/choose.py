@@ -33,8 +33,7 @@ def choose(
         best, least = {"turned": True}, turned * prod(kernel)
     if dtype == "float32" and small_steps and kernel == (1, TAPS, TAPS) and out[0] == 1:
         own = _FILTER if each_call else 0
-        costs = {m: _tiles_cost(m, images, rows, channels, out, shape, own) for m in FILTERS}
-        cost, m = min((cost, m) for m, cost in costs.items())
+        cost, m = min((_tiles_cost(m, images, rows, channels, out, shape, own), m) for m in FILTERS)
         best = {"winograd": m} if cost < _TILES_WORTH * least else best
     return best
 

@@ -13,7 +13,7 @@ _FEW = 4  # lanes of the shorter vectors that come before single numbers
 
 def finish_runs(kernel: Kernel, epilogue: Epilogue | None) -> Value:
     """The address of `runs(source, to, count, call, batch, row, column)`, once a module."""
-    own = replace(kernel, prefix=kernel.name(epilogue.digest) if epilogue else kernel.prefix)
+    own = kernel.ended_by(epilogue)
     if not kernel.module.defines(own.name("runs")):
         labels = [("source", PTR), ("to", PTR), ("count", I64), *PLACE]
         f = own.function("runs", labels)

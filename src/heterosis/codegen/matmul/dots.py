@@ -94,10 +94,12 @@ def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
     matrix, vector, c, apart, results, depth, call, batch, row, column = f.parameters
     element, lanes = kernel.element, kernel.tile.lanes
     rows = [f.offset(element.storage, matrix, f.mul_size(run, apart)) for run in range(runs)]
-    # Short runs end before the processor guesses that they go on: it is told what comes next.
-    short = f.compare("sle", depth, constant(I64, _SHORT_BYTES // element.size))
-    onward = f.select(short, f.int(f.mul_size(apart, runs)), constant(I64, 0))
-    following = [f.offset(element.storage, row, onward) for row in rows]
+    following = []
+    if runs == _RUNS:
+        # Short runs end before the processor guesses that they go on: it is told what comes next.
+        short = f.compare("sle", depth, constant(I64, _SHORT_BYTES // element.size))
+        onward = f.select(short, f.int(f.mul_size(apart, runs)), constant(I64, 0))
+        following = [f.offset(element.storage, row, onward) for row in rows]
     unroll = 1 if frugal(kernel.target, element) else _UNROLL if runs == _RUNS else 4
     wide = constant(Type(element.compute.element, lanes), 0)
     whole, vectors = f.round_down(depth, lanes * unroll), f.round_down(depth, lanes)
@@ -110,9 +112,8 @@ def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
         ]
 
     with f.loop(0, whole, lanes * unroll, [wide] * (runs * unroll)) as loop:
-        if runs == _RUNS:
-            for ahead in following:
-                f.prefetch(f.offset(element.storage, ahead, loop.index))
+        for ahead in following:
+            f.prefetch(f.offset(element.storage, ahead, loop.index))
         for u in range(unroll):
             part = slice(u * runs, (u + 1) * runs)
             loop.next[part] = step(f.add_size(loop.index, u * lanes), loop.carried[part], lanes)

@@ -8,7 +8,7 @@ lies across an edge.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from heterosis.codegen.builder import I1, I64, PTR, Function, Module, Value, constant
 from heterosis.codegen.epilogue import Epilogue
@@ -38,8 +38,7 @@ def finish(kernel: Kernel, epilogue: Epilogue | None) -> Value:
     """What `macro` takes to end results with an epilogue, or without one."""
     if epilogue is None:
         return _NOTHING
-    name = f"{kernel.name(epilogue.digest)}"
-    own = replace(kernel, prefix=name, epilogue=epilogue)
+    own = kernel.ended_by(epilogue)
     whole = own.name(f"micro.{kernel.tile.rows}")
     if not kernel.module.defines(own.name("edge")):
         emit_edge_store(own)

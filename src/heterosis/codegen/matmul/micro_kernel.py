@@ -42,6 +42,12 @@ class Kernel:
     def name(self, part: str) -> str:
         return f"{self.prefix}.{part}"
 
+    def ended_by(self, epilogue: Epilogue | None) -> Kernel:
+        """The same with an epilogue, for functions of its own."""
+        if epilogue is None:
+            return self
+        return replace(self, prefix=self.name(epilogue.digest), epilogue=epilogue)
+
 
 def multiply_add(f: Function, element: Element, a: Value, b: Value, total: Value) -> Value:
     if element.compute.is_float:

@@ -79,10 +79,7 @@ def _scratch(
 
 def _kernel(module: Module, target: Target, problem: Problem, epilogue: Epilogue | None) -> Kernel:
     """Products share their kernels: these depend on the element type and the epilogue only."""
-    kernel = product_kernel(module, target, problem.dtype)
-    if epilogue is None:
-        return kernel
-    return replace(kernel, prefix=kernel.name(epilogue.digest), epilogue=epilogue)
+    return product_kernel(module, target, problem.dtype).ended_by(epilogue)
 
 
 def _known(problem: Problem) -> dict[str, Size]:
