@@ -19,6 +19,8 @@ from heterosis.codegen.target import AVX2
 from heterosis.gluon import nn
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
+from heterosis.ops.captured import for_inference
+from heterosis.ops.channels_last import channels_last
 from heterosis.ops.folding import folded
 from heterosis.passes.materialize import kept_values
 from heterosis.passes.memory import memory
@@ -61,8 +63,7 @@ def _split(rows: int = _ROWS) -> Split | None:
     """The program and what is computed ahead of it, if there is such a thing."""
     captured, _ = _captured(rows)
     fixed = _fixed(captured)
-    program = optimized(folded(optimized(captured.program), fixed))
-    return prepared(program, fixed, _MACHINE)
+    return prepared(for_inference(captured.program, fixed, _MACHINE), fixed, _MACHINE)
 
 
 @cache
@@ -89,7 +90,7 @@ def _emitted() -> str:
 @cache
 def _micro_kernel() -> list[str]:
     """The assembly of the kernel that ends a tile of six rows with the epilogue."""
-    name = r"^matmul\.float32\.\w{16}\.micro\.6:"
+    name = r"^matmul\.float32\.\w{16}\.rows:"
     kernel = re.compile(name + r"\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
     return kernel.search(assembly(_emitted(), AVX2))[1].splitlines()
 
@@ -121,7 +122,9 @@ def passes() -> str:
     """What each step changes."""
     program = _captured()[0].program
     steps: list[tuple[str, Callable[[Program], Program]]] = [(p.name, p.run) for p in PASSES]
-    steps.append(("normalisations into weights", lambda p: folded(p, _fixed(_captured()[0]))))
+    fixed = _fixed(_captured()[0])
+    steps.append(("normalisations into weights", lambda p: folded(p, fixed)))
+    steps.append(("channels last", lambda p: channels_last(p, fixed, _MACHINE)))
     lines = []
     for name, run in steps:
         before, program = program, run(program)
@@ -209,11 +212,11 @@ def _table(name: str, entry: str) -> list[str]:
 
 def multiply_assembly() -> str:
     """One step of the product's inner loop."""
-    lines = _micro_kernel()
-    at = next(i for i, line in enumerate(lines) if line.split()[0] == "incq")
-    start = max(i for i in range(at) if lines[i].startswith("."))
-    end = next(i for i in range(at, len(lines)) if lines[i].startswith("."))
-    return "\n".join(lines[start:end])
+    blocks = re.split(r"\n(?=\.L)", "\n".join(_micro_kernel()))
+    (step,) = (block for block in blocks if block.count("vfmadd") == 12)
+    lines = step.split("\n")
+    end = next(i for i, line in enumerate(lines) if line.split()[0].startswith("j"))
+    return "\n".join(lines[: end + 1])
 
 
 def epilogue_assembly() -> str:

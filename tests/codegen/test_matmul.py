@@ -239,8 +239,11 @@ def pack(target, actual: Problem, b):
     return packed
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
-@pytest.mark.parametrize("variant", ["blocked", "columns"])
+@pytest.mark.parametrize(
+    "variant, dtype",
+    [(v, d) for v in ("blocked", "columns") for d in ("float32", "float16", "int8")]
+    + [("panels", "float32"), ("panels", "float64")],
+)
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
 def test_packed_right_operand(target, variant, dtype):
     for m, n, k in [(1, 1, 1), (7, 17, 15), (20, 100, 600), (150, 33, 300), (3, 4, 0)]:
@@ -272,6 +275,9 @@ class BiasAndRelu:
     def __init__(self, is_cheap):
         self.is_cheap, self.digest = is_cheap, "bias_and_relu"
 
+    def read_words(self, f, call):
+        """The addresses are in the code."""
+
     def __call__(self, f, value, at):
         return bias_and_relu(f, value, at)
 
@@ -293,6 +299,25 @@ def test_epilogue(variant, dtype, cheap):
         numpy.testing.assert_allclose(
             c.astype("float64"), numpy.maximum(want, 0), rtol=near, atol=near
         )
+
+
+@pytest.mark.parametrize("cheap", [True, False])
+def test_epilogue_of_packed_panels(cheap):
+    for m, n, k in [
+        (1, 1, 1),
+        (7, 17, 15),
+        (5, 3, 0),
+        (40, 100, 600),
+        (150, 33, 20),
+        (13, 32, 400),
+    ]:
+        a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
+        _, c = result(m, n, a)
+        actual = problem_of(a, b, c, variant="panels", b_packed=True)
+        packed = pack(AVX2, problem_of(a, b, c), b)
+        run(AVX2, actual.generic(), actual, a, packed, c, BiasAndRelu(cheap))
+        want = a.astype("float64") @ b.astype("float64") + BIAS[:n] + ROW_BIAS[:m, None]
+        numpy.testing.assert_allclose(c, numpy.maximum(want, 0), rtol=1e-4, atol=1e-4)
 
 
 SPECIAL = [0.0, -0.0, 1.0, -1.5, 65504, 65519, 65520, 1e6, 6e-8, 2e-8, 6.1e-5, 3e-40, 1e-45]
@@ -384,6 +409,16 @@ def test_kernels_spill_nothing_and_call_no_library(target, dtype):
         kernels = [name for name in bodies if re.search(r"\.(micro|tile|dot)\.", name)]
         spilled = {name: vector_spills(target, bodies[name]) for name in kernels}
         assert kernels and not any(spilled.values()), {n: s for n, s in spilled.items() if s}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("target", [AVX512, AVX2, FALLBACK, NEON], ids=lambda t: t.name)
+def test_the_loops_over_rows_as_they_lie_spill_nothing(target, dtype):
+    text = assembly(target, Problem(dtype, "panels", a_column=1, b_packed=True))
+    body = functions(text)[f"matmul.{dtype}.rows"]
+    blocks = re.split(r"^[.\w]*LBB\w+:", body, flags=re.MULTILINE)
+    multiplying = [block for block in blocks if re.search(r"\b(?:vfmadd|mulp|fmla)", block)]
+    assert multiplying and not any(vector_spills(target, block) for block in multiplying)
 
 
 def test_workspace_does_not_grow_with_the_rows():

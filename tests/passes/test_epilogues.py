@@ -123,4 +123,4 @@ def test_the_steps_of_an_epilogue():
     a, b, c = inputs = [array(9, 8), array(8, 7), array(7)]
     (call,) = kernels(inputs, relu(add(matmul(a, b), c)))
     assert len(call.inputs) == 3
-    assert "Beside(number=0, dtype='float32', along=1)" in call.code.key
+    assert "Beside(number=0, dtype='float32', along=1, of_columns=True)" in call.code.key

@@ -34,11 +34,13 @@ class Finished:
 @dataclass(frozen=True, slots=True)
 class Beside:
     """The element of further operand `number` at the same place. `along` is its step from column
-    to column where that is 0 or 1, and otherwise None."""
+    to column where that is 0 or 1, and otherwise None; `of_columns` tells that all rows read the
+    same."""
 
     number: int
     dtype: str
     along: int | None
+    of_columns: bool = False
 
 
 Step: TypeAlias = "Finished | Beside | Argument | Literal | Extent | Apply"
@@ -119,6 +121,13 @@ class Epilogue:
 
     # -- emission -------------------------------------------------------------------------------
 
+    def read_words(self, f: Function, call: Value) -> None:
+        """Read where further operands stand before a loop begins: its stores would hide from LLVM
+        that the words never change."""
+        ends = self.operands * _WORDS
+        for i in range(ends + self.extents):
+            abi.further(f, call, i, PTR if i < ends and i % _WORDS == 0 else I64)
+
     def __call__(self, f: Function, total: Value, at: Position) -> Value:
         """What is stored where the kernel computed `total`: a vector, or one number."""
         values: list[Value] = []
@@ -153,8 +162,10 @@ class Epilogue:
         base = abi.further(f, at.call, first, PTR)
         batch, row, column = (abi.further(f, at.call, first + 1 + i, I64) for i in range(3))
         along: Size = column if step.along is None else step.along
-        place = f.add_size(f.mul_size(at.batch, batch), f.mul_size(at.row, row))
-        place = f.add_size(place, f.mul_size(at.column, along))
+        place = f.mul_size(at.column, along)
+        if not step.of_columns:
+            line = f.add_size(f.mul_size(at.batch, batch), f.mul_size(at.row, row))
+            place = f.add_size(line, place)
         here = f.offset(memory.STORED[step.dtype], base, place)
         if not lanes or step.along == 0:
             one = memory.computed(f, step.dtype, f.load(memory.STORED[step.dtype], here))

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
-from heterosis.codegen.kernel import Schedule
-from heterosis.ir.program import INPUT, Program
+from heterosis.codegen.kernel import Machine, Schedule
+from heterosis.ir.program import INPUT, Program, Value
 from heterosis.ir.strided import Strided
 from heterosis.ops import stored
 from heterosis.ops.eager import PlanFacts, address, check_room, machine, plan_facts
@@ -81,12 +81,23 @@ def parts(
 
 
 def _prepared(program: Program, parameters: Collection[int]) -> Any:
-    from heterosis.ops.folding import folded
-    from heterosis.passes.pipeline import optimized
     from heterosis.passes.preparation import prepared
 
     fixed = [program.inputs[i] for i in parameters]
-    return prepared(optimized(folded(optimized(program), fixed)), fixed, machine())
+    found = for_inference(program, fixed, machine())
+    return prepared(found, fixed, machine())
+
+
+def for_inference(program: Program, fixed: Collection[Value], for_: Machine) -> Program:
+    """`program`, optimised for inputs `fixed` that seldom change."""
+    from heterosis.ops.channels_last import channels_last
+    from heterosis.ops.folding import folded
+    from heterosis.passes.pipeline import optimized
+
+    # Folding sees scales and shifts next to their products, where no layout has come between.
+    program = folded(optimized(program), fixed)
+    program = channels_last(optimized(program), fixed, for_)
+    return optimized(program)
 
 
 def _packed(program: Program) -> Program:

@@ -161,6 +161,14 @@ def packed_right(b: Value, machine: Machine) -> Value:
     return apply(_PACK, (b,), TensorType((numbers,), b.dtype))
 
 
+def packed_depth(depth: int, dtype: str, machine: Machine) -> int:
+    """The depth of the blocks that an operand of `depth` is packed in."""
+    from heterosis.codegen.matmul import packed_b_layout
+
+    problem = _right_problem(Strided.contiguous((depth, 1)), dtype)
+    return packed_b_layout(problem, machine.target).depth
+
+
 def _scaled(node: Node, factors: Value) -> Value:
     a, b = node.inputs
     return apply(_MATMUL, (a, multiply(b, factors)), node.types[0])

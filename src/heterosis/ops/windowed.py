@@ -52,7 +52,7 @@ class Windows:
     origin: Extents
 
 
-def _windows(node: Node | Step) -> Windows:
+def windows_of(node: Node | Step) -> Windows:
     facts = node.attributes
     return Windows(facts["kernel"], facts["stride"], facts["dilate"], facts["origin"])
 
@@ -70,7 +70,7 @@ _LEFT = (
 def _problem(node: Node, x: Place, rows: int, out: Extents, left: dict[str, int], **kinds: int):
     """`left` says how the left operand lies."""
     images, groups, channels, *extents = x.strided.shape
-    w = _windows(node)
+    w = windows_of(node)
     sizes = (
         images, groups, rows, channels, *w.kernel, *out, *extents, *x.strided.strides,
         *w.stride, *w.dilate, *w.origin, *(left.get(name, 0) for name in _LEFT),
@@ -92,7 +92,7 @@ def _convolve_kernel(
     def emit(module: Module, target: Target, name: str) -> None:
         code.emit_convolve(module, target, name, problem, epilogue)
 
-    depth = x.strided.shape[2] * prod(_windows(node).kernel)
+    depth = x.strided.shape[2] * prod(windows_of(node).kernel)
     return KernelCode(
         key=f"convolve {problem.key}{epilogue.key}",
         emit=emit,
@@ -180,7 +180,7 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
     narrow = a.dtype not in ("float32", "float64")
     if narrow or any(name in node.attributes for name in _PACKED) or _is_depthwise(a.shape):
         return None
-    windows = _windows(node)
+    windows = windows_of(node)
     upright = _upright(windows)
     kinds = _cheapest(node, upright, machine, each_call=not fixed(a))
     if "winograd" in kinds:
@@ -386,7 +386,7 @@ def _one_phase(dy: Value, taps: Value, bias: Value | None, axes: Sequence[Phase]
 @adjoint(CONVOLVE)
 def _pull_convolve(step: Step) -> Cotangents:
     x, a = step.inputs
-    windows, dy = _windows(step), step.cotangent
+    windows, dy = windows_of(step), step.cotangent
     dx = transposed(dy, a, None, x.shape[3:], windows)
     da = views.reshape(correlate(_positions_last(dy), x, dy.shape[3:], windows), a.shape)
     return dx, da
@@ -395,7 +395,7 @@ def _pull_convolve(step: Step) -> Cotangents:
 @adjoint(CORRELATE)
 def _pull_correlate(step: Step) -> Cotangents:
     a, x = step.inputs
-    windows, out, dy = _windows(step), step.attributes["out"], step.cotangent
+    windows, out, dy = windows_of(step), step.attributes["out"], step.cotangent
     chunks, images = dy.shape[0], a.shape[0]
     bounds = [images * c // chunks for c in range(chunks + 1)]
     of_a, of_x = [], []

@@ -119,9 +119,9 @@ def attached(result: Value, steps: list[Step], shape: tuple[int, int, int]) -> A
                 made.append(Finished(operand.dtype))
             case Load(operand, ()):
                 own = tuple(map(known, operand.strides))
-                made.append(
-                    Beside(len(inputs), operand.dtype, own[2] if own[2] in (0, 1) else None)
-                )
+                along = own[2] if own[2] in (0, 1) else None
+                alike = not any(own[:2])
+                made.append(Beside(len(inputs), operand.dtype, along, alike))
                 strided = Strided(shape, own, known(operand.offset))
                 inputs.append(Place(operand.buffer, operand.dtype, strided))
                 strides += own

@@ -9,6 +9,10 @@ from heterosis.codegen.nest import Counter, Load, Nest, Operand, Step, Store, op
 
 Strides = tuple[int, ...]
 
+# Extents of a dimension that is no good for vectors, and of one that is better though what it stores
+# is apart.
+_SHORT, _LONG = 4, 32
+
 
 def canonical(
     kept: tuple[int, ...],
@@ -29,6 +33,7 @@ def canonical(
     if not ordered:
         across = _runs_along(columns, extents, outer, inner)
         outer = _by_stride(outer, columns, output_first=not reduced or across)
+        outer = outer if reduced else _long_inside(outer, extents, columns)
         inner = _by_stride(inner, columns, output_first=False)
     groups = _merge(outer, extents, columns), _merge(inner, extents, columns)
     return _choose_vector(_rebuild(nest, extents, *groups))
@@ -56,6 +61,15 @@ def _by_stride(dims: list[int], columns: list[Strides], *, output_first: bool) -
     """Largest steps outermost, judged by the output, or by what is read, then by the others."""
     ranked = list(reversed(columns)) if output_first else columns
     return sorted(dims, key=lambda d: tuple(-abs(c[d]) for c in ranked))
+
+
+def _long_inside(dims: list[int], extents: Strides, columns: list[Strides]) -> list[int]:
+    """The same order, but for a short innermost dimension, which no vector would fit: then one that
+    is long, and along which something is read in runs, comes inside of it."""
+    if len(dims) < 2 or extents[dims[-1]] >= _SHORT:
+        return dims
+    long = [d for d in dims[:-1] if extents[d] >= _LONG and any(abs(c[d]) == 1 for c in columns)]
+    return [d for d in dims if d not in long[-1:]] + long[-1:]
 
 
 def _merge(dims: list[int], extents: Strides, columns: list[Strides]) -> list[list[int]]:

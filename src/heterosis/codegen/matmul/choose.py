@@ -23,6 +23,8 @@ def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) 
     """The variant for a problem whose numbers are all known."""
     m, n, k = problem.m, problem.n, problem.k
     packing = "columns" if m <= _SHARED_ROWS and n >= 2 * m else "blocked"
+    if problem.b_packed and problem.a_column == 1 and not element(problem.dtype, target).converts:
+        return "panels"
     if problem.b_packed or element(problem.dtype, target).software_half:
         return packing
     if problem.a_column == problem.b_row == 1:

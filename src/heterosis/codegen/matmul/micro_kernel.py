@@ -16,9 +16,9 @@ from heterosis.codegen.target import Target
 ACCUMULATE = 1  # add to what is there: not the first block of depth
 FINAL = 2  # the last block of depth: the epilogue applies
 
-_LINE = 64  # bytes that are fetched at once
+LINE = 64  # bytes that are fetched at once
 _AHEAD = 2048  # how many bytes of the left operand ahead to fetch
-AT_ONCE = 2 * _LINE  # of the next right panel, in each turn of the unrolled loop
+AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
@@ -74,7 +74,7 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     for pointer in targets:
         for byte in range(0, tile.columns * element.size, 64):
             f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
-    zero = constant(_vector(kernel), 0)
+    zero = constant(vector_of(kernel), 0)
     sums: list[Value] = [zero] * (rows * tile.vectors)
     unrolled = f.round_down(depth, tile.unroll)
     with f.loop(0, unrolled, tile.unroll, [a, b, *sums]) as loop:
@@ -95,13 +95,13 @@ def _lines(kernel: Kernel, f: Function, ahead: Value, a: Value) -> list[Value]:
     """What to fetch in a turn of the unrolled loop. Large operands come from memory, where the
     processor guesses too late what will be read."""
     kind, size = kernel.element.compute, kernel.element.size
-    right = [f.offset(kind, ahead, byte // size) for byte in range(0, AT_ONCE, _LINE)]
+    right = [f.offset(kind, ahead, byte // size) for byte in range(0, AT_ONCE, LINE)]
     deep = kernel.tile.unroll * kernel.tile.rows * size
-    left = [f.offset(kind, a, (_AHEAD + byte) // size) for byte in range(0, deep, _LINE)]
+    left = [f.offset(kind, a, (_AHEAD + byte) // size) for byte in range(0, deep, LINE)]
     return right + left
 
 
-def _vector(kernel: Kernel):
+def vector_of(kernel: Kernel):
     return type(kernel.element.compute)(kernel.element.compute.element, kernel.tile.lanes)
 
 
@@ -116,7 +116,8 @@ def _steps(
     for step in range(count):
         right = [
             f.load(
-                _vector(kernel), f.offset(element.compute, b, step * tile.columns + j * tile.lanes)
+                vector_of(kernel),
+                f.offset(element.compute, b, step * tile.columns + j * tile.lanes),
             )
             for j in range(tile.vectors)
         ]
@@ -146,7 +147,7 @@ def _broadcasts(
         return from_memory
     # Multiplying by one lane of a register is an instruction here: four numbers cost one load.
     loaded = [
-        f.load(_vector(kernel), f.offset(element.compute, a, first + row))
+        f.load(vector_of(kernel), f.offset(element.compute, a, first + row))
         for row in range(0, rows, lanes)
     ]
     return lambda row: f.shuffle(loaded[row // lanes], loaded[row // lanes], [row % lanes] * lanes)
@@ -155,10 +156,13 @@ def _broadcasts(
 def emit_finish(
     kernel: Kernel, f: Function, targets: list[Value], c_row: Value, sums: list[Value],
     vectors: int, accumulate: Value, place: list[Value], final: Value | None = None,
+    down: Sequence[Size] | None = None,
 ) -> None:  # fmt: skip
     """Add what is there, apply the epilogue (if `final`, in case that is given), store; `targets`
-    are the rows, `vectors` wide."""
+    are the rows, `vectors` wide. They are one below the other, unless `down` says which row of the
+    tile each is: the last one may come several times."""
     element, epilogue = kernel.element, kernel.epilogue
+    down = range(len(targets)) if down is None else down
     width = max(sums[0].type.lanes, 1)
 
     def pointer(at: int) -> Value:
@@ -183,22 +187,24 @@ def emit_finish(
         return
     call, batch, row, column = place
 
-    def finished(total: Value, down: Size, j: Size) -> Value:
+    def finished(total: Value, i: Size, j: Size) -> Value:
         right = f.mul_size(j, width)
-        here = Position(call, batch, f.add_size(row, down), f.add_size(column, right))
+        here = Position(call, batch, f.add_size(row, i), f.add_size(column, right))
         return epilogue(f, total, here)
 
     def at_once() -> Sequence[Value]:
-        return store([finished(total, *divmod(at, vectors)) for at, total in enumerate(sums)])
+        return store(
+            [finished(total, down[at // vectors], at % vectors) for at, total in enumerate(sums)]
+        )
 
     def afterwards() -> Sequence[Value]:
         """One vector after another, read from the cache: dear work is written out once."""
         store(sums)
-        with f.loop(0, len(targets)) as down, f.loop(0, vectors) as j:
-            at = f.add_size(f.mul_size(down.index, c_row), f.mul_size(j.index, width))
+        with f.loop(0, f.add_size(down[-1], 1)) as i, f.loop(0, vectors) as j:
+            at = f.add_size(f.mul_size(i.index, c_row), f.mul_size(j.index, width))
             to = f.offset(element.storage, targets[0], at)
             total = element.load(f, to, sums[0].type.lanes)
-            element.store(f, finished(total, down.index, j.index), to)
+            element.store(f, finished(total, i.index, j.index), to)
         return ()
 
     # narrow types would be rounded on the way

@@ -93,4 +93,5 @@ _RELIES_ON = {
     "direct_transposed": ("n", "a_row", "c_row"),
     "dots_of_columns": ("a_column", "b_row"),
     "dots_of_rows": ("a_column", "b_row"),
+    "panels": ("a_column",),
 }

@@ -15,6 +15,7 @@ from heterosis.codegen.matmul.dots import emit_dots
 from heterosis.codegen.matmul.frame import Frame, share
 from heterosis.codegen.matmul.macro_kernel import product_kernel
 from heterosis.codegen.matmul.micro_kernel import Kernel
+from heterosis.codegen.matmul.panels import emit_panels
 from heterosis.codegen.matmul.problem import SIZES, Problem
 from heterosis.codegen.target import Target
 
@@ -28,6 +29,7 @@ _CORES = {
     "direct_transposed": emit_direct,
     "dots_of_columns": emit_dots,
     "dots_of_rows": emit_dots,
+    "panels": emit_panels,
 }
 
 

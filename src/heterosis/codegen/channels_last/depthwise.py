@@ -1,0 +1,269 @@
+"""Convolution with one channel a group, channels last: vectors run along the channels.
+
+As many channels as a cache line holds are copied, with their padding, into memory of the thread.
+Every tap then reads whole vectors at a fixed distance, whatever the strides are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from heterosis.codegen import abi
+from heterosis.codegen.builder import I8, PTR, Function, Module, Size, Type, Value, constant
+from heterosis.codegen.channels_last.problem import Problem
+from heterosis.codegen.epilogue import Epilogue, Position
+from heterosis.codegen.matmul.blocked import ceil_div, round_up
+from heterosis.codegen.matmul.frame import Frame
+from heterosis.codegen.matmul.macro_kernel import product_kernel
+from heterosis.codegen.matmul.micro_kernel import LINE, Kernel
+from heterosis.codegen.target import Target
+
+_APART = 128  # bytes that threads never share
+_PLANE_BYTES = 1 << 17  # of padded input that stays in the second-level cache
+_SHARE_WORK = 1 << 16  # multiplications worth waking a thread for
+# Positions of a line that are computed together. The lines of most networks are multiples of 7
+# long: their images of 224 x 224 are halved five times.
+_TOGETHER = (7, 4, 2, 1)
+
+POINTERS = [(label, PTR) for label in ("call", "x", "a", "y", "scratch")]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the work is cut up, and what a thread has of memory: one plane."""
+
+    taps: Size
+    blocks: Size  # of channels
+    lines: Size  # of the result that are made from one plane
+    bands: Size  # of so many lines in an image
+    reach_h: Size  # extents of the plane
+    reach_w: Size
+    own: Size  # bytes
+
+
+def block_of(kernel: Kernel) -> int:
+    """Channels that are copied together: a cache line of them."""
+    return max(kernel.tile.lanes, LINE // kernel.element.size)
+
+
+def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
+    """`v` holds the sizes; the same formulas serve numbers and values."""
+    block, size = block_of(kernel), kernel.element.size
+    taps = f.mul_size(v.kernel_h, v.kernel_w)
+
+    def span(axis: str) -> Size:
+        taps = f.sub_size(getattr(v, f"kernel_{axis}"), 1)
+        return f.add_size(f.mul_size(taps, getattr(v, f"dilate_{axis}")), 1)
+
+    def reach(axis: str, count: Size) -> Size:
+        steps = f.mul_size(f.sub_size(count, 1), getattr(v, f"stride_{axis}"))
+        return f.add_size(steps, span(axis))
+
+    reach_w = reach("w", v.out_w)
+    rows = f.div_size(_PLANE_BYTES // (block * size), reach_w)
+    room = f.max_size(0, f.sub_size(rows, span("h")))
+    most = f.add_size(f.div_size(room, v.stride_h), 1)
+    bands = ceil_div(f, v.out_h, most)
+    lines = ceil_div(f, v.out_h, bands)
+    reach_h = reach("h", lines)
+    own = round_up(f, f.mul_size(f.mul_size(reach_h, reach_w), block * size), _APART)
+    return Layout(taps, ceil_div(f, v.channels, block), lines, bands, reach_h, reach_w, own)
+
+
+def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
+    f = Function(Module(), "sizes", [])
+    kernel = product_kernel(f.module, target, problem.dtype)
+    own = f.mul_size(layout(f, kernel, SimpleNamespace(**problem.known())).own, workers)
+    assert isinstance(own, int)
+    return own
+
+
+def emit_depthwise(
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
+) -> None:
+    """Define `@name(call, x, a, y, scratch, numbers...)` for the windows of `problem`; `a` is the
+    packed right operand of a product, a column for each channel and a row for each tap. The
+    channels are whole vectors."""
+    kernel = product_kernel(module, target, problem.dtype).ended_by(epilogue)
+    labels = POINTERS + problem.parameters()
+    f = module.function(name, labels, attributes=target.function_attributes)
+    values: dict[str, Size] = {
+        label: value for (label, _), value in zip(labels, f.parameters, strict=True)
+    }
+    v, memory = SimpleNamespace(**values | problem.windows()), Frame.allocate(f)
+    cut = layout(f, kernel, v)
+    frame = Frame(**vars(v), **vars(cut))
+    frame.save(f, memory)
+    tasks = f.mul_size(f.mul_size(v.images, cut.bands), cut.blocks)
+    one = f.mul_size(f.mul_size(cut.lines, v.out_w), f.mul_size(cut.taps, block_of(kernel)))
+    fair = ceil_div(f, tasks, f.mul_size(abi.workers(f, v.call), 4))
+    grain = f.max_size(fair, f.max_size(1, f.div_size(_SHARE_WORK, f.max_size(1, one))))
+    abi.parallel_for(f, v.call, f"{name}.share", memory, tasks, grain)
+    f.ret()
+    _emit_share(kernel, problem, f"{name}.share", frame)
+
+
+def _emit_share(kernel: Kernel, problem: Problem, name: str, frame: Frame) -> None:
+    """Each task: some channels of a band of lines."""
+    with _tasks(kernel, name, frame) as (f, v, task):
+        block = block_of(kernel)
+        rest, number = f.div_size(task, v.blocks), f.rem_size(task, v.blocks)
+        v.image, band = f.div_size(rest, v.bands), f.rem_size(rest, v.bands)
+        v.channel, v.line = f.mul_size(number, block), f.mul_size(band, v.lines)
+        count = f.min_size(v.lines, f.sub_size(v.out_h, v.line))
+        wide = f.min_size(block, f.sub_size(v.channels, v.channel))
+        _copy_plane(kernel, f, v, count, wide)
+        with f.loop(0, wide, kernel.tile.lanes) as at, f.loop(0, count) as line:
+            _one_line(kernel, problem, f, v, at.index, line.index)
+
+
+@contextmanager
+def _tasks(
+    kernel: Kernel, name: str, frame: Frame
+) -> Iterator[tuple[Function, SimpleNamespace, Value]]:
+    """One share: the body for each task."""
+    f = kernel.module.function(
+        name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
+    )
+    context, begin, end, worker = f.parameters
+    v = frame.load(f, context)
+    if kernel.epilogue:
+        kernel.epilogue.read_words(f, v.call)
+    v.copy = f.offset(I8, v.scratch, f.mul_size(worker, v.own))
+    with f.loop(begin, end) as task:
+        yield f, v, task.index
+    f.ret()
+
+
+def _copy_plane(kernel: Kernel, f: Function, v: SimpleNamespace, count: Size, wide: Size) -> None:
+    """The channels that `count` lines of the result see, zeros around them."""
+    storage, block = kernel.element.storage, block_of(kernel)
+    low = f.add_size(f.mul_size(v.line, v.stride_h), v.origin_h)
+    rows = f.add_size(
+        f.mul_size(f.sub_size(count, 1), v.stride_h),
+        f.add_size(f.mul_size(f.sub_size(v.kernel_h, 1), v.dilate_h), 1),
+    )
+    first = f.min_size(v.reach_w, f.max_size(0, f.sub_size(0, v.origin_w)))
+    last = f.max_size(first, f.min_size(v.reach_w, f.sub_size(v.in_w, v.origin_w)))
+    x = f.offset(storage, v.x, v.channel)
+    with f.loop(0, rows) as row:
+        h = f.add_size(low, row.index)
+        to = f.offset(storage, v.copy, f.mul_size(f.mul_size(row.index, v.reach_w), block))
+        inside = f.binary(
+            "and",
+            f.compare("sge", f.int(h), f.int(0)),
+            f.compare("slt", f.int(h), f.int(v.in_h)),
+        )
+        begin, end = (f.select(inside, f.int(n), f.int(0)) for n in (first, last))
+        place = f.add_size(f.mul_size(f.mul_size(v.image, v.in_h), v.in_w), f.mul_size(h, v.in_w))
+        line = f.mul_size(f.add_size(place, v.origin_w), v.channels)
+        _zeros(kernel, f, to, 0, begin)
+        source = f.offset(storage, x, line)
+        f.if_else(
+            f.compare("eq", f.int(wide), f.int(block)),
+            lambda: _copy_line(kernel, f, v, source, to, begin, end, block),
+            lambda: _copy_line(kernel, f, v, source, to, begin, end, wide),
+        )
+        _zeros(kernel, f, to, end, v.reach_w)
+
+
+def _copy_line(
+    kernel: Kernel, f: Function, v: SimpleNamespace, source: Value, to: Value, begin: Size,
+    end: Size, wide: Size,
+) -> Sequence[Value]:  # fmt: skip
+    """`wide` channels of the positions from `begin` to `end`; a whole block without a loop."""
+    storage, lanes, block = kernel.element.storage, kernel.tile.lanes, block_of(kernel)
+    vector = Type(storage.element, lanes)
+
+    def copy(there: Value, here: Value, at: Size) -> None:
+        f.store(f.load(vector, f.offset(storage, there, at)), f.offset(storage, here, at))
+
+    with f.loop(begin, end) as w:
+        there = f.offset(storage, source, f.mul_size(w.index, v.channels))
+        here = f.offset(storage, to, f.mul_size(w.index, block))
+        if isinstance(wide, int):
+            for at in range(0, wide, lanes):
+                copy(there, here, at)
+        else:
+            with f.loop(0, wide, lanes) as part:
+                copy(there, here, part.index)
+    return ()
+
+
+def _zeros(kernel: Kernel, f: Function, to: Value, begin: Size, end: Size) -> None:
+    storage, lanes, block = kernel.element.storage, kernel.tile.lanes, block_of(kernel)
+    zero = constant(Type(storage.element, lanes), 0)
+    with f.loop(f.mul_size(begin, block), f.mul_size(end, block), lanes) as at:
+        f.store(zero, f.offset(storage, to, at.index))
+
+
+def _one_line(
+    kernel: Kernel, problem: Problem, f: Function, v: SimpleNamespace, at: Value, line: Value
+) -> None:
+    """One vector of channels at every position of a line, as many together as there are."""
+    storage, block = kernel.element.storage, block_of(kernel)
+    channel = f.add_size(v.channel, at)
+    panel, column = (
+        f.div_size(channel, kernel.tile.columns),
+        f.rem_size(channel, kernel.tile.columns),
+    )
+    before = f.mul_size(f.mul_size(panel, kernel.tile.columns), v.taps)
+    weights = f.offset(storage, v.a, f.add_size(before, column))
+    above = f.mul_size(f.mul_size(line, v.stride_h), f.mul_size(v.reach_w, block))
+    source = f.offset(storage, v.copy, f.add_size(above, at))
+    row = f.add_size(f.mul_size(v.image, v.out_h), f.add_size(v.line, line))
+    step = v.stride_w * block
+    reached: Size = 0
+    for count in _TOGETHER:
+        whole = f.mul_size(f.div_size(f.sub_size(v.out_w, reached), count), count)
+        end = f.add_size(reached, whole)
+        with f.loop(reached, end, count) as w:
+            here = f.offset(storage, source, f.mul_size(w.index, step))
+            sums = _sums(kernel, f, v, weights, here, count)
+            position = f.add_size(f.mul_size(row, v.out_w), w.index)
+            _store(kernel, f, v, sums, position, channel)
+        reached = end
+
+
+def _sums(
+    kernel: Kernel, f: Function, v: SimpleNamespace, weights: Value, source: Value, count: int
+) -> list[Value]:
+    """`count` positions side by side: what every tap sees there, times its weight. What several
+    positions see is read once."""
+    storage, block = kernel.element.storage, block_of(kernel)
+    vector = Type(storage.element, kernel.tile.lanes)
+    zero = constant(vector, 0)
+    seen_by: dict[int, list[tuple[int, int]]] = {}
+    for i, tap in itertools.product(range(count), range(v.kernel_w)):
+        seen_by.setdefault(i * v.stride_w + tap * v.dilate_w, []).append((i, tap))
+    row = f.mul_size(f.mul_size(v.reach_w, block), v.dilate_h)
+    with f.loop(0, v.kernel_h, 1, [source, weights, *[zero] * count]) as h:
+        here, weight, *sums = h.carried
+        following = f.offset(storage, weight, v.kernel_w * kernel.tile.columns)
+        factors = [
+            f.load(vector, f.offset(storage, weight, tap * kernel.tile.columns))
+            for tap in range(v.kernel_w)
+        ]
+        for place, users in sorted(seen_by.items()):
+            seen = f.load(vector, f.offset(storage, here, place * block))
+            for i, tap in users:
+                sums[i] = f.fma(seen, factors[tap], sums[i])
+        h.next = [f.offset(storage, here, row), following, *sums]
+    return h.results[2:]
+
+
+def _store(
+    kernel: Kernel, f: Function, v: SimpleNamespace, sums: list[Value], position: Size,
+    channel: Size,
+) -> None:  # fmt: skip
+    storage = kernel.element.storage
+    for i, total in enumerate(sums):
+        row = f.add_size(position, i)
+        if kernel.epilogue:
+            total = kernel.epilogue(f, total, Position(v.call, f.int(0), row, channel))
+        to = f.add_size(f.mul_size(row, v.channels), channel)
+        f.store(total, f.offset(storage, v.y, to))
