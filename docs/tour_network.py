@@ -213,7 +213,7 @@ def _table(name: str, entry: str) -> list[str]:
 def multiply_assembly() -> str:
     """One step of the product's inner loop."""
     blocks = re.split(r"\n(?=\.L)", "\n".join(_micro_kernel()))
-    (step,) = (block for block in blocks if block.count("vfmadd") == 12)
+    step = next(block for block in blocks if block.count("vfmadd") == 12)
     lines = step.split("\n")
     end = next(i for i, line in enumerate(lines) if line.split()[0].startswith("j"))
     return "\n".join(lines[: end + 1])

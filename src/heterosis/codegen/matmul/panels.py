@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Function, Size, Value, constant
 from heterosis.codegen.matmul.blocked import (
+    ceil_div,
     core_function,
     depth_blocks,
     mode_of,
@@ -197,63 +198,79 @@ class PanelProduct:
 def _emit_rows(kernel: Kernel) -> None:
     """`rows(a, a_row, runs, a_run, depth, b, c, c_row, rows, mode, call, batch, row, column)`.
 
-    All rows times one panel, tile by tile. The last tile may have fewer rows: then it computes its
-    last one several times over, which costs less than code of its own.
+    All rows times one panel, in tiles of two heights that differ by one: together they fit nearly
+    every number of rows. Where they do not, the last tile computes its last row several times over,
+    which costs less than code of its own.
     """
-    element, tile, tallest = kernel.element, kernel.tile, tile_rows(kernel)
+    tall = tile_rows(kernel)
     f = kernel.function(
         "rows",
         [("a", PTR), ("a_row", I64), ("runs", I64), ("a_run", I64), ("depth", I64), ("b", PTR)]
         + [("c", PTR), ("c_row", I64), ("rows", I64), ("mode", I64), *PLACE],
     )
-    a, a_row, runs, a_run, depth, b, c, c_row, rows, mode, *place = f.parameters
-    call, batch, row, column = place
+    labels = ("a", "a_row", "runs", "a_run", "depth", "b", "c", "c_row", "rows", "mode")
+    labels += ("call", "batch", "row", "column")
+    v = SimpleNamespace(**dict(zip(labels, f.parameters, strict=True)))
     if kernel.epilogue:
-        kernel.epilogue.read_words(f, call)
-    accumulate, final = has(f, mode, ACCUMULATE), has(f, mode, FINAL)
-    whole = f.int(f.mul_size(f.div_size(rows, tallest), tallest))
+        kernel.epilogue.read_words(f, v.call)
+    v.accumulate, v.final = has(f, v.mode, ACCUMULATE), has(f, v.mode, FINAL)
+    low = tall - 1
+    tiles = ceil_div(f, v.rows, tall)
+    high = f.max_size(0, f.sub_size(v.rows, f.mul_size(tiles, low)))
+    reached = f.int(f.mul_size(high, tall))
+    _emit_tiles(kernel, f, v, f.int(0), reached, tall, v.rows)
+    fitting = f.mul_size(f.div_size(f.sub_size(v.rows, reached), low), low)
+    whole = f.int(f.add_size(reached, fitting))
     with f.loop(0, 2) as part:
         rest = f.compare("ne", part.index, f.int(0))
-        begin, end = f.select(rest, whole, f.int(0)), f.select(rest, rows, whole)
-        lowest = f.sub_size(f.min_size(tallest, f.sub_size(end, begin)), 1)
-        down = [f.min_size(i, lowest) for i in range(tallest)]
-        across = [f.mul_size(i, a_row) for i in down]
-        below = [f.mul_size(i, c_row) for i in down]
-        with f.loop(begin, end, tallest) as i:
-            first = f.offset(element.storage, a, f.mul_size(i.index, a_row))
-            to = f.offset(element.storage, c, f.mul_size(i.index, c_row))
-            targets = [f.offset(element.storage, to, offset) for offset in below]
-            soon = f.offset(element.storage, to, f.mul_size(c_row, _SOON * tallest))
-            for offset in below:
-                pointer = f.offset(element.storage, soon, offset)
-                for byte in range(0, tile.columns * element.size, LINE):
-                    f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
-            left = [f.offset(element.storage, first, offset) for offset in across]
-            sums = _sums(
-                kernel, f, left, [runs, a_run, depth], b, _ahead(kernel, f, b, i.index, depth)
-            )
-            at = [call, batch, f.add_size(row, i.index), column]
-            emit_finish(kernel, f, targets, c_row, sums, tile.vectors, accumulate, at, final, down)
+        begin, end = f.select(rest, whole, reached), f.select(rest, v.rows, whole)
+        _emit_tiles(kernel, f, v, begin, end, low, f.sub_size(end, begin))
     f.ret()
 
 
+def _emit_tiles(
+    kernel: Kernel, f: Function, v: SimpleNamespace, begin: Value, end: Value, height: int,
+    there: Size,
+) -> None:  # fmt: skip
+    """Tiles one below the other, of `height` rows, the last of them again if fewer are `there`."""
+    element, tile = kernel.element, kernel.tile
+    lowest = f.sub_size(f.min_size(height, there), 1)
+    down = [f.min_size(i, lowest) for i in range(height)]
+    across = [f.mul_size(i, v.a_row) for i in down]
+    below = [f.mul_size(i, v.c_row) for i in down]
+    with f.loop(begin, end, height) as i:
+        first = f.offset(element.storage, v.a, f.mul_size(i.index, v.a_row))
+        to = f.offset(element.storage, v.c, f.mul_size(i.index, v.c_row))
+        soon = f.offset(element.storage, to, f.mul_size(v.c_row, _SOON * height))
+        for offset in below:
+            pointer = f.offset(element.storage, soon, offset)
+            for byte in range(0, tile.columns * element.size, LINE):
+                f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
+        left = [f.offset(element.storage, first, offset) for offset in across]
+        sums = _sums(kernel, f, v, left, _ahead(kernel, f, v.b, i.index, v.depth))
+        targets = [f.offset(element.storage, to, offset) for offset in below]
+        at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
+        emit_finish(
+            kernel, f, targets, v.c_row, sums, tile.vectors, v.accumulate, at, v.final, down
+        )
+
+
 def _sums(
-    kernel: Kernel, f: Function, left: list[Value], runs: list[Value], b: Value, ahead: Value
+    kernel: Kernel, f: Function, v: SimpleNamespace, left: list[Value], ahead: Value
 ) -> list[Value]:
     """A tile in registers: every row in `left` times the panel. What is wanted next is fetched from
     `ahead` on."""
-    count, apart, depth = runs
     tile, storage = kernel.tile, kernel.element.storage
     zero = constant(vector_of(kernel), 0)
-    unrolled = f.round_down(depth, tile.unroll)
-    with f.loop(0, count, 1, [b, *[zero] * (len(left) * tile.vectors)]) as run:
-        behind = f.mul_size(run.index, apart)
+    unrolled = f.round_down(v.depth, tile.unroll)
+    with f.loop(0, v.runs, 1, [v.b, *[zero] * (len(left) * tile.vectors)]) as run:
+        behind = f.mul_size(run.index, v.a_run)
         here = [f.offset(storage, pointer, behind) for pointer in left]
         with f.loop(0, unrolled, tile.unroll, run.carried) as step:
             at = f.div_size(f.mul_size(step.index, AT_ONCE // kernel.element.size), tile.unroll)
             _fetch(kernel, f, f.offset(kernel.element.compute, ahead, at))
             step.next = _steps(kernel, f, here, step.index, step.carried, tile.unroll)
-        with f.loop(unrolled, depth, 1, step.results) as step:
+        with f.loop(unrolled, v.depth, 1, step.results) as step:
             step.next = _steps(kernel, f, here, step.index, step.carried, 1)
         run.next = step.results
     return run.results[1:]
