@@ -237,19 +237,29 @@ class _Parts:
     """The parts of a program, found by the values in them."""
 
     def __init__(self, program: Program, known: Callable[[Value], bool], machine: Machine):
-        self._above: dict[Value, Value] = {}  # one more value of the same part; none of the first
+        self._above: dict[
+            Value, Value
+        ] = {}  # another value of the same part; the top one's, itself
         self._parts: dict[Value, _Part] = {}
         nodes = list(program.nodes())
         for node in nodes:
             self._connect(node)
         for node in nodes:
             if node.primitive is CONVOLVE:
-                part = self.of(node.outputs[0])
-                part.ways[node] = _way(node, known, machine)
-                part.turned += 0 if node.inputs[0] in self._above else node.inputs[0].size
-        for value in program.outputs:
+                self.of(node.outputs[0]).ways[node] = _way(node, known, machine)
+                self._count(node.outputs[0], [v for v in node.inputs[:1] if v not in self._above])
+            elif node.outputs[0] not in self._above:
+                self._leave(node.inputs)
+        self._leave(program.outputs)
+
+    def _leave(self, values: Collection[Value]) -> None:
+        for value in values:
             if value in self._above:
-                self.of(value).turned += value.size
+                self._count(value, [value])
+
+    def _count(self, value: Value, turned: Collection[Value]) -> None:
+        """The part of `value` has to turn these."""
+        self.of(value).turned += sum(v.size for v in turned)
 
     def _connect(self, node: Node) -> None:
         (value, *_) = node.outputs
@@ -263,16 +273,16 @@ class _Parts:
             return
         self._above[value] = value
         for other in inside:
-            self._above[self._first(other)] = self._first(value)
+            self._above[self._top(other)] = self._top(value)
 
-    def _first(self, value: Value) -> Value:
+    def _top(self, value: Value) -> Value:
         while self._above[value] != value:
             self._above[value] = self._above[self._above[value]]
             value = self._above[value]
         return value
 
     def of(self, value: Value) -> _Part:
-        return self._parts.setdefault(self._first(value), _Part())
+        return self._parts.setdefault(self._top(value), _Part())
 
 
 def channels_last(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
