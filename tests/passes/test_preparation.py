@@ -8,7 +8,7 @@ from heterosis.ir import views
 from heterosis.ir.program import INPUT, Opaque, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
-from heterosis.ops import REGISTRY, eager
+from heterosis.ops import REGISTRY, eager, recurrence
 from heterosis.ops import window_references as references
 from heterosis.ops.captured import compile_inference
 from heterosis.ops.folding import folded
@@ -163,6 +163,23 @@ def test_filters_that_change_are_transformed_where_that_pays(operation, pad, til
     values = drawn(*shapes)
     (whole,), (parts,) = run(program, values), run(found, values)
     numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("mode", ["lstm", "gru", "rnn_relu", "rnn_tanh"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_weights_of_a_recurrence_are_packed_ahead(mode, reverse):
+    steps, rows, units = 5, 9, 20
+    wide = recurrence.GATES[mode] * units
+    shapes = [(wide, units), (steps, rows, wide), (rows, units)]
+    shapes += {"lstm": [(rows, units)], "gru": [(units,)]}.get(mode, [])
+    weights, given, *states = inputs = [array(*shape) for shape in shapes]
+    outputs = recurrence.recurrence(mode, weights, given, states, reverse, False)
+    program = Program(tuple(inputs), tuple(exp(y) for y in outputs))
+    found = prepared(program, [weights], eager.machine())
+    assert primitives(found.preparation) == {"pack_right"}
+    whole, parts = both(program, found, [a * 0.1 for a in drawn(*shapes)])
+    for one, other in zip(whole, parts, strict=True):
+        numpy.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-6)
 
 
 def test_few_rows_and_single_channels_stay_as_they_are():

@@ -21,7 +21,7 @@ from heterosis.codegen.target import Target
 from heterosis.ir.types import ITEMSIZE
 
 # Up to so many rows, a product reads the weights as they lie.
-_FEW_ROWS = 4
+FEW_ROWS = 4
 _ALIGNMENT = 64
 _SHARE_ELEMENTS = 2000  # of one pass, that are worth a thread
 
@@ -226,7 +226,7 @@ class Recurrence:
     back: bool
     keep: bool
     problem: matmul.Problem  # one step's product, of any size
-    packed: bool
+    packs: bool  # the weights, which have not come packed
 
     @property
     def step(self) -> Pass:
@@ -237,7 +237,7 @@ class Recurrence:
 
     @property
     def key(self) -> str:
-        facts = (self.cell.name, self.dtype, self.back, self.keep, self.problem, self.packed)
+        facts = (self.cell.name, self.dtype, self.back, self.keep, self.problem, self.packs)
         return f"recurrence {facts}"
 
     @property
@@ -267,21 +267,22 @@ class Layout:
 
 def plan(
     cell: Cell, dtype: str, back: bool, keep: bool, rows: int, units: int,
-    target: Target, workers: int,
+    target: Target, workers: int, *, packed: bool = False,
 ) -> tuple[Recurrence, matmul.Problem, Layout]:  # fmt: skip
-    """The loop for a batch of `rows`, its product with all numbers known, and its memory."""
+    """The loop for a batch of `rows`, its product with all numbers known, and its memory. The
+    weights may have come `packed`; else they are packed here for more than a few rows."""
     wide = cell.gates * units
     n, k = (units, wide) if back else (wide, units)
     b_row, b_column = (units, 1) if back else (1, units)
-    packed = rows > _FEW_ROWS
+    packs = rows > FEW_ROWS and not packed
     problem = matmul.Problem(
         dtype, m=rows, n=n, k=k, a_row=k, a_column=1, b_row=b_row, b_column=b_column, c_row=n,
-        b_packed=packed,
+        b_packed=packs or packed,
     )  # fmt: skip
     actual = matmul.choose(problem, target, workers)
-    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packed)
+    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs)
     at_packed = 0 if back else _aligned(rows * wide * ITEMSIZE[dtype])
-    size = matmul.packed_b_layout(actual, target).size if packed else 0
+    size = matmul.packed_b_layout(actual, target).size if packs else 0
     work = _aligned(at_packed + size)
     total = work + matmul.workspace_bytes(actual, target, workers)
     return loop, actual, Layout(at_packed, work, total)
@@ -317,7 +318,7 @@ _NUMBERS = ("steps", "rows", "units", "first", "onward", "grain", "packed_at", "
 def emit_recurrence(module: Module, target: Target, name: str, loop: Recurrence) -> None:
     """Define `@name(call, weights, inputs..., outputs..., scratch, numbers...)`."""
     matmul.emit_matmul(module, target, f"{name}.product", loop.problem)
-    if loop.packed:
+    if loop.packs:
         matmul.emit_pack_b(module, target, f"{name}.pack", _to_pack(loop))
     _emit_pass(module, target, f"{name}.pass", loop)
     open_ = loop.problem.parameters()
@@ -370,9 +371,9 @@ class _Loop:
         f.ret()
 
     def _weights(self) -> Value:
-        """The right operand of the products, packed if that is worth it."""
+        """The right operand of the products, packed if that is worth it and not done."""
         f, v = self.f, self.v
-        if not self.loop.packed:
+        if not self.loop.packs:
             return v["weights"]
         packed = f.offset(I8, v["scratch"], v["packed_at"])
         wide = f.mul(v["units"], constant(I64, self.loop.cell.gates))

@@ -90,8 +90,9 @@ class Opaque(Primitive):
     elementwise work on its one result before it is stored: `kernel` takes a
     `codegen.epilogue.Epilogue` too, whose operands come behind its own.
 
-    `packs(node, fixed, machine)` gives the node's result from operands of which some, those that
-    `fixed` tells of, are packed by primitives of their own, once for many runs; or None.
+    `packs(node, fixed, machine)` gives the first result of a node for the same from operands of
+    which some, those that `fixed` tells of, are packed by primitives of their own, once for many
+    runs; or None.
     `scales` has the axis of `finishes` that its second operand's weights belong to, and a function
     `(node, factors)` that gives the result with every place along that axis scaled.
     """

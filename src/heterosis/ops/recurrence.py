@@ -15,7 +15,7 @@ from heterosis.ops import elementwise as e
 from heterosis.ops import reductions as rd
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.join import joined
-from heterosis.ops.linear import product
+from heterosis.ops.linear import packed_right, product
 from heterosis.ops.split import part
 from heterosis.runtime.errors import ShapeError
 
@@ -31,12 +31,15 @@ def _kernel(mode: str, back: bool) -> Callable[..., KernelCode]:
     def kernel(
         node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
     ) -> KernelCode:
-        wide, units = node.inputs[0].shape
         steps, rows = node.inputs[1].shape[:2]
+        units = node.types[-1 if back else 0].shape[-1]
+        wide = cell.gates * units
         keep = not back and node.attributes["keep"]
+        packed = node.attributes.get("packed", False)
         loop, actual, layout = code.plan(
-            cell, inputs[0].dtype, back, keep, rows, units, machine.target, machine.workers
-        )
+            cell, inputs[0].dtype, back, keep, rows, units, machine.target, machine.workers,
+            packed=packed,
+        )  # fmt: skip
 
         def emit(module: Module, target: Target, name: str) -> None:
             code.emit_recurrence(module, target, name, loop)
@@ -55,7 +58,20 @@ def _kernel(mode: str, back: bool) -> Callable[..., KernelCode]:
     return kernel
 
 
-_FORWARD = {m: Opaque(m, _kernel(m, False), gapless=True) for m in code.CELLS}
+def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
+    weights, given, *states = node.inputs
+    few = given.shape[1] <= code.FEW_ROWS or not weights.size
+    done = node.attributes.get("packed") or weights.dtype not in ("float32", "float64")
+    if few or done or not fixed(weights):
+        return None
+    operands = (packed_right(views.transpose(weights, (1, 0)), machine), given, *states)
+    found, *_ = apply_many(
+        node.primitive, operands, node.types, **node.attributes | {"packed": True}
+    )
+    return found
+
+
+_FORWARD = {m: Opaque(m, _kernel(m, False), gapless=True, packs=_packs) for m in code.CELLS}
 _BACK = {m: Opaque(f"{m}_back", _kernel(m, True), gapless=True) for m in code.CELLS}
 
 

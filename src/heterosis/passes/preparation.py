@@ -57,7 +57,7 @@ def _packed(node: Node, known: Fixed, machine: Machine) -> tuple[Value, ...] | N
     if not isinstance(node.primitive, Opaque) or node.primitive.packs is None:
         return None
     found = node.primitive.packs(node, known, machine)
-    return None if found is None else (found,)
+    return None if found is None else found.node.outputs
 
 
 class Fixed:
