@@ -4,12 +4,15 @@ import numpy
 import pytest
 
 from heterosis import _core, np
+from heterosis.codegen.kernel import OpaqueCall
 from heterosis.ir.program import INPUT, Opaque, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, channels_last, eager
 from heterosis.ops.captured import compile_inference
 from heterosis.passes.pipeline import optimized
+from heterosis.passes.preparation import prepared
+from heterosis.passes.schedule import schedule
 
 add, multiply, relu, exp, reshape, concatenate, mean, transpose = (
     REGISTRY[n].operation
@@ -88,7 +91,7 @@ def test_single_positions(shape, filters, dtype):
     check(n, relu(n.convolve(y, 20)), expected={"matmul"})
 
 
-@pytest.mark.parametrize(
+SINGLE_CHANNELS = pytest.mark.parametrize(
     "kernel, attributes",
     [
         ((3, 3), {"pad": (1, 1)}),
@@ -101,11 +104,59 @@ def test_single_positions(shape, filters, dtype):
         ((1, 1), {"pad": (3, 1)}),
     ],
 )
+
+
+@SINGLE_CHANNELS
 @pytest.mark.parametrize("shape", [(1, 16, 9, 15), (2, 24, 8, 5), (1, 64, 31, 40)])
 def test_single_channels(shape, kernel, attributes):
     n = Network(*shape)
     y = relu(n.alone(n.x, kernel, **attributes))
     check(n, n.convolve(y, 12, bias=False), expected={"matmul", "depthwise_last"})
+
+
+def joined(program):
+    """How many kernels do the work of two."""
+    layouts = [Strided.contiguous(v.shape) for v in program.inputs]
+    outputs = [None] * len(program.outputs)
+    found = schedule(program, layouts, outputs, eager.machine(), views=True)
+    calls = [kernel.code.key for kernel in found.kernels if isinstance(kernel, OpaqueCall)]
+    return sum(" behind " in key for key in calls)
+
+
+def inference(network, *outputs):
+    """What runs in inference."""
+    _, after = network.turned(*outputs)
+    return optimized(prepared(optimized(after), network.inputs[1:], eager.machine()).rest)
+
+
+@SINGLE_CHANNELS
+@pytest.mark.parametrize("shape", [(1, 16, 9, 15), (2, 24, 8, 5), (1, 8, 31, 40)])
+def test_a_product_gives_single_channels_their_input(shape, kernel, attributes, monkeypatch):
+    monkeypatch.setattr(channels_last, "_KEPT", 0)
+    n = Network(*shape)
+    x = relu(n.convolve(n.x, 20))
+    y = relu(n.alone(relu(n.convolve(x, 64)), kernel, **attributes))
+    y = n.convolve(y, 12, bias=False)
+    assert joined(inference(n, y)) == 1
+    check(n, y, expected={"matmul", "depthwise_last"})
+
+
+def test_a_product_gives_a_large_input_only():
+    n = Network(1, 16, 90, 100)
+    x = relu(n.convolve(n.x, 20))
+    small, large = (n.alone(relu(n.convolve(x, c)), pad=(1, 1)) for c in (16, 64))
+    assert joined(inference(n, small)) == 0
+    assert joined(inference(n, large)) == 1
+    check(n, large, expected={"matmul", "depthwise_last"})
+
+
+def test_what_others_need_is_in_memory(monkeypatch):
+    monkeypatch.setattr(channels_last, "_KEPT", 0)
+    n = Network(1, 16, 9, 9)
+    y = relu(n.convolve(relu(n.convolve(n.x, 16)), 32))
+    outputs = n.convolve(add(n.alone(y, pad=(1, 1)), y), 16), n.alone(exp(y))
+    assert joined(inference(n, *outputs)) == 0
+    check(n, *outputs, expected={"matmul", "depthwise_last"})
 
 
 def test_a_plane_too_large_for_one_band():

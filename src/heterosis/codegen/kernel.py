@@ -11,6 +11,7 @@ from heterosis.codegen.target import Target
 from heterosis.ir.strided import Strided
 
 if TYPE_CHECKING:
+    from heterosis.codegen.epilogue import Epilogue
     from heterosis.codegen.nest import Buffer, Nest
 
 
@@ -38,6 +39,9 @@ class KernelCode:
     `emit(module, target, name)` defines `@name(ptr call, ptr inputs..., ptr outputs...,
     ptr scratch, i64 numbers...)`. It returns `i64` if there are `failures`: zero, or one plus
     the position of the failure that happened. `key` and the target determine the code.
+
+    `behind(own, other)` gives the code for both, where the result of the `other` kernel is this
+    one's first input and nothing else needs it; or None. `rows` says what products are asked then.
     """
 
     key: str
@@ -46,6 +50,18 @@ class KernelCode:
     scratch_bytes: int = 0
     nanoseconds: float = 1e4
     failures: tuple[tuple[str, str], ...] = field(default=())  # (error class, message)
+    behind: Callable[[KernelCode, KernelCode], KernelCode | None] | None = None
+    rows: PackedRows | None = None
+
+
+@dataclass(frozen=True)
+class PackedRows:
+    """A single product of rows as they lie with packed panels: what ends its results, and what its
+    numbers are, before those of the epilogue."""
+
+    dtype: str
+    epilogue: Epilogue
+    labels: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 
 from heterosis.codegen import abi
 from heterosis.codegen import channels_last as code
-from heterosis.codegen.builder import Module
+from heterosis.codegen.builder import I64, PTR, Module
 from heterosis.codegen.epilogue import Epilogue
-from heterosis.codegen.kernel import KernelCode, Machine, Place
+from heterosis.codegen.kernel import KernelCode, Machine, PackedRows, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.program import (
@@ -38,6 +39,8 @@ _FLOPS_A_NANOSECOND = 50.0
 # What an element costs that is turned on its way in or out, in multiplications that go faster with
 # channels last.
 _TURNING = 200
+# Bytes of a result that are still in the second-level cache when the next kernel reads them.
+_KEPT = 1 << 20
 # Which part of the multiplications these must be: windows of many channels have faster ways.
 _MOST = 0.9
 
@@ -97,7 +100,65 @@ def _depthwise_kernel(
         numbers=problem.sizes,
         scratch_bytes=code.depthwise_scratch_bytes(problem, machine.target, machine.workers),
         nanoseconds=2 * node.types[0].size * prod(node.attributes["kernel"]) / _FLOPS_A_NANOSECOND,
+        behind=partial(_behind, problem, epilogue, machine),
     )
+
+
+def _behind(
+    problem: code.Problem, epilogue: Epilogue, machine: Machine, own: KernelCode, other: KernelCode
+) -> KernelCode | None:
+    """A convolution of single channels that asks the product before it for its input, line by
+    line: where that is large, it would be gone from the cache when it is read."""
+    rows, sizes = other.rows, problem.known()
+    if rows is None or rows.dtype != problem.dtype:
+        return None
+    product = dict(zip(rows.labels, other.numbers, strict=False))
+    positions = sizes["images"] * sizes["in_h"] * sizes["in_w"]
+    shape = (positions, sizes["channels"], sizes["channels"])
+    whole = (product["m"], product["n"], product["c_row"]) == shape
+    large = positions * sizes["channels"] * numpy_dtype(problem.dtype).itemsize > _KEPT
+    panels = sizes["channels"] % code.panel_columns(problem, machine.target) == 0
+    deep = product["k"] <= packed_depth(product["k"], problem.dtype, machine)
+    if not (whole and large and panels and deep):
+        return None
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        _emit_behind(module, target, name, problem, epilogue, rows)
+
+    return KernelCode(
+        key=f"{own.key} behind {other.key}",
+        emit=emit,
+        numbers=other.numbers + own.numbers,
+        scratch_bytes=own.scratch_bytes,
+        nanoseconds=other.nanoseconds + own.nanoseconds,
+    )
+
+
+def _emit_behind(
+    module: Module, target: Target, name: str, problem: code.Problem, epilogue: Epilogue,
+    rows: PackedRows,
+) -> None:  # fmt: skip
+    """Define `@name`, which takes the pointers of both kernels, then the numbers of both."""
+    ended, before = (None if e.is_empty else e for e in (epilogue, rows.epilogue))
+    code.emit_depthwise(module, target, f"{name}.product", problem, ended, code.Before(before))
+    theirs = rows.epilogue.parameters(("x", "panels"), (), [(n, I64) for n in rows.labels])
+    mine = epilogue.parameters(("a",), ("y", "scratch"), problem.parameters())
+    both = [(f"before_{label}", type_) for label, type_ in theirs] + mine
+    labels = [("call", PTR), *sorted(both, key=lambda parameter: parameter[1] != PTR)]
+    f = module.function(name, labels)
+    found = {label: value for (label, _), value in zip(labels, f.parameters, strict=True)}
+    (x, panels, *numbers), words = rows.epilogue.split(
+        [found[f"before_{label}"] for label, _ in theirs], 2, 0
+    )
+    product = dict(zip(rows.labels, numbers, strict=True))
+    (a, y, scratch, *numbers), own = epilogue.split([found[label] for label, _ in mine], 1, 2)
+    workspace = abi.workspace(f, found["call"])
+    call, call_before = (
+        abi.with_workspace(f, found["call"], workspace, some) for some in (own, words)
+    )
+    needed = [call_before, x, panels, product["a_row"], product["k"]]
+    f.call(f"{name}.product", [call, x, a, y, scratch, *numbers, *needed])
+    f.ret()
 
 
 def _emit_call(

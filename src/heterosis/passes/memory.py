@@ -97,17 +97,19 @@ def _tightest_gap(taken: Sequence[tuple[int, int]], size: int) -> int:
 
 def _blocks(schedule: Schedule) -> list[Block]:
     """One for each temporary; those that share a place share the block."""
-    blocks = [Block(size, len(schedule.kernels), -1) for size in schedule.temporaries]
+    blocks = [Block(0, len(schedule.kernels), -1) for _ in schedule.temporaries]
     for at, kernel in enumerate(schedule.kernels):
-        for i in _touched(kernel):
-            blocks[i].first, blocks[i].last = min(blocks[i].first, at), at
+        for i in touched(kernel):
+            block = blocks[i]
+            block.size, block.first, block.last = schedule.temporaries[i], min(block.first, at), at
     for at, kernel in enumerate(schedule.kernels):
         if isinstance(kernel, Nest):
             _share(blocks, at, kernel)
     return blocks
 
 
-def _touched(kernel: Kernel) -> Iterator[int]:
+def touched(kernel: Kernel) -> Iterator[int]:
+    """The temporaries that a kernel reads or writes."""
     return (known(b.index) for b in _buffers(kernel) if b.kind == "temporary")
 
 

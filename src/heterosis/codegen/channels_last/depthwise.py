@@ -1,7 +1,9 @@
 """Convolution with one channel a group, channels last: vectors run along the channels.
 
-As many channels as a cache line holds are copied, with their padding, into memory of the thread.
-Every tap then reads whole vectors at a fixed distance, whatever the strides are.
+A panel of channels is copied, with its padding, into memory of the thread. Every tap then reads
+whole vectors at a fixed distance, whatever the strides are. Where the input is the result of a
+product with packed weights, the product may write the panel itself: the input is never in memory
+as a whole.
 """
 
 from __future__ import annotations
@@ -13,13 +15,14 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I8, PTR, Function, Module, Size, Type, Value, constant
+from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Type, Value, constant
 from heterosis.codegen.channels_last.problem import Problem
 from heterosis.codegen.epilogue import Epilogue, Position
 from heterosis.codegen.matmul.blocked import ceil_div, round_up
 from heterosis.codegen.matmul.frame import Frame
 from heterosis.codegen.matmul.macro_kernel import product_kernel
-from heterosis.codegen.matmul.micro_kernel import LINE, Kernel
+from heterosis.codegen.matmul.micro_kernel import FINAL, Kernel
+from heterosis.codegen.matmul.panels import PanelProduct, emit_panel_kernels
 from heterosis.codegen.target import Target
 
 _APART = 128  # bytes that threads never share
@@ -30,6 +33,16 @@ _SHARE_WORK = 1 << 16  # multiplications worth waking a thread for
 _TOGETHER = (7, 4, 2, 1)
 
 POINTERS = [(label, PTR) for label in ("call", "x", "a", "y", "scratch")]
+# What a product that gives the input is told: its own call, its operands and its depth.
+_BEFORE = [(label, PTR) for label in ("before", "left", "panels")]
+_BEFORE += [("left_row", I64), ("depth", I64)]
+
+
+@dataclass(frozen=True)
+class Before:
+    """A product of rows as they lie, whose result is the input."""
+
+    epilogue: Epilogue | None
 
 
 @dataclass(frozen=True)
@@ -45,14 +58,9 @@ class Layout:
     own: Size  # bytes
 
 
-def block_of(kernel: Kernel) -> int:
-    """Channels that are copied together: a cache line of them."""
-    return max(kernel.tile.lanes, LINE // kernel.element.size)
-
-
 def layout(f: Function, kernel: Kernel, v: SimpleNamespace) -> Layout:
     """`v` holds the sizes; the same formulas serve numbers and values."""
-    block, size = block_of(kernel), kernel.element.size
+    block, size = kernel.tile.columns, kernel.element.size
     taps = f.mul_size(v.kernel_h, v.kernel_w)
 
     def span(axis: str) -> Size:
@@ -82,14 +90,26 @@ def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
     return own
 
 
+def panel_columns(problem: Problem, target: Target) -> int:
+    """How many channels are worked on together."""
+    return product_kernel(Module(), target, problem.dtype).tile.columns
+
+
 def emit_depthwise(
-    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
-) -> None:
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None,
+    before: Before | None = None,
+) -> None:  # fmt: skip
     """Define `@name(call, x, a, y, scratch, numbers...)` for the windows of `problem`; `a` is the
     packed right operand of a product, a column for each channel and a row for each tap. The
-    channels are whole vectors."""
-    kernel = product_kernel(module, target, problem.dtype).ended_by(epilogue)
-    labels = POINTERS + problem.parameters()
+    channels are whole vectors. What a product `before` needs comes behind; then `x` is unused, and
+    the channels are whole panels.
+    """
+    plain = product_kernel(module, target, problem.dtype)
+    kernel = plain.ended_by(epilogue)
+    producer = plain.ended_by(before.epilogue) if before else None
+    if producer:
+        emit_panel_kernels(producer)
+    labels = POINTERS + problem.parameters() + (_BEFORE if before else [])
     f = module.function(name, labels, attributes=target.function_attributes)
     values: dict[str, Size] = {
         label: value for (label, _), value in zip(labels, f.parameters, strict=True)
@@ -99,24 +119,27 @@ def emit_depthwise(
     frame = Frame(**vars(v), **vars(cut))
     frame.save(f, memory)
     tasks = f.mul_size(f.mul_size(v.images, cut.bands), cut.blocks)
-    one = f.mul_size(f.mul_size(cut.lines, v.out_w), f.mul_size(cut.taps, block_of(kernel)))
+    seen = f.add_size(cut.taps, v.depth) if before else cut.taps
+    one = f.mul_size(f.mul_size(cut.lines, v.out_w), f.mul_size(seen, kernel.tile.columns))
     fair = ceil_div(f, tasks, f.mul_size(abi.workers(f, v.call), 4))
     grain = f.max_size(fair, f.max_size(1, f.div_size(_SHARE_WORK, f.max_size(1, one))))
     abi.parallel_for(f, v.call, f"{name}.share", memory, tasks, grain)
     f.ret()
-    _emit_share(kernel, problem, f"{name}.share", frame)
+    _emit_share(kernel, producer, problem, f"{name}.share", frame)
 
 
-def _emit_share(kernel: Kernel, problem: Problem, name: str, frame: Frame) -> None:
-    """Each task: some channels of a band of lines."""
+def _emit_share(
+    kernel: Kernel, producer: Kernel | None, problem: Problem, name: str, frame: Frame
+) -> None:
+    """Each task: a panel of channels of a band of lines."""
     with _tasks(kernel, name, frame) as (f, v, task):
-        block = block_of(kernel)
+        block = kernel.tile.columns
         rest, number = f.div_size(task, v.blocks), f.rem_size(task, v.blocks)
         v.image, band = f.div_size(rest, v.bands), f.rem_size(rest, v.bands)
         v.channel, v.line = f.mul_size(number, block), f.mul_size(band, v.lines)
         count = f.min_size(v.lines, f.sub_size(v.out_h, v.line))
         wide = f.min_size(block, f.sub_size(v.channels, v.channel))
-        _copy_plane(kernel, f, v, count, wide)
+        _fill_plane(kernel, producer, f, v, count, wide)
         with f.loop(0, wide, kernel.tile.lanes) as at, f.loop(0, count) as line:
             _one_line(kernel, problem, f, v, at.index, line.index)
 
@@ -139,9 +162,16 @@ def _tasks(
     f.ret()
 
 
-def _copy_plane(kernel: Kernel, f: Function, v: SimpleNamespace, count: Size, wide: Size) -> None:
+def _fill_plane(
+    kernel: Kernel,
+    producer: Kernel | None,
+    f: Function,
+    v: SimpleNamespace,
+    count: Size,
+    wide: Size,
+) -> None:
     """The channels that `count` lines of the result see, zeros around them."""
-    storage, block = kernel.element.storage, block_of(kernel)
+    storage, block = kernel.element.storage, kernel.tile.columns
     low = f.add_size(f.mul_size(v.line, v.stride_h), v.origin_h)
     rows = f.add_size(
         f.mul_size(f.sub_size(count, 1), v.stride_h),
@@ -149,7 +179,6 @@ def _copy_plane(kernel: Kernel, f: Function, v: SimpleNamespace, count: Size, wi
     )
     first = f.min_size(v.reach_w, f.max_size(0, f.sub_size(0, v.origin_w)))
     last = f.max_size(first, f.min_size(v.reach_w, f.sub_size(v.in_w, v.origin_w)))
-    x = f.offset(storage, v.x, v.channel)
     with f.loop(0, rows) as row:
         h = f.add_size(low, row.index)
         to = f.offset(storage, v.copy, f.mul_size(f.mul_size(row.index, v.reach_w), block))
@@ -159,16 +188,44 @@ def _copy_plane(kernel: Kernel, f: Function, v: SimpleNamespace, count: Size, wi
             f.compare("slt", f.int(h), f.int(v.in_h)),
         )
         begin, end = (f.select(inside, f.int(n), f.int(0)) for n in (first, last))
-        place = f.add_size(f.mul_size(f.mul_size(v.image, v.in_h), v.in_w), f.mul_size(h, v.in_w))
-        line = f.mul_size(f.add_size(place, v.origin_w), v.channels)
+        line = f.mul_size(f.add_size(f.mul_size(v.image, v.in_h), h), v.in_w)
         _zeros(kernel, f, to, 0, begin)
-        source = f.offset(storage, x, line)
-        f.if_else(
-            f.compare("eq", f.int(wide), f.int(block)),
-            lambda: _copy_line(kernel, f, v, source, to, begin, end, block),
-            lambda: _copy_line(kernel, f, v, source, to, begin, end, wide),
-        )
+        if producer:
+            _multiply(producer, f, v, line, to, begin, end)
+        else:
+            _copy(kernel, f, v, line, to, begin, end, wide)
         _zeros(kernel, f, to, end, v.reach_w)
+
+
+def _multiply(
+    kernel: Kernel, f: Function, v: SimpleNamespace, line: Size, to: Value, begin: Value, end: Value
+) -> None:
+    """A panel of the product for the positions from `begin` to `end`, if there are any."""
+    storage, block = kernel.element.storage, kernel.tile.columns
+    position = f.add_size(line, f.add_size(begin, v.origin_w))
+    product = PanelProduct(
+        left=f.offset(storage, v.left, f.mul_size(position, v.left_row)), a_row=v.left_row,
+        runs=1, a_run=0, depth=v.depth,
+        panel=f.offset(storage, v.panels, f.mul_size(v.channel, v.depth)),
+        to=f.offset(storage, to, f.mul_size(begin, block)), c_row=block,
+        rows=f.sub_size(end, begin), width=block,
+        mode=f.int(FINAL), place=[v.before, f.int(0), position, v.channel],
+    )  # fmt: skip
+    f.if_else(f.compare("slt", begin, end), lambda: product.whole(kernel, f))
+
+
+def _copy(
+    kernel: Kernel, f: Function, v: SimpleNamespace, line: Size, to: Value, begin: Value,
+    end: Value, wide: Size,
+) -> None:  # fmt: skip
+    """The same from the input."""
+    place = f.mul_size(f.add_size(line, v.origin_w), v.channels)
+    source = f.offset(kernel.element.storage, v.x, f.add_size(place, v.channel))
+    f.if_else(
+        f.compare("eq", f.int(wide), f.int(kernel.tile.columns)),
+        lambda: _copy_line(kernel, f, v, source, to, begin, end, kernel.tile.columns),
+        lambda: _copy_line(kernel, f, v, source, to, begin, end, wide),
+    )
 
 
 def _copy_line(
@@ -176,7 +233,7 @@ def _copy_line(
     end: Size, wide: Size,
 ) -> Sequence[Value]:  # fmt: skip
     """`wide` channels of the positions from `begin` to `end`; a whole block without a loop."""
-    storage, lanes, block = kernel.element.storage, kernel.tile.lanes, block_of(kernel)
+    storage, lanes, block = kernel.element.storage, kernel.tile.lanes, kernel.tile.columns
     vector = Type(storage.element, lanes)
 
     def copy(there: Value, here: Value, at: Size) -> None:
@@ -195,7 +252,7 @@ def _copy_line(
 
 
 def _zeros(kernel: Kernel, f: Function, to: Value, begin: Size, end: Size) -> None:
-    storage, lanes, block = kernel.element.storage, kernel.tile.lanes, block_of(kernel)
+    storage, lanes, block = kernel.element.storage, kernel.tile.lanes, kernel.tile.columns
     zero = constant(Type(storage.element, lanes), 0)
     with f.loop(f.mul_size(begin, block), f.mul_size(end, block), lanes) as at:
         f.store(zero, f.offset(storage, to, at.index))
@@ -205,14 +262,9 @@ def _one_line(
     kernel: Kernel, problem: Problem, f: Function, v: SimpleNamespace, at: Value, line: Value
 ) -> None:
     """One vector of channels at every position of a line, as many together as there are."""
-    storage, block = kernel.element.storage, block_of(kernel)
+    storage, block = kernel.element.storage, kernel.tile.columns
     channel = f.add_size(v.channel, at)
-    panel, column = (
-        f.div_size(channel, kernel.tile.columns),
-        f.rem_size(channel, kernel.tile.columns),
-    )
-    before = f.mul_size(f.mul_size(panel, kernel.tile.columns), v.taps)
-    weights = f.offset(storage, v.a, f.add_size(before, column))
+    weights = f.offset(storage, v.a, f.add_size(f.mul_size(v.channel, v.taps), at))
     above = f.mul_size(f.mul_size(line, v.stride_h), f.mul_size(v.reach_w, block))
     source = f.offset(storage, v.copy, f.add_size(above, at))
     row = f.add_size(f.mul_size(v.image, v.out_h), f.add_size(v.line, line))
@@ -234,7 +286,7 @@ def _sums(
 ) -> list[Value]:
     """`count` positions side by side: what every tap sees there, times its weight. What several
     positions see is read once."""
-    storage, block = kernel.element.storage, block_of(kernel)
+    storage, block = kernel.element.storage, kernel.tile.columns
     vector = Type(storage.element, kernel.tile.lanes)
     zero = constant(vector, 0)
     seen_by: dict[int, list[tuple[int, int]]] = {}

@@ -163,11 +163,12 @@ class PanelProduct:
         whole = f.compare("sge", f.int(self.width), f.int(kernel.tile.columns))
         f.if_else(
             whole,
-            lambda: self._whole(kernel, f),
+            lambda: self.whole(kernel, f),
             lambda: self._in_part(kernel, f, scratch),
         )
 
-    def _whole(self, kernel: Kernel, f: Function) -> Sequence[Value]:
+    def whole(self, kernel: Kernel, f: Function) -> Sequence[Value]:
+        """The same where all columns of the panel exist."""
         into = [self.to, f.int(self.c_row), f.int(self.rows), self.mode]
         f.call(kernel.name("rows"), [*self._operands(f, self.left), *into, *map(f.int, self.place)])
         return ()
