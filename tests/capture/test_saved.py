@@ -20,7 +20,8 @@ from heterosis.runtime.errors import (
     UninitializedError,
     UnsupportedError,
 )
-from tests.capture.test_operations import Calls, _sampled, _spread
+from tests.capture.test_operations import CASES, Calls, _sampled
+from tests.choose import spread
 
 
 def _array(*shape):
@@ -291,7 +292,7 @@ def test_without_the_source(path):
 @pytest.mark.parametrize("name, dtype", list(_sampled()))
 def test_every_operation_is_the_same_program(name, dtype, path):
     record = REGISTRY[name]
-    calls = Calls(record, dtype, _spread(record.samples.cases))
+    calls = Calls(record, dtype, spread(record.samples.cases, CASES))
 
     def all_cases(operands):
         return calls.single(operands)
