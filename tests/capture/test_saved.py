@@ -249,6 +249,7 @@ def test_a_hybridized_block_saves_its_parts_too(tmp_path):
     _same(heterosis.load(tmp_path / "m")(x), net(x))
 
 
+@pytest.mark.lengthy
 def test_loaded_programs_in_others(path, tmp_path):
     """A loaded program can be differentiated, be part of another program, and be saved again."""
     net, x = _mlp(), _array(3, 5)
@@ -272,6 +273,7 @@ def test_loaded_programs_in_others(path, tmp_path):
     _same(*gradients)
 
 
+@pytest.mark.lengthy
 def test_without_the_source(path):
     net, x = _mlp(), _array(3, 5)
     wanted = net(x)
@@ -380,6 +382,7 @@ def test_every_truncation_is_an_error(small, path):
         _refused(small[:length], path)
 
 
+@pytest.mark.lengthy
 def test_flipped_bytes_never_crash(small, path):
     rng = numpy.random.default_rng(1)
     x, refused = _array(3, 2), 0
