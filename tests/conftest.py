@@ -1,25 +1,70 @@
 """Shared by all tests."""
 
 import signal
+from collections import defaultdict
 
 import pytest
 
 from heterosis import npx
+from tests.choose import spread
 
 # A process started in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# What --quick runs of a table, and what of the cases that one test goes through.
+_ROWS = 2
+_CASES = 5
+
 
 def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true", help="leave out the tests marked slow")
+    parser.addoption("--quick", action="store_true", help="two rows of each table, nothing lengthy")
 
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--quick"):
-        chosen = [item for item in items if not item.get_closest_marker("slow")]
-        left = [item for item in items if item.get_closest_marker("slow")]
-        config.hook.pytest_deselected(items=left)
-        items[:] = chosen
+        chosen = set(_quick(items))
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = [item for item in items if item in chosen]
+
+
+def _quick(items):
+    """What --quick runs. A table is a parametrized test, a row one set of its parameters.
+
+    - Nothing that is marked slow.
+    - Of a table the first and the last row; if the mark `each` names a parameter, one row for
+      every value of it.
+    - Nothing that is marked lengthy, but for the first row of a table of which nothing else is
+      left.
+    - All other tests.
+    """
+    tests = defaultdict(list)
+    for item in items:
+        if not item.get_closest_marker("slow"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for rows in tests.values():
+        short = [row for row in rows if not row.get_closest_marker("lengthy")]
+        if not hasattr(rows[0], "callspec"):
+            yield from short
+        elif each := rows[0].get_closest_marker("each"):
+            yield from _one_for_each(*each.args, rows)
+        else:
+            yield from spread(short, _ROWS) or rows[:1]
+
+
+def _one_for_each(parameter, rows):
+    """Rows whose other parameters take turns."""
+    values = defaultdict(list)
+    for row in rows:
+        values[row.callspec.params[parameter]].append(row)
+    for turn, of_one in enumerate(values.values()):
+        yield of_one[turn % len(of_one)]
+
+
+@pytest.fixture
+def some(request):
+    """Of the cases that a test goes through: all, with --quick a few from the first to the last."""
+    quick = request.config.getoption("--quick")
+    return lambda cases: spread(cases, _CASES) if quick else cases
 
 
 @pytest.fixture(autouse=True)

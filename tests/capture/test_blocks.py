@@ -82,6 +82,7 @@ class _Old(gluon.HybridBlock):
         return z if y is None else F.np.where(y > 0, z, F.npx.relu(z))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("second", [False, True])
 def test_parameters_by_name(second):
     net = _Old()
@@ -107,6 +108,7 @@ def test_shared_parameters():
     same(gradients(), wanted)
 
 
+@pytest.mark.lengthy
 def test_children_only():
     net, x = _mlp(), _array(3, 5)
     wanted = with_gradients(lambda: net(x), [x])
@@ -137,6 +139,7 @@ def test_blocks_that_are_not_hybrid_around_those_that_are():
 # -- shapes and types -----------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_deferred_shapes_at_the_first_hybridized_call():
     net, x = nn.HybridSequential(), _array(2, 3, 8, 8)
     net.add(nn.Conv2D(4, 3), nn.BatchNorm(), nn.Flatten(), nn.Dense(5), nn.LayerNorm())
@@ -161,6 +164,7 @@ def test_deferred_recurrent_layers():
     same(found[1], wanted[1], 16)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_other_element_types(dtype):
     net = _mlp()
@@ -202,6 +206,7 @@ def test_loaded_parameters_are_used(tmp_path):
     same(net(x), other(x))
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("kind, options", [("sgd", {"momentum": 0.9}), ("adam", {})])
 def test_training(kind, options):
     def trained(hybrid):
@@ -249,6 +254,7 @@ def test_requests_of_gradients(request_):
     same(gradients(), wanted, 16)
 
 
+@pytest.mark.lengthy
 def test_gradients_of_gradients():
     net, x = _mlp(), _array(3, 5)
 
@@ -360,6 +366,7 @@ def test_errors_are_those_of_eager_calls_and_leave_the_block_usable():
     same(net(x), _eager(net, x))
 
 
+@pytest.mark.lengthy
 def test_zeros_and_states_made_inside():
     class Steps(gluon.HybridBlock):
         def __init__(self):

@@ -64,6 +64,7 @@ def test_layers(expression, shape):
         assert captures(net) <= 2  # for prediction and training
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("expression, length, valid, layout", CELLS, ids=lambda x: str(x))
 def test_cells(expression, length, valid, layout):
     cell = eval(expression, SCOPE)
@@ -84,6 +85,7 @@ def test_losses(name):
     assert captures(block) == 2
 
 
+@pytest.mark.lengthy
 def test_tiles_in_training():
     """Of filters and images large enough, convolutions and their gradients take other sums."""
     net = nn.HybridSequential()
@@ -95,10 +97,10 @@ def test_tiles_in_training():
 
 _SLOW = pytest.mark.slow
 MODELS = [
+    ("squeezenet1.1", {}, (1, 3, 224, 224), "float64"),  # the shortest: the one that --quick runs
     ("resnet18_v1", {"thumbnail": True}, (2, 3, 16, 16), "float64"),
     ("mobilenet0.25", {}, (2, 3, 32, 32), "float64"),
     ("mobilenetv2_0.25", {}, (2, 3, 64, 64), "float64"),
-    ("squeezenet1.1", {}, (1, 3, 224, 224), "float64"),
     pytest.param("resnet50_v2", {"thumbnail": True}, (2, 3, 32, 32), "float64", marks=_SLOW),
     pytest.param("vgg11_bn", {}, (1, 3, 32, 32), "float64", marks=_SLOW),
     pytest.param("alexnet", {}, (1, 3, 64, 64), "float32", marks=_SLOW),
@@ -107,6 +109,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name, keywords, shape, dtype", MODELS)
 def test_models(name, keywords, shape, dtype):
     """Of few numbers to normalise over, rounding grows without bounds: float64 for deep models."""

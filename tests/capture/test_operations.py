@@ -11,9 +11,10 @@ from heterosis.ir.types import is_float
 from heterosis.ops import REGISTRY
 from heterosis.ops.record import ARRAY, KEY, SEQUENCE
 from tests.capture.comparison import same, with_gradients
+from tests.choose import spread
 from tests.ops.harness import LAYOUTS, arguments, lay_out
 
-_CASES = 4  # of an operation's samples
+CASES = 4  # of an operation's samples
 _DTYPES = ("float32", "int32")  # or the first that the operation takes
 
 
@@ -22,12 +23,6 @@ def _sampled():
         if record.samples:
             chosen = [d for d in _DTYPES if d in record.samples.dtypes]
             yield from ((name, dtype) for dtype in chosen or record.samples.dtypes[:1])
-
-
-def _spread(items):
-    """Some of many, from the first to the last."""
-    step = max(len(items) - 1, 1) / (_CASES - 1)
-    return [items[i] for i in sorted({min(round(i * step), len(items) - 1) for i in range(_CASES)})]
 
 
 class Calls:
@@ -90,7 +85,7 @@ def _laid_out(value, layout):
 @pytest.mark.parametrize("name, dtype", list(_sampled()))
 def test_results(name, dtype):
     record = REGISTRY[name]
-    calls = Calls(record, dtype, _spread(record.samples.cases))
+    calls = Calls(record, dtype, spread(record.samples.cases, CASES))
 
     def all_of(operands, turned):
         return calls.single(operands), calls.amid(turned)
@@ -127,7 +122,7 @@ def _variables(calls, operands):
 @pytest.mark.parametrize("name", list(_differentiable()))
 def test_gradients(name):
     record = REGISTRY[name]
-    calls = Calls(record, "float64", _spread(record.samples.cases))
+    calls = Calls(record, "float64", spread(record.samples.cases, CASES))
     operands = calls.turned(calls.operands())
     variables = list(_variables(calls, operands))
     wanted = with_gradients(lambda: calls.amid(operands), variables)

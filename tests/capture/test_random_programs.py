@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ def _arrays():
     return [np.array(rng.normal(size=shape), dtype="float64") for shape in _SHAPES]
 
 
+@pytest.mark.lengthy
 @_SETTINGS
 @given(st.lists(st.one_of(_PURE, _WRITES), min_size=3, max_size=15))
 def test_programs_with_writes(steps):
@@ -115,6 +117,7 @@ def test_programs_with_writes(steps):
         same(given, expected, 64)
 
 
+@pytest.mark.lengthy
 @_SETTINGS
 @given(st.lists(_PURE, min_size=3, max_size=15))
 def test_gradients_of_programs(steps):

@@ -20,7 +20,8 @@ from heterosis.runtime.errors import (
     UninitializedError,
     UnsupportedError,
 )
-from tests.capture.test_operations import Calls, _sampled, _spread
+from tests.capture.test_operations import CASES, Calls, _sampled
+from tests.choose import spread
 
 
 def _array(*shape):
@@ -248,6 +249,7 @@ def test_a_hybridized_block_saves_its_parts_too(tmp_path):
     _same(heterosis.load(tmp_path / "m")(x), net(x))
 
 
+@pytest.mark.lengthy
 def test_loaded_programs_in_others(path, tmp_path):
     """A loaded program can be differentiated, be part of another program, and be saved again."""
     net, x = _mlp(), _array(3, 5)
@@ -271,6 +273,7 @@ def test_loaded_programs_in_others(path, tmp_path):
     _same(*gradients)
 
 
+@pytest.mark.lengthy
 def test_without_the_source(path):
     net, x = _mlp(), _array(3, 5)
     wanted = net(x)
@@ -291,7 +294,7 @@ def test_without_the_source(path):
 @pytest.mark.parametrize("name, dtype", list(_sampled()))
 def test_every_operation_is_the_same_program(name, dtype, path):
     record = REGISTRY[name]
-    calls = Calls(record, dtype, _spread(record.samples.cases))
+    calls = Calls(record, dtype, spread(record.samples.cases, CASES))
 
     def all_cases(operands):
         return calls.single(operands)
@@ -379,6 +382,7 @@ def test_every_truncation_is_an_error(small, path):
         _refused(small[:length], path)
 
 
+@pytest.mark.lengthy
 def test_flipped_bytes_never_crash(small, path):
     rng = numpy.random.default_rng(1)
     x, refused = _array(3, 2), 0

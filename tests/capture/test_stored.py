@@ -218,6 +218,7 @@ print([name for name, count in names.items() if count > 1])
 """
 
 
+@pytest.mark.lengthy
 def test_names_tell_primitives_apart():
     output = subprocess.check_output([sys.executable, "-c", NAMES], text=True)
     assert output.strip() == "[]"

@@ -52,6 +52,7 @@ def _values(net):
     return [p.data().asnumpy() for p in net.collect_params().values()]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("optimizer", "settings"), OPTIMIZERS)
 def test_a_whole_training_step_as_one_program(optimizer, settings):
     found = []
@@ -130,6 +131,7 @@ def test_backward_computes_no_product_again():
     assert len(products) == 5  # two a layer; the first layer's input wants no gradient
 
 
+@pytest.mark.lengthy
 def test_gradients_of_gradients():
     weight = np.array(numpy.random.default_rng(1).normal(size=(6, 3)))
     weight.attach_grad()

@@ -164,7 +164,8 @@ def test_more_than_is_packed_at_a_time(target):
             check(c, a, b)
 
 
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("int32", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_chosen_variants(dtype):
     for m, n, k in SHAPES + LARGE:
         for a_layout, b_layout in layouts("blocked"):
@@ -193,6 +194,7 @@ def test_choice(shape, layout, variant):
     assert choose(problem_of(a, b, numpy.empty((m, n), "float32")), AVX2, 2).variant == variant
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("over_batches", [False, True])
 @pytest.mark.parametrize("variant", ["blocked", "columns", "direct"])
 def test_batches(variant, over_batches):
@@ -209,6 +211,7 @@ def test_batches(variant, over_batches):
             check(c, a, b)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("variant", ["blocked", "columns", "direct"])
 @pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
 def test_known_sizes(target, variant):

@@ -288,6 +288,7 @@ def start(directory):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.lengthy
 def test_processes_share_a_directory(directory):
     running = [start(directory) for _ in range(2)]
     for process in running:

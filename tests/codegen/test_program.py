@@ -53,6 +53,7 @@ def test_nothing_to_run():
     assert code_of([x], exp(x)).parts == ()
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("widths", [(5, 7, 1, 9, 64, 33), (16, 16, 16, 16)])
 def test_every_layer_computes_with_its_own_numbers(widths):
     generator = numpy.random.default_rng(0)

@@ -15,6 +15,7 @@ def run(tmp_path):
     return run
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_run_unchanged(run, name):
     text, expected = PROGRAMS[name]
@@ -22,6 +23,7 @@ def test_programs_run_unchanged(run, name):
     assert (done.stderr, done.stdout) == ("", expected)
 
 
+@pytest.mark.lengthy
 def test_the_script_finds_itself_as_python_says(run, tmp_path):
     (tmp_path / "beside.py").write_text("word = 'beside'")
     done = run(
@@ -45,6 +47,7 @@ def test_tracebacks_begin_in_the_script(run):
     assert "heterosis" not in done.stderr
 
 
+@pytest.mark.lengthy
 def test_our_errors_have_a_traceback_too(run):
     done = run("from mxnet import np\nnp.ones((2, 3)) @ np.ones((2, 3))\n")
     assert done.returncode == 1
@@ -52,12 +55,14 @@ def test_our_errors_have_a_traceback_too(run):
     assert "ShapeError" in done.stderr
 
 
+@pytest.mark.lengthy
 def test_faulty_syntax_is_shown_as_python_shows_it(run, tmp_path):
     done = run("a b\n")
     python = run_python("script.py", folder=tmp_path)
     assert (done.returncode, done.stderr) == (python.returncode, python.stderr)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(
     "end, status",
     [("sys.exit(7)", 7), ("sys.exit()", 0), ("sys.exit('sorry')", 1), ("raise KeyboardInterrupt", 130)],

@@ -120,6 +120,7 @@ def test_any_structure_comes_back():
             assert (numpy.asarray(got) == numpy.asarray(wanted)).all()
 
 
+@pytest.mark.lengthy
 def test_large_messages():
     text = "x" * 100_000
     loader = data.DataLoader([text] * 8, 2, batchify_fn=batchify.AsList(), num_workers=2)
@@ -315,6 +316,7 @@ def gone(pid, within=15):
     return False
 
 
+@pytest.mark.lengthy
 def test_ctrl_c_ends_parent_and_workers():
     with start("list(loader)") as process:
         pids = [int(process.stdout.readline()) for _ in range(2)]
@@ -339,6 +341,7 @@ def test_workers_do_not_outlive_a_killed_parent():
     assert len(pids) == 2 and all(gone(pid) for pid in pids)
 
 
+@pytest.mark.lengthy
 def test_the_program_ends_with_batches_under_way():
     with start("iterator = iter(loader)\nimport itertools\nloader.refresh()") as process:
         out, errors = process.communicate(timeout=30)

@@ -173,6 +173,7 @@ def test_to_what_models_take():
     assert transforms.Cast("float16")(IMAGE).dtype == numpy.float16
 
 
+@pytest.mark.each("transform")
 @pytest.mark.parametrize(
     "transform, shape",
     [

@@ -65,10 +65,12 @@ def _run(*arguments):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.lengthy
 def test_the_tour_is_true():
     _run("docs/make_tour.py", "--check")
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_examples_print_what_is_shown(document):
     _run("docs/make_examples.py", "--check", document)

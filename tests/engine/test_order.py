@@ -86,6 +86,7 @@ def _same(program):
         numpy.testing.assert_array_equal(a.asnumpy(), b)
 
 
+@pytest.mark.lengthy
 @settings(max_examples=150, deadline=None)
 @given(st.lists(steps, max_size=40))
 def test_random_programs_queued(program):

@@ -41,6 +41,7 @@ def _run(program: str, timeout: float = 60) -> tuple[int, str, str]:
         return process.returncode, out, errors
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("wait", ["npx.waitall()", "y.wait_to_read()", "y.asnumpy()"])
 def test_ctrl_c_ends_a_wait_and_nothing_else(wait):
     process = _start(f"""
@@ -75,6 +76,7 @@ def test_the_interpreter_ends_with_work_outstanding():
     assert (code, out, errors) == (0, "end\n", "")
 
 
+@pytest.mark.lengthy
 def test_the_interpreter_ends_with_an_error_outstanding():
     code, out, _ = _run("""
     from tests.engine.native import fail
@@ -85,6 +87,7 @@ def test_the_interpreter_ends_with_an_error_outstanding():
     assert (code, out) == (0, "end\n")
 
 
+@pytest.mark.lengthy
 def test_arrays_in_cycles_and_globals_at_the_end():
     code, _, errors = _run("""
     class Node: pass
@@ -139,6 +142,7 @@ def test_forked_workers(outstanding):
         assert pool.map(_compute, range(1, 9)) == [i * i for i in range(1, 9)]
 
 
+@pytest.mark.lengthy
 def test_a_child_of_a_child(outstanding):
     code, out, errors = _run("""
     import os, sys

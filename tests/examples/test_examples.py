@@ -11,7 +11,9 @@ SCRIPTS = sorted(p.name for p in EXAMPLES.glob("*.py") if p.name != "shared.py")
 PLAIN = {"linear_regression.py", "perceptron.py"}  # a few lines, without options
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize(
+    "script", [pytest.param(s, marks=[pytest.mark.lengthy] * (s not in PLAIN)) for s in SCRIPTS]
+)
 def test_runs_and_reaches_what_it_asks_for(script):
     options = [] if script in PLAIN else ["--quick"]
     command = [sys.executable, str(EXAMPLES / script), *options]

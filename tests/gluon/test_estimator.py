@@ -138,6 +138,7 @@ def test_a_processor_of_ones_own(problem):
     assert sums[0] != sums[1]
 
 
+@pytest.mark.lengthy
 def test_hybridized_networks_leave_their_symbol(problem, tmp_path):
     handler = estimators.CheckpointHandler(str(tmp_path))
     problem.net.hybridize()

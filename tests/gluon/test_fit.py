@@ -136,6 +136,7 @@ def test_a_bar_in_a_terminal(monkeypatch):
     assert "epoch 2/3" in text and "6/6" in text and "loss 0." in text and "\x1b[?25h" in text
 
 
+@pytest.mark.lengthy
 def test_rich_is_imported_for_terminals_only():
     program = (
         "import sys; from heterosis.gluon.training.progress import display; display(True);"

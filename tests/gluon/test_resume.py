@@ -74,6 +74,7 @@ def _fail(handle):
     raise Crash
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_while_it_writes(tmp_path):
     """The file is whole whenever the process ends, and another process goes on from it."""
     done = [_in_a_process(tmp_path / "a", "4"), _in_a_process(tmp_path / "b", "4 die 3")]

@@ -1,6 +1,7 @@
 """`Strided` moves the same elements to the same places as NumPy's views do."""
 
 import numpy
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def test_broadcast(shape, more):
     numpy.testing.assert_array_equal(read(moved, memory), numpy.broadcast_to(values, wanted))
 
 
+@pytest.mark.lengthy
 @given(SHAPES, st.data())
 def test_slice(shape, data):
     strided, memory, values = counting(shape)

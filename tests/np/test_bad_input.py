@@ -83,6 +83,7 @@ ANYTHING = st.one_of(
 )
 
 
+@pytest.mark.lengthy
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(sorted(REGISTRY)), st.lists(ANYTHING, max_size=4))
 def test_no_arguments_do_harm(name, arguments):

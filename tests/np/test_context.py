@@ -56,6 +56,7 @@ def test_memory_limit():
     assert np.zeros(1 << 20 | 1).shape == (1 << 20 | 1,)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("given, shown", [("1", "1"), ("many", "expected a whole number")])
 def test_threads_from_the_environment(given, shown):
     ran = subprocess.run(

@@ -1,6 +1,7 @@
 """Random keys on small arrays, read and written, against NumPy."""
 
 import numpy
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ def _outcome(action):
         return None, error
 
 
+@pytest.mark.lengthy
 @_EXAMPLES
 @given(_cases(), st.booleans())
 def test_reading(case, lists):

@@ -52,6 +52,7 @@ DISCRETE = {
 }
 
 
+@pytest.mark.each("name")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous(name, dtype):
@@ -69,6 +70,7 @@ def test_continuous(name, dtype):
     assert abs(x.std() / expected.std() - 1) < 0.15
 
 
+@pytest.mark.each("name")
 @pytest.mark.parametrize("name", DISCRETE)
 def test_discrete(name):
     draw, expected = DISCRETE[name]

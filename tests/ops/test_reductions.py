@@ -128,6 +128,7 @@ for shape in ((5, 3), (7, 33), (3, 1)):
 """
 
 
+@pytest.mark.lengthy
 def test_nothing_behind_the_last_column_is_read():
     command = [sys.executable, "-c", _BEHIND]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,20 +1,35 @@
 """Every operation, element type, shape class and memory layout against NumPy."""
 
+import re
+from itertools import product
+from pathlib import Path
+
 import pytest
 
+from heterosis.ir.types import DTYPES
 from heterosis.ops import REGISTRY
 from heterosis.ops.record import KEY
 from tests.ops.harness import LAYOUTS, arguments, call, cases, check, reference
+from tests.processes import run_python
 
 
+@pytest.mark.each("name")
 @pytest.mark.parametrize("name, dtype", list(cases(REGISTRY)))
-def test_matches_numpy(name, dtype):
+def test_matches_numpy(name, dtype, some):
     record = REGISTRY[name]
-    for case in record.samples.cases:
+    for layout, case in some(list(product(LAYOUTS, record.samples.cases))):
         arrays, attributes = arguments(record, case, dtype)
-        for layout in LAYOUTS:
-            got = call(record, arrays, attributes, layout)
-            check(got, reference(record, arrays, attributes, got), record)
+        got = call(record, arrays, attributes, layout)
+        check(got, reference(record, arrays, attributes, got), record)
+
+
+@pytest.mark.lengthy
+def test_quick_runs_every_operation():
+    options = ("--quick", "--collect-only", "-q", "-p", "no:cacheprovider")
+    done = run_python("-m", "pytest", *options, __file__, folder=Path(__file__).parents[2])
+    rows = set(re.findall(r"test_matches_numpy\[(\w+)-(\w+)\]", done.stdout))
+    assert sorted(name for name, _ in rows) == sorted({name for name, _ in cases(REGISTRY)})
+    assert {dtype for _, dtype in rows} == set(DTYPES)
 
 
 def test_every_operation_has_samples_and_a_reference():

@@ -140,6 +140,7 @@ def test_gradients(network, states):
         assert slope == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.lengthy
 def test_differentiating_what_kept_nothing_gives_the_same():
     """As a traced program does: activations are computed again."""
     from heterosis.ops.rnn import rnn

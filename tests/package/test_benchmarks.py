@@ -48,6 +48,7 @@ def report(tmp_path_factory):
     return done.stdout, result
 
 
+@pytest.mark.lengthy
 def test_results_go_into_documents(tmp_path):
     seconds = {"a": {"heterosis": [1e-3], "numpy": [2e-3]}, "b": {"heterosis": [4e-3]}}
     result = {

@@ -17,6 +17,7 @@ def _python(*arguments: str, **settings: object) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, check=False, **settings)
 
 
+@pytest.mark.lengthy
 def test_the_demo_shows_timings_and_draws_them(tmp_path):
     pytest.importorskip("matplotlib")
     chart = tmp_path / "chart.png"
@@ -28,6 +29,7 @@ def test_the_demo_shows_timings_and_draws_them(tmp_path):
     assert chart.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.lengthy
 def test_the_demo_measures_peers_with_the_benchmark_of_a_clone(tmp_path):
     (tmp_path / "src" / "heterosis").mkdir(parents=True)
     (tmp_path / "benchmarks").mkdir()
@@ -60,6 +62,7 @@ def test_import_leaves_heavy_modules_out():
     assert _python("-c", program).stdout == "[]\n"
 
 
+@pytest.mark.lengthy
 def test_a_warm_start_leaves_the_compiler_out(tmp_path, monkeypatch):
     monkeypatch.setenv("HETEROSIS_CACHE", str(tmp_path))
     program = (

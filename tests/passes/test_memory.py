@@ -116,6 +116,7 @@ _STEPS = {
 }
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from(sorted(_STEPS)), st.integers(0, 5), st.integers(0, 5)),
