@@ -11,7 +11,6 @@ from heterosis.codegen.convolution.depthwise import (
     emit_depthwise,
     emit_depthwise_weights,
 )
-from heterosis.codegen.convolution.finish import finish_runs
 from heterosis.codegen.convolution.forward import (
     emit_forward,
     emit_pack_filters,
@@ -28,6 +27,7 @@ from heterosis.codegen.convolution.weights import (
 )
 from heterosis.codegen.convolution.winograd import emit_winograd, winograd_scratch_bytes
 from heterosis.codegen.epilogue import Epilogue
+from heterosis.codegen.matmul.finish import finish_runs
 from heterosis.codegen.matmul.macro_kernel import finish, product_kernel
 from heterosis.codegen.target import Target
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from heterosis.codegen import abi
-from heterosis.codegen.builder import I64, PTR, Function, Type, Value, constant
-from heterosis.codegen.epilogue import Position
+from heterosis.codegen.builder import I64, PTR, Function, Size, Type, Value, constant
+from heterosis.codegen.epilogue import Epilogue, Position
 from heterosis.codegen.matmul.blocked import ceil_div, core_function, round_up
+from heterosis.codegen.matmul.finish import finish_runs
 from heterosis.codegen.matmul.frame import Frame, share
+from heterosis.codegen.matmul.macro_kernel import product_kernel
 from heterosis.codegen.matmul.micro_kernel import Kernel, multiply_add
 from heterosis.codegen.matmul.problem import Problem
 from heterosis.codegen.matmul.tile import frugal
@@ -30,6 +32,10 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     the right one, `dots_of_rows` the left one. The other one has few runs.
     """
     by_columns = problem.variant == "dots_of_columns"
+    # Where results are neighbours, all products share their code, and the epilogue comes after it.
+    later = kernel.epilogue if by_columns and not kernel.element.converts else None
+    if later:
+        kernel = product_kernel(kernel.module, kernel.target, kernel.element.dtype)
     if not kernel.module.defines(kernel.name(f"dot.{_RUNS}.{by_columns}")):
         for runs in (_RUNS, 1):
             _emit_dot(kernel, runs, by_columns)
@@ -48,10 +54,12 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     count = ceil_div(f, runs, piece)
     share(f, v.call, f"{name}.share", memory, count, 1, alone=problem.over_batches)
     f.ret()
-    _emit_share(kernel, name, frame, by_columns)
+    _emit_share(kernel, later, name, frame, by_columns)
 
 
-def _emit_share(kernel: Kernel, name: str, frame: Frame, by_columns: bool) -> None:
+def _emit_share(
+    kernel: Kernel, later: Epilogue | None, name: str, frame: Frame, by_columns: bool
+) -> None:
     f = kernel.module.function(
         f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
     )
@@ -63,7 +71,20 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame, by_columns: bool) -> No
     for begin_at, end_at, runs in ((first, whole, _RUNS), (whole, last, 1)):
         with f.loop(begin_at, end_at, runs) as run, f.loop(0, v.others) as other:
             _call_dot(kernel, f, v, runs, by_columns, run.index, other.index)
+    if later:
+        with f.loop(0, v.others) as other:
+            _finish(kernel, later, f, v, other.index, first, last)
     f.ret()
+
+
+def _finish(
+    kernel: Kernel, epilogue: Epilogue, f: Function, v: SimpleNamespace, row: Value, first: Size,
+    last: Size,
+) -> None:  # fmt: skip
+    """The epilogue of results that are there, side by side."""
+    at = f.offset(kernel.element.storage, v.c, f.add_size(f.mul_size(row, v.c_row), first))
+    count, place = f.int(f.sub_size(last, first)), [v.call, v.batch, row, f.int(first)]
+    f.call_pointer(finish_runs(kernel, epilogue), [at, at, count, *place])
 
 
 def _call_dot(

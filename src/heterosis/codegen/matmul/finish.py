@@ -18,6 +18,8 @@ def finish_runs(kernel: Kernel, epilogue: Epilogue | None) -> Value:
         labels = [("source", PTR), ("to", PTR), ("count", I64), *PLACE]
         f = own.function("runs", labels)
         source, to, count, *place = f.parameters
+        if epilogue:
+            epilogue.read_words(f, place[0])
         vector = Type(kernel.element.storage.element, kernel.tile.lanes)
         store_run(f, epilogue, source, to, count, vector, Position(*place))
         f.ret()
