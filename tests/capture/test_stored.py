@@ -23,6 +23,7 @@ from heterosis.ir.types import TensorType
 from heterosis.ops import captured, eager, stored
 from heterosis.ops.elementwise import add, multiply
 from heterosis.runtime.errors import OutOfMemoryError
+from tests.processes import run_python
 
 MACHINE = Machine(AVX2, 1)
 _alive = []  # plans hold addresses of a cache's objects
@@ -74,6 +75,25 @@ def test_a_later_process_plans_nothing(restart, monkeypatch):
     forbid_planning(monkeypatch)
     numpy.testing.assert_array_equal(call(x), expected)
     assert cache.counters.compiles == 0
+
+
+INVERSES = """
+import heterosis
+from heterosis import np
+
+@heterosis.hybridize
+def both(x):
+    return np.linalg.inv(x) @ np.linalg.inv(x)
+
+assert both(np.eye(3) * 2)[0, 0] == 0.25
+"""
+
+
+def test_a_later_process_calls_lapack(tmp_path, monkeypatch):
+    monkeypatch.setenv("HETEROSIS_CACHE", str(tmp_path))
+    for _ in range(2):
+        done = run_python("-c", INVERSES, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_result_that_is_a_view(restart, monkeypatch):

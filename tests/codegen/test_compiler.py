@@ -10,6 +10,7 @@ import sys
 
 import numpy
 import pytest
+from usable_targets import HERE
 
 from heterosis import _core
 from heterosis.codegen import abi, compiler
@@ -17,16 +18,6 @@ from heterosis.codegen.builder import DOUBLE, FLOAT, I16, I64, PTR, Module, Type
 from heterosis.codegen.compiler import CompileError, assembly, compile_object, host_target
 from heterosis.codegen.target import AVX2, FALLBACK, NEON, TARGETS, Target
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-
-
-def is_usable(target: Target) -> bool:
-    try:
-        return compiler._host_target.__wrapped__(target.name) is target
-    except ArgumentError:
-        return False
-
-
-HERE = [target for target in TARGETS.values() if is_usable(target)]
 
 
 class Call(ctypes.Structure):

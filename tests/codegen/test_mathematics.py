@@ -6,6 +6,7 @@ import re
 
 import numpy
 import pytest
+import usable_targets
 from mathematics_harness import (
     REFERENCES,
     Kernel,
@@ -21,19 +22,9 @@ from heterosis.codegen import compiler
 from heterosis.codegen.builder import Module
 from heterosis.codegen.mathematics import ULPS
 from heterosis.codegen.target import AVX2, AVX512, FALLBACK, NEON, TARGETS
-from heterosis.runtime.errors import ArgumentError
 
 DTYPES = ("float32", "float64")
-
-
-def _usable(name: str) -> bool:
-    try:
-        return compiler._host_target.__wrapped__(name).name == name
-    except ArgumentError:
-        return False
-
-
-HERE = [name for name in TARGETS if _usable(name)]
+HERE = [target.name for target in usable_targets.HERE]
 BEST = HERE[0]
 
 # Where each function is sampled densely, for float32 and float64; one entry stands for both.

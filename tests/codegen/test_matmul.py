@@ -19,6 +19,7 @@ from matmul_harness import (
     problem_of,
     run,
 )
+from usable_targets import HERE
 
 from heterosis.codegen.builder import PTR, Module, Type, constant
 from heterosis.codegen.matmul import (
@@ -32,7 +33,7 @@ from heterosis.codegen.matmul import (
 from heterosis.codegen.matmul.element import element
 from heterosis.codegen.target import AVX2, AVX512, FALLBACK, NEON
 
-RUNNABLE = [AVX2, FALLBACK]
+BEST = HERE[0]
 DTYPES = [
     "float32", "float64", "float16", "bfloat16", "bool",
     "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
@@ -122,7 +123,7 @@ RARE = {"uint8", "int16", "uint16", "int32", "uint32", "uint64"}
 @pytest.mark.parametrize(
     "dtype", [pytest.param(d, marks=[pytest.mark.slow] * (d in RARE)) for d in DTYPES]
 )
-@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
 def test_matches_numpy(target, dtype, variant):
     turn = itertools.cycle(layouts(variant))
     for m, n, k in SHAPES:
@@ -141,7 +142,7 @@ def test_matches_numpy(target, dtype, variant):
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
 @pytest.mark.parametrize("variant", ["blocked", "columns", "direct", "dots_of_columns"])
-@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
 def test_several_blocks_of_depth(target, variant, dtype):
     for m, n, k in LARGE:
         a = operand((m, k), dtype, "rows")
@@ -153,7 +154,7 @@ def test_several_blocks_of_depth(target, variant, dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
 def test_more_than_is_packed_at_a_time(target):
     for m, n, k in [(40, 50, 5000), (9, 3000, 900)]:
         for variant in ("blocked", "columns"):
@@ -171,8 +172,8 @@ def test_chosen_variants(dtype):
         for a_layout, b_layout in layouts("blocked"):
             a, b = operand((m, k), dtype, a_layout), operand((k, n), dtype, b_layout)
             c = numpy.full((m, n), 7, dtype)
-            actual = choose(problem_of(a, b, c), AVX2, WORKERS)
-            run(AVX2, actual.generic(), actual, a, b, c)
+            actual = choose(problem_of(a, b, c), BEST, WORKERS)
+            run(BEST, actual.generic(), actual, a, b, c)
             check(c, a, b)
 
 
@@ -207,13 +208,13 @@ def test_batches(variant, over_batches):
             b = numpy.broadcast_to(b, (*outer, k, n))
             c = numpy.full((*outer, m, n), 7, "float32")
             actual = problem_of(a, b, c, variant=variant, over_batches=over_batches)
-            run(AVX2, actual.generic(), actual, a, b, c)
+            run(BEST, actual.generic(), actual, a, b, c)
             check(c, a, b)
 
 
 @pytest.mark.lengthy
 @pytest.mark.parametrize("variant", ["blocked", "columns", "direct"])
-@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
 def test_known_sizes(target, variant):
     for m, n, k in [(1, 1, 1), (7, 17, 15), (4, 3, 0), (0, 2, 2), (64, 64, 64), (33, 100, 300)]:
         a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
@@ -247,7 +248,7 @@ def pack(target, actual: Problem, b):
     [(v, d) for v in ("blocked", "columns") for d in ("float32", "float16", "int8")]
     + [("panels", "float32"), ("panels", "float64")],
 )
-@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
 def test_packed_right_operand(target, variant, dtype):
     for m, n, k in [(1, 1, 1), (7, 17, 15), (20, 100, 600), (150, 33, 300), (3, 4, 0)]:
         for layout in ("rows", "columns"):
@@ -296,7 +297,7 @@ def test_epilogue(variant, dtype, cheap):
         b = operand((k, n), dtype, "columns" if variant.startswith("dots") else "rows")
         _, c = result(m, n, a)
         actual = problem_of(a, b, c, variant=variant)
-        run(AVX2, actual.generic(), actual, a, b, c, finish)
+        run(BEST, actual.generic(), actual, a, b, c, finish)
         want = a.astype("float64") @ b.astype("float64") + BIAS[:n] + ROW_BIAS[:m, None]
         near = 1e-4 if dtype == "float32" else 1e-2
         numpy.testing.assert_allclose(
@@ -318,7 +319,7 @@ def test_epilogue_of_packed_panels(cheap):
         _, c = result(m, n, a)
         actual = problem_of(a, b, c, variant="panels", b_packed=True)
         packed = pack(AVX2, problem_of(a, b, c), b)
-        run(AVX2, actual.generic(), actual, a, packed, c, BiasAndRelu(cheap))
+        run(BEST, actual.generic(), actual, a, packed, c, BiasAndRelu(cheap))
         want = a.astype("float64") @ b.astype("float64") + BIAS[:n] + ROW_BIAS[:m, None]
         numpy.testing.assert_allclose(c, numpy.maximum(want, 0), rtol=1e-4, atol=1e-4)
 
@@ -329,7 +330,7 @@ SPECIAL += [float("inf"), -float("inf"), float("nan"), 1 + 2**-11, 1 + 3 * 2**-1
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("variant", ["blocked", "direct"])
-@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
 def test_special_values_pass_through(target, variant, dtype):
     kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
     with numpy.errstate(all="ignore"):
@@ -360,7 +361,7 @@ def guarded(array):
 
 
 @pytest.mark.parametrize("variant", VARIANTS[:5])
-@pytest.mark.parametrize("target", RUNNABLE, ids=lambda t: t.name)
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
 def test_reads_nothing_behind_the_operands(target, variant):
     pairs = [p for p in layouts(variant) if set(p) <= {"rows", "columns"}]
     for (m, n, k), (a_layout, b_layout) in itertools.product(

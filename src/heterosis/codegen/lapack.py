@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -88,6 +89,14 @@ def _entry(routine: str) -> ctypes._CFuncPtr:
 
 def _symbol(routine: str) -> str:
     return f"heterosis_lapack_{routine}"
+
+
+def register_called(file: bytes) -> bool:
+    """Let the routines be called that an object file names; whether there are any."""
+    names = re.findall(_symbol(r"(\w+)").encode(), file)
+    for name in names:
+        _entry(name.decode())
+    return bool(names)
 
 
 def _workspace(call: Call, dtype: str, sizes: Sizes) -> dict[str, int]:
