@@ -125,12 +125,10 @@ def emit_depthwise(
     grain = f.max_size(fair, f.max_size(1, f.div_size(_SHARE_WORK, f.max_size(1, one))))
     abi.parallel_for(f, v.call, f"{name}.share", memory, tasks, grain)
     f.ret()
-    _emit_share(kernel, producer, problem, f"{name}.share", frame)
+    _emit_share(kernel, producer, f"{name}.share", frame)
 
 
-def _emit_share(
-    kernel: Kernel, producer: Kernel | None, problem: Problem, name: str, frame: Frame
-) -> None:
+def _emit_share(kernel: Kernel, producer: Kernel | None, name: str, frame: Frame) -> None:
     """Each task: a panel of channels of a band of lines."""
     with _tasks(kernel, name, frame) as (f, v, task):
         block = kernel.tile.columns
@@ -141,7 +139,7 @@ def _emit_share(
         wide = f.min_size(block, f.sub_size(v.channels, v.channel))
         _fill_plane(kernel, producer, f, v, count, wide)
         with f.loop(0, wide, kernel.tile.lanes) as at, f.loop(0, count) as line:
-            _one_line(kernel, problem, f, v, at.index, line.index)
+            _one_line(kernel, f, v, at.index, line.index)
 
 
 @contextmanager
@@ -163,13 +161,9 @@ def _tasks(
 
 
 def _fill_plane(
-    kernel: Kernel,
-    producer: Kernel | None,
-    f: Function,
-    v: SimpleNamespace,
-    count: Size,
+    kernel: Kernel, producer: Kernel | None, f: Function, v: SimpleNamespace, count: Size,
     wide: Size,
-) -> None:
+) -> None:  # fmt: skip
     """The channels that `count` lines of the result see, zeros around them."""
     storage, block = kernel.element.storage, kernel.tile.columns
     low = f.add_size(f.mul_size(v.line, v.stride_h), v.origin_h)
@@ -258,9 +252,7 @@ def _zeros(kernel: Kernel, f: Function, to: Value, begin: Size, end: Size) -> No
         f.store(zero, f.offset(storage, to, at.index))
 
 
-def _one_line(
-    kernel: Kernel, problem: Problem, f: Function, v: SimpleNamespace, at: Value, line: Value
-) -> None:
+def _one_line(kernel: Kernel, f: Function, v: SimpleNamespace, at: Value, line: Value) -> None:
     """One vector of channels at every position of a line, as many together as there are."""
     storage, block = kernel.element.storage, kernel.tile.columns
     channel = f.add_size(v.channel, at)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Function, Size, Type, Value, constant
-from heterosis.codegen.epilogue import Epilogue, Position
+from heterosis.codegen.epilogue import Position
 from heterosis.codegen.matmul.blocked import ceil_div, core_function, round_up
 from heterosis.codegen.matmul.finish import finish_runs
 from heterosis.codegen.matmul.frame import Frame, share
@@ -49,17 +49,17 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     least = f.div_size(_SHARE_WORK, work)
     # Whole cache lines of results for each thread where they are neighbours.
     piece = round_up(f, f.max_size(f.max_size(fair, least), 1), 16)
-    frame = Frame(**vars(v), runs=runs, others=others, piece=piece)
+    # As a value: bodies that differ in nothing else are one function.
+    finish = {"finish": finish_runs(kernel, later)} if later else {}
+    frame = Frame(**vars(v), **finish, runs=runs, others=others, piece=piece)
     frame.save(f, memory)
     count = ceil_div(f, runs, piece)
     share(f, v.call, f"{name}.share", memory, count, 1, alone=problem.over_batches)
     f.ret()
-    _emit_share(kernel, later, name, frame, by_columns)
+    _emit_share(kernel, name, frame, by_columns)
 
 
-def _emit_share(
-    kernel: Kernel, later: Epilogue | None, name: str, frame: Frame, by_columns: bool
-) -> None:
+def _emit_share(kernel: Kernel, name: str, frame: Frame, by_columns: bool) -> None:
     f = kernel.module.function(
         f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
     )
@@ -71,20 +71,19 @@ def _emit_share(
     for begin_at, end_at, runs in ((first, whole, _RUNS), (whole, last, 1)):
         with f.loop(begin_at, end_at, runs) as run, f.loop(0, v.others) as other:
             _call_dot(kernel, f, v, runs, by_columns, run.index, other.index)
-    if later:
+    if hasattr(v, "finish"):
         with f.loop(0, v.others) as other:
-            _finish(kernel, later, f, v, other.index, first, last)
+            _finish(kernel, f, v, other.index, first, last)
     f.ret()
 
 
 def _finish(
-    kernel: Kernel, epilogue: Epilogue, f: Function, v: SimpleNamespace, row: Value, first: Size,
-    last: Size,
-) -> None:  # fmt: skip
+    kernel: Kernel, f: Function, v: SimpleNamespace, row: Value, first: Size, last: Size
+) -> None:
     """The epilogue of results that are there, side by side."""
     at = f.offset(kernel.element.storage, v.c, f.add_size(f.mul_size(row, v.c_row), first))
     count, place = f.int(f.sub_size(last, first)), [v.call, v.batch, row, f.int(first)]
-    f.call_pointer(finish_runs(kernel, epilogue), [at, at, count, *place])
+    f.call_pointer(v.finish, [at, at, count, *place])
 
 
 def _call_dot(
