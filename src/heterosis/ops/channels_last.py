@@ -68,16 +68,10 @@ def _product_kernel(
     epilogue: Epilogue,
 ) -> KernelCode:  # fmt: skip
     problem = _problem(node)
-
-    def emit(module: Module, target: Target, name: str) -> None:
-        ended = None if epilogue.is_empty else epilogue
-        code.emit_product(module, target, f"{name}.product", problem, ended)
-        _emit_call(module, name, problem, epilogue, scratch=False)
-
     depth = prod(node.attributes["kernel"]) * node.inputs[0].shape[-1]
     return KernelCode(
         key=f"convolve last {problem.dtype}{epilogue.key}",
-        emit=emit,
+        emit=_emission(code.emit_product, problem, epilogue, scratch=False),
         numbers=problem.sizes,
         nanoseconds=2 * node.types[0].size * depth / _FLOPS_A_NANOSECOND,
     )
@@ -88,20 +82,33 @@ def _depthwise_kernel(
     epilogue: Epilogue,
 ) -> KernelCode:  # fmt: skip
     problem = _problem(node)
+    taps = prod(node.attributes["kernel"])
+    return KernelCode(
+        key=f"depthwise last {problem.dtype} {problem.windows()}{epilogue.key}",
+        emit=_emission(code.emit_depthwise, problem, epilogue, scratch=True),
+        numbers=problem.sizes,
+        scratch_bytes=code.depthwise_scratch_bytes(problem, machine.target, machine.workers),
+        nanoseconds=2 * node.types[0].size * taps / _FLOPS_A_NANOSECOND,
+        behind=partial(_behind, problem, epilogue, machine),
+    )
+
+
+def _emission(
+    emit_core: Callable[..., None], problem: code.Problem, epilogue: Epilogue, *, scratch: bool
+) -> Callable[[Module, Target, str], None]:
+    """What defines `@name`, which hands on to the core what that takes."""
 
     def emit(module: Module, target: Target, name: str) -> None:
         ended = None if epilogue.is_empty else epilogue
-        code.emit_depthwise(module, target, f"{name}.product", problem, ended)
-        _emit_call(module, name, problem, epilogue, scratch=True)
+        emit_core(module, target, f"{name}.product", problem, ended)
+        labels = epilogue.parameters(("call", "x", "a"), ("y", "scratch"), problem.parameters())
+        f = module.function(name, labels)
+        (call, x, a, y, room, *numbers), words = epilogue.split(f.parameters, 3, 2)
+        call = abi.with_workspace(f, call, abi.workspace(f, call), words)
+        f.call(f"{name}.product", [call, x, a, y, *([room] if scratch else []), *numbers])
+        f.ret()
 
-    return KernelCode(
-        key=f"depthwise last {problem.dtype} {problem.windows()}{epilogue.key}",
-        emit=emit,
-        numbers=problem.sizes,
-        scratch_bytes=code.depthwise_scratch_bytes(problem, machine.target, machine.workers),
-        nanoseconds=2 * node.types[0].size * prod(node.attributes["kernel"]) / _FLOPS_A_NANOSECOND,
-        behind=partial(_behind, problem, epilogue, machine),
-    )
+    return emit
 
 
 def _behind(
@@ -158,18 +165,6 @@ def _emit_behind(
     )
     needed = [call_before, x, panels, product["a_row"], product["k"]]
     f.call(f"{name}.product", [call, x, a, y, scratch, *numbers, *needed])
-    f.ret()
-
-
-def _emit_call(
-    module: Module, name: str, problem: code.Problem, epilogue: Epilogue, *, scratch: bool
-) -> None:
-    """Define `@name`, which hands on what `@name.product` takes."""
-    labels = epilogue.parameters(("call", "x", "a"), ("y", "scratch"), problem.parameters())
-    f = module.function(name, labels)
-    (call, x, a, y, room, *numbers), words = epilogue.split(f.parameters, 3, 2)
-    call = abi.with_workspace(f, call, abi.workspace(f, call), words)
-    f.call(f"{name}.product", [call, x, a, y, *([room] if scratch else []), *numbers])
     f.ret()
 
 

@@ -114,13 +114,7 @@ def _steps(
     element, tile = kernel.element, kernel.tile
     a, b, *sums = state
     for step in range(count):
-        right = [
-            f.load(
-                vector_of(kernel),
-                f.offset(element.compute, b, step * tile.columns + j * tile.lanes),
-            )
-            for j in range(tile.vectors)
-        ]
+        right = row_of_panel(kernel, f, b, step)
         for line in lines[step::count]:
             f.prefetch(line)
         left = _broadcasts(kernel, f, a, step * tile.rows, rows)
@@ -132,6 +126,15 @@ def _steps(
     a = f.offset(element.compute, a, count * tile.rows)
     b = f.offset(element.compute, b, count * tile.columns)
     return [a, b, *sums]
+
+
+def row_of_panel(kernel: Kernel, f: Function, b: Value, step: int) -> list[Value]:
+    """What a panel of the right operand holds `step` steps of depth on."""
+    compute, tile = kernel.element.compute, kernel.tile
+    return [
+        f.load(vector_of(kernel), f.offset(compute, b, step * tile.columns + j * tile.lanes))
+        for j in range(tile.vectors)
+    ]
 
 
 def _broadcasts(

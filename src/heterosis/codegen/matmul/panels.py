@@ -34,6 +34,7 @@ from heterosis.codegen.matmul.micro_kernel import (
     emit_finish,
     has,
     multiply_add,
+    row_of_panel,
     vector_of,
 )
 from heterosis.codegen.matmul.problem import Problem
@@ -300,13 +301,7 @@ def _steps(
     element, tile = kernel.element, kernel.tile
     b, *sums = state
     for step in range(count):
-        right = [
-            f.load(
-                vector_of(kernel),
-                f.offset(element.compute, b, step * tile.columns + j * tile.lanes),
-            )
-            for j in range(tile.vectors)
-        ]
+        right = row_of_panel(kernel, f, b, step)
         for row, pointer in enumerate(left):
             here = f.offset(element.storage, f.offset(element.storage, pointer, at), step)
             scale = f.splat(f.load(element.compute, here), tile.lanes)
