@@ -97,11 +97,10 @@ def _tightest_gap(taken: Sequence[tuple[int, int]], size: int) -> int:
 
 def _blocks(schedule: Schedule) -> list[Block]:
     """One for each temporary; those that share a place share the block."""
-    blocks = [Block(0, len(schedule.kernels), -1) for _ in schedule.temporaries]
+    blocks = [Block(size, len(schedule.kernels), -1) for size in schedule.temporaries]
     for at, kernel in enumerate(schedule.kernels):
         for i in touched(kernel):
-            block = blocks[i]
-            block.size, block.first, block.last = schedule.temporaries[i], min(block.first, at), at
+            blocks[i].first, blocks[i].last = min(blocks[i].first, at), at
     for at, kernel in enumerate(schedule.kernels):
         if isinstance(kernel, Nest):
             _share(blocks, at, kernel)

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I8, I64, PTR, Function, Module, Size, Type, Value, constant
 from heterosis.codegen.channels_last.problem import Problem
+from heterosis.codegen.convolution.forward import begun
 from heterosis.codegen.epilogue import Epilogue, Position
 from heterosis.codegen.matmul.blocked import ceil_div, round_up
 from heterosis.codegen.matmul.frame import Frame
@@ -110,11 +111,8 @@ def emit_depthwise(
     if producer:
         emit_panel_kernels(producer)
     labels = POINTERS + problem.parameters() + (_BEFORE if before else [])
-    f = module.function(name, labels, attributes=target.function_attributes)
-    values: dict[str, Size] = {
-        label: value for (label, _), value in zip(labels, f.parameters, strict=True)
-    }
-    v, memory = SimpleNamespace(**values | problem.windows()), Frame.allocate(f)
+    f, v, memory = begun(module, target, name, labels)
+    vars(v).update(problem.windows())
     cut = layout(f, kernel, v)
     frame = Frame(**vars(v), **vars(cut))
     frame.save(f, memory)

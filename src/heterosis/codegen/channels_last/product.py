@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from heterosis.codegen import abi
 from heterosis.codegen.builder import PTR, Function, Module, Size, Value
 from heterosis.codegen.channels_last.problem import Problem
+from heterosis.codegen.convolution.forward import begun
 from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.matmul.blocked import share_count, share_range
 from heterosis.codegen.matmul.frame import Frame
@@ -32,10 +33,7 @@ def emit_product(
     column for each filter and a row for each tap and channel."""
     kernel = product_kernel(module, target, problem.dtype).ended_by(epilogue)
     emit_panel_kernels(kernel)
-    labels = POINTERS + problem.parameters()
-    f = module.function(name, labels, attributes=target.function_attributes)
-    named = zip((label for label, _ in labels), f.parameters, strict=True)
-    v, memory = SimpleNamespace(**dict(named)), Frame.allocate(f)
+    f, v, memory = begun(module, target, name, POINTERS + problem.parameters())
     lines = f.mul_size(v.images, v.out_h)
     run = f.mul_size(v.kernel_w, v.channels)
     depth = f.mul_size(run, v.kernel_h)

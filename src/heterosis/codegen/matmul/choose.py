@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from heterosis.codegen.matmul.element import element
+from heterosis.codegen.matmul.panels import SHARED_ROWS
 from heterosis.codegen.matmul.problem import Problem
 from heterosis.codegen.target import Target
 
@@ -13,8 +14,6 @@ _SMALL_RIGHT = 1 << 14
 # With so few runs on one side, dot products beat tiles.
 _FEW_DOTS = 4
 _FEW_ROWS = 4
-# Up to so many rows the left operand stays in the cache and the right one passes by once.
-_SHARED_ROWS = 192
 # Products of fewer multiplications are shared out whole.
 _WHOLE_PRODUCT = 1 << 21
 
@@ -22,7 +21,7 @@ _WHOLE_PRODUCT = 1 << 21
 def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) -> str:
     """The variant for a problem whose numbers are all known."""
     m, n, k = problem.m, problem.n, problem.k
-    packing = "columns" if m <= _SHARED_ROWS and n >= 2 * m else "blocked"
+    packing = "columns" if m <= SHARED_ROWS and n >= 2 * m else "blocked"
     if problem.b_packed and problem.a_column == 1 and not element(problem.dtype, target).converts:
         return "panels"
     if problem.b_packed or element(problem.dtype, target).software_half:

@@ -42,7 +42,7 @@ from heterosis.codegen.matmul.problem import Problem
 # Multiplications that make a share of the work worth a thread.
 _SHARE_WORK = 1 << 17
 # Up to so many rows, these stay in the cache and the right operand passes by once.
-_SHARED_ROWS = 192
+SHARED_ROWS = 192
 # How many tiles ahead the memory of results is fetched: a shallow tile is done before it is there.
 _SOON = 2
 # Every row is read from an address of its own; for more of them general registers do not suffice.
@@ -74,7 +74,7 @@ def _shares(f: Function, kernel: Kernel, v: SimpleNamespace, workers: Size) -> t
     work = f.mul_size(f.mul_size(v.m, v.n), v.k)
     by_rows = share_count(f, v.m, tile_rows(kernel), tile.block_rows, work, workers)
     by_columns = share_count(f, v.n, tile.columns, tile.block_columns, work, workers)
-    few = f.compare("sle", f.int(v.m), f.int(_SHARED_ROWS))
+    few = f.compare("sle", f.int(v.m), f.int(SHARED_ROWS))
     wide = f.compare("sge", f.int(v.n), f.int(f.mul_size(v.m, 2)))
     columns = f.binary("and", few, wide)
     one = f.int(1)
