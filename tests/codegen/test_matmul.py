@@ -318,7 +318,7 @@ def test_epilogue_of_packed_panels(cheap):
         a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
         _, c = result(m, n, a)
         actual = problem_of(a, b, c, variant="panels", b_packed=True)
-        packed = pack(AVX2, problem_of(a, b, c), b)
+        packed = pack(BEST, problem_of(a, b, c), b)
         run(BEST, actual.generic(), actual, a, packed, c, BiasAndRelu(cheap))
         want = a.astype("float64") @ b.astype("float64") + BIAS[:n] + ROW_BIAS[:m, None]
         numpy.testing.assert_allclose(c, numpy.maximum(want, 0), rtol=1e-4, atol=1e-4)

@@ -3,7 +3,7 @@
 import pytest
 
 from heterosis.codegen.kernel import Machine, OpaqueCall
-from heterosis.codegen.nest import Buffer, Load, Nest, Reduce
+from heterosis.codegen.nest import Apply, Buffer, Load, Nest, Reduce
 from heterosis.codegen.target import AVX2
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply, constant
@@ -73,10 +73,12 @@ def softmax(x):
     return divide(e, total(e, axis=-1, keepdims=True))
 
 
-def test_softmax_is_one_nest_that_computes_its_exponentials_once():
-    x = array(30, 40)
+@pytest.mark.parametrize("shape", [(30, 40), (1, 5, 6, 40)])
+def test_softmax_is_one_nest_that_computes_its_exponentials_once(shape):
+    x = array(*shape)
     nest = only_nest(planned([x], softmax(x)))
     assert (nest.kept, nest.reduced) == ((30,), (40,))
+    assert sum(isinstance(step, Apply) and step.primitive.name == "exp" for step in nest.steps) == 1
     assert reductions(nest) == 2
     assert len(nest.stores) == 2  # the exponentials on their way, and the result
 

@@ -216,6 +216,14 @@ class Function:
             return max(a, b)
         return self.intrinsic("smax", self.int(a), self.int(b))
 
+    def unravelled(self, index: Size, counts: Sequence[Size]) -> list[Size]:
+        """The indices along axes of these counts, outermost first, of element `index` of them all."""
+        found: list[Size] = []
+        for count in reversed(counts[1:]):
+            found.append(self.rem_size(index, count))
+            index = self.div_size(index, count)
+        return [index, *reversed(found)] if counts else []
+
     def round_down(self, a: Size, step: int) -> Size:
         """The largest multiple of `step`, a power of two, that is not above `a`."""
         return self._size("and", lambda x, y: x & y, a, -step)

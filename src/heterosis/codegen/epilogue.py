@@ -101,23 +101,28 @@ class Epilogue:
         numbers at the end."""
         further = [f"beside{i}" for i in range(self.operands)]
         pointers = [(label, PTR) for label in (*inputs, *further, *outputs)]
-        return pointers + numbers + [(f"epilogue{i}", I64) for i in range(self._count)]
+        return pointers + numbers + [(f"epilogue{i}", I64) for i in range(self.numbers)]
 
     def split(
         self, parameters: Sequence[Value], inputs: int, outputs: int
     ) -> tuple[list[Value], list[Value]]:
         """The kernel's own of these parameters, and what goes behind the fields of the call."""
-        behind, end = inputs + self.operands, len(parameters) - self._count
+        behind, end = inputs + self.operands, len(parameters) - self.numbers
         numbers = list(parameters[end:])
         words: list[Value] = []
         for i, pointer in enumerate(parameters[inputs:behind]):
-            words += [pointer, *numbers[i * len(_STRIDES) : (i + 1) * len(_STRIDES)]]
+            words += [pointer, *self.strides(numbers, i)]
         words += numbers[self.operands * len(_STRIDES) :]
         return [*parameters[:inputs], *parameters[behind:end]], words
 
     @property
-    def _count(self) -> int:
+    def numbers(self) -> int:
+        """How many numbers its operands and it are described by."""
         return self.operands * len(_STRIDES) + self.extents
+
+    def strides(self, numbers: Sequence[Value], operand: int) -> Sequence[Value]:
+        """An operand's steps from batch to batch, row to row and column to column."""
+        return numbers[operand * len(_STRIDES) : (operand + 1) * len(_STRIDES)]
 
     # -- emission -------------------------------------------------------------------------------
 

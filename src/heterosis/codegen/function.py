@@ -117,6 +117,24 @@ class Numbers:
         return replace(buffer, index=self.unless((0,), self.starts[buffer.index]))
 
 
+class OwnNumbers(Numbers):
+    """The numbers of one nest alone: its buffers are counted from zero, and `places` says what they
+    are, with the type and the offset of their elements."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+        self._numbers: dict[tuple[Buffer, str, int], int] = {}
+
+    @property
+    def places(self) -> tuple[tuple[Buffer, str, int], ...]:
+        return tuple(self._numbers)
+
+    def address(self, buffer: Buffer, dtype: str, offset: int) -> tuple[Buffer, Number]:
+        # Not by where it is placed: a nest that works in place is to share the others' code.
+        place = (buffer, dtype, offset)
+        return Buffer("call", self._numbers.setdefault(place, len(self._numbers))), 0
+
+
 def _function(schedule: Schedule, numbers: Numbers) -> FunctionCode:
     parts: list[NestPart | CallPart] = []
     failures: list[tuple[str, str]] = []
@@ -142,12 +160,17 @@ def nest_nanoseconds(nest: Nest) -> float:
     return points * (work + len(nest.stores)) * _POINT_NANOSECONDS * dear
 
 
+def grain_of_turns(count: int, nanoseconds: float) -> int:
+    """How many of `count` turns that take so long together are worth handing to another thread."""
+    return max(1, int(count * _SHARE_NANOSECONDS / max(nanoseconds, 1.0)))
+
+
 def grain_of(nest: Nest, nanoseconds: float) -> int:
     """How many points of the first dimension are worth handing to another thread."""
     count = nest.kept[0]
     if nest.scatters:
         return max(count, 1)
-    grain = max(1, int(count * _SHARE_NANOSECONDS / max(nanoseconds, 1.0)))
+    grain = grain_of_turns(count, nanoseconds)
     if len(nest.kept) == 1 and nest.vector == "kept":
         grain = -(-grain // _SHARE_MULTIPLE) * _SHARE_MULTIPLE
     return grain

@@ -12,6 +12,7 @@ from heterosis.ir.strided import Strided
 
 if TYPE_CHECKING:
     from heterosis.codegen.epilogue import Epilogue
+    from heterosis.codegen.matmul import Problem
     from heterosis.codegen.nest import Buffer, Nest
 
 
@@ -41,7 +42,8 @@ class KernelCode:
     the position of the failure that happened. `key` and the target determine the code.
 
     `behind(own, other)` gives the code for both, where the result of the `other` kernel is this
-    one's first input and nothing else needs it; or None. `rows` says what products are asked then.
+    one's first input and nothing else needs it; or None. `product` tells other kernels which
+    products this one computes.
     """
 
     key: str
@@ -51,17 +53,27 @@ class KernelCode:
     nanoseconds: float = 1e4
     failures: tuple[tuple[str, str], ...] = field(default=())  # (error class, message)
     behind: Callable[[KernelCode, KernelCode], KernelCode | None] | None = None
-    rows: PackedRows | None = None
+    product: Multiplied | None = None
 
 
 @dataclass(frozen=True)
-class PackedRows:
-    """A single product of rows as they lie with packed panels: what ends its results, and what its
-    numbers are, before those of the epilogue."""
+class Multiplied:
+    """Matrix products whose numbers are all known, and what ends their results."""
 
-    dtype: str
+    problem: Problem
     epilogue: Epilogue
-    labels: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """How many products there are; rows, columns and depth of each."""
+        p = self.problem
+        assert p.m is not None and p.n is not None and p.k is not None
+        return p.batches, p.m, p.n, p.k
+
+    @property
+    def labels(self) -> list[str]:
+        """What the kernel's numbers are, before those of the epilogue."""
+        return [label for label, _ in self.problem.generic().parameters()]
 
 
 @dataclass(frozen=True)

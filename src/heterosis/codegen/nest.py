@@ -10,6 +10,7 @@ key of the compile cache. Numbers are `int` in specialised code and `Slot` in co
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,3 +163,28 @@ def passes_before(steps: tuple[Step, ...]) -> list[int]:
         before = [waits[a] for a in operands_of(step)]
         waits.append(max(before, default=0) + isinstance(step, Reduce))
     return waits
+
+
+def needed(steps: tuple[Step, ...], roots: Iterable[int]) -> set[int]:
+    """What computing `roots` takes within one pass: reductions are known before it begins."""
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        step = stack.pop()
+        if step not in seen:
+            seen.add(step)
+            if not isinstance(steps[step], Reduce):
+                stack.extend(operands_of(steps[step]))
+    return seen
+
+
+def reads_late(nest: Nest, old: Buffer, new: Buffer) -> bool:
+    """Whether a pass behind the first that writes `new` reads `old`."""
+    waits = passes_before(nest.steps)
+    first = min(waits[store.value] for store in nest.stores if store.operand.buffer == new)
+    late = [store.value for store in nest.stores if waits[store.value] > first]
+    for step, wait in zip(nest.steps, waits, strict=True):
+        if isinstance(step, Reduce) and wait - 1 > first:
+            late += step.arguments
+    found = (nest.steps[i] for i in needed(nest.steps, late))
+    return any(isinstance(step, Load) and step.operand.buffer == old for step in found)

@@ -16,14 +16,14 @@ from heterosis.codegen.builder import I8, I64, PTR, VOID, Function, Module, Valu
 from heterosis.codegen.emit_nest import emit_nest
 from heterosis.codegen.function import (
     PLAIN,
-    Numbers,
+    OwnNumbers,
     grain_of,
     nest_nanoseconds,
     open_nest,
     return_if_failed,
 )
 from heterosis.codegen.kernel import Kernel, KernelCode, OpaqueCall, Schedule
-from heterosis.codegen.nest import Buffer, Nest, Number, known
+from heterosis.codegen.nest import Buffer, Nest, known
 from heterosis.codegen.target import Target
 from heterosis.ir.types import ITEMSIZE
 
@@ -115,9 +115,10 @@ class _Collected:
     def _add_nest(self, nest: Nest) -> None:
         nanoseconds = nest_nanoseconds(nest)
         self.nanoseconds += nanoseconds
-        local = _Local(self.starts)
+        local = OwnNumbers()
         opened = open_nest(nest, local)
-        addresses, numbers = local.addresses(), tuple(local.passed)
+        addresses = tuple(Address(_placed(b, self.starts), d, o) for b, d, o in local.places)
+        numbers = tuple(local.passed)
         grain = grain_of(nest, nanoseconds)
         unit = self._unit(opened, opened)
         self.calls.append(KernelCall(unit, addresses, numbers, known(nest.kept[0]), grain))
@@ -138,23 +139,6 @@ class _Collected:
 
 def _placed(buffer: Buffer, starts: Sequence[int]) -> Buffer:
     return buffer if buffer.kind == "call" else Buffer(buffer.kind, starts[known(buffer.index)])
-
-
-class _Local(Numbers):
-    """The numbers of one nest, whose buffers are counted from zero."""
-
-    def __init__(self, starts: Sequence[int]):
-        super().__init__(starts)
-        self._places: dict[tuple[Buffer, str, int], int] = {}
-
-    def address(self, buffer: Buffer, dtype: str, offset: int) -> tuple[Buffer, Number]:
-        # Not by where it is placed: a nest that works in place is to share the others' code.
-        place = (buffer, dtype, offset)
-        return Buffer("call", self._places.setdefault(place, len(self._places))), 0
-
-    def addresses(self) -> tuple[Address, ...]:
-        """What the nest's buffers are, in its order."""
-        return tuple(Address(_placed(b, self.starts), d, o) for b, d, o in self._places)
 
 
 # -- emission -------------------------------------------------------------------------------------

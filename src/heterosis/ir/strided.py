@@ -29,6 +29,12 @@ class Strided:
             n == 1 or a == b for n, a, b in zip(self.shape, self.strides, wanted, strict=True)
         )
 
+    @property
+    def settled(self) -> Strided:
+        """The same places, said in the one way that stands still along axes of one element."""
+        strides = (0 if n == 1 else s for n, s in zip(self.shape, self.strides, strict=True))
+        return Strided(self.shape, tuple(strides), self.offset)
+
     def transpose(self, axes: tuple[int, ...]) -> Strided:
         return Strided(
             tuple(self.shape[a] for a in axes), tuple(self.strides[a] for a in axes), self.offset

@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
+from typing import TYPE_CHECKING
 
 from heterosis.codegen import abi
 from heterosis.codegen import channels_last as code
 from heterosis.codegen.builder import I64, PTR, Module
 from heterosis.codegen.epilogue import Epilogue
-from heterosis.codegen.kernel import KernelCode, Machine, PackedRows, Place
+from heterosis.codegen.kernel import KernelCode, Machine, Multiplied, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.program import (
@@ -34,6 +35,9 @@ from heterosis.ir.types import TensorType, numpy_dtype
 from heterosis.ops.linear import packed_depth, packed_right, product
 from heterosis.ops.windowed import CONVOLVE, windows_of
 from heterosis.passes.preparation import Fixed
+
+if TYPE_CHECKING:
+    from heterosis.codegen.matmul import Problem as Product
 
 _FLOPS_A_NANOSECOND = 50.0
 # What an element costs that is turned on its way in or out, in multiplications that go faster with
@@ -116,10 +120,10 @@ def _behind(
 ) -> KernelCode | None:
     """A convolution of single channels that asks the product before it for its input, line by
     line: where that is large, it would be gone from the cache when it is read."""
-    rows, sizes = other.rows, problem.known()
-    if rows is None or rows.dtype != problem.dtype:
+    before, sizes = other.product, problem.known()
+    if before is None or not _is_by_panels(before.problem, problem.dtype):
         return None
-    product = dict(zip(rows.labels, other.numbers, strict=False))
+    product = dict(zip(before.labels, other.numbers, strict=False))
     positions = sizes["images"] * sizes["in_h"] * sizes["in_w"]
     shape = (positions, sizes["channels"], sizes["channels"])
     whole = (product["m"], product["n"], product["c_row"]) == shape
@@ -130,7 +134,7 @@ def _behind(
         return None
 
     def emit(module: Module, target: Target, name: str) -> None:
-        _emit_behind(module, target, name, problem, epilogue, rows)
+        _emit_behind(module, target, name, problem, epilogue, before)
 
     return KernelCode(
         key=f"{own.key} behind {other.key}",
@@ -141,23 +145,28 @@ def _behind(
     )
 
 
+def _is_by_panels(product: Product, dtype: str) -> bool:
+    """Whether it is a single product that reads a row as it lies, whenever it is asked."""
+    return product.variant == "panels" and not product.batch and product.dtype == dtype
+
+
 def _emit_behind(
     module: Module, target: Target, name: str, problem: code.Problem, epilogue: Epilogue,
-    rows: PackedRows,
+    before: Multiplied,
 ) -> None:  # fmt: skip
     """Define `@name`, which takes the pointers of both kernels, then the numbers of both."""
-    ended, before = (None if e.is_empty else e for e in (epilogue, rows.epilogue))
-    code.emit_depthwise(module, target, f"{name}.product", problem, ended, code.Before(before))
-    theirs = rows.epilogue.parameters(("x", "panels"), (), [(n, I64) for n in rows.labels])
+    ended, first = (None if e.is_empty else e for e in (epilogue, before.epilogue))
+    code.emit_depthwise(module, target, f"{name}.product", problem, ended, code.Before(first))
+    theirs = before.epilogue.parameters(("x", "panels"), (), [(n, I64) for n in before.labels])
     mine = epilogue.parameters(("a",), ("y", "scratch"), problem.parameters())
     both = [(f"before_{label}", type_) for label, type_ in theirs] + mine
     labels = [("call", PTR), *sorted(both, key=lambda parameter: parameter[1] != PTR)]
     f = module.function(name, labels)
     found = {label: value for (label, _), value in zip(labels, f.parameters, strict=True)}
-    (x, panels, *numbers), words = rows.epilogue.split(
+    (x, panels, *numbers), words = before.epilogue.split(
         [found[f"before_{label}"] for label, _ in theirs], 2, 0
     )
-    product = dict(zip(rows.labels, numbers, strict=True))
+    product = dict(zip(before.labels, numbers, strict=True))
     (a, y, scratch, *numbers), own = epilogue.split([found[label] for label, _ in mine], 1, 2)
     workspace = abi.workspace(f, found["call"])
     call, call_before = (

@@ -12,7 +12,7 @@ import numpy
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Module
 from heterosis.codegen.epilogue import Epilogue
-from heterosis.codegen.kernel import KernelCode, Machine, PackedRows, Place
+from heterosis.codegen.kernel import KernelCode, Machine, Multiplied, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.program import Node, Opaque, Value, apply
@@ -58,10 +58,6 @@ def _kernel(
         f.call(f"{name}.product", [own, a, b, c, *numbers])
         f.ret()
 
-    rows = None
-    if actual.variant == "panels" and not actual.batch:
-        labels = (label for label, _ in open_.parameters())
-        rows = PackedRows(problem.dtype, epilogue, tuple(labels))
     work = 2.0 * actual.batches * actual.m * actual.n * actual.k
     return KernelCode(
         key=f"{open_}{epilogue.key}",
@@ -69,7 +65,7 @@ def _kernel(
         numbers=tuple(open_.arguments(actual)),
         scratch_bytes=code.workspace_bytes(actual, machine.target, machine.workers),
         nanoseconds=work / _FLOPS_A_NANOSECOND,
-        rows=rows,
+        product=Multiplied(actual, epilogue),
     )
 
 

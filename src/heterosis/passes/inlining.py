@@ -79,7 +79,7 @@ class Loops:
         """The step that computes `value`, rearranged by `moves`, at each point of the loops."""
         # Different moves to the same places are the same step: compare where elements end up.
         places = moved(Strided.contiguous(value.shape), moves)
-        key = (value, places or moves)
+        key = (value, places.settled if places else moves)
         if key not in self._known:
             self._known[key] = self._inlined(value, moves)
         return self._known[key]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from heterosis.codegen.kernel import Kernel, OpaqueCall, Schedule
-from heterosis.codegen.nest import Buffer, Load, Nest, Operand, known
+from heterosis.codegen.nest import Buffer, Load, Nest, Operand, known, reads_late
 from heterosis.ir.types import ITEMSIZE
 
 ALIGNMENT = 64
@@ -129,8 +129,6 @@ def _share(blocks: list[Block], at: int, nest: Nest) -> None:
     """Let what the nest writes first stand where something stands that it is the last to read."""
     if nest.scatters or any(store.running for store in nest.stores):
         return
-    if nest.reduced and len(nest.stores) > 1:
-        return  # an earlier pass writes what a later one may have to read
     for store in nest.stores:
         new = store.operand.buffer
         if new.kind != "temporary" or blocks[known(new.index)].first != at:
@@ -148,7 +146,8 @@ def _fits_in_place(blocks: list[Block], at: int, nest: Nest, old: Buffer, new: B
     mine = [step for step in nest.steps if isinstance(step, Load) and step.operand.buffer == old]
     theirs = [store.operand for store in nest.stores if store.operand.buffer == new]
     where = {_position(operand) for operand in [*(step.operand for step in mine), *theirs]}
-    return len(where) == 1 and not any(step.indices for step in mine)
+    fits = len(where) == 1 and not any(step.indices for step in mine)
+    return fits and not (nest.reduced and reads_late(nest, old, new))
 
 
 def _position(operand: Operand) -> tuple[object, ...]:

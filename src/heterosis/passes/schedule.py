@@ -6,8 +6,8 @@ points join one nest (softmax is one); what other kernels need whole gets a buff
 The parts, in the order in which they work: `homes` tells where results and what they are assembled
 of will stand; `places` finds what stands in memory through views; `together` says which values
 share a nest; `nests` makes nests, `inlining` the steps inside them, with the reductions that
-`joining` lets in; `calls` adds the kernels that are no nests, `chains` joins some of those, and
-`memory` places the temporaries.
+`joining` lets in; `calls` adds the kernels that are no nests, `bands` and `chains` join some of
+those, and `memory` places the temporaries.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from heterosis.ir.types import TensorType
 from heterosis.ir.views import BROADCAST, RESHAPE
 from heterosis.passes import nests, places, together
 from heterosis.passes.apart import are_apart
+from heterosis.passes.bands import join_bands
 from heterosis.passes.calls import call
 from heterosis.passes.chains import chain
 from heterosis.passes.epilogues import Uses
@@ -65,6 +66,7 @@ def schedule(
         scheduler.update()
     else:
         scheduler.run(outputs, views, kept)
+        join_bands(scheduler.result, machine)
         chain(scheduler.result)
     plan_memory(scheduler.result)
     return scheduler.result

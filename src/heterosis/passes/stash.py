@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from heterosis.codegen.memory import COMPUTED, STORED
-from heterosis.codegen.nest import Apply, Load, Reduce, Step, Store, operands_of, passes_before
+from heterosis.codegen.nest import Apply, Load, Reduce, Step, Store, needed, passes_before
 
 _DEAR = 8.0  # additions; below this, computing again costs less than a trip to memory
 
@@ -33,9 +33,9 @@ def _repeated(steps: tuple[Step, ...], store: Store) -> int | None:
     if COMPUTED[store.operand.dtype] != STORED[store.operand.dtype]:
         return None  # narrow floats are computed wide: their memory would round
     waits = passes_before(steps)
-    at_end = _needed(steps, [store.value])
+    at_end = needed(steps, [store.value])
     reduced = [a for s in steps if isinstance(s, Reduce) for a in s.arguments]
-    earlier = _needed(steps, reduced)
+    earlier = needed(steps, reduced)
     candidates = [
         s
         for s in at_end & earlier
@@ -48,30 +48,16 @@ def _repeated(steps: tuple[Step, ...], store: Store) -> int | None:
     return best if best is not None and costs[best] >= _DEAR else None
 
 
-def _needed(steps: tuple[Step, ...], roots: list[int]) -> set[int]:
-    """What computing `roots` takes within one pass: reductions are known before it begins."""
-    seen: set[int] = set()
-    stack = list(roots)
-    while stack:
-        step = stack.pop()
-        if step in seen:
-            continue
-        seen.add(step)
-        if not isinstance(steps[step], Reduce):
-            stack.extend(operands_of(steps[step]))
-    return seen
-
-
 def _cost(steps: tuple[Step, ...], step: int) -> float:
-    needed = _needed(steps, [step])
-    return sum(s.primitive.cost for s in map(steps.__getitem__, needed) if isinstance(s, Apply))
+    made_of = map(steps.__getitem__, needed(steps, [step]))
+    return sum(s.primitive.cost for s in made_of if isinstance(s, Apply))
 
 
 def _read_back(
     steps: tuple[Step, ...], early: Store, late: Store
 ) -> tuple[tuple[Step, ...], tuple[Store, ...]]:
     """Steps whose last pass loads what `early` stored instead of computing it again."""
-    at_end = _needed(steps, [late.value])
+    at_end = needed(steps, [late.value])
     extended = [*steps, Load(early.operand)]
     moved = {early.value: len(steps)}
     for s in sorted(at_end):

@@ -13,7 +13,7 @@ from heterosis.codegen.target import Target
 _SMALL_RIGHT = 1 << 14
 # With so few runs on one side, dot products beat tiles.
 _FEW_DOTS = 4
-_FEW_ROWS = 4
+FEW_ROWS = 4
 # Products of fewer multiplications are shared out whole.
 _WHOLE_PRODUCT = 1 << 21
 
@@ -33,7 +33,7 @@ def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) 
             return "dots_of_columns"
     if n == 1 < m and problem.a_row == 1 and problem.c_row == 1 and not epilogue:
         return "direct_transposed"
-    if problem.b_column == 1 and (m <= _FEW_ROWS or n * k < _SMALL_RIGHT):
+    if problem.b_column == 1 and (m <= FEW_ROWS or n * k < _SMALL_RIGHT):
         return "direct_row" if m == 1 else "direct"
     return packing
 

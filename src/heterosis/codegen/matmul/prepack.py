@@ -71,7 +71,7 @@ def emit_pack_b(module: Module, target: Target, name: str, problem: Problem) -> 
     frame = Frame(**values, depth=depth, deep=v.k, width=v.n, column0=0, step0=0)
     frame.save(f, memory)
     count, grain = packing_shares(f, v.n, kernel.tile.columns, v.k, depth)
-    share(f, v.call, f"{name}.share", memory, count, grain, alone=False)
+    share(f, v.call, f"{name}.share", memory, count, grain, alone=problem.over_batches)
     f.ret()
     f = module.function(
         f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes

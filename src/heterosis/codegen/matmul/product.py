@@ -135,12 +135,8 @@ def _one(
 ) -> None:  # fmt: skip
     """Call the core on product number `batch`, counted with the last batch axis fastest."""
     moved: dict[str, Size] = {"a": 0, "b": 0, "c": 0}
-    rest: Size = batch
-    for axis in reversed(range(len(problem.batch))):
-        here = rest
-        if axis:
-            count = getattr(v, f"batch{axis}_count")
-            here, rest = f.rem_size(rest, count), f.div_size(rest, count)
+    counts = [getattr(v, f"batch{axis}_count") for axis in range(len(problem.batch))]
+    for axis, here in enumerate(f.unravelled(batch, counts)):
         for x, offset in moved.items():
             stride = getattr(v, f"batch{axis}_{x}")
             moved[x] = f.add_size(offset, f.mul_size(here, stride))
