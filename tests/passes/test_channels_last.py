@@ -107,9 +107,11 @@ SINGLE_CHANNELS = pytest.mark.parametrize(
 
 
 @SINGLE_CHANNELS
-@pytest.mark.parametrize("shape", [(1, 16, 9, 15), (2, 24, 8, 5), (1, 64, 31, 40)])
-def test_single_channels(shape, kernel, attributes):
-    n = Network(*shape)
+@pytest.mark.parametrize(
+    "images, vectors, space", [(1, 2, (9, 15)), (2, 3, (8, 5)), (1, 8, (31, 40))]
+)
+def test_single_channels(images, vectors, space, kernel, attributes):
+    n = Network(images, vectors * eager.machine().target.lanes(4), *space)
     y = relu(n.alone(n.x, kernel, **attributes))
     check(n, n.convolve(y, 12, bias=False), expected={"matmul", "depthwise_last"})
 
@@ -230,26 +232,26 @@ def test_turning_must_be_worth_it(monkeypatch):
 
 def test_the_printed_program():
     n = Network(1, 8, 2, 2)
-    y = relu(n.convolve(n.x, 16, bias=False))
+    y = relu(n.convolve(n.x, 32, bias=False))
     _, after = n.turned(n.alone(y, pad=(1, 1), bias=False))
     lines = [line.strip() for line in str(optimized(after)).splitlines()]
     assert lines == [
-        "program(%0: float32[1, 8, 2, 2], %1: float32[16, 8, 1, 1], %2: float32[16, 1, 3, 3]):",
+        "program(%0: float32[1, 8, 2, 2], %1: float32[32, 8, 1, 1], %2: float32[32, 1, 3, 3]):",
         "%3: float32[1, 8, 4] = reshape(%0)",
         "%4: float32[1, 4, 8] = transpose(%3, axes=(0, 2, 1))",
         "%5: float32[4, 8] = reshape(%4)",
-        "%6: float32[1, 1, 8, 16] = transpose(%1, axes=(2, 3, 1, 0))",
-        "%7: float32[8, 16] = reshape(%6)",
-        "%8: float32[4, 16] = matmul(%5, %7)",
-        "%9: float32[1, 4, 16] = reshape(%8)",
-        "%10: float32[1, 4, 16] = broadcast(0.0)",
-        "%11: float32[1, 4, 16] = maximum(%9, %10)",
-        "%12: float32[1, 2, 2, 16] = reshape(%11)",
-        "%13: float32[16, 9] = reshape(%2)",
-        "%14: float32[9, 16] = transpose(%13, axes=(1, 0))",
-        "%15: float32[144] = pack_right(%14)",
-        "%16: float32[1, 4, 16] = depthwise_last(%12, %15, kernel=(3, 3), out=(2, 2), stride=(1, 1), dilate=(1, 1), origin=(-1, -1))",
-        "%17: float32[1, 16, 4] = transpose(%16, axes=(0, 2, 1))",
-        "%18: float32[1, 16, 2, 2] = reshape(%17)",
+        "%6: float32[1, 1, 8, 32] = transpose(%1, axes=(2, 3, 1, 0))",
+        "%7: float32[8, 32] = reshape(%6)",
+        "%8: float32[4, 32] = matmul(%5, %7)",
+        "%9: float32[1, 4, 32] = reshape(%8)",
+        "%10: float32[1, 4, 32] = broadcast(0.0)",
+        "%11: float32[1, 4, 32] = maximum(%9, %10)",
+        "%12: float32[1, 2, 2, 32] = reshape(%11)",
+        "%13: float32[32, 9] = reshape(%2)",
+        "%14: float32[9, 32] = transpose(%13, axes=(1, 0))",
+        "%15: float32[288] = pack_right(%14)",
+        "%16: float32[1, 4, 32] = depthwise_last(%12, %15, kernel=(3, 3), out=(2, 2), stride=(1, 1), dilate=(1, 1), origin=(-1, -1))",
+        "%17: float32[1, 32, 4] = transpose(%16, axes=(0, 2, 1))",
+        "%18: float32[1, 32, 2, 2] = reshape(%17)",
         "return %18",
     ]  # fmt: skip
