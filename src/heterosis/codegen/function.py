@@ -30,7 +30,7 @@ from heterosis.codegen.target import Target
 # A handful of loads and calls: LLVM's quick path does them in a tenth of the time.
 PLAIN = "noinline optnone"
 
-_SHARE_NANOSECONDS = 20_000.0  # work that is worth handing to another thread
+SHARE_NANOSECONDS = 20_000.0  # work that is worth handing to another thread
 _POINT_NANOSECONDS = 0.05  # one addition, load or store of a vectorised loop, an element
 _SHARE_MULTIPLE = 256  # shares of a vectorised dimension end where lines of memory do
 
@@ -162,7 +162,7 @@ def nest_nanoseconds(nest: Nest) -> float:
 
 def grain_of_turns(count: int, nanoseconds: float) -> int:
     """How many of `count` turns that take so long together are worth handing to another thread."""
-    return max(1, int(count * _SHARE_NANOSECONDS / max(nanoseconds, 1.0)))
+    return max(1, int(count * SHARE_NANOSECONDS / max(nanoseconds, 1.0)))
 
 
 def grain_of(nest: Nest, nanoseconds: float) -> int:

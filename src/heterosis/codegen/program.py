@@ -9,10 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from heterosis.codegen import abi
 from heterosis.codegen.abi import ENTRY
-from heterosis.codegen.builder import I8, I64, PTR, VOID, Function, Module, Value, constant
+from heterosis.codegen.builder import (
+    I8,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    Module,
+    Size,
+    Value,
+    constant,
+)
 from heterosis.codegen.emit_nest import emit_nest
 from heterosis.codegen.function import (
     PLAIN,
@@ -51,19 +62,22 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class ProgramCode:
-    """A function as data, like `function.FunctionCode`; it takes no integers."""
+    """A function as data, like `function.FunctionCode`; it takes no integers. `steps` run one after
+    the other: each has the lengths of chains of calls, which run side by side if there are several.
+    """
 
     units: tuple[Nest | KernelCode, ...]
     calls: tuple[KernelCall, ...]
     nanoseconds: float
     failures: tuple[tuple[str, str], ...]
+    steps: tuple[tuple[int, ...], ...]
     integers: tuple[int, ...] = ()
 
     @property
     def key(self) -> str:
         """Equal keys, equal machine code."""
         units = [u.key if isinstance(u, KernelCode) else repr(u) for u in self.units]
-        return f"program {units} {self.calls}"
+        return f"program {units} {self.calls} {self.steps}"
 
     @property
     def parts(self) -> tuple[Hashable, ...]:
@@ -85,7 +99,19 @@ def function_for_known_sizes(schedule: Schedule) -> ProgramCode:
         tuple(collected.calls),
         collected.nanoseconds,
         tuple(collected.failures),
+        _steps(schedule),
     )
+
+
+def _steps(schedule: Schedule) -> tuple[tuple[int, ...], ...]:
+    """What runs one after the other; kernels that do so are one chain."""
+    found: list[tuple[int, ...]] = []
+    for _, lengths in schedule.steps():
+        if found and len(lengths) == len(found[-1]) == 1:
+            found[-1] = (found[-1][0] + 1,)
+        else:
+            found.append(lengths)
+    return tuple(found)
 
 
 @dataclass
@@ -224,30 +250,99 @@ class _Emitter:
     # -- the function itself ------------------------------------------------------------------
 
     def _emit_entry(self) -> None:
+        tables = self._tables()
         f = self.module.function(ENTRY, [("call", PTR)], I64, linkage="")
         (call,) = f.parameters
+        if len(self.code.steps) == 1 == len(self.code.steps[0]):
+            self._run(f, call, 0, len(self.code.calls), tables)
+        else:
+            self._emit_run(tables)
+            self._emit_steps(f, call)
+        f.ret(constant(I64, 0))
+
+    def _tables(self) -> _Tables:
+        return _Tables(
+            self.module.table("addresses", I64, self.addresses),
+            self.module.table("numbers", I64, self.numbers or [0]),
+            self.module.table("rows", I64, self.rows),
+            self.module.pointers("codes", self.codes),
+        )
+
+    def _run(self, f: Function, call: Value, first: Size, last: Size, tables: _Tables) -> None:
+        """Go through the rows from `first` to `last`, or return with a failure."""
         buffers = f.allocate(PTR, max(len(call.addresses) for call in self.code.calls))
         frame = abi.with_buffers(f, call, buffers)
         bases = abi.buffers(f, call), abi.workspace(f, call)
-        addresses = self.module.table("addresses", I64, self.addresses)
-        numbers = self.module.table("numbers", I64, self.numbers or [0])
-        rows = self.module.table("rows", I64, self.rows)
-        codes = self.module.pointers("codes", self.codes)
-        with f.loop(0, len(self.code.calls)) as step:
-            row = f.offset(I64, rows, f.mul_size(step.index, _FIELDS))
-            first, many, number, *shares, failures = (
+        with f.loop(first, last) as step:
+            row = f.offset(I64, tables.rows, f.mul_size(step.index, _FIELDS))
+            begins, many, number, *shares, failures = (
                 f.load(I64, f.offset(I64, row, i)) for i in range(_FIELDS)
             )
-            begin = f.offset(I64, addresses, f.mul_size(first, 2))
+            begin = f.offset(I64, tables.addresses, f.mul_size(begins, 2))
             with f.loop(0, many) as each:
                 pair = f.offset(I64, begin, f.mul_size(each.index, 2))
                 f.store(_address(f, pair, *bases), f.offset(PTR, buffers, each.index))
-            abi.set_integers(f, frame, f.offset(I64, numbers, number))
-            code = f.offset(PTR, codes, f.mul_size(step.index, 2))
+            abi.set_integers(f, frame, f.offset(I64, tables.numbers, number))
+            code = f.offset(PTR, tables.codes, f.mul_size(step.index, 2))
             launcher, body = f.load(PTR, code), f.load(PTR, f.offset(PTR, code, 1))
             status = f.call_pointer(launcher, [frame, body, *shares], I64)
             return_if_failed(f, status, failures)
+
+    # -- calls side by side -------------------------------------------------------------------
+
+    def _emit_run(self, tables: _Tables) -> None:
+        """Define `i64 @run(call, first, last)`, and `@chains`, the body of a loop over chains, whose
+        context is the call and where the chains' bounds begin."""
+        f = self.module.function("run", [("call", PTR), ("first", I64), ("last", I64)], I64)
+        call, first, last = f.parameters
+        self._run(f, call, first, last, tables)
         f.ret(constant(I64, 0))
+        f = self.module.function("chains", abi.LOOP_BODY_PARAMETERS)
+        context, begin, end, _ = f.parameters
+        call, bounds = f.load(PTR, context), f.load(PTR, f.offset(PTR, context, 1))
+        with f.loop(begin, end) as chain:
+            _chain(f, call, f.offset(I64, bounds, chain.index))
+        f.ret()
+
+    def _emit_steps(self, f: Function, call: Value) -> None:
+        """Run chain by chain, or several chains at a time."""
+        lengths = [length for step in self.code.steps for length in step]
+        bounds = self.module.table("bounds", I64, [0, *accumulate(lengths)])
+        counts = self.module.table("counts", I64, [len(step) for step in self.code.steps])
+        context = f.allocate(PTR, 2)
+        f.store(call, context)
+        with f.loop(0, len(self.code.steps), 1, [bounds]) as step:
+            (here,) = step.carried
+            count = f.load(I64, f.offset(I64, counts, step.index))
+
+            def alone() -> list[Value]:
+                return [_chain(f, call, here)]
+
+            def together() -> list[Value]:
+                f.store(here, f.offset(PTR, context, 1))
+                abi.parallel_for(f, call, "chains", context, count, 1)
+                return [constant(I64, 0)]
+
+            one = f.compare("eq", count, constant(I64, 1))
+            (status,) = f.if_else(one, alone, together)
+            return_if_failed(f, status, 0)
+            step.next = [f.offset(I64, here, count)]
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Where the tables of a function begin."""
+
+    addresses: Value
+    numbers: Value
+    rows: Value
+    codes: Value
+
+
+def _chain(f: Function, call: Value, bounds: Value) -> Value:
+    """Run the calls between two neighbouring bounds."""
+    first, last = f.load(I64, bounds), f.load(I64, f.offset(I64, bounds, 1))
+    return f.call("run", [call, first, last], I64)
 
 
 def _address(f: Function, pair: Value, buffers: Value, workspace: Value) -> Value:

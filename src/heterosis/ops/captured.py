@@ -30,7 +30,8 @@ def scheduled(program: Program, layouts: Sequence[Strided]) -> tuple[Program, Sc
     program = optimized(program)
     results = [None] * len(program.outputs)
     kept = kept_values(program)
-    return program, schedule(program, layouts, results, machine(), views=True, kept=kept)
+    found = schedule(program, layouts, results, machine(), views=True, kept=kept, side_by_side=True)
+    return program, found
 
 
 def compile_program(program: Program, layouts: Sequence[Strided]) -> Any:

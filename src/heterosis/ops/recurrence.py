@@ -53,6 +53,7 @@ def _kernel(mode: str, back: bool) -> Callable[..., KernelCode]:
             ),
             scratch_bytes=layout.total,
             nanoseconds=steps * (work + rows * wide * _NANOSECONDS),
+            meetings=2 * steps,
         )
 
     return kernel

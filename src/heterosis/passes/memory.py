@@ -57,8 +57,8 @@ def memory(schedule: Schedule) -> Memory:
     """What `plan_memory` has reached."""
     distinct = list({id(block): block for block in _blocks(schedule)}.values())
     alive = (
-        sum(_rounded(block.size) for block in distinct if block.first <= kernel <= block.last)
-        for kernel in range(len(schedule.kernels))
+        sum(_rounded(block.size) for block in distinct if block.first <= at <= block.last)
+        for at, _ in schedule.steps()
     )
     separate = sum(map(_rounded, schedule.temporaries))
     return Memory(schedule.workspace, separate, max(alive, default=0))
@@ -98,11 +98,13 @@ def _tightest_gap(taken: Sequence[tuple[int, int]], size: int) -> int:
 def _blocks(schedule: Schedule) -> list[Block]:
     """One for each temporary; those that share a place share the block."""
     blocks = [Block(size, len(schedule.kernels), -1) for size in schedule.temporaries]
-    for at, kernel in enumerate(schedule.kernels):
-        for i in touched(kernel):
-            blocks[i].first, blocks[i].last = min(blocks[i].first, at), at
-    for at, kernel in enumerate(schedule.kernels):
-        if isinstance(kernel, Nest):
+    for at, lengths in schedule.steps():  # what runs side by side needs its memory all the time
+        for kernel in schedule.kernels[at : at + sum(lengths)]:
+            for i in touched(kernel):
+                blocks[i].first, blocks[i].last = min(blocks[i].first, at), at
+    for at, lengths in schedule.steps():
+        kernel = schedule.kernels[at]
+        if isinstance(kernel, Nest) and len(lengths) == 1:
             _share(blocks, at, kernel)
     return blocks
 

@@ -7,7 +7,7 @@ The parts, in the order in which they work: `homes` tells where results and what
 of will stand; `places` finds what stands in memory through views; `together` says which values
 share a nest; `nests` makes nests, `inlining` the steps inside them, with the reductions that
 `joining` lets in; `calls` adds the kernels that are no nests, `bands` and `chains` join some of
-those, and `memory` places the temporaries.
+those, `branches` puts others side by side, and `memory` places the temporaries.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from heterosis.ir.views import BROADCAST, RESHAPE
 from heterosis.passes import nests, places, together
 from heterosis.passes.apart import are_apart
 from heterosis.passes.bands import join_bands
+from heterosis.passes.branches import run_branches_side_by_side
 from heterosis.passes.calls import call
 from heterosis.passes.chains import chain
 from heterosis.passes.epilogues import Uses
@@ -53,13 +54,15 @@ def schedule(
     views: bool,
     in_place: bool = False,
     kept: AbstractSet[Value] = frozenset(),
+    side_by_side: bool = False,
 ) -> Schedule:
     """Plan `program` for inputs that lie as `layouts` say.
 
     `outputs` gives the layout of each result's memory (None: without gaps). With `views`, a result
     that only rearranges an input is reported as a view of it instead of being written. With
     `in_place`, the one result is written where the first input stands. The `kept` values get
-    memory even where nests could compute them.
+    memory even where nests could compute them. Branches may run `side_by_side`: code for any size
+    knows no such kernels.
     """
     scheduler = Scheduler(program, layouts, machine)
     if in_place:
@@ -68,6 +71,8 @@ def schedule(
         scheduler.run(outputs, views, kept)
         join_bands(scheduler.result, machine)
         chain(scheduler.result)
+    if side_by_side:
+        run_branches_side_by_side(scheduler.result, machine.workers)
     plan_memory(scheduler.result)
     return scheduler.result
 
