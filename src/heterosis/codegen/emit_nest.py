@@ -28,7 +28,7 @@ from heterosis.codegen.nest import (
     Reduce,
     Slot,
     Store,
-    operands_of,
+    needed,
     passes_before,
 )
 from heterosis.codegen.reducers import State, add_compensated
@@ -403,14 +403,7 @@ class _Emitter:
         return all(scope.value(s, 0) or scope.value(s, lanes) for s in reduces)
 
     def _needed(self, roots: Iterable[int]) -> list[int]:
-        seen: set[int] = set()
-        stack = list(roots)
-        while stack:
-            step = stack.pop()
-            if step not in seen:
-                seen.add(step)
-                stack.extend(operands_of(self.nest.steps[step]))
-        return sorted(seen)
+        return sorted(needed(self.nest.steps, roots, in_one_pass=False))
 
     def value(self, scope: _Scope, step: int, lanes: int, mask: Mask) -> Value:
         """The value of a step for the coming `lanes` elements (0: one element, a scalar)."""

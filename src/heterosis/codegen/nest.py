@@ -165,15 +165,15 @@ def passes_before(steps: tuple[Step, ...]) -> list[int]:
     return waits
 
 
-def needed(steps: tuple[Step, ...], roots: Iterable[int]) -> set[int]:
-    """What computing `roots` takes within one pass: reductions are known before it begins."""
+def needed(steps: tuple[Step, ...], roots: Iterable[int], *, in_one_pass: bool = True) -> set[int]:
+    """The steps that computing `roots` takes. In one pass, reductions are known before it begins."""
     seen: set[int] = set()
     stack = list(roots)
     while stack:
         step = stack.pop()
         if step not in seen:
             seen.add(step)
-            if not isinstance(steps[step], Reduce):
+            if not (in_one_pass and isinstance(steps[step], Reduce)):
                 stack.extend(operands_of(steps[step]))
     return seen
 
