@@ -84,6 +84,7 @@ def compile_object(llvm_text: str, target: Target, *, optimize: bool = False) ->
 
     `optimize` runs LLVM's own passes over the text first. Lowerings write explicit vectors and
     fold sizes themselves: the passes take longer than all the rest and change next to nothing.
+    Threads would not make it quicker: llvmlite lets one of them into LLVM at a time.
     """
     module = _module(llvm_text, target, optimize)
     with _as_written():
