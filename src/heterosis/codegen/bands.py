@@ -99,7 +99,8 @@ def emit_bands(module: Module, target: Target, name: str, code: Bands) -> None:
         ended = None if products.epilogue.is_empty else products.epilogue
         matmul.emit_matmul(module, target, f"{name}.{part}", products.problem, ended)
     emit_nest(module, target, f"{name}.nest", code.between.nest)
-    matmul.emit_pack_b(module, target, f"{name}.pack", _to_pack(code))
+    if code.first.problem.b_packed or code.second.problem.b_packed:
+        matmul.emit_pack_b(module, target, f"{name}.pack", _to_pack(code))
     _Band(module, target, name, code).emit()
     labels = [("call", PTR), *((f"pointer{i}", PTR) for i in range(code.pointers))]
     labels += [("scratch", PTR), *((f"number{i}", I64) for i in range(code.numbers))]
@@ -110,7 +111,8 @@ def emit_bands(module: Module, target: Target, name: str, code: Bands) -> None:
     arrays = {"pointers": _array(f, pointers), "numbers": _array(f, numbers)}
     frame = Frame(call=call, scratch=scratch, **arrays)
     frame.save(f, memory)
-    abi.parallel_for(f, call, f"{name}.share", memory, *numbers[:2])
+    count, grain, _ = numbers[: len(SHARING)]
+    abi.parallel_for(f, call, f"{name}.share", memory, count, grain)
     f.ret()
     _emit_share(module, target, name, frame)
 

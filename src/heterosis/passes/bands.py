@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
@@ -19,7 +18,7 @@ from heterosis.codegen.nest import Buffer, Load, Nest, Operand, Step, Store, kno
 from heterosis.codegen.nest import Counter as Counting
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import ITEMSIZE
-from heterosis.passes.memory import ALIGNMENT, touched
+from heterosis.passes.memory import rounded, uses
 
 if TYPE_CHECKING:  # the functions below import these when there is something to join
     from heterosis.codegen import bands as code
@@ -57,7 +56,7 @@ def join_bands(schedule: Schedule, machine: Machine) -> None:
 
 
 def _trios(kernels: list[Kernel]) -> Iterator[Trio]:
-    users = Counter(i for kernel in kernels for i in set(touched(kernel)))
+    users = uses(kernels)
     writers = {buffer: kernel for kernel in kernels for buffer in _written(kernel)}
 
     def writer(buffer: Buffer) -> Kernel | None:
@@ -128,6 +127,7 @@ class _Joining:
         self.before, self.behind = before, behind
         self.matrices, self.rows, self.width, _ = before.shape
         self.size = ITEMSIZE[before.problem.dtype]
+        self.between = first.outputs[0].buffer, second.inputs[0].buffer
 
     def joined(self) -> OpaqueCall | None:
         if not (self._products_fit() and self._nest_fits()):
@@ -149,7 +149,7 @@ class _Joining:
     def _nest_fits(self) -> bool:
         """Whether the nest goes from row to row, and may write each where it reads it."""
         source, result = self.first.outputs[0], self.second.inputs[0]
-        nest, ours = self.nest, (source.buffer, result.buffer)
+        nest, ours = self.nest, self.between
         further = any(place.buffer == result.buffer for place in self.second.inputs[1:])
         if further or not _is_plain(source) or not _is_plain(result):
             return False
@@ -169,12 +169,12 @@ class _Joining:
 
         bands = _bands(self.rows, self.width * self.size, self.matrices, self.machine.workers)
         band = -(-self.rows // bands)
-        begin = _aligned(band * self.width * self.size)
+        begin = rounded(band * self.width * self.size)
         first, of_first, end, room = self._products(self.first, "ab", band, begin)
         second, of_second, work_at, more = self._products(self.second, "bc", band, end)
         between, of_nest, places = self._between(inner, axes)
         both = code.Bands(first, between, second)
-        own = work_at + _aligned(max(room, more))
+        own = work_at + rounded(max(room, more))
         nanoseconds = self.first.code.nanoseconds + self.second.code.nanoseconds
         nanoseconds += nest_nanoseconds(self.nest)
         count = self.matrices * bands
@@ -210,7 +210,7 @@ class _Joining:
         ending = call.code.numbers[len(whole.labels) :]
         numbers = [*made.problem.arguments(one), *[begin] * one.b_packed, *ending, *_flat(axes)]
         needed = matmul.workspace_bytes(one, target, 1)
-        return made, numbers, begin + _aligned(size), needed
+        return made, numbers, begin + rounded(size), needed
 
     def _between(
         self, inner: Nest, axes: dict[tuple[Buffer, str, int], Axes]
@@ -220,9 +220,8 @@ class _Joining:
 
         own = OwnNumbers()
         opened = open_nest(inner, own)
-        ours = (self.first.outputs[0].buffer, self.second.inputs[0].buffer)
-        moving = [place for place in own.places if place[0] not in ours]
-        many = tuple(None if p[0] in ours else len(axes[p]) for p in own.places)
+        moving = [place for place in own.places if place[0] not in self.between]
+        many = tuple(len(axes[p]) if p in moving else None for p in own.places)
         numbers = [*_flat([axes[place] for place in moving]), *own.passed]
         places = [Place(b, dtype, Strided((), (), offset)) for b, dtype, offset in moving]
         return code.Between(opened, len(own.passed), many), numbers, places
@@ -238,10 +237,6 @@ def _bands(rows: int, row_bytes: int, matrices: int, workers: int) -> int:
     cached = -(-rows * row_bytes // _BAND_BYTES)
     shared = -(-2 * workers // matrices) if workers > 1 else 1
     return min(most, max(cached, shared))
-
-
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def _flat(axes: list[Axes]) -> list[int]:

@@ -62,14 +62,11 @@ class _Order:
             needs = self.before[position] - self.done
             if not needs:
                 chains.append([])
-                chain_of[position] = chains[-1]
-            elif all(chain_of.get(n) is chain_of.get(min(needs)) for n in needs):
-                if chain_of.get(min(needs)) is None:
-                    continue
-                chain_of[position] = chain_of[min(needs)]
-            else:
-                continue
-            chain_of[position].append(position)
+            of_needs = [chain_of.get(n) for n in needs] or chains[-1:]
+            chain = of_needs[0]
+            if chain is not None and all(other is chain for other in of_needs):
+                chain_of[position] = chain
+                chain.append(position)
         return [chain for chain in chains if not any(map(self._may_fail, chain))]
 
     def _may_fail(self, position: int) -> bool:
@@ -130,15 +127,20 @@ class _Touch:
 
 def _dependencies(kernels: Sequence[Kernel]) -> list[set[int]]:
     """For each kernel, the earlier ones that it must follow."""
-    earlier: dict[Buffer, list[tuple[int, _Touch]]] = {}
+    reads: dict[Buffer, list[tuple[int, _Touch]]] = {}
+    writes: dict[Buffer, list[tuple[int, _Touch]]] = {}
     found: list[set[int]] = []
     for position, kernel in enumerate(kernels):
         needs: set[int] = set()
         touches = _touches(kernel)
         for touch in touches:
-            needs |= {at for at, other in earlier.get(touch.buffer, ()) if touch.meets(other)}
+            earlier = writes.get(touch.buffer, [])
+            if touch.writes:  # many kernels may read a buffer: these need not look at each other
+                earlier = earlier + reads.get(touch.buffer, [])
+            needs |= {at for at, other in earlier if touch.meets(other)}
         for touch in touches:
-            earlier.setdefault(touch.buffer, []).append((position, touch))
+            alike = writes if touch.writes else reads
+            alike.setdefault(touch.buffer, []).append((position, touch))
         found.append(needs)
     return found
 

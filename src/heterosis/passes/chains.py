@@ -6,12 +6,12 @@ from collections import Counter
 
 from heterosis.codegen.kernel import Kernel, OpaqueCall, Schedule
 from heterosis.codegen.nest import known
-from heterosis.passes.memory import touched
+from heterosis.passes.memory import uses
 
 
 def chain(schedule: Schedule) -> None:
     """Join neighbours of which the second asks for the first (`KernelCode.behind`)."""
-    users = Counter(i for kernel in schedule.kernels for i in set(touched(kernel)))
+    users = uses(schedule.kernels)
     kernels: list[Kernel] = []
     for kernel in schedule.kernels:
         before = kernels[-1] if kernels else None

@@ -6,6 +6,7 @@ for the last time and writes another at the same positions, the two stand in the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -43,13 +44,13 @@ def plan_memory(schedule: Schedule) -> None:
     """Give every temporary of `schedule` its place in the workspace."""
     if len(schedule.temporaries) < 2:  # the usual eager operation
         schedule.starts = [0] * len(schedule.temporaries)
-        schedule.workspace = sum(map(_rounded, schedule.temporaries))
+        schedule.workspace = sum(map(rounded, schedule.temporaries))
         return
     blocks = _blocks(schedule)
     distinct = list({id(block): block for block in blocks}.values())
     starts = dict(zip(map(id, distinct), placed(distinct), strict=True))
     schedule.starts = [starts[id(block)] for block in blocks]
-    ends = (starts[id(block)] + _rounded(block.size) for block in distinct)
+    ends = (starts[id(block)] + rounded(block.size) for block in distinct)
     schedule.workspace = max(ends, default=0)
 
 
@@ -57,14 +58,15 @@ def memory(schedule: Schedule) -> Memory:
     """What `plan_memory` has reached."""
     distinct = list({id(block): block for block in _blocks(schedule)}.values())
     alive = (
-        sum(_rounded(block.size) for block in distinct if block.first <= at <= block.last)
+        sum(rounded(block.size) for block in distinct if block.first <= at <= block.last)
         for at, _ in schedule.steps()
     )
-    separate = sum(map(_rounded, schedule.temporaries))
+    separate = sum(map(rounded, schedule.temporaries))
     return Memory(schedule.workspace, separate, max(alive, default=0))
 
 
-def _rounded(size: int) -> int:
+def rounded(size: int) -> int:
+    """Bytes that a temporary of `size` takes, so that the next one is aligned."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
@@ -76,8 +78,8 @@ def placed(blocks: Sequence[Block]) -> list[int]:
     starts: dict[int, int] = {}
     for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].size, blocks[i].first)):
         met = (j for j in starts if blocks[i].meets(blocks[j]))
-        taken = sorted((starts[j], starts[j] + _rounded(blocks[j].size)) for j in met)
-        starts[i] = _tightest_gap(taken, _rounded(blocks[i].size))
+        taken = sorted((starts[j], starts[j] + rounded(blocks[j].size)) for j in met)
+        starts[i] = _tightest_gap(taken, rounded(blocks[i].size))
     return [starts[i] for i in range(len(blocks))]
 
 
@@ -107,6 +109,11 @@ def _blocks(schedule: Schedule) -> list[Block]:
         if isinstance(kernel, Nest) and len(lengths) == 1:
             _share(blocks, at, kernel)
     return blocks
+
+
+def uses(kernels: Iterable[Kernel]) -> Counter[int]:
+    """How many kernels touch each temporary."""
+    return Counter(i for kernel in kernels for i in set(touched(kernel)))
 
 
 def touched(kernel: Kernel) -> Iterator[int]:
