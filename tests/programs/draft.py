@@ -1,0 +1,151 @@
+"""A program that is being made: it is run with NumPy as it grows, so that its values are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from heterosis.ir.types import is_float, numpy_dtype
+from tests.programs.meaning import made, perform
+from tests.programs.program import EXACT, Array, Program, Step
+
+LARGEST = 40_000  # elements of any value
+
+
+class Draft:
+    """Arguments, steps and the values that they have."""
+
+    def __init__(self, rng: numpy.random.Generator, dtypes: Sequence[str], special: bool):
+        self.rng, self.dtypes, self.special = rng, dtypes, special
+        self.arguments: dict[str, Array] = {}
+        self.outside: dict[str, Array] = {}
+        self.numbers: dict[str, float] = {}
+        self.steps: list[Step] = []
+        self.values: dict[str, Any] = {}
+        self.written: set[str] = set()
+
+    # -- choices ----------------------------------------------------------------------------------
+
+    def chance(self, probability: float) -> bool:
+        return bool(self.rng.random() < probability)
+
+    def among(self, items: Sequence[Any]) -> Any:
+        """One of the items, as it is."""
+        return items[int(self.rng.integers(len(items)))]
+
+    def whole(self, low: int, high: int) -> int:
+        """From `low` to `high`, both included."""
+        return int(self.rng.integers(low, high + 1))
+
+    def dtype(self) -> str:
+        return self.among(self.dtypes)
+
+    def arrays(self) -> list[str]:
+        """The names of all arrays, the latest last."""
+        return [n for n, v in self.values.items() if isinstance(v, numpy.ndarray | numpy.generic)]
+
+    def pick(self, fits: Callable[[numpy.ndarray], bool] = lambda a: True) -> str | None:
+        """An array that fits, rather a late one."""
+        names = [n for n in self.arrays() if fits(self.values[n])]
+        if not names:
+            return None
+        weights = numpy.arange(1, len(names) + 1, dtype=float)
+        return names[int(self.rng.choice(len(names), p=weights / weights.sum()))]
+
+    def dtype_of(self, name: str) -> str:
+        return self.values[name].dtype.name
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        return self.values[name].shape
+
+    def is_float(self, name: str) -> bool:
+        return is_float(self.dtype_of(name))
+
+    # -- additions --------------------------------------------------------------------------------
+
+    def elements(self, shape: tuple[int, ...], dtype: str, low: float = -2, high: float = 2) -> Any:
+        """Random elements; special ones among them, where the draft is of that kind."""
+        if dtype == "bool":
+            return self.rng.random(shape) < 0.5
+        if not is_float(dtype):
+            least = max(low, 0) if dtype == "uint8" else low
+            found = self.rng.integers(int(least), max(int(high), int(least)) + 1, shape)
+            return found.astype(dtype)
+        found = numpy.asarray(self.rng.uniform(low, high, shape))
+        if self.special and found.size:
+            chosen = self.rng.random(shape) < 0.25
+            special = self.rng.choice([0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1.0], shape)
+            found = numpy.where(chosen, special, found)
+        return found.astype(numpy_dtype(dtype))
+
+    def argument(self, shape: tuple[int, ...], dtype: str, low: float = -2, high: float = 2) -> str:
+        """One more argument."""
+        name = f"x{len(self.arguments)}"
+        self.arguments[name] = Array(self.elements(shape, dtype, low, high))
+        self.values[name] = self.arguments[name].elements.copy()
+        return name
+
+    def part_argument(self, part: str) -> str:
+        """One more argument that shares its memory with another one."""
+        name = f"x{len(self.arguments)}"
+        self.arguments[name] = Array(part=part)
+        self.values[name] = eval(part, {"np": numpy}, self.values)  # noqa: S307
+        return name
+
+    def constant(self, shape: tuple[int, ...], dtype: str, low: float = -2, high: float = 2) -> str:
+        """One more array from outside."""
+        name = f"c{len(self.outside)}"
+        self.outside[name] = Array(self.elements(shape, dtype, low, high))
+        self.values[name] = self.outside[name].elements.copy()
+        return name
+
+    def number(self, value: float) -> str:
+        """One more Python number from outside."""
+        name = f"k{len(self.numbers)}"
+        self.numbers[name] = self.values[name] = value
+        return name
+
+    def step(
+        self, kind: str, text: str, *operands: str, writes: bool = False, **more: Any
+    ) -> str | None:
+        """One more step, if it can be: the name of its result."""
+        result = None if writes else f"v{len(self.steps)}"
+        made_step = Step(kind, text, operands, result, **more)
+        saved = {n: v.copy() for n, v in self.values.items() if hasattr(v, "copy")} if writes else {}
+        try:
+            with numpy.errstate(all="ignore"):
+                perform(made_step, self.values, None)
+        except (ValueError, IndexError, TypeError, ZeroDivisionError, numpy.linalg.LinAlgError):
+            self.values.pop(result, None)
+            for name, value in saved.items():
+                self.values[name][...] = value
+            return None
+        if not writes and not self._is_wanted(self.values[result]):
+            del self.values[result]
+            return None
+        self.steps.append(made_step)
+        if writes:
+            self.written.add(operands[0])
+        return result
+
+    def _is_wanted(self, value: Any) -> bool:
+        return (
+            isinstance(value, numpy.ndarray | numpy.generic)
+            and value.size <= LARGEST
+            and value.ndim <= 5
+        )
+
+    def view(self, text: str, *operands: str) -> str | None:
+        """One more view. NumPy's would be no view but a number, if all axes had one."""
+        meaning = f"{text[:-1]}, ...]" if text.endswith("]") and "..." not in text else None
+        return self.step("view", text, *operands, meaning=meaning)
+
+    def program(self, returned: Any, origin: str, mode: str) -> Program:
+        return Program(
+            self.arguments, tuple(self.steps), returned, self.outside, self.numbers, mode, origin
+        )
+
+
+__all__ = ["EXACT", "Draft", "made"]

@@ -1,0 +1,201 @@
+"""What a program means: its evaluation with NumPy, and how far rounding may move it.
+
+Each step is computed in float64 from operands of the element types that the program has, and
+rounded once. Noise of the size of the allowed errors, at every step that rounds, shows by how much a
+result may differ from this: what is sensitive to rounding spreads, and what is not stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy
+
+from heterosis.ir.types import DEFAULT_FLOAT, is_float, numpy_dtype, promote
+from heterosis.ops import REGISTRY
+from tests.programs.program import ACCUMULATES, EXACT, Array, Program, Step, leaves
+
+UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-23, "float64": 2.0**-52}
+
+
+@dataclass
+class Call:
+    """What one call leaves behind, as NumPy arrays: results, arguments, arrays outside."""
+
+    results: list[numpy.ndarray]
+    arguments: list[numpy.ndarray]
+    outside: list[numpy.ndarray]
+
+    def arrays(self) -> list[tuple[str, numpy.ndarray]]:
+        """All of them with their names for messages."""
+        named = (("result", self.results), ("argument", self.arguments), ("outside", self.outside))
+        return [(f"{what} {i}", a) for what, arrays in named for i, a in enumerate(arrays)]
+
+
+def evaluate(
+    program: Program,
+    given: Mapping[str, Array],
+    outside: Mapping[str, numpy.ndarray],
+    noise: numpy.random.Generator | None = None,
+) -> Call:
+    """One call with NumPy. `outside` is changed where the program writes to it."""
+    arguments = made(given, numpy)
+    values = arguments | dict(outside) | dict(program.numbers)
+    _run(program, values, noise)
+    results = [numpy.array(values[name]) for name in leaves(program.returned)]
+    return Call(results, list(arguments.values()), [numpy.array(a) for a in outside.values()])
+
+
+def evaluate_all(program: Program) -> dict[str, Any]:
+    """Every value of a program, as it was when it was made."""
+    values = made(program.arguments, numpy) | made(program.outside, numpy) | dict(program.numbers)
+    found = {}
+    with numpy.errstate(all="ignore"):
+        for step in program.steps:
+            perform(step, values, None)
+            if step.result:
+                found[step.result] = values[step.result].copy()
+    return values | found
+
+
+def _run(
+    program: Program, values: dict[str, Any], noise: numpy.random.Generator | None
+) -> None:
+    with numpy.errstate(all="ignore"):
+        for step in program.steps:
+            perform(step, values, noise)
+
+
+def made(arrays: Mapping[str, Array], module: Any) -> dict[str, Any]:
+    """The arrays of a description, fresh; `module` is NumPy or ours."""
+    found: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if array.part is not None:
+            found[name] = eval(array.part, {"np": module}, found)  # noqa: S307
+        elif module is numpy:
+            found[name] = array.elements.copy()
+        else:
+            found[name] = module.array(array.elements)
+    return found
+
+
+def perform(step: Step, values: dict[str, Any], noise: numpy.random.Generator | None) -> None:
+    """One step on the values of those before it."""
+    operands = [values[name] for name in step.operands]
+    if step.is_write:
+        exec(_code(step, "exec"), NAMESPACE | _named(operands))  # noqa: S102
+    elif step.is_view:
+        found = eval(_code(step, "eval"), NAMESPACE | _named(operands))  # noqa: S307
+        if not isinstance(found, numpy.ndarray):
+            raise TypeError(f"{step.text}: NumPy gives a number, no view")
+        values[step.result] = found
+    else:
+        values[step.result] = _computed(step, operands, noise)
+
+
+def _computed(
+    step: Step, operands: list[Any], noise: numpy.random.Generator | None
+) -> numpy.ndarray:
+    dtype = step.dtype or _result_type(operands)
+    near = UNITS.get(dtype, UNITS["float32"]) * step.ulps
+    wide = [_wide(o) for o in operands]
+    if noise is not None and step.rounding == ACCUMULATES:
+        wide = [_shaken(o, near, noise) for o in wide]
+    found = numpy.asarray(eval(_code(step, "eval"), NAMESPACE | _named(wide)))  # noqa: S307
+    if noise is not None and step.rounding != EXACT:
+        found = _shaken(found, near, noise)
+    if step.dtype is None and not is_float(found.dtype.name):
+        return numpy.array(found)
+    return numpy.array(found, dtype=numpy_dtype(dtype))
+
+
+def _result_type(operands: list[Any]) -> str:
+    found = None
+    for operand in operands:
+        if isinstance(operand, numpy.ndarray | numpy.generic) and is_float(operand.dtype.name):
+            found = operand.dtype.name if found is None else promote(found, operand.dtype.name)
+    return found or DEFAULT_FLOAT
+
+
+def _wide(operand: Any) -> Any:
+    if isinstance(operand, numpy.ndarray | numpy.generic) and is_float(operand.dtype.name):
+        return numpy.asarray(operand).astype("float64")
+    return operand
+
+
+def _shaken(values: Any, near: float, noise: numpy.random.Generator) -> Any:
+    if not isinstance(values, numpy.ndarray) or values.dtype != "float64":
+        return values
+    return numpy.asarray(values * (1 + near * noise.uniform(-1, 1, values.shape)))
+
+
+def _named(operands: list[Any]) -> dict[str, Any]:
+    return {f"_{i}": operand for i, operand in enumerate(operands)}
+
+
+@cache
+def _compiled(text: str, count: int, how: str) -> Any:
+    return compile(text.format(*(f"_{i}" for i in range(count))), text, how)
+
+
+def _code(step: Step, how: str) -> Any:
+    return _compiled(step.meaning or step.text, len(step.operands), how)
+
+
+class _Module:
+    """A module of ours as NumPy would have it: the references of its operations, else NumPy's."""
+
+    def __init__(self, name: str, fallback: Any = None):
+        for record in REGISTRY.values():
+            if record.numpy is not None and name in record.public:
+                for known_as in (record.name, *record.aliases):
+                    setattr(self, known_as, record.numpy)
+        self._fallback = fallback
+
+    def __getattr__(self, name: str) -> Any:
+        if self._fallback is None:
+            raise AttributeError(name)
+        return getattr(self._fallback, name)
+
+
+def _reference(name: str) -> Any:
+    return REGISTRY[name].numpy
+
+
+NAMESPACE: dict[str, Any] = {
+    "np": numpy,
+    "npx": _Module("npx"),
+    "reference": _reference,
+    "numpy": numpy,
+    "bfloat16": ml_dtypes.bfloat16,
+    "SimpleNamespace": SimpleNamespace,
+}
+
+
+# -- tolerance -------------------------------------------------------------------------------------
+
+
+class Expected:
+    """What every way of running a program must give, call by call, and how near it must come."""
+
+    FEW, MANY = 4, 24  # runs with noise: at first, and before anything is called different
+
+    def __init__(self, program: Program, calls: list[Mapping[str, Array]]):
+        self.program, self.calls = program, calls
+        self.base = self._run(None)
+        self._noisy: list[list[Call]] = []
+
+    def _run(self, noise: numpy.random.Generator | None) -> list[Call]:
+        outside = made(self.program.outside, numpy)
+        return [evaluate(self.program, given, outside, noise) for given in self.calls]
+
+    def noisy(self, count: int) -> list[list[Call]]:
+        """Runs with noise, the same for every comparison."""
+        while len(self._noisy) < count:
+            self._noisy.append(self._run(numpy.random.default_rng(len(self._noisy))))
+        return self._noisy

@@ -1,0 +1,109 @@
+"""A process that runs programs in all ways that one target has, and tells what it saw.
+
+It takes jobs from a connection, because a wrong program may end the process that runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy
+
+import heterosis
+from heterosis import autograd, gluon, np, npx
+from heterosis.ops import REGISTRY
+from heterosis.runtime.settings import settings
+from tests.programs.meaning import Call, made
+from tests.programs.program import Array, Program, leaves
+
+
+def operation(name: str) -> Any:
+    """An operation that stands in no public module."""
+    return REGISTRY[name].operation
+
+
+def namespace(program: Program) -> dict[str, Any]:
+    """What the function finds outside, fresh."""
+    outside = made(program.outside, np)
+    modules = {"np": np, "npx": npx, "autograd": autograd, "gluon": gluon, "numpy": numpy}
+    found = {"heterosis": heterosis, "operation": operation, **modules, **program.numbers, **outside}
+    exec(compile(program.source(), "<program>", "exec"), found)  # noqa: S102
+    return found
+
+
+class Ways:
+    """The ways of running a program. Each gives what every call left behind."""
+
+    def __init__(self, program: Program, calls: list[Mapping[str, Array]]):
+        self.program, self.calls = program, calls
+
+    def eager(self) -> list[Call]:
+        found = namespace(self.program)
+        return self._called(found["program"], found)
+
+    def hybridized(self) -> list[Call]:
+        found = namespace(self.program)
+        return self._called(heterosis.hybridize(found["program"]), found)
+
+    def loaded(self) -> list[Call]:
+        found = namespace(self.program)
+        compiled = heterosis.hybridize(found["program"])
+        self._call(compiled, found, self.calls[0])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program")
+            heterosis.save(compiled, path)
+            loaded = heterosis.load(path)
+        return self._called(loaded, found)
+
+    def other_threads(self) -> list[Call]:
+        before = settings.threads
+        settings.threads = 1 if before > 1 else 2
+        try:
+            return self.hybridized()
+        finally:
+            settings.threads = before
+
+    def _called(self, function: Callable[..., Any], found: dict[str, Any]) -> list[Call]:
+        return [self._call(function, found, given) for given in self.calls]
+
+    def _call(
+        self, function: Callable[..., Any], found: dict[str, Any], given: Mapping[str, Array]
+    ) -> Call:
+        arguments = made(given, np)
+        results = list(leaves(function(*arguments.values())))
+        outside = [found[name] for name in self.program.outside]
+        read = [[a.asnumpy() for a in of] for of in (results, list(arguments.values()), outside)]
+        return Call(*read)
+
+
+def observe(program: Program, calls: list[Mapping[str, Array]], ways: list[str]) -> dict[str, Any]:
+    """What each way gave, or the error that it ended with."""
+    found: dict[str, Any] = {}
+    for way in ways:
+        try:
+            found[way] = getattr(Ways(program, calls), way)()
+            npx.waitall()
+        except Exception as error:
+            found[way] = (type(error).__name__, str(error), traceback.format_exc())
+    return found
+
+
+def main() -> None:
+    connection = Connection(int(sys.argv[1]))
+    while True:
+        try:
+            job = connection.recv()
+        except EOFError:
+            return
+        connection.send(observe(*job))
+
+
+if __name__ == "__main__":
+    main()
