@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from tests.programs import gradients
 from tests.programs.comparison import differences
 from tests.programs.generate import other_inputs
 from tests.programs.meaning import Expected
@@ -18,6 +19,15 @@ from tests.programs.report import reproduction
 from tests.programs.shrink import shrunk
 
 WAYS = ("eager", "hybridized", "loaded", "other_threads")
+
+# What capture refuses, and says so.
+REFUSED = (
+    "share memory, and the program writes to it",
+    "[[",  # KNOWN A8
+    "which a program cannot follow",
+    "is written to while operations are recorded",
+    "is written to through a view while operations are recorded",
+)
 
 
 @dataclass(frozen=True)
@@ -55,10 +65,15 @@ def check(
     calls = [program.arguments, other_inputs(program, numpy.random.default_rng(1))]
     for number, worker in enumerate(workers):
         worker.start(program, calls, _possible(program, ways if number == 0 else ["hybridized"]))
-    expected = Expected(program, calls)
+    try:
+        expected = Expected(program, calls)
+    except ValueError:  # with other elements it is no program
+        expected = Expected(program, calls[:1])
     failures = []
     for worker in workers:
         seen = worker.result()
+        if "process" in seen and len(ways) > 1:
+            seen = {way: worker.run(program, calls, [way]).get(way, seen["process"]) for way in _possible(program, ways)}
         for way, found in seen.items():
             if told := _told(found, seen.get("eager"), expected):
                 failures.append(Failure(program, way, worker.target, told))
@@ -67,13 +82,24 @@ def check(
 
 def _possible(program: Program, ways: Sequence[str]) -> list[str]:
     """A saved program holds copies of what it has outside: writes to them are not seen."""
-    return [way for way in ways if way != "loaded" or not program.outside]
+    writes = any(step.is_write for step in program.steps) and program.outside
+    writes = writes or program.mode != "plain"
+    return [way for way in ways if way != "loaded" or not writes]
 
 
 def _told(found: Any, eager: Any, expected: Expected) -> str:
     if isinstance(found, tuple):
+        if any(part in found[1] for part in REFUSED):
+            return ""
         return "" if isinstance(eager, tuple) and eager[0] == found[0] else f"{found[0]}: {found[1]}"
-    return "; ".join(differences(found, expected, expected.base))
+    told = list(differences(found[: len(expected.base)], expected, expected.base))
+    if not told and expected.program.mode != "plain":
+        told = list(gradients.wrong(expected.program, expected.calls, found))
+        if not told and isinstance(eager, list):
+            told = list(gradients.unlike(found, eager))
+    if told and "(1,) instead of " in told[0]:  # KNOWN A8
+        return ""
+    return "; ".join(told)
 
 
 def minimal(failure: Failure, worker: Worker) -> Failure:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy
 
 from heterosis.ir.types import is_float, numpy_dtype
-from tests.programs.meaning import made, perform
-from tests.programs.program import EXACT, Array, Program, Step
+from tests.programs.meaning import perform
+from tests.programs.program import Array, Program, Step
 
 LARGEST = 40_000  # elements of any value
 
@@ -113,14 +114,14 @@ class Draft:
         """One more step, if it can be: the name of its result."""
         result = None if writes else f"v{len(self.steps)}"
         made_step = Step(kind, text, operands, result, **more)
-        saved = {n: v.copy() for n, v in self.values.items() if hasattr(v, "copy")} if writes else {}
+        saved = self.values[operands[0]].copy() if writes else None
         try:
             with numpy.errstate(all="ignore"):
                 perform(made_step, self.values, None)
-        except (ValueError, IndexError, TypeError, ZeroDivisionError, numpy.linalg.LinAlgError):
+        except Exception:  # NumPy refuses: the step cannot be
             self.values.pop(result, None)
-            for name, value in saved.items():
-                self.values[name][...] = value
+            if writes and self.values[operands[0]].flags.writeable:
+                self.values[operands[0]][...] = saved
             return None
         if not writes and not self._is_wanted(self.values[result]):
             del self.values[result]
@@ -142,10 +143,22 @@ class Draft:
         meaning = f"{text[:-1]}, ...]" if text.endswith("]") and "..." not in text else None
         return self.step("view", text, *operands, meaning=meaning)
 
-    def program(self, returned: Any, origin: str, mode: str) -> Program:
+    def differentiate(self, mode: str) -> None:
+        """Let gradients flow to the arguments, or to the arrays outside."""
+        for arrays in ({"gradient": self.arguments, "inside": self.outside}.get(mode, {}),):
+            for name, array in arrays.items():
+                if array.elements is not None and is_float(array.elements.dtype.name):
+                    arrays[name] = replace(array, differentiable=True)
+
+    def program(self, returned: Any, mode: str, recorded_from: int, origin: str) -> Program:
+        """What has been made."""
         return Program(
-            self.arguments, tuple(self.steps), returned, self.outside, self.numbers, mode, origin
+            self.arguments,
+            tuple(self.steps),
+            returned,
+            self.outside,
+            self.numbers,
+            mode,
+            recorded_from,
+            origin,
         )
-
-
-__all__ = ["EXACT", "Draft", "made"]

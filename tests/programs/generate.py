@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy
 
+from tests.programs import operations  # noqa: F401 - registers its kind
 from tests.programs.draft import Draft
 from tests.programs.kinds import KINDS
 from tests.programs.program import Array, Program
 
 _SHAPES = ((3, 4), (4,), (4, 3), (1, 4), (2, 3, 4), (5,), (7, 9), (17,), (33, 5), (), (1,), (0,), (2, 0, 3))
+MODES = ("plain", "gradient", "inside")
 _USUAL = ("float32",)
 _MIXED = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "bool", "uint8", "int8")
 
@@ -19,11 +21,17 @@ _MIXED = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "bool",
 def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
     """Program `number` of those that `seed` gives."""
     rng = numpy.random.default_rng([seed, number])
+    mode = MODES[int(rng.choice(3, p=(0.6, 0.25, 0.15)))]
     dtypes = _USUAL if rng.random() < 0.7 else tuple(rng.choice(_MIXED, 2, replace=False).tolist())
-    draft = Draft(rng, dtypes, special=bool(rng.random() < 0.15))
+    if mode != "plain":
+        dtypes = ("float64",) if rng.random() < 0.8 else _USUAL
+    draft = Draft(rng, dtypes, special=mode == "plain" and bool(rng.random() < 0.15))
     for _ in range(draft.whole(1, 3)):
         draft.argument(draft.among(_SHAPES), draft.dtype())
-    if draft.chance(0.1):
+    if mode == "inside":
+        for _ in range(draft.whole(1, 2)):
+            draft.constant(draft.among(_SHAPES), draft.dtype())
+    if mode == "plain" and draft.chance(0.1):
         draft.part_argument(draft.among(("x0[::-1]", "x0.T", "x0[...]")) if draft.shape_of("x0") else "x0[...]")
     names = [n for n in KINDS if not kinds or n in kinds]
     weights = numpy.array([KINDS[n][0] for n in names])
@@ -32,7 +40,16 @@ def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
         if len(draft.steps) >= wanted:
             break
         KINDS[names[int(rng.choice(len(names), p=weights / weights.sum()))]][1](draft)
-    return draft.program(_returned(draft), f"--seed {seed} --only {number}", "plain")
+    draft.differentiate(mode)
+    returned = _returned(draft) if mode != "inside" else _heads(draft)
+    recorded_from = draft.whole(0, len(draft.steps)) // 2 if mode == "inside" else 0
+    return draft.program(returned, mode, recorded_from, f"--seed {seed} --only {number}")
+
+
+def _heads(draft: Draft) -> list[str]:
+    """Results that are no variables."""
+    names = [n for n in draft.arrays() if n.startswith("v") and draft.is_float(n)]
+    return names[-1:] + names[:1] if len(names) > 1 else names
 
 
 def _returned(draft: Draft) -> Any:

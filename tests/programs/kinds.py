@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from heterosis.ir.types import is_float
 from tests.programs.draft import Draft
 from tests.programs.program import ACCUMULATES, ROUNDS
 
@@ -36,15 +37,11 @@ _PLAIN = ("-{0}", "np.abs({0})", "npx.relu({0})", "np.clip({0}, -0.5, 0.5)", "{0
 @kind(3)
 def unary(draft: Draft) -> None:
     """A function of one array's elements."""
-    name = draft.pick(lambda a: a.dtype != bool)
+    name = draft.pick(lambda a: is_float(a.dtype.name))
     if name and draft.chance(0.25):
         draft.step("unary", draft.among(_PLAIN), name, dtype=draft.dtype_of(name))
     elif name:
-        draft.step("unary", draft.among(_SMOOTH), name, rounding=ROUNDS, dtype=_real(draft, name))
-
-
-def _real(draft: Draft, name: str) -> str:
-    return draft.dtype_of(name) if draft.is_float(name) else "float32"
+        draft.step("unary", draft.among(_SMOOTH), name, rounding=ROUNDS)
 
 
 _BINARY = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "np.maximum({0}, {1})", "np.minimum({0}, {1})",
@@ -125,7 +122,7 @@ def write(draft: Draft) -> None:
     target = "{0}[" + index(draft, draft.shape_of(name)) + "]"
     if draft.shape_of(name) == () or draft.chance(0.3):
         target = "{0}[...]"
-    if draft.chance(0.25):
+    if draft.chance(0.25) and draft.shape_of(name):
         target = "{0}[{0} > 0]" if draft.dtype_of(name) != "bool" else "{0}[{0}]"
         draft.step("mask", f"{target} = {_number(draft, name)}", name, writes=True)
         return

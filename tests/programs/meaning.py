@@ -8,8 +8,9 @@ result may differ from this: what is sensitive to rounding spreads, and what is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,6 +31,7 @@ class Call:
     results: list[numpy.ndarray]
     arguments: list[numpy.ndarray]
     outside: list[numpy.ndarray]
+    gradients: list[numpy.ndarray] = field(default_factory=list)
 
     def arrays(self) -> list[tuple[str, numpy.ndarray]]:
         """All of them with their names for messages."""
@@ -42,11 +44,19 @@ def evaluate(
     given: Mapping[str, Array],
     outside: Mapping[str, numpy.ndarray],
     noise: numpy.random.Generator | None = None,
+    moved: tuple[str, numpy.ndarray] | None = None,
 ) -> Call:
-    """One call with NumPy. `outside` is changed where the program writes to it."""
+    """One call with NumPy. `outside` is changed where the program writes to it; `moved` is added to
+    a variable before it is recorded."""
     arguments = made(given, numpy)
     values = arguments | dict(outside) | dict(program.numbers)
-    _run(program, values, noise)
+    with numpy.errstate(all="ignore"):
+        for i, step in enumerate(program.steps):
+            if i == program.recorded_from and moved is not None:
+                values[moved[0]] = numpy.asarray(values[moved[0]] + moved[1])
+            perform(step, values, noise)
+    if moved is not None and program.recorded_from >= len(program.steps):
+        values[moved[0]] = values[moved[0]] + moved[1]
     results = [numpy.array(values[name]) for name in leaves(program.returned)]
     return Call(results, list(arguments.values()), [numpy.array(a) for a in outside.values()])
 
@@ -61,14 +71,6 @@ def evaluate_all(program: Program) -> dict[str, Any]:
             if step.result:
                 found[step.result] = values[step.result].copy()
     return values | found
-
-
-def _run(
-    program: Program, values: dict[str, Any], noise: numpy.random.Generator | None
-) -> None:
-    with numpy.errstate(all="ignore"):
-        for step in program.steps:
-            perform(step, values, noise)
 
 
 def made(arrays: Mapping[str, Array], module: Any) -> dict[str, Any]:
@@ -93,6 +95,8 @@ def perform(step: Step, values: dict[str, Any], noise: numpy.random.Generator | 
         found = eval(_code(step, "eval"), NAMESPACE | _named(operands))  # noqa: S307
         if not isinstance(found, numpy.ndarray):
             raise TypeError(f"{step.text}: NumPy gives a number, no view")
+        if any(o.flags.writeable for o in operands):  # NumPy's diagonals are for reading only
+            found.flags.writeable = True
         values[step.result] = found
     else:
         values[step.result] = _computed(step, operands, noise)
@@ -103,7 +107,10 @@ def _computed(
 ) -> numpy.ndarray:
     dtype = step.dtype or _result_type(operands)
     near = UNITS.get(dtype, UNITS["float32"]) * step.ulps
-    wide = [_wide(o) for o in operands]
+    wide = [
+        o if i in step.whole else _wide(o, step.dtype is not None and is_float(step.dtype))
+        for i, o in enumerate(operands)
+    ]
     if noise is not None and step.rounding == ACCUMULATES:
         wide = [_shaken(o, near, noise) for o in wide]
     found = numpy.asarray(eval(_code(step, "eval"), NAMESPACE | _named(wide)))  # noqa: S307
@@ -122,8 +129,8 @@ def _result_type(operands: list[Any]) -> str:
     return found or DEFAULT_FLOAT
 
 
-def _wide(operand: Any) -> Any:
-    if isinstance(operand, numpy.ndarray | numpy.generic) and is_float(operand.dtype.name):
+def _wide(operand: Any, to_float: bool) -> Any:
+    if isinstance(operand, numpy.ndarray) and (to_float or is_float(operand.dtype.name)):
         return numpy.asarray(operand).astype("float64")
     return operand
 
@@ -189,13 +196,17 @@ class Expected:
         self.program, self.calls = program, calls
         self.base = self._run(None)
         self._noisy: list[list[Call]] = []
+        self._seeds = count()
 
     def _run(self, noise: numpy.random.Generator | None) -> list[Call]:
         outside = made(self.program.outside, numpy)
         return [evaluate(self.program, given, outside, noise) for given in self.calls]
 
-    def noisy(self, count: int) -> list[list[Call]]:
+    def noisy(self, many: int) -> list[list[Call]]:
         """Runs with noise, the same for every comparison."""
-        while len(self._noisy) < count:
-            self._noisy.append(self._run(numpy.random.default_rng(len(self._noisy))))
+        while len(self._noisy) < many:
+            try:
+                self._noisy.append(self._run(numpy.random.default_rng(next(self._seeds))))
+            except ValueError:  # an argument that may not be larger than 1 is, by its noise
+                many -= 1
         return self._noisy

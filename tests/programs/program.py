@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,6 +27,7 @@ class Step:
     rounding: str = EXACT
     ulps: float = 4.0
     meaning: str | None = None
+    whole: tuple[int, ...] = ()  # operands that are indices, and stay whole numbers
     known: bool = True  # whether NumPy gives the same numbers: it does not for random ones
 
     @property
@@ -63,6 +63,7 @@ class Program:
     outside: Mapping[str, Array] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)  # Python's, from outside
     mode: str = "plain"  # "gradient": recorded outside; "inside": records by itself
+    recorded_from: int = 0  # the first step that is recorded, where the program records by itself
     origin: str = ""  # how to make it again
 
     def change(self, **changes: Any) -> Program:
@@ -72,33 +73,31 @@ class Program:
         """The function in Python."""
         lines = [step.line() for step in self.steps]
         if self.mode == "inside":
-            lines = _recording(lines, self)
+            lines = self._recording(lines)
         else:
             lines.append(f"return {written(self.returned)}")
         return "\n".join([f"def {name}({', '.join(self.arguments)}):", *_indented(lines)]) + "\n"
 
+    def _recording(self, lines: list[str]) -> list[str]:
+        """The lines with those that record, and give gradients, around them."""
+        heads = " + ".join(f"np.sin({name} * 0.5).sum()" for name in leaves(self.returned))
+        gradients = ", ".join(f"{name}.grad.copy()" for name in self.variables())
+        return [
+            *lines[: self.recorded_from],
+            "with autograd.record():",
+            *_indented([*lines[self.recorded_from :], f"head = {heads}"]),
+            "head.backward()",
+            f"return {written(self.returned)}, [{gradients}]",
+        ]
+
     def variables(self) -> list[str]:
-        """The arguments that gradients flow to."""
-        return [name for name, array in self.arguments.items() if array.differentiable]
+        """The arrays that gradients flow to."""
+        arrays = {"gradient": self.arguments, "inside": self.outside}.get(self.mode, {})
+        return [name for name, array in arrays.items() if array.differentiable]
 
     def used(self) -> set[str]:
         """All names that the function reads."""
         return set(leaves(self.returned)).union(*(step.operands for step in self.steps))
-
-
-def _recording(lines: list[str], program: Program) -> list[str]:
-    names = ", ".join(program.variables())
-    heads = " + ".join(f"np.sin({n} * 0.5).sum()" for n in leaves(program.returned))
-    return [
-        "with autograd.record():",
-        *_indented([*lines, f"head = {heads}"]),
-        "head.backward()",
-        f"return [{names_with_grad(names)}]",
-    ]
-
-
-def names_with_grad(names: str) -> str:
-    return ", ".join(f"{n.strip()}.grad" for n in names.split(",") if n.strip())
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:
@@ -126,8 +125,3 @@ def leaves(tree: Any) -> Iterator[Any]:
             yield from leaves(item)
     else:
         yield tree
-
-
-def names_in(text: str) -> set[str]:
-    """The names of arrays in a line of Python."""
-    return set(re.findall(r"\b[xvckn]\d+\b", text))

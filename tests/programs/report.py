@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy
@@ -17,13 +18,28 @@ def reproduction(program: Program, way: str, target: str, told: str) -> str:
         "import numpy, heterosis",
         "from heterosis import autograd, np, npx",
         *_arrays(program.outside),
+        *(f"{name}.attach_grad()" for name in program.variables() if program.mode == "inside"),
         *(f"{name} = {value!r}" for name, value in program.numbers.items()),
         program.source(),
         "for function in (program, heterosis.hybridize(program)):",
-        *("    " + line for line in _arrays(program.arguments)),
-        f"    print(function({', '.join(program.arguments)}){_more(program)})",
+        *("    " + line for line in _calling(program)),
     ]
     return "\n".join(lines)
+
+
+def _calling(program: Program) -> list[str]:
+    names = ", ".join(program.arguments)
+    lines = _arrays(program.arguments)
+    if program.mode != "gradient":
+        return [*lines, f"print(function({names}){_more(program)})"]
+    return [
+        *lines,
+        *(f"{name}.attach_grad()" for name in program.variables()),
+        "with autograd.record():",
+        f"    results = function({names})",
+        "autograd.backward(results)",
+        f"print(results, {', '.join(f'{name}.grad' for name in program.variables())})",
+    ]
 
 
 def _more(program: Program) -> str:
@@ -35,14 +51,27 @@ def _arrays(arrays: Mapping[str, Array]) -> list[str]:
     return [f"{name} = {array.part or _elements(array.elements)}" for name, array in arrays.items()]
 
 
-def _elements(elements: numpy.ndarray) -> str:
-    size = elements.size
+# Elements that are said in a few letters; `n` counts from 1.
+REGULAR = ("n / 4", "numpy.cos(n)", "n % 3 - 1")
+
+
+def regulars(like: numpy.ndarray) -> list[numpy.ndarray]:
+    """Regular elements, of the shape and type that `like` has."""
+    n = numpy.arange(1, like.size + 1)
+    made = (eval(text, {"n": n, "numpy": numpy}) for text in REGULAR)  # noqa: S307
     with numpy.errstate(all="ignore"):
-        regular = (numpy.arange(1, size + 1) / 4).reshape(elements.shape).astype(elements.dtype)
+        return [elements.reshape(like.shape).astype(like.dtype) for elements in made]
+
+
+def _elements(elements: numpy.ndarray) -> str:
     dtype = elements.dtype.name
-    if size > 8 and (regular == elements).all():
-        return f"np.array(numpy.arange(1, {size + 1}).reshape{elements.shape} / 4, dtype={dtype!r})"
+    for text, regular in zip(REGULAR, regulars(elements), strict=True):
+        if elements.size > 8 and (regular == elements).all():
+            n = f"numpy.arange(1, {elements.size + 1})"
+            spelled = re.sub(r"\bn\b", n, text)
+            shaped = "" if elements.ndim == 1 else f".reshape{elements.shape}"
+            return f"np.array(({spelled}){shaped}, dtype={dtype!r})"
     told = elements.astype("float64").tolist() if elements.dtype.kind in "fV" else elements.tolist()
-    text = repr(told).replace("nan", "numpy.nan").replace("inf", "numpy.inf")
-    shaped = f".reshape{elements.shape}" if size == 0 else ""
+    text = re.sub(r"\b(nan|inf)\b", r"numpy.\1", repr(told))
+    shaped = f".reshape{elements.shape}" if elements.size == 0 else ""
     return f"np.array({text}, dtype={dtype!r}){shaped}"

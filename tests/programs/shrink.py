@@ -9,6 +9,7 @@ import numpy
 
 from tests.programs.meaning import evaluate_all, made
 from tests.programs.program import Array, Program, Step, leaves
+from tests.programs.report import regulars
 
 Fails = Callable[[Program], bool]
 
@@ -99,14 +100,21 @@ def _is_float(elements: numpy.ndarray) -> bool:
 
 def _plainer(program: Program) -> Iterator[Program]:
     """Elements that are easier to read."""
-    for name, array in program.arguments.items():
-        if array.elements is None or array.elements.size < 2 or array.elements.dtype == bool:
-            continue
-        plain = (numpy.arange(1, array.elements.size + 1) / 4).reshape(array.elements.shape)
-        plain = plain.astype(array.elements.dtype)
-        if not (plain == array.elements).all():
-            arguments = dict(program.arguments) | {name: replace(array, elements=plain)}
-            yield program.change(arguments=arguments)
+    for field in ("arguments", "outside"):
+        arrays = getattr(program, field)
+        for name, array in arrays.items():
+            for elements in _plain(array.elements):
+                changed = dict(arrays) | {name: replace(array, elements=elements)}
+                yield program.change(**{field: changed})
+
+
+def _plain(elements: numpy.ndarray | None) -> Iterator[numpy.ndarray]:
+    if elements is None or elements.size < 2 or elements.dtype == bool:
+        return
+    for regular in regulars(elements):
+        if (regular == elements).all():
+            return  # as plain as can be
+        yield regular
 
 
 def _less(program: Program) -> Iterator[Program]:
@@ -133,7 +141,9 @@ def _tidy(program: Program) -> Program:
     def kept(arrays: Mapping[str, Array]) -> dict[str, Array]:
         return {n: a for n, a in arrays.items() if n in read}
 
+    before = sum(1 for s in program.steps[: program.recorded_from] if s in steps)
     return program.change(
+        recorded_from=before,
         steps=tuple(reversed(steps)),
         arguments=kept(arguments),
         outside=kept(program.outside),

@@ -6,7 +6,6 @@ It takes jobs from a connection, because a wrong program may end the process tha
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import tempfile
 import traceback
@@ -18,8 +17,10 @@ import numpy
 
 import heterosis
 from heterosis import autograd, gluon, np, npx
+from heterosis.ir.types import is_float
 from heterosis.ops import REGISTRY
 from heterosis.runtime.settings import settings
+from tests.programs.gradients import weights
 from tests.programs.meaning import Call, made
 from tests.programs.program import Array, Program, leaves
 
@@ -34,6 +35,9 @@ def namespace(program: Program) -> dict[str, Any]:
     outside = made(program.outside, np)
     modules = {"np": np, "npx": npx, "autograd": autograd, "gluon": gluon, "numpy": numpy}
     found = {"heterosis": heterosis, "operation": operation, **modules, **program.numbers, **outside}
+    for name in program.variables():
+        if name in outside:
+            outside[name].attach_grad()
     exec(compile(program.source(), "<program>", "exec"), found)  # noqa: S102
     return found
 
@@ -77,10 +81,31 @@ class Ways:
         self, function: Callable[..., Any], found: dict[str, Any], given: Mapping[str, Array]
     ) -> Call:
         arguments = made(given, np)
-        results = list(leaves(function(*arguments.values())))
+        if self.program.mode == "gradient":
+            results, gradients = self._recorded(function, arguments)
+        else:
+            results, gradients = list(leaves(function(*arguments.values()))), []
+        if self.program.mode == "inside":
+            heads = len(list(leaves(self.program.returned)))
+            results, gradients = results[:heads], results[heads:]
         outside = [found[name] for name in self.program.outside]
-        read = [[a.asnumpy() for a in of] for of in (results, list(arguments.values()), outside)]
-        return Call(*read)
+        arrays = (results, list(arguments.values()), outside, gradients)
+        return Call(*([a.asnumpy() for a in of] for of in arrays))
+
+    def _recorded(
+        self, function: Callable[..., Any], arguments: dict[str, Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """The results of a call that is recorded, and the gradients of their weighed sum."""
+        variables = [arguments[name] for name in self.program.variables()]
+        for variable in variables:
+            variable.attach_grad()
+        with autograd.record():
+            results = list(leaves(function(*arguments.values())))
+        heads = [r for r in results if r._autograd is not None and is_float(r.dtype.name)]
+        if heads:
+            received = [np.array(weights(h.shape), dtype=h.dtype) for h in heads]
+            autograd.backward(heads, received)
+        return results, [v.grad for v in variables]
 
 
 def observe(program: Program, calls: list[Mapping[str, Array]], ways: list[str]) -> dict[str, Any]:
