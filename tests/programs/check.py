@@ -25,6 +25,7 @@ REFUSED = (
     "share memory, and the program writes to it",
     "[[",  # KNOWN A8
     "which a program cannot follow",
+    "are read while the program is captured",
     "is written to while operations are recorded",
     "is written to through a view while operations are recorded",
 )
@@ -51,6 +52,8 @@ class Failure:
         text = re.sub(r"-?\b\d+(\.\d+)?\b", "N", "; ".join(line.strip() for line in lines))
         text = re.sub(r"\b[xvck]\d+\b", "a", text)
         way = "compiled" if self.way in ("hybridized", "other_threads") else self.way
+        if self.category.endswith("Error"):
+            return f"{way} {re.sub(r'/tmp[^:]*|[0-9, ]+', ' ', self.told[:160])}"
         return f"{way} {self.category}: {text}"
 
     def report(self) -> str:
@@ -92,7 +95,10 @@ def _told(found: Any, eager: Any, expected: Expected) -> str:
         if any(part in found[1] for part in REFUSED):
             return ""
         return "" if isinstance(eager, tuple) and eager[0] == found[0] else f"{found[0]}: {found[1]}"
-    told = list(differences(found[: len(expected.base)], expected, expected.base))
+    against = expected.base
+    if not all(step.known for step in expected.program.steps) and isinstance(eager, list):
+        against = eager[: len(expected.base)]
+    told = list(differences(found[: len(expected.base)], expected, against))
     if not told and expected.program.mode != "plain":
         told = list(gradients.wrong(expected.program, expected.calls, found))
         if not told and isinstance(eager, list):
@@ -104,7 +110,8 @@ def _told(found: Any, eager: Any, expected: Expected) -> str:
 
 def minimal(failure: Failure, worker: Worker) -> Failure:
     """The same failure of the smallest program found."""
-    ways = [failure.way] if failure.way in WAYS else list(WAYS)
+    ways = ["eager", failure.way] if failure.way in WAYS[1:] else [failure.way]
+    ways = ways if failure.way in WAYS else list(WAYS)
     last = failure
 
     def fails(program: Program) -> bool:

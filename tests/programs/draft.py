@@ -12,7 +12,7 @@ from heterosis.ir.types import is_float, numpy_dtype
 from tests.programs.meaning import perform
 from tests.programs.program import Array, Program, Step
 
-LARGEST = 40_000  # elements of any value
+LARGEST = 150_000  # elements of any value
 
 
 class Draft:

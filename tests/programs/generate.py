@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy
 
-from tests.programs import operations  # noqa: F401 - registers its kind
+from tests.programs import layers, operations  # noqa: F401 - register their kinds
 from tests.programs.draft import Draft
 from tests.programs.kinds import KINDS
 from tests.programs.program import Array, Program
 
 _SHAPES = ((3, 4), (4,), (4, 3), (1, 4), (2, 3, 4), (5,), (7, 9), (17,), (33, 5), (), (1,), (0,), (2, 0, 3))
+_LARGE = ((300, 70), (64, 200), (20_000,), (3, 130, 70))  # for several threads
 MODES = ("plain", "gradient", "inside")
 _USUAL = ("float32",)
 _MIXED = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "bool", "uint8", "int8")
@@ -26,13 +27,15 @@ def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
     if mode != "plain":
         dtypes = ("float64",) if rng.random() < 0.8 else _USUAL
     draft = Draft(rng, dtypes, special=mode == "plain" and bool(rng.random() < 0.15))
+    shapes = _LARGE if draft.chance(0.04) else _SHAPES
     for _ in range(draft.whole(1, 3)):
-        draft.argument(draft.among(_SHAPES), draft.dtype())
+        draft.argument(draft.among(shapes), draft.dtype())
     if mode == "inside":
         for _ in range(draft.whole(1, 2)):
             draft.constant(draft.among(_SHAPES), draft.dtype())
     if mode == "plain" and draft.chance(0.1):
-        draft.part_argument(draft.among(("x0[::-1]", "x0.T", "x0[...]")) if draft.shape_of("x0") else "x0[...]")
+        shared = ("x0", "x0[::-1]", "x0.T", "x0[1:]") if draft.shape_of("x0") else ("x0", "x0[...]")
+        draft.part_argument(draft.among(shared))
     names = [n for n in KINDS if not kinds or n in kinds]
     weights = numpy.array([KINDS[n][0] for n in names])
     wanted = draft.whole(2, 12)

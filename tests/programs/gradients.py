@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy
 
 from heterosis.ir.types import is_float
-from tests.programs.meaning import Call, evaluate, made
+from tests.programs.meaning import UNITS, Call, evaluate, made
 from tests.programs.program import Array, Program
 
 STEP = 2.0**-17  # of the differences
@@ -86,15 +86,17 @@ def _along(
         return ""
     if abs(slope - finer) > near or max(bend, bend_nearer) > 1e-2 * scale + 1e-6 * middle[1]:
         return ""
-    dtype = max((a.dtype.name for a in _floats(narrow)), key=lambda d: NEAR.get(d, 1), default="")
-    near += NEAR.get(dtype, 0.05) * scale * (dtype != "float64")
+    narrowest = _narrowest(narrow)
+    near += NEAR.get(narrowest, 0.05) * scale * (narrowest != "float64")
     return f"{claimed} along a direction, differences say {finer}" if abs(claimed - finer) > near else ""
 
 
-def _floats(program: Program) -> Iterator[numpy.ndarray]:
-    for array in [*program.arguments.values(), *program.outside.values()]:
-        if is_float(array.elements.dtype.name):
-            yield array.elements
+def _narrowest(program: Program) -> str:
+    """The element type that rounds most."""
+    arrays = [*program.arguments.values(), *program.outside.values()]
+    found = [a.elements.dtype.name for a in arrays if a.elements is not None]
+    found += [step.dtype for step in program.steps if step.dtype]
+    return max(filter(is_float, found), key=UNITS.__getitem__, default="float64")
 
 
 def _value(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from heterosis.ir.types import is_float
 from tests.programs.draft import Draft
 from tests.programs.program import ACCUMULATES, ROUNDS
@@ -115,27 +117,64 @@ def _reshaped(draft: Draft, shape: tuple[int, ...]) -> str:
 
 @kind(4)
 def write(draft: Draft) -> None:
-    """Change an array in place."""
+    """Change an array in place: all of it or a part, by a number or by an array."""
     name = draft.pick(lambda a: a.size > 0)
     if name is None:
         return
-    target = "{0}[" + index(draft, draft.shape_of(name)) + "]"
-    if draft.shape_of(name) == () or draft.chance(0.3):
-        target = "{0}[...]"
-    if draft.chance(0.25) and draft.shape_of(name):
-        target = "{0}[{0} > 0]" if draft.dtype_of(name) != "bool" else "{0}[{0}]"
-        draft.step("mask", f"{target} = {_number(draft, name)}", name, writes=True)
-        return
-    sign = draft.among(("=", "=", "=", "+=", "*=", "-="))
-    if draft.dtype_of(name) == "bool":
-        sign = "="
-    source = draft.pick(lambda a: draft.is_float(name) or a.dtype.kind in "biu")
+    target = draft.among(_TARGETS)(draft, draft.shape_of(name))
+    sign = "=" if draft.dtype_of(name) == "bool" else draft.among(("=", "=", "=", "+=", "*=", "-="))
+    source = draft.pick(lambda a: draft.is_float(name) or a.dtype == draft.dtype_of(name))
     if source is None or draft.chance(0.3):
         draft.step("write", f"{target} {sign} {_number(draft, name)}", name, writes=True)
-    elif sign == "=":
-        draft.step("write", f"{target} = {{1}}", name, source, writes=True)
-    elif draft.dtype_of(source) == draft.dtype_of(name):
-        draft.step("write", f"{target} {sign} {{1}}", name, source, writes=True)
+    elif sign == "=" or draft.dtype_of(source) == draft.dtype_of(name):
+        fitted = source if draft.chance(0.5) else _fitting(draft, name, target) or source
+        draft.step("write", f"{target} {sign} {{1}}", name, fitted, writes=True)
+
+
+def _fitting(draft: Draft, name: str, target: str) -> str | None:
+    """An array of the shape that is written."""
+    try:
+        shape = eval(target.format("_"), {"_": draft.values[name], "np": numpy}).shape  # noqa: S307
+    except IndexError:
+        return None
+    return draft.pick(lambda a: a.shape == shape and a.dtype == draft.dtype_of(name))
+
+
+def _part(draft: Draft, shape: tuple[int, ...]) -> str:
+    return "{0}[" + index(draft, shape) + "]" if shape else "{0}[...]"
+
+
+def _whole(draft: Draft, shape: tuple[int, ...]) -> str:
+    return draft.among(("{0}[...]", "{0}[:]" if shape else "{0}[...]"))
+
+
+def _row(draft: Draft, shape: tuple[int, ...]) -> str:
+    return f"{{0}}[{draft.whole(-shape[0], shape[0] - 1)}]" if shape else "{0}[()]"
+
+
+def _list(draft: Draft, shape: tuple[int, ...]) -> str:
+    """Rows by a list of indices, each once."""
+    if not shape:
+        return "{0}[...]"
+    rows = draft.rng.permutation(shape[0])[: draft.whole(1, min(3, shape[0]))].tolist()
+    return f"{{0}}[{rows}]" if draft.chance(0.7) or len(shape) < 2 else f"{{0}}[:, {rows[:1]}]"
+
+
+_TARGETS = (_part, _part, _part, _whole, _whole, _row, _list)
+
+
+@kind(1.5)
+def mask(draft: Draft) -> None:
+    """Change an array where a condition holds."""
+    name = draft.pick(lambda a: a.size > 0 and a.ndim > 0)
+    if name is None:
+        return
+    target = "{0}[{0}]" if draft.dtype_of(name) == "bool" else "{0}[{0} > 0.25]"
+    other = draft.pick(lambda a: a.shape == draft.shape_of(name) and a.dtype != bool)
+    if other and draft.chance(0.5):
+        target = "{0}[{1} < 0]"
+    operands = [name, other] if other else [name]
+    draft.step("mask", f"{target} = {_number(draft, name)}", *operands, writes=True)
 
 
 def _number(draft: Draft, name: str) -> str:
@@ -144,15 +183,63 @@ def _number(draft: Draft, name: str) -> str:
     return str(draft.among((0.5, 2, -1, 3.0))) if draft.is_float(name) else str(draft.whole(0, 3))
 
 
-@kind(1)
+_INTO = ("np.add({0}, {1}", "np.exp({1}", "np.multiply({1}, {1}", "np.negative({1}", "np.maximum({1}, {0}",
+         "np.subtract({1}, {0}", "np.tanh({1}", "np.add({1}, 1")  # fmt: skip
+
+
+@kind(1.5)
 def into(draft: Draft) -> None:
-    """An operation that writes its result into an array: `out=`."""
-    name = draft.pick(lambda a: a.size > 0 and a.dtype.kind == "f")
-    if name:
-        other = draft.pick(lambda a: a.shape == draft.shape_of(name) and a.dtype == draft.dtype_of(name))
-        text = draft.among(("np.add({0}, {1}, out={0})", "np.exp({1}, out={0})", "np.multiply({1}, {1}, out={0})",
-                            "np.negative({1}, out={0})", "np.maximum({1}, {0}, out={0})"))
+    """An operation that writes its result into an array, and the augmented assignments."""
+    name = draft.pick(lambda a: a.size > 0 and is_float(a.dtype.name))
+    if name is None:
+        return
+    other = draft.pick(lambda a: a.shape == draft.shape_of(name) and a.dtype == draft.dtype_of(name))
+    if draft.chance(0.3):
+        operand = draft.among(("{1}", "2", "0.5"))
+        text = f"{{0}} {draft.among(('+=', '-=', '*='))} {operand}"
         draft.step("into", text, name, other or name, writes=True)
+        return
+    call = draft.among(_INTO)
+    meaning = f"{{0}}[...] = {call})"
+    draft.step("into", f"{call}, out={{0}})", name, other or name, writes=True, meaning=meaning)
+
+
+@kind(1)
+def gather(draft: Draft) -> None:
+    """Elements by arrays of indices, which is no view."""
+    name = draft.pick(lambda a: a.ndim > 0 and a.shape[0] > 0 and a.size > 0)
+    if name is None:
+        return
+    rows = [draft.whole(-draft.shape_of(name)[0], draft.shape_of(name)[0] - 1) for _ in range(3)]
+    if draft.chance(0.5):
+        draft.step("gather", f"{{0}}[{rows}]", name, dtype=draft.dtype_of(name))
+    else:
+        size = draft.shape_of(name)[0]
+        indices = draft.constant((draft.whole(1, 4),), "int64", -size, size - 1)
+        draft.step("gather", "{0}[{1}]", name, indices, dtype=draft.dtype_of(name), whole=(1,))
+
+
+@kind(1)
+def cast(draft: Draft) -> None:
+    """Elements of another type."""
+    name = draft.pick()
+    if name is None:
+        return
+    dtype = draft.among(("float32", "float64", "float16", "bfloat16", "int32", "int8", "bool"))
+    values = draft.values[name]
+    if dtype.startswith("int") and not (numpy.abs(values.astype("float64")) < 100).all():
+        return  # no number of that type stands for it
+    draft.step("cast", f"{{0}}.astype({dtype!r})", name, dtype=dtype, meaning="+{0}" if values.dtype != bool else "{0} | False")
+
+
+@kind(0.7)
+def random(draft: Draft) -> None:
+    """Random numbers, which follow from the seed."""
+    n, m = draft.whole(1, 9), draft.whole(1, 9)
+    of = draft.among(("uniform(-1, 1, ", "normal(0, 1, "))
+    meaning = f"numpy.random.default_rng({len(draft.steps)}).{of}size=({n}, {m}))"
+    text = f"np.random.{of}size=({n}, {m}))"
+    draft.step("random", text, dtype="float32", meaning=meaning, known=False)
 
 
 # -- sums and products -----------------------------------------------------------------------------

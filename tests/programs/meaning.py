@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
-from types import SimpleNamespace
 from typing import Any
 
-import ml_dtypes
 import numpy
 
 from heterosis.ir.types import DEFAULT_FLOAT, is_float, numpy_dtype, promote
@@ -154,33 +152,37 @@ def _code(step: Step, how: str) -> Any:
     return _compiled(step.meaning or step.text, len(step.operands), how)
 
 
-class _Module:
-    """A module of ours as NumPy would have it: the references of its operations, else NumPy's."""
+def _softmax(x: Any, length: Any = None, axis: int = -1, **more: Any) -> Any:
+    """The reference makes zeros of what is no number, for the sake of empty rows."""
+    if length is not None or "dtype" in more:
+        return REGISTRY["softmax"].numpy(x, length, axis=axis, **more)
+    x = x / (more.get("temperature") or 1)
+    e = numpy.exp(x - x.max(axis, keepdims=True, initial=-numpy.inf))
+    return e / e.sum(axis, keepdims=True)
 
-    def __init__(self, name: str, fallback: Any = None):
-        for record in REGISTRY.values():
-            if record.numpy is not None and name in record.public:
-                for known_as in (record.name, *record.aliases):
-                    setattr(self, known_as, record.numpy)
-        self._fallback = fallback
 
-    def __getattr__(self, name: str) -> Any:
-        if self._fallback is None:
-            raise AttributeError(name)
-        return getattr(self._fallback, name)
+_INSTEAD = {"softmax": _softmax}
 
 
 def _reference(name: str) -> Any:
-    return REGISTRY[name].numpy
+    return _INSTEAD.get(name) or REGISTRY[name].numpy
+
+
+class _Module:
+    """A module of ours as NumPy would have it: the references of its operations."""
+
+    def __init__(self, name: str):
+        for record in REGISTRY.values():
+            if record.numpy is not None and name in record.public:
+                for known_as in (record.name, *record.aliases):
+                    setattr(self, known_as, _reference(record.name))
 
 
 NAMESPACE: dict[str, Any] = {
     "np": numpy,
     "npx": _Module("npx"),
-    "reference": _reference,
     "numpy": numpy,
-    "bfloat16": ml_dtypes.bfloat16,
-    "SimpleNamespace": SimpleNamespace,
+    "reference": _reference,
 }
 
 
