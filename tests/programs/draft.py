@@ -18,8 +18,10 @@ LARGEST = 150_000  # elements of any value
 class Draft:
     """Arguments, steps and the values that they have."""
 
-    def __init__(self, rng: numpy.random.Generator, dtypes: Sequence[str], special: bool):
-        self.rng, self.dtypes, self.special = rng, dtypes, special
+    def __init__(
+        self, rng: numpy.random.Generator, dtypes: Sequence[str], mode: str, *, special: bool
+    ):
+        self.rng, self.dtypes, self.mode, self.special = rng, dtypes, mode, special
         self.arguments: dict[str, Array] = {}
         self.outside: dict[str, Array] = {}
         self.numbers: dict[str, float] = {}
@@ -54,6 +56,16 @@ class Draft:
             return None
         weights = numpy.arange(1, len(names) + 1, dtype=float)
         return names[int(self.rng.choice(len(names), p=weights / weights.sum()))]
+
+    def writable(self, fits: Callable[[numpy.ndarray], bool] = lambda a: True) -> str | None:
+        """An array to write to: seldom a variable, which is refused."""
+        held = {"gradient": self.arguments, "inside": self.outside}.get(self.mode, {})
+        allowed = self.chance(0.1)
+        return self.pick(
+            lambda a: a.size > 0
+            and fits(a)
+            and (allowed or not any(numpy.may_share_memory(a, self.values[n]) for n in held))
+        )
 
     def dtype_of(self, name: str) -> str:
         return self.values[name].dtype.name
@@ -143,14 +155,14 @@ class Draft:
         meaning = f"{text[:-1]}, ...]" if text.endswith("]") and "..." not in text else None
         return self.step("view", text, *operands, meaning=meaning)
 
-    def differentiate(self, mode: str) -> None:
+    def differentiate(self) -> None:
         """Let gradients flow to the arguments, or to the arrays outside."""
-        for arrays in ({"gradient": self.arguments, "inside": self.outside}.get(mode, {}),):
+        for arrays in ({"gradient": self.arguments, "inside": self.outside}.get(self.mode, {}),):
             for name, array in arrays.items():
                 if array.elements is not None and is_float(array.elements.dtype.name):
                     arrays[name] = replace(array, differentiable=True)
 
-    def program(self, returned: Any, mode: str, recorded_from: int, origin: str) -> Program:
+    def program(self, returned: Any, recorded_from: int, origin: str) -> Program:
         """What has been made."""
         return Program(
             self.arguments,
@@ -158,7 +170,7 @@ class Draft:
             returned,
             self.outside,
             self.numbers,
-            mode,
+            self.mode,
             recorded_from,
             origin,
         )

@@ -26,7 +26,7 @@ def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
     dtypes = _USUAL if rng.random() < 0.7 else tuple(rng.choice(_MIXED, 2, replace=False).tolist())
     if mode != "plain":
         dtypes = ("float64",) if rng.random() < 0.8 else _USUAL
-    draft = Draft(rng, dtypes, special=mode == "plain" and bool(rng.random() < 0.15))
+    draft = Draft(rng, dtypes, mode, special=mode == "plain" and bool(rng.random() < 0.15))
     shapes = _LARGE if draft.chance(0.04) else _SHAPES
     for _ in range(draft.whole(1, 3)):
         draft.argument(draft.among(shapes), draft.dtype())
@@ -43,10 +43,10 @@ def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
         if len(draft.steps) >= wanted:
             break
         KINDS[names[int(rng.choice(len(names), p=weights / weights.sum()))]][1](draft)
-    draft.differentiate(mode)
+    draft.differentiate()
     returned = _returned(draft) if mode != "inside" else _heads(draft)
     recorded_from = draft.whole(0, len(draft.steps)) // 2 if mode == "inside" else 0
-    return draft.program(returned, mode, recorded_from, f"--seed {seed} --only {number}")
+    return draft.program(returned, recorded_from, f"--seed {seed} --only {number}")
 
 
 def _heads(draft: Draft) -> list[str]:

@@ -9,7 +9,7 @@ import numpy
 
 from heterosis.ir.types import is_float
 from tests.programs.draft import Draft
-from tests.programs.program import ACCUMULATES, ROUNDS
+from tests.programs.program import ACCUMULATES, EXACT, ROUNDS
 
 Kind = Callable[[Draft], Any]
 KINDS: dict[str, tuple[float, Kind]] = {}
@@ -27,13 +27,17 @@ def kind(weight: float) -> Callable[[Kind], Kind]:
 
 # -- single elements -------------------------------------------------------------------------------
 
+# Each a step, or some in a row, that are defined and tame for all numbers.
 _SMOOTH = (
-    "np.exp(np.minimum({0}, 3))", "np.tanh({0})", "npx.sigmoid({0})", "np.sin({0})", "np.square({0})",
-    "np.sqrt(np.abs({0}))", "np.log(np.abs({0}) + 1)", "{0} * 0.5", "{0} + 1.5", "2 - {0}",
-    "1 / (np.abs({0}) + 1)", "np.cosh(np.tanh({0}))", "np.arctan({0})", "{0} / 3", "{0} ** 2 / 2",
+    ("np.minimum({0}, 3)", "np.exp({0})"), ("np.tanh({0})",), ("npx.sigmoid({0})",), ("np.sin({0})",),
+    ("np.square({0})",), ("np.abs({0})", "np.sqrt({0})"), ("np.abs({0})", "{0} + 1", "np.log({0})"),
+    ("{0} * 0.5",), ("{0} + 1.5",), ("2 - {0}",), ("np.abs({0})", "{0} + 1", "1 / {0}"),
+    ("np.tanh({0})", "np.cosh({0})"), ("np.arctan({0})",), ("{0} / 3",), ("{0} ** 2", "{0} / 2"),
 )  # fmt: skip
-_PLAIN = ("-{0}", "np.abs({0})", "npx.relu({0})", "np.clip({0}, -0.5, 0.5)", "{0} ** 1", "{0}.copy()",
-          "{0} * 1", "{0} + 0", "np.maximum({0}, 0)", "np.where({0} > 0, {0}, 0)")  # fmt: skip
+_PLAIN = (
+    "-{0}", "np.abs({0})", "npx.relu({0})", "np.clip({0}, -0.5, 0.5)", "{0} ** 1", "{0}.copy()", "{0} * 1",
+    "{0} + 0", "np.maximum({0}, 0)", "np.where({0} > 0, {0}, 0)",
+)  # fmt: skip
 
 
 @kind(3)
@@ -43,11 +47,14 @@ def unary(draft: Draft) -> None:
     if name and draft.chance(0.25):
         draft.step("unary", draft.among(_PLAIN), name, dtype=draft.dtype_of(name))
     elif name:
-        draft.step("unary", draft.among(_SMOOTH), name, rounding=ROUNDS)
+        for text in draft.among(_SMOOTH):
+            name = name and draft.step("unary", text, name, rounding=ROUNDS)
 
 
-_BINARY = ("{0} + {1}", "{0} - {1}", "{0} * {1}", "np.maximum({0}, {1})", "np.minimum({0}, {1})",
-           "np.where({0} > {1}, {0}, {1})", "np.tanh({0}) * {1}", "{0} * 0.5 + {1}", "np.hypot({0}, {1})")  # fmt: skip
+_BINARY = (
+    "{0} + {1}", "{0} - {1}", "{0} * {1}", "np.maximum({0}, {1})", "np.minimum({0}, {1})",
+    "np.where({0} > {1}, {0}, {1})", "np.hypot({0}, {1})", "{1} * {0}", "np.arctan2({0}, {1})",
+)  # fmt: skip
 
 
 @kind(3)
@@ -118,17 +125,23 @@ def _reshaped(draft: Draft, shape: tuple[int, ...]) -> str:
 @kind(4)
 def write(draft: Draft) -> None:
     """Change an array in place: all of it or a part, by a number or by an array."""
-    name = draft.pick(lambda a: a.size > 0)
+    name = draft.writable()
     if name is None:
         return
     target = draft.among(_TARGETS)(draft, draft.shape_of(name))
     sign = "=" if draft.dtype_of(name) == "bool" else draft.among(("=", "=", "=", "+=", "*=", "-="))
     source = draft.pick(lambda a: draft.is_float(name) or a.dtype == draft.dtype_of(name))
     if source is None or draft.chance(0.3):
-        draft.step("write", f"{target} {sign} {_number(draft, name)}", name, writes=True)
+        draft.step("write", f"{target} {sign} {_number(draft, name)}", name, writes=True, rounding=_rounding(sign))
     elif sign == "=" or draft.dtype_of(source) == draft.dtype_of(name):
         fitted = source if draft.chance(0.5) else _fitting(draft, name, target) or source
-        draft.step("write", f"{target} {sign} {{1}}", name, fitted, writes=True)
+        draft.step(
+            "write", f"{target} {sign} {{1}}", name, fitted, writes=True, rounding=_rounding(sign)
+        )
+
+
+def _rounding(sign: str) -> str:
+    return EXACT if sign == "=" else ROUNDS
 
 
 def _fitting(draft: Draft, name: str, target: str) -> str | None:
@@ -166,7 +179,7 @@ _TARGETS = (_part, _part, _part, _whole, _whole, _row, _list)
 @kind(1.5)
 def mask(draft: Draft) -> None:
     """Change an array where a condition holds."""
-    name = draft.pick(lambda a: a.size > 0 and a.ndim > 0)
+    name = draft.writable(lambda a: a.ndim > 0)
     if name is None:
         return
     target = "{0}[{0}]" if draft.dtype_of(name) == "bool" else "{0}[{0} > 0.25]"
@@ -190,18 +203,18 @@ _INTO = ("np.add({0}, {1}", "np.exp({1}", "np.multiply({1}, {1}", "np.negative({
 @kind(1.5)
 def into(draft: Draft) -> None:
     """An operation that writes its result into an array, and the augmented assignments."""
-    name = draft.pick(lambda a: a.size > 0 and is_float(a.dtype.name))
+    name = draft.writable(lambda a: is_float(a.dtype.name))
     if name is None:
         return
     other = draft.pick(lambda a: a.shape == draft.shape_of(name) and a.dtype == draft.dtype_of(name))
     if draft.chance(0.3):
         operand = draft.among(("{1}", "2", "0.5"))
         text = f"{{0}} {draft.among(('+=', '-=', '*='))} {operand}"
-        draft.step("into", text, name, other or name, writes=True)
+        draft.step("into", text, name, other or name, writes=True, rounding=ROUNDS)
         return
     call = draft.among(_INTO)
     meaning = f"{{0}}[...] = {call})"
-    draft.step("into", f"{call}, out={{0}})", name, other or name, writes=True, meaning=meaning)
+    draft.step("into", f"{call}, out={{0}})", name, other or name, writes=True, meaning=meaning, rounding=ROUNDS)
 
 
 @kind(1)

@@ -88,7 +88,7 @@ def perform(step: Step, values: dict[str, Any], noise: numpy.random.Generator | 
     """One step on the values of those before it."""
     operands = [values[name] for name in step.operands]
     if step.is_write:
-        exec(_code(step, "exec"), NAMESPACE | _named(operands))  # noqa: S102
+        _write(step, operands, noise)
     elif step.is_view:
         found = eval(_code(step, "eval"), NAMESPACE | _named(operands))  # noqa: S307
         if not isinstance(found, numpy.ndarray):
@@ -98,6 +98,16 @@ def perform(step: Step, values: dict[str, Any], noise: numpy.random.Generator | 
         values[step.result] = found
     else:
         values[step.result] = _computed(step, operands, noise)
+
+
+def _write(step: Step, operands: list[Any], noise: numpy.random.Generator | None) -> None:
+    target = operands[0]
+    before = target.copy()
+    exec(_code(step, "exec"), NAMESPACE | _named(operands))  # noqa: S102
+    if noise is not None and step.rounding != EXACT and is_float(target.dtype.name):
+        wide = target.astype("float64")
+        shaken = _shaken(wide, UNITS[target.dtype.name] * step.ulps, noise)
+        target[...] = numpy.where(before == target, wide, shaken).astype(target.dtype)
 
 
 def _computed(
