@@ -7,7 +7,7 @@ result may differ from this: what is sensitive to rounding spreads, and what is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -30,10 +30,16 @@ class Call:
     arguments: list[numpy.ndarray]
     outside: list[numpy.ndarray]
     gradients: list[numpy.ndarray] = field(default_factory=list)
+    aliases: list[numpy.ndarray] = field(default_factory=list)  # what changes with each result
 
     def arrays(self) -> list[tuple[str, numpy.ndarray]]:
         """All of them with their names for messages."""
-        named = (("result", self.results), ("argument", self.arguments), ("outside", self.outside))
+        named = (
+            ("result", self.results),
+            ("argument", self.arguments),
+            ("outside", self.outside),
+            ("what changes with result", self.aliases),
+        )
         return [(f"{what} {i}", a) for what, arrays in named for i, a in enumerate(arrays)]
 
 
@@ -43,6 +49,7 @@ def evaluate(
     outside: Mapping[str, numpy.ndarray],
     noise: numpy.random.Generator | None = None,
     moved: tuple[str, numpy.ndarray] | None = None,
+    last: bool = False,
 ) -> Call:
     """One call with NumPy. `outside` is changed where the program writes to it; `moved` is added to
     a variable before it is recorded."""
@@ -55,8 +62,36 @@ def evaluate(
             perform(step, values, noise)
     if moved is not None and program.recorded_from >= len(program.steps):
         values[moved[0]] = values[moved[0]] + moved[1]
-    results = [numpy.array(values[name]) for name in leaves(program.returned)]
-    return Call(results, list(arguments.values()), [numpy.array(a) for a in outside.values()])
+    returned = [values[name] for name in leaves(program.returned)]
+    arrays = (returned, list(arguments.values()), list(outside.values()))
+    call = Call(*([numpy.array(a) for a in of] for of in arrays))
+    if last and program.mode == "plain":
+        call.aliases = [numpy.array(changed) for changed in aliases(returned, sum(arrays, []))]
+    return call
+
+
+def aliases(results: Sequence[Any], arrays: Sequence[Any]) -> Iterator[list[bool]]:
+    """For each result, which of the arrays change when it is written to."""
+    for number, result in enumerate(results):
+        before = [numpy.array(_elements(a)) for a in arrays]
+        if result.size:
+            result[...] = _marker(result, number)
+        after = [_elements(a) for a in arrays]
+        yield [not numpy.array_equal(*pair) for pair in zip(before, after, strict=True)]
+
+
+def _marker(result: Any, number: int) -> Any:
+    """A number that an array does not hold everywhere."""
+    dtype = str(result.dtype)
+    if dtype == "bool":
+        return not bool(_elements(result).reshape(-1)[0])
+    return 50 + number
+
+
+def _elements(array: Any) -> numpy.ndarray:
+    """The elements, as numbers that equal themselves."""
+    found = array.asnumpy() if hasattr(array, "asnumpy") else numpy.asarray(array)
+    return numpy.nan_to_num(found.astype("float64"), posinf=1e300, neginf=-1e300, nan=1e200)
 
 
 def evaluate_all(program: Program) -> dict[str, Any]:
@@ -212,7 +247,11 @@ class Expected:
 
     def _run(self, noise: numpy.random.Generator | None) -> list[Call]:
         outside = made(self.program.outside, numpy)
-        return [evaluate(self.program, given, outside, noise) for given in self.calls]
+        last = len(self.calls) - 1
+        return [
+            evaluate(self.program, given, outside, noise, last=turn == last)
+            for turn, given in enumerate(self.calls)
+        ]
 
     def noisy(self, many: int) -> list[list[Call]]:
         """Runs with noise, the same for every comparison."""

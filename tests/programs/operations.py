@@ -46,6 +46,8 @@ def sampled() -> tuple[Record, ...]:
 def operation(draft: Draft) -> None:
     """One of all operations, in one of its sample cases or on what is there."""
     record = draft.among(sampled())
+    if draft.mode != "plain" and not record.differentiable:
+        return
     dtypes = [d for d in draft.dtypes if d in record.samples.dtypes]
     dtype = draft.among(dtypes or record.samples.dtypes)
     given = _there(draft, record, dtype) or _sampled(draft, record, dtype)

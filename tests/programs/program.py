@@ -84,7 +84,7 @@ class Program:
         gradients = ", ".join(f"{name}.grad.copy()" for name in self.variables())
         return [
             *lines[: self.recorded_from],
-            "with autograd.record():",
+            "with autograd.record(train_mode=False):",
             *_indented([*lines[self.recorded_from :], f"head = {heads}"]),
             "head.backward()",
             f"return {written(self.returned)}, [{gradients}]",

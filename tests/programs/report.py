@@ -35,7 +35,7 @@ def _calling(program: Program) -> list[str]:
     return [
         *lines,
         *(f"{name}.attach_grad()" for name in program.variables()),
-        "with autograd.record():",
+        "with autograd.record(train_mode=False):",
         f"    results = function({names})",
         "autograd.backward(results)",
         f"print(results, {', '.join(f'{name}.grad' for name in program.variables())})",

@@ -21,7 +21,7 @@ from heterosis.ir.types import is_float
 from heterosis.ops import REGISTRY
 from heterosis.runtime.settings import settings
 from tests.programs.gradients import weights
-from tests.programs.meaning import Call, made
+from tests.programs.meaning import Call, aliases, made
 from tests.programs.program import Array, Program, leaves
 
 
@@ -75,7 +75,14 @@ class Ways:
             settings.threads = before
 
     def _called(self, function: Callable[..., Any], found: dict[str, Any]) -> list[Call]:
-        return [self._call(function, found, given) for given in self.calls]
+        calls = [self._call(function, found, given) for given in self.calls]
+        if self.program.mode == "plain":
+            self._add_aliases(calls[-1])
+        return calls
+
+    def _add_aliases(self, call: Call) -> None:
+        """Add to what the last call left behind who changes with whom."""
+        call.aliases = [numpy.array(changed) for changed in aliases(*self._last)]
 
     def _call(
         self, function: Callable[..., Any], found: dict[str, Any], given: Mapping[str, Array]
@@ -91,6 +98,7 @@ class Ways:
             results, gradients = results[:heads], results[heads:]
         outside = [found[name] for name in self.program.outside]
         arrays = (results, list(arguments.values()), outside, gradients)
+        self._last = results, [*results, *arguments.values(), *outside]
         return Call(*([a.asnumpy() for a in of] for of in arrays))
 
     def _recorded(
@@ -100,7 +108,7 @@ class Ways:
         variables = [arguments[name] for name in self.program.variables()]
         for variable in variables:
             variable.attach_grad()
-        with autograd.record():
+        with autograd.record(train_mode=False):
             results = list(leaves(function(*arguments.values())))
         heads = [r for r in results if r._autograd is not None and is_float(r.dtype.name)]
         if heads:
