@@ -81,11 +81,11 @@ class Draft:
     def elements(self, shape: tuple[int, ...], dtype: str, low: float = -2, high: float = 2) -> Any:
         """Random elements; special ones among them, where the draft is of that kind."""
         if dtype == "bool":
-            return self.rng.random(shape) < 0.5
+            return numpy.asarray(self.rng.random(shape) < 0.5)
         if not is_float(dtype):
             least = max(low, 0) if dtype == "uint8" else low
             found = self.rng.integers(int(least), max(int(high), int(least)) + 1, shape)
-            return found.astype(dtype)
+            return numpy.asarray(found, dtype=dtype)
         found = numpy.asarray(self.rng.uniform(low, high, shape))
         if self.special and found.size:
             chosen = self.rng.random(shape) < 0.25
