@@ -11,13 +11,16 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 LIMIT = 120  # seconds that one program may take
+SERVED = 400  # programs that one process runs
 
 
 class Worker:
     """A process for one target."""
 
-    def __init__(self, target: str | None = None, served: int = 400):
-        self.target, self.served = target, served
+    def __init__(self, target: str | None = None, *, traced: bool = False):
+        self.target, self.traced = target, traced
+        self.lines: dict[str, set[int]] = {}  # of the compiler that ran, if they are traced
+        self.operations: set[str] = set()
         self._process: subprocess.Popen[bytes] | None = None
         self._left = 0
 
@@ -57,16 +60,27 @@ class Worker:
         if self.target:
             environment["HETEROSIS_TARGET"] = self.target
         command = [sys.executable, "-m", "tests.programs.worker", str(theirs.fileno())]
+        command.append("traced" if self.traced else "untraced")
         self._process = subprocess.Popen(
             command, env=environment, pass_fds=[theirs.fileno()], stderr=subprocess.DEVNULL
         )
         theirs.close()
         self._connection = Connection(ours.detach())
-        self._left = self.served
+        self._left = SERVED
 
     def close(self) -> None:
         """End the process."""
         if self._process is not None:
+            if self.traced and self._process.poll() is None:
+                self._gather()
             self._connection.close()
             self._process.wait()
             self._process = None
+
+    def _gather(self) -> None:
+        """Take over what a process has traced."""
+        self._connection.send(())
+        lines, operations = self._connection.recv()
+        self.operations |= operations
+        for file, seen in lines.items():
+            self.lines.setdefault(file, set()).update(seen)

@@ -20,6 +20,7 @@ from heterosis import autograd, gluon, np, npx
 from heterosis.ir.types import is_float
 from heterosis.ops import REGISTRY
 from heterosis.runtime.settings import settings
+from tests.programs.coverage import Lines
 from tests.programs.gradients import weights
 from tests.programs.meaning import Call, aliases, made
 from tests.programs.program import Array, Program, leaves
@@ -129,15 +130,18 @@ def observe(program: Program, calls: list[Mapping[str, Array]], ways: list[str])
     return found
 
 
-def main() -> None:
-    connection = Connection(int(sys.argv[1]))
+def main(descriptor: str, traced: str) -> None:
+    """Serve a connection. `traced`: note which lines of the compiler run."""
+    connection, lines = Connection(int(descriptor)), Lines()
+    if traced == "traced":
+        lines.start()
     while True:
         try:
             job = connection.recv()
         except EOFError:
             return
-        connection.send(observe(*job))
+        connection.send(observe(*job) if job else (dict(lines.seen), lines.operations))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
