@@ -491,6 +491,17 @@ def test_a_refusal_is_not_swallowed(reads):
             guarded(np.array([1.0]))
 
 
+@pytest.mark.parametrize("once", [np.random.seed, np.random.get_state])
+def test_what_a_program_could_do_once_only_is_refused(once):
+    @heterosis.hybridize
+    def drawn(x):
+        once()
+        return x + np.random.uniform(size=x.shape)
+
+    with pytest.raises(CaptureError, match="outside of the function"):
+        drawn(np.ones(2))
+
+
 def test_other_errors_may_be_caught():
     @heterosis.hybridize
     def guarded(x):

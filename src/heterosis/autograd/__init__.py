@@ -66,6 +66,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> 
                 f"{variable.shape}; the shapes must be equal."
             )
         variable._autograd = None if request == "null" else Leaf(gradient, request)
+        variable._has_variable = request != "null"
 
 
 def _check_request(name: str, request: str) -> None:

@@ -214,7 +214,10 @@ class Program:
         if items is None:
             return
         sources = [_described(source) for source in captured.sources]
-        writes = [(i, captured.sources.index(source)) for source, i in captured.writes]
+        writes = [
+            (write.position, captured.sources.index(write.source), write.recorded)
+            for write in captured.writes
+        ]
         supply = captured.supply.numbers if captured.supply else None
         record = self._record if modes.is_recording() else None
         guards = captured.guards.native
@@ -242,9 +245,10 @@ class Program:
         results = _core.run_plan(self.plan, operands)
         if modes.is_recording():
             self._record(operands, results)
-        with modes.switched(recording=False):
-            for source, i in captured.writes:
-                assign(results[i], out=_array(source, arguments))
+        recording = modes.is_recording()
+        for write in captured.writes:
+            with modes.switched(recording=recording and write.recorded):
+                assign(results[write.position], out=_array(write.source, arguments))
 
         def array(leaf: Computed | Argument | Outside) -> Any:
             computed = isinstance(leaf, Computed)

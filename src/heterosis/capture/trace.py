@@ -111,6 +111,15 @@ class Step:
     in_place: bool  # whether these were there before, and written to
 
 
+@dataclass(frozen=True)
+class Write:
+    """A result that goes into an array from outside; `recorded`, so that gradients flow into it."""
+
+    source: Source
+    position: int
+    recorded: bool
+
+
 @dataclass
 class Captured:
     """A program with what it is fed, and what its results are for."""
@@ -118,7 +127,7 @@ class Captured:
     program: Program
     sources: list[Source]  # one for each input of the program
     result: Any  # what the function returns, with `Computed` and sources in place of arrays
-    writes: list[tuple[Source, int]]  # which result goes into which array
+    writes: list[Write]
     guards: Guards  # what else it was made of
     supply: Supply
     steps: list[Step]
@@ -142,15 +151,16 @@ def _captured(
     guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
     trace = Trace(name, guards, merged=merged)
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
-    outer = _active.trace
-    _active.trace = trace
+    outer = _active.trace, modes.refusals.first
+    _active.trace, modes.refusals.first = trace, None
     try:
         with modes.switched(capturing=True):
             result = function(*stand_ins[0], **stand_ins[1])
     finally:
-        _active.trace = outer
-        if trace.refusal is not None:  # also where the function caught it and went on
-            raise trace.refusal
+        refusal = modes.refusals.first
+        _active.trace, modes.refusals.first = outer
+        if refusal is not None:  # also where the function caught it and went on
+            raise refusal
     return trace, trace.finish(result)
 
 
@@ -160,12 +170,12 @@ class Trace:
     def __init__(self, name: str, guards: Guards, *, merged: bool = False):
         self.name, self.guards = name, guards
         self.merged = merged  # whether arrays that share memory become one
-        self.refusal: CaptureError | None = None  # the first thing that a program cannot have
         self.arguments: list[tuple[Any, Any]] = []  # each with its stand-in
         self.entangled: set[int] = set()  # storages of arguments that are known from outside too
         self.recorded = modes.is_recording()
         self.inputs: list[tuple[Value, Source]] = []
         self.cells: dict[int, Cell] = {}  # by the storage of the array
+        self.followed: set[Cell] = set()  # written to where gradients are recorded outside
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
         self.supply = Supply()
@@ -361,6 +371,8 @@ class Trace:
             if cell.source is not None and cell not in self.cells.values():
                 raise _overlap(self.cells[array._storage_id].value(), array)
             cell.write(fitting(record.name, value, description, record.casts_freely))
+            if self.recorded and modes.is_recording():
+                self.followed.add(cell.base or cell)
             array._count_write()
         return out
 
@@ -394,7 +406,9 @@ class Trace:
 
         returned = trees.replaced(result, self.cell)
         result = trees.replaced(result, leaf)
-        writes = [(cell.source, add(cell.value())) for cell in self._written()]
+        writes = [
+            Write(cell.source, add(cell.value()), cell in self.followed) for cell in self._written()
+        ]
         values = tuple(value for value, _ in self.inputs)
         self.guards.finish()
         return Captured(
@@ -505,15 +519,13 @@ def active() -> Trace:
 
 
 def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of the capture that is active. What it refuses is remembered: a function that
-    catches the error must not go on as if a program could do what it wanted."""
+    """A method of the capture that is active; what it refuses is remembered."""
 
     def call(*arguments: Any) -> Any:
-        trace = active()
         try:
-            return method(trace, *arguments)
-        except CaptureError as refusal:
-            trace.refusal = trace.refusal or refusal
+            return method(active(), *arguments)
+        except CaptureError as error:
+            modes.refusals.note(error)
             raise
 
     return call
