@@ -261,6 +261,8 @@ class Scheduler:
             return
         for part, inside in rooms:
             self.write(part, inside)
+        for gone in self.homes.passing[value.node]:
+            self.places.pop(gone, None)
 
     def _scatter(self, value: Value, room: Place) -> None:
         base, *indices, update = value.node.inputs
