@@ -32,7 +32,7 @@ class Homes(dict[Value, Place]):
         """Let kernels of their own write where `value`, or a part of it, will stand: for good, or
         `until` a node, that `value` alone is for, has been computed over it."""
         value, room = unviewed(value, room, self.places)
-        if value in self:
+        if value in self or value in self.places:
             return
         self[value] = room
         if until:
