@@ -1,8 +1,8 @@
 """Plans of captured programs on disk: a process that finds them there neither plans nor compiles.
 
 They are entries of the object cache, under the same distrust, and name the objects that they run.
-The key is the program itself with all that planning looks at; the lowerings' source is part of it,
-as it is of every key of that cache.
+The key is the program itself with all that planning looks at; our own source is part of it, the
+core's too, as it is of every key of that cache.
 """
 
 from __future__ import annotations
