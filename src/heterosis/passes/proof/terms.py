@@ -123,7 +123,7 @@ def rearranged(terms: Terms, move: Move) -> Terms:
         return numpy.transpose(terms, argument)
     if name == "broadcast":
         return numpy.broadcast_to(terms, argument)
-    return _seen(numpy.ascontiguousarray(terms), move)
+    return _seen(numpy.asarray(terms, order="C"), move)
 
 
 def part_of(terms: Terms, starts: tuple[int, ...], steps: tuple[int, ...], shape: Any) -> Terms:
