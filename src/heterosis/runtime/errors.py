@@ -41,6 +41,11 @@ class OutOfMemoryError(HeterosisError, MemoryError):
     """No room for an array; those that exist are unharmed."""
 
 
+class ScheduleError(HeterosisError, AssertionError):
+    """Kernels that do not compute their program: a fault of the framework, which HETEROSIS_CHECK=1
+    looks for. Please report it with the program."""
+
+
 class AutogradError(HeterosisError, RuntimeError):
     """Gradients asked for where nothing, or not enough, has been recorded."""
 
