@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy
 
-from heterosis.runtime.errors import DTypeError
+from heterosis.runtime.errors import DTypeError, ShapeError
 
 # In promotion order within each kind. The position is the number that the core uses.
 DTYPES = (
@@ -78,6 +78,11 @@ class TensorType:
     shape: tuple[int, ...]
     dtype: str
     weak: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no operation has looked at: two negative extents make a positive size."""
+        if self.shape and min(self.shape) < 0:
+            raise ShapeError(f"no array has the shape {self.shape}; expected extents from 0 on.")
 
     @property
     def ndim(self) -> int:
