@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from heterosis.codegen.builder import Function, Value, constant
-from heterosis.codegen.memory import COMPUTED
+from heterosis.codegen.memory import COMPUTED, nearest
 from heterosis.ir.program import Elementwise
 from heterosis.ir.types import is_float, is_integer, numpy_dtype
 
@@ -39,14 +39,7 @@ def _to_float(f: Function, have: str, want: str, x: Value, to) -> Value:
         x = f.convert("uitofp" if unsigned else "sitofp", x, to)
     elif x.type.bits != to.bits:
         x = f.convert("fpext" if x.type.bits < to.bits else "fptrunc", x, to)
-    return _rounded(f, want, x) if want in ("float16", "bfloat16") else x
-
-
-def _rounded(f: Function, dtype: str, x: Value) -> Value:
-    """float32 rounded to what the narrow type can hold."""
-    from heterosis.codegen import memory
-
-    return memory.computed(f, dtype, memory.stored(f, dtype, x))
+    return nearest(f, want, x)
 
 
 def _float_to_integer(f: Function, want: str, x: Value, to) -> Value:
@@ -71,12 +64,14 @@ def conversion(dtype: str) -> Elementwise:
     return Elementwise(
         f"to_{dtype}",
         lambda f, have, x: convert(f, have, dtype, x),
-        cost=2.0,
+        cost=0.0 if dtype == "float32" else 2.0,
         exact=lambda x: _converted(x, dtype),
     )
 
 
-COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0)
+# What the element type holds: where a value is of 16 bits, and has been computed in float32.
+NEAREST = Elementwise("nearest", lambda f, dtype, x: nearest(f, dtype, x), keeps=True)
+COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0, keeps=True)
 
 
 def _converted(x: Any, dtype: str) -> Any:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from heterosis.codegen import abi, memory
 from heterosis.codegen.builder import I64, PTR, Function, Size, Type, Value, constant
+from heterosis.codegen.memory import nearest
 from heterosis.codegen.nest import Apply, Argument, Extent, Literal, Slot
 
 # What each further operand is told: its address, and three strides.
@@ -145,8 +146,8 @@ class Epilogue:
     ) -> Value:
         lanes = total.type.lanes
         match step:
-            case Finished():
-                return total
+            case Finished(dtype):  # kernels hand over what they have in registers
+                return nearest(f, dtype, total)
             case Beside():
                 return self._beside(f, step, lanes, at)
             case Literal(number, dtype):

@@ -24,6 +24,7 @@ DTYPES = (
     "float64",
 )
 ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 4, 8, 2, 2, 4, 8), strict=True))
+HALVES = ("float16", "bfloat16")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int32", "int64")
 DEFAULT_FLOAT = "float32"
@@ -51,6 +52,11 @@ def dtype_name(given: Any) -> str:
 
 def is_float(dtype: str) -> bool:
     return dtype in FLOATS
+
+
+def is_half(dtype: str) -> bool:
+    """Floats of 16 bits, which are computed with as float32."""
+    return dtype in HALVES
 
 
 def is_integer(dtype: str) -> bool:
