@@ -38,6 +38,29 @@ def numpy_dtype(name: str) -> numpy.dtype:
     return _NUMPY[name]
 
 
+def as_type(elements: Any, name: str) -> Any:
+    """NumPy elements converted to one of `DTYPES`, and rounded once."""
+    if name == "bfloat16" and elements.dtype.kind in "iuf" and elements.dtype.itemsize >= 4:
+        elements = _rounded_to_odd(elements)  # ml_dtypes goes by way of float32
+    return elements.astype(_NUMPY[name])
+
+
+def _rounded_to_odd(elements: Any) -> Any:
+    """float32 elements that round to fewer bits as these do: of two neighbours, the odd one."""
+    with numpy.errstate(all="ignore"):  # infinities, where numbers leave the range
+        return _odd_neighbour(numpy.asarray(elements))
+
+
+def _odd_neighbour(wide: Any) -> Any:
+    if wide.dtype.kind in "iu":  # as `codegen.conversion` does
+        marked = wide & ~wide.dtype.type(0xFFF) | ((wide & 0xFFF) != 0).astype(wide.dtype) << 11
+        wide = numpy.where(abs(wide.astype("float64")) < 2.0**40, wide, marked).astype("float64")
+    single = wide.astype("float32")
+    back, bits = single.astype(wide.dtype), single.view("int32")
+    odd = bits - (abs(back) > abs(wide)) | 1
+    return numpy.where((back != wide) & ~numpy.isnan(wide), odd, bits).view("float32")
+
+
 @cache
 def dtype_name(given: Any) -> str:
     """The name of an element type that a user gave: a string, or NumPy's or Python's class."""
