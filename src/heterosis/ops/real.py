@@ -287,7 +287,7 @@ def _rounding(name: str, documentation: str, **facts: Any) -> Any:
 
     dtypes = ("bool", "int8", *FLOATS)
     facts = {"public": METHOD, "domain": (-9, 9), "dtypes": dtypes, "pull": flat} | facts
-    return unary(name, lowering, same, documentation, **facts)
+    return unary(name, lowering, same, documentation, keeps=True, **facts)
 
 
 floor = _rounding("floor", "The greatest integer not above `x`.")
@@ -355,6 +355,7 @@ spacing = unary(
     "The distance to the next number away from zero.",
     pull=flat,
     dtypes=("float64",),
+    by_type=True,
 )
 _FRACTION = Elementwise("fraction", lower.fraction, cost=3.0)
 _LDEXP = Elementwise("ldexp", lower.ldexp, cost=8.0)

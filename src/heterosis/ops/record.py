@@ -20,6 +20,7 @@ from heterosis.ir.types import TensorType, dtype_name
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
+from heterosis.passes.halves import rounded
 from heterosis.runtime.errors import ArgumentError, DTypeError, HeterosisError
 
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
@@ -158,7 +159,7 @@ class Record:
         self, values: Iterable[Value | None], attributes: Sequence[Any]
     ) -> tuple[Value, ...]:
         """The operation's program on the given values and attributes."""
-        arguments = []
+        arguments, values = [], tuple(values)
         for parameter, use, given in self.arguments(values, attributes):
             if use == ATTRIBUTE:
                 arguments.append(attribute_value(parameter.name, given))
@@ -166,7 +167,7 @@ class Record:
                 arguments.append(given)
             else:
                 arguments.append(self._check_present(parameter, given))
-        return _as_tuple(self._apply(arguments))
+        return rounded(_as_tuple(self._apply(arguments)), values)
 
     def _trace_call(self, bound: inspect.BoundArguments) -> Any:
         arguments = []
