@@ -260,7 +260,7 @@ class Trace:
         values, cells = self._values(record, operands, attributes)
         results = made = record.traced(values, attributes)
         if self.recorded and not modes.is_recording():
-            results = tuple(map(stop_gradient.record.function, results))
+            results = tuple(map(stop_gradient, results))
         if out is None:
             shares = {c.value(): c for c in cells if c} if record.views else {}
             outs = tuple(self.array(window(value, shares) or Cell(value)) for value in results)

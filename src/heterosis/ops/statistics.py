@@ -121,7 +121,6 @@ _FEW = ("int32", "float32", "float64")
     numpy=_reference(numpy.quantile),
     names={"mxnet": "_npi_percentile"},
     samples=Samples((*_CASES, *_WAYS), ((-9, 9), (0, 1)), ("float32",), ulps=16, absolute=16),
-    differentiable=False,
 )
 def quantile(
     a,
@@ -139,7 +138,6 @@ def quantile(
     numpy=_reference(numpy.percentile),
     names={"mxnet": "_npi_percentile"},
     samples=Samples(_CASES, ((-9, 9), (0, 100)), _FEW, ulps=64, absolute=64),
-    differentiable=False,
 )
 def percentile(
     a,
@@ -156,7 +154,6 @@ def percentile(
 @operation(
     numpy=numpy.median,
     samples=Samples((Case(((37,),)), Case(((4, 6),), {"axis": 1, "keepdims": True})), dtypes=_FEW),
-    differentiable=False,
 )
 def median(a, axis: Axes = None, keepdims: bool = False):
     """The middle one of the sorted elements along `axis`; the mean of the middle two."""
@@ -175,7 +172,6 @@ def _edges_reference(a, bins=10, range=None):
     numpy=_edges_reference,
     public=(),
     samples=Samples((Case(((37,),)), Case(((5, 7),), {"bins": 4, "range": (-2, 3)})), dtypes=_FEW),
-    differentiable=False,
 )
 def histogram_edges(a, bins: int = 10, range: tuple[float, float] | None = None):
     """The bounds of `bins` equal intervals, from the smallest element to the largest."""
@@ -211,7 +207,6 @@ def _counts_reference(a, edges):
     numpy=_counts_reference,
     public=(),
     samples=Samples((Case(((37,), (5,))), Case(((3, 70), (2,)))), dtypes=_FEW),
-    differentiable=False,
 )
 def histogram_counts(a, edges, weights=None, density: bool = False):
     """How many elements, or how much weight, each interval between neighbouring `edges` has."""
