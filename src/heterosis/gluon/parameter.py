@@ -212,6 +212,7 @@ class Parameter:
         _core.count_change()
 
     def _attach_gradient(self) -> None:
+        autograd.check_float(self._described(), self._data)
         self._grad = np.zeros(self._data.shape, self._data.dtype)
         _core.count_change()
         autograd.mark_variables([self._data], [self._grad], self.grad_req)

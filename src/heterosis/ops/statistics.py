@@ -14,6 +14,7 @@ from heterosis.ops.elementwise import (
     add,
     equal,
     greater_equal,
+    isinf,
     isnan,
     less,
     less_equal,
@@ -98,7 +99,8 @@ def _between(rows: Value, position: Value, method: str) -> Value:
     up = add(low, multiply(step, weight))
     down = subtract(high, multiply(step, subtract(constant(1.0, rows.dtype), weight)))
     mixed = select(less(weight, constant(0.5, rows.dtype)), up, down)
-    return select(equal(low, high), low, mixed)  # also equal infinities
+    endless = logical_and(isinf(low), equal(low, high))  # between which there is no number
+    return select(endless, low, mixed)
 
 
 def _reference(function: Any):
