@@ -95,7 +95,7 @@ class _Reverse:
         operands = tuple(self.known.get(v, v) for v in unit.inputs)
         results = tuple(self.known.get(v, v) for v in unit.outputs)
         found = (
-            unit.pull(results, received)
+            unit.pull(operands, results, received)
             if isinstance(unit, Call)
             else _pull(unit, Step(operands, results, received, unit.attributes))
         )

@@ -220,12 +220,17 @@ class Record:
         if any(output.node is operand.node for output in outputs for operand in inputs):
             return  # an argument handed back as it came
 
-        def pull(results: tuple[Value, ...], received: tuple[Value | None, ...]) -> Any:
+        def pull(
+            operands: tuple[Value, ...],
+            results: tuple[Value, ...],
+            received: tuple[Value | None, ...],
+        ) -> Any:
+            given = _refilled(arguments, iter(operands))
             g = tuple(
                 _zeros(y) if own is None else own for own, y in zip(received, results, strict=True)
             )
             one = len(results) == 1
-            found = rule(g[0] if one else g, results[0] if one else results, *arguments)
+            found = rule(g[0] if one else g, results[0] if one else results, *given)
             return found if isinstance(found, tuple) else (found,)
 
         Call(inputs, outputs, pull).mark()
@@ -314,6 +319,18 @@ def _leaves(arguments: Iterable[Any]) -> Iterable[Any]:
             yield from argument
         else:
             yield argument
+
+
+def _refilled(arguments: Iterable[Any], operands: Iterator[Value]) -> list[Any]:
+    """`arguments` with the next of `operands` in place of every value."""
+    return [
+        tuple(_refilled(a, operands))
+        if isinstance(a, tuple | list) and any(map(_is_value, a))
+        else next(operands)
+        if _is_value(a)
+        else a
+        for a in arguments
+    ]
 
 
 def _is_value(given: Any) -> bool:

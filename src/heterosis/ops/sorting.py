@@ -123,15 +123,19 @@ def sorted_along(x: Value, axis: int) -> Value:
     keys = apply(_SORT, (keys,), keys.type)
     found = apply(_decode(x.dtype, False), (keys,), rows.type)
     # Keys are integers, which no gradient flows through: it goes from place to place instead.
-    Call((rows,), (found,), lambda results, received: (_sent_back(received[0], rows),)).mark()
+    Call((rows,), (found,), _pull_sorted).mark()
     return _back(found, x.shape, axis)
 
 
-def _sent_back(g: Value, rows: Value) -> Value:
-    """What elements of `rows` receive for what they receive in ascending order."""
+def _pull_sorted(
+    operands: tuple[Value, ...], results: tuple[Value, ...], received: tuple[Value | None, ...]
+) -> tuple[Value]:
+    """What elements of rows receive for what they receive in ascending order."""
+    (rows,), (g,) = operands, received
+    assert g is not None, "a call of which no result receives anything is never visited"
     places = _places(rows, False)
     zeros = views.broadcast(constant(0.0, g.dtype), g.shape)
-    return scattered(zeros, [_numbers(places), places], g, add=True)
+    return (scattered(zeros, [_numbers(places), places], g, add=True),)
 
 
 def _places(rows: Value, descending: bool) -> Value:
