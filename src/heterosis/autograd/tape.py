@@ -247,13 +247,14 @@ def record_run(name: str, of: Differentiable, operands: Operands, result: Any) -
     sources = tuple(map(source_of, operands))
     for operand, source in zip(operands, sources, strict=True):
         if type(source) is Entry and operand._version - (operand is written) != source.version:
-            raise _changed(name, operand)
+            raise changed(name, operand)
     if not _note(of, sources, operands, results, written):
         for array in results:
             array._autograd = None
 
 
-def _changed(name: str, array: Any) -> AutogradError:
+def changed(name: str, array: Any) -> AutogradError:
+    """The error for an operand that is not what it was when it was computed."""
     return AutogradError(
         f"{name}: the memory of an array of shape {array.shape} was written to through another "
         "array since it was computed, and gradients cannot follow. Write into a copy instead."

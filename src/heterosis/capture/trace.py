@@ -275,7 +275,7 @@ class Trace:
         values, cells = self._values(record, operands, attributes)
         results = made = record.traced(values, attributes)
         if self.recorded and not modes.is_recording():
-            results = tuple(map(stop_gradient.record.function, results))
+            results = tuple(map(stop_gradient, results))
         if out is None:
             shares = {c.value(): c for c in cells if c} if record.views else {}
             outs = tuple(self.array(window(value, shares) or Cell(value)) for value in results)
@@ -329,12 +329,7 @@ class Trace:
     ) -> None:
         """Tell the tape, if gradients are recorded inside of the captured function."""
         arrays = [operand for operand in operands if isinstance(operand, ndarray)]
-        if any(array._storage_id in self.variables for array in arrays):
-            raise CaptureError(
-                f"{record.name}: an argument of the captured function has a gradient, attach_grad, "
-                "and the function records operations itself: the gradient would not reach it. "
-                "Record outside of the function, or use a variable that is no argument."
-            )
+        self.check_reached(record.name, arrays)
         if not any(tape.source_of(array) for array in arrays):
             return
         described = [_described(*pair) for pair in zip(operands, values, strict=True)]
@@ -347,6 +342,16 @@ class Trace:
         types = tuple((array._dtype_name, array.shape) for array in results)
         of = Differentiable(program, inputs, layouts, types)
         tape.record_run(record.name, of, given, result)
+
+    def check_reached(self, name: str, operands: Sequence[Any]) -> None:
+        """Raise where operations are recorded inside, and a gradient should go outside."""
+        arrays = (operand for operand in operands if isinstance(operand, ndarray))
+        if any(array._storage_id in self.variables for array in arrays):
+            raise CaptureError(
+                f"{name}: an argument of the captured function has a gradient, attach_grad, "
+                "and the function records operations itself: the gradient would not reach it. "
+                "Record outside of the function, or use a variable that is no argument."
+            )
 
     def inline(self, program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results of a whole program, as arrays."""

@@ -27,6 +27,7 @@ from heterosis.ops.linear import product
 from heterosis.ops.random import (
     Size,
     counts_binomial,
+    counting_operation,
     log_gamma,
     open_unit,
     random_operation,
@@ -128,7 +129,7 @@ def _first_above(sums: Value, target: Value) -> Value:
     return place
 
 
-@random_operation(name="random_multinomial")
+@counting_operation(name="random_multinomial")
 def multinomial(n, pvals, size: Size = None, key: Key = None):
     """How often each outcome occurs in `n` trials; the last one has what is left of 1.
 
