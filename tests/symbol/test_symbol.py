@@ -150,7 +150,7 @@ def text(*nodes, heads=((0, 0, 0),)):
 @pytest.mark.parametrize(
     ("given", "where"),
     [
-        ("", "no symbol file, or is cut off"),
+        ("", "no JSON.*expected a symbol file. Was it cut off"),
         (text(node())[:-9], "cut off"),
         ("[" * 100_000, "no symbol file"),
         ("[]", "the top"),

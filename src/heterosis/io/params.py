@@ -20,10 +20,12 @@ import numpy
 
 from heterosis import _core
 from heterosis.io.atomic import written
+from heterosis.io.files import opened, translated, wrong
 from heterosis.ir.types import ITEMSIZE
 from heterosis.np import convert
 from heterosis.runtime.errors import DTypeError, FormatError
 
+_KIND = "a .params file"
 _LIST_MAGIC = 0x112
 _NUMPY_SHAPES, _STORAGE_KINDS, _LONG_SHAPES = 0xF993FACA, 0xF993FAC9, 0xF993FAC8
 _DENSE, _MAIN_MEMORY = 0, 1
@@ -96,13 +98,14 @@ def _write_array(to: BinaryIO, array: _core.ndarray) -> None:
 
 def load(file: str | os.PathLike[str]) -> Arrays:
     """The arrays that `save`, or MXNet, wrote: a list, or a dictionary if they have names."""
-    with open(file, "rb") as source:
-        return _read(source, os.fspath(file))
+    with opened(file, _KIND) as source:
+        return _read(source.stream, source.name)
 
 
 def loads(data: bytes) -> Arrays:
     """As `load`, from the bytes of a file."""
-    return _read(BytesIO(data), "the buffer")
+    with translated("the buffer", _KIND):
+        return _read(BytesIO(data), "the buffer")
 
 
 @dataclass(frozen=True)
@@ -127,10 +130,7 @@ class _Reader:
         self.at = source.seek(0)
 
     def wrong(self, what: str) -> FormatError:
-        return FormatError(
-            f"{self.name}: at byte {self.at} of {self.size}: {what}. Nothing has been loaded; "
-            "is it a .params file, and copied completely?"
-        )
+        return wrong(self.name, _KIND, f"at byte {self.at} of {self.size}: {what}")
 
     def need(self, count: int, what: str) -> None:
         """Check that so many bytes follow."""

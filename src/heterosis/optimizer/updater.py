@@ -8,6 +8,7 @@ from typing import Any
 
 from heterosis import _core, capture
 from heterosis.io.atomic import written
+from heterosis.io.files import opened
 from heterosis.io.packing import pack, unpack
 from heterosis.lr_scheduler import LRScheduler
 from heterosis.optimizer.optimizer import Optimizer
@@ -109,12 +110,9 @@ class Updater:
 
     def load(self, fname: str | os.PathLike[str]) -> None:
         """Take over the states in a file; nothing changes if they do not fit."""
-        with open(fname, "rb") as file:
-            states = file.read()
-        try:
-            self.set_states(states)
-        except FormatError as error:
-            raise FormatError(f"{os.fspath(fname)}: {error} Nothing has been loaded.") from None
+        with opened(fname, "a file of optimizer states") as source:
+            take = self.prepared(source.whole())
+        take()
 
     def renumber(self, numbers: Mapping[Any, Any]) -> None:
         """Let the states and counts of each index be those of `numbers[index]`."""

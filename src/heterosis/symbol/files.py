@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from heterosis.io.files import parsed_json, translated, wrong
 from heterosis.ops.unsized import UNKNOWN
 from heterosis.runtime.errors import FormatError
 from heterosis.symbol.attributes import decoded, encoded
 from heterosis.symbol.graph import VARIABLE, Entry, Node, reached, states, variable
 from heterosis.symbol.operators import output_count
 
+KIND = "a symbol file"
 _VERSION = 10901  # of MXNet, whose format it is
 _MOST_OUTPUTS = 10_000
 _CREATION = {"_zeros", "_ones", "_full", "_npi_zeros", "_npi_ones", "_npi_full"}
@@ -58,13 +61,13 @@ def _described(node: Node, places: dict[Node, int], written: set[Node]) -> dict[
 
 
 def parsed(text: str | bytes, source: str) -> list[Entry]:
-    """The heads of the graph that a symbol file holds; `source` names the file in messages."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(
-            f"{source} is no symbol file, or is cut off: {error}. Nothing has been loaded."
-        ) from None
+    """The heads of the graph in the text of a symbol file; `source` names it in messages."""
+    with translated(source, KIND):
+        return graph_of(parsed_json(text, partial(wrong, source, KIND)), source)
+
+
+def graph_of(found: Any, source: str) -> list[Entry]:
+    """The heads of the graph in what JSON gave."""
     return _Reader(source).graph(found)
 
 
@@ -77,7 +80,7 @@ class _Reader:
         self.zero_is_unknown = False
 
     def wrong(self, where: str, what: str) -> FormatError:
-        return FormatError(f"{self.source}: {where}: {what}. Nothing has been loaded.")
+        return wrong(self.source, KIND, f"{where}: {what}")
 
     def graph(self, found: Any) -> list[Entry]:
         """All nodes, then the heads."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from heterosis import np
 from heterosis.io.atomic import written
+from heterosis.io.files import opened
 from heterosis.runtime.errors import ArgumentError
 from heterosis.symbol import files, inference
 from heterosis.symbol.executor import Executor
@@ -257,8 +258,8 @@ def group(symbols: Sequence[Symbol], create_fn: Any = None) -> Symbol:
 
 def load(fname: str | os.PathLike[str]) -> Symbol:
     """Read a symbol file that `save`, `HybridBlock.export` or MXNet wrote."""
-    with open(fname, "rb") as file:
-        return Symbol(files.parsed(file.read(), os.fspath(fname)))
+    with opened(fname, files.KIND) as source:
+        return Symbol(files.graph_of(source.json(), source.name))
 
 
 def load_json(json_str: str) -> Symbol:
