@@ -20,7 +20,7 @@ import numpy
 
 from heterosis import _core
 from heterosis.io.atomic import written
-from heterosis.io.files import opened, translated, wrong
+from heterosis.io.files import FileName, opened, translated, wrong
 from heterosis.ir.types import ITEMSIZE
 from heterosis.np import convert
 from heterosis.runtime.errors import DTypeError, FormatError
@@ -48,19 +48,24 @@ Arrays = list[_core.ndarray] | dict[str, _core.ndarray]
 # -- writing --------------------------------------------------------------------------------------
 
 
-def save(file: str | os.PathLike[str], arr: Any) -> None:
+def save(file: FileName, arr: Any) -> None:
     """Write an array, a list of arrays or a dictionary of arrays by name; `load` reads it.
 
     The file is replaced whole: a crash while writing leaves what was there before.
     """
-    names, arrays = _named(arr)
     with written(file) as to:
-        to.write(struct.pack("<QQQ", _LIST_MAGIC, 0, len(arrays)))
-        for array in arrays:
-            _write_array(to, array)
-        to.write(struct.pack("<Q", len(names)))
-        for name in names:
-            to.write(struct.pack("<Q", len(name)) + name)
+        write(to, arr)
+
+
+def write(to: BinaryIO, arr: Any, mark: int = 0) -> None:
+    """As `save`, to an open file; the number that the format reserves, which MXNet passes over,
+    is `mark`."""
+    names, arrays = _named(arr)
+    to.write(struct.pack("<QQQ", _LIST_MAGIC, mark, len(arrays)))
+    for array in arrays:
+        _write_array(to, array)
+    to.write(struct.pack("<Q", len(names)))
+    to.writelines(struct.pack("<Q", len(name)) + name for name in names)
 
 
 def _named(given: Any) -> tuple[list[bytes], Sequence[_core.ndarray]]:
@@ -96,7 +101,7 @@ def _write_array(to: BinaryIO, array: _core.ndarray) -> None:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def load(file: str | os.PathLike[str]) -> Arrays:
+def load(file: FileName) -> Arrays:
     """The arrays that `save`, or MXNet, wrote: a list, or a dictionary if they have names."""
     with opened(file, _KIND) as source:
         return _read(source.stream, source.name)
@@ -106,6 +111,13 @@ def loads(data: bytes) -> Arrays:
     """As `load`, from the bytes of a file."""
     with translated("the buffer", _KIND):
         return _read(BytesIO(data), "the buffer")
+
+
+def mark_of(file: FileName) -> int:
+    """The mark that `write` was given; 0 for files without one."""
+    with opened(file, _KIND) as source:
+        _, mark = struct.unpack("<QQ", source.exactly(16, "the head"))
+    return mark
 
 
 @dataclass(frozen=True)

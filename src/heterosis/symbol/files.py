@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from heterosis.io.files import parsed_json, translated, wrong
+from heterosis.io.files import FileName, Source, opened, parsed_json, translated, wrong
 from heterosis.ops.unsized import UNKNOWN
 from heterosis.runtime.errors import FormatError
 from heterosis.symbol.attributes import decoded, encoded
@@ -16,6 +17,7 @@ from heterosis.symbol.operators import output_count
 
 KIND = "a symbol file"
 _VERSION = 10901  # of MXNet, whose format it is
+_MARK = "heterosis_export"  # MXNet reads it and does nothing with it
 _MOST_OUTPUTS = 10_000
 _CREATION = {"_zeros", "_ones", "_full", "_npi_zeros", "_npi_ones", "_npi_full"}
 # Results that MXNet counts in files, though nobody sees them.
@@ -25,8 +27,8 @@ _WITH_HIDDEN = {
 }
 
 
-def text_of(entries: Sequence[Entry]) -> str:
-    """The graph as the text of a symbol file."""
+def text_of(entries: Sequence[Entry], mark: int = 0) -> str:
+    """The graph as the text of a symbol file, with a mark unless it is 0."""
     nodes = reached(entries)
     places = {node: i for i, node in enumerate(nodes)}
     written = states(nodes)
@@ -40,6 +42,8 @@ def text_of(entries: Sequence[Entry]) -> str:
         "heads": [[places[node], index, 0] for node, index in entries],
         "attrs": {"is_np_shape": ["int", 1], "mxnet_version": ["int", _VERSION]},
     }
+    if mark:
+        found["attrs"][_MARK] = ["str", f"{mark:016x}"]
     return json.dumps(found, indent=2)
 
 
@@ -58,6 +62,24 @@ def _described(node: Node, places: dict[Node, int], written: set[Node]) -> dict[
 
 
 # -- reading --------------------------------------------------------------------------------------
+
+
+def loaded(fname: FileName) -> tuple[list[Entry], int]:
+    """The heads of the graph in a file, and the mark of the export it is from; 0 without one."""
+    with opened(fname, KIND) as source:
+        found = source.json()
+        return graph_of(found, source.name), _mark_of(found, source)
+
+
+def _mark_of(found: Any, source: Source) -> int:
+    facts = found.get("attrs")
+    given = facts.get(_MARK) if isinstance(facts, dict) else None
+    if given is None:
+        return 0
+    text = given[1] if isinstance(given, list) and len(given) == 2 else None
+    if not isinstance(text, str) or not re.fullmatch("[0-9a-f]{16}", text):
+        raise source.wrong(f'"{_MARK}" is {_short(given)}; expected 16 hexadecimal digits')
+    return int(text, 16)
 
 
 def parsed(text: str | bytes, source: str) -> list[Entry]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from heterosis import np
 from heterosis.io.atomic import written
-from heterosis.io.files import opened
 from heterosis.runtime.errors import ArgumentError
 from heterosis.symbol import files, inference
 from heterosis.symbol.executor import Executor
@@ -258,8 +257,7 @@ def group(symbols: Sequence[Symbol], create_fn: Any = None) -> Symbol:
 
 def load(fname: str | os.PathLike[str]) -> Symbol:
     """Read a symbol file that `save`, `HybridBlock.export` or MXNet wrote."""
-    with opened(fname, files.KIND) as source:
-        return Symbol(files.graph_of(source.json(), source.name))
+    return Symbol(files.loaded(fname)[0])
 
 
 def load_json(json_str: str) -> Symbol:
