@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
@@ -26,7 +25,7 @@ from heterosis.capture.trace import (
 )
 from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
-from heterosis.runtime import modes
+from heterosis.runtime import forks, modes
 from heterosis.runtime.settings import settings
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
@@ -60,7 +59,7 @@ class Compiled:
         # Captured calls by their descriptions, without elements.
         self.examples: OrderedDict[Hashable, Call] = OrderedDict()
         self._programs: OrderedDict[Hashable, Program] = OrderedDict()  # last used, last
-        self._capturing = threading.Lock()
+        self._capturing = forks.ReleasedLock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
