@@ -48,6 +48,18 @@ Cell lent_cell(int64_t& number) {
   return Storage::adopt(&number, sizeof number, nullptr, nullptr);
 }
 
+// Both threads of the pool are at tasks until `open`.
+void keep_busy(std::atomic<bool>& open) {
+  std::atomic<int> started{0};
+  for (int turn = 0; turn < 2; ++turn) {
+    push({.writes = {make_cell()}}, [&open, &started] {
+      ++started;
+      until([&] { return open.load(); });
+    });
+  }
+  until([&] { return started == 2; });
+}
+
 void leaving_runs_what_has_effects() {
   in_new_process([] {
     std::atomic<int> needed{0};
@@ -58,8 +70,7 @@ void leaving_runs_what_has_effects() {
     Cell shown = make_cell();
     Cell bare = Storage::make(0);
     shown->hold();
-    push({.writes = {make_cell()}}, [&] { until([&] { return open.load(); }); });
-    push({.writes = {make_cell()}}, [&] { until([&] { return open.load(); }); });
+    keep_busy(open);
     Cell at = make_cell();
     push({.writes = {at}}, [&] { value(at) = 1; });
     for (int turn = 0; turn < 50; ++turn) {
@@ -87,9 +98,7 @@ void what_was_left_runs_when_it_is_read() {
   in_new_process([] {
     std::atomic<int> others{0};
     std::atomic<bool> open{false};
-    for (int turn = 0; turn < 2; ++turn) {
-      push({.writes = {make_cell()}}, [&] { until([&] { return open.load(); }); });
-    }
+    keep_busy(open);
     Cell one = make_cell();
     Cell other = make_cell();
     push({.writes = {one}}, [&] { value(one) = 7; });
