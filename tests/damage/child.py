@@ -111,13 +111,24 @@ def _bounded() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _peak() -> int:
-    """The most memory the process had since the last call; starts anew."""
-    with open("/proc/self/status") as file:
-        kilobytes = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")
-    return kilobytes << 10
+class Peak:
+    """The most memory that the process had more than at the beginning of the block, in bytes."""
+
+    nbytes = 0
+
+    def __enter__(self) -> Peak:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")  # the peak begins anew
+        self.before = self._now()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.nbytes = self._now() - self.before
+
+    @staticmethod
+    def _now() -> int:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) << 10
 
 
 def main(first: int, count: int, progress: str) -> None:
@@ -127,14 +138,15 @@ def main(first: int, count: int, progress: str) -> None:
     try:
         place = Workplace(root)
         _bounded()
-        _peak()
         for number in range(first, first + count):
             os.pwrite(file, struct.pack("<q", number), 0)
             name, damage = case(number)
             faulthandler.dump_traceback_later(SECONDS, exit=True)
-            outcome, said = place.read(name, damage, random.Random(number))
+            with Peak() as peak:
+                outcome, said = place.read(name, damage, random.Random(number))
             faulthandler.cancel_dump_traceback_later()
-            _tell(number=number, kind=name, damage=damage, outcome=outcome, said=said, peak=_peak())
+            _tell(number=number, kind=name, damage=damage, outcome=outcome, said=said,
+                  peak=peak.nbytes)  # fmt: skip
     finally:
         shutil.rmtree(root, ignore_errors=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from heterosis.io.files import FileName, opened, translated, wrong
+from heterosis.io.files import DEFLATE_RATIO, FileName, opened, translated, wrong
 from heterosis.runtime.errors import ArgumentError, FormatError, MissingPackageError, ShapeError
 from heterosis.runtime.memory import keep_freed_memory
 
@@ -43,6 +43,7 @@ def decode(encoded: bytes, flag: int = COLOUR, name: str = "imdecode") -> numpy.
     with translated(name, _KIND):
         try:
             with pillow.Image.open(io.BytesIO(encoded)) as image:
+                _check_size(image, len(encoded), name)
                 pixels = _pixels(image, flag)
         except pillow.UnidentifiedImageError:
             raise wrong(
@@ -50,6 +51,13 @@ def decode(encoded: bytes, flag: int = COLOUR, name: str = "imdecode") -> numpy.
                 f"begin with {bytes(encoded[:8])!r}"
             ) from None  # fmt: skip
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
+
+
+def _check_size(image: Any, nbytes: int, name: str) -> None:
+    """Refuse before there is room for them pixels that cannot be there; Pillow bounds the rest."""
+    bits = image.width * image.height  # at least so many, as a pixel may have just one
+    if image.format == "PNG" and bits > 8 * DEFLATE_RATIO * nbytes:
+        raise wrong(name, _KIND, f"{image.width} x {image.height} pixels in {nbytes:,} bytes")
 
 
 def _pixels(image: Any, flag: int) -> numpy.ndarray:

@@ -29,7 +29,7 @@ Wrong = Callable[[str], FormatError]
 
 MOST_JSON = 1 << 26  # bytes; parsed, JSON takes some twenty times as many
 _PIECE = 1 << 20
-_DEFLATE_RATIO = 1032  # no byte of a deflated file stands for more
+DEFLATE_RATIO = 1032  # no byte of a deflated file stands for more
 
 
 def name_of(file: FileName) -> str:
@@ -133,7 +133,7 @@ def parsed_json(text: str | bytes, wrong: Wrong) -> Any:
 @contextmanager
 def unzipped(source: Source) -> Iterator[Source]:
     """What a gzip file holds, decompressed as it is taken; its size is not known before."""
-    bound = None if source.size is None else source.size * _DEFLATE_RATIO
+    bound = None if source.size is None else source.size * DEFLATE_RATIO
     with gzip.GzipFile(fileobj=source.stream) as stream:
         yield Source(stream, source.name, source.kind, None, bound)
 
