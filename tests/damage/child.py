@@ -17,7 +17,7 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from heterosis import npx
 from heterosis.runtime.errors import HeterosisError, OutOfMemoryError
@@ -111,6 +111,7 @@ def _bounded() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+@final
 class Peak:
     """The most memory that the process had more than at the beginning of the block, in bytes."""
 
