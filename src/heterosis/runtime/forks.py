@@ -21,7 +21,7 @@ _IMPORTED = frozenset(
 )  # fmt: skip
 
 _held: list[Any] = []
-_imports: Any = importlib._bootstrap  # type: ignore[attr-defined]
+_imports: Any = importlib._bootstrap
 
 
 def hold(lock: Any) -> None:
