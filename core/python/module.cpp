@@ -185,7 +185,7 @@ nb::dict memory() {
 
 void shutdown() {
   nb::gil_scoped_release unlocked;
-  engine().shutdown(Engine::Shutdown::drain);
+  engine().shutdown(Engine::Shutdown::leave);
   pool().stop();
 }
 

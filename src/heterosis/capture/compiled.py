@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -26,7 +25,7 @@ from heterosis.capture.trace import (
 )
 from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
-from heterosis.runtime import modes
+from heterosis.runtime import forks, modes
 from heterosis.runtime.origin import user_level
 from heterosis.runtime.settings import settings
 
@@ -68,7 +67,7 @@ class Compiled:
         # By the kind of arguments, the one that was used last at the end; newest programs first.
         self._programs: OrderedDict[Hashable, list[Program]] = OrderedDict()
         self._changes: list[str] = []  # why it was captured again for arguments that it knew
-        self._capturing = threading.Lock()
+        self._capturing = forks.ReleasedLock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:

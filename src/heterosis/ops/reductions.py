@@ -88,7 +88,7 @@ def _others(rows: Value) -> Value:
     By halves, multiplying only: what divides by elements is wrong where they are zero, and what
     looks for zeros has no second derivative there.
     """
-    count, length = rows.shape
+    length = rows.shape[1]
     if length <= 1:
         return views.broadcast(constant(1.0, rows.dtype), rows.shape)
     half = (length + 1) // 2
