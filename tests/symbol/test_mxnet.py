@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.differential.test_mxnet import VARIABLE, why_not
+from tests.differential.mxnet_process import VARIABLE, why_not
 from tests.symbol import operations, roundtrip
 from tests.symbol.cases import architectures, layers
 from tests.symbol.functions import FUNCTIONS
