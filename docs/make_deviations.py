@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))  # the rows are tests
 from tests.differential.answers import our_answer
 from tests.differential.deviations import DEVIATIONS
 from tests.differential.expressions import SETUP
-from tests.differential.mxnet_process import AskedInVain, MXNetProcess, why_not
+from tests.differential.mxnet_process import MXNetProcess, why_not
 
 PAGE = ROOT / "docs" / "from_gluon.md"
 _TABLES = re.compile(r"(?<=<!-- deviations -->\n).*?(?=<!-- end of deviations -->)", re.DOTALL)
@@ -86,23 +86,12 @@ def _from_the_page() -> Callable[[str], str]:
     return lambda code: stated.get(_code(code), "not asked")
 
 
-def _asked(process: MXNetProcess) -> Callable[[str], str]:
-    def theirs(code: str) -> str:
-        try:
-            (found,) = process.call("tests.differential.answers", "mxnet_answers", [code])
-        except AskedInVain:
-            return "ends the process"
-        return shown(found)
-
-    return theirs
-
-
 def main() -> int:
     if why_not():
         after = tables(_from_the_page())
     else:
         with closing(MXNetProcess()) as process:
-            after = tables(_asked(process))
+            after = tables(lambda code: shown(process.answer(code)))
     text = PAGE.read_text()
     page = _TABLES.sub(lambda _: after, text)
     if "--check" not in sys.argv:

@@ -8,7 +8,7 @@ folder=$(realpath -m "${1:?usage: environment.sh FOLDER}")
 requirements=$(dirname "$(realpath "${BASH_SOURCE[0]}")")/requirements.txt
 
 suitable() { # interpreter: a stand-in such as pyenv's may be found on PATH and run nothing
-  "$1" -c 'import sys, venv; sys.exit(not (3, 9) <= sys.version_info < (3, 12))' 2>/dev/null
+  "$1" -c 'import ensurepip, sys, venv; sys.exit(not (3, 9) <= sys.version_info < (3, 12))' 2>/dev/null
 }
 
 interpreter() {

@@ -56,6 +56,13 @@ class MXNetProcess:
             raise AskedInVain(answer["error"])
         return answer["result"]
 
+    def answer(self, code: str) -> dict[str, Any]:
+        """What a piece of code gives there (see answers.py); its process may end over it."""
+        try:
+            return self.call("tests.differential.answers", "mxnet_answer", code)
+        except AskedInVain as error:
+            return {"raised": "the end of its process", "message": str(error)}
+
     def _started(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [self._python, "-W", "ignore", "-m", "tests.differential.mxnet_server"],

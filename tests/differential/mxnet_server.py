@@ -10,6 +10,7 @@ import sys
 import traceback
 
 os.environ.setdefault("MXNET_ENGINE_TYPE", "NaiveEngine")  # errors are raised at the call
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run side by side already
 
 import mxnet
 

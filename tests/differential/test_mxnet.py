@@ -18,18 +18,9 @@ DEVIATING = list(itertools.chain(*DEVIATIONS.values()))
 AGREEING = [e for e in expressions() + DRAWN if e not in DEVIATING]
 
 
-def answers_of_both(mxnet, code):
-    """Our answer and MXNet's; whose process may end over it."""
-    try:
-        (theirs,) = mxnet.call("tests.differential.answers", "mxnet_answers", [code])
-    except AskedInVain as error:
-        theirs = {"raised": "the end of its process", "message": str(error)}
-    return our_answer(code), theirs
-
-
 @pytest.mark.parametrize("expression", AGREEING)
 def test_agrees(mxnet, expression):
-    ours, theirs = answers_of_both(mxnet, expression)
+    ours, theirs = our_answer(expression), mxnet.answer(expression)
     assert "raised" not in ours, f"{expression} raises {ours}"
     found = difference(ours, theirs, values=expression not in DRAWN)
     assert found is None, f"{expression}: {found}"
@@ -37,7 +28,7 @@ def test_agrees(mxnet, expression):
 
 @pytest.mark.parametrize("code", DEVIATING)
 def test_deviations_are_still_deviations(mxnet, code):
-    ours, theirs = answers_of_both(mxnet, code)
+    ours, theirs = our_answer(code), mxnet.answer(code)
     assert difference(ours, theirs), f"both give {ours}"
 
 
