@@ -8,6 +8,7 @@ the page is what both libraries do.
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Callable
@@ -22,14 +23,17 @@ import numpy
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the rows are tests
 
+from tests.differential import helpers
 from tests.differential.answers import our_answer
 from tests.differential.deviations import DEVIATIONS
 from tests.differential.expressions import SETUP
 from tests.differential.mxnet_process import MXNetProcess, why_not
+from tests.symbol.operations import LIMITS
 
 PAGE = ROOT / "docs" / "from_gluon.md"
 _TABLES = re.compile(r"(?<=<!-- deviations -->\n).*?(?=<!-- end of deviations -->)", re.DOTALL)
 _ROW = re.compile(r"^\| (`+.+?`+) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+_PLAIN = ("float32", "bool")  # element types that need not be told
 _SHOWN = 8  # elements of an array; of larger ones the first and the last
 _HEAD = "| | MXNet 1.9.1 | here | why |\n|---|---|---|---|\n"
 
@@ -40,7 +44,8 @@ def tables(theirs: Callable[[str], str]) -> str:
         f"\n#### {heading}\n\n{_HEAD}" + "".join(_row(*row, theirs) for row in rows.items())
         for heading, rows in DEVIATIONS.items()
     ]
-    return f"\n```python\n{arrays()}```\n{''.join(made)}\n"
+    made.append("\n#### Operations in symbols that `export` writes\n\n" + _HEAD + _symbols())
+    return f"\n```python\n{arrays()}```\n\n{functions()}{''.join(made)}\n"
 
 
 def arrays() -> str:
@@ -52,6 +57,24 @@ def arrays() -> str:
         if re.search(rf"(?<![\w.'\"]){name}(?![\w'\"]| ?=[^=])", rows)
     ]
     return "".join(["import numpy as onp\n\n", *lines])
+
+
+def functions() -> str:
+    """What the functions do that the rows call besides."""
+    lines = []
+    for name, function in inspect.getmembers(helpers, inspect.isfunction):
+        _, *parameters = inspect.signature(function).parameters.values()
+        shown_ = ", ".join(str(p).split("=")[0] for p in parameters)
+        lines.append(f"- `{name}({shown_})`: {' '.join(function.__doc__.split())}\n")
+    return "".join(lines)
+
+
+def _symbols() -> str:
+    """What tests/symbol exports, and checks that MXNet does not compute."""
+    return "".join(
+        f"| `{name}` | fails | as imperatively | MXNet: {limit} |\n"
+        for name, limit in LIMITS.items()
+    )
 
 
 def _row(code: str, reason: str, theirs: Callable[[str], str]) -> str:
@@ -77,7 +100,7 @@ def _part(part: Any) -> str:
     text = numpy.array2string(part, threshold=_SHOWN, edgeitems=2, separator=", ", formatter=number)
     text = re.sub(r"\s+", " ", text)
     shape = "" if 0 < part.size <= _SHOWN else f", of shape {part.shape}"
-    return _code(text) + ("" if part.dtype == numpy.float32 else f" {part.dtype}") + shape
+    return _code(text) + ("" if part.dtype.name in _PLAIN else f" {part.dtype}") + shape
 
 
 def _from_the_page() -> Callable[[str], str]:

@@ -68,10 +68,11 @@ def _leaves(result):
 
 
 def _plain(part):
-    """An array of NumPy's; a text for what is none."""
-    if part is None or isinstance(part, (str, type)):
+    """An array of NumPy's; of what is none the text, or the name of the class."""
+    if part is None or isinstance(part, (str, type, numpy.dtype)):
         return getattr(part, "__name__", str(part))
-    return numpy.asarray(part.asnumpy() if hasattr(part, "asnumpy") else part)
+    array = numpy.asarray(part.asnumpy() if hasattr(part, "asnumpy") else part)
+    return type(part).__name__ if array.dtype.hasobject else array
 
 
 # -- comparing -------------------------------------------------------------------------------------

@@ -10,9 +10,12 @@ written down but run; a row for which both give the same fails.
 _TRUNCATES = "float functions of integers give floats, not truncated ones"
 _BY_VALUE = "an integer array with a fractional number gives floats"
 _NUMPY = "as in NumPy"
+_MORE = "works for more arguments"
 _MIXED = "element types are promoted"
 _NAN = "NaN as in NumPy"
 _EMPTY = "empty arrays as in NumPy"
+_VIEW = "a view, as in NumPy, not a copy"
+_ONE_KIND = "the same array as `mx.np`'s, with NumPy's meaning"
 _MEMBER = "the member does what its name says"
 
 DEVIATIONS: dict[str, dict[str, str]] = {
@@ -87,5 +90,67 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "m.norm()": _MEMBER,
         "w.asscalar()": _MEMBER,
         "m.slice_axis(1, 0, 2)": _MEMBER,
+        "np.percentile(m, np.array([[25.0, 75.0]]))": _NUMPY,
+        "np.diagflat(w)": _NUMPY,
+        "np.linalg.solve(np.stack([s, s]), np.ones((3, 1)))": _NUMPY,
+        "npx.fully_connected(z, np.ones((2, 3)), num_hidden=2, no_bias=True)": _EMPTY,
+        "npx.roi_pooling(c[None], np.array([[0, 0, 0, 1, 1]]), (1, 1), 2.0)": _MORE,
+        "npx.pooling(c, kernel=(2,), pooling_convention='same')": _MORE,
+        "m.reshape(-2, 1)": "`reshape` takes `mx.nd`'s codes where NumPy has no meaning for them",
+    },
+    "Views and what is written into them": {
+        "y = m.reshape(3, 2); y[0] = 7; m": _VIEW,
+        "y = m.T; y[0] = 7; m": _VIEW,
+        "y = np.expand_dims(m, 0); y[:] = 1; m": _VIEW,
+        "y = np.squeeze(m[None]); y[:] = 1; m": _VIEW,
+        "y = m.swapaxes(0, 1); y[:] = 1; m": _VIEW,
+        "y = np.split(v, 2)[0]; y[:] = 9; v": _VIEW,
+        "y = np.flip(v); y[0] = 9; v": _VIEW,
+    },
+    "Gradients": {
+        "gradient(lambda x: np.prod(x), np.array([0.0, 4.0]))": "right at 0 too",
+        "gradient(lambda x: gluon.nn.SELU()(x), np.array([-0.25]))": (
+            "the derivative of what the layer gives"
+        ),
+    },
+    "`mx.nd`": {
+        "type(nd.ones(2))": "one kind of array",
+        "nd.array([1, 2]) > 1": _ONE_KIND,
+        "nd.ones((2, 3)).flatten()": _ONE_KIND,
+        "nd.ones((2, 3)).sum()": _ONE_KIND,
+        "(mx.sym.var('x') > 1).eval(x=nd.array([0, 2]))": "one kind of symbol, with NumPy's meaning",
+    },
+    "Networks, files and training": {
+        "network()(mx.sym.var('x').as_np_ndarray()).list_arguments()": (
+            "networks are called with arrays; `export` gives their symbols"
+        ),
+        "written(lambda path: network().export(path))": "the names of the files are returned",
+        "written(lambda path: network().save(path))": "the file for `heterosis.load` beside MXNet's",
+        "network().optimize_for(np.ones((1, 3)), backend='none')": (
+            "a back end that does not exist is an error, not a line in the log"
+        ),
+        "mx.gluon.contrib.estimator.EarlyStoppingHandler(mx.metric.Loss()).monitor_op(1, 2)": (
+            "`mode='auto'`: less is better for losses"
+        ),
+        "mx.gluon.contrib.estimator.EarlyStoppingHandler(mx.metric.Loss(), mode='up')": (
+            "an unknown mode is an error, not a warning"
+        ),
+        "checkpoints(['model-epoch1batch60.params'], max_checkpoints=1)": (
+            "removing a checkpoint leaves others whose names begin alike"
+        ),
+        "checkpoints([], max_checkpoints=1, resume_from_checkpoint=True)": (
+            "checkpoints found when resuming count"
+        ),
+    },
+    "Data and images": {
+        "twice(lambda: list(gluon.data.RandomSampler(9)))": (
+            "orders follow the seed of all random numbers, not NumPy's"
+        ),
+        "npx.image.random_saturation(np.array([[[10, 100, 200]]], dtype='uint8'), 0.5, 0.5)": (
+            "grey weighs all three colours, not blue alone"
+        ),
+        "x = nd.ones((1, 1, 3)); mx.image.BrightnessJitterAug(0.5)(x); (x.asnumpy() == 1).all()": (
+            "augmenters leave the image that they are given as it is"
+        ),
     },
 }
