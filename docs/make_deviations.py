@@ -96,6 +96,8 @@ def shown(answer: dict[str, Any]) -> str:
 def _part(part: Any) -> str:
     if isinstance(part, str):
         return _code(part)
+    if part.dtype.kind == "f" and numpy.isfinite(part).any():  # rounding errors look like zeros
+        part = numpy.where(abs(part) < 1e-6 * abs(part[numpy.isfinite(part)]).max(), 0, part)
     number = {"float_kind": lambda number: f"{number:.4g}", "int": str, "bool": str}
     text = numpy.array2string(part, threshold=_SHOWN, edgeitems=2, separator=", ", formatter=number)
     text = re.sub(r"\s+", " ", text)
