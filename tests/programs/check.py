@@ -23,13 +23,12 @@ WAYS = ("eager", "hybridized", "loaded", "other_threads")
 # What capture refuses, and says so.
 REFUSED = (
     "share memory, and the program writes to it",
-    "[[",  # KNOWN A8
     "which a program cannot follow",
     "are read while the program is captured",
     "is written to while operations are recorded",
     "is written to through a view while operations are recorded",
 )
-KNOWN = ("(1,) instead of ", "what changes with result")
+KNOWN = ("what changes with result",)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,15 @@ class Draft:
     """Arguments, steps and the values that they have."""
 
     def __init__(
-        self, rng: numpy.random.Generator, dtypes: Sequence[str], mode: str, *, special: bool
+        self,
+        rng: numpy.random.Generator,
+        turn: int,
+        dtypes: Sequence[str],
+        mode: str,
+        *,
+        special: bool,
     ):
+        self.turn = turn  # so that all programs together take all turns
         self.rng, self.dtypes, self.mode, self.special = rng, dtypes, mode, special
         self.arguments: dict[str, Array] = {}
         self.outside: dict[str, Array] = {}
@@ -37,6 +44,10 @@ class Draft:
     def among(self, items: Sequence[Any]) -> Any:
         """One of the items, as it is."""
         return items[int(self.rng.integers(len(items)))]
+
+    def in_turn(self, items: Sequence[Any]) -> Any:
+        """One of the items: programs and their steps take turns."""
+        return items[(2 * self.turn + len(self.steps)) % len(items)]
 
     def whole(self, low: int, high: int) -> int:
         """From `low` to `high`, both included."""

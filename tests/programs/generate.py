@@ -13,7 +13,7 @@ from tests.programs.kinds import KINDS
 from tests.programs.program import Array, Program
 
 _SHAPES = ((3, 4), (4,), (4, 3), (1, 4), (2, 3, 4), (5,), (7, 9), (17,), (33, 5), (), (1,), (0,), (2, 0, 3))
-_LARGE = ((300, 70), (64, 200), (20_000,), (3, 130, 70))  # for several threads
+_LARGE = ((300, 70), (64, 200), (20_000,), (3, 130, 70), (70_001,), (2, 40_000), (300, 300))  # for several threads
 MODES = ("plain", "gradient", "inside")
 _USUAL = ("float32",)
 _MIXED = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "bool", "uint8", "int8")
@@ -26,7 +26,7 @@ def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
     dtypes = _USUAL if rng.random() < 0.7 else tuple(rng.choice(_MIXED, 2, replace=False).tolist())
     if mode != "plain":
         dtypes = ("float64",) if rng.random() < 0.8 else _USUAL
-    draft = Draft(rng, dtypes, mode, special=mode == "plain" and bool(rng.random() < 0.15))
+    draft = Draft(rng, number, dtypes, mode, special=mode == "plain" and bool(rng.random() < 0.15))
     shapes = _LARGE if draft.chance(0.04) else _SHAPES
     for _ in range(draft.whole(1, 3)):
         draft.argument(draft.among(shapes), draft.dtype())

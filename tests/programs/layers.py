@@ -74,6 +74,20 @@ def convolution(draft: Draft) -> str | None:
     return draft.step("layer", text, data, weight, rounding=ACCUMULATES)
 
 
+def separable(draft: Draft) -> str | None:
+    """A convolution of each channel by itself, and one of points behind it."""
+    dtype, channels = _floats(draft), draft.among((8, 16, 3))
+    data = draft.argument((draft.whole(1, 2), channels, 9, draft.among((8, 9))), dtype, -1, 1)
+    weight = _parameter(draft, (channels, 1, 3, 3), dtype)
+    text = f"npx.convolution({{0}}, {{1}}, kernel=(3, 3), num_filter={channels}, num_group={channels}, "
+    made = draft.step("layer", text + "pad=(1, 1), no_bias=True)", data, weight, rounding=ACCUMULATES)
+    if draft.chance(0.5):
+        made = draft.step("layer", "npx.relu({0})", made)
+    weight = _parameter(draft, (16, channels, 1, 1), dtype)
+    text = "npx.convolution({0}, {1}, kernel=(1, 1), num_filter=16, no_bias=True)"
+    return draft.step("layer", text, made, weight, rounding=ACCUMULATES)
+
+
 def pooling(draft: Draft) -> str | None:
     data = _image(draft, _floats(draft))
     size, stride = draft.among((1, 2, 3)), draft.among((1, 2))
@@ -185,7 +199,7 @@ def softmax(draft: Draft) -> str | None:
 
 
 LAYERS: tuple[Callable[[Draft], str | None], ...] = (
-    dense, dense, convolution, convolution, convolution, pooling, pooling, batch_norm, layer_norm,
+    dense, dense, convolution, convolution, convolution, separable, pooling, pooling, batch_norm, layer_norm,
     attention, recurrent, cell, embedding, dropout, softmax,
 )  # fmt: skip
 NAMESPACE["recurrent"] = test_rnn.reference

@@ -42,12 +42,10 @@ def sampled() -> tuple[Record, ...]:
     )
 
 
-@kind(4)
+@kind(5)
 def operation(draft: Draft) -> None:
     """One of all operations, in one of its sample cases or on what is there."""
-    record = draft.among(sampled())
-    if draft.mode != "plain" and not record.differentiable:
-        return
+    record = draft.in_turn(sampled())
     dtypes = [d for d in draft.dtypes if d in record.samples.dtypes]
     dtype = draft.among(dtypes or record.samples.dtypes)
     given = _there(draft, record, dtype) or _sampled(draft, record, dtype)
