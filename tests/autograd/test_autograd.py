@@ -457,3 +457,14 @@ def test_arrays_outside_that_no_variable_reaches_are_not_recorded():
             y = compiled(x)
         y.backward()
         assert x.grad.tolist() == [4.0, 5.0]
+
+
+def test_a_head_that_was_written_to_through_another_array_has_no_gradient():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = x * 2
+        head = y[::-1]
+        y[...] = 3  # and so is the head, which does not depend on x any more
+    with pytest.raises(AutogradError, match="through another array"):
+        head.backward()

@@ -420,7 +420,10 @@ def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:
 
 
 def _seed(head: Any, seed: Any) -> Any:
-    if source_of(head) is None:
+    source = source_of(head)
+    if type(source) is Entry and head._version != source.version:
+        raise changed("backward", head)
+    if source is None:
         raise AutogradError(
             f"backward: the array of shape {head.shape} was not computed from variables while "
             "operations were recorded. Call attach_grad() on the variables, and compute inside "
