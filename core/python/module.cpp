@@ -15,6 +15,7 @@
 #include "../profile.h"
 #include "../random_state.h"
 #include "array_type.h"
+#include "checked_type.h"
 #include "operation_type.h"
 #include "origin.h"
 #include "plan_handle.h"
@@ -227,6 +228,7 @@ NB_MODULE(_core, m) {
     add_array_type(m.ptr());
     add_operation_type(m.ptr());
     add_replay_type(m.ptr());
+    add_checked_type(m.ptr());
     return 0;
   });
   nb::class_<PlanHandle>(m, "Plan");

@@ -213,6 +213,20 @@ def changes() -> int:
 
 def count_change() -> None: ...
 
+class Checked:
+    """A function as it is; what it raises, `refuse(function, arguments, keywords, error)` turns
+    into what callers see."""
+
+    __wrapped__: Callable[..., Any]
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        refuse: Callable[
+            [Callable[..., Any], tuple[Any, ...], dict[str, Any], BaseException], BaseException
+        ],
+    ) -> None: ...
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
 class Replay:
     """Calls that captured programs serve; `slow` is called where none does."""
 

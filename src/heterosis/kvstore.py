@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from heterosis import _core
 from heterosis.optimizer import Optimizer, Updater, get_updater
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 LOCAL = (
@@ -236,3 +237,6 @@ def _sum(arrays: list[_core.ndarray]) -> _core.ndarray:
     for array in arrays[1:]:
         total = total + array
     return total
+
+
+_check_members(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 _log = logging.getLogger(__name__)
@@ -197,3 +198,6 @@ def _check_whole(name: str, number: int, least: int) -> None:
 def _check_factor(factor: float) -> None:
     if factor > 1:
         raise ArgumentError(f"factor={factor}: expected at most 1, so that the rate falls.")
+
+
+_check_members(globals())

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import FormatError, HeterosisError
 
 _MARK = struct.pack("<I", 0xCED7230A)
@@ -331,6 +332,8 @@ def _other_order(pixels: numpy.ndarray) -> numpy.ndarray:
         return pixels
     return pixels[..., [2, 1, 0, 3][: pixels.shape[2]]]
 
+
+_check_members(globals())
 
 __all__ = [
     "IRHeader",

@@ -11,6 +11,7 @@ from heterosis.autograd import tape
 from heterosis.autograd.function import Function
 from heterosis.autograd.tape import Leaf
 from heterosis.ops.creation import full
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, AutogradError, UnsupportedError
 from heterosis.runtime.modes import (
     is_recording,
@@ -156,6 +157,8 @@ for _name, _member in {
     "backward": backward_from,
 }.items():
     setattr(ndarray, _name, _member)
+
+_check_members(globals())
 
 __all__ = [
     "Function",

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from heterosis.runtime.arguments import checked
+
 OPERATORS: dict[str, Callable[..., Any]] = {}
 
 
@@ -13,9 +15,11 @@ def operator(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a function names in `F`; it takes `out`, an array to write to, and `name`, unused."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        compute = checked(function)
+
         @functools.wraps(function)
         def run(*arguments: Any, name: str | None = None, out: Any = None, **keywords: Any) -> Any:
-            result = function(*arguments, **keywords)
+            result = compute(*arguments, **keywords)
             if out is None:
                 return result
             out[...] = result

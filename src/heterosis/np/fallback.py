@@ -19,6 +19,7 @@ from heterosis import _core
 from heterosis.ir.program import Value
 from heterosis.np import convert
 from heterosis.np.dtypes import kept_dtype
+from heterosis.runtime.arguments import in_our_words
 from heterosis.runtime.errors import UnsupportedError
 
 
@@ -60,7 +61,10 @@ def call_on_host(
             "captured there are no values for it yet. Call it outside, or write it with "
             "operations that np has itself (python -m heterosis names lists them)."
         )
-    result = function(*arguments, **keywords)
+    try:
+        result = function(*arguments, **keywords)
+    except Exception as error:
+        raise in_our_words(f"np.{name}", error) from error
     return take_back(result) if met.arrays else _only_arrays_back(result)
 
 

@@ -25,6 +25,16 @@ class ArgumentError(HeterosisError, ValueError):
     """An argument's value outside what the operation takes."""
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of another kind than the function takes, or one too many, or one of another name."""
+
+
+class UnknownKeyError(ArgumentError, KeyError):
+    """A name or key that nothing goes by."""
+
+    __str__ = Exception.__str__  # KeyError shows its message in quotes
+
+
 class IndexingError(HeterosisError, IndexError):
     """An index outside an array, or of a kind that cannot index."""
 
