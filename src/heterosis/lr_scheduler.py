@@ -6,7 +6,7 @@ import logging
 import math
 
 from heterosis.runtime.arguments import check_members as _check_members
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class LRScheduler:
 
     def __call__(self, num_update: int) -> float:
         """The rate for update `num_update`."""
-        raise NotImplementedError(f"{type(self).__name__} has to define __call__(num_update).")
+        raise UnsupportedError(f"{type(self).__name__} has to define __call__(num_update).")
 
 
 class FactorScheduler(LRScheduler):

@@ -6,7 +6,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from heterosis.runtime.arguments import checked
+from heterosis import _core
+from heterosis.runtime.arguments import checked, described
+from heterosis.runtime.errors import ArgumentTypeError
 
 OPERATORS: dict[str, Callable[..., Any]] = {}
 
@@ -20,17 +22,23 @@ def operator(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         @functools.wraps(function)
         def run(*arguments: Any, name: str | None = None, out: Any = None, **keywords: Any) -> Any:
             result = compute(*arguments, **keywords)
-            if out is None:
-                return result
-            out[...] = result
-            return out
+            return result if out is None else _written(out, result)
 
         titles = names or (function.__name__.rstrip("_"),)
         run.__name__ = run.__qualname__ = titles[0]
-        OPERATORS.update(dict.fromkeys(titles, run))
-        return run
+        made = checked(run)
+        OPERATORS.update(dict.fromkeys(titles, made))
+        return made
 
     return register
+
+
+def _written(out: Any, result: Any) -> Any:
+    """`out`, with the result in it."""
+    if not isinstance(out, _core.ndarray):
+        raise ArgumentTypeError(f"out is {described(out)}; expected an array to write to.")
+    out[...] = result
+    return out
 
 
 def axes_of(axis: Any, ndim: int, exclude: bool = False) -> tuple[int, ...] | None:

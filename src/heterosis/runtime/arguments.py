@@ -44,10 +44,17 @@ _MOST_EXTENT = 2**48  # no memory holds more bytes
 
 
 class Kind(NamedTuple):
-    """What an annotation admits, in words and as a test."""
+    """What an annotation admits, in words and as a test.
+
+    The core needs no test for objects of exactly the given `types`, for integers from `least` and
+    for tuples of integers from `least_item`.
+    """
 
     text: str
     accepts: Callable[[Any], bool]
+    types: tuple[type, ...] = ()
+    least: int | None = None
+    least_item: int | None = None
 
 
 # -- kinds that have names ------------------------------------------------------------------------
@@ -97,25 +104,23 @@ def _is_positive(given: Any) -> bool:
 
 
 def _is_sequence(given: Any) -> bool:
-    if isinstance(given, str | bytes | Mapping):
+    if isinstance(given, str | bytes | Mapping | type) or getattr(given, "ndim", 1) == 0:
         return False
-    is_array = getattr(given, "ndim", 0) > 0 if hasattr(given, "__array__") else False
-    return isinstance(given, Sequence) or is_array
+    return hasattr(given, "__len__") and hasattr(given, "__getitem__")
 
 
-_NONE = Kind("None", lambda given: given is None)
-_INTEGER = Kind("an integer", is_integer)
+_NONE = Kind("None", lambda given: given is None, (type(None),))
 _NAMED: dict[str, Kind] = {
     "None": _NONE,
     "NoneType": _NONE,
-    "bool": Kind("True or False", _is_truth),
-    "int": _INTEGER,
-    "float": Kind("a number", is_number),
-    "str": Kind("a string", _is_string),
+    "bool": Kind("True or False", _is_truth, (bool,)),
+    "int": Kind("an integer", is_integer, (), -(2**63)),
+    "float": Kind("a number", is_number, (float,), -(2**63)),
+    "str": Kind("a string", _is_string, (str,)),
     "bytes": Kind("bytes", lambda given: isinstance(given, bytes | bytearray | memoryview)),
     "type": Kind("a class", lambda given: isinstance(given, type)),
-    "Positive": Kind("an integer, at least 1", _is_positive),
-    "Natural": Kind("an integer, at least 0", _is_natural),
+    "Positive": Kind("an integer, at least 1", _is_positive, (), 1),
+    "Natural": Kind("an integer, at least 0", _is_natural, (), 0),
     "Callable": Kind("a function", callable),
     "PathLike": Kind("a path", lambda given: isinstance(given, os.PathLike)),
     "tuple": Kind("a tuple", _is_sequence),
@@ -168,18 +173,15 @@ def _of_name(name: str, names: Mapping[str, Any]) -> Kind | None:
     if name == "Any":  # a class, as far as `isinstance` knows
         return None
     found = names.get(name)
-    if isinstance(found, type):
-        return _instance_of(found)
-    if isinstance(found, str | types.UnionType | types.GenericAlias) or hasattr(
-        found, "__origin__"
-    ):
+    is_alias = isinstance(found, str | types.UnionType) or hasattr(found, "__origin__")
+    if is_alias:  # asked first: `tuple[int, ...]` says that it is a class
         return kind_of(found, names)
-    return None
+    return _instance_of(found) if isinstance(found, type) else None
 
 
 def _instance_of(expected: type) -> Kind:
-    article = "an" if expected.__name__[0] in "AEIO" else "a"
-    return Kind(f"{article} {expected.__name__}", lambda given: isinstance(given, expected))
+    name = f"{expected.__module__}.{expected.__qualname__}".removeprefix("heterosis.")
+    return Kind(f"an object of {name}", lambda given: isinstance(given, expected))
 
 
 def _of_generic(name: str, inner: ast.expr, names: Mapping[str, Any]) -> Kind | None:
@@ -199,7 +201,17 @@ def _either(one: Kind | None, other: Kind | None) -> Kind | None:
     first, second = one.accepts, other.accepts
     words = f"{one.text.replace(' or ', ', ')} or {other.text}" if " or " in one.text else None
     text = words or f"{one.text} or {other.text}"
-    return Kind(text, lambda given: first(given) or second(given))
+    return Kind(
+        text,
+        lambda given: first(given) or second(given),
+        one.types + other.types,
+        _lower(one.least, other.least),
+        _lower(one.least_item, other.least_item),
+    )
+
+
+def _lower(one: int | None, other: int | None) -> int | None:
+    return min((n for n in (one, other) if n is not None), default=None)
 
 
 def _many(text: str, item: Kind | None) -> Kind:
@@ -231,7 +243,7 @@ def _anything(given: Any) -> bool:
 def _plural(text: str) -> str:
     noun, comma, rest = text.removeprefix("an ").removeprefix("a ").partition(",")
     if " or " in text or " of " in text:
-        return f"({text})"
+        return f"{text}" if text.startswith("an object") else f"({text})"
     return f"{noun}{'es' if noun.endswith('s') else 's'}{comma}{rest}"
 
 
@@ -251,8 +263,6 @@ class Expectations:
             kind = kind_of(function.__annotations__.get(name, inspect.Parameter.empty), names)
             if kind is not None:
                 self.kinds[name] = _or_default(kind, defaults.get(name))
-        self.tests = {name: kind.accepts for name, kind in self.kinds.items()}
-        self.in_order = [self.tests.get(name, _anything) for name in self.names]
 
     def misfit(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> str | None:
         """The first argument that does not fit, in a sentence."""
@@ -274,7 +284,7 @@ def _or_default(kind: Kind, default: Any) -> Kind:
     """A default fits, whatever the annotation says: callers pass it on."""
     if default is None or kind.accepts(default):
         return kind
-    return Kind(kind.text, lambda given: given is default or kind.accepts(given))
+    return kind._replace(accepts=lambda given: given is default or kind.accepts(given))
 
 
 @functools.cache
@@ -435,7 +445,7 @@ def _keyword_names(function: Callable[..., Any], arguments: Sequence[Any]) -> It
 
 
 def _own_init(class_: type) -> Callable[..., Any] | None:
-    found = vars(class_).get("__init__")
+    found = inspect.unwrap(vars(class_).get("__init__", object.__init__))
     return cast("Callable[..., Any]", found) if hasattr(found, "__code__") else None
 
 
@@ -475,39 +485,31 @@ def _itself(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+@functools.cache
 def _checked_constructor(init: Callable[..., Any]) -> Callable[..., Any]:
     """`__init__`, after a look at its arguments."""
-    tests: dict[str, Callable[[Any], bool]] = {}
-    in_order: list[Callable[[Any], bool]] = []
-
-    @functools.wraps(init)
-    def __init__(self: Any, *arguments: Any, **keywords: Any) -> None:
-        if not in_order:
-            found = expectations(init)
-            tests.update(found.tests)
-            in_order.extend(found.in_order[1:] or [_anything])
-        try:
-            for test, value in zip(in_order, arguments):
-                if not test(value):
-                    raise _misfit(init, (self, *arguments), keywords)
-            for name, value in keywords.items():
-                if name in tests and not tests[name](value):
-                    raise _misfit(init, (self, *arguments), keywords)
-            init(self, *arguments, **keywords)
-        except Exception as error:
-            other = refused(init, (self, *arguments), keywords, error)
-            if other is error:
-                raise
-            raise other from other.__cause__
-
-    return __init__
+    made = _core.Checked(init, refused, _admitted, _look)
+    functools.update_wrapper(made, init)
+    return made
 
 
-def _misfit(
+def _admitted(
+    init: Callable[..., Any],
+) -> list[tuple[str, tuple[type, ...] | None, int | None, int | None]]:
+    """What the core need not ask `_look` about, for each parameter."""
+    found = expectations(init)
+    kinds = [(name, found.kinds.get(name)) for name in found.names]
+    anything = (None, None, None)
+    return [(n, *(kind[2:] if kind else anything)) for n, kind in kinds]
+
+
+def _look(
     init: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]
-) -> ArgumentTypeError:
+) -> None:
+    """Raise if an argument does not fit."""
     sentence = expectations(init).misfit(arguments, keywords)
-    return ArgumentTypeError(f"{_public_name(init, arguments)}: {sentence}")
+    if sentence:
+        raise ArgumentTypeError(f"{_public_name(init, arguments)}: {sentence}")
 
 
 def check_members(namespace: dict[str, Any]) -> None:
@@ -533,7 +535,9 @@ def _check_class(class_: type) -> None:
     for name, member in list(vars(class_).items()):
         kind = type(member) if isinstance(member, staticmethod | classmethod) else None
         function = member.__func__ if kind else member
-        if not isinstance(function, types.FunctionType) or not _is_method_checked(name, function):
+        if not isinstance(function, types.FunctionType) or name in _HOT or not _is_public(name):
+            continue
+        if not _takes_more_than(0 if kind is staticmethod else 1, function):
             continue
         made = _checked_constructor(function) if name == "__init__" else checked(function)
         setattr(class_, name, kind(made) if kind else made)
@@ -543,10 +547,11 @@ def _check_class(class_: type) -> None:
 _HOT = ("forward", "hybrid_forward")
 
 
-def _is_method_checked(name: str, function: types.FunctionType) -> bool:
+def _is_public(name: str) -> bool:
+    return not name.startswith("_") or name in ("__init__", "__call__", "__getitem__")
+
+
+def _takes_more_than(count: int, function: types.FunctionType) -> bool:
     code = function.__code__
-    takes_more = code.co_argcount + code.co_kwonlyargcount > 1 or code.co_flags & (
-        inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-    )
-    public = not name.startswith("_") or name in ("__init__", "__call__")
-    return bool(takes_more) and public and name not in _HOT
+    variable = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    return bool(variable) or code.co_argcount + code.co_kwonlyargcount > count

@@ -35,6 +35,14 @@ class UnknownKeyError(ArgumentError, KeyError):
     __str__ = Exception.__str__  # KeyError shows its message in quotes
 
 
+class MissingAttributeError(ArgumentTypeError, AttributeError):
+    """An attribute that objects of another kind have, and this one has not."""
+
+
+class ZeroStepError(ArgumentError, ZeroDivisionError):
+    """A step of 0, which leads nowhere."""
+
+
 class IndexingError(HeterosisError, IndexError):
     """An index outside an array, or of a kind that cannot index."""
 

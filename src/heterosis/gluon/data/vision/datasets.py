@@ -19,7 +19,7 @@ from heterosis import np
 from heterosis.gluon.data.dataset import Dataset, RecordFileDataset
 from heterosis.image import imdecode, imread
 from heterosis.recordio import unpack
-from heterosis.runtime.errors import FormatError
+from heterosis.runtime.errors import ArgumentTypeError, FormatError
 
 Transform = "Callable[[Any, Any], Any] | None"
 Root = "str | os.PathLike[str] | None"
@@ -279,7 +279,9 @@ class ImageListDataset(_ImageFiles):
     ):
         folder = Path(root).expanduser()
         if imglist is None:
-            raise TypeError("ImageListDataset: imglist is missing; give a list or a file's name.")
+            raise ArgumentTypeError(
+                "ImageListDataset: imglist is missing; give a list or a file's name."
+            )
         entries = _lines(folder / imglist) if isinstance(imglist, str) else imglist
         items = [(str(folder / name), _label(label)) for *label, name in entries]
         super().__init__(items, flag, transform)
