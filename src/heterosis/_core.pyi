@@ -208,10 +208,19 @@ def is_training() -> bool:
     """Whether this thread computes for training."""
 
 def set_training(on: bool) -> None: ...
-def changes() -> int:
-    """How often anything has changed that programs depend on and arrays do not show."""
 
-def count_change() -> None: ...
+class Guards:
+    """What a program was made of, each row a kind, a place and what was there:
+
+    ("namespace", dict or class, [(name[, value]), ...], names): no other of the names is there;
+    ("dict", dict, items); ("cell", cell[, value]); ("slot", object, name[, value]);
+    ("sequence", list, set or deque, items); ("buffer", exporter, bytes); ("array", array, bytes).
+    Values are the same if they are one object, or equal numbers, texts, and tuples of such.
+    """
+
+    def __init__(self, rows: Sequence[tuple[Any, ...]]) -> None: ...
+    def holds(self) -> bool:
+        """Whether everything is as it was."""
 
 class Checked:
     """A function as it is; what it raises, `refuse(function, arguments, keywords, error)` turns
@@ -247,8 +256,9 @@ class Replay:
         writes: Sequence[tuple[int, int]],
         supply: Callable[[], Sequence[float]] | None,
         record: Callable[[tuple[Any, ...], tuple[ndarray, ...]], None] | None,
+        guards: Guards,
     ) -> bool:
-        """Serve calls with arguments like these; False if that cannot be.
+        """Serve calls with arguments like these while the guards hold; False if that cannot be.
 
         Sources are positions of arguments, arrays from outside, None for random keys, and tuples
         with the position of a number that `supply` gives. Items, a number or a tuple or list of

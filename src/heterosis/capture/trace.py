@@ -8,7 +8,7 @@ writes in place is written back after each run of the program.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import Differentiable, set_inline
 from heterosis.capture import trees
+from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, View, apply, substituted
 from heterosis.ir.types import TensorType
@@ -118,8 +119,7 @@ class Captured:
     sources: list[Source]  # one for each input of the program
     result: Any  # what the function returns, with `Computed` and sources in place of arrays
     writes: list[tuple[Source, int]]  # which result goes into which array
-    reads: list[tuple[Any, int]]  # arrays whose elements Python looked at, with their versions
-    guards: list[tuple[Callable[[], Hashable], Hashable]]  # what was asked of Python, and found
+    guards: Guards  # what else it was made of
     supply: Supply
     steps: list[Step]
     entangled: frozenset[int]  # storages of arguments that the function knows from outside too
@@ -137,7 +137,10 @@ def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> C
 def _captured(
     function: Callable[..., Any], arguments: tuple, keywords: dict, *, merged: bool
 ) -> tuple[Trace, Captured]:
-    trace = Trace(getattr(function, "__name__", type(function).__name__), merged=merged)
+    name = getattr(function, "__name__", type(function).__name__)
+    objects = trees.objects_in((arguments, keywords))
+    guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
+    trace = Trace(name, guards, merged=merged)
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
     outer = _active.trace
     _active.trace = trace
@@ -146,14 +149,18 @@ def _captured(
             result = function(*stand_ins[0], **stand_ins[1])
     finally:
         _active.trace = outer
+        if trace.refusal is not None:  # also where the function caught it and went on
+            raise trace.refusal
     return trace, trace.finish(result)
 
 
 class Trace:
     """What has been captured so far."""
 
-    def __init__(self, name: str, *, merged: bool = False):
-        self.name, self.merged = name, merged  # whether arrays that share memory become one
+    def __init__(self, name: str, guards: Guards, *, merged: bool = False):
+        self.name, self.guards = name, guards
+        self.merged = merged  # whether arrays that share memory become one
+        self.refusal: CaptureError | None = None  # the first thing that a program cannot have
         self.arguments: list[tuple[Any, Any]] = []  # each with its stand-in
         self.entangled: set[int] = set()  # storages of arguments that are known from outside too
         self.recorded = modes.is_recording()
@@ -161,8 +168,6 @@ class Trace:
         self.cells: dict[int, Cell] = {}  # by the storage of the array
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
-        self.reads: list[tuple[Any, int]] = []
-        self.guards: dict[Callable[[], Hashable], None] = {}
         self.supply = Supply()
         self.steps: list[Step] = []
         self.scope = ""
@@ -368,7 +373,7 @@ class Trace:
         cell = self.cells.get(array._storage_id)
         if cell is not None and not (isinstance(cell.source, Outside) and not cell.writes):
             raise CaptureError(_unreadable(cell.value()))
-        self.reads.append((array._alias(), array._version))
+        self.guards.read(array)
 
     # -- the end ----------------------------------------------------------------------------------
 
@@ -391,13 +396,13 @@ class Trace:
         result = trees.replaced(result, leaf)
         writes = [(cell.source, add(cell.value())) for cell in self._written()]
         values = tuple(value for value, _ in self.inputs)
+        self.guards.finish()
         return Captured(
             Program(values, tuple(outputs), self.name),
             [source for _, source in self.inputs],
             result,
             writes,
-            self.reads,
-            [(guard, guard()) for guard in self.guards],
+            self.guards,
             self.supply,
             self.steps,
             frozenset(self.entangled),
@@ -451,13 +456,17 @@ def _unreadable(value: Value) -> str:
     )
 
 
-def depend_on(guard: Callable[[], Hashable]) -> None:
-    """Let the program that is being captured, if any, hold only while `guard()` stays as it is.
-
-    What changes it must call `_core.count_change`: guards are asked after that only.
-    """
+def depend_on(value: Any, *names: str) -> None:
+    """Let the program that is being captured, if any, hold only while these attributes of an
+    object stay what they are when the capture ends."""
     if _active.trace is not None and modes.is_capturing():
-        _active.trace.guards[guard] = None
+        _active.trace.guards.depend_on(value, *names)
+
+
+def depend_on_all(value: Any) -> None:
+    """The same for all attributes of an object, unless what the program reads of it is known."""
+    if _active.trace is not None and modes.is_capturing():
+        _active.trace.guards.depend_on_all(value)
 
 
 @contextmanager
@@ -495,25 +504,24 @@ def active() -> Trace:
     return _active.trace
 
 
-def _inline(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    return active().inline(program, arguments)
+def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of the capture that is active. What it refuses is remembered: a function that
+    catches the error must not go on as if a program could do what it wanted."""
 
+    def call(*arguments: Any) -> Any:
+        trace = active()
+        try:
+            return method(trace, *arguments)
+        except CaptureError as refusal:
+            trace.refusal = trace.refusal or refusal
+            raise
 
-def _call(record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any) -> Any:
-    return active().call(record, operands, attributes, out)
-
-
-def _made(array: Any) -> Any:
-    return active().made(array)
-
-
-def _read(array: Any) -> None:
-    active().read(array)
+    return call
 
 
 def install() -> None:
     """Let the core, and the tape, call the capture."""
-    set_inline(_inline)
-    _core.set_hook("capture_call", _call)
-    _core.set_hook("capture_made", _made)
-    _core.set_hook("capture_read", _read)
+    set_inline(_of_active(Trace.inline))
+    _core.set_hook("capture_call", _of_active(Trace.call))
+    _core.set_hook("capture_made", _of_active(Trace.made))
+    _core.set_hook("capture_read", _of_active(Trace.read))
