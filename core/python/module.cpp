@@ -15,6 +15,7 @@
 #include "../profile.h"
 #include "../random_state.h"
 #include "array_type.h"
+#include "checked_type.h"
 #include "guards_type.h"
 #include "operation_type.h"
 #include "origin.h"
@@ -229,6 +230,7 @@ NB_MODULE(_core, m) {
     add_operation_type(m.ptr());
     add_guards_type(m.ptr());
     add_replay_type(m.ptr());
+    add_checked_type(m.ptr());
     return 0;
   });
   nb::class_<PlanHandle>(m, "Plan");

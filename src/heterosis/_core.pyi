@@ -223,6 +223,27 @@ class Guards:
     def holds(self) -> bool:
         """Whether everything is as it was."""
 
+class Checked:
+    """A function as it is; what it raises, `refuse(function, arguments, keywords, error)` turns
+    into what callers see. `expect(function)` gives for each parameter its name, the types that it
+    surely admits (None: everything), and the least integer, alone and in a tuple of integers,
+    or None; of other arguments `look(function, arguments, keywords)` decides before the call, by raising."""
+
+    __wrapped__: Callable[..., Any]
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        refuse: Callable[
+            [Callable[..., Any], tuple[Any, ...], dict[str, Any], BaseException], BaseException
+        ],
+        expect: Callable[
+            [Callable[..., Any]],
+            Sequence[tuple[str, tuple[type, ...] | None, int | None, int | None]],
+        ] = ...,
+        look: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], None] = ...,
+    ) -> None: ...
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
 class Replay:
     """Calls that captured programs serve; `slow` is called where none does."""
 

@@ -167,6 +167,8 @@ class Reach:
             self._add(path, value.__func__)
         elif isinstance(value, property):
             self._add(path, value.fget)
+        elif isinstance(value, _core.Checked):
+            self._add(path, value.__wrapped__)
         elif isinstance(value, functools.partial | functools.cached_property):
             for part in (value.func, getattr(value, "args", ()), getattr(value, "keywords", {})):
                 self._add(path, part)

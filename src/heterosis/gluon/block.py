@@ -14,7 +14,7 @@ from heterosis.gluon.parameter import Contexts, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.summary import print_summary
 from heterosis.gluon.utils import indented
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 
 
 class Block:
@@ -52,7 +52,7 @@ class Block:
     def __setattr__(self, name: str, value: Any) -> None:
         existing = self.__dict__.get(name)
         if isinstance(existing, Parameter | Block) and not isinstance(value, type(existing)):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"Changing attribute type for {name} from {type(existing)} to {type(value)} is "
                 "not allowed: it is part of the model."
             )
@@ -227,7 +227,7 @@ class Block:
 
     def forward(self, *args: Any) -> Any:
         """The computation; every block defines its own."""
-        raise NotImplementedError(
+        raise UnsupportedError(
             f"{type(self).__name__} defines no forward(self, *inputs): write the computation there."
         )
 

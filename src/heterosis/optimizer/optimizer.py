@@ -75,7 +75,7 @@ class Optimizer:
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Change `weight` and `state` in place."""
-        raise NotImplementedError(f"{type(self).__name__} has to define update().")
+        raise UnsupportedError(f"{type(self).__name__} has to define update().")
 
     # -- narrow element types -----------------------------------------------------------------
 
@@ -231,7 +231,7 @@ class RuleOptimizer(Optimizer):
         `numbers` has the operands that most rules take: `lr`, `wd`, `rescale_grad` and
         `clip_gradient`.
         """
-        raise NotImplementedError(f"{type(self).__name__} has to define step().")
+        raise UnsupportedError(f"{type(self).__name__} has to define step().")
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         given = (index, weight, grad, state)
