@@ -5,6 +5,7 @@ import threading
 import numpy
 import pytest
 
+import heterosis
 from heterosis import _core, autograd, np, npx
 from heterosis.runtime.errors import ArgumentError, AutogradError, UnsupportedError
 
@@ -389,3 +390,52 @@ def test_linear_algebra(name):
     step = 1e-5
     slope = (f(np.array(a + step * direction)) - f(np.array(a - step * direction))) / (2 * step)
     assert (x.grad * np.array(direction)).sum().item() == pytest.approx(slope.item(), rel=1e-6)
+
+
+# -- writes where gradients flow ------------------------------------------------------------------
+
+
+def _write_an_item(x, value):
+    x[0] = value
+    return x * 2
+
+
+def _write_all(x, value):
+    x[...] = value
+    return x * 2
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("write", [_write_an_item, _write_all])
+def test_writes_into_variables_are_refused(write, hybrid):
+    x, value = np.ones((2,)), np.array(3.0)
+    x.attach_grad()
+    value.attach_grad()
+    function = heterosis.hybridize(write) if hybrid else write
+    for _ in range(2):
+        with autograd.record(), pytest.raises(AutogradError, match="variable"):
+            function(x, value)
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("write", [_write_an_item, _write_all])
+def test_gradients_flow_through_what_is_written(write, hybrid):
+    function = heterosis.hybridize(write) if hybrid else write
+    for _ in range(2):
+        x, value = np.ones((2,)), np.array(3.0)
+        value.attach_grad()
+        with autograd.record():
+            function(x, value)
+            y = (x * x).sum()
+        y.backward()
+        assert value.grad.item() == 6 * (1 if write is _write_an_item else 2)
+
+
+@pytest.mark.parametrize("view", [lambda x: x[None], lambda x: x.reshape(-1), lambda x: x.T])
+def test_a_view_of_a_whole_variable_is_not_written_to(view):
+    x = np.ones((2, 2))
+    x.attach_grad()
+    with autograd.record():
+        whole = view(x)
+        with pytest.raises(AutogradError, match="variable"):
+            whole[...] = 3

@@ -319,7 +319,7 @@ def _described(operand: Any) -> Any:
 
 def check_write(out: Any) -> None:
     """Called by the core before an operation writes into `out` where gradients flow."""
-    if isinstance(out._autograd, Leaf):
+    if out._has_variable:  # also where it is a view of one
         raise AutogradError(
             "a variable with a gradient is written to while operations are recorded: its gradient "
             "would have no meaning. Write outside of autograd.record(), or to a copy."

@@ -10,7 +10,7 @@ from heterosis.autograd import function as _function
 from heterosis.capture import functions as _functions
 from heterosis.capture import trace as _trace
 from heterosis.capture.compiled import Compiled
-from heterosis.capture.trace import capture, depend_on, scope, supplied
+from heterosis.capture.trace import capture, depend_on, depend_on_all, scope, supplied
 from heterosis.runtime.errors import ArgumentError
 
 _trace.install()
@@ -57,4 +57,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return load(path)
 
 
-__all__ = ["Compiled", "capture", "depend_on", "hybridize", "load", "save", "scope", "supplied"]
+__all__ = [
+    "Compiled", "capture", "depend_on", "depend_on_all", "hybridize", "load", "save", "scope",
+    "supplied",
+]  # fmt: skip

@@ -37,13 +37,16 @@ class Elementwise(Primitive):
     `lower(function, dtype, *values)` emits it for one vector, `dtype` naming the first operand's
     element type, and `cost` is its price in units of one addition. `exact` is NumPy's function, if
     it gives the very same bits; an operand equal to its number in `neutral` leaves the other one
-    as it is.
+    as it is. With `keeps`, elements that a type of fewer bits holds too are made of such ones; with
+    `by_type` it depends on the element type beyond the one that is computed in.
     """
 
     lower: Callable[..., Any]
     cost: float = 1.0
     exact: Callable[..., Any] | None = None
     neutral: tuple[float | None, ...] = ()
+    keeps: bool = False
+    by_type: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,7 +8,7 @@ import numpy
 
 from heterosis import _core
 from heterosis.ir.program import Value
-from heterosis.ir.types import DEFAULT_FLOAT, numpy_dtype
+from heterosis.ir.types import DEFAULT_FLOAT, as_type, numpy_dtype
 from heterosis.np.dtypes import default_dtype, dtype_name
 from heterosis.ops.cast import copy as _copied
 from heterosis.ops.join import stack as _stacked
@@ -22,7 +22,7 @@ _MAIN_MEMORY = (1, 3)  # DLPack's numbers for devices whose data lie there
 def from_numpy(source: numpy.ndarray, dtype: str | None = None) -> _core.ndarray:
     """A new array with the elements of `source`."""
     name = dtype or default_dtype(source)
-    data = numpy.ascontiguousarray(source, dtype=numpy_dtype(name)).reshape(source.shape)
+    data = numpy.ascontiguousarray(as_type(source, name)).reshape(source.shape)
     if name == "bfloat16":  # which the buffer protocol cannot name
         data = data.view(numpy.float16)
     return _core.array_from_bytes(data, name, source.shape)
@@ -97,15 +97,21 @@ def _as_numpy(object: Any) -> numpy.ndarray | None:
 
 def _from_python(object: Any, dtype: str) -> numpy.ndarray:
     try:
-        return numpy.array(object, dtype=numpy_dtype(dtype))
+        return _rounded_once(object, dtype)
     except OverflowError:  # numbers beyond the type's range wrap
-        return numpy.array(object).astype(numpy_dtype(dtype))
+        return as_type(numpy.array(object), dtype)
     except (TypeError, ValueError) as error:
         ragged = "inhomogeneous" in str(error)
         raise (ShapeError if ragged else DTypeError)(
             f"array: cannot make {dtype} elements of {type(object).__name__}: {error}. "
             "Give numbers, or sequences of equal length."
         ) from None
+
+
+def _rounded_once(object: Any, dtype: str) -> numpy.ndarray:
+    if dtype == "bfloat16":
+        return as_type(numpy.array(object, dtype="float64"), dtype)
+    return numpy.array(object, dtype=numpy_dtype(dtype))
 
 
 def asarray(object: Any, dtype: Any = None, ctx: Any = None, **more: Any) -> _core.ndarray:

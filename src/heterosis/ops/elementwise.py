@@ -144,10 +144,14 @@ def unary(
     reference: Callable[..., Any] | None = None,
     pull: Gradient | None = None,
     exact: bool = False,
+    keeps: bool = False,
+    by_type: bool = False,
     **facts: Any,
 ) -> Any:
-    """Register an operation on one array. `exact`: its bits are those of the NumPy reference."""
-    primitive = Elementwise(name, lowering, cost, _exact(exact, name, reference))
+    """Register an operation on one array. `exact`: its bits are those of the NumPy reference. See
+    `Elementwise` for `keeps` and `by_type`."""
+    exact_ = _exact(exact, name, reference)
+    primitive = Elementwise(name, lowering, cost, exact_, keeps=keeps, by_type=by_type)
     _differentiated(primitive, rule, pull, facts)
 
     def function(x):
@@ -172,11 +176,13 @@ def binary(
     pull: Gradient | None = None,
     exact: bool = False,
     neutral: tuple[float | None, ...] = (),
+    keeps: bool = False,
     **facts: Any,
 ) -> Any:
-    """Register an operation on two arrays, or an array and a number. See `Elementwise` for `exact`
-    and `neutral`."""
-    primitive = Elementwise(name, lowering, cost, _exact(exact, name, reference), neutral)
+    """Register an operation on two arrays, or an array and a number. See `Elementwise` for `exact`,
+    `neutral` and `keeps`."""
+    exact_ = _exact(exact, name, reference)
+    primitive = Elementwise(name, lowering, cost, exact_, neutral, keeps)
     _differentiated(primitive, rule, pull, facts)
 
     def function(x1, x2):
@@ -307,9 +313,10 @@ negative = unary(
     "`-x`.",
     pull=lambda g, y, x: negative(g),
     exact=True,
+    keeps=True,
 )
 positive = unary(
-    "positive", lambda f, dtype, x: x, no_bool, "`+x`: a copy.", pull=lambda g, y, x: g
+    "positive", lambda f, dtype, x: x, no_bool, "`+x`: a copy.", pull=lambda g, y, x: g, keeps=True
 )
 absolute = unary(
     "absolute",
@@ -320,6 +327,7 @@ absolute = unary(
     public=METHOD,
     pull=lambda g, y, x: multiply(g, sign(x)),
     exact=True,
+    keeps=True,
 )
 fabs = unary(
     "fabs",
@@ -327,9 +335,18 @@ fabs = unary(
     real,
     "The distance from zero, a float.",
     pull=lambda g, y, x: multiply(g, sign(x)),
+    keeps=True,
 )
-sign = unary("sign", lower.sign, no_bool, "-1, 0 or 1.", cost=3.0, public=METHOD,
-              piecewise_constant="one of three numbers")
+sign = unary(
+    "sign",
+    lower.sign,
+    no_bool,
+    "-1, 0 or 1.",
+    cost=3.0,
+    public=METHOD,
+    piecewise_constant="one of three numbers",
+    keeps=True,
+)
 maximum = binary(
     "maximum",
     lower.maximum,
@@ -337,6 +354,7 @@ maximum = binary(
     "The larger element; NaN if either is.",
     cost=2.0,
     pull=lambda g, y, a, b: _to_chosen(g, greater_equal(a, b)),
+    keeps=True,
 )
 minimum = binary(
     "minimum",
@@ -345,6 +363,7 @@ minimum = binary(
     "The smaller element; NaN if either is.",
     cost=2.0,
     pull=lambda g, y, a, b: _to_chosen(g, less_equal(a, b)),
+    keeps=True,
 )
 fmax = binary(
     "fmax",
@@ -354,6 +373,7 @@ fmax = binary(
     pull=lambda g, y, a, b: _to_chosen(g, logical_or(greater_equal(a, b), isnan(b))),
     cost=4.0,
     dtypes=("int32", "float32"),
+    keeps=True,
 )
 fmin = binary(
     "fmin",
@@ -363,6 +383,7 @@ fmin = binary(
     pull=lambda g, y, a, b: _to_chosen(g, logical_or(less_equal(a, b), isnan(b))),
     cost=4.0,
     dtypes=("int32", "float32"),
+    keeps=True,
 )
 square = unary(
     "square",
@@ -421,7 +442,7 @@ logical_or = binary("logical_or", lower.bitwise("or"), logical, "True where one 
 logical_xor = binary("logical_xor", lower.bitwise("xor"), logical, "True where just one is.")
 logical_not = unary("logical_not", lower.invert, logical, "True where `x` is zero or false.")
 
-_SELECT = Elementwise("select", lower.select, exact=numpy.where)
+_SELECT = Elementwise("select", lower.select, exact=numpy.where, keeps=True)
 elementwise_adjoint(_SELECT, lambda g, y, condition, a, b: (None, *_to_chosen(g, condition)))
 
 

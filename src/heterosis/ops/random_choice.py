@@ -26,8 +26,8 @@ from heterosis.ops.linalg import eigh, real_type, transposed
 from heterosis.ops.linear import product
 from heterosis.ops.random import (
     Size,
-    counts_binomial,
     counting_operation,
+    counts_binomial,
     log_gamma,
     open_unit,
     random_operation,

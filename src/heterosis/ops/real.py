@@ -304,7 +304,7 @@ def _rounding(name: str, documentation: str, **facts: Any) -> Any:
     dtypes = ("bool", "int8", *FLOATS)
     facts = {"public": METHOD, "domain": (-9, 9), "dtypes": dtypes} | facts
     facts["piecewise_constant"] = "whole numbers, with steps between"
-    return unary(name, lowering, same, documentation, **facts)
+    return unary(name, lowering, same, documentation, keeps=True, **facts)
 
 
 floor = _rounding("floor", "The greatest integer not above `x`.")
@@ -373,6 +373,7 @@ spacing = unary(
     "The distance to the next number away from zero.",
     piecewise_constant="the same for all numbers of one exponent",
     dtypes=("float64",),
+    by_type=True,
 )
 _FRACTION = Elementwise("fraction", lower.fraction, cost=3.0)
 _LDEXP = Elementwise("ldexp", lower.ldexp, cost=8.0)

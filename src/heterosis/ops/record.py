@@ -20,7 +20,9 @@ from heterosis.ir.types import TensorType, dtype_name
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
-from heterosis.runtime.errors import ArgumentError, DTypeError, HeterosisError
+from heterosis.passes.halves import rounded
+from heterosis.runtime.arguments import Kind, described, did_you_mean, expectations, refused
+from heterosis.runtime.errors import ArgumentTypeError, DTypeError, HeterosisError
 
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
 ARRAY, ATTRIBUTE, SEQUENCE, KEY = range(4)
@@ -94,10 +96,21 @@ class Record:
         """What users read as the operation's `__doc__`."""
         return inspect.getdoc(self.function) or ""
 
+    @cached_property
+    def _kinds(self) -> dict[int, tuple[str, Kind]]:
+        """What attributes admit, by position; element types have many names and their own check."""
+        found = expectations(self.function).kinds
+        return {
+            i: (parameter.name, found[parameter.name])
+            for i, (parameter, use) in enumerate(zip(self.parameters, self.uses, strict=True))
+            if use == ATTRIBUTE and parameter.name in found and parameter.name != "dtype"
+        }
+
     # -- called by the core -------------------------------------------------------------------
 
     def plan(self, operands: list, attributes: tuple, outs: list | None) -> Any:
         """The plan for operands of these types and layouts, written into `outs` if given."""
+        self._check(attributes)
         _, layouts, program = self.program(operands, attributes)
         return eager.plan(
             program,
@@ -110,6 +123,15 @@ class Record:
 
     def slow(self, *arguments: Any, **keywords: Any) -> Any:
         """What the core's fast path does not do: program values, other libraries' arrays."""
+        try:
+            return self._slow(arguments, keywords)
+        except Exception as error:
+            other = refused(self.function, arguments, keywords, error)
+            if other is error:
+                raise
+            raise other from other.__cause__
+
+    def _slow(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         where = keywords.pop("where", True) if "where" not in self.signature.parameters else True
         dtype = keywords.pop("dtype", None) if "dtype" not in self.signature.parameters else None
         out = keywords.pop("out", None) if "out" not in self.signature.parameters else None
@@ -159,7 +181,7 @@ class Record:
         self, values: Iterable[Value | None], attributes: Sequence[Any]
     ) -> tuple[Value, ...]:
         """The operation's program on the given values and attributes."""
-        arguments = []
+        arguments, values = [], tuple(values)
         for parameter, use, given in self.arguments(values, attributes):
             if use == ATTRIBUTE:
                 arguments.append(attribute_value(parameter.name, given))
@@ -167,9 +189,11 @@ class Record:
                 arguments.append(given)
             else:
                 arguments.append(self._check_present(parameter, given))
-        return _as_tuple(self._apply(arguments))
+        return rounded(_as_tuple(self._apply(arguments)), values)
 
     def _trace_call(self, bound: inspect.BoundArguments) -> Any:
+        bound.apply_defaults()
+        self._check([bound.arguments[parameter.name] for parameter in self.parameters])
         arguments = []
         for parameter, use in zip(self.parameters, self.uses, strict=True):
             given = bound.arguments.get(parameter.name, parameter.default)
@@ -195,12 +219,21 @@ class Record:
     def _call_function(self, arguments: list[Any]) -> Any:
         try:
             return self.function(*arguments)
-        except (AttributeError, AssertionError) as error:
+        except Exception as error:
             # An argument of a kind that nobody thought of; the cause is shown below the message.
-            given = ", ".join(str(a.type) if isinstance(a, Value) else repr(a) for a in arguments)
-            raise ArgumentError(
-                f"{self.name}: cannot take ({given}); expected {self.name}{self.signature}."
-            ) from error
+            other = refused(self.function, arguments, {}, error)
+            if other is error:
+                raise
+            raise other from other.__cause__
+
+    def _check(self, attributes: Sequence[Any]) -> None:
+        """Attributes are of the kinds that their annotations say."""
+        for position, (name, kind) in self._kinds.items():
+            given = attributes[position]
+            if not kind.accepts(given):
+                raise ArgumentTypeError(
+                    f"{self.name}: {name} is {described(given)}; expected {kind.text}."
+                )
 
     def _rule(self) -> Callable[..., Any] | None:
         """The record's own gradient; None where it follows from the primitives."""
@@ -246,7 +279,9 @@ class Record:
         try:
             return self.signature.bind(*arguments, **keywords)
         except TypeError as error:
-            raise TypeError(f"{self.name}{self.signature}: {error}") from None
+            unknown = next((n for n in keywords if n not in self.signature.parameters), "")
+            question = did_you_mean(unknown, self.signature.parameters) if unknown else ""
+            raise ArgumentTypeError(f"{self.name}{self.signature}: {error}.{question}") from None
 
 
 def operation(**facts: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -74,7 +74,9 @@ def _pull_prod(step: Step) -> Cotangents:
     kept = tuple(a for a in range(x.ndim) if a not in axes)
     order = (*kept, *axes)
     turned = views.transpose(x, order)
-    rows = views.reshape(turned, (math.prod(x.shape[a] for a in kept), count_along("prod", x, axes)))
+    rows = views.reshape(
+        turned, (math.prod(x.shape[a] for a in kept), count_along("prod", x, axes))
+    )
     others = views.reshape(_others(rows), turned.shape)
     others = views.transpose(others, tuple(order.index(a) for a in range(x.ndim)))
     return (multiply(_repeated(step.cotangent, step), others),)
@@ -86,7 +88,7 @@ def _others(rows: Value) -> Value:
     By halves, multiplying only: what divides by elements is wrong where they are zero, and what
     looks for zeros has no second derivative there.
     """
-    count, length = rows.shape
+    length = rows.shape[1]
     if length <= 1:
         return views.broadcast(constant(1.0, rows.dtype), rows.shape)
     half = (length + 1) // 2
