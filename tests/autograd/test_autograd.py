@@ -300,7 +300,7 @@ def test_variables_are_floats(dtype):
     x.attach_grad("null")
     assert x.grad is None
     parameter = gluon.Parameter("steps", shape=(2,), dtype=dtype, init="zeros")
-    with pytest.raises(DTypeError, match="Parameter 'steps'"):
+    with pytest.raises(DTypeError, match="parameter 'steps'"):
         parameter.initialize()
     gluon.Parameter("steps", shape=(2,), dtype=dtype, init="zeros", grad_req="null").initialize()
 
