@@ -219,6 +219,7 @@ class Program:
             self._record(operands, results)
         with modes.switched(recording=False):
             for source, i in captured.writes:
+                _core.tell_of_write(_array(source, arguments))
                 assign(results[i], out=_array(source, arguments))
 
         def array(leaf: Computed | Argument | Outside) -> Any:
