@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from heterosis import _core
+from heterosis.np.dtypes import kept_dtype
 
 ndarray = _core.ndarray
 
@@ -22,6 +23,30 @@ def arrays_in(tree: Any) -> Iterator[Any]:
     elif isinstance(tree, dict):
         for item in tree.values():
             yield from arrays_in(item)
+
+
+def objects_in(tree: Any) -> Iterator[Any]:
+    """What is neither an array nor one of the structures, in order."""
+    if isinstance(tree, tuple | list):
+        for item in tree:
+            yield from objects_in(item)
+    elif isinstance(tree, dict):
+        for item in tree.values():
+            yield from objects_in(item)
+    elif not isinstance(tree, ndarray):
+        yield tree
+
+
+def numpy_arrays_in(tree: Any) -> Iterator[numpy.ndarray]:
+    """NumPy arrays whose elements our arrays can hold, in order."""
+    for one in objects_in(tree):
+        if isinstance(one, numpy.ndarray) and kept_dtype(one.dtype) is not None:
+            yield one
+
+
+def has_numpy_arrays(tree: Any) -> bool:
+    """Whether there are any."""
+    return next(numpy_arrays_in(tree), None) is not None
 
 
 def replaced(tree: Any, replace: Callable[[Any], Any], leaves: Any = ndarray) -> Any:

@@ -11,6 +11,8 @@ from heterosis.ir.program import Value
 from heterosis.ir.types import DEFAULT_FLOAT, as_type, numpy_dtype
 from heterosis.np.dtypes import default_dtype, dtype_name
 from heterosis.ops.cast import copy as _copied
+from heterosis.ops.join import stack as _stacked
+from heterosis.runtime import modes
 from heterosis.runtime.context import check_context
 from heterosis.runtime.errors import DTypeError, ShapeError, UnsupportedError
 
@@ -64,12 +66,22 @@ def _made(object: Any, dtype: str | None, copy: bool | None) -> _core.ndarray:
         if dtype not in (None, object._dtype_name):
             return object.astype(dtype)
         return _copied(object) if copy else object
+    if (modes.is_recording() or modes.is_capturing()) and _has_arrays(object):
+        # An operation, so that gradients flow, and a program can be captured, through the parts.
+        parts = [_made(item, dtype or DEFAULT_FLOAT, False) for item in object]
+        return _stacked(parts)
     if copy is False:
         raise ShapeError("array: copy=False, but only arrays can be taken over without a copy.")
     source = _as_numpy(object)
     if source is not None:
         return from_numpy(source, dtype)
     return from_numpy(_from_python(object, dtype or DEFAULT_FLOAT), dtype or DEFAULT_FLOAT)
+
+
+def _has_arrays(object: Any) -> bool:
+    return isinstance(object, list | tuple) and any(
+        isinstance(item, _core.ndarray) or _has_arrays(item) for item in object
+    )
 
 
 def _as_numpy(object: Any) -> numpy.ndarray | None:

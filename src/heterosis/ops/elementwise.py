@@ -12,7 +12,7 @@ from heterosis.codegen import mathematics
 from heterosis.codegen.conversion import COPY
 from heterosis.ir.program import Elementwise, Value, apply, constant
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float
-from heterosis.ops.adjoint import elementwise_adjoint, flat
+from heterosis.ops.adjoint import elementwise_adjoint, piecewise_constant
 from heterosis.ops.record import operation
 from heterosis.ops.rules import broadcast_all, cast, elementwise, floating, result_type
 from heterosis.ops.samples import NUMBERS, WHOLE, Case, Samples, elementwise_cases
@@ -80,7 +80,8 @@ def whole(name: str, dtype: str) -> tuple[str, str]:
 
 _DTYPES = {no_bool: NUMBERS, integral: WHOLE, whole: WHOLE, real: ("int32", *FLOATS)}
 _DTYPES |= dict.fromkeys((same, counting), DTYPES)
-_DTYPES |= dict.fromkeys((truth, logical, real_to_truth), DTYPES)
+_TRUTHS = (truth, logical, real_to_truth)
+_DTYPES |= dict.fromkeys(_TRUTHS, DTYPES)
 
 # For the many operations that share their loops with others: a scalar, vectors and their rests.
 BRIEF = {
@@ -120,6 +121,16 @@ def _exact(
     return (reference or getattr(numpy, name)) if exact else None
 
 
+def _differentiated(
+    primitive: Elementwise, rule: Rule, pull: Gradient | None, facts: dict[str, Any]
+) -> None:
+    """Give a primitive its rule. No gradient flows to what truth values were found from."""
+    if pull is not None:
+        elementwise_adjoint(primitive, pull)
+    elif rule in _TRUTHS or facts.get("piecewise_constant"):
+        piecewise_constant(primitive)
+
+
 def unary(
     name: str,
     lowering: Callable[..., Any],
@@ -141,8 +152,7 @@ def unary(
     `Elementwise` for `keeps` and `by_type`."""
     exact_ = _exact(exact, name, reference)
     primitive = Elementwise(name, lowering, cost, exact_, keeps=keeps, by_type=by_type)
-    if pull is not None:
-        elementwise_adjoint(primitive, pull)
+    _differentiated(primitive, rule, pull, facts)
 
     def function(x):
         return elementwise(primitive, (x,), *rule(name, result_type(x)))
@@ -173,8 +183,7 @@ def binary(
     `neutral` and `keeps`."""
     exact_ = _exact(exact, name, reference)
     primitive = Elementwise(name, lowering, cost, exact_, neutral, keeps)
-    if pull is not None:
-        elementwise_adjoint(primitive, pull)
+    _differentiated(primitive, rule, pull, facts)
 
     def function(x1, x2):
         return elementwise(primitive, (x1, x2), *rule(name, result_type(x1, x2)))
@@ -200,12 +209,13 @@ _DIVISION = {"cost": 24.0, "domain": ((-9, 9), (0.5, 4))}
 def _pull_power(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
     from heterosis.ops.real import log
 
-    base = multiply(g, multiply(b, power(a, subtract(b, _number(1)))))
-    # The logarithm of what is not positive counts for nothing.
-    known = greater(a, _number(0))
-    return base, select(
-        known, multiply(g, multiply(y, log(select(known, a, _number(1))))), _number(0)
-    )
+    zero = equal(a, _number(0))
+    # `0 ** 0` is 1 for all bases near: its slope is 0, and not 0 times infinity.
+    base = select(logical_and(zero, equal(b, _number(0))), _number(1), a)
+    slope = multiply(b, power(base, subtract(b, _number(1))))
+    # Zero to any positive power is zero, and has no logarithm.
+    growth = multiply(y, log(select(zero, _number(1), a)))
+    return multiply(g, slope), multiply(g, growth)
 
 
 def _to_chosen(g: Value, first: Value) -> tuple[Value, Value]:
@@ -266,7 +276,7 @@ floor_divide = binary(
     _by_kind(mathematics.floor_divide, lower.floor_divide_integer),
     counting,
     "`x1 // x2`, rounded down. Integers divided by zero give 0.",
-    pull=flat,
+    piecewise_constant="a whole number, with steps between",
     **_DIVISION,
 )
 mod = binary(
@@ -328,7 +338,14 @@ fabs = unary(
     keeps=True,
 )
 sign = unary(
-    "sign", lower.sign, no_bool, "-1, 0 or 1.", cost=3.0, public=METHOD, pull=flat, keeps=True
+    "sign",
+    lower.sign,
+    no_bool,
+    "-1, 0 or 1.",
+    cost=3.0,
+    public=METHOD,
+    piecewise_constant="one of three numbers",
+    keeps=True,
 )
 maximum = binary(
     "maximum",
