@@ -39,9 +39,14 @@ def _by_prefix(name: str) -> Run | None:
     """Functions of `np` and `npx`, which MXNet's names tell by how they begin."""
     for prefix, module in _MODULES:
         run = vars(module).get(name.removeprefix(prefix)) if name.startswith(prefix) else None
-        if callable(run):
+        if callable(run) and not _is_of_files(run):
             return run
     return None
+
+
+def _is_of_files(run: Any) -> bool:
+    """Whether a function reads or writes files: what a file says must not."""
+    return str(getattr(run, "__module__", "")).startswith("heterosis.io")
 
 
 _MODULES = (
