@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,10 +52,13 @@ class Report:
 
 
 def hunt(first: int, count: int, program: Sequence[str] = ("-m", "tests.damage.child")) -> Report:
-    """Read the damaged files of `count` numbers, from `first` on, by a program for Python."""
+    """Read the damaged files of `count` numbers, from `first` on, by a program for Python.
+
+    Ctrl-C ends it with the report so far.
+    """
     report = Report()
     end = first + count
-    with tempfile.NamedTemporaryFile() as progress:
+    with tempfile.NamedTemporaryFile() as progress, suppress(KeyboardInterrupt):
         while first < end:
             progress.truncate(0)
             first = _round(report, program, first, end - first, progress.name)
@@ -73,8 +77,12 @@ def _round(report: Report, program: Sequence[str], first: int, count: int, progr
         ) as child,
     ):
         assert child.stdout is not None
-        for line in child.stdout:
-            report.note(json.loads(line))
+        try:
+            for line in child.stdout:
+                report.note(json.loads(line))
+        except KeyboardInterrupt:
+            child.kill()
+            raise
         code = child.wait()
         errors.seek(0)
         said = errors.read()
