@@ -8,6 +8,7 @@ from tests.damage.hunt import hunt
 from tests.damage.readers import KINDS
 
 
+@pytest.mark.lengthy
 def test_damaged_files_are_refused_or_read():
     report = hunt(0, len(KINDS) * len(DAMAGES))
     assert report.files == len(KINDS) * len(DAMAGES)
@@ -47,6 +48,7 @@ _FAULTS = {
 }
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("outcome", _FAULTS)
 def test_the_hunt_finds_what_goes_wrong(outcome, tmp_path):
     program = tmp_path / "planted.py"
