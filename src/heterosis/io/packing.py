@@ -32,7 +32,8 @@ _DTYPES = {
 
 def pack(arrays: Mapping[str, _core.ndarray], facts: Mapping[str, Any]) -> bytes:
     """The arrays, and what JSON can say about them; waits for queued work."""
-    tensors = {name: numpy.ascontiguousarray(to_numpy(a)) for name, a in arrays.items()}
+    # Not `ascontiguousarray`, which gives 0-d arrays a dimension.
+    tensors = {name: numpy.asarray(to_numpy(a), order="C") for name, a in arrays.items()}
     metadata = {name: json.dumps(fact) for name, fact in facts.items()}
     return save(tensors, metadata)
 

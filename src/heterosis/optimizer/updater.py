@@ -39,7 +39,7 @@ class Updater:
             list(given) if several else [given] for given in (index, grad, weight)
         )
         indices = [i.decode() if isinstance(i, bytes) else i for i in indices]
-        capture.depend_on(self._identity)
+        capture.depend_on(self, "states")
         for one, array in zip(indices, weights, strict=True):
             if one not in self.states:
                 with modes.switched(capturing=False):  # states outlive every program
@@ -50,10 +50,6 @@ class Updater:
         else:
             states = [self.states[one] for one in indices]
             self.optimizer.update_all(indices, weights, grads, states)
-
-    def _identity(self) -> int:
-        """Which states there are, for programs that update them."""
-        return id(self.states)
 
     def _update_groups(self, indices: Sequence, weights: Sequence, grads: Sequence) -> None:
         """Lists of one element type, as many parameters each as the optimiser takes."""
@@ -142,7 +138,6 @@ class Updater:
             setattr(thing, name, value)
         self.optimizer._set_current_context(0)
         self.states = states
-        _core.count_change()
         self.states_synced = dict.fromkeys(states, True)
 
     def save(self, fname: str | os.PathLike[str], dump_optimizer: bool = False) -> None:
