@@ -18,7 +18,7 @@ from heterosis.gluon import nn
 from heterosis.gluon.data.vision import MNIST
 from heterosis.io import files
 from heterosis.io.atomic import written
-from heterosis.runtime.errors import ArgumentError, FileError, FormatError, MissingFileError
+from heterosis.runtime.errors import ArgumentTypeError, FileError, FormatError, MissingFileError
 
 
 def _trainer():
@@ -43,13 +43,13 @@ READERS = {
 @pytest.mark.parametrize("name", [True, 1, None, 2.5, b"\0", "a\0b"])
 def test_a_number_is_no_name(reader, name):
     """It would be a descriptor, and closed after its use."""
-    with pytest.raises(ArgumentError, match="no name of a file"):
+    with pytest.raises(ArgumentTypeError, match="no name of a file"):
         READERS[reader](name)
     os.fstat(1)
 
 
 def test_a_number_is_no_name_to_write_to():
-    with pytest.raises(ArgumentError, match="no name of a file"):
+    with pytest.raises(ArgumentTypeError, match="no name of a file"):
         npx.save(1, np.ones(2))
     os.fstat(1)
 

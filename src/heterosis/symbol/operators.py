@@ -11,7 +11,7 @@ from typing import Any
 from heterosis import np, npx
 from heterosis.ndarray.operator import OPERATORS
 from heterosis.ops.record import ARRAY, ATTRIBUTE, REGISTRY, SEQUENCE, Record
-from heterosis.runtime.errors import ArgumentError, HeterosisError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, HeterosisError
 from heterosis.symbol.attributes import decoded
 from heterosis.symbol.functions import TABLE, Run
 from heterosis.symbol.spelling import IDLE, PARAMETERS
@@ -64,9 +64,9 @@ def call(name: str, run: Run, arrays: Sequence[Any], attributes: Mapping[str, An
         raise ArgumentError(f"operator {name}: attribute {strange[0]!r} is not known here.")
     try:
         return run(*arrays, **given)
-    except HeterosisError:
-        raise
     except _MISUSE as error:  # attributes from a file: they are missing, or of any kind and size
+        if isinstance(error, HeterosisError) and not isinstance(error, ArgumentTypeError):
+            raise
         raise ArgumentError(f"operator {name}: {error}") from error
 
 
