@@ -218,9 +218,10 @@ def _many(text: str, item: Kind | None) -> Kind:
     if item is None:
         return Kind(text, _is_sequence)
     accepts = item.accepts
-    plural = _plural(item.text)
     return Kind(
-        f"{text} of {plural}", lambda given: _is_sequence(given) and all(map(accepts, given))
+        f"{text} of {_plural(item.text)}",
+        lambda given: _is_sequence(given) and all(map(accepts, given)),
+        least_item=item.least,
     )
 
 
@@ -539,9 +540,14 @@ def _check_class(class_: type) -> None:
             continue
         if not _takes_more_than(0 if kind is staticmethod else 1, function):
             continue
+        if name == "__init__" and class_.__name__ in _BY_HAND:
+            continue
         made = _checked_constructor(function) if name == "__init__" else checked(function)
         setattr(class_, name, kind(made) if kind else made)
 
+
+# Made for every layer: each checks by hand what can be wrong when a layer makes it.
+_BY_HAND = ("Block", "HybridBlock", "Parameter", "ParameterDict")
 
 # Run at every call of a layer: `HybridBlock` looks after their errors.
 _HOT = ("forward", "hybrid_forward")
