@@ -14,6 +14,7 @@ from heterosis.gluon.parameter import Contexts, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.summary import print_summary
 from heterosis.gluon.utils import indented
+from heterosis.runtime.arguments import described
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 
 
@@ -258,6 +259,13 @@ def _named(
     prefix: str | None, params: ParameterDict | None, kind: str
 ) -> tuple[str, ParameterDict]:
     """The full prefix and the dictionary of parameters of a new block."""
+    if not isinstance(prefix, str | None):
+        raise ArgumentTypeError(f"prefix is {described(prefix)}; expected a string or None.")
+    if not isinstance(params, ParameterDict | None):
+        raise ArgumentTypeError(
+            f"params is {described(params)}; expected the ParameterDict of another block, as "
+            "block.params or block.collect_params() give it, or None."
+        )
     scope = naming.current_scope()
     own = naming.next_prefix(kind) if prefix is None else prefix
     full = scope.block.prefix + own if scope else own
