@@ -236,7 +236,8 @@ class Checked:
             [Callable[..., Any], tuple[Any, ...], dict[str, Any], BaseException], BaseException
         ],
         expect: Callable[
-            [Callable[..., Any]], Sequence[tuple[str, tuple[type, ...] | None, int | None, int | None]]
+            [Callable[..., Any]],
+            Sequence[tuple[str, tuple[type, ...] | None, int | None, int | None]],
         ] = ...,
         look: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], None] = ...,
     ) -> None: ...

@@ -19,7 +19,7 @@ FINE, OURS, PYTHONS, FOREIGN = "fine", "ours", "python's", "foreign"
 
 # Python's own words at the user's line for a wrong number of arguments.
 _COUNT = re.compile(
-    r"takes .*argument|missing \d+ required|unexpected keyword|multiple values|positional"
+    r"takes .*argument|missing \d+ required|unexpected keyword|multiple values|positional|expected \d+ argument"
 )
 
 
@@ -81,7 +81,7 @@ def outcome(text: str, names: dict[str, Any]) -> Outcome:
             if hasattr(result, "asnumpy"):
                 result.asnumpy()
             npx.waitall()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - whatever it is
             return judged(error)
     return Outcome(FINE)
 

@@ -33,8 +33,8 @@ class Block:
     is_sequence = False  # whether a summary leaves the block out and shows its parts only
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
-        self.prefix_given = prefix
         self._prefix, self._params = _named(prefix, params, self._alias())
+        self.prefix_given = prefix
         self._name = self._prefix.removesuffix("_")
         self._scope = naming.NameScope(self)
         self._children: dict[str, Block] = {}

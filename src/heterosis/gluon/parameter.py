@@ -469,9 +469,9 @@ def _extents(name: str, shape: Any) -> Shape:
 
 def _check_storage(name: str, stype: str, grad_stype: str) -> None:
     for given in (stype, grad_stype):
-        if given not in _STORAGE_TYPES:
+        if not isinstance(given, str) or given not in _STORAGE_TYPES:
             raise ArgumentError(
-                f"Parameter {name!r}: storage type {given!r}; expected one of {_STORAGE_TYPES}."
+                f"Parameter {name!r}: storage type {described(given)}; expected one of {_STORAGE_TYPES}."
             )
     if stype != "default":
         raise UnsupportedError(

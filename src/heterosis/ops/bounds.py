@@ -33,6 +33,10 @@ def _check_kernel(
     def emit(module: Module, target: Target, name: str) -> None:
         _emit_check(module, name, given.dtype, rank)
 
+    nothing = (
+        f"an index is NaN or larger than any array, for axis {axis} of an array of shape {subject}; "
+        f"expected {-count} <= index < {count}."
+    )
     message = (
         f"index {{}} is out of bounds for axis {axis} of an array of shape {subject}; "
         f"expected {-count} <= index < {count}."
@@ -42,14 +46,7 @@ def _check_kernel(
         emit=emit,
         numbers=(*given.strided.shape, *given.strided.strides, count),
         nanoseconds=float(size),
-        failures=(
-            ("IndexingError", message),
-            (
-                "IndexingError",
-                f"an index is NaN or larger than any array, for axis {axis} of an array of shape "
-                f"{subject}; expected {-count} <= index < {count}.",
-            ),
-        ),
+        failures=(("IndexingError", message), ("IndexingError", nothing)),
     )
 
 

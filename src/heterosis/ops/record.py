@@ -16,7 +16,7 @@ from heterosis import _core
 from heterosis.ir import views
 from heterosis.ir.program import INPUT, NUMBER, Call, Program, Value, apply, constant
 from heterosis.ir.strided import Strided
-from heterosis.ir.types import TensorType, dtype_name
+from heterosis.ir.types import TensorType, dtype_name, is_float
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
@@ -124,7 +124,7 @@ class Record:
         try:
             return self._slow(arguments, keywords)
         except Exception as error:
-            other = refused(self.function, arguments, keywords, error)
+            other = refused(self.function, arguments, keywords, error, self.name)
             if other is error:
                 raise
             raise other from other.__cause__
@@ -192,10 +192,12 @@ class Record:
     def _trace_call(self, bound: inspect.BoundArguments) -> Any:
         bound.apply_defaults()
         self._check([bound.arguments[parameter.name] for parameter in self.parameters])
+        floats = any(is_float(v.dtype) for v in _values(bound.arguments.values()))
         arguments = []
         for parameter, use in zip(self.parameters, self.uses, strict=True):
             given = bound.arguments.get(parameter.name, parameter.default)
             if use == ARRAY:
+                given = float(given) if floats and eager.is_huge(given) else given
                 value = as_value(self.name, given)
                 arguments.append(self._check_present(parameter, value))
             elif use == SEQUENCE:
@@ -218,7 +220,7 @@ class Record:
             return self.function(*arguments)
         except Exception as error:
             # An argument of a kind that nobody thought of; the cause is shown below the message.
-            other = refused(self.function, arguments, {}, error)
+            other = refused(self.function, arguments, {}, error, self.name)
             if other is error:
                 raise
             raise other from other.__cause__
@@ -302,6 +304,7 @@ def as_value(operation_name: str, given: Any) -> Value | None:
     if isinstance(given, bool):
         return constant(given, "bool", weak=True)
     if isinstance(given, int):
+        eager.check_range(operation_name, given)
         return constant(given, "int64", weak=True)
     if isinstance(given, float):
         return constant(given, "float64", weak=True)
@@ -338,6 +341,10 @@ def _leaves(arguments: Iterable[Any]) -> Iterable[Any]:
             yield from argument
         else:
             yield argument
+
+
+def _values(arguments: Iterable[Any]) -> Iterator[Value]:
+    return (leaf for leaf in _leaves(arguments) if isinstance(leaf, Value))
 
 
 def _zeros(like: Value) -> Value:

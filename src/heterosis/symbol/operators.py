@@ -11,7 +11,7 @@ from typing import Any
 from heterosis import np, npx
 from heterosis.ndarray.operator import OPERATORS
 from heterosis.ops.record import ARRAY, ATTRIBUTE, REGISTRY, SEQUENCE, Record
-from heterosis.runtime.errors import ArgumentError, HeterosisError
+from heterosis.runtime.errors import ArgumentError
 from heterosis.symbol.attributes import decoded
 from heterosis.symbol.functions import TABLE, Run
 from heterosis.symbol.spelling import IDLE, PARAMETERS
@@ -59,8 +59,6 @@ def call(name: str, run: Run, arrays: Sequence[Any], attributes: Mapping[str, An
     try:
         return run(*arrays, **given)
     except TypeError as error:  # an attribute that the operator needs, or an input, is missing
-        if isinstance(error, HeterosisError):
-            raise
         raise ArgumentError(f"operator {name}: {error}") from error
 
 
