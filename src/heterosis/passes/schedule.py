@@ -41,6 +41,7 @@ from heterosis.passes.calls import call
 from heterosis.passes.chains import chain
 from heterosis.passes.epilogues import Uses
 from heterosis.passes.homes import Homes
+from heterosis.passes.inlining import deep_nodes
 from heterosis.passes.materialize import unrearranged
 from heterosis.passes.memory import plan_memory
 from heterosis.runtime.settings import settings
@@ -158,8 +159,10 @@ class Scheduler:
             if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.homes:
                 self.homes.settle(node.outputs[0], self.temporary(node.types[0]))
         reduced: list[Value] = []
+        deep = set(deep_nodes(self.uses.order))
         for node in self.uses.order:
-            kept = [v for v in node.outputs if v in self.kept and node not in self.inside]
+            needed = self.kept if node not in deep else node.outputs
+            kept = [v for v in node.outputs if v in needed and node not in self.inside]
             if type(node.primitive) is Reduction:
                 reduced += kept
             elif isinstance(node.primitive, Opaque):
