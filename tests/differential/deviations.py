@@ -144,6 +144,12 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "nd.array([1, 2]) > 1": _ONE_KIND,
         "nd.ones((2, 3)).flatten()": _ONE_KIND,
         "nd.ones((2, 3)).sum()": _ONE_KIND,
+        "nd.array([[1, 3, 2]]).argmax(axis=1)": _ONE_KIND,
+        "nd.array([3, 1, 2]).argsort()": _ONE_KIND,
+        "nd.array([3, 1, 2]).sort()": "sorts in place, as in NumPy",
+        "nd.array([[1, 2], [3, 4]]).take(nd.array([1]))": _ONE_KIND,
+        "nd.array([0.5, 1.5, 2.5]).round()": _ONE_KIND,
+        "nd.histogram(nd.array([1, 2, 2]), 2)": "counts are integers",
         "(mx.sym.var('x') > 1).eval(x=nd.array([0, 2]))": "one kind of symbol, with NumPy's meaning",
     },
     "Networks, files and training": {
