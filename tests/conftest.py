@@ -1,10 +1,14 @@
 """Shared by all tests."""
 
+import os
 import signal
 from collections import defaultdict
 from contextlib import closing
 
 import pytest
+
+# Every plan that is made is proved to compute its program, in the processes that tests start too.
+os.environ.setdefault("HETEROSIS_CHECK", "1")
 
 from heterosis import npx
 from tests.choose import spread

@@ -43,6 +43,7 @@ from heterosis.passes.epilogues import Uses
 from heterosis.passes.homes import Homes
 from heterosis.passes.materialize import unrearranged
 from heterosis.passes.memory import plan_memory
+from heterosis.runtime.settings import settings
 
 
 def schedule(
@@ -74,6 +75,10 @@ def schedule(
     if side_by_side:
         run_branches_side_by_side(scheduler.result, machine.workers)
     plan_memory(scheduler.result)
+    if settings.check:
+        from heterosis.passes.proof import prove
+
+        prove(program, layouts, outputs, scheduler.result, in_place=in_place)
     return scheduler.result
 
 
@@ -261,6 +266,8 @@ class Scheduler:
             return
         for part, inside in rooms:
             self.write(part, inside)
+        for gone in self.homes.passing[value.node]:
+            self.places.pop(gone, None)
 
     def _scatter(self, value: Value, room: Place) -> None:
         base, *indices, update = value.node.inputs
