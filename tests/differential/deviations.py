@@ -134,6 +134,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "gradient(lambda x: np.rot90(x) * np.rot90(x), m)": _DERIVED,
         "gradient(lambda x, y: npx.smooth_l1(x, y), v, np.array(2.0))": _DERIVED,
         "gradient(lambda x: npx.leaky_relu(x, act_type='selu'), v)": _DERIVED,
+        "gradient(lambda x: gluon.nn.AvgPool1D(3, 2, ceil_mode=True)(x), np.ones((1, 1, 6)))": _DERIVED,
         "gradient(lambda x: 0 ** x, np.array([0.5, 2.0]))": _DERIVED,
         "gradient(np.argmax, v)": _NOT_DERIVED,
         "gradient(lambda x: x > 0, v)": _NOT_DERIVED,
@@ -160,6 +161,16 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "written(lambda path: network().save(path))": "the file for `heterosis.load` beside MXNet's",
         "network().optimize_for(np.ones((1, 3)), backend='none')": (
             "a back end that does not exist is an error, not a line in the log"
+        ),
+        "net = gluon.nn.BatchNormReLU(); net.initialize()\n"
+        "trained(lambda: net(v.reshape(2, 2)))": (
+            "the layer's rectifier is applied in training"
+        ),
+        "gluon.loss.L2Loss(batch_axis=1)(np.ones((2, 3)), np.zeros((2, 3)))": (
+            "`batch_axis` counts for all arrays"
+        ),
+        "mx.metric.TopKAccuracy(top_k=3).update([np.zeros(1)], [np.ones((1, 2))])": (
+            "fewer classes than k"
         ),
         "mx.gluon.contrib.estimator.EarlyStoppingHandler(mx.metric.Loss()).monitor_op(1, 2)": (
             "`mode='auto'`: less is better for losses"
