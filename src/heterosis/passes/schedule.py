@@ -262,7 +262,7 @@ class Scheduler:
         rooms = list(places.parts(value, room))
         parts = [part for part, _ in rooms]
         shared = together.share_work(parts, self.places)
-        if shared and are_apart(value.node.attributes["places"], parts[0].shape):
+        if shared and are_apart(value.node.attributes["places"], [v.shape for v in parts]):
             nests.map_together(self, rooms)
             return
         for part, inside in rooms:
