@@ -197,6 +197,15 @@ PyObject* get_version(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(as_array(self).storage->version);
 }
 
+PyObject* get_has_variable(PyObject* self, void*) {
+  return PyBool_FromLong(as_array(self).storage->has_variable);
+}
+
+int set_has_variable(PyObject* self, PyObject* value, void*) {
+  as_array(self).storage->has_variable = value == Py_True;
+  return 0;
+}
+
 PyObject* get_covers_storage(PyObject* self, void*) {
   const Array& array = as_array(self);
   return PyBool_FromLong(array.contiguous && array.nbytes() == array.storage->nbytes());
@@ -218,6 +227,8 @@ PyGetSetDef attributes[] = {
     {"_storage_id", get_storage_id, nullptr, "Equal for views of one memory.", nullptr},
     {"_offset", get_offset, nullptr, "Bytes from the start of its memory.", nullptr},
     {"_version", get_version, nullptr, "How many writes into its memory were issued.", nullptr},
+    {"_has_variable", get_has_variable, set_has_variable,
+     "Whether its memory is that of a variable.", nullptr},
     {"_covers_storage", get_covers_storage, nullptr, "Whether it is no part of more.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

@@ -15,6 +15,8 @@
 #include "../profile.h"
 #include "../random_state.h"
 #include "array_type.h"
+#include "checked_type.h"
+#include "guards_type.h"
 #include "operation_type.h"
 #include "origin.h"
 #include "plan_handle.h"
@@ -184,7 +186,7 @@ nb::dict memory() {
 
 void shutdown() {
   nb::gil_scoped_release unlocked;
-  engine().shutdown(Engine::Shutdown::drain);
+  engine().shutdown(Engine::Shutdown::leave);
   pool().stop();
 }
 
@@ -226,13 +228,13 @@ NB_MODULE(_core, m) {
   translated([&] {
     add_array_type(m.ptr());
     add_operation_type(m.ptr());
+    add_guards_type(m.ptr());
     add_replay_type(m.ptr());
+    add_checked_type(m.ptr());
     return 0;
   });
   nb::class_<PlanHandle>(m, "Plan");
   m.def("make_plan", make_plan);
-  m.def("changes", changes);
-  m.def("count_change", count_change);
   m.def("with_preparation", [](const PlanHandle& plan, const PlanHandle& preparation,
                                std::vector<size_t> fixed) {
     return PlanHandle{plan.plan,

@@ -12,6 +12,7 @@
 #include "../pool.h"
 #include "../random_state.h"
 #include "array_type.h"
+#include "guards_type.h"
 #include "operation_type.h"
 #include "plan_handle.h"
 #include "recording.h"
@@ -21,8 +22,6 @@ namespace heterosis::python {
 
 namespace {
 
-uint64_t change_count = 0;
-
 // Where an input of a program comes from.
 struct Source {
   enum class Kind : uint8_t { argument, outside, key, supplied };
@@ -31,10 +30,12 @@ struct Source {
   Object array;         // from outside
 };
 
-// Result `from` of the plan is written into the array that input `into` is.
+// Result `from` of the plan is written into the array that input `into` is: if `recorded`, as an
+// operation that gradients flow through.
 struct Write {
   size_t from;
   size_t into;
+  bool recorded;
 };
 
 // A program for arguments of one kind. `shape` tells what is returned: one item, or a tuple or list
@@ -42,7 +43,6 @@ struct Write {
 struct Entry : Counted {
   enum class Shape : uint8_t { one, tuple, list };
   std::vector<uint64_t> words;
-  uint64_t changes;
   PlanHandle plan;
   std::vector<Source> sources;
   Shape shape;
@@ -50,6 +50,7 @@ struct Entry : Counted {
   std::vector<Write> writes;
   Object supply;  // gives the supplied numbers of a run; null without
   Object record;  // is told of runs that gradients are recorded of: (inputs, results); null without
+  Object guards;  // what else the program was made of
 };
 
 struct ReplayObject {
@@ -60,6 +61,7 @@ struct ReplayObject {
 };
 
 constexpr size_t kMostEntries = 64;  // then all are dropped: shapes that vary without end
+constexpr size_t kMostAlike = 8;     // for arguments of one kind, of programs with other guards
 
 ReplayObject& as_replay(PyObject* self) { return *reinterpret_cast<ReplayObject*>(self); }
 
@@ -74,14 +76,19 @@ bool sign(Signature& signature, PyObject* const* given, Py_ssize_t count) {
   return true;
 }
 
-Ref<const Entry>* find(std::vector<Ref<const Entry>>& entries, const Signature& signature) {
-  for (Ref<const Entry>& entry : entries) {
-    const auto* words = signature.words();
-    if (std::equal(words, words + signature.count(), entry->words.begin(), entry->words.end())) {
-      return &entry;
-    }
+bool serves(const Entry& entry, const Signature& signature) {
+  const auto* words = signature.words();
+  return std::equal(words, words + signature.count(), entry.words.begin(), entry.words.end());
+}
+
+// The reference keeps the entry: guards may wait for an array, and other threads replace entries.
+Ref<const Entry> find(const std::vector<Ref<const Entry>>& entries, const Signature& signature) {
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!serves(*entries[i], signature)) continue;
+    const Ref<const Entry> entry = entries[i];
+    if (hold(entry->guards.get())) return entry;
   }
-  return nullptr;
+  return {};
 }
 
 PyObject* input(const Source& source, PyObject* const* given) {
@@ -144,12 +151,12 @@ class Run {
   void write_back() const {
     if (entry_.writes.empty()) return;
     const bool recording = is_recording();
-    set_recording(false);
     struct Restored {
       bool recording;
       ~Restored() { set_recording(recording); }
     } restored{recording};
     for (const Write& write : entry_.writes) {
+      set_recording(recording && write.recorded);
       PyObject* const from = results_[write.from].get();
       checked(call_operator_into(Operator::assign, &from, input(entry_.sources[write.into], given_)));
     }
@@ -206,11 +213,10 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
   return guarded([&]() -> PyObject* {
     Signature signature;
     const bool plain = !names && !is_capturing() && sign(signature, given, count);
-    const Ref<const Entry>* found = plain ? find(*replay.entries, signature) : nullptr;
-    if (!found || (*found)->changes != change_count || is_entangled(**found, given)) {
+    const Ref<const Entry> entry = plain ? find(*replay.entries, signature) : Ref<const Entry>();
+    if (!entry || is_entangled(*entry, given)) {
       return PyObject_Vectorcall(replay.slow, given, static_cast<size_t>(count), names);
     }
-    const Ref<const Entry> entry = *found;  // Python code that runs below may replace it
     if (must_wait()) wait_for_room();
     const Run run(*entry, given);
     run.record();
@@ -250,14 +256,27 @@ Object unless_none(PyObject* object) {
   return object == Py_None ? Object() : Object::borrowed(object);
 }
 
-// add(arguments, plan, sources, items, writes, supply, record): serve calls with arguments like
-// these. `items` is a number, or a tuple or list of them; `writes` has pairs of a result and an
-// input; `supply` and `record` may be None.
+// Makes room for one more entry for such arguments, the oldest of which stand last.
+void make_room(std::vector<Ref<const Entry>>& entries, const Signature& signature) {
+  if (entries.size() >= kMostEntries) entries.clear();
+  size_t alike = 0;
+  std::erase_if(entries, [&](const Ref<const Entry>& entry) {
+    return serves(*entry, signature) && ++alike >= kMostAlike;
+  });
+}
+
+// add(arguments, plan, sources, items, writes, supply, record, guards): serve calls with arguments
+// like these while `guards` hold. `items` is a number, or a tuple or list of them; `writes` has
+// triples of a result, an input, and whether gradients flow; `supply` and `record` may be None.
 PyObject* add(PyObject* self, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
-    PyObject *example, *plan, *sources, *items, *writes, *supply, *record;
-    if (!PyArg_ParseTuple(arguments, "O!OOOOOO", &PyTuple_Type, &example, &plan, &sources, &items,
-                          &writes, &supply, &record)) {
+    PyObject *example, *plan, *sources, *items, *writes, *supply, *record, *guards;
+    if (!PyArg_ParseTuple(arguments, "O!OOOOOOO", &PyTuple_Type, &example, &plan, &sources, &items,
+                          &writes, &supply, &record, &guards)) {
+      throw PythonError();
+    }
+    if (!is_guards(guards)) {
+      PyErr_SetString(PyExc_TypeError, "add: expected Guards");
       throw PythonError();
     }
     Signature signature;
@@ -265,10 +284,10 @@ PyObject* add(PyObject* self, PyObject* arguments) {
     auto* const entry = new Entry;
     const Ref<const Entry> owned(entry);
     entry->words.assign(signature.words(), signature.words() + signature.count());
-    entry->changes = change_count;
     entry->plan = nanobind::cast<PlanHandle&>(nanobind::handle(plan));
     entry->supply = unless_none(supply);
     entry->record = unless_none(record);
+    entry->guards = Object::borrowed(guards);
     each(sources, [&](PyObject* one) { entry->sources.push_back(source(one)); });
     entry->shape = PyTuple_Check(items)  ? Entry::Shape::tuple
                    : PyList_Check(items) ? Entry::Shape::list
@@ -280,16 +299,14 @@ PyObject* add(PyObject* self, PyObject* arguments) {
     }
     each(writes, [&](PyObject* pair) {
       Py_ssize_t from, into;
-      if (!PyArg_ParseTuple(pair, "nn", &from, &into)) throw PythonError();
-      entry->writes.push_back({static_cast<size_t>(from), static_cast<size_t>(into)});
+      int recorded;
+      if (!PyArg_ParseTuple(pair, "nnp", &from, &into, &recorded)) throw PythonError();
+      entry->writes.push_back(
+          {static_cast<size_t>(from), static_cast<size_t>(into), recorded != 0});
     });
     auto& entries = *as_replay(self).entries;
-    if (Ref<const Entry>* same = find(entries, signature)) {
-      *same = owned;
-    } else {
-      if (entries.size() >= kMostEntries) entries.clear();
-      entries.insert(entries.begin(), owned);
-    }
+    make_room(entries, signature);
+    entries.insert(entries.begin(), owned);
     Py_RETURN_TRUE;
   });
 }
@@ -315,6 +332,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   for (const Ref<const Entry>& entry : *as_replay(self).entries) {
     Py_VISIT(entry->supply.get());
     Py_VISIT(entry->record.get());
+    Py_VISIT(entry->guards.get());
   }
   return 0;
 }
@@ -364,9 +382,6 @@ PyType_Spec specification = {
 };
 
 }  // namespace
-
-uint64_t changes() { return change_count; }
-void count_change() { ++change_count; }
 
 void add_replay_type(PyObject* module) {
   const Object type = checked(PyType_FromSpec(&specification));

@@ -55,6 +55,7 @@ class ndarray:
     @property
     def _covers_storage(self) -> bool:
         """Whether it is no part of more."""
+    _has_variable: bool  # whether its memory is that of a variable, which gradients are left for
     def _alias(self) -> ndarray:
         """The same array as an object that no gradient flows through."""
     def _count_write(self) -> None:
@@ -208,10 +209,40 @@ def is_training() -> bool:
     """Whether this thread computes for training."""
 
 def set_training(on: bool) -> None: ...
-def changes() -> int:
-    """How often anything has changed that programs depend on and arrays do not show."""
 
-def count_change() -> None: ...
+class Guards:
+    """What a program was made of, each row a kind, a place and what was there:
+
+    ("namespace", dict or class, [(name[, value]), ...], names): no other of the names is there;
+    ("dict", dict, items); ("cell", cell[, value]); ("slot", object, name[, value]);
+    ("sequence", list, set or deque, items); ("buffer", exporter, bytes); ("array", array, bytes).
+    Values are the same if they are one object, or equal numbers, texts, and tuples of such.
+    """
+
+    def __init__(self, rows: Sequence[tuple[Any, ...]]) -> None: ...
+    def holds(self) -> bool:
+        """Whether everything is as it was."""
+
+class Checked:
+    """A function as it is; what it raises, `refuse(function, arguments, keywords, error)` turns
+    into what callers see. `expect(function)` gives for each parameter its name, the types that it
+    surely admits (None: everything), and the least integer, alone and in a tuple of integers,
+    or None; of other arguments `look(function, arguments, keywords)` decides before the call, by raising."""
+
+    __wrapped__: Callable[..., Any]
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        refuse: Callable[
+            [Callable[..., Any], tuple[Any, ...], dict[str, Any], BaseException], BaseException
+        ],
+        expect: Callable[
+            [Callable[..., Any]],
+            Sequence[tuple[str, tuple[type, ...] | None, int | None, int | None]],
+        ] = ...,
+        look: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], None] = ...,
+    ) -> None: ...
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
 
 class Replay:
     """Calls that captured programs serve; `slow` is called where none does."""
@@ -224,16 +255,17 @@ class Replay:
         plan: Plan,
         sources: Sequence[Any],
         items: Any,
-        writes: Sequence[tuple[int, int]],
+        writes: Sequence[tuple[int, int, bool]],
         supply: Callable[[], Sequence[float]] | None,
         record: Callable[[tuple[Any, ...], tuple[ndarray, ...]], None] | None,
+        guards: Guards,
     ) -> bool:
-        """Serve calls with arguments like these; False if that cannot be.
+        """Serve calls with arguments like these while the guards hold; False if that cannot be.
 
         Sources are positions of arguments, arrays from outside, None for random keys, and tuples
         with the position of a number that `supply` gives. Items, a number or a tuple or list of
-        them, are what is returned: results of the plan, or, as -1 - i, inputs. Writes are pairs of
-        a result and the input that it is written into. `record` is told of inputs and results.
+        them, are what is returned: results of the plan, or, as -1 - i, inputs. Writes are a
+        result, the input that it is written into, and whether gradients flow there. `record` is told of inputs and results.
         """
 
 def is_capturing() -> bool:

@@ -247,13 +247,14 @@ def record_run(name: str, of: Differentiable, operands: Operands, result: Any) -
     sources = tuple(map(source_of, operands))
     for operand, source in zip(operands, sources, strict=True):
         if type(source) is Entry and operand._version - (operand is written) != source.version:
-            raise _changed(name, operand)
+            raise changed(name, operand)
     if not _note(of, sources, operands, results, written):
         for array in results:
             array._autograd = None
 
 
-def _changed(name: str, array: Any) -> AutogradError:
+def changed(name: str, array: Any) -> AutogradError:
+    """The error for an operand that is not what it was when it was computed."""
     return AutogradError(
         f"{name}: the memory of an array of shape {array.shape} was written to through another "
         "array since it was computed, and gradients cannot follow. Write into a copy instead."
@@ -318,7 +319,7 @@ def _described(operand: Any) -> Any:
 
 def check_write(out: Any) -> None:
     """Called by the core before an operation writes into `out` where gradients flow."""
-    if isinstance(out._autograd, Leaf):
+    if out._has_variable:  # also where it is a view of one
         raise AutogradError(
             "a variable with a gradient is written to while operations are recorded: its gradient "
             "would have no meaning. Write outside of autograd.record(), or to a copy."

@@ -6,12 +6,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from heterosis.autograd import function as _function
+from heterosis.capture import functions as _functions
 from heterosis.capture import trace as _trace
 from heterosis.capture.compiled import Compiled
-from heterosis.capture.trace import capture, depend_on, scope, supplied
+from heterosis.capture.trace import capture, depend_on, depend_on_all, scope, supplied
 from heterosis.runtime.errors import ArgumentError
 
 _trace.install()
+_function.set_embed(_functions.embedded)
 
 
 def hybridize(function: Any = None, **flags: Any) -> Any:
@@ -54,4 +57,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return load(path)
 
 
-__all__ = ["Compiled", "capture", "depend_on", "hybridize", "load", "save", "scope", "supplied"]
+__all__ = [
+    "Compiled", "capture", "depend_on", "depend_on_all", "hybridize", "load", "save", "scope",
+    "supplied",
+]  # fmt: skip

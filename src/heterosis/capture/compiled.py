@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import Differentiable, described, layout_of
-from heterosis.capture import trees
+from heterosis.capture import foreign, trees
 from heterosis.capture.trace import (
     Argument,
     Captured,
@@ -26,10 +25,14 @@ from heterosis.capture.trace import (
 )
 from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
-from heterosis.runtime import modes
+from heterosis.runtime import forks, modes
+from heterosis.runtime.origin import user_level
 from heterosis.runtime.settings import settings
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
+
+_MOST_ALIKE = 8  # programs kept for arguments of one kind, that differ in their guards
+_OFTEN = 8  # captures because something has changed, after which a function warns
 
 
 class Compiled:
@@ -40,6 +43,8 @@ class Compiled:
     the program in the core, and comes back here where it has none.
     """
 
+    _read_by_capture = frozenset(("function",))
+
     def __init__(self, function: Callable[..., Any]):
         functools.update_wrapper(self, function, updated=())
         self.function = function
@@ -47,7 +52,7 @@ class Compiled:
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""
-        mine = ("replay", "examples", "_programs", "_capturing", "_outside")
+        mine = ("replay", "examples", "_programs", "_changes", "_capturing", "_outside")
         return {name: value for name, value in vars(self).items() if name not in mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -59,8 +64,10 @@ class Compiled:
         self.replay = _core.Replay(self._call)
         # Captured calls by their descriptions, without elements.
         self.examples: OrderedDict[Hashable, Call] = OrderedDict()
-        self._programs: OrderedDict[Hashable, Program] = OrderedDict()  # last used, last
-        self._capturing = threading.Lock()
+        # By the kind of arguments, the one that was used last at the end; newest programs first.
+        self._programs: OrderedDict[Hashable, list[Program]] = OrderedDict()
+        self._changes: list[str] = []  # why it was captured again for arguments that it knew
+        self._capturing = forks.ReleasedLock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -69,6 +76,8 @@ class Compiled:
     def _call(self, *arguments: Any, **keywords: Any) -> Any:
         if modes.is_capturing():  # becomes part of the program that calls it
             return self.function(*arguments, **keywords)
+        if trees.has_numpy_arrays((arguments, keywords)):
+            return foreign.call(self.replay, arguments, keywords)
         key = (
             trees.description((arguments, keywords)),
             modes.is_training(),
@@ -85,22 +94,41 @@ class Compiled:
         return program.run(arrays)
 
     def _found(self, key: Hashable, arrays: Sequence[Any]) -> Program | None:
-        program = self._recalled(key)
-        if program is not None and program.captured.writes:
-            program = self._recalled((key, self._sharing(arrays)))
-        return program if program is not None and program.holds() else None
+        programs = self._programs.get(key, ())
+        for program in tuple(programs):
+            shares = program.sharing is None or program.sharing == self._sharing(arrays)
+            if shares and program.captured.guards.holds():
+                self._programs.move_to_end(key)
+                return program
+        return None
 
-    def _recalled(self, key: Hashable) -> Program | None:
-        with suppress(KeyError):  # it may just be dropped by another thread
-            self._programs.move_to_end(key)
-        return self._programs.get(key)
-
-    def _drop_unused(self) -> None:
-        """Those used least recently. The core goes on with the few that it serves by itself."""
-        while len(set(map(id, self._programs.values()))) > settings.programs_kept:
-            self._programs.popitem(last=False)
+    def _keep(self, key: Hashable, program: Program) -> None:
+        """Keep a program, and drop those used least recently. The core goes on with the few that it
+        serves by itself."""
+        alike = self._programs.setdefault(key, [])
+        self._programs.move_to_end(key)
+        alike.insert(0, program)
+        del alike[_MOST_ALIKE:]
+        while sum(map(len, self._programs.values())) > settings.programs_kept:
+            oldest = next(iter(self._programs))
+            self._programs[oldest].pop()
+            if not self._programs[oldest]:
+                del self._programs[oldest]
         while len(self.examples) > settings.programs_kept:
             self.examples.popitem(last=False)
+
+    def _note_changes(self, key: Hashable) -> None:
+        """Tell the user, once, if the function is captured again and again."""
+        for program in self._programs.get(key, ())[:1]:
+            self._changes += program.captured.guards.changes()[:1]
+        if len(self._changes) == _OFTEN:
+            warnings.warn(
+                f"{self!r} has been captured {self.captures} times, since what it reads besides its "
+                f"arguments changes; the last time: {self._changes[-1]}. Hand it in as an argument, "
+                "an array if it is a number that changes often.",
+                stacklevel=user_level(),
+            )
+            self._changes.append("")  # no second time
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:
         """Which arrays share memory, with each other or with what the function has outside."""
@@ -113,17 +141,18 @@ class Compiled:
 
     def _captured(self, key: tuple[Hashable, ...], arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
+        self._note_changes(key)
         captured = capture(self.function, arguments, keywords)
         self.examples.pop(key[0], None)  # the latest comes last
         self.examples[key[0]] = example((arguments, keywords))
         arrays = list(trees.arrays_in((arguments, keywords)))
-        program = self._programs[key] = Program(captured, arrays)
+        program = Program(captured, arrays)
         if captured.writes:
             outside = (source.array for source in captured.sources if isinstance(source, Outside))
             self._outside.update(array._storage_id for array in outside)
             self._outside |= captured.entangled
-            self._programs[key, self._sharing(arrays)] = program
-        self._drop_unused()
+            program.sharing = self._sharing(arrays)
+        self._keep(key, program)
         return program
 
     def save(self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
@@ -160,6 +189,7 @@ class Program:
 
     def __init__(self, captured: Captured, arguments: Sequence[Any]):
         self.captured = captured
+        self.sharing: Hashable = None  # which arrays share memory, if it writes to some
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
         program = captured.program
         arrays = [_array(source, arguments) for source in captured.sources]
@@ -176,24 +206,21 @@ class Program:
         else:
             self.plan = compile_inference(program, layouts, parameters)
 
-    def holds(self) -> bool:
-        """Whether nothing has changed that the capture depended on."""
-        reads, guards = self.captured.reads, self.captured.guards
-        return all(array._version == seen for array, seen in reads) and all(
-            guard() == found for guard, found in guards
-        )
-
     def serve(self, replay: Any, arguments: tuple[Any, ...]) -> None:
         """Let `replay` run the program for arguments like these, if it can by itself."""
         captured = self.captured
         items = self._items()
-        if captured.reads or items is None:
+        if items is None:
             return
         sources = [_described(source) for source in captured.sources]
-        writes = [(i, captured.sources.index(source)) for source, i in captured.writes]
+        writes = [
+            (write.position, captured.sources.index(write.source), write.recorded)
+            for write in captured.writes
+        ]
         supply = captured.supply.numbers if captured.supply else None
         record = self._record if modes.is_recording() else None
-        replay.add(arguments, self.plan, sources, items, writes, supply, record)
+        guards = captured.guards.native
+        replay.add(arguments, self.plan, sources, items, writes, supply, record, guards)
 
     def _items(self) -> Any:
         """What is returned, as the core describes it; None if it is nested or no array."""
@@ -217,9 +244,10 @@ class Program:
         results = _core.run_plan(self.plan, operands)
         if modes.is_recording():
             self._record(operands, results)
-        with modes.switched(recording=False):
-            for source, i in captured.writes:
-                assign(results[i], out=_array(source, arguments))
+        recording = modes.is_recording()
+        for write in captured.writes:
+            with modes.switched(recording=recording and write.recorded):
+                assign(results[write.position], out=_array(write.source, arguments))
 
         def array(leaf: Computed | Argument | Outside) -> Any:
             computed = isinstance(leaf, Computed)

@@ -8,7 +8,7 @@ writes in place is written back after each run of the program.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import Differentiable, set_inline
 from heterosis.capture import trees
+from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, View, apply, substituted
 from heterosis.ir.types import TensorType
@@ -110,6 +111,15 @@ class Step:
     in_place: bool  # whether these were there before, and written to
 
 
+@dataclass(frozen=True)
+class Write:
+    """A result that goes into an array from outside; `recorded`, so that gradients flow into it."""
+
+    source: Source
+    position: int
+    recorded: bool
+
+
 @dataclass
 class Captured:
     """A program with what it is fed, and what its results are for."""
@@ -117,9 +127,8 @@ class Captured:
     program: Program
     sources: list[Source]  # one for each input of the program
     result: Any  # what the function returns, with `Computed` and sources in place of arrays
-    writes: list[tuple[Source, int]]  # which result goes into which array
-    reads: list[tuple[Any, int]]  # arrays whose elements Python looked at, with their versions
-    guards: list[tuple[Callable[[], Hashable], Hashable]]  # what was asked of Python, and found
+    writes: list[Write]
+    guards: Guards  # what else it was made of
     supply: Supply
     steps: list[Step]
     entangled: frozenset[int]  # storages of arguments that the function knows from outside too
@@ -137,32 +146,38 @@ def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> C
 def _captured(
     function: Callable[..., Any], arguments: tuple, keywords: dict, *, merged: bool
 ) -> tuple[Trace, Captured]:
-    trace = Trace(getattr(function, "__name__", type(function).__name__), merged=merged)
+    name = getattr(function, "__name__", type(function).__name__)
+    objects = trees.objects_in((arguments, keywords))
+    guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
+    trace = Trace(name, guards, merged=merged)
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
-    outer = _active.trace
-    _active.trace = trace
+    outer = _active.trace, modes.refusals.first
+    _active.trace, modes.refusals.first = trace, None
     try:
         with modes.switched(capturing=True):
             result = function(*stand_ins[0], **stand_ins[1])
     finally:
-        _active.trace = outer
+        refusal = modes.refusals.first
+        _active.trace, modes.refusals.first = outer
+        if refusal is not None:  # also where the function caught it and went on
+            raise refusal
     return trace, trace.finish(result)
 
 
 class Trace:
     """What has been captured so far."""
 
-    def __init__(self, name: str, *, merged: bool = False):
-        self.name, self.merged = name, merged  # whether arrays that share memory become one
+    def __init__(self, name: str, guards: Guards, *, merged: bool = False):
+        self.name, self.guards = name, guards
+        self.merged = merged  # whether arrays that share memory become one
         self.arguments: list[tuple[Any, Any]] = []  # each with its stand-in
         self.entangled: set[int] = set()  # storages of arguments that are known from outside too
         self.recorded = modes.is_recording()
         self.inputs: list[tuple[Value, Source]] = []
         self.cells: dict[int, Cell] = {}  # by the storage of the array
+        self.followed: set[Cell] = set()  # written to where gradients are recorded outside
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
-        self.reads: list[tuple[Any, int]] = []
-        self.guards: dict[Callable[[], Hashable], None] = {}
         self.supply = Supply()
         self.steps: list[Step] = []
         self.scope = ""
@@ -260,7 +275,7 @@ class Trace:
         values, cells = self._values(record, operands, attributes)
         results = made = record.traced(values, attributes)
         if self.recorded and not modes.is_recording():
-            results = tuple(map(stop_gradient.record.function, results))
+            results = tuple(map(stop_gradient, results))
         if out is None:
             shares = {c.value(): c for c in cells if c} if record.views else {}
             outs = tuple(self.array(window(value, shares) or Cell(value)) for value in results)
@@ -314,12 +329,7 @@ class Trace:
     ) -> None:
         """Tell the tape, if gradients are recorded inside of the captured function."""
         arrays = [operand for operand in operands if isinstance(operand, ndarray)]
-        if any(array._storage_id in self.variables for array in arrays):
-            raise CaptureError(
-                f"{record.name}: an argument of the captured function has a gradient, attach_grad, "
-                "and the function records operations itself: the gradient would not reach it. "
-                "Record outside of the function, or use a variable that is no argument."
-            )
+        self.check_reached(record.name, arrays)
         if not any(tape.source_of(array) for array in arrays):
             return
         described = [_described(*pair) for pair in zip(operands, values, strict=True)]
@@ -332,6 +342,16 @@ class Trace:
         types = tuple((array._dtype_name, array.shape) for array in results)
         of = Differentiable(program, inputs, layouts, types)
         tape.record_run(record.name, of, given, result)
+
+    def check_reached(self, name: str, operands: Sequence[Any]) -> None:
+        """Raise where operations are recorded inside, and a gradient should go outside."""
+        arrays = (operand for operand in operands if isinstance(operand, ndarray))
+        if any(array._storage_id in self.variables for array in arrays):
+            raise CaptureError(
+                f"{name}: an argument of the captured function has a gradient, attach_grad, "
+                "and the function records operations itself: the gradient would not reach it. "
+                "Record outside of the function, or use a variable that is no argument."
+            )
 
     def inline(self, program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results of a whole program, as arrays."""
@@ -356,6 +376,8 @@ class Trace:
             if cell.source is not None and cell not in self.cells.values():
                 raise _overlap(self.cells[array._storage_id].value(), array)
             cell.write(fitting(record.name, value, description, record.casts_freely))
+            if self.recorded and modes.is_recording():
+                self.followed.add(cell.base or cell)
             array._count_write()
         return out
 
@@ -368,7 +390,7 @@ class Trace:
         cell = self.cells.get(array._storage_id)
         if cell is not None and not (isinstance(cell.source, Outside) and not cell.writes):
             raise CaptureError(_unreadable(cell.value()))
-        self.reads.append((array._alias(), array._version))
+        self.guards.read(array)
 
     # -- the end ----------------------------------------------------------------------------------
 
@@ -389,15 +411,17 @@ class Trace:
 
         returned = trees.replaced(result, self.cell)
         result = trees.replaced(result, leaf)
-        writes = [(cell.source, add(cell.value())) for cell in self._written()]
+        writes = [
+            Write(cell.source, add(cell.value()), cell in self.followed) for cell in self._written()
+        ]
         values = tuple(value for value, _ in self.inputs)
+        self.guards.finish()
         return Captured(
             Program(values, tuple(outputs), self.name),
             [source for _, source in self.inputs],
             result,
             writes,
-            self.reads,
-            [(guard, guard()) for guard in self.guards],
+            self.guards,
             self.supply,
             self.steps,
             frozenset(self.entangled),
@@ -451,13 +475,17 @@ def _unreadable(value: Value) -> str:
     )
 
 
-def depend_on(guard: Callable[[], Hashable]) -> None:
-    """Let the program that is being captured, if any, hold only while `guard()` stays as it is.
-
-    What changes it must call `_core.count_change`: guards are asked after that only.
-    """
+def depend_on(value: Any, *names: str) -> None:
+    """Let the program that is being captured, if any, hold only while these attributes of an
+    object stay what they are when the capture ends."""
     if _active.trace is not None and modes.is_capturing():
-        _active.trace.guards[guard] = None
+        _active.trace.guards.depend_on(value, *names)
+
+
+def depend_on_all(value: Any) -> None:
+    """The same for all attributes of an object, unless what the program reads of it is known."""
+    if _active.trace is not None and modes.is_capturing():
+        _active.trace.guards.depend_on_all(value)
 
 
 @contextmanager
@@ -495,25 +523,22 @@ def active() -> Trace:
     return _active.trace
 
 
-def _inline(program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    return active().inline(program, arguments)
+def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of the capture that is active; what it refuses is remembered."""
 
+    def call(*arguments: Any) -> Any:
+        try:
+            return method(active(), *arguments)
+        except CaptureError as error:
+            modes.refusals.note(error)
+            raise
 
-def _call(record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any) -> Any:
-    return active().call(record, operands, attributes, out)
-
-
-def _made(array: Any) -> Any:
-    return active().made(array)
-
-
-def _read(array: Any) -> None:
-    active().read(array)
+    return call
 
 
 def install() -> None:
     """Let the core, and the tape, call the capture."""
-    set_inline(_inline)
-    _core.set_hook("capture_call", _call)
-    _core.set_hook("capture_made", _made)
-    _core.set_hook("capture_read", _read)
+    set_inline(_of_active(Trace.inline))
+    _core.set_hook("capture_call", _of_active(Trace.call))
+    _core.set_hook("capture_made", _of_active(Trace.made))
+    _core.set_hook("capture_read", _of_active(Trace.read))

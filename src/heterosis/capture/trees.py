@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy
+
 from heterosis import _core
+from heterosis.np.dtypes import kept_dtype
 
 ndarray = _core.ndarray
 
@@ -20,6 +23,30 @@ def arrays_in(tree: Any) -> Iterator[Any]:
     elif isinstance(tree, dict):
         for item in tree.values():
             yield from arrays_in(item)
+
+
+def objects_in(tree: Any) -> Iterator[Any]:
+    """What is neither an array nor one of the structures, in order."""
+    if isinstance(tree, tuple | list):
+        for item in tree:
+            yield from objects_in(item)
+    elif isinstance(tree, dict):
+        for item in tree.values():
+            yield from objects_in(item)
+    elif not isinstance(tree, ndarray):
+        yield tree
+
+
+def numpy_arrays_in(tree: Any) -> Iterator[numpy.ndarray]:
+    """NumPy arrays whose elements our arrays can hold, in order."""
+    for one in objects_in(tree):
+        if isinstance(one, numpy.ndarray) and kept_dtype(one.dtype) is not None:
+            yield one
+
+
+def has_numpy_arrays(tree: Any) -> bool:
+    """Whether there are any."""
+    return next(numpy_arrays_in(tree), None) is not None
 
 
 def replaced(tree: Any, replace: Callable[[Any], Any], leaves: Any = ndarray) -> Any:
@@ -39,16 +66,21 @@ def replaced(tree: Any, replace: Callable[[Any], Any], leaves: Any = ndarray) ->
 def description(tree: Any) -> Any:
     """What two argument lists must agree in to be served by one program: hashable.
 
-    Arrays agree in type, shape and layout; other values must be equal and of one type. What cannot
-    be compared so, an object say, agrees with itself alone.
+    Arrays agree in type, shape and layout; other values must be the same and of one type: 0.0 is not
+    -0.0, and a NaN is another NaN. What cannot be compared so, an object say, agrees with itself
+    alone.
     """
     if isinstance(tree, ndarray):
         return tree._dtype_name, tree.shape, tree._element_strides
     if isinstance(tree, tuple | list):
         return type(tree), tuple(description(item) for item in tree)
     if isinstance(tree, dict):
-        return dict, tuple((key, description(item)) for key, item in tree.items())
-    if tree is None or isinstance(tree, bool | int | float | str):
+        return dict, tuple((description(key), description(item)) for key, item in tree.items())
+    if isinstance(tree, slice):
+        return slice, description((tree.start, tree.stop, tree.step))
+    if isinstance(tree, float | complex | numpy.inexact):
+        return type(tree), repr(tree)  # every NaN has the same text, and zeros have their signs
+    if tree is None or isinstance(tree, bool | int | str | bytes | numpy.generic):
         return type(tree), tree
     return _Same(tree)
 

@@ -141,6 +141,7 @@ class Function:
         self._block = "entry"
         self._count = 0
         self._known: dict[Hashable, Value] = {}
+        self.unrounded: dict[tuple[str, Value], Value] = {}  # by the element type, and the result
 
     # -- text ---------------------------------------------------------------------------------
 

@@ -75,12 +75,18 @@ class Argument:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A number in the code."""
+    """A number in the code. Compared by its text: 0.0 is not -0.0, and a NaN is another NaN."""
 
     value: float | int | bool
     dtype: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
 
 @dataclass(frozen=True, slots=True)

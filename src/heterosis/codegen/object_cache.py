@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from heterosis import _core
 from heterosis.codegen.compiler import compile_object, host_target
 from heterosis.codegen.target import Target
+from heterosis.runtime import forks
 
 try:  # hashlib's own function, without the 4 ms in which hashlib loads OpenSSL
     from _blake2 import blake2b
@@ -40,9 +41,7 @@ _STORES_BETWEEN_TRIMS = 256
 
 # One lock for all caches; held across a fork, so that the child never inherits it locked.
 _lock = threading.RLock()
-os.register_at_fork(
-    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-)
+forks.hold(_lock)
 
 
 @dataclass(slots=True)

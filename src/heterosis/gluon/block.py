@@ -7,14 +7,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from heterosis import _core, npx
+from heterosis import npx
 from heterosis.gluon import loading, naming, structure
 from heterosis.gluon.hooks import HookHandle
 from heterosis.gluon.parameter import Contexts, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.summary import print_summary
 from heterosis.gluon.utils import indented
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 
 
 class Block:
@@ -24,7 +24,11 @@ class Block:
     all that is inside; `params` is another block's dictionary of parameters to share.
     """
 
-    _edits = 0  # how often attributes have been set, or parts added
+    # What calling a block reads of it, whatever its own code names.
+    _read_by_capture = frozenset(
+        ("forward", "hybrid_forward", "_children", "_reg_params", "_forward_hooks",
+         "_forward_pre_hooks")
+    )  # fmt: skip
     is_sequence = False  # whether a summary leaves the block out and shows its parts only
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
@@ -48,7 +52,7 @@ class Block:
     def __setattr__(self, name: str, value: Any) -> None:
         existing = self.__dict__.get(name)
         if isinstance(existing, Parameter | Block) and not isinstance(value, type(existing)):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"Changing attribute type for {name} from {type(existing)} to {type(value)} is "
                 "not allowed: it is part of the model."
             )
@@ -57,13 +61,6 @@ class Block:
         elif isinstance(value, Parameter):
             self._register_parameter(name, value)
         object.__setattr__(self, name, value)
-        if not name.startswith("_"):
-            self._count_edit()
-
-    def _count_edit(self) -> None:
-        """Programs that were captured from the block may be out of date."""
-        self._edits += 1
-        _core.count_change()
 
     def _register_parameter(self, name: str, parameter: Parameter) -> None:
         if self._reg_params.get(name, parameter) is not parameter:
@@ -103,7 +100,6 @@ class Block:
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a part; blocks assigned to attributes are so already."""
         self._children[str(len(self._children)) if name is None else name] = block
-        self._count_edit()
 
     def apply(self, fn: Callable[[Block], Any]) -> Block:
         """Call `fn` with every part, then with the block itself; returns the block."""
@@ -231,7 +227,7 @@ class Block:
 
     def forward(self, *args: Any) -> Any:
         """The computation; every block defines its own."""
-        raise NotImplementedError(
+        raise UnsupportedError(
             f"{type(self).__name__} defines no forward(self, *inputs): write the computation there."
         )
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from heterosis import _core, autograd, capture, ndarray, symbol
 from heterosis.gluon.block import Block
-from heterosis.gluon.parameter import zeros_in
+from heterosis.gluon.parameter import Parameter, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 from heterosis.symbol.composition import check_back_end
 
 
@@ -46,6 +46,10 @@ class HybridBlock(Block):
             )
         super().register_child(block, name)
 
+    def _register_parameter(self, name: str, parameter: Parameter) -> None:
+        super()._register_parameter(name, parameter)
+        self._arrays_at = -1
+
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_replay": None, "_arrays": {}, "_arrays_at": -1}
 
@@ -77,28 +81,26 @@ class HybridBlock(Block):
 
     def _captured_forward(self, *args: Any, **kwargs: Any) -> Any:
         """`forward`, as a part of the program that is captured."""
-        capture.depend_on(self._identity)
+        capture.depend_on_all(self)
+        for parameter in self._reg_params.values():
+            capture.depend_on(parameter, "_data")
         with capture.scope(self._prefix):
             return self.forward(*args, **kwargs)
 
-    def _identity(self) -> tuple[int, ...]:
-        """What programs captured from the block depend on, apart from arrays' elements."""
-        return (self._edits, *(id(p._data) for p in self._reg_params.values()))
-
     def forward(self, x: Any, *args: Any) -> Any:
         """Run `hybrid_forward` with the block's parameters."""
-        if self._arrays_at != _core.changes():
+        if self._arrays_at != Parameter.replaced:
             self._arrays = {
                 name: p.unsized() if p._data is None else p._data
                 for name, p in self._reg_params.items()
             }
-            self._arrays_at = _core.changes()
+            self._arrays_at = Parameter.replaced
         F = symbol if _core.is_capturing() else ndarray
         return self.hybrid_forward(F, x, *args, **self._arrays)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The computation on inputs and own parameters; `F` has `np`, `npx` and operators."""
-        raise NotImplementedError(
+        raise UnsupportedError(
             f"{type(self).__name__} defines no hybrid_forward(self, F, x, ...) and no "
             "forward(self, x, ...): write the computation in one of them."
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from heterosis import _core, autograd, capture, initializer, np, symbol
+from heterosis import autograd, capture, initializer, np, symbol
 from heterosis.ir.types import dtype_name
 from heterosis.ops.unsized import UNKNOWN, Unsized
 from heterosis.runtime import modes
@@ -49,6 +49,8 @@ class Parameter:
     it, or 'null' for none. `lr_mult` and `wd_mult` scale the optimizer's rates for this parameter.
     Gradients are dense whatever `grad_stype` says.
     """
+
+    replaced = 0  # how often any parameter has got another array
 
     def __init__(
         self,
@@ -209,11 +211,11 @@ class Parameter:
     def _hold(self, data: np.ndarray | None) -> None:
         """Let another array, or none, be the parameter's."""
         self._data = data
-        _core.count_change()
+        Parameter.replaced += 1
 
     def _attach_gradient(self) -> None:
+        autograd.check_float(self._described(), self._data)
         self._grad = np.zeros(self._data.shape, self._data.dtype)
-        _core.count_change()
         autograd.mark_variables([self._data], [self._grad], self.grad_req)
         self.mark_used()
 
@@ -262,12 +264,8 @@ class Parameter:
             raise self._unready()
         if ctx is not None:
             check_context(ctx)
-        capture.depend_on(self._identity)
+        capture.depend_on(self, "_data", "_grad")
         return self._data
-
-    def _identity(self) -> tuple[int, int]:
-        """Which arrays are the parameter's, for programs that use them."""
-        return id(self._data), id(self._grad)
 
     def list_data(self) -> list[np.ndarray]:
         """The array on each context."""
@@ -294,7 +292,7 @@ class Parameter:
                 f"{self._described()} has no gradient: its grad_req is 'null'. Set grad_req to "
                 "'write' or 'add' before the forward pass."
             )
-        capture.depend_on(self._identity)
+        capture.depend_on(self, "_grad")
         return self._grad
 
     def list_grad(self) -> list[np.ndarray]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from heterosis import np
 from heterosis.ops.record import REGISTRY
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.context import Context
 from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
 
@@ -125,5 +126,7 @@ def listed(names: Iterable[str], limit: int = 8) -> str:
         quoted[half:-half] = ["..."]
     return ", ".join(quoted)
 
+
+_check_members(globals())
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]

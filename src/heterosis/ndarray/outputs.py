@@ -5,6 +5,7 @@ The gradient that comes from behind is ignored: they are the last step of a mode
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -58,28 +59,58 @@ def softmax_output(
     multi_output: bool = False, use_ignore: bool = False, preserve_shape: bool = False,
     normalization: str = "null", smooth_alpha: float = 0.0,
 ) -> Any:  # fmt: skip
-    """Probabilities of classes, along axis 1 if `multi_output`, with the gradient of their
-    cross-entropy with `label`; labels equal to `ignore_label` do not count if `use_ignore`."""
+    """Probabilities of classes, along axis 1 if `multi_output`, along the last one if
+    `preserve_shape`, else along all but the first; with the gradient of their cross-entropy with
+    `label`.
+
+    Labels are numbers of classes, or, if they have the shape of the data, probabilities, for which
+    nothing but `grad_scale` counts. Those equal to `ignore_label` do not count if `use_ignore`.
+    """
     if normalization not in _NORMALIZATIONS:
         raise ArgumentError(
             f"SoftmaxOutput: normalization={normalization!r}; expected one of {_NORMALIZATIONS}."
         )
-    axis = 1 if multi_output else -1
+    rows = _Rows(data.shape, multi_output, preserve_shape)
 
-    def slope(prediction: Any, label: Any) -> Any:
-        classes = prediction.shape[axis]
-        target = np.moveaxis(npx.one_hot(label, classes), -1, axis).reshape(prediction.shape)
-        if smooth_alpha:
-            target = target * (1 - smooth_alpha) + (1 - target) * (smooth_alpha / (classes - 1))
-        difference = prediction - target
-        counted = (label != ignore_label).astype("float32") if use_ignore else np.ones_like(label)
-        kept = np.expand_dims(counted, axis) if difference.ndim > label.ndim else counted
-        scale = grad_scale / {
-            "null": 1.0, "batch": label.shape[0], "valid": np.maximum(np.sum(counted), 1.0)
+    def of_probabilities(prediction: Any, label: Any) -> Any:
+        return (prediction - label) * grad_scale
+
+    def of_classes(prediction: Any, label: Any) -> Any:
+        label = label.reshape(rows.labels)
+        target = np.moveaxis(npx.one_hot(label, rows.classes), -1, 1)
+        if smooth_alpha and not multi_output:
+            other = smooth_alpha / (rows.classes - 1)
+            target = target * (1 - smooth_alpha) + (1 - target) * other
+        difference = prediction.reshape(rows.shape) - target
+        counted = (label != ignore_label).astype(difference.dtype)
+        if use_ignore:
+            difference = difference * np.expand_dims(counted, 1)
+        valid = np.maximum(np.sum(counted), 1.0)
+        divisor = {
+            "null": rows.places, "batch": rows.places * label.shape[0], "valid": valid,
         }[normalization]  # fmt: skip
-        return difference * kept * scale
+        return (difference * (grad_scale / divisor)).reshape(prediction.shape)
 
-    return _Output(lambda x: npx.softmax(x, axis=axis), slope)(data, label)
+    slope = of_probabilities if data.shape == label.shape else of_classes
+    return _Output(rows.softmax, slope)(data, label)
+
+
+class _Rows:
+    """What SoftmaxOutput takes data for: (rows, classes, places), and labels (rows, places)."""
+
+    def __init__(self, shape: tuple[int, ...], multi_output: bool, preserve_shape: bool):
+        first = shape[0]
+        if multi_output:
+            self.classes, self.places = shape[1], math.prod(shape[2:])
+        else:
+            first = math.prod(shape[:-1]) if preserve_shape else first
+            self.classes, self.places = math.prod(shape) // max(first, 1), 1
+        self.shape = first, self.classes, self.places
+        self.labels = first, self.places
+
+    def softmax(self, data: Any) -> Any:
+        """Probabilities, in the shape of `data`."""
+        return npx.softmax(data.reshape(self.shape), axis=1).reshape(data.shape)
 
 
 @operator("CTCLoss", "ctc_loss")

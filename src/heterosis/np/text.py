@@ -10,6 +10,7 @@ import numpy
 from heterosis import _core
 from heterosis.np import convert
 from heterosis.runtime import modes
+from heterosis.runtime.errors import ArgumentTypeError
 
 _UNSAID = ("float32", "bool")  # types that the elements themselves, or the default, tell
 _options: dict[str, Any] = {}
@@ -86,7 +87,7 @@ def format_array(self: _core.ndarray, specification: str) -> str:
         return to_text(self)
     if self.ndim == 0:
         return format(self.item(), specification)
-    raise TypeError(
+    raise ArgumentTypeError(
         f"cannot format an array of shape {self.shape} with {specification!r}; format single "
         "elements, or see np.set_printoptions."
     )

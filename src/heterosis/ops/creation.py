@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import partial
 from typing import Any
 
 import numpy
@@ -19,6 +20,7 @@ from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.context import Context, check_context
 from heterosis.runtime.errors import (
     ArgumentError,
+    ArgumentTypeError,
     OutOfMemoryError,
     ShapeError,
     UnsupportedError,
@@ -36,7 +38,7 @@ def check_shape(name: str, given: Any, itemsize: int = 8) -> tuple[int, ...]:
     try:
         shape = tuple(operator.index(n) for n in items)
     except TypeError:
-        raise TypeError(f"{name}: a shape consists of integers; got {given!r}.") from None
+        raise ArgumentTypeError(f"{name}: a shape consists of integers; got {given!r}.") from None
     if any(n < 0 for n in shape):
         raise ShapeError(f"{name}: a shape has no negative extents; got {shape}.")
     if math.prod(shape) * itemsize > _MOST_BYTES:
@@ -128,11 +130,19 @@ _LIKE = Samples(
 )
 
 
+_constant_like = partial(
+    operation,
+    public=("np", "ndarray"),
+    samples=_LIKE,
+    piecewise_constant="made of the shape alone",
+)
+
+
 def _like(name: str, a: Value, number: Value, dtype: str | None, shape: Shape | None) -> Value:
     return filled(name, number, a.shape if shape is None else shape, dtype or a.dtype)
 
 
-@operation(numpy=numpy.zeros_like, public=("np", "ndarray"), samples=_LIKE)
+@_constant_like(numpy=numpy.zeros_like)
 def zeros_like(
     a,
     dtype: str | None = None,
@@ -145,7 +155,7 @@ def zeros_like(
     return _like("zeros_like", a, constant(0, "int64"), dtype, shape)
 
 
-@operation(numpy=numpy.ones_like, public=("np", "ndarray"), samples=_LIKE)
+@_constant_like(numpy=numpy.ones_like)
 def ones_like(
     a,
     dtype: str | None = None,
@@ -237,7 +247,7 @@ def _check_count(name: str, num: Any) -> int:
     try:
         count = operator.index(num)
     except TypeError:
-        raise TypeError(f"{name}: num is the number of points; got {num!r}.") from None
+        raise ArgumentTypeError(f"{name}: num is the number of points; got {num!r}.") from None
     if count < 0:
         raise ArgumentError(f"{name}: num={num} points; expected none or more.")
     return count

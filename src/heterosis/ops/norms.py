@@ -192,7 +192,7 @@ def _norm_axes(x: Value, ord: Any, axis: Any) -> tuple[int, ...]:
 def _vector_norm(x: Value, ord: Any, axes: tuple[int, ...]) -> Value:
     size = e.absolute(x)
     if ord in (None, 2):
-        return r.sqrt(rd.sum(e.square(x), axes))
+        return r.root(rd.sum(e.square(x), axes))
     if isinstance(ord, str):
         raise ArgumentError(f"norm: ord {ord!r} of vectors; expected a number, np.inf or -np.inf.")
     if ord in (inf, -inf):
@@ -208,7 +208,7 @@ def _vector_norm(x: Value, ord: Any, axes: tuple[int, ...]) -> Value:
 def _matrix_norm(x: Value, ord: Any, axes: tuple[int, int]) -> Value:
     rows, columns = axes
     if ord == "fro":
-        return r.sqrt(rd.sum(e.square(x), axes))
+        return r.root(rd.sum(e.square(x), axes))
     if ord in (1, -1, inf, -inf):
         along, other = (columns, rows) if ord in (inf, -inf) else (rows, columns)
         sums = rd.sum(e.absolute(x), along)

@@ -20,7 +20,9 @@ from heterosis.ir.types import TensorType, dtype_name
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
-from heterosis.runtime.errors import ArgumentError, DTypeError, HeterosisError
+from heterosis.passes.halves import rounded
+from heterosis.runtime.arguments import Kind, described, did_you_mean, expectations, refused
+from heterosis.runtime.errors import ArgumentTypeError, DTypeError, HeterosisError
 
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
 ARRAY, ATTRIBUTE, SEQUENCE, KEY = range(4)
@@ -69,8 +71,9 @@ class Record:
     public: tuple[str, ...] = ("np",)  # the modules, and "ndarray", whose users find it there
     aliases: tuple[str, ...] = ()  # further names there
     views: bool = False  # a result that only rearranges an operand shares its memory
-    differentiable: bool = True
     gradient: Callable[..., Any] | None = None  # better than what follows from its primitives
+    piecewise_constant: str = ""  # why the derivative is zero wherever there is one
+    stops_gradients: bool = False  # whether it is there to keep gradients from its operands
     casts_freely: bool = False  # may round on the way into `out`, as assignment does
     in_place: bool = False  # with `out=` its first operand, writes only what changes
     many: Callable[..., Any] | None = None  # runs it on more arrays than the core takes at once
@@ -93,10 +96,21 @@ class Record:
         """What users read as the operation's `__doc__`."""
         return inspect.getdoc(self.function) or ""
 
+    @cached_property
+    def _kinds(self) -> dict[int, tuple[str, Kind]]:
+        """What attributes admit, by position; element types have many names and their own check."""
+        found = expectations(self.function).kinds
+        return {
+            i: (parameter.name, found[parameter.name])
+            for i, (parameter, use) in enumerate(zip(self.parameters, self.uses, strict=True))
+            if use == ATTRIBUTE and parameter.name in found and parameter.name != "dtype"
+        }
+
     # -- called by the core -------------------------------------------------------------------
 
     def plan(self, operands: list, attributes: tuple, outs: list | None) -> Any:
         """The plan for operands of these types and layouts, written into `outs` if given."""
+        self._check(attributes)
         _, layouts, program = self.program(operands, attributes)
         return eager.plan(
             program,
@@ -109,6 +123,15 @@ class Record:
 
     def slow(self, *arguments: Any, **keywords: Any) -> Any:
         """What the core's fast path does not do: program values, other libraries' arrays."""
+        try:
+            return self._slow(arguments, keywords)
+        except Exception as error:
+            other = refused(self.function, arguments, keywords, error)
+            if other is error:
+                raise
+            raise other from other.__cause__
+
+    def _slow(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         where = keywords.pop("where", True) if "where" not in self.signature.parameters else True
         dtype = keywords.pop("dtype", None) if "dtype" not in self.signature.parameters else None
         out = keywords.pop("out", None) if "out" not in self.signature.parameters else None
@@ -158,7 +181,7 @@ class Record:
         self, values: Iterable[Value | None], attributes: Sequence[Any]
     ) -> tuple[Value, ...]:
         """The operation's program on the given values and attributes."""
-        arguments = []
+        arguments, values = [], tuple(values)
         for parameter, use, given in self.arguments(values, attributes):
             if use == ATTRIBUTE:
                 arguments.append(attribute_value(parameter.name, given))
@@ -166,9 +189,11 @@ class Record:
                 arguments.append(given)
             else:
                 arguments.append(self._check_present(parameter, given))
-        return _as_tuple(self._apply(arguments))
+        return rounded(_as_tuple(self._apply(arguments)), values)
 
     def _trace_call(self, bound: inspect.BoundArguments) -> Any:
+        bound.apply_defaults()
+        self._check([bound.arguments[parameter.name] for parameter in self.parameters])
         arguments = []
         for parameter, use in zip(self.parameters, self.uses, strict=True):
             given = bound.arguments.get(parameter.name, parameter.default)
@@ -184,8 +209,9 @@ class Record:
     def _apply(self, arguments: list[Any]) -> Any:
         if self.with_none is None or all(a is not None for a in arguments):
             result = self._call_function(arguments)
-            if self.gradient is not None:
-                self._mark(arguments, _as_tuple(result))
+            rule = self._rule()
+            if rule is not None:
+                self._mark(rule, arguments, _as_tuple(result))
             return result
         shape = next((a.shape for a in arguments if a is not None), ())
         return views.broadcast(constant(self.with_none, "bool"), shape)
@@ -193,29 +219,51 @@ class Record:
     def _call_function(self, arguments: list[Any]) -> Any:
         try:
             return self.function(*arguments)
-        except (AttributeError, AssertionError) as error:
+        except Exception as error:
             # An argument of a kind that nobody thought of; the cause is shown below the message.
-            given = ", ".join(str(a.type) if isinstance(a, Value) else repr(a) for a in arguments)
-            raise ArgumentError(
-                f"{self.name}: cannot take ({given}); expected {self.name}{self.signature}."
-            ) from error
+            other = refused(self.function, arguments, {}, error)
+            if other is error:
+                raise
+            raise other from other.__cause__
 
-    def _mark(self, arguments: list[Any], outputs: tuple[Value, ...]) -> None:
-        """Let differentiation use the record's gradient for what has just been traced.
+    def _check(self, attributes: Sequence[Any]) -> None:
+        """Attributes are of the kinds that their annotations say."""
+        for position, (name, kind) in self._kinds.items():
+            given = attributes[position]
+            if not kind.accepts(given):
+                raise ArgumentTypeError(
+                    f"{self.name}: {name} is {described(given)}; expected {kind.text}."
+                )
 
-        `gradient(g, y, *arguments)` gives the array argument's cotangent, or a tuple with one for
+    def _rule(self) -> Callable[..., Any] | None:
+        """The record's own gradient; None where it follows from the primitives."""
+        if self.piecewise_constant or self.stops_gradients:
+            return lambda g, y, *arguments: (None,) * sum(map(_is_value, _leaves(arguments)))
+        return self.gradient
+
+    def _mark(
+        self, rule: Callable[..., Any], arguments: list[Any], outputs: tuple[Value, ...]
+    ) -> None:
+        """Let differentiation use a rule of the record's for what has just been traced.
+
+        `rule(g, y, *arguments)` gives the array argument's cotangent, or a tuple with one for
         each; `g` and `y` are tuples where there are several results.
         """
-        inputs = tuple(a for a in _leaves(arguments) if isinstance(a, Value))
+        inputs = tuple(filter(_is_value, _leaves(arguments)))
         if any(output.node is operand.node for output in outputs for operand in inputs):
             return  # an argument handed back as it came
 
-        def pull(results: tuple[Value, ...], received: tuple[Value | None, ...]) -> Any:
+        def pull(
+            operands: tuple[Value, ...],
+            results: tuple[Value, ...],
+            received: tuple[Value | None, ...],
+        ) -> Any:
+            given = _refilled(arguments, iter(operands))
             g = tuple(
                 _zeros(y) if own is None else own for own, y in zip(received, results, strict=True)
             )
             one = len(results) == 1
-            found = self.gradient(g[0] if one else g, results[0] if one else results, *arguments)
+            found = rule(g[0] if one else g, results[0] if one else results, *given)
             return found if isinstance(found, tuple) else (found,)
 
         Call(inputs, outputs, pull).mark()
@@ -231,7 +279,9 @@ class Record:
         try:
             return self.signature.bind(*arguments, **keywords)
         except TypeError as error:
-            raise TypeError(f"{self.name}{self.signature}: {error}") from None
+            unknown = next((n for n in keywords if n not in self.signature.parameters), "")
+            question = did_you_mean(unknown, self.signature.parameters) if unknown else ""
+            raise ArgumentTypeError(f"{self.name}{self.signature}: {error}.{question}") from None
 
 
 def operation(**facts: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -304,6 +354,22 @@ def _leaves(arguments: Iterable[Any]) -> Iterable[Any]:
             yield from argument
         else:
             yield argument
+
+
+def _refilled(arguments: Iterable[Any], operands: Iterator[Value]) -> list[Any]:
+    """`arguments` with the next of `operands` in place of every value."""
+    return [
+        tuple(_refilled(a, operands))
+        if isinstance(a, tuple | list) and any(map(_is_value, a))
+        else next(operands)
+        if _is_value(a)
+        else a
+        for a in arguments
+    ]
+
+
+def _is_value(given: Any) -> bool:
+    return isinstance(given, Value)
 
 
 def _zeros(like: Value) -> Value:

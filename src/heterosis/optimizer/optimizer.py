@@ -75,7 +75,7 @@ class Optimizer:
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Change `weight` and `state` in place."""
-        raise NotImplementedError(f"{type(self).__name__} has to define update().")
+        raise UnsupportedError(f"{type(self).__name__} has to define update().")
 
     # -- narrow element types -----------------------------------------------------------------
 
@@ -114,10 +114,12 @@ class Optimizer:
     ) -> None:
         """One update of several parameters."""
         if modes.is_capturing() and not isinstance(self, RuleOptimizer):
-            raise CaptureError(
-                f"{type(self).__name__} computes its update in Python, with numbers that a program "
-                "would take for constants. Derive it from RuleOptimizer, or leave the training "
-                "step unhybridized: hybridize the network and the loss."
+            raise modes.refusals.note(
+                CaptureError(
+                    f"{type(self).__name__} computes its update in Python, with numbers that a "
+                    "program would take for constants. Derive it from RuleOptimizer, or leave the "
+                    "training step unhybridized: hybridize the network and the loss."
+                )
             )
         for index, weight, grad, state in zip(indices, weights, grads, states, strict=True):
             self.update_multi_precision(index, weight, grad, state)
@@ -229,7 +231,7 @@ class RuleOptimizer(Optimizer):
         `numbers` has the operands that most rules take: `lr`, `wd`, `rescale_grad` and
         `clip_gradient`.
         """
-        raise NotImplementedError(f"{type(self).__name__} has to define step().")
+        raise UnsupportedError(f"{type(self).__name__} has to define step().")
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         given = (index, weight, grad, state)

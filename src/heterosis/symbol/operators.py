@@ -16,6 +16,7 @@ from heterosis.symbol.attributes import decoded
 from heterosis.symbol.functions import TABLE, Run
 from heterosis.symbol.spelling import IDLE, PARAMETERS
 
+_MISUSE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _LISTS = {"adj", "dilate", "kernel", "newshape", "pad", "reps", "shape", "stride"}
 
 
@@ -58,9 +59,9 @@ def call(name: str, run: Run, arrays: Sequence[Any], attributes: Mapping[str, An
         raise ArgumentError(f"operator {name}: attribute {strange[0]!r} is not known here.")
     try:
         return run(*arrays, **given)
-    except TypeError as error:  # an attribute that the operator needs, or an input, is missing
-        if isinstance(error, HeterosisError):
-            raise
+    except HeterosisError:
+        raise
+    except _MISUSE as error:  # attributes from a file: they are missing, or of any kind and size
         raise ArgumentError(f"operator {name}: {error}") from error
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from heterosis import _core
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 LAST_BATCH = ("keep", "discard", "rollover")
 
@@ -20,10 +20,10 @@ class Sampler:
     """
 
     def __iter__(self) -> Iterator[Any]:
-        raise NotImplementedError(f"{type(self).__name__} must define __iter__.")
+        raise UnsupportedError(f"{type(self).__name__} must define __iter__.")
 
     def __len__(self) -> int:
-        raise NotImplementedError(f"{type(self).__name__} must define __len__.")
+        raise UnsupportedError(f"{type(self).__name__} must define __len__.")
 
 
 class SequentialSampler(Sampler):

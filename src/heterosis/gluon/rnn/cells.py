@@ -33,7 +33,7 @@ class RecurrentCell(Block):
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """Shape and layout of each state."""
-        raise NotImplementedError(f"{type(self).__name__} defines no state_info(batch_size).")
+        raise UnsupportedError(f"{type(self).__name__} defines no state_info(batch_size).")
 
     def begin_state(
         self, batch_size: int = 0, func: Callable[..., Any] = np.zeros, **kwargs: Any

@@ -1,0 +1,512 @@
+#include "guards_type.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "array_type.h"
+
+namespace heterosis::python {
+
+namespace {
+
+// -- comparing what is found with what was found --------------------------------------------------
+
+bool is_same(PyObject* found, PyObject* expected);
+
+bool are_same_items(PyObject* const* found, PyObject* const* expected, Py_ssize_t count) {
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!is_same(found[i], expected[i])) return false;
+  }
+  return true;
+}
+
+bool are_same_tuples(PyObject* found, PyObject* expected) {
+  const Py_ssize_t count = PyTuple_GET_SIZE(found);
+  return count == PyTuple_GET_SIZE(expected) &&
+         are_same_items(&PyTuple_GET_ITEM(found, 0), &PyTuple_GET_ITEM(expected, 0), count);
+}
+
+// Floats by their bits: a program for 0.0 is none for -0.0, and one for NaN goes on to hold.
+bool are_same_floats(PyObject* found, PyObject* expected) {
+  const double a = PyFloat_AS_DOUBLE(found), b = PyFloat_AS_DOUBLE(expected);
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+// One object, or two that no program can tell apart: numbers, texts, and tuples of such. Null, for
+// what was not there, is the same as itself only.
+bool is_same(PyObject* found, PyObject* expected) {
+  if (found == expected) return true;
+  if (!found || !expected || Py_TYPE(found) != Py_TYPE(expected)) return false;
+  if (PyFloat_CheckExact(found)) return are_same_floats(found, expected);
+  if (PyTuple_CheckExact(found)) return are_same_tuples(found, expected);
+  if (PyMethod_Check(found)) {  // made anew whenever it is looked up
+    return PyMethod_GET_SELF(found) == PyMethod_GET_SELF(expected) &&
+           PyMethod_GET_FUNCTION(found) == PyMethod_GET_FUNCTION(expected);
+  }
+  if (!PyLong_CheckExact(found) && !PyUnicode_CheckExact(found) && !PyBytes_CheckExact(found)) {
+    return false;
+  }
+  const int equal = PyObject_RichCompareBool(found, expected, Py_EQ);
+  if (equal < 0) throw PythonError();
+  return equal == 1;
+}
+
+// A value that is checked by identity first. An equal one takes its place, so that the next check
+// is quick again.
+class Expected {
+ public:
+  explicit Expected(PyObject* value) : value_(Object::borrowed(value)) {}
+
+  bool admits(PyObject* found) {
+    if (found == value_.get()) return true;
+    if (!is_same(found, value_.get())) return false;
+    value_ = Object::borrowed(found);
+    return true;
+  }
+  PyObject* get() const { return value_.get(); }
+
+ private:
+  Object value_;  // null: nothing was there
+};
+
+// A number that changes with every change of a dictionary; 0 where Python keeps none.
+uint64_t version_of(PyObject* dict) {
+#if PY_VERSION_HEX < 0x030C0000
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+#else
+  (void)dict;
+  return 0;
+#endif
+}
+
+// The number of a type's state, bases included; 0 where it has none now.
+unsigned int version_of(PyTypeObject* type) {
+  return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
+}
+
+struct Named {
+  Object name;
+  Expected value;
+};
+
+// -- the kinds of guards --------------------------------------------------------------------------
+
+// Whether one of `items` has this name.
+bool is_among(const std::vector<Named>& items, PyObject* name) {
+  return std::any_of(items.begin(), items.end(), [&](const Named& item) {
+    return item.name.get() == name || PyUnicode_Compare(item.name.get(), name) == 0;
+  });
+}
+
+// Names, as a frozenset, that are read wherever they stand: none may come to be among `keys`.
+bool contains(PyObject* names, PyObject* key) {
+  const int found = PyUnicode_Check(key) ? PySet_Contains(names, key) : 0;
+  if (found < 0) throw PythonError();
+  return found == 1;
+}
+
+// Items of a dictionary: an object's attributes, or a module's variables.
+struct NamespaceGuard {
+  Object dict;
+  std::vector<Named> items;
+  Object names;          // all that the program reads of any object
+  Py_ssize_t size = -1;  // when no further item had one of these names
+  uint64_t version = 0;
+
+  bool holds() {
+    const uint64_t now = version_of(dict.get());
+    if (now && now == version) return true;
+    for (Named& item : items) {
+      PyObject* const found = PyDict_GetItemWithError(dict.get(), item.name.get());
+      if (!found && PyErr_Occurred()) throw PythonError();
+      if (!item.value.admits(found)) return false;
+    }
+    if (PyDict_GET_SIZE(dict.get()) != size && has_more()) return false;
+    size = PyDict_GET_SIZE(dict.get());
+    version = now;
+    return true;
+  }
+
+ private:
+  bool has_more() const {
+    Py_ssize_t at = 0;
+    PyObject *key, *value;
+    while (PyDict_Next(dict.get(), &at, &key, &value)) {
+      if (contains(names.get(), key) && !is_among(items, key)) return true;
+    }
+    return false;
+  }
+};
+
+// All items of a dictionary that the user filled, in their order.
+struct DictGuard {
+  Object dict;
+  std::vector<Named> items;
+  uint64_t version = 0;
+
+  bool holds() {
+    const uint64_t now = version_of(dict.get());
+    if (now && now == version) return true;
+    if (PyDict_GET_SIZE(dict.get()) != static_cast<Py_ssize_t>(items.size())) return false;
+    Py_ssize_t at = 0;
+    PyObject *key, *value;
+    for (Named& item : items) {
+      if (!PyDict_Next(dict.get(), &at, &key, &value)) return false;
+      if (!is_same(key, item.name.get()) || !item.value.admits(value)) return false;
+    }
+    version = now;
+    return true;
+  }
+};
+
+// What a type and its bases define.
+struct TypeGuard {
+  Object type;
+  std::vector<Named> items;
+  Object names;  // all that the program reads of any object
+  unsigned int version = 0;
+
+  bool holds() {
+    auto* const watched = reinterpret_cast<PyTypeObject*>(type.get());
+    const unsigned int now = version_of(watched);
+    if (now && now == version) return true;
+    for (Named& item : items) {
+      if (!item.value.admits(_PyType_Lookup(watched, item.name.get()))) return false;
+    }
+    if (has_more(watched)) return false;
+    version = version_of(watched);  // looking up may have given it one
+    return true;
+  }
+
+ private:
+  bool has_more(PyTypeObject* watched) const {
+    const Object iterator = checked(PyObject_GetIter(names.get()));
+    while (const Object name{PyIter_Next(iterator.get())}) {
+      if (_PyType_Lookup(watched, name.get()) && !is_among(items, name.get())) return true;
+    }
+    return false;
+  }
+};
+
+struct CellGuard {
+  Object cell;
+  Expected value;
+
+  bool holds() { return value.admits(PyCell_GET(cell.get())); }
+};
+
+// An attribute that is no item of the object's dictionary: a slot.
+struct SlotGuard {
+  Object object, name;
+  Expected value;
+
+  bool holds() {
+    const Object found(PyObject_GetAttr(object.get(), name.get()));
+    if (!found) PyErr_Clear();
+    return value.admits(found.get());
+  }
+};
+
+// The items of a list, a set or a deque.
+struct SequenceGuard {
+  Object sequence;
+  std::vector<Expected> items;
+
+  bool holds() {
+    if (PyList_Check(sequence.get())) return admits(sequence.get());
+    const Object listed(PySequence_List(sequence.get()));
+    if (!listed) PyErr_Clear();
+    return listed && admits(listed.get());
+  }
+
+ private:
+  bool admits(PyObject* list) {
+    if (PyList_GET_SIZE(list) != static_cast<Py_ssize_t>(items.size())) return false;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (!items[i].admits(PyList_GET_ITEM(list, static_cast<Py_ssize_t>(i)))) return false;
+    }
+    return true;
+  }
+};
+
+// The elements of an array of another library.
+struct BufferGuard {
+  Object source;
+  Object bytes;  // as `tobytes` gave them: type and shape cannot change in place
+
+  bool holds() {
+    Py_buffer view;
+    if (PyObject_GetBuffer(source.get(), &view, PyBUF_FULL_RO)) {
+      PyErr_Clear();
+      return false;
+    }
+    const bool same = view.len == PyBytes_GET_SIZE(bytes.get()) && has_bytes(view);
+    PyBuffer_Release(&view);
+    return same;
+  }
+
+ private:
+  bool has_bytes(Py_buffer& view) const {
+    const char* const expected = PyBytes_AS_STRING(bytes.get());
+    const auto count = static_cast<size_t>(view.len);
+    if (PyBuffer_IsContiguous(&view, 'C')) return std::memcmp(view.buf, expected, count) == 0;
+    std::vector<char> copy(count);
+    if (PyBuffer_ToContiguous(copy.data(), &view, view.len, 'C')) throw PythonError();
+    return std::memcmp(copy.data(), expected, count) == 0;
+  }
+};
+
+// The elements of one of our arrays, which Python has read.
+struct ArrayGuard {
+  Object array;
+  Object bytes;  // as `tobytes` gave them
+  uint64_t version = 0;
+  int64_t released = 0;
+
+  bool holds() {
+    const Storage& storage = *as_array(array.get()).storage;
+    if (storage.is_ours() && storage.version == version && storage.released == released) {
+      return true;
+    }
+    wait_for(as_array(array.get()).storage->variable);
+    BufferGuard elements{Object::borrowed(array.get()), Object::borrowed(bytes.get())};
+    if (!elements.holds()) return false;
+    see();
+    return true;
+  }
+  void see() {
+    const Storage& storage = *as_array(array.get()).storage;
+    version = storage.version;
+    released = storage.released;
+  }
+};
+
+// -- all guards of a program ----------------------------------------------------------------------
+
+struct Watched {
+  std::vector<NamespaceGuard> namespaces;
+  std::vector<TypeGuard> types;
+  std::vector<DictGuard> dicts;
+  std::vector<CellGuard> cells;
+  std::vector<SlotGuard> slots;
+  std::vector<SequenceGuard> sequences;
+  std::vector<BufferGuard> buffers;
+  std::vector<ArrayGuard> arrays;
+
+  template <typename Visit>
+  bool all(Visit visit) {
+    const auto each = [&](auto& guards) {
+      for (auto& guard : guards) {
+        if (!visit(guard)) return false;
+      }
+      return true;
+    };
+    return each(namespaces) && each(types) && each(dicts) && each(cells) && each(slots) &&
+           each(sequences) && each(buffers) && each(arrays);
+  }
+};
+
+struct GuardsObject {
+  PyObject_HEAD
+  Watched* watched;
+};
+
+PyTypeObject* guards_type = nullptr;
+
+Watched& as_watched(PyObject* self) { return *reinterpret_cast<GuardsObject*>(self)->watched; }
+
+// -- making them ----------------------------------------------------------------------------------
+
+void check_is(bool fits, const char* what) {
+  if (fits) return;
+  PyErr_Format(PyExc_TypeError, "a guard watches %s", what);
+  throw PythonError();
+}
+
+// (name, value) pairs; a name alone is what was not there.
+std::vector<Named> named(PyObject* pairs) {
+  const Object items = checked(PySequence_Fast(pairs, "expected a sequence of pairs"));
+  std::vector<Named> made;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    PyObject *name, *value = nullptr;
+    if (!PyArg_ParseTuple(PySequence_Fast_GET_ITEM(items.get(), i), "O|O", &name, &value)) {
+      throw PythonError();
+    }
+    made.push_back({Object::borrowed(name), Expected(value)});
+  }
+  return made;
+}
+
+void add_namespace(Watched& watched, PyObject* place, PyObject* pairs, PyObject* names) {
+  check_is(names && PyAnySet_Check(names), "a namespace with a set of all names");
+  if (PyType_Check(place)) {
+    watched.types.push_back({Object::borrowed(place), named(pairs), Object::borrowed(names)});
+    return;
+  }
+  check_is(PyDict_Check(place), "a dict or a type");
+  watched.namespaces.push_back({Object::borrowed(place), named(pairs), Object::borrowed(names)});
+}
+
+void add_dict(Watched& watched, PyObject* dict, PyObject* pairs) {
+  check_is(PyDict_Check(dict), "a dict");
+  watched.dicts.push_back({Object::borrowed(dict), named(pairs)});
+}
+
+void add_cell(Watched& watched, PyObject* cell, PyObject* value) {
+  check_is(PyCell_Check(cell), "a cell");
+  watched.cells.push_back({Object::borrowed(cell), Expected(value)});
+}
+
+void add_sequence(Watched& watched, PyObject* sequence, PyObject* items) {
+  const Object listed = checked(PySequence_Fast(items, "expected a sequence"));
+  SequenceGuard made{Object::borrowed(sequence), {}};
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(listed.get()); ++i) {
+    made.items.emplace_back(PySequence_Fast_GET_ITEM(listed.get(), i));
+  }
+  watched.sequences.push_back(std::move(made));
+}
+
+// One row: its kind, what is watched, and how that was.
+void add(Watched& watched, PyObject* row) {
+  const char* kind;
+  PyObject *place, *first = nullptr, *second = nullptr;
+  if (!PyArg_ParseTuple(row, "sO|OO", &kind, &place, &first, &second)) throw PythonError();
+  const std::string_view is = kind;
+  if (is == "cell") return add_cell(watched, place, first);
+  check_is(first != nullptr, "something that was somehow");
+  if (is == "namespace") return add_namespace(watched, place, first, second);
+  if (is == "dict") return add_dict(watched, place, first);
+  if (is == "slot") {
+    watched.slots.push_back({Object::borrowed(place), Object::borrowed(first), Expected(second)});
+  } else if (is == "sequence") {
+    add_sequence(watched, place, first);
+  } else if (is == "buffer") {
+    check_is(PyBytes_Check(first), "a buffer's bytes");
+    watched.buffers.push_back({Object::borrowed(place), Object::borrowed(first)});
+  } else if (is == "array") {
+    check_is(is_array(place) && PyBytes_Check(first), "an array and its bytes");
+    watched.arrays.push_back({Object::borrowed(place), Object::borrowed(first)});
+    watched.arrays.back().see();
+  } else {
+    PyErr_Format(PyExc_ValueError, "no guard is called %s", kind);
+    throw PythonError();
+  }
+}
+
+// -- the type -------------------------------------------------------------------------------------
+
+PyObject* new_guards(PyTypeObject* type, PyObject* arguments, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    PyObject* rows;
+    if (!PyArg_ParseTuple(arguments, "O", &rows)) throw PythonError();
+    Object self = checked(type->tp_alloc(type, 0));
+    auto* const watched = new Watched;
+    reinterpret_cast<GuardsObject*>(self.get())->watched = watched;
+    const Object items = checked(PySequence_Fast(rows, "expected a sequence of rows"));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+      add(*watched, PySequence_Fast_GET_ITEM(items.get(), i));
+    }
+    return self.release();
+  });
+}
+
+PyObject* holds(PyObject* self, PyObject*) {
+  return guarded([&] { return PyBool_FromLong(hold(self)); });
+}
+
+int visit_named(const std::vector<Named>& items, visitproc visit, void* arg) {
+  for (const Named& item : items) {
+    Py_VISIT(item.name.get());
+    Py_VISIT(item.value.get());
+  }
+  return 0;
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const Watched* const watched = reinterpret_cast<GuardsObject*>(self)->watched;
+  if (!watched) return 0;
+  for (const NamespaceGuard& guard : watched->namespaces) {
+    Py_VISIT(guard.dict.get());
+    if (const int stop = visit_named(guard.items, visit, arg)) return stop;
+  }
+  for (const TypeGuard& guard : watched->types) {
+    Py_VISIT(guard.type.get());
+    if (const int stop = visit_named(guard.items, visit, arg)) return stop;
+  }
+  for (const DictGuard& guard : watched->dicts) {
+    Py_VISIT(guard.dict.get());
+    if (const int stop = visit_named(guard.items, visit, arg)) return stop;
+  }
+  for (const CellGuard& guard : watched->cells) {
+    Py_VISIT(guard.cell.get());
+    Py_VISIT(guard.value.get());
+  }
+  for (const SlotGuard& guard : watched->slots) {
+    Py_VISIT(guard.object.get());
+    Py_VISIT(guard.value.get());
+  }
+  for (const SequenceGuard& guard : watched->sequences) {
+    Py_VISIT(guard.sequence.get());
+    for (const Expected& item : guard.items) Py_VISIT(item.get());
+  }
+  for (const BufferGuard& guard : watched->buffers) Py_VISIT(guard.source.get());
+  for (const ArrayGuard& guard : watched->arrays) Py_VISIT(guard.array.get());
+  return 0;
+}
+
+int clear(PyObject* self) {
+  delete std::exchange(reinterpret_cast<GuardsObject*>(self)->watched, nullptr);
+  return 0;
+}
+
+void deallocate(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  clear(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMethodDef methods[] = {
+    {"holds", holds, METH_NOARGS, "Whether everything is as it was."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(new_guards)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(clear)},
+    {Py_tp_methods, methods},
+    {0, nullptr},
+};
+
+PyType_Spec specification = {
+    "heterosis._core.Guards",
+    sizeof(GuardsObject),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    slots,
+};
+
+}  // namespace
+
+bool is_guards(PyObject* object) { return Py_IS_TYPE(object, guards_type); }
+
+bool hold(PyObject* guards) {
+  if (!reinterpret_cast<GuardsObject*>(guards)->watched) return false;  // cleared with its cycle
+  return as_watched(guards).all([](auto& guard) { return guard.holds(); });
+}
+
+void add_guards_type(PyObject* module) {
+  Object type = checked(PyType_FromSpec(&specification));
+  guards_type = reinterpret_cast<PyTypeObject*>(type.get());
+  if (PyModule_AddObjectRef(module, "Guards", type.get())) throw PythonError();
+  type.release();  // as long as the process
+}
+
+}  // namespace heterosis::python

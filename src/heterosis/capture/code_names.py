@@ -1,0 +1,121 @@
+"""What a Python function names: the variables and attributes that its code loads."""
+
+from __future__ import annotations
+
+import dis
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType
+
+_GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+_CELLS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
+_ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
+_METHODS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_OPERANDS = frozenset({"LOAD_CONST", "LOAD_FAST", "LOAD_SMALL_INT"})
+_SWAPS = frozenset({"SWAP", "ROT_TWO", "ROT_THREE"})
+# They fill a container and tell nothing of what is in it.
+_FILLING = frozenset({"append", "appendleft", "extend", "extendleft", "add", "update"})
+# They reach attributes whose names are texts in the code, or computed.
+_BY_NAME = frozenset({"getattr", "hasattr", "vars", "attrgetter", "methodcaller", "__dict__"})
+
+
+@dataclass(frozen=True)
+class Names:
+    """What code loads, the functions defined inside it included."""
+
+    variables: frozenset[str] = frozenset()  # global ones
+    cells: frozenset[str] = frozenset()  # those of enclosing functions
+    attributes: frozenset[str] = frozenset()  # of whatever objects
+    filled: frozenset[str] = frozenset()  # of all these, what is filled but never looked into
+    modules: frozenset[str] = frozenset()  # imported inside
+    computes: bool = False  # names of attributes
+
+    def __or__(self, other: Names) -> Names:
+        read = self._read() | other._read()
+        return Names(
+            self.variables | other.variables,
+            self.cells | other.cells,
+            self.attributes | other.attributes,
+            (self.filled | other.filled) - read,
+            self.modules | other.modules,
+            self.computes or other.computes,
+        )
+
+    def _read(self) -> frozenset[str]:
+        return (self.variables | self.cells | self.attributes) - self.filled
+
+
+@functools.lru_cache(maxsize=4096)
+def names_in(code: CodeType) -> Names:
+    """What `code` loads. A counter that is only counted up (`n += 1`) is not loaded."""
+    found: dict[str, set[str]] = {"variables": set(), "cells": set(), "attributes": set()}
+    read: set[str] = set()
+    modules: set[str] = set()
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL")]
+    for i, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            modules.add(step.argval)
+        kind = _kind(step.opname)
+        if kind is None or _is_counted(steps[i : i + 6]):
+            continue
+        found[kind].add(step.argval)
+        if not _is_filled(steps[i : i + 3]):
+            read.add(step.argval)
+    computes = any(name in _BY_NAME for kind in found.values() for name in kind)
+    if computes:
+        texts = {text for text in _texts(code.co_consts) if text.isidentifier()}
+        found["attributes"] |= texts
+        read |= texts
+    everything = found["variables"] | found["cells"] | found["attributes"]
+    names = Names(
+        **{kind: frozenset(of_kind) for kind, of_kind in found.items()},
+        filled=frozenset(everything - read),
+        modules=frozenset(modules),
+        computes=computes,
+    )
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= names_in(constant)
+    return names
+
+
+def _kind(opname: str) -> str | None:
+    if opname in _GLOBALS:
+        return "variables"
+    if opname in _CELLS:
+        return "cells"
+    return "attributes" if opname in _ATTRIBUTES else None
+
+
+def _is_counted(steps: list[dis.Instruction]) -> bool:
+    """Whether the first of `steps` loads what an augmented assignment of a plain operand stores."""
+    if len(steps) < 4 or steps[1].opname not in _OPERANDS or not _is_in_place(steps[2]):
+        return False
+    stores = (step for step in steps[3:] if step.opname not in _SWAPS)
+    store = next(stores, None)
+    return (
+        store is not None
+        and store.opname.startswith("STORE_")
+        and store.argval == steps[0].argval
+        and isinstance(steps[1].argval, int | float)
+    )
+
+
+def _is_in_place(step: dis.Instruction) -> bool:
+    if step.opname.startswith("INPLACE_"):
+        return True
+    return step.opname == "BINARY_OP" and step.argrepr.endswith("=")
+
+
+def _is_filled(steps: list[dis.Instruction]) -> bool:
+    """Whether the first of `steps` loads a container to put something into it."""
+    return len(steps) > 1 and steps[1].opname in _METHODS and steps[1].argval in _FILLING
+
+
+def _texts(constants: tuple[object, ...]) -> Iterator[str]:
+    for constant in constants:
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, tuple):
+            yield from _texts(constant)

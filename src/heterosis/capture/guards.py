@@ -1,0 +1,162 @@
+"""Guards: what a captured program was made of besides its arrays, and whether it still is so.
+
+Numbers, attributes, items of lists and dictionaries, and the elements of NumPy arrays become
+constants of a program. Whatever the captured function can read of this kind is noted as it was when
+the capture began, and the core compares it before every run. What the function changed itself
+while it was captured differs from then on, so that the next call captures anew: it sees the
+change, as an eager call would.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Hashable, Iterable, Iterator
+from types import CellType
+from typing import Any
+
+import numpy
+
+from heterosis import _core
+from heterosis.capture.reach import Contents, Namespace, Reach
+from heterosis.runtime import modes
+
+# What `_core.Guards` takes: a kind, a place, and what was there.
+Row = tuple[Any, ...]
+_MISSING = object()
+
+
+class Guards:
+    """All that one program depends on."""
+
+    def __init__(self, roots: Iterable[tuple[str, Any]]):
+        reach = Reach(roots)
+        self._names = frozenset(reach.attributes)
+        self._rows: dict[Hashable, tuple[str, Row]] = {}  # with a path that users understand
+        self._late: dict[Hashable, Namespace | Contents] = {}  # noted when the capture ends
+        for place in (*reach.namespaces, *reach.contents):
+            if place.is_ours:
+                self._late[type(place), id(place.place)] = place
+            else:
+                self._note(place)
+        for name, cell in reach.cells:
+            self._rows[CellType, id(cell)] = (name, ("cell", cell, *_contents(cell)))
+        for slot in reach.slots.values():
+            found = getattr(slot.place, slot.name, _MISSING)
+            row = ("slot", slot.place, slot.name, *([] if found is _MISSING else [found]))
+            self._rows[slot.name, id(slot.place)] = (slot.path, row)
+        self._native: Any = None
+
+    def _note(self, place: Namespace | Contents) -> None:
+        if isinstance(place, Contents):
+            row = _contents_row(place.place)
+        else:
+            pairs = [(name, *place.look_up(name)) for name in place.found]
+            names = frozenset() if place.is_global else self._names
+            row = ("namespace", place.place, pairs, names)
+        self._rows[type(place), place.is_ours, id(place.place)] = (place.path, row)
+
+    # -- while the function is captured -----------------------------------------------------------
+
+    def depend_on(self, value: Any, *names: str) -> None:
+        """Let the program depend on attributes, as they are when the capture ends."""
+        made = Namespace(type(value).__name__, vars(value), is_ours=True, is_global=True)
+        namespace = self._late.setdefault((Namespace, id(vars(value))), made)
+        namespace.found.update(dict.fromkeys(names, ()))
+
+    def depend_on_all(self, value: Any) -> None:
+        """The same for all attributes, if the walk has not come to the object."""
+        key = id(vars(value))
+        known = (Namespace, False, key) in self._rows or (Namespace, key) in self._late
+        if not known:
+            self.depend_on(value, *(name for name in vars(value) if not name.startswith("_")))
+
+    def read(self, array: Any) -> None:
+        """Let the program depend on the elements of one of our arrays."""
+        with modes.switched(capturing=False):
+            bits = _core.reinterpret(array, "float16") if array.dtype == "bfloat16" else array
+            elements = numpy.asarray(memoryview(bits)).tobytes()
+        key = (array._storage_id, array._offset, array.shape, array._element_strides)
+        self._rows[key] = ("an array's elements", ("array", bits._alias(), elements))
+
+    def finish(self) -> None:
+        """Note what capturing changes by itself."""
+        for place in self._late.values():
+            self._note(place)
+        self._native = _core.Guards([row for _, row in self._rows.values()])
+
+    # -- afterwards -------------------------------------------------------------------------------
+
+    @property
+    def native(self) -> Any:
+        """What the core compares."""
+        return self._native
+
+    def holds(self) -> bool:
+        """Whether all is as it was."""
+        return self._native.holds()
+
+    def changes(self) -> list[str]:
+        """What has changed, for people."""
+        return [text for path, row in self._rows.values() for text in _changes(path, row)]
+
+
+def _contents(cell: CellType) -> list[Any]:
+    """What a variable of an enclosing function holds, if it has been set."""
+    try:
+        return [cell.cell_contents]
+    except ValueError:
+        return []
+
+
+def _contents_row(place: Any) -> Row:
+    if isinstance(place, dict):
+        return ("dict", place, list(place.items()))
+    if isinstance(place, list) or not isinstance(place, numpy.ndarray | bytearray | memoryview):
+        return ("sequence", place, list(place))
+    exported = _exportable(place)
+    return ("buffer", exported, memoryview(exported).tobytes())
+
+
+def _exportable(source: Any) -> Any:
+    """`source`, or a view of it whose element type the buffer protocol has a name for."""
+    try:
+        memoryview(source)
+    except (TypeError, ValueError, BufferError):  # dates, and types that extend NumPy
+        return source.view(f"u{source.dtype.itemsize}")
+    return source
+
+
+def _changes(path: str, row: Row) -> Iterator[str]:
+    """What has changed of one row."""
+    kind, place, *was = row
+    if kind == "namespace":
+        now = Namespace(path, place)
+        for name, *before in was[0]:
+            yield from _change(f"{path}.{name}" if path else name, before, now.look_up(name))
+        missing = now.among(was[1]) - {name for name, *_ in was[0]}
+        yield from (f"{path}.{name} (did not exist)" for name in missing)
+    elif kind == "dict":
+        for key in dict(was[0]) | place:
+            before = [dict(was[0])[key]] if key in dict(was[0]) else []
+            yield from _change(f"{path}[{key!r}]", before, [place[key]] if key in place else [])
+    elif kind == "cell":
+        yield from _change(path, was, _contents(place))
+    elif kind == "slot":
+        found = getattr(place, was[0], _MISSING)
+        yield from _change(path, was[1:], [] if found is _MISSING else [found])
+    elif kind == "sequence" and len(place) == len(was[0]):
+        for i, (before, after) in enumerate(zip(was[0], place, strict=True)):
+            yield from _change(f"{path}[{i}]", [before], [after])
+    elif not _core.Guards([row]).holds():
+        yield path if kind == "array" else f"{path} (its elements)"
+
+
+def _change(path: str, before: Iterable[Any], now: Iterable[Any]) -> Iterator[str]:
+    before, now = list(before), list(now)
+    same = len(before) == len(now) and all(
+        a is b or (type(a) is type(b) and isinstance(a, int | float | str | tuple) and a == b)
+        for a, b in zip(before, now, strict=False)
+    )
+    if not same:
+        shown = [reprlib.repr(*values) if values else "nothing" for values in (before, now)]
+        yield f"{path} ({shown[0]} before, {shown[1]} now)"

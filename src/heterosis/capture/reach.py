@@ -1,0 +1,337 @@
+"""All that a function can read besides its arrays.
+
+Python tells nobody which variables a function reads. But code names what it loads: a walk that
+begins at a function, and follows the global variables, the variables of enclosing functions and
+the attributes that the code on its way names, comes to everything that a capture of the function
+can look at. A little too much is found, since an attribute counts as read of every object on the
+way if any code there names it; never too little, but for names that are computed.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy
+
+from heterosis import _core
+from heterosis.capture.code_names import names_in
+
+# Nothing in them can change, or they are inputs of the program.
+_LEAVES = (
+    bool, int, float, complex, str, bytes, type(None), slice, range, numpy.generic, numpy.dtype,
+    _core.ndarray,
+)  # fmt: skip
+_BUFFERS = (numpy.ndarray, bytearray, memoryview)
+_LISTS = (list, deque, set)
+_CONTAINERS = (dict, *_LISTS)
+# Layers of ours are like users' code: what they are made of can be changed from outside.
+_LAYERS = tuple(f"heterosis.gluon.{room}" for room in ("nn", "rnn", "loss", "contrib", "model_zoo"))
+# Special methods that nothing calls which a program could depend on, once there is an instance.
+_UNUSED = frozenset({"__init__", "__new__", "__del__", "__repr__", "__reduce__", "__getstate__"})
+
+
+@dataclass(eq=False)
+class Namespace:
+    """What is read of an object, a class or a module: names, each with what it stands for, or with
+    nothing. `is_ours`: capturing changes it."""
+
+    path: str
+    place: Any  # a dictionary, or a class with its bases
+    is_ours: bool = False
+    is_global: bool = False  # read by functions, as variables
+    is_open: bool = False  # any attribute may be read, if code computes names
+    found: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    scanned: int = 0  # names that it has been searched for
+
+    def public(self) -> set[str]:
+        """All names but those that are private."""
+        return {name for scope in self._scopes() for name in scope if not name.startswith("_")}
+
+    def look_up(self, name: str) -> tuple[Any, ...]:
+        """What the name stands for now, or nothing."""
+        for names in self._scopes():
+            if name in names:
+                return (names[name],)
+        return ()
+
+    def among(self, names: AbstractSet[str]) -> set[str]:
+        """Those of `names` that stand for something."""
+        return {name for scope in self._scopes() for name in names & scope.keys()}
+
+    def _scopes(self) -> Iterator[Mapping[str, Any]]:
+        if isinstance(self.place, type):
+            yield from (vars(kind) for kind in self.place.__mro__)
+        else:
+            yield self.place
+
+
+@dataclass(eq=False)
+class Contents:
+    """All that a container, or an array of another library, holds."""
+
+    path: str
+    place: Any
+    is_ours: bool = False
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An attribute that stands in no dictionary."""
+
+    path: str
+    place: Any
+    name: str
+
+
+class Reach:
+    """What functions and objects lead to: the places there that can change."""
+
+    def __init__(self, roots: Iterable[tuple[str, Any]]):
+        self.namespaces: list[Namespace] = []
+        self.contents: list[Contents] = []
+        self.cells: list[tuple[str, CellType]] = []
+        self.slots: dict[tuple[int, str], Slot] = {}
+        self.attributes: set[str] = set()  # names that are read of any object
+        self._names: list[str] = []  # the same, in the order in which they were come upon
+        self._filled: set[str] = set()  # those of them that are not looked into so far
+        self._computes = False  # whether code on the way computes names of attributes
+        self._slotted: list[tuple[str, Any, set[str]]] = []
+        self._ours: set[str] = set()  # attributes that the machinery of capture reads, and changes
+        self._variables: dict[int, Namespace] = {}  # of modules, by their dictionaries
+        self._seen: dict[int, Any] = {}
+        self._waiting: deque[tuple[str, Any]] = deque(roots)
+        # Installed packages are libraries, but for the one that a root belongs to.
+        self._packages = {_module(root).partition(".")[0] for _, root in self._waiting}
+        while self._waiting:
+            while self._waiting:
+                self._visit(*self._waiting.popleft())
+            self._scan_all()
+
+    # -- names ------------------------------------------------------------------------------------
+
+    def _add_attributes(self, names: Iterable[str], filled: AbstractSet[str]) -> None:
+        for name in names:
+            known = name in self.attributes
+            if name in filled:
+                if not known:
+                    self._filled.add(name)
+            elif name in self._filled:
+                self._filled.discard(name)
+                known = False  # once more, now to look into it
+            if not known:
+                self.attributes.add(name)
+                self._names.append(name)
+
+    def _scan_all(self) -> None:
+        """Look for names that have been come upon since in what was visited before."""
+        for namespace in self.namespaces:
+            if namespace.is_global:
+                continue
+            fresh = set(self._names[namespace.scanned :])
+            namespace.scanned = len(self._names)
+            names = namespace.among(fresh) if fresh else set()
+            if self._computes and namespace.is_open:
+                names |= namespace.public() - namespace.found.keys()
+            for name in names:
+                self._bind(namespace, name, self._filled)
+        for path, place, names in self._slotted:
+            for name in names & self.attributes:
+                if (id(place), name) not in self.slots:
+                    self.slots[id(place), name] = Slot(f"{path}.{name}", place, name)
+                    self._add(f"{path}.{name}", getattr(place, name, None))
+
+    def _bind(self, namespace: Namespace, name: str, filled: AbstractSet[str]) -> None:
+        namespace.found[name] = found = namespace.look_up(name)
+        for value in found:
+            if not (name in filled and type(value) in _CONTAINERS):
+                path = f"{namespace.path}.{name}" if namespace.path else name
+                if name in self._ours and type(value) in _CONTAINERS:
+                    self._visit_items(path, value, is_ours=True)
+                else:
+                    self._add(path, value)
+
+    # -- objects ----------------------------------------------------------------------------------
+
+    def _add(self, path: str, value: Any) -> None:
+        if not isinstance(value, _LEAVES) and id(value) not in self._seen:
+            self._waiting.append((path, value))
+
+    def _visit(self, path: str, value: Any) -> None:
+        if id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        if isinstance(value, FunctionType):
+            self._visit_function(path, value)
+        elif isinstance(value, MethodType):
+            self._add(_name_of(value.__self__, path), value.__self__)
+            self._add(path, value.__func__)
+        elif isinstance(value, staticmethod | classmethod):
+            self._add(path, value.__func__)
+        elif isinstance(value, property):
+            self._add(path, value.fget)
+        elif isinstance(value, _core.Checked):
+            self._add(path, value.__wrapped__)
+        elif isinstance(value, functools.partial | functools.cached_property):
+            for part in (value.func, getattr(value, "args", ()), getattr(value, "keywords", {})):
+                self._add(path, part)
+        elif isinstance(value, ModuleType):
+            if self._is_users(value.__name__):
+                self._add_namespace(path, vars(value))
+        elif isinstance(value, type):
+            self._visit_class(path, value)
+        elif isinstance(value, _BUFFERS):
+            self.contents.append(Contents(path, value))
+        else:
+            self._visit_instance(path, value)
+
+    def _visit_function(self, path: str, function: FunctionType) -> None:
+        names = names_in(function.__code__)
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        if not self._is_users(_module(function)):
+            for name, cell in cells.items():  # it may wrap a function of the user's
+                self._visit_cell(name, cell, watched=False)
+            return
+        for name in names.cells & cells.keys():
+            self._visit_cell(name, cells[name], filled=name in names.filled)
+        variables = self._variables_of(function)
+        for name in names.variables:
+            if name not in variables.found or name not in names.filled:
+                self._bind(variables, name, names.filled)
+        self._add_attributes(names.attributes, names.filled)
+        self._computes |= names.computes
+        for name in names.modules:
+            self._add(name, sys.modules.get(name))
+        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self._add(path, value)
+        if function.__dict__:
+            self._add_namespace(path, function.__dict__)
+
+    def _visit_cell(
+        self, name: str, cell: CellType, *, watched: bool = True, filled: bool = False
+    ) -> None:
+        if watched and id(cell) not in self._seen:
+            self._seen[id(cell)] = cell
+            self.cells.append((name, cell))
+        try:
+            value = cell.cell_contents
+        except ValueError:  # empty so far
+            return
+        if not (filled and type(value) in _CONTAINERS):
+            self._add(name, value)
+
+    def _variables_of(self, function: FunctionType) -> Namespace:
+        place = function.__globals__
+        if id(place) not in self._variables:
+            made = Namespace("", place, is_global=True)
+            self._variables[id(place)] = made
+            self.namespaces.append(made)
+        return self._variables[id(place)]
+
+    def _add_namespace(
+        self, path: str, place: Any, *, is_ours: bool = False, is_open: bool = False
+    ) -> None:
+        if id(place) not in self._seen:
+            self._seen[id(place)] = place
+            self.namespaces.append(Namespace(path, place, is_ours, is_open=is_open))
+
+    def _visit_class(self, path: str, kind: type) -> None:
+        """A class that is named itself, so that instances may be made."""
+        if self._is_users(kind.__module__):
+            self._add_namespace(path, kind)
+            self._add_methods(path, kind, frozenset())
+
+    def _add_methods(self, path: str, kind: type, without: AbstractSet[str]) -> None:
+        """Special methods, which no code has to name, and those that `super()` finds."""
+        for scope in kind.__mro__:
+            if not self._is_users(scope.__module__):
+                continue
+            for name, value in vars(scope).items():
+                is_called = name in self.attributes or (_is_special(name) and name not in without)
+                if is_called and isinstance(value, FunctionType):
+                    self._add(f"{path}.{name}", value)
+
+    def _visit_instance(self, path: str, value: Any) -> None:
+        kind = type(value)
+        self._visit_items(path, value)
+        own = getattr(value, "__dict__", None)
+        read = getattr(kind, "_read_by_capture", None)
+        if kind.__module__.startswith("heterosis.") and read is None:
+            return  # it says itself what programs depend on
+        is_ours = not self._is_users(kind.__module__) or kind.__module__.startswith("heterosis.")
+        if read is not None:
+            self._ours |= read
+            self._add_attributes(read, frozenset())
+        if isinstance(own, dict):
+            self._add_namespace(path, own, is_ours=is_ours, is_open=not is_ours)
+        if read is not None or self._is_users(kind.__module__):
+            self._add_namespace(path, kind, is_ours=is_ours)
+            self._add_methods(path, kind, _UNUSED)
+            slots = {name for scope in kind.__mro__ for name in _slots(scope)}
+            if slots:
+                self._slotted.append((path, value, slots))
+        elif isinstance(own, dict) and _computes_attributes(kind):
+            self._add(path, own)  # as a whole: who knows what it looks up there
+
+    def _visit_items(self, path: str, value: Any, *, is_ours: bool = False) -> None:
+        if isinstance(value, dict):
+            self.contents.append(Contents(path, value, is_ours))
+            for key, item in value.items():
+                self._add(f"{path}[{key!r}]" if isinstance(key, str | int) else path, item)
+        elif isinstance(value, (tuple, frozenset, *_LISTS)):
+            if isinstance(value, _LISTS):
+                self.contents.append(Contents(path, value, is_ours))
+            for i, item in enumerate(value):
+                self._add(f"{path}[{i}]", item)
+
+    # -- whose code it is -------------------------------------------------------------------------
+
+    def _is_users(self, module: str) -> bool:
+        """Whether code of the module is the user's: no library's, but for our layers."""
+        room = _room(module)
+        return room == "user" or (
+            room == "installed" and module.partition(".")[0] in self._packages
+        )
+
+
+@functools.lru_cache(maxsize=4096)
+def _room(module: str) -> str:
+    """Where a module's code stands: it is the user's, installed, or part of Python or of us."""
+    if module.startswith(_LAYERS):
+        return "user"
+    top = module.partition(".")[0]
+    if top in ("heterosis", "numpy") or (top in sys.stdlib_module_names and top != "__main__"):
+        return "library"
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return "installed" if "site-packages" in file or "dist-packages" in file else "user"
+
+
+def _module(value: Any) -> str:
+    if isinstance(value, FunctionType):  # what it was made in, and not what it pretends
+        return str(value.__globals__.get("__name__", ""))
+    return str(getattr(value, "__module__", None) or type(value).__module__)
+
+
+def _name_of(value: Any, path: str) -> str:
+    return path.rpartition(".")[0] or type(value).__name__
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    slots = vars(kind).get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)
+
+
+def _computes_attributes(kind: type) -> bool:
+    """Whether Python code of the class answers for attributes or items that it does not have."""
+    found = (getattr(kind, name, None) for name in ("__getattr__", "__getitem__"))
+    return any(isinstance(method, FunctionType) for method in found)
