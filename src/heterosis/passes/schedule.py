@@ -7,7 +7,8 @@ The parts, in the order in which they work: `homes` tells where results and what
 of will stand; `places` finds what stands in memory through views; `together` says which values
 share a nest; `nests` makes nests, `inlining` the steps inside them, with the reductions that
 `joining` lets in; `calls` adds the kernels that are no nests, `bands` and `chains` join some of
-those, `branches` puts others side by side, and `memory` places the temporaries.
+those, `branches` puts others side by side, and `memory` places the temporaries. `proof` checks all of
+that, where it is asked for.
 """
 
 from __future__ import annotations
@@ -264,7 +265,7 @@ class Scheduler:
         rooms = list(places.parts(value, room))
         parts = [part for part, _ in rooms]
         shared = together.share_work(parts, self.places)
-        if shared and are_apart(value.node.attributes["places"], parts[0].shape):
+        if shared and are_apart(value.node.attributes["places"], [v.shape for v in parts]):
             nests.map_together(self, rooms)
             return
         for part, inside in rooms:
