@@ -142,10 +142,15 @@ class Compiled:
     def _captured(self, key: tuple[Hashable, ...], arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
         self._note_changes(key)
-        captured = capture(self.function, arguments, keywords)
+        arrays = list(trees.arrays_in((arguments, keywords)))
+        captured = capture(
+            self.function,
+            arguments,
+            keywords,
+            interrupted=lambda found: Program(found, arrays).run(arrays),
+        )
         self.examples.pop(key[0], None)  # the latest comes last
         self.examples[key[0]] = example((arguments, keywords))
-        arrays = list(trees.arrays_in((arguments, keywords)))
         program = Program(captured, arrays)
         if captured.writes:
             outside = (source.array for source in captured.sources if isinstance(source, Outside))
@@ -247,8 +252,10 @@ class Program:
             self._record(operands, results)
         recording = modes.is_recording()
         for write in captured.writes:
+            target = _array(write.source, arguments)
+            _core.tell_of_write(target)
             with modes.switched(recording=recording and write.recorded):
-                assign(results[write.position], out=_array(write.source, arguments))
+                assign(results[write.position], out=target)
 
         def array(leaf: Computed | Argument | Outside) -> Any:
             computed = isinstance(leaf, Computed)
