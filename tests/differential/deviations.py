@@ -176,8 +176,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "network().optimize_for(np.ones((1, 3)), backend='none')": (
             "a back end that does not exist is an error, not a line in the log"
         ),
-        "net = gluon.nn.BatchNormReLU(); net.initialize()\n"
-        "trained(lambda: net(v.reshape(2, 2)))": (
+        "net = gluon.nn.BatchNormReLU(); net.initialize()\ntrained(lambda: net(v.reshape(2, 2)))": (
             "the layer's rectifier is applied in training"
         ),
         "gluon.loss.L2Loss(batch_axis=1)(np.ones((2, 3)), np.zeros((2, 3)))": (

@@ -13,8 +13,8 @@ from tests.programs.program import Array, Program
 
 STEP = 2.0**-17  # of the differences
 DIRECTIONS = 2  # for each variable
-# How far two gradients may be apart, as a part of the largest element: a step's rounding, times what
-# the worst of a well-behaved program's conditions makes of it.
+# How far two gradients may be apart, as a part of the largest element: a step's rounding, times
+# what the worst of a well-behaved program's conditions makes of it.
 NEAR = {"float64": 1e-7, "float32": 2e-3}
 
 
@@ -88,7 +88,11 @@ def _along(
         return ""
     narrowest = _narrowest(narrow)
     near += NEAR.get(narrowest, 0.05) * scale * (narrowest != "float64")
-    return f"{claimed} along a direction, differences say {finer}" if abs(claimed - finer) > near else ""
+    return (
+        f"{claimed} along a direction, differences say {finer}"
+        if abs(claimed - finer) > near
+        else ""
+    )
 
 
 def _narrowest(program: Program) -> str:
