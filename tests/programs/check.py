@@ -25,6 +25,8 @@ REFUSED = (
     "share memory, and the program writes to it",
     "which a program cannot follow",
     "are read while the program is captured",
+    "gradients cannot follow",
+    "that was written to after it was used",
     "is written to while operations are recorded",
     "is written to through a view while operations are recorded",
 )
@@ -130,8 +132,7 @@ def _is_refusal(error: tuple[str, str, str]) -> bool:
 
 def minimal(failure: Failure, worker: Worker) -> Failure:
     """The same failure of the smallest program found."""
-    ways = ["eager", failure.way] if failure.way in WAYS[1:] else [failure.way]
-    ways = ways if failure.way in WAYS else list(WAYS)
+    ways = list(dict.fromkeys(("eager", "hybridized", failure.way)))
     last = failure
 
     def fails(program: Program) -> bool:

@@ -25,7 +25,8 @@ _SEQUENCES = ((2, 5, 8), (1, 17, 16), (2, 9, 4), (1, 3, 33))
 @kind(2.5)
 def layer(draft: Draft) -> None:
     """One layer, often with an activation behind it."""
-    made = draft.among(LAYERS)(draft)
+    chosen = draft.among(LAYERS)
+    made = None if draft.special and chosen in WINDOWED else chosen(draft)
     if made is not None and draft.chance(0.5):
         text = draft.among(
             ("npx.relu({0})", "np.tanh({0})", "npx.sigmoid({0})", "{0} + {0} * 0.5", "np.abs({0})")
@@ -208,6 +209,9 @@ def softmax(draft: Draft) -> str | None:
     return draft.step("layer", text, data, rounding=ACCUMULATES)
 
 
+# Where an infinite element meets padding, or the transforms of an algorithm, what becomes of it is
+# the algorithm's: no reference says.
+WINDOWED = (convolution, separable)
 LAYERS: tuple[Callable[[Draft], str | None], ...] = (
     dense, dense, convolution, convolution, convolution, separable, pooling, pooling, batch_norm,
     layer_norm, attention, recurrent, cell, embedding, dropout, softmax,
