@@ -30,7 +30,7 @@ REFUSED = (
     "is written to while operations are recorded",
     "is written to through a view while operations are recorded",
 )
-KNOWN = ("what changes with result",)
+KNOWN: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,13 @@ def check(program: Program, workers: Sequence[Worker], ways: Sequence[str] = WAY
     """Everything that is wrong with a program: all ways on the first target, one on the others."""
     calls = [program.arguments, other_inputs(program, numpy.random.default_rng(1))]
     ways = _possible(program, ways)
-    for number, worker in enumerate(workers):
-        worker.start(program, calls, ways if number == 0 else ["hybridized"])
     try:
         expected = Expected(program, calls)
     except Exception:  # noqa: BLE001 - with other elements it is no program
-        expected = Expected(program, calls[:1])
+        calls = calls[:1]
+        expected = Expected(program, calls)
+    for number, worker in enumerate(workers):
+        worker.start(program, calls, ways if number == 0 else ["hybridized"])
     seen = _seen(program, workers, calls, ways)
     eager = seen.get(("eager", workers[0].target))
     unanimous = len({found[0] if _is_error(found) else "" for found in seen.values()}) == 1
@@ -117,12 +118,12 @@ def _told(found: Any, eager: Any, expected: Expected, *, unanimous: bool) -> str
     if not all(step.known for step in expected.program.steps):
         if eager is None or _is_error(eager):
             return ""
-        against = eager[: len(expected.base)]
-    told = list(differences(found[: len(expected.base)], expected, against))
+        against = eager
+    told = list(differences(found, expected, against))
     if not told and expected.program.mode != "plain":
         told = list(gradients.wrong(expected.program, expected.calls, found))
         if not told and isinstance(eager, list):
-            told = list(gradients.unlike(found, eager))
+            told = list(gradients.unlike(expected.program, found, eager))
     return "" if told and any(part in told[0] for part in KNOWN) else "; ".join(told)
 
 
