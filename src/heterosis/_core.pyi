@@ -275,6 +275,13 @@ def set_capturing(on: bool) -> None: ...
 def set_operator(name: str, operation: Operation) -> None:
     """Let arrays' operator `name` call `operation`."""
 
+def note_views_of(operations: Sequence[Operation]) -> None:
+    """Tell the hook `view_written` of writes into views that these operations make, transposing and
+    indexing included; without operations, of none."""
+
+def tell_of_write(array: ndarray) -> None:
+    """Call the hook `view_written` if the array is a view that is told of."""
+
 def set_hook(name: str, function: Any) -> None:
     """Give the core a Python function for what it does not do itself."""
 

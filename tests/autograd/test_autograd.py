@@ -514,3 +514,21 @@ def test_a_view_of_a_whole_variable_is_not_written_to(view):
         whole = view(x)
         with pytest.raises(AutogradError, match="variable"):
             whole[...] = 3
+
+
+def test_arrays_outside_that_no_variable_reaches_are_not_recorded():
+    """Or the second call's gradient would go back into the first call, whose record is gone."""
+    x, scale = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    x.attach_grad()
+
+    def function(x):
+        scale[0] = 5.0
+        np.multiply(scale, 1, out=scale)
+        return x * scale[::-1]
+
+    compiled = heterosis.hybridize(function)
+    for _ in range(3):
+        with autograd.record():
+            y = compiled(x)
+        y.backward()
+        assert x.grad.tolist() == [4.0, 5.0]

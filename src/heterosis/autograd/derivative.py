@@ -26,7 +26,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import is_float
 from heterosis.ops import eager
 from heterosis.ops.captured import compile_program
-from heterosis.ops.gradient import cotangents, zeros
+from heterosis.ops.gradient import cotangents, reached, zeros
 from heterosis.ops.record import Record
 from heterosis.runtime import modes
 
@@ -48,6 +48,7 @@ class Differentiable:
     whole: bool = False  # a captured program: its derivative is optimised as one, too
     call: tuple[Record, tuple[Any, ...]] | None = None  # the operation and attributes that it is
     _derivatives: dict[tuple[Any, ...], Derivative] = field(default_factory=dict)
+    _reached: dict[tuple[int, ...], set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Where gradients can flow, found once: every call that is recorded asks for it."""
@@ -65,6 +66,13 @@ class Differentiable:
         found = self._derivatives.get((wanted, missing))
         if found is None:
             found = self._derivatives[wanted, missing] = _differentiated(self, wanted, missing)
+        return found
+
+    def reached(self, wanted: tuple[int, ...]) -> set[int]:
+        """The results that are computed from the inputs at these positions, in floats."""
+        found = self._reached.get(wanted)
+        if found is None:
+            found = self._reached[wanted] = _reached(self, wanted)
         return found
 
     def keeping(self, wanted: tuple[int, ...]) -> Differentiable:
@@ -143,7 +151,7 @@ def _differentiated(
     outputs = of.program.outputs
     held = {v: apply(INPUT, (), v.type) for v in outputs if v.node.primitive not in (INPUT, NUMBER)}
     given, results = _cotangents(of, wanted, held, missing)
-    if of.kept:
+    if of.whole:
         results = substituted(results, held)
     origins = {v: (OPERAND, i) for i, v in enumerate(of.inputs) if v is not None}
     origins |= {held[v]: (RESULT, i) for i, v in enumerate(outputs) if v in held}
@@ -157,6 +165,12 @@ def _differentiated(
         results,
         of.whole,
     )
+
+
+def _reached(of: Differentiable, wanted: tuple[int, ...]) -> set[int]:
+    outputs = of.program.outputs
+    found = reached(outputs, [value for i in wanted if (value := of.inputs[i]) is not None])
+    return {i for i in of.float_results if outputs[i] in found}
 
 
 def _cotangents(
