@@ -59,8 +59,10 @@ MODULES = {
 # Left out, each for its reason.
 NOT_CALLED = {
     "heterosis.install_as_mxnet": "changes what `import` finds for all that follows",
-    "np.random.default_rng": "NumPy's own",
-    "gluon.nn.Block.forward": "abstract",
+}
+NO_METHODS = {
+    "hybrid_forward": "called by the framework, which gives it `F` and the parameters",
+    "forward": "called through the block",
 }
 
 
@@ -125,7 +127,7 @@ def _identity(callable_: Any) -> Any:
 def _public(names: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
     for text in MODULES:
         module = eval(text, dict(names))
-        for name in sorted(set(vars(module)) | set(getattr(module, "__all__", ()))):
+        for name in sorted(getattr(module, "__all__", vars(module))):
             if not name.startswith("_"):
                 value = getattr(module, name, None)
                 if callable(value) and _is_ours(value):
@@ -136,6 +138,8 @@ def _methods(names: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
     for text in RECEIVERS:
         receiver = eval(text, dict(names))
         for name in dir(type(receiver)):
+            if name in NO_METHODS:
+                continue
             public = not name.startswith("_") or name in ("__call__", "__getitem__", "__setitem__")
             public = public or (name in _OPERATORS and isinstance(receiver, _core.ndarray))
             if public and callable(getattr(type(receiver), name, None)):

@@ -17,6 +17,8 @@ _EMPTY = "empty arrays as in NumPy"
 _VIEW = "a view, as in NumPy, not a copy"
 _ONE_KIND = "the same array as `mx.np`'s, with NumPy's meaning"
 _DERIVED = "the derivative of what the operation gives"
+_SHARED = "equal elements share it, as in JAX, PyTorch and TensorFlow"
+_LENGTH = "the slope of a length at 0 counts as 0, as in PyTorch"
 _NOT_DERIVED = "what has no gradient is an error"
 _MEMBER = "the member does what its name says"
 
@@ -125,7 +127,19 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "y = np.flip(v); y[0] = 9; v": _VIEW,
     },
     "Gradients": {
+        "gradient(np.max, np.array([1.0, 3.0, 3.0]))": _SHARED,
+        "gradient(lambda x: x.min(axis=0), np.array([1.0, 1.0, 3.0]))": _SHARED,
         "gradient(np.prod, np.array([0.0, 4.0]))": "right at 0 too",
+        "gradient(np.linalg.norm, np.zeros(2))": _LENGTH,
+        "gradient(lambda x: np.hypot(x, x), np.zeros(2))": _LENGTH,
+        "gradient(lambda x: x ** 0, np.zeros(2))": _DERIVED,
+        "gradient(lambda x: np.percentile(x, 50), v)": _DERIVED,
+        "gradient(lambda x: np.quantile(x, 0.5), v)": _DERIVED,
+        "gradient(lambda x: np.random.gamma(x, 1.0), np.ones(2))": _NOT_DERIVED,
+        "gradient(lambda x: x.astype('int32').astype('float32'), v)": (
+            "integers have no gradient, and what is computed of them alone has none"
+        ),
+        "gradient(lambda x: x * 2, i)": "variables are floats; integers are refused",
         "gradient(np.std, v)": _DERIVED,
         "gradient(np.var, v)": _DERIVED,
         "gradient(lambda x: np.linalg.eigvalsh(x)[0], d)": _DERIVED,
@@ -134,6 +148,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "gradient(lambda x: np.rot90(x) * np.rot90(x), m)": _DERIVED,
         "gradient(lambda x, y: npx.smooth_l1(x, y), v, np.array(2.0))": _DERIVED,
         "gradient(lambda x: npx.leaky_relu(x, act_type='selu'), v)": _DERIVED,
+        "gradient(lambda x: gluon.nn.AvgPool1D(3, 2, ceil_mode=True)(x), np.ones((1, 1, 6)))": _DERIVED,
         "gradient(lambda x: 0 ** x, np.array([0.5, 2.0]))": _DERIVED,
         "gradient(np.argmax, v)": _NOT_DERIVED,
         "gradient(lambda x: x > 0, v)": _NOT_DERIVED,
@@ -144,6 +159,12 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "nd.array([1, 2]) > 1": _ONE_KIND,
         "nd.ones((2, 3)).flatten()": _ONE_KIND,
         "nd.ones((2, 3)).sum()": _ONE_KIND,
+        "nd.array([[1, 3, 2]]).argmax(axis=1)": _ONE_KIND,
+        "nd.array([3, 1, 2]).argsort()": _ONE_KIND,
+        "nd.array([3, 1, 2]).sort()": "sorts in place, as in NumPy",
+        "nd.array([[1, 2], [3, 4]]).take(nd.array([1]))": _ONE_KIND,
+        "nd.array([0.5, 1.5, 2.5]).round()": _ONE_KIND,
+        "nd.histogram(nd.array([1, 2, 2]), 2)": "counts are integers",
         "(mx.sym.var('x') > 1).eval(x=nd.array([0, 2]))": "one kind of symbol, with NumPy's meaning",
     },
     "Networks, files and training": {
@@ -154,6 +175,16 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "written(lambda path: network().save(path))": "the file for `heterosis.load` beside MXNet's",
         "network().optimize_for(np.ones((1, 3)), backend='none')": (
             "a back end that does not exist is an error, not a line in the log"
+        ),
+        "net = gluon.nn.BatchNormReLU(); net.initialize()\n"
+        "trained(lambda: net(v.reshape(2, 2)))": (
+            "the layer's rectifier is applied in training"
+        ),
+        "gluon.loss.L2Loss(batch_axis=1)(np.ones((2, 3)), np.zeros((2, 3)))": (
+            "`batch_axis` counts for all arrays"
+        ),
+        "mx.metric.TopKAccuracy(top_k=3).update([np.zeros(1)], [np.ones((1, 2))])": (
+            "fewer classes than k"
         ),
         "mx.gluon.contrib.estimator.EarlyStoppingHandler(mx.metric.Loss()).monitor_op(1, 2)": (
             "`mode='auto'`: less is better for losses"

@@ -27,6 +27,12 @@ def warned(mx, function):
     return [warning.category.__name__ for warning in caught]
 
 
+def trained(mx, function):
+    """what the function gives in training"""
+    with mx.autograd.record():
+        return function()
+
+
 def twice(mx, function):
     """whether the function gives the same again after `mx.random.seed` with the same number"""
     results = []

@@ -43,7 +43,7 @@ def asked(mxnet: MXNetProcess, file: str) -> Any:
 
 
 def write(path: Path, answers: Any) -> None:
-    """Store answers: of JSON two levels, a line for each entry, and the rest in it."""
+    """Store answers: of JSON the first two levels of dictionaries, a line for each entry."""
     if path.suffix == ".npz":
         numpy.savez_compressed(path, **answers)
         return
@@ -52,6 +52,8 @@ def write(path: Path, answers: Any) -> None:
 
 
 def _lines(part: Any) -> str:
+    if not isinstance(part, dict) and not isinstance(part[0], dict):
+        return _compact(part)
     if isinstance(part, list):
         return "[\n" + ",\n".join(map(_compact, part)) + "\n]"
     return "{\n" + ",\n".join(f"{json.dumps(k)}: {_compact(v)}" for k, v in part.items()) + "\n}"

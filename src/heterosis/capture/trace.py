@@ -22,7 +22,7 @@ from heterosis.capture.memory import Cell, window
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, View, apply, substituted
 from heterosis.ir.types import TensorType
 from heterosis.ops.cast import copy, stop_gradient
-from heterosis.ops.eager import fitting
+from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.record import KEY, Record, as_value
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
@@ -317,6 +317,7 @@ class Trace:
         self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...]
     ) -> tuple[tuple[Value | None, ...], tuple[Cell | None, ...]]:
         """The operands' values, and the cells of those that are arrays."""
+        operands = fitting_numbers(record.name, operands)
         cells = tuple(self.cell(o) if isinstance(o, ndarray) else None for o in operands)
         values = (
             self._number("int64", RandomKey())

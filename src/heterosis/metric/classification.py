@@ -9,6 +9,7 @@ import numpy
 
 from heterosis import _core, np, npx
 from heterosis.metric.base import EvalMetric, Names, Number, alias, pairs, register
+from heterosis.runtime.arguments import Positive
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
 
@@ -33,7 +34,7 @@ class Accuracy(EvalMetric):
                 pred = np.argmax(pred, axis=self.axis)
             pred, label = (x.astype("int32").reshape(-1) for x in (pred, label))
             _check_counts(label, pred)
-            self._add(np.sum(pred == label), pred.size)
+            self._add(_count(pred == label), pred.size)
 
 
 def _check_counts(label: _core.ndarray, pred: _core.ndarray) -> None:
@@ -50,7 +51,7 @@ class TopKAccuracy(EvalMetric):
 
     def __init__(
         self,
-        top_k: int = 1,
+        top_k: Positive = 1,
         name: str = "top_k_accuracy",
         output_names: Names = None,
         label_names: Names = None,
@@ -75,7 +76,7 @@ class TopKAccuracy(EvalMetric):
             label = label.astype("int32").reshape(-1, 1)
             _check_counts(label, pred)
             best = np.argsort(pred, axis=1)[:, -self.top_k :]
-            self._add(np.sum(best == label), len(pred))
+            self._add(_count(best == label), len(pred))
 
 
 class _Counts:

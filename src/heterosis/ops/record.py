@@ -16,7 +16,7 @@ from heterosis import _core
 from heterosis.ir import views
 from heterosis.ir.program import INPUT, NUMBER, Call, Program, Value, apply, constant
 from heterosis.ir.strided import Strided
-from heterosis.ir.types import TensorType, dtype_name
+from heterosis.ir.types import TensorType, dtype_name, is_float
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
@@ -126,7 +126,7 @@ class Record:
         try:
             return self._slow(arguments, keywords)
         except Exception as error:
-            other = refused(self.function, arguments, keywords, error)
+            other = refused(self.function, arguments, keywords, error, self.name)
             if other is error:
                 raise
             raise other from other.__cause__
@@ -194,10 +194,12 @@ class Record:
     def _trace_call(self, bound: inspect.BoundArguments) -> Any:
         bound.apply_defaults()
         self._check([bound.arguments[parameter.name] for parameter in self.parameters])
+        floats = any(is_float(v.dtype) for v in _values(bound.arguments.values()))
         arguments = []
         for parameter, use in zip(self.parameters, self.uses, strict=True):
             given = bound.arguments.get(parameter.name, parameter.default)
             if use == ARRAY:
+                given = float(given) if floats and eager.is_huge(given) else given
                 value = as_value(self.name, given)
                 arguments.append(self._check_present(parameter, value))
             elif use == SEQUENCE:
@@ -221,7 +223,7 @@ class Record:
             return self.function(*arguments)
         except Exception as error:
             # An argument of a kind that nobody thought of; the cause is shown below the message.
-            other = refused(self.function, arguments, {}, error)
+            other = refused(self.function, arguments, {}, error, self.name)
             if other is error:
                 raise
             raise other from other.__cause__
@@ -238,7 +240,7 @@ class Record:
     def _rule(self) -> Callable[..., Any] | None:
         """The record's own gradient; None where it follows from the primitives."""
         if self.piecewise_constant or self.stops_gradients:
-            return lambda g, y, *arguments: (None,) * sum(map(_is_value, _leaves(arguments)))
+            return lambda g, y, *arguments: (None,) * len(tuple(_values(arguments)))
         return self.gradient
 
     def _mark(
@@ -249,7 +251,7 @@ class Record:
         `rule(g, y, *arguments)` gives the array argument's cotangent, or a tuple with one for
         each; `g` and `y` are tuples where there are several results.
         """
-        inputs = tuple(filter(_is_value, _leaves(arguments)))
+        inputs = tuple(_values(arguments))
         if any(output.node is operand.node for output in outputs for operand in inputs):
             return  # an argument handed back as it came
 
@@ -318,6 +320,7 @@ def as_value(operation_name: str, given: Any) -> Value | None:
     if isinstance(given, bool):
         return constant(given, "bool", weak=True)
     if isinstance(given, int):
+        eager.check_range(operation_name, given)
         return constant(given, "int64", weak=True)
     if isinstance(given, float):
         return constant(given, "float64", weak=True)
@@ -370,6 +373,10 @@ def _refilled(arguments: Iterable[Any], operands: Iterator[Value]) -> list[Any]:
 
 def _is_value(given: Any) -> bool:
     return isinstance(given, Value)
+
+
+def _values(arguments: Iterable[Any]) -> Iterator[Value]:
+    return filter(_is_value, _leaves(arguments))
 
 
 def _zeros(like: Value) -> Value:

@@ -218,9 +218,10 @@ def _many(text: str, item: Kind | None) -> Kind:
     if item is None:
         return Kind(text, _is_sequence)
     accepts = item.accepts
-    plural = _plural(item.text)
     return Kind(
-        f"{text} of {plural}", lambda given: _is_sequence(given) and all(map(accepts, given))
+        f"{text} of {_plural(item.text)}",
+        lambda given: _is_sequence(given) and all(map(accepts, given)),
+        least_item=item.least,
     )
 
 
@@ -356,17 +357,20 @@ def refused(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
     error: BaseException,
+    name: str | None = None,
 ) -> BaseException:
-    """The error that callers of `function` see in place of `error`: the framework's own.
+    """The error that callers of `function`, or of what goes by `name`, see in place of `error`: the framework's own.
 
     Errors of the framework, of the operating system and of functions that users passed stay.
     """
     class_ = _class_for(error)
     if class_ is None:
         return error
-    name = _public_name(function, arguments)
+    name = name or _public_name(function, arguments)
     traceback = error.__traceback__
-    if isinstance(error, TypeError) and (traceback is None or traceback.tb_next is None):
+    at_the_call = traceback is None or traceback.tb_next is None
+    passed_on = function.__name__ == "__init__" and "unexpected keyword" in str(error)
+    if isinstance(error, TypeError) and (at_the_call or passed_on):
         sentence = _miscount(function, arguments, keywords)
         if sentence:
             return ArgumentTypeError(f"{name}: {sentence}")
@@ -397,6 +401,8 @@ def _class_for(error: BaseException) -> type[HeterosisError] | None:
 def _public_name(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
     if function.__name__ == "__init__":
         return type(arguments[0]).__name__
+    if function.__name__ == "__new__":
+        return str(arguments[0].__name__)
     return function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__call__")
 
 
@@ -416,14 +422,14 @@ def _miscount(
 ) -> str | None:
     """What is wrong with the number or the names of arguments, if anything is."""
     signature = inspect.signature(function)
+    known = list(_keyword_names(function, arguments))
+    unknown = [name for name in keywords if name not in known]
+    if unknown:
+        question = did_you_mean(unknown[0], known)
+        return f"there is no argument {unknown[0]!r}; it takes {', '.join(known)}.{question}"
     try:
         signature.bind(*arguments, **keywords)
     except TypeError as error:
-        known = list(_keyword_names(function, arguments))
-        unknown = [name for name in keywords if name not in known]
-        if unknown:
-            question = did_you_mean(unknown[0], known)
-            return f"there is no argument {unknown[0]!r}; it takes {', '.join(known)}.{question}"
         parameters = [p for n, p in signature.parameters.items() if n != "self"]
         takes = signature.replace(parameters=parameters, return_annotation=signature.empty)
         return f"{error}; it takes {takes}."
@@ -537,16 +543,21 @@ def _check_class(class_: type) -> None:
             continue
         if not _takes_more_than(0 if kind is staticmethod else 1, function):
             continue
+        if name == "__init__" and class_.__name__ in _BY_HAND:
+            continue
         made = _checked_constructor(function) if name == "__init__" else checked(function)
         setattr(class_, name, kind(made) if kind else made)
 
+
+# Made for every layer: each checks by hand what can be wrong when a layer makes it.
+_BY_HAND = ("Block", "HybridBlock", "Parameter", "ParameterDict")
 
 # Run at every call of a layer: `HybridBlock` looks after their errors.
 _HOT = ("forward", "hybrid_forward")
 
 
 def _is_public(name: str) -> bool:
-    return not name.startswith("_") or name in ("__init__", "__call__", "__getitem__")
+    return not name.startswith("_") or name in ("__init__", "__new__", "__call__", "__getitem__")
 
 
 def _takes_more_than(count: int, function: types.FunctionType) -> bool:
