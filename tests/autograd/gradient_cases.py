@@ -107,7 +107,10 @@ POINTS: dict[str, list[Point]] = {
         Point({"a": _uniform(3, 3), "b": _uniform(3, 2)}, {}),
         Point({"a": _uniform(2, 4), "b": _uniform(2, 2)}, {}),
     ],
-    "dropout": [Point({"data": _uniform(6, 7)}, {}), Point({"data": _uniform(6, 7)}, {"axes": (0,)})],
+    "dropout": [
+        Point({"data": _uniform(6, 7)}, {}),
+        Point({"data": _uniform(6, 7)}, {"axes": (0,)}),
+    ],
     "multibox_detection": [
         Point(
             {"cls_prob": _positive(1, 3, 3) / 6, "loc_pred": _uniform(1, 12), "anchor": _BOXES},
@@ -151,13 +154,17 @@ POINTS: dict[str, list[Point]] = {
     ],
     "random_multinomial": [Point({"n": 9, "pvals": _positive(4) / 9}, {})],
     "random_multivariate_normal": [
-        Point({"mean": _uniform(3), "a": _uniform(3, 3)}, {"size": (5,)}, lambda mean, a: {
-            "mean": mean, "cov": _definite(a)["a"]
-        })
+        Point(
+            {"mean": _uniform(3), "a": _uniform(3, 3)},
+            {"size": (5,)},
+            lambda mean, a: {"mean": mean, "cov": _definite(a)["a"]},
+        )
     ],
     "random_triangular": [
-        Point({"left": _uniform(4), "mode": 2 + _uniform(4), "right": 4 + _uniform(4)},
-              {"dtype": "float64"})
+        Point(
+            {"left": _uniform(4), "mode": 2 + _uniform(4), "right": 4 + _uniform(4)},
+            {"dtype": "float64"},
+        )
     ],
     "random_bernoulli": [
         Point({"prob": _positive(40) / 3}, {"dtype": "float64"}),
@@ -178,8 +185,11 @@ POINTS: dict[str, list[Point]] = {
         Point(_PROJECTED, {"mode": "lstm"}),
         Point(
             {
-                "data": _uniform(3, 2, 4), "of_input": _uniform(15, 4), "of_state": _uniform(15, 5),
-                "input_bias": _uniform(15), "state_bias": _uniform(15, seed=1),
+                "data": _uniform(3, 2, 4),
+                "of_input": _uniform(15, 4),
+                "of_state": _uniform(15, 5),
+                "input_bias": _uniform(15),
+                "state_bias": _uniform(15, seed=1),
                 "hidden": _uniform(1, 2, 5),
             },
             {"mode": "gru"},
