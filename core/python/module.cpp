@@ -15,11 +15,13 @@
 #include "../profile.h"
 #include "../random_state.h"
 #include "array_type.h"
+#include "checked_type.h"
 #include "guards_type.h"
 #include "operation_type.h"
 #include "origin.h"
 #include "plan_handle.h"
 #include "recording.h"
+#include "view_notes.h"
 #include "replay_type.h"
 
 namespace nb = nanobind;
@@ -229,6 +231,7 @@ NB_MODULE(_core, m) {
     add_operation_type(m.ptr());
     add_guards_type(m.ptr());
     add_replay_type(m.ptr());
+    add_checked_type(m.ptr());
     return 0;
   });
   nb::class_<PlanHandle>(m, "Plan");
@@ -259,6 +262,12 @@ NB_MODULE(_core, m) {
   });
   m.def("set_operator", [](const char* name, nb::handle operation) {
     translated([&] { set_operator(name, operation.ptr()); return 0; });
+  });
+  m.def("tell_of_write", [](nb::handle array) {
+    translated([&] { if (noting_views) tell_of_write(array.ptr()); return 0; });
+  });
+  m.def("note_views_of", [](nb::handle operations) {
+    translated([&] { note_views_of(operations.ptr()); return 0; });
   });
   m.def("set_hook", [](const char* name, nb::handle f) { set_hook(name, f.ptr()); });
   m.def("set_error_class", [](const char* kind, nb::handle c) { set_error_class(kind, c.ptr()); });

@@ -18,6 +18,7 @@
 #include "plan_handle.h"
 #include "recording.h"
 #include "signature.h"
+#include "view_notes.h"
 
 namespace heterosis::python {
 
@@ -40,6 +41,7 @@ struct Operation {
   PyObject* documentation = nullptr;
   PyObject* attribute_ids = nullptr;  // dict: `attribute_key` of all attributes -> int
   bool has_attributes = false;
+  bool noted = false;  // whether its views are, while any are
   PlanCache plans;
 };
 
@@ -422,12 +424,34 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
   return Py_NewRef(bound.out);
 }
 
+// Notes the results that share an operand's memory; while capturing, where none has any, all of them.
+void note_results(const Operation& operation, const Arguments& bound, PyObject* result) {
+  each_operand(operation, bound, [&](PyObject* operand) {
+    if (!operand || !is_array(operand)) return;
+    const auto note = [&](PyObject* one) {
+      const bool shared = is_array(one) && as_array(one).storage == as_array(operand).storage;
+      if (shared || is_capturing()) note_view(one, operand);
+    };
+    if (!PyTuple_CheckExact(result)) return note(result);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i) note(PyTuple_GET_ITEM(result, i));
+  });
+}
+
+PyObject* call_noted(Operation& operation, Arguments& bound) {
+  const Outs outs(bound.out);
+  for (PyObject* out : outs.objects()) tell_of_own_write(out);
+  Object result = checked(call_fast(operation, bound));
+  if (operation.noted && !bound.out) note_results(operation, bound, result.get());
+  return result.release();
+}
+
 PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* names) {
   Operation& operation = *reinterpret_cast<OperationObject*>(self)->operation;
   const auto count = PyVectorcall_NARGS(flags);
   try {
     Arguments bound = bind(operation, given, count, names);
-    return call_fast(operation, bound);
+    if (!noting_views) return call_fast(operation, bound);
+    return call_noted(operation, bound);
   } catch (const TakeSlowPath&) {
     const Object slow(PyObject_GetAttr(operation.record, slow_name));
     if (!slow) return nullptr;
@@ -631,6 +655,18 @@ void set_operator(const char* name, PyObject* operation) {
   }
   PyErr_Format(PyExc_ValueError, "no operator is called %s", name);
   throw PythonError();
+}
+
+void note_views_of(PyObject* operations) {
+  static std::vector<Operation*> noted;
+  for (Operation* operation : noted) operation->noted = false;
+  noted.clear();
+  const Object items = checked(PySequence_Fast(operations, "expected a list of operations"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    noted.push_back(&of(PySequence_Fast_GET_ITEM(items.get(), i)));
+    noted.back()->noted = true;
+  }
+  noting_views = !noted.empty();
 }
 
 PyObject* call_operator(Operator which, PyObject* const* arguments, int count) {

@@ -223,6 +223,27 @@ class Guards:
     def holds(self) -> bool:
         """Whether everything is as it was."""
 
+class Checked:
+    """A function as it is; what it raises, `refuse(function, arguments, keywords, error)` turns
+    into what callers see. `expect(function)` gives for each parameter its name, the types that it
+    surely admits (None: everything), and the least integer, alone and in a tuple of integers,
+    or None; of other arguments `look(function, arguments, keywords)` decides before the call, by raising."""
+
+    __wrapped__: Callable[..., Any]
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        refuse: Callable[
+            [Callable[..., Any], tuple[Any, ...], dict[str, Any], BaseException], BaseException
+        ],
+        expect: Callable[
+            [Callable[..., Any]],
+            Sequence[tuple[str, tuple[type, ...] | None, int | None, int | None]],
+        ] = ...,
+        look: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], None] = ...,
+    ) -> None: ...
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
 class Replay:
     """Calls that captured programs serve; `slow` is called where none does."""
 
@@ -253,6 +274,13 @@ def is_capturing() -> bool:
 def set_capturing(on: bool) -> None: ...
 def set_operator(name: str, operation: Operation) -> None:
     """Let arrays' operator `name` call `operation`."""
+
+def note_views_of(operations: Sequence[Operation]) -> None:
+    """Tell the hook `view_written` of writes into views that these operations make, transposing and
+    indexing included; without operations, of none."""
+
+def tell_of_write(array: ndarray) -> None:
+    """Call the hook `view_written` if the array is a view that is told of."""
 
 def set_hook(name: str, function: Any) -> None:
     """Give the core a Python function for what it does not do itself."""

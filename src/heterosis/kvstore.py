@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from heterosis import _core
 from heterosis.optimizer import Optimizer, Updater, get_updater
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 LOCAL = (
@@ -29,43 +30,43 @@ class KVStoreBase:
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Give all of `out` the value."""
-        raise NotImplementedError(f"{type(self).__name__} has to define broadcast().")
+        raise UnsupportedError(f"{type(self).__name__} has to define broadcast().")
 
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """Add the values up and give the sum to all of `out`; to the values, without one."""
-        raise NotImplementedError(f"{type(self).__name__} has to define pushpull().")
+        raise UnsupportedError(f"{type(self).__name__} has to define pushpull().")
 
     def set_optimizer(self, optimizer: Optimizer) -> None:
         """Let the store update what it holds."""
-        raise NotImplementedError(f"{type(self).__name__} has to define set_optimizer().")
+        raise UnsupportedError(f"{type(self).__name__} has to define set_optimizer().")
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Write the optimiser's states to a file."""
-        raise NotImplementedError(f"{type(self).__name__} has to define save_optimizer_states().")
+        raise UnsupportedError(f"{type(self).__name__} has to define save_optimizer_states().")
 
     def load_optimizer_states(self, fname: str) -> None:
         """Take the optimiser's states from a file."""
-        raise NotImplementedError(f"{type(self).__name__} has to define load_optimizer_states().")
+        raise UnsupportedError(f"{type(self).__name__} has to define load_optimizer_states().")
 
     @staticmethod
     def is_capable(capability: str) -> bool:
         """Whether the store can do that: 'optimizer' is all that is asked."""
-        raise NotImplementedError("a store has to define is_capable().")
+        raise UnsupportedError("a store has to define is_capable().")
 
     @property
     def type(self) -> str:
         """The name that `create` was given."""
-        raise NotImplementedError(f"{type(self).__name__} has to define type.")
+        raise UnsupportedError(f"{type(self).__name__} has to define type.")
 
     @property
     def rank(self) -> int:
         """The number of this process among those that share the store."""
-        raise NotImplementedError(f"{type(self).__name__} has to define rank.")
+        raise UnsupportedError(f"{type(self).__name__} has to define rank.")
 
     @property
     def num_workers(self) -> int:
         """How many processes share the store."""
-        raise NotImplementedError(f"{type(self).__name__} has to define num_workers.")
+        raise UnsupportedError(f"{type(self).__name__} has to define num_workers.")
 
     @staticmethod
     def register(klass: type) -> type:
@@ -236,3 +237,6 @@ def _sum(arrays: list[_core.ndarray]) -> _core.ndarray:
     for array in arrays[1:]:
         total = total + array
     return total
+
+
+_check_members(globals())

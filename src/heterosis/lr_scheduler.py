@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import math
 
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.arguments import check_members as _check_members
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class LRScheduler:
 
     def __call__(self, num_update: int) -> float:
         """The rate for update `num_update`."""
-        raise NotImplementedError(f"{type(self).__name__} has to define __call__(num_update).")
+        raise UnsupportedError(f"{type(self).__name__} has to define __call__(num_update).")
 
 
 class FactorScheduler(LRScheduler):
@@ -197,3 +198,6 @@ def _check_whole(name: str, number: int, least: int) -> None:
 def _check_factor(factor: float) -> None:
     if factor > 1:
         raise ArgumentError(f"factor={factor}: expected at most 1, so that the rate falls.")
+
+
+_check_members(globals())

@@ -16,6 +16,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.io.atomic import written
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 from heterosis.runtime.forks import ReleasedLock
 
@@ -344,6 +345,8 @@ def dump_profile() -> None:
     """`dump`, as it was called before."""
     dump(finished=True)
 
+
+_check_members(globals())
 
 __all__ = [
     "Counter",

@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 import numpy
 
 from heterosis.io.files import FileName, accessed, name_of, opened, wrong
-from heterosis.runtime.errors import FormatError, HeterosisError, MissingFileError
+from heterosis.runtime.arguments import check_members as _check_members
+from heterosis.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    FormatError,
+    HeterosisError,
+    MissingFileError,
+    UnknownKeyError,
+)
 
 _KIND = "a record file"
 _MARK = struct.pack("<I", 0xCED7230A)
@@ -32,7 +40,7 @@ class MXRecordIO:
 
     def __init__(self, uri: FileName, flag: str):
         if flag not in ("r", "w"):
-            raise ValueError(f"{type(self).__name__}: flag={flag!r}; expected 'r' or 'w'.")
+            raise ArgumentError(f"{type(self).__name__}: flag={flag!r}; expected 'r' or 'w'.")
         self.uri = name_of(uri)
         self.flag = flag
         self.is_open = False
@@ -75,7 +83,9 @@ class MXRecordIO:
 
     def __getstate__(self) -> dict[str, Any]:
         if self.writable:
-            raise TypeError(f"{self.uri}: a record file that is being written cannot be pickled.")
+            raise ArgumentTypeError(
+                f"{self.uri}: a record file that is being written cannot be pickled."
+            )
         return {k: v for k, v in self.__dict__.items() if k not in ("_file", "_owner")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -90,7 +100,7 @@ class MXRecordIO:
         """Append one record."""
         self._check("w")
         if len(buf) > _LARGEST:
-            raise ValueError(
+            raise ArgumentError(
                 f"{self.uri}: a record of {len(buf):,} bytes; the format holds {_LARGEST:,} at most."
             )
         framed = b"".join(_parts(bytes(buf)))
@@ -243,7 +253,7 @@ class MXIndexedRecordIO(MXRecordIO):
         """Let the next `read` give the record with this key."""
         self._check("r")
         if idx not in self.idx:
-            raise KeyError(f"{self.uri}: no record has the key {idx!r}.")
+            raise UnknownKeyError(f"{self.uri}: no record has the key {idx!r}.")
         self._position = self.idx[idx]
         if not 0 <= self._position < self._size:
             raise self._broken(f"has, by its index {self.idx_path}, a record outside of it")
@@ -339,6 +349,8 @@ def _other_order(pixels: numpy.ndarray) -> numpy.ndarray:
         return pixels
     return pixels[..., [2, 1, 0, 3][: pixels.shape[2]]]
 
+
+_check_members(globals())
 
 __all__ = [
     "IRHeader",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from itertools import accumulate
 
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 
@@ -58,5 +59,7 @@ class Benchmark:
     def __exit__(self, *error: object) -> None:
         print(f"{self.description}: {self.timer.stop():.4f} sec")
 
+
+_check_members(globals())
 
 __all__ = ["Benchmark", "Timer"]

@@ -31,6 +31,12 @@ def _positive(*shape: int) -> numpy.ndarray:
     return _uniform(*shape, low=0.3, high=2.0)
 
 
+def _with_zeros(*places: int) -> numpy.ndarray:
+    found = _positive(3, 5)
+    found.reshape(-1)[list(places)] = 0.0
+    return found
+
+
 def _definite(a: Any) -> dict[str, Any]:
     return {"a": np.matmul(a, np.swapaxes(a, -1, -2)) + np.eye(a.shape[-1], dtype="float64")}
 
@@ -79,6 +85,18 @@ POINTS: dict[str, list[Point]] = {
     "astype": [Point({"a": _uniform(3, 4)}, {"dtype": "float64"})],
     "stop_gradient": [Point({"a": _uniform(3, 4)}, {})],
     "sort": [Point({"a": _uniform(3, 4, 5)}, {"axis": axis}) for axis in (None, 0, 1, -1)],
+    "prod": [
+        Point({"a": _with_zeros(*zeros)}, {"axis": axis})
+        for zeros in ((2,), (2, 7), (2, 3), ())
+        for axis in (None, 1)
+    ],
+    "cumprod": [Point({"a": _with_zeros(2, 3, 5)}, {"axis": axis}) for axis in (None, 0, 1)],
+    "power": [
+        Point({"x1": numpy.array([0.0, 2.0, -1.5, 0.0]), "x2": exponent}, {})
+        for exponent in (2, 3.0, numpy.array([2, 3, 4, 5]))
+    ],
+    "digamma": [Point({"x": numpy.array([1.0, 2.0, 3.0, 0.25])}, {})],
+    "gammaln": [Point({"x": numpy.array([1.0, 2.0, 3.0, 0.25])}, {})],
     "cholesky": [
         Point(_matrix(*shape), {"upper": upper}, _definite)
         for shape in ((3, 3), (2, 4, 4))

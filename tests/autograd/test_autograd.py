@@ -6,8 +6,15 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import _core, autograd, np, npx
-from heterosis.runtime.errors import ArgumentError, AutogradError, UnsupportedError
+from heterosis import _core, autograd, gluon, np, npx
+from heterosis.ir import views
+from heterosis.ir.program import INPUT, Elementwise, apply, constant, substituted
+from heterosis.ir.types import TensorType
+from heterosis.ops import elementwise
+from heterosis.ops.adjoint import piecewise_constant
+from heterosis.ops.cast import stop_gradient
+from heterosis.ops.gradient import cotangents
+from heterosis.runtime.errors import ArgumentError, AutogradError, DTypeError, UnsupportedError
 
 
 def variable(values, grad_req="write"):
@@ -275,6 +282,74 @@ def test_gradient_of_what_lies_between():
     assert x.grad.tolist() == [0, 0]
 
 
+def test_one_variable_gives_a_list_too():
+    x = variable([1.0, 2.0])
+    with autograd.record():
+        y = x * x
+    found = autograd.grad(y, x)
+    assert isinstance(found, list) and [g.tolist() for g in found] == [[2, 4]]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "bool", "uint8"])
+def test_variables_are_floats(dtype):
+    x = np.ones(2, dtype=dtype)
+    with pytest.raises(DTypeError, match=f"an array of {dtype} cannot be a variable"):
+        x.attach_grad()
+    with pytest.raises(DTypeError, match="only floats have gradients"):
+        autograd.mark_variables([x], [np.zeros(2)])
+    x.attach_grad("null")
+    assert x.grad is None
+    parameter = gluon.Parameter("steps", shape=(2,), dtype=dtype, init="zeros")
+    with pytest.raises(DTypeError, match="parameter 'steps'"):
+        parameter.initialize()
+    gluon.Parameter("steps", shape=(2,), dtype=dtype, init="zeros", grad_req="null").initialize()
+
+
+def test_arrays_in_lists_are_part_of_the_record():
+    def function(x, y):
+        return (np.array([[x[0], 2 * y[1]], [3.0, x[1]]]) ** 2).sum()
+
+    wanted = [[2, 8], [0, 32]]
+    assert gradient(function, [1.0, 4.0], [5.0, 4.0]) == wanted
+    assert gradient(heterosis.hybridize(function), [1.0, 4.0], [5.0, 4.0]) == wanted
+    assert gradient(lambda x: np.array([x, x]).sum(), [1.0, 4.0]) == [2, 2]
+
+
+def test_what_runs_on_the_host_refuses_gradients():
+    x = variable([3.0, 1.0, 2.0])
+    for function in (np.unwrap, numpy.add.accumulate, np.unique, lambda x: np.nanmax(x * 2)):
+        with autograd.record(), pytest.raises(UnsupportedError, match="no gradient flows"):
+            function(x)
+        with autograd.record():
+            assert function(x.detach())._autograd is None
+            with autograd.pause():
+                function(x)
+    with autograd.record():
+        assert np.searchsorted(np.array([1.0, 2.0]), x)._autograd is None  # no floats come of it
+
+
+def test_a_gradient_does_not_end_in_what_encodes_it():
+    """A primitive from floats to integers says that it is constant in between, or is refused."""
+    bits = Elementwise("bits", lambda f, dtype, x: x)
+    numbers = Elementwise("numbers", lambda f, dtype, x: x)
+    x, g = (apply(INPUT, (), TensorType((3,), "float32")) for _ in range(2))
+    encoded = apply(bits, (x,), TensorType((3,), "int32"))
+    y = apply(numbers, (elementwise.add(encoded, encoded),), x.type)
+    with pytest.raises(UnsupportedError, match="numbers has no gradient"):
+        cotangents([y], [g], [x])
+    piecewise_constant(bits)
+    assert cotangents([y], [g], [x]) == [None]
+
+
+def test_substituted_programs_keep_gradients_of_their_own():
+    x, z = (apply(INPUT, (), TensorType((3,), "float32")) for _ in range(2))
+    stopped = elementwise.add(stop_gradient(elementwise.negative(x)), x)
+    (again,) = substituted((stopped,), {x: z})
+    ones = constant(1.0, "float32")
+    given = views.broadcast(ones, (3,))
+    assert cotangents([again], [given], [z]) == cotangents([stopped], [given], [x]) == [given]
+
+
 def test_mark_variables():
     x, y = np.ones(2), np.ones(3)
     gx, gy = np.zeros(2), np.full(3, 7.0)
@@ -439,3 +514,21 @@ def test_a_view_of_a_whole_variable_is_not_written_to(view):
         whole = view(x)
         with pytest.raises(AutogradError, match="variable"):
             whole[...] = 3
+
+
+def test_arrays_outside_that_no_variable_reaches_are_not_recorded():
+    """Or the second call's gradient would go back into the first call, whose record is gone."""
+    x, scale = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    x.attach_grad()
+
+    def function(x):
+        scale[0] = 5.0
+        np.multiply(scale, 1, out=scale)
+        return x * scale[::-1]
+
+    compiled = heterosis.hybridize(function)
+    for _ in range(3):
+        with autograd.record():
+            y = compiled(x)
+        y.backward()
+        assert x.grad.tolist() == [4.0, 5.0]

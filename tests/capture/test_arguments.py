@@ -93,6 +93,8 @@ def test_attributes_are_told_apart(values, plans):
     _replaced(0.123)
     before = _REPLACE.plans
     for value in values:
+        if isinstance(value, bool | numpy.bool_):
+            continue  # no number, says its annotation
         with numpy.errstate(all="ignore"):
             wanted = 1 / numpy.float32([value, 1])
         _same(_replaced(value), np.array(wanted))

@@ -179,9 +179,10 @@ def test_calls_that_fail_draw_nothing():
     assert np.random.get_state() == before
 
 
-def _draws(function):
-    is_function = inspect.isfunction(function) and not function.__name__.startswith("_")
-    return is_function and function.__module__ == np.random.__name__
+def _draws(member):
+    is_function = callable(member) and not inspect.isclass(member)
+    named = is_function and not member.__name__.startswith("_")
+    return named and member.__module__ == np.random.__name__
 
 
 def test_every_random_function_has_a_row():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 
 from tests.damage.child import SECONDS
@@ -15,6 +16,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10_000, help="how many files")
     parser.add_argument("--first", type=int, default=0, help="the number of the first")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     report = hunt(given.first, given.count)
     print(report.text())
     print(f"\n{len(report.failures)} failures; at most {SECONDS} s were given to each file.")

@@ -155,7 +155,7 @@ def main(first: int, count: int, progress: str) -> None:
 def _tell(**facts: Any) -> None:
     if facts["outcome"] == "read" or facts["outcome"] == "refused":
         del facts["said"]
-    print(json.dumps(facts), flush=facts["outcome"] == "foreign")
+    print(json.dumps(facts), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,22 +51,25 @@ class Report:
         return "\n".join(lines)
 
 
-def hunt(first: int, count: int) -> Report:
-    """Read the damaged files of `count` numbers, from `first` on."""
+def hunt(first: int, count: int, program: Sequence[str] = ("-m", "tests.damage.child")) -> Report:
+    """Read the damaged files of `count` numbers, from `first` on, by a program for Python.
+
+    Ctrl-C ends it with the report so far.
+    """
     report = Report()
     end = first + count
-    with tempfile.NamedTemporaryFile() as progress:
+    with tempfile.NamedTemporaryFile() as progress, suppress(KeyboardInterrupt):
         while first < end:
             progress.truncate(0)
-            first = _round(report, first, end - first, progress.name)
+            first = _round(report, program, first, end - first, progress.name)
     return report
 
 
-def _round(report: Report, first: int, count: int, progress: str) -> int:
+def _round(report: Report, program: Sequence[str], first: int, count: int, progress: str) -> int:
     """One process; the number after the last one that it came to."""
     from tests.damage.child import case
 
-    command = [sys.executable, "-m", "tests.damage.child", str(first), str(count), progress]
+    command = [sys.executable, *program, str(first), str(count), progress]
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(
@@ -72,8 +77,12 @@ def _round(report: Report, first: int, count: int, progress: str) -> int:
         ) as child,
     ):
         assert child.stdout is not None
-        for line in child.stdout:
-            report.note(json.loads(line))
+        try:
+            for line in child.stdout:
+                report.note(json.loads(line))
+        except KeyboardInterrupt:
+            child.kill()
+            raise
         code = child.wait()
         errors.seek(0)
         said = errors.read()

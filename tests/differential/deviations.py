@@ -17,6 +17,8 @@ _EMPTY = "empty arrays as in NumPy"
 _VIEW = "a view, as in NumPy, not a copy"
 _ONE_KIND = "the same array as `mx.np`'s, with NumPy's meaning"
 _DERIVED = "the derivative of what the operation gives"
+_SHARED = "equal elements share it, as in JAX, PyTorch and TensorFlow"
+_LENGTH = "the slope of a length at 0 counts as 0, as in PyTorch"
 _NOT_DERIVED = "what has no gradient is an error"
 _MEMBER = "the member does what its name says"
 
@@ -132,7 +134,19 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "y = np.flip(v); y[0] = 9; v": _VIEW,
     },
     "Gradients": {
+        "gradient(np.max, np.array([1.0, 3.0, 3.0]))": _SHARED,
+        "gradient(lambda x: x.min(axis=0), np.array([1.0, 1.0, 3.0]))": _SHARED,
         "gradient(np.prod, np.array([0.0, 4.0]))": "right at 0 too",
+        "gradient(np.linalg.norm, np.zeros(2))": _LENGTH,
+        "gradient(lambda x: np.hypot(x, x), np.zeros(2))": _LENGTH,
+        "gradient(lambda x: x ** 0, np.zeros(2))": _DERIVED,
+        "gradient(lambda x: np.percentile(x, 50), v)": _DERIVED,
+        "gradient(lambda x: np.quantile(x, 0.5), v)": _DERIVED,
+        "gradient(lambda x: np.random.gamma(x, 1.0), np.ones(2))": _NOT_DERIVED,
+        "gradient(lambda x: x.astype('int32').astype('float32'), v)": (
+            "integers have no gradient, and what is computed of them alone has none"
+        ),
+        "gradient(lambda x: x * 2, i)": "variables are floats; integers are refused",
         "gradient(np.std, v)": _DERIVED,
         "gradient(np.var, v)": _DERIVED,
         "gradient(lambda x: np.linalg.eigvalsh(x)[0], d)": _DERIVED,

@@ -89,6 +89,7 @@ def test_what_nobody_can_read_is_not_computed_at_the_end():
     assert time.monotonic() - start < 15
 
 
+@pytest.mark.lengthy
 def test_what_is_written_into_memory_of_others_is_computed_at_the_end(tmp_path):
     code, _, errors = _run(f"""
     from tests.engine.native import sleep
@@ -105,6 +106,7 @@ def test_what_is_written_into_memory_of_others_is_computed_at_the_end(tmp_path):
     assert found.tolist() == [1] * 90_000
 
 
+@pytest.mark.lengthy
 def test_results_can_be_read_after_the_end_of_the_engine():
     code, out, errors = _run("""
     import atexit, sys
@@ -242,6 +244,7 @@ forked(lambda: (x * 2).wait_to_read())
     assert code == 0, errors
 
 
+@pytest.mark.lengthy
 def test_a_fork_while_another_thread_captures():
     code, _, errors = _run(
         _SLOW_IMPORTS
@@ -263,6 +266,7 @@ forked(lambda: compiled(x).wait_to_read())
     assert code == 0, errors
 
 
+@pytest.mark.lengthy
 def test_an_import_that_does_not_end_holds_up_no_fork(tmp_path, monkeypatch):
     """As of a program that is started by importing it."""
     (tmp_path / "endless.py").write_text("import begun, time; begun.set(); time.sleep(600)")

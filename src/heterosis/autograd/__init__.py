@@ -12,6 +12,7 @@ from heterosis.autograd.function import Function
 from heterosis.autograd.tape import Leaf
 from heterosis.ir.types import is_float
 from heterosis.ops.creation import full
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, AutogradError, DTypeError, UnsupportedError
 from heterosis.runtime.modes import (
     is_recording,
@@ -170,6 +171,8 @@ for _name, _member in {
     "backward": backward_from,
 }.items():
     setattr(ndarray, _name, _member)
+
+_check_members(globals())
 
 __all__ = [
     "Function",

@@ -12,7 +12,7 @@ from heterosis.ir.types import is_float
 from heterosis.ops.creation import full
 from heterosis.ops.shape import broadcast_to
 from heterosis.runtime import modes
-from heterosis.runtime.errors import AutogradError, ShapeError
+from heterosis.runtime.errors import AutogradError, ShapeError, UnsupportedError
 
 ndarray = _core.ndarray
 
@@ -34,11 +34,11 @@ class Function:
 
     def forward(self, *inputs: Any) -> Any:
         """The results for `inputs`."""
-        raise NotImplementedError(f"{type(self).__name__} does not override forward.")
+        raise UnsupportedError(f"{type(self).__name__} does not override forward.")
 
     def backward(self, *output_grads: Any) -> Any:
         """What `inputs` receive for what the results receive."""
-        raise NotImplementedError(f"{type(self).__name__} does not override backward.")
+        raise UnsupportedError(f"{type(self).__name__} does not override backward.")
 
     def __call__(self, *inputs: Any) -> Any:
         if self._used:

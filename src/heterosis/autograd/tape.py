@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from heterosis import _core
@@ -262,14 +262,20 @@ def changed(name: str, array: Any) -> AutogradError:
 
 
 def note(
-    plain: Differentiable, of: Differentiable, operands: Sequence[Any], results: Sequence[Any]
+    plain: Differentiable,
+    of: Differentiable,
+    operands: Sequence[Any],
+    results: Sequence[Any],
+    written: Set[int] = frozenset(),
 ) -> None:
     """Let gradients flow through a program that has run: `plain`, with what derivatives need as
-    further results."""
+    further results. Results that are only `written` into arrays are recorded where they depend on
+    a variable: those arrays are there for the next call, which gradients would else go back from."""
     wanted = wanted_of(operands)
     if wanted:
         node = WholeNode(plain, of, wanted, operands, results)
-        node.attach(results, plain.float_results)
+        idle = written - plain.reached(wanted) if written else written
+        node.attach(results, (i for i in plain.float_results if i not in idle))
 
 
 def wanted_of(operands: Sequence[Any]) -> tuple[int, ...]:

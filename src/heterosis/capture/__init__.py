@@ -11,6 +11,7 @@ from heterosis.capture import functions as _functions
 from heterosis.capture import trace as _trace
 from heterosis.capture.compiled import Compiled
 from heterosis.capture.trace import capture, depend_on, depend_on_all, scope, supplied
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 _trace.install()
@@ -56,6 +57,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     return load(path)
 
+
+_check_members(globals())
 
 __all__ = [
     "Compiled", "capture", "depend_on", "depend_on_all", "hybridize", "load", "save", "scope",

@@ -142,10 +142,15 @@ class Compiled:
     def _captured(self, key: tuple[Hashable, ...], arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
         self._note_changes(key)
-        captured = capture(self.function, arguments, keywords)
+        arrays = list(trees.arrays_in((arguments, keywords)))
+        captured = capture(
+            self.function,
+            arguments,
+            keywords,
+            interrupted=lambda found: Program(found, arrays).run(arrays),
+        )
         self.examples.pop(key[0], None)  # the latest comes last
         self.examples[key[0]] = example((arguments, keywords))
-        arrays = list(trees.arrays_in((arguments, keywords)))
         program = Program(captured, arrays)
         if captured.writes:
             outside = (source.array for source in captured.sources if isinstance(source, Outside))
@@ -191,6 +196,7 @@ class Program:
         self.captured = captured
         self.sharing: Hashable = None  # which arrays share memory, if it writes to some
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
+        self._only_written = {write.position for write in captured.writes} - _returned(captured)
         program = captured.program
         arrays = [_array(source, arguments) for source in captured.sources]
         layouts = tuple(map(layout_of, arrays))
@@ -246,8 +252,10 @@ class Program:
             self._record(operands, results)
         recording = modes.is_recording()
         for write in captured.writes:
+            target = _array(write.source, arguments)
+            _core.tell_of_write(target)
             with modes.switched(recording=recording and write.recorded):
-                assign(results[write.position], out=_array(write.source, arguments))
+                assign(results[write.position], out=target)
 
         def array(leaf: Computed | Argument | Outside) -> Any:
             computed = isinstance(leaf, Computed)
@@ -256,7 +264,7 @@ class Program:
         return trees.replaced(captured.result, array, Computed | Argument | Outside)
 
     def _record(self, operands: Sequence[Any], results: Sequence[Any]) -> None:
-        tape.note(self.plain, self.kept, operands, results)
+        tape.note(self.plain, self.kept, operands, results, self._only_written)
 
     def _operands(self, arguments: Sequence[Any]) -> list[Any]:
         """What the program is fed."""
@@ -270,6 +278,13 @@ class Program:
             else _array(source, arguments)
             for source in self.captured.sources
         ]
+
+
+def _returned(captured: Captured) -> set[int]:
+    """The results of the program that the function returns."""
+    found: set[int] = set()
+    trees.replaced(captured.result, lambda leaf: found.add(leaf.position), Computed)
+    return found
 
 
 def _array(source: Source, arguments: Sequence[Any]) -> Any:

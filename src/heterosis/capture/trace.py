@@ -22,7 +22,7 @@ from heterosis.capture.memory import Cell, window
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, View, apply, substituted
 from heterosis.ir.types import TensorType
 from heterosis.ops.cast import copy, stop_gradient
-from heterosis.ops.eager import fitting
+from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.record import KEY, Record, as_value
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
@@ -135,12 +135,29 @@ class Captured:
     returned: Any  # `result` with the arrays' cells
 
 
-def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> Captured:
-    """The program that `function` is for arguments like these."""
+def capture(
+    function: Callable[..., Any],
+    arguments: tuple,
+    keywords: dict,
+    *,
+    interrupted: Callable[[Captured], Any] = lambda captured: None,
+) -> Captured:
+    """The program that `function` is for arguments like these.
+
+    Where the function raises, `interrupted` is given what it has done until then, if that writes to
+    arrays: statements that ran before the error have written, captured or not.
+    """
     trace, found = _captured(function, arguments, keywords, merged=False)
     if trace.writes_shared():
-        _, found = _captured(function, arguments, keywords, merged=True)
-    return found
+        trace, found = _captured(function, arguments, keywords, merged=True)
+    if trace.error is None:
+        return found
+    if found.writes:
+        interrupted(found)
+    try:
+        raise trace.error
+    finally:
+        trace.error = None  # whose frames hold the arguments
 
 
 def _captured(
@@ -156,6 +173,10 @@ def _captured(
     try:
         with modes.switched(capturing=True):
             result = function(*stand_ins[0], **stand_ins[1])
+    except CaptureError:
+        raise
+    except Exception as error:  # noqa: BLE001 - raised again, when its writes are done
+        result, trace.error = None, error
     finally:
         refusal = modes.refusals.first
         _active.trace, modes.refusals.first = outer
@@ -170,6 +191,7 @@ class Trace:
     def __init__(self, name: str, guards: Guards, *, merged: bool = False):
         self.name, self.guards = name, guards
         self.merged = merged  # whether arrays that share memory become one
+        self.error: Exception | None = None  # what the function raised
         self.arguments: list[tuple[Any, Any]] = []  # each with its stand-in
         self.entangled: set[int] = set()  # storages of arguments that are known from outside too
         self.recorded = modes.is_recording()
@@ -295,6 +317,7 @@ class Trace:
         self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...]
     ) -> tuple[tuple[Value | None, ...], tuple[Cell | None, ...]]:
         """The operands' values, and the cells of those that are arrays."""
+        operands = fitting_numbers(record.name, operands)
         cells = tuple(self.cell(o) if isinstance(o, ndarray) else None for o in operands)
         values = (
             self._number("int64", RandomKey())

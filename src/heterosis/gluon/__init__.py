@@ -8,10 +8,13 @@ from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.symbol_block import SymbolBlock
 from heterosis.gluon.trainer import Trainer
 from heterosis.gluon.training import History, fit
+from heterosis.runtime.arguments import check_members as _check_members
 
 # Programs written for MXNet look for these names in these modules too.
 block.HybridBlock, block.SymbolBlock = HybridBlock, SymbolBlock
 parameter.ParameterDict = ParameterDict
+
+_check_members(globals())
 
 __all__ = [
     "Block",

@@ -14,7 +14,8 @@ from heterosis.gluon.parameter import Contexts, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.summary import print_summary
 from heterosis.gluon.utils import indented
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.arguments import described
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 
 
 class Block:
@@ -32,8 +33,8 @@ class Block:
     is_sequence = False  # whether a summary leaves the block out and shows its parts only
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
-        self.prefix_given = prefix
         self._prefix, self._params = _named(prefix, params, self._alias())
+        self.prefix_given = prefix
         self._name = self._prefix.removesuffix("_")
         self._scope = naming.NameScope(self)
         self._children: dict[str, Block] = {}
@@ -52,7 +53,7 @@ class Block:
     def __setattr__(self, name: str, value: Any) -> None:
         existing = self.__dict__.get(name)
         if isinstance(existing, Parameter | Block) and not isinstance(value, type(existing)):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"Changing attribute type for {name} from {type(existing)} to {type(value)} is "
                 "not allowed: it is part of the model."
             )
@@ -227,7 +228,7 @@ class Block:
 
     def forward(self, *args: Any) -> Any:
         """The computation; every block defines its own."""
-        raise NotImplementedError(
+        raise UnsupportedError(
             f"{type(self).__name__} defines no forward(self, *inputs): write the computation there."
         )
 
@@ -258,6 +259,13 @@ def _named(
     prefix: str | None, params: ParameterDict | None, kind: str
 ) -> tuple[str, ParameterDict]:
     """The full prefix and the dictionary of parameters of a new block."""
+    if not isinstance(prefix, str | None):
+        raise ArgumentTypeError(f"prefix is {described(prefix)}; expected a string or None.")
+    if not isinstance(params, ParameterDict | None):
+        raise ArgumentTypeError(
+            f"params is {described(params)}; expected the ParameterDict of another block, as "
+            "block.params or block.collect_params() give it, or None."
+        )
     scope = naming.current_scope()
     own = naming.next_prefix(kind) if prefix is None else prefix
     full = scope.block.prefix + own if scope else own

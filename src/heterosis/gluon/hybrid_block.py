@@ -13,7 +13,7 @@ from heterosis.gluon.parameter import Parameter, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 from heterosis.symbol.composition import check_back_end
 
 
@@ -100,7 +100,7 @@ class HybridBlock(Block):
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The computation on inputs and own parameters; `F` has `np`, `npx` and operators."""
-        raise NotImplementedError(
+        raise UnsupportedError(
             f"{type(self).__name__} defines no hybrid_forward(self, F, x, ...) and no "
             "forward(self, x, ...): write the computation in one of them."
         )

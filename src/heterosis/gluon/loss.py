@@ -11,6 +11,7 @@ from typing import Any
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.npx.ctc import ctc_loss
 from heterosis.ops import losses
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 __all__ = [
@@ -358,3 +359,6 @@ class SDMLLoss(Loss):
 
     def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:
         return losses.sdml_loss(x1, x2, self._weight, self.smoothing_parameter)
+
+
+_check_members(globals())

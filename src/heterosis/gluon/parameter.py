@@ -15,6 +15,7 @@ from heterosis import autograd, capture, initializer, np, symbol
 from heterosis.ir.types import dtype_name
 from heterosis.ops.unsized import UNKNOWN, Unsized
 from heterosis.runtime import modes
+from heterosis.runtime.arguments import described, is_integer
 from heterosis.runtime.context import Context, check_context, cpu, current_context
 from heterosis.runtime.errors import (
     ArgumentError,
@@ -72,7 +73,7 @@ class Parameter:
         self.init = init
         self._shape: Shape | None = None
         if shape is not None:
-            self._shape = (shape,) if isinstance(shape, int) else tuple(shape)
+            self._shape = _extents(name, shape)
         self._dtype = dtype
         self._differentiable = differentiable
         self._allow_deferred_init = allow_deferred_init
@@ -456,11 +457,22 @@ def listed_contexts(ctx: Contexts) -> list[Context]:
     return list(dict.fromkeys(check_context(c) for c in given))
 
 
+def _extents(name: str, shape: Any) -> Shape:
+    """A parameter's shape, some of it perhaps unknown."""
+    items = shape if isinstance(shape, Sequence) and not isinstance(shape, str) else (shape,)
+    if not all(type(n) is int or is_integer(n) for n in items):
+        raise ShapeError(
+            f"Parameter {name!r}: shape is {described(shape)}; expected integers, 0 or -1 where an "
+            "extent is not known yet."
+        )
+    return tuple(items)
+
+
 def _check_storage(name: str, stype: str, grad_stype: str) -> None:
     for given in (stype, grad_stype):
-        if given not in _STORAGE_TYPES:
+        if not isinstance(given, str) or given not in _STORAGE_TYPES:
             raise ArgumentError(
-                f"Parameter {name!r}: storage type {given!r}; expected one of {_STORAGE_TYPES}."
+                f"Parameter {name!r}: storage type {described(given)}; expected one of {_STORAGE_TYPES}."
             )
     if stype != "default":
         raise UnsupportedError(

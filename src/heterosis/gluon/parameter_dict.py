@@ -13,7 +13,7 @@ from heterosis.gluon.parameter import Constant, Contexts, Parameter
 from heterosis.gluon.utils import indented
 from heterosis.ir.types import dtype_name
 from heterosis.runtime.context import Context
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, UnknownKeyError
 
 _ATTRIBUTES = ("shape", "dtype", "init", "grad_req", "lr_mult", "wd_mult")
 
@@ -83,7 +83,7 @@ class ParameterDict:
         parameter = self._found(name)
         if parameter is None:
             if value is None:
-                raise KeyError(f"there is no constant {name!r}; give a value to make one.")
+                raise UnknownKeyError(f"there is no constant {name!r}; give a value to make one.")
             parameter = self._params[name] = Constant(name, value)
         elif not isinstance(parameter, Constant):
             raise ArgumentError(f"{name!r} is a parameter already, and no constant; rename one.")

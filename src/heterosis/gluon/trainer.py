@@ -22,7 +22,7 @@ class Trainer:
 
     def __init__(
         self,
-        params: ParameterDict | Mapping[str, Parameter] | Sequence[Parameter],
+        params: ParameterDict | Mapping[str, Parameter] | Sequence[Any],
         optimizer: str | optimizers.Optimizer,
         optimizer_params: Mapping[str, Any] | None = None,
         kvstore: str | stores.KVStoreBase | None = "device",

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from heterosis import np
+from heterosis.io.files import opened
 from heterosis.ops.record import REGISTRY
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.context import Context
 from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
 
@@ -71,8 +73,8 @@ def _squared_norm(array: np.ndarray) -> np.ndarray:
 def check_sha1(filename: str, sha1_hash: str) -> bool:
     """Whether the file's SHA-1 digest is `sha1_hash`, in hexadecimal digits."""
     digest = hashlib.sha1(usedforsecurity=False)
-    with open(filename, "rb") as file:
-        while piece := file.read(1 << 20):
+    with opened(filename, "a file to check") as source:
+        while piece := source.some(1 << 20):
             digest.update(piece)
     return digest.hexdigest() == sha1_hash.lower()
 
@@ -125,5 +127,7 @@ def listed(names: Iterable[str], limit: int = 8) -> str:
         quoted[half:-half] = ["..."]
     return ", ".join(quoted)
 
+
+_check_members(globals())
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]

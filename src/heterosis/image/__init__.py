@@ -21,6 +21,9 @@ from heterosis.image.image import (
     scale_down,
 )
 from heterosis.image.iterator import DataBatch, ImageDetIter, ImageIter
+from heterosis.runtime.arguments import check_members as _check_members
+
+_check_members(globals())
 
 __all__ = [
     "DataBatch",

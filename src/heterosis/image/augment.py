@@ -15,7 +15,7 @@ import numpy
 
 from heterosis import np
 from heterosis.image import image
-from heterosis.runtime.errors import ArgumentError, ShapeError
+from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
 
 _GRAY = (0.299, 0.587, 0.114)
 IMAGENET_MEAN = (123.68, 116.28, 103.53)
@@ -50,7 +50,7 @@ class Augmenter(Settings):
     """One's own augmenter gives its settings to `__init__` and defines `__call__`."""
 
     def __call__(self, src: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} must define __call__.")
+        raise UnsupportedError(f"{type(self).__name__} must define __call__.")
 
 
 class _Several(Augmenter):

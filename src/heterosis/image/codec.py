@@ -14,6 +14,7 @@ from heterosis.runtime.memory import keep_freed_memory
 _KIND = "an image"
 GRAY, COLOUR, UNCHANGED = 0, 1, -1
 _FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG", ".bmp": "BMP", ".webp": "WEBP"}
+_BOUNDED = ("BMP", "GIF", "PNG", "TIFF")  # no byte of theirs stands for more than one of deflate's
 # libpng's weights of red and green, and the rest for blue, in units of 1 / 32768.
 _PNG_GRAY = (9797, 19234, 3737)
 
@@ -54,9 +55,10 @@ def decode(encoded: bytes, flag: int = COLOUR, name: str = "imdecode") -> numpy.
 
 
 def _check_size(image: Any, nbytes: int, name: str) -> None:
-    """Refuse before there is room for them pixels that cannot be there; Pillow bounds the rest."""
+    """Refuse pixels that cannot be there before there is room for them; Pillow bounds the rest."""
     bits = image.width * image.height  # at least so many, as a pixel may have just one
-    if image.format == "PNG" and bits > 8 * DEFLATE_RATIO * nbytes:
+    bounded = image.format in _BOUNDED and image.mode != "1"  # fax codes tell whole rows in a bit
+    if bounded and bits > 8 * DEFLATE_RATIO * nbytes:
         raise wrong(name, _KIND, f"{image.width} x {image.height} pixels in {nbytes:,} bytes")
 
 

@@ -18,6 +18,7 @@ import numpy
 from heterosis import np
 from heterosis.image import augment, image
 from heterosis.np.convert import from_numpy, shared
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 
 Label = numpy.ndarray
 Pair = "tuple[Any, Label]"
@@ -29,7 +30,7 @@ class DetAugmenter(augment.Settings):
     """One's own gives its settings to `__init__` and defines `__call__(src, label)`."""
 
     def __call__(self, src: Any, label: Label) -> Pair:
-        raise NotImplementedError(f"{type(self).__name__} must define __call__.")
+        raise UnsupportedError(f"{type(self).__name__} must define __call__.")
 
 
 class DetBorrowAug(DetAugmenter):
@@ -37,7 +38,7 @@ class DetBorrowAug(DetAugmenter):
 
     def __init__(self, augmenter: augment.Augmenter):
         if not isinstance(augmenter, augment.Augmenter):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"DetBorrowAug: expected an Augmenter, and got {type(augmenter).__name__}."
             )
         super().__init__(augmenter=augmenter.dumps())
@@ -57,7 +58,7 @@ class DetRandomSelectAug(DetAugmenter):
         chosen = list(aug_list) if isinstance(aug_list, list | tuple) else [aug_list]
         for augmenter in chosen:
             if not isinstance(augmenter, DetAugmenter):
-                raise TypeError(
+                raise ArgumentTypeError(
                     "DetRandomSelectAug: expected DetAugmenters, and got "
                     f"{type(augmenter).__name__}; see DetBorrowAug."
                 )
@@ -272,7 +273,7 @@ def CreateMultiRandCropAugmenter(
     lists = [g if isinstance(g, list) else [g] for g in given]
     count = max(map(len, lists))
     if any(len(values) not in (1, count) for values in lists):
-        raise ValueError(
+        raise ArgumentError(
             f"CreateMultiRandCropAugmenter: lists of {sorted({len(v) for v in lists})} values; "
             "expected lists of one length, and single values."
         )

@@ -19,7 +19,7 @@ from heterosis.image import codec
 from heterosis.ir.program import Value
 from heterosis.np.convert import from_numpy, shared
 from heterosis.ops import resize as resizing
-from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 Size = "tuple[int, int]"  # width, height
 Box = "tuple[int, int, int, int]"  # x, y, width, height
@@ -35,7 +35,7 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: bool = True) -> np.ndarray:
     `flag` is 1 for colour and 0 for grey; with `to_rgb` false, blue comes first.
     """
     if isinstance(buf, str):
-        raise TypeError("imdecode: expected bytes, and got a string; see imread for files.")
+        raise ArgumentTypeError("imdecode: expected bytes, and got a string; see imread for files.")
     encoded = buf if isinstance(buf, bytes) else numpy.asarray(buf, numpy.uint8).tobytes()
     return _ordered(codec.decode(encoded, flag), to_rgb)
 
@@ -231,7 +231,7 @@ def imrotate(
         )
     if src.ndim == 3:
         if not isinstance(rotation_degrees, Number):
-            raise TypeError("imrotate: one image takes one angle, a number.")
+            raise ArgumentTypeError("imrotate: one image takes one angle, a number.")
         return imrotate(src[None], rotation_degrees, zoom_in, zoom_out)[0]
     angles = np.array(numpy.broadcast_to(numpy.asarray(rotation_degrees, "float32"), len(src)))
     zoom = _enlarging if zoom_in else _shrinking if zoom_out else None

@@ -22,6 +22,9 @@ from heterosis.initializer.fill import (
     Zero,
 )
 from heterosis.initializer.fused_rnn import FusedRNN
+from heterosis.runtime.arguments import check_members as _check_members
+
+_check_members(globals())
 
 __all__ = [
     "Bilinear",

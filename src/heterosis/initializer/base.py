@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core, np, npx
-from heterosis.runtime.errors import ArgumentError, ShapeError
+from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
 from heterosis.runtime.registry import Registry
 
 _log = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class Initializer:
     _init_gamma = _init_one
 
     def _init_weight(self, name: str, arr: _core.ndarray) -> None:
-        raise NotImplementedError(f"{type(self).__name__} has to define _init_weight(name, arr).")
+        raise UnsupportedError(f"{type(self).__name__} has to define _init_weight(name, arr).")
 
     def _init_quantized_weight(self, _: str, arr: _core.ndarray) -> None:
         arr[...] = np.random.randint(-127, 127, arr.shape)

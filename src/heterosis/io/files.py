@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from heterosis import _core
 from heterosis.runtime.errors import (
-    ArgumentError,
+    ArgumentTypeError,
     FileError,
     FormatError,
     HeterosisError,
@@ -36,7 +36,7 @@ def name_of(file: FileName) -> str:
     """A file's name. A number is none: it would be a descriptor, and closed after its use."""
     if isinstance(file, str | os.PathLike) and "\0" not in (name := os.fsdecode(file)):
         return name
-    raise ArgumentError(
+    raise ArgumentTypeError(
         f"{file!r} ({type(file).__name__}) is no name of a file; expected a text or a pathlib.Path."
     )
 

@@ -21,6 +21,9 @@ from heterosis.metric.classification import (
     TopKAccuracy,
 )
 from heterosis.metric.regression import MAE, MSE, RMSE, Loss, PearsonCorrelation
+from heterosis.runtime.arguments import check_members as _check_members
+
+_check_members(globals())
 
 __all__ = [
     "F1",

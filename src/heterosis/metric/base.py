@@ -85,7 +85,7 @@ class EvalMetric:
 
     def update(self, labels: Any, preds: Any) -> None:
         """Take a batch into account: arrays, or lists with one for each output."""
-        raise NotImplementedError(f"{type(self).__name__} has to define update(labels, preds).")
+        raise UnsupportedError(f"{type(self).__name__} has to define update(labels, preds).")
 
     def _add(self, total: Number, count: Number = 1) -> None:
         """Take a result into account."""

@@ -9,6 +9,7 @@ import numpy
 
 from heterosis import _core, np, npx
 from heterosis.metric.base import EvalMetric, Names, Number, alias, pairs, register
+from heterosis.runtime.arguments import Positive
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
 
@@ -50,7 +51,7 @@ class TopKAccuracy(EvalMetric):
 
     def __init__(
         self,
-        top_k: int = 1,
+        top_k: Positive = 1,
         name: str = "top_k_accuracy",
         output_names: Names = None,
         label_names: Names = None,

@@ -22,6 +22,7 @@ from heterosis.ndarray import linalg as _linalg  # noqa: F401 - the name is that
 from heterosis.ndarray import ndarray as ndarray
 from heterosis.ndarray.ndarray import *
 from heterosis.ndarray.operator import OPERATORS as _OPERATORS
+from heterosis.runtime.arguments import check_members as _check_members
 
 globals().update(_OPERATORS)
 
@@ -38,6 +39,8 @@ def _family(prefix: str) -> _SimpleNamespace:
 
 
 linalg = _family("linalg_")
+
+_check_members(globals())
 
 __all__ = [
     "contrib",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from heterosis import np, npx
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 MultiBoxPrior = npx.multibox_prior
@@ -57,6 +58,8 @@ def _stacked(found: list[Any], left: int = 0) -> Any:
         return [_stacked(list(column), left) for column in zip(*found, strict=True)]
     return np.stack(found + [np.zeros_like(found[0])] * left)
 
+
+_check_members(globals())
 
 __all__ = [
     "MultiBoxDetection",

@@ -6,6 +6,10 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from heterosis import _core
+from heterosis.runtime.arguments import checked, described
+from heterosis.runtime.errors import ArgumentTypeError
+
 OPERATORS: dict[str, Callable[..., Any]] = {}
 
 
@@ -13,20 +17,28 @@ def operator(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a function names in `F`; it takes `out`, an array to write to, and `name`, unused."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        compute = checked(function)
+
         @functools.wraps(function)
         def run(*arguments: Any, name: str | None = None, out: Any = None, **keywords: Any) -> Any:
-            result = function(*arguments, **keywords)
-            if out is None:
-                return result
-            out[...] = result
-            return out
+            result = compute(*arguments, **keywords)
+            return result if out is None else _written(out, result)
 
         titles = names or (function.__name__.rstrip("_"),)
         run.__name__ = run.__qualname__ = titles[0]
-        OPERATORS.update(dict.fromkeys(titles, run))
-        return run
+        made = checked(run)
+        OPERATORS.update(dict.fromkeys(titles, made))
+        return made
 
     return register
+
+
+def _written(out: Any, result: Any) -> Any:
+    """`out`, with the result in it."""
+    if not isinstance(out, _core.ndarray):
+        raise ArgumentTypeError(f"out is {described(out)}; expected an array to write to.")
+    out[...] = result
+    return out
 
 
 def axes_of(axis: Any, ndim: int, exclude: bool = False) -> tuple[int, ...] | None:

@@ -50,7 +50,53 @@ operator("LinearRegressionOutput")(_regression(np.copy, lambda difference: diffe
 operator("LogisticRegressionOutput")(_regression(npx.sigmoid, lambda difference: difference))
 operator("MAERegressionOutput")(_regression(np.copy, np.sign))
 
+
+class _Loss(Function):
+    """The elements themselves, each of which gets the gradient that `slope` says."""
+
+    def __init__(self, slope: Callable[[Any], Any]):
+        super().__init__()
+        self._slope = slope
+
+    def forward(self, data: Any) -> Any:
+        """A copy."""
+        self.save_for_backward(data)
+        return np.copy(data)
+
+    def backward(self, output_grad: Any) -> Any:
+        """The slope, whatever comes from behind."""
+        (data,) = self.saved_tensors
+        return np.ones_like(data) * self._slope(data)
+
+
+@operator("make_loss")
+def make_loss(data: Any) -> Any:
+    """The same elements, as a loss: the gradient of each is 1."""
+    return _Loss(lambda data: 1.0)(data)
+
+
+@operator("MakeLoss")
+def scaled_loss(
+    data: Any, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null"
+) -> Any:
+    """The same elements, as a loss: the gradient of each is `grad_scale`, divided by the size of
+    the batch or by the number of elements above `valid_thresh` if `normalization` says so."""
+    _check_normalization("MakeLoss", normalization)
+
+    def slope(data: Any) -> Any:
+        if normalization == "valid":
+            return grad_scale / np.maximum(np.sum(data > valid_thresh), 1).astype(data.dtype)
+        return grad_scale / (data.shape[0] if normalization == "batch" else 1)
+
+    return _Loss(slope)(data)
+
+
 _NORMALIZATIONS = ("null", "batch", "valid")
+
+
+def _check_normalization(name: str, given: str) -> None:
+    if given not in _NORMALIZATIONS:
+        raise ArgumentError(f"{name}: normalization={given!r}; expected one of {_NORMALIZATIONS}.")
 
 
 @operator("SoftmaxOutput")
@@ -66,10 +112,7 @@ def softmax_output(
     Labels are numbers of classes, or, if they have the shape of the data, probabilities, for which
     nothing but `grad_scale` counts. Those equal to `ignore_label` do not count if `use_ignore`.
     """
-    if normalization not in _NORMALIZATIONS:
-        raise ArgumentError(
-            f"SoftmaxOutput: normalization={normalization!r}; expected one of {_NORMALIZATIONS}."
-        )
+    _check_normalization("SoftmaxOutput", normalization)
     rows = _Rows(data.shape, multi_output, preserve_shape)
 
     def of_probabilities(prediction: Any, label: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from heterosis import np
 from heterosis.ndarray.operator import OPERATORS as _OPERATORS
 from heterosis.np.random import seed
+from heterosis.runtime.arguments import check_members as _check_members
 
 
 def _drawn(name: str, parameters: tuple[Any, ...], shape: Any, options: dict[str, Any]) -> Any:
@@ -89,6 +90,8 @@ def shuffle(data: Any, out: Any = None, **options: Any) -> Any:
     """The rows in random order, as a new array."""
     return _OPERATORS["shuffle"](data, out=out)
 
+
+_check_members(globals())
 
 __all__ = [
     "exponential",

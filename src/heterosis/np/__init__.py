@@ -17,6 +17,7 @@ from heterosis.np.statistics import *
 from heterosis.np.text import *
 from heterosis.np.variadic import *
 from heterosis.ops.record import public_names as _public_names
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.settings import settings as _settings
 
 _settings.read_environment()
@@ -37,3 +38,6 @@ finfo = _numpy.finfo
 for _name in ("linalg", "random"):
     _use_numpy(_importlib.import_module(f"{__name__}.{_name}"), f"numpy.{_name}")
 _use_numpy(_sys.modules[__name__], "numpy")
+
+
+_check_members(globals())

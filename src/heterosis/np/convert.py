@@ -68,7 +68,7 @@ def _made(object: Any, dtype: str | None, copy: bool | None) -> _core.ndarray:
         return _copied(object) if copy else object
     if (modes.is_recording() or modes.is_capturing()) and _has_arrays(object):
         # An operation, so that gradients flow, and a program can be captured, through the parts.
-        parts = [_made(item, dtype or DEFAULT_FLOAT, False) for item in object]
+        parts = [_made(item, dtype or DEFAULT_FLOAT, None) for item in object]
         return _stacked(parts)
     if copy is False:
         raise ShapeError("array: copy=False, but only arrays can be taken over without a copy.")

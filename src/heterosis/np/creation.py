@@ -18,7 +18,7 @@ from heterosis.np.dtypes import dtype_name
 from heterosis.ops import creation as _operations
 from heterosis.ops.creation import check_layout, check_shape
 from heterosis.ops.grids import grids as _grids
-from heterosis.runtime.errors import DTypeError
+from heterosis.runtime.errors import DTypeError, ZeroStepError
 
 
 def empty(shape: Any, dtype: Any = None, order: str = "C", ctx: Any = None) -> _core.ndarray:
@@ -53,7 +53,7 @@ def arange(
         start, stop = 0, start
     start, stop, step = (_number("arange", n) for n in (start, stop, step))
     if step == 0:
-        raise ZeroDivisionError("arange: the step is 0; expected another number.")
+        raise ZeroStepError("arange: the step is 0; expected another number.")
     count = max(_steps(start, stop, step), 0)
     name = dtype_name(dtype)
     check_shape("arange", count, ITEMSIZE[name])

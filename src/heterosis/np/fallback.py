@@ -20,6 +20,7 @@ from heterosis.ir.program import Value
 from heterosis.np import convert
 from heterosis.np.dtypes import kept_dtype
 from heterosis.runtime import modes
+from heterosis.runtime.arguments import in_our_words
 from heterosis.runtime.errors import UnsupportedError
 
 
@@ -61,7 +62,10 @@ def call_on_host(
             "captured there are no values for it yet. Call it outside, or write it with "
             "operations that np has itself (python -m heterosis names lists them)."
         )
-    result = function(*arguments, **keywords)
+    try:
+        result = function(*arguments, **keywords)
+    except Exception as error:
+        raise in_our_words(f"np.{name}", error) from error
     if met.recorded and modes.is_recording() and _has_floats(result):
         raise UnsupportedError(
             f"np.{name} runs on the host, through NumPy, and no gradient flows through it. Call it "

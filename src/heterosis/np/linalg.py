@@ -7,6 +7,7 @@ from typing import Any
 from heterosis import _core
 from heterosis.ops.norms import least_squares
 from heterosis.ops.record import public_names
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import LinearAlgebraError
 
 LinAlgError = LinearAlgebraError
@@ -27,3 +28,6 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, int, Any]:
     if rows <= columns or found < columns:
         distances = _core.empty(distances._dtype_name, (0,))
     return x, distances, found, values
+
+
+_check_members(globals())

@@ -17,8 +17,9 @@ from heterosis.ops.cast import astype as _astype
 from heterosis.ops.cast import copy as _copy
 from heterosis.ops.record import REGISTRY, public_names
 from heterosis.runtime import modes
+from heterosis.runtime.arguments import checked
 from heterosis.runtime.context import Context, check_context, cpu
-from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError, UnsupportedError
 
 ndarray = _core.ndarray
 
@@ -67,7 +68,9 @@ def astype(self, dtype: Any, order="K", casting="unsafe", subok=True, copy=True)
     """The elements converted to `dtype`; the array itself if nothing changes and not `copy`."""
     name = dtype_name(dtype)
     if not numpy.can_cast(self.dtype, numpy_dtype(name), casting):
-        raise TypeError(f"astype: casting={casting!r} does not let {self.dtype} become {name}.")
+        raise ArgumentTypeError(
+            f"astype: casting={casting!r} does not let {self.dtype} become {name}."
+        )
     if not copy and name == self._dtype_name:
         return self
     return _astype(self, name)
@@ -86,7 +89,9 @@ def copyto(self, other: Any) -> ndarray:
         check_context(other)
         return _copy(self)
     if not isinstance(other, ndarray):
-        raise TypeError(f"copyto: expected an array or a context, and got {type(other).__name__}.")
+        raise ArgumentTypeError(
+            f"copyto: expected an array or a context, and got {type(other).__name__}."
+        )
     other[...] = self
     return other
 
@@ -152,7 +157,9 @@ def clip(self, min: Any = None, max: Any = None, out: Any = None, **bounds: Any)
     """The elements, kept between `min` and `max`."""
     low, high = bounds.pop("a_min", min), bounds.pop("a_max", max)
     if bounds:
-        raise TypeError(f"clip: unknown argument {next(iter(bounds))!r}; expected min, max, out.")
+        raise ArgumentTypeError(
+            f"clip: unknown argument {next(iter(bounds))!r}; expected min, max, out."
+        )
     return _call("clip", self, low, high, out=out)
 
 
@@ -369,14 +376,15 @@ _FUNCTIONS = [
 def install_members(functions: Mapping[str, Any]) -> None:
     """Complete the type that the core defines; `functions` are those of `np`, by name."""
     members = {name: functions[name] for name in _FUNCTIONS if name in functions}
-    members |= {**public_names("ndarray"), **_METHODS, **interoperate.MEMBERS}
+    members |= {**public_names("ndarray"), **interoperate.MEMBERS}
+    members |= {name: checked(method) for name, method in _METHODS.items()}
     members |= {name: property(get) for name, get in _PROPERTIES.items()}
     for name, member in members.items():
         setattr(ndarray, name, member)
     _core.set_hook("dtypes", tuple(numpy_dtype(name) for name in DTYPES))
     _core.set_hook("item", item)
-    _core.set_hook("getitem", indexing.getitem)
-    _core.set_hook("setitem", indexing.setitem)
+    _core.set_hook("getitem", checked(indexing.getitem))
+    _core.set_hook("setitem", checked(indexing.setitem))
     _core.set_hook("transpose", REGISTRY["transpose"].operation)
     _core.set_hook("repr", text.representation)
     _core.set_hook("str", text.to_text)

@@ -18,6 +18,7 @@ from heterosis.np.dtypes import dtype_name
 from heterosis.ops import random as ops
 from heterosis.ops import random_choice
 from heterosis.runtime import modes
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, DTypeError
 
 _LARGEST = {"int8": 1 << 7, "uint8": 1 << 8, "int32": 1 << 31, "int64": 1 << 63}
@@ -410,3 +411,6 @@ def permutation(x: Any) -> Any:
     if isinstance(x, int):
         return random_choice.choice(None, None, x, (x,), False)
     return random_choice.shuffled(x)
+
+
+_check_members(globals())

@@ -10,13 +10,26 @@ import numpy
 from heterosis import _core
 from heterosis.np import convert
 from heterosis.runtime import modes
+from heterosis.runtime.errors import ArgumentTypeError
 
 _UNSAID = ("float32", "bool")  # types that the elements themselves, or the default, tell
 _options: dict[str, Any] = {}
 
 
-def set_printoptions(**options: Any) -> None:
+# NumPy's options in the order in which they are given without names.
+_IN_ORDER = (
+    "precision", "threshold", "edgeitems", "linewidth", "suppress", "nanstr", "infstr", "formatter",
+)  # fmt: skip
+
+
+def set_printoptions(*in_order: Any, **options: Any) -> None:
     """How arrays are printed: NumPy's options, for these arrays only. `None` is NumPy's own."""
+    if len(in_order) > len(_IN_ORDER):
+        raise ArgumentTypeError(
+            f"set_printoptions: {len(in_order)} options without names; expected at most "
+            f"{len(_IN_ORDER)}: {', '.join(_IN_ORDER)}."
+        )
+    options = {**dict(zip(_IN_ORDER, in_order, strict=False)), **options}
     with numpy.printoptions(**options):  # which refuses what it does not know
         _options.update(options)
     for name in [name for name, value in _options.items() if value is None]:
@@ -29,10 +42,10 @@ def get_printoptions() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def printoptions(**options: Any):
+def printoptions(*in_order: Any, **options: Any):
     """Print arrays with other options inside a `with` block."""
     before = dict(_options)
-    set_printoptions(**options)
+    set_printoptions(*in_order, **options)
     try:
         yield get_printoptions()
     finally:
@@ -86,7 +99,7 @@ def format_array(self: _core.ndarray, specification: str) -> str:
         return to_text(self)
     if self.ndim == 0:
         return format(self.item(), specification)
-    raise TypeError(
+    raise ArgumentTypeError(
         f"cannot format an array of shape {self.shape} with {specification!r}; format single "
         "elements, or see np.set_printoptions."
     )

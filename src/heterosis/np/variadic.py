@@ -14,7 +14,7 @@ from heterosis.np import convert
 from heterosis.ops import einsum as _einsum
 from heterosis.ops import indexing, join, shape
 from heterosis.ops import split as _split
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError
 
 ndarray = _core.ndarray
 
@@ -55,7 +55,7 @@ def einsum(subscripts: str, *operands: Any, out: Any = None, optimize: Any = Fal
     `einsum('ij,jk->ik', a, b)` is the matrix product. It goes from left to right; `optimize` is
     accepted and changes nothing."""
     if not isinstance(subscripts, str):
-        raise TypeError(
+        raise ArgumentTypeError(
             f"einsum: subscripts are text such as 'ij,jk->ik'; got {type(subscripts).__name__}."
         )
     into = {} if out is None else {"out": out}

@@ -5,6 +5,7 @@ from heterosis.io.params import load, save
 from heterosis.npx import image, random
 from heterosis.npx.network import batch_norm, dropout, leaky_relu, nonzero, rnn
 from heterosis.ops.record import public_names as _public_names
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.context import (
     Context,
     cpu,
@@ -41,6 +42,8 @@ def is_np_shape() -> bool:
     """Always true: 0-d and empty arrays are what NumPy makes of them."""
     return True
 
+
+_check_members(globals())
 
 __all__ = [
     "Context",

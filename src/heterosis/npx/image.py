@@ -24,6 +24,7 @@ from heterosis.image.image import (
 )
 from heterosis.ops import image as _operations
 from heterosis.ops.record import public_names as _public_names
+from heterosis.runtime.arguments import check_members as _check_members
 
 globals().update(_public_names("npx.image"))
 
@@ -54,6 +55,8 @@ def factors(spread: float) -> tuple[float, float]:
     """The bounds of a factor that lies within `spread` of 1 and is not negative."""
     return max(0.0, 1.0 - spread), 1.0 + spread
 
+
+_check_members(globals())
 
 __all__ = [
     "center_crop",

@@ -6,6 +6,7 @@ from typing import Any
 
 from heterosis.np.random import bernoulli, normal, seed, uniform
 from heterosis.ops.rules import broadcast_shapes
+from heterosis.runtime.arguments import check_members as _check_members
 
 __all__ = ["bernoulli", "normal_n", "seed", "uniform_n"]
 
@@ -27,3 +28,6 @@ def normal_n(
 def _sized(batch: Any, *parameters: Any) -> tuple[int, ...]:
     lead = (batch,) if isinstance(batch, int) else tuple(batch or ())
     return lead + broadcast_shapes("random", [getattr(p, "shape", ()) for p in parameters])
+
+
+_check_members(globals())

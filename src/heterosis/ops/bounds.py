@@ -18,6 +18,8 @@ from heterosis.ops.rules import cast
 from heterosis.runtime.errors import ArgumentError, IndexingError
 
 _DETAIL_BITS = 16  # of a status, below the number that its message shows
+_OUTSIDE, _SHOWS_NOTHING = 1, 2  # details: which of a kernel's failures it is
+_MOST_SHOWN = 1 << 46  # what a status has room for
 
 
 def _check_kernel(
@@ -31,6 +33,10 @@ def _check_kernel(
     def emit(module: Module, target: Target, name: str) -> None:
         _emit_check(module, name, given.dtype, rank)
 
+    nothing = (
+        f"an index is NaN or larger than any array, for axis {axis} of an array of shape {subject}; "
+        f"expected {-count} <= index < {count}."
+    )
     message = (
         f"index {{}} is out of bounds for axis {axis} of an array of shape {subject}; "
         f"expected {-count} <= index < {count}."
@@ -40,7 +46,7 @@ def _check_kernel(
         emit=emit,
         numbers=(*given.strided.shape, *given.strided.strides, count),
         nanoseconds=float(size),
-        failures=(("IndexingError", message),),
+        failures=(("IndexingError", message), ("IndexingError", nothing)),
     )
 
 
@@ -69,12 +75,19 @@ def _check_one(
     f: Function, dtype: str, source: Emitted, checked: Emitted, place: Emitted, count: Emitted
 ) -> None:
     stored = f.load(STORED[dtype], source)
-    index = convert(f, dtype, "int64", computed(f, dtype, stored))
+    number = computed(f, dtype, stored)
+    if number.type.is_float:
+        nothing = f.compare("uno", number, number)
+        f.leave_if(nothing, lambda: f.ret(code(I64, _SHOWS_NOTHING)))
+    index = convert(f, dtype, "int64", number)
     behind = f.compare("slt", index, code(I64, 0))
     index_from_front = f.select(behind, f.add(index, count), index)
     outside = f.compare("uge", index_from_front, count)
     shown = f.binary("shl", index, code(I64, _DETAIL_BITS))
-    f.leave_if(outside, lambda: f.ret(f.add(shown, code(I64, 1))))
+    shifted = f.add(index, code(I64, _MOST_SHOWN))
+    huge = f.compare("uge", shifted, code(I64, 2 * _MOST_SHOWN))
+    f.leave_if(huge, lambda: f.ret(code(I64, _SHOWS_NOTHING)))
+    f.leave_if(outside, lambda: f.ret(f.add(shown, code(I64, _OUTSIDE))))
     f.store(index_from_front, f.offset(I64, checked, place))
 
 

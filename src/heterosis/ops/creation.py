@@ -20,6 +20,7 @@ from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.context import Context, check_context
 from heterosis.runtime.errors import (
     ArgumentError,
+    ArgumentTypeError,
     OutOfMemoryError,
     ShapeError,
     UnsupportedError,
@@ -37,7 +38,7 @@ def check_shape(name: str, given: Any, itemsize: int = 8) -> tuple[int, ...]:
     try:
         shape = tuple(operator.index(n) for n in items)
     except TypeError:
-        raise TypeError(f"{name}: a shape consists of integers; got {given!r}.") from None
+        raise ArgumentTypeError(f"{name}: a shape consists of integers; got {given!r}.") from None
     if any(n < 0 for n in shape):
         raise ShapeError(f"{name}: a shape has no negative extents; got {shape}.")
     if math.prod(shape) * itemsize > _MOST_BYTES:
@@ -246,7 +247,7 @@ def _check_count(name: str, num: Any) -> int:
     try:
         count = operator.index(num)
     except TypeError:
-        raise TypeError(f"{name}: num is the number of points; got {num!r}.") from None
+        raise ArgumentTypeError(f"{name}: num is the number of points; got {num!r}.") from None
     if count < 0:
         raise ArgumentError(f"{name}: num={num} points; expected none or more.")
     return count

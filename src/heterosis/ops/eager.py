@@ -20,7 +20,14 @@ from heterosis.ir import views as view
 from heterosis.ir.program import NUMBER, Program, Value, apply
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType, is_float
-from heterosis.runtime.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError
+from heterosis.runtime.arguments import described
+from heterosis.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DTypeError,
+    OutOfMemoryError,
+    ShapeError,
+)
 
 if TYPE_CHECKING:
     from heterosis.codegen.function import FunctionCode
@@ -264,8 +271,44 @@ def call_again(
             run = _runner(record, len(arguments[-1]))
         elif use == ATTRIBUTE:
             arguments.append(_attribute(record.name, parameter.name, given))
+    arguments = fitting_numbers(record.name, arguments)
+    _check_out(record.name, out)
     result = _finish(run, arguments, out, where)
     return result if dtype is None else result.astype(dtype)
+
+
+def _check_out(name: str, out: Any) -> None:
+    """Results are written into arrays; the core takes them alone or in a tuple."""
+    for one in out if isinstance(out, tuple) else (out,):
+        if one is not None and not isinstance(one, _core.ndarray):
+            raise ArgumentTypeError(f"{name}: out is {described(one)}; expected an array.")
+
+
+def is_huge(given: Any) -> bool:
+    """Whether it is an integer that 64 bits do not hold."""
+    return type(given) is int and not -(2**63) <= given < 2**63
+
+
+def check_range(name: str, given: int) -> None:
+    """Integers fit into 64 bits."""
+    if is_huge(given):
+        raise ArgumentError(
+            f"{name}: {described(given)} does not fit into 64 bits; give it as a float."
+        )
+
+
+def fitting_numbers(name: str, arguments: Sequence[Any]) -> list[Any]:
+    """Integers beyond 64 bits beside an array of floats become floats too."""
+    floats = any(isinstance(a, _core.ndarray) and is_float(a._dtype_name) for a in arguments)
+    return [_fitting_number(name, a, floats) for a in arguments]
+
+
+def _fitting_number(name: str, given: Any, floats: bool) -> Any:
+    if not is_huge(given):
+        return given
+    if not floats:
+        check_range(name, given)
+    return float(given)
 
 
 _MOST_ARRAYS = 12  # in a sequence that the core takes: see add_sequence in operation_type.cpp

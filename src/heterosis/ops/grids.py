@@ -18,7 +18,7 @@ from heterosis.ops.record import Operands, operation
 from heterosis.ops.rules import broadcast_all, cast
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.context import Context
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError
 
 # -- matrices -------------------------------------------------------------------------------------
 
@@ -94,7 +94,9 @@ def indices(dimensions: Shape, dtype: str = "int32", ctx: Context | None = None)
     """The index along each dimension, at every place of a grid."""
     check_layout("indices", "C", ctx)
     if not isinstance(dimensions, tuple):
-        raise TypeError(f"indices: dimensions is a sequence of integers; got {dimensions!r}.")
+        raise ArgumentTypeError(
+            f"indices: dimensions is a sequence of integers; got {dimensions!r}."
+        )
     shape = check_shape("indices", dimensions)
     rank = len(shape)
     counters = [

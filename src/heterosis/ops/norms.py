@@ -201,7 +201,14 @@ def _vector_norm(x: Value, ord: Any, axes: tuple[int, ...]) -> Value:
     if ord == 1:
         return rd.sum(size, axes)
     power = constant(float(ord), "float64", weak=True)
-    return e.power(rd.sum(e.power(size, power), axes), r.reciprocal(cast(power, x.dtype)))
+    raised = e.power if ord < 0 else _power
+    return raised(rd.sum(raised(size, power), axes), r.reciprocal(cast(power, x.dtype)))
+
+
+def _power(x: Value, exponent: Value) -> Value:
+    """`x ** exponent`, both positive; the slope at zero counts as zero, as in `real.root`."""
+    zero = e.equal(x, _zero())
+    return e.select(zero, x, e.power(e.select(zero, constant(1, "int64", weak=True), x), exponent))
 
 
 def _matrix_norm(x: Value, ord: Any, axes: tuple[int, int]) -> Value:

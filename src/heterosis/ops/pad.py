@@ -18,7 +18,7 @@ from heterosis.ops.record import operation
 from heterosis.ops.rules import cast
 from heterosis.ops.shape import samples
 from heterosis.ops.split import part
-from heterosis.runtime.errors import ArgumentError, ShapeError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 Width = tuple[int, int]
 
@@ -33,7 +33,7 @@ def widths(name: str, given: Any, ndim: int) -> tuple[Width, ...]:
             "pair (before, after), or a pair for each dimension."
         ) from None
     if table.dtype.kind not in "iu":
-        raise TypeError(f"{name}: pad_width={given}; widths are integers.")
+        raise ArgumentTypeError(f"{name}: pad_width={given}; widths are integers.")
     if (table < 0).any():
         raise ArgumentError(f"{name}: pad_width={given}; widths are not negative.")
     return tuple((int(before), int(after)) for before, after in table)

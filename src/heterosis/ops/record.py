@@ -16,12 +16,13 @@ from heterosis import _core
 from heterosis.ir import views
 from heterosis.ir.program import INPUT, NUMBER, Call, Program, Value, apply, constant
 from heterosis.ir.strided import Strided
-from heterosis.ir.types import TensorType, dtype_name
+from heterosis.ir.types import TensorType, dtype_name, is_float
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
 from heterosis.passes.halves import rounded
-from heterosis.runtime.errors import ArgumentError, DTypeError, HeterosisError
+from heterosis.runtime.arguments import Kind, described, did_you_mean, expectations, refused
+from heterosis.runtime.errors import ArgumentTypeError, DTypeError, HeterosisError
 
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
 ARRAY, ATTRIBUTE, SEQUENCE, KEY = range(4)
@@ -95,10 +96,21 @@ class Record:
         """What users read as the operation's `__doc__`."""
         return inspect.getdoc(self.function) or ""
 
+    @cached_property
+    def _kinds(self) -> dict[int, tuple[str, Kind]]:
+        """What attributes admit, by position; element types have many names and their own check."""
+        found = expectations(self.function).kinds
+        return {
+            i: (parameter.name, found[parameter.name])
+            for i, (parameter, use) in enumerate(zip(self.parameters, self.uses, strict=True))
+            if use == ATTRIBUTE and parameter.name in found and parameter.name != "dtype"
+        }
+
     # -- called by the core -------------------------------------------------------------------
 
     def plan(self, operands: list, attributes: tuple, outs: list | None) -> Any:
         """The plan for operands of these types and layouts, written into `outs` if given."""
+        self._check(attributes)
         _, layouts, program = self.program(operands, attributes)
         return eager.plan(
             program,
@@ -111,6 +123,15 @@ class Record:
 
     def slow(self, *arguments: Any, **keywords: Any) -> Any:
         """What the core's fast path does not do: program values, other libraries' arrays."""
+        try:
+            return self._slow(arguments, keywords)
+        except Exception as error:
+            other = refused(self.function, arguments, keywords, error, self.name)
+            if other is error:
+                raise
+            raise other from other.__cause__
+
+    def _slow(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         where = keywords.pop("where", True) if "where" not in self.signature.parameters else True
         dtype = keywords.pop("dtype", None) if "dtype" not in self.signature.parameters else None
         out = keywords.pop("out", None) if "out" not in self.signature.parameters else None
@@ -171,10 +192,14 @@ class Record:
         return rounded(_as_tuple(self._apply(arguments)), values)
 
     def _trace_call(self, bound: inspect.BoundArguments) -> Any:
+        bound.apply_defaults()
+        self._check([bound.arguments[parameter.name] for parameter in self.parameters])
+        floats = any(is_float(v.dtype) for v in _values(bound.arguments.values()))
         arguments = []
         for parameter, use in zip(self.parameters, self.uses, strict=True):
             given = bound.arguments.get(parameter.name, parameter.default)
             if use == ARRAY:
+                given = float(given) if floats and eager.is_huge(given) else given
                 value = as_value(self.name, given)
                 arguments.append(self._check_present(parameter, value))
             elif use == SEQUENCE:
@@ -196,17 +221,26 @@ class Record:
     def _call_function(self, arguments: list[Any]) -> Any:
         try:
             return self.function(*arguments)
-        except (AttributeError, AssertionError) as error:
+        except Exception as error:
             # An argument of a kind that nobody thought of; the cause is shown below the message.
-            given = ", ".join(str(a.type) if isinstance(a, Value) else repr(a) for a in arguments)
-            raise ArgumentError(
-                f"{self.name}: cannot take ({given}); expected {self.name}{self.signature}."
-            ) from error
+            other = refused(self.function, arguments, {}, error, self.name)
+            if other is error:
+                raise
+            raise other from other.__cause__
+
+    def _check(self, attributes: Sequence[Any]) -> None:
+        """Attributes are of the kinds that their annotations say."""
+        for position, (name, kind) in self._kinds.items():
+            given = attributes[position]
+            if not kind.accepts(given):
+                raise ArgumentTypeError(
+                    f"{self.name}: {name} is {described(given)}; expected {kind.text}."
+                )
 
     def _rule(self) -> Callable[..., Any] | None:
         """The record's own gradient; None where it follows from the primitives."""
         if self.piecewise_constant or self.stops_gradients:
-            return lambda g, y, *arguments: (None,) * sum(map(_is_value, _leaves(arguments)))
+            return lambda g, y, *arguments: (None,) * len(tuple(_values(arguments)))
         return self.gradient
 
     def _mark(
@@ -217,7 +251,7 @@ class Record:
         `rule(g, y, *arguments)` gives the array argument's cotangent, or a tuple with one for
         each; `g` and `y` are tuples where there are several results.
         """
-        inputs = tuple(filter(_is_value, _leaves(arguments)))
+        inputs = tuple(_values(arguments))
         if any(output.node is operand.node for output in outputs for operand in inputs):
             return  # an argument handed back as it came
 
@@ -247,7 +281,9 @@ class Record:
         try:
             return self.signature.bind(*arguments, **keywords)
         except TypeError as error:
-            raise TypeError(f"{self.name}{self.signature}: {error}") from None
+            unknown = next((n for n in keywords if n not in self.signature.parameters), "")
+            question = did_you_mean(unknown, self.signature.parameters) if unknown else ""
+            raise ArgumentTypeError(f"{self.name}{self.signature}: {error}.{question}") from None
 
 
 def operation(**facts: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -284,6 +320,7 @@ def as_value(operation_name: str, given: Any) -> Value | None:
     if isinstance(given, bool):
         return constant(given, "bool", weak=True)
     if isinstance(given, int):
+        eager.check_range(operation_name, given)
         return constant(given, "int64", weak=True)
     if isinstance(given, float):
         return constant(given, "float64", weak=True)
@@ -336,6 +373,10 @@ def _refilled(arguments: Iterable[Any], operands: Iterator[Value]) -> list[Any]:
 
 def _is_value(given: Any) -> bool:
     return isinstance(given, Value)
+
+
+def _values(arguments: Iterable[Any]) -> Iterator[Value]:
+    return filter(_is_value, _leaves(arguments))
 
 
 def _zeros(like: Value) -> Value:

@@ -14,7 +14,14 @@ from heterosis.ir.program import Value
 from heterosis.ops.record import Operands, operation
 from heterosis.ops.rules import broadcast_all
 from heterosis.ops.samples import Case, Samples
-from heterosis.runtime.errors import ArgumentError, AxisError, ShapeError, check_axes, check_axis
+from heterosis.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AxisError,
+    ShapeError,
+    check_axes,
+    check_axis,
+)
 
 Axis = "int | tuple[int, ...] | None"
 
@@ -59,7 +66,7 @@ def inferred_shape(name: str, shape: tuple[int, ...], wanted: Any) -> tuple[int,
     try:
         new = as_tuple(wanted)
     except TypeError:
-        raise TypeError(f"{name}: a shape consists of integers; got {wanted!r}.") from None
+        raise ArgumentTypeError(f"{name}: a shape consists of integers; got {wanted!r}.") from None
     known = math.prod(n for n in new if n != -1)
     size = math.prod(shape)
     if new.count(-1) == 1 and known > 0 and size % known == 0:

@@ -14,6 +14,7 @@ from heterosis.ops.shape import as_tuple, samples
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 
 Sections = "int | tuple[int, ...]"
+_MOST_EMPTY = 4096  # parts, where there are fewer elements
 
 
 def part(x: Value, axis: int, start: int, stop: int) -> Value:
@@ -31,6 +32,11 @@ def _bounds(name: str, extent: int, sections: Any, equal: bool) -> Sequence[tupl
     (count,) = as_tuple(sections)
     if count < 1:
         raise ArgumentError(f"{name}: {count} sections; expected one or more.")
+    if count > max(extent, _MOST_EMPTY):
+        raise ArgumentError(
+            f"{name}: {count} sections of {extent} elements; expected at most {extent}, or "
+            f"{_MOST_EMPTY} where some of them may be empty."
+        )
     size, more = divmod(extent, count)
     if equal and more:
         raise ShapeError(

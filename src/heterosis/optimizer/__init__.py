@@ -24,6 +24,9 @@ from heterosis.optimizer.descent import (
 )
 from heterosis.optimizer.optimizer import Optimizer, create, register
 from heterosis.optimizer.updater import Updater, get_updater
+from heterosis.runtime.arguments import check_members as _check_members
+
+_check_members(globals())
 
 __all__ = [
     "DCASGD",

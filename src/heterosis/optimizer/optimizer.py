@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core
-from heterosis.lr_scheduler import LRScheduler
 from heterosis.np import zeros
 from heterosis.ops.cast import assign
 from heterosis.optimizer.steps import Step, run
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
 from heterosis.runtime.registry import Registry
+from heterosis.runtime.warning import warn_user
 
 _HALF = ("float16", "bfloat16")
 
@@ -35,7 +35,7 @@ class Optimizer:
         wd: float = 0.0,
         clip_gradient: float | None = None,
         learning_rate: float | None = None,
-        lr_scheduler: LRScheduler | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
         sym: Any = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
@@ -50,13 +50,8 @@ class Optimizer:
         self.lr_scheduler, self.lr = lr_scheduler, learning_rate
         if lr_scheduler is None and learning_rate is None:
             self.lr = 0.01
-        elif lr_scheduler is not None and learning_rate not in (None, lr_scheduler.base_lr):
-            warnings.warn(
-                f"the optimizer's learning rate {learning_rate} replaces the scheduler's base_lr "
-                f"{lr_scheduler.base_lr}; give both the same.",
-                stacklevel=3,
-            )
-            lr_scheduler.base_lr = learning_rate
+        elif hasattr(lr_scheduler, "base_lr") and learning_rate is not None:
+            _start_at(lr_scheduler, learning_rate)
         self.begin_num_update = self.num_update = begin_num_update
         self.multi_precision = multi_precision
         self._all_index_update_counts: dict[int, dict[Any, int]] = {0: {}}
@@ -75,7 +70,7 @@ class Optimizer:
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Change `weight` and `state` in place."""
-        raise NotImplementedError(f"{type(self).__name__} has to define update().")
+        raise UnsupportedError(f"{type(self).__name__} has to define update().")
 
     # -- narrow element types -----------------------------------------------------------------
 
@@ -215,6 +210,16 @@ register = Optimizer.register
 create = Optimizer.create_optimizer
 
 
+def _start_at(scheduler: Any, learning_rate: float) -> None:
+    """Let the optimizer's rate be the scheduler's first."""
+    if learning_rate != scheduler.base_lr:
+        warn_user(
+            f"the optimizer's learning rate {learning_rate} replaces the scheduler's base_lr "
+            f"{scheduler.base_lr}; give both the same."
+        )
+        scheduler.base_lr = learning_rate
+
+
 class RuleOptimizer(Optimizer):
     """An optimiser whose update is one operation, so that many parameters go in one run."""
 
@@ -231,7 +236,7 @@ class RuleOptimizer(Optimizer):
         `numbers` has the operands that most rules take: `lr`, `wd`, `rescale_grad` and
         `clip_gradient`.
         """
-        raise NotImplementedError(f"{type(self).__name__} has to define step().")
+        raise UnsupportedError(f"{type(self).__name__} has to define step().")
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         given = (index, weight, grad, state)

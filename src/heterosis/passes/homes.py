@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from heterosis.codegen.kernel import Place
 from heterosis.ir.program import Assemble, Node, Value, View
-from heterosis.passes.apart import is_apart
+from heterosis.passes.apart import meetings
 from heterosis.passes.epilogues import Uses
 from heterosis.passes.places import Places, parts, unviewed
 
@@ -47,13 +47,11 @@ class Homes(dict[Value, Place]):
         """The parts that may be written before the others, and until when they stand."""
         places = value.node.attributes["places"]
         rooms = list(parts(value, room))
+        met = meetings(places, [part.shape for part, _ in rooms])
         for i, (part, inside) in enumerate(rooms):
-            meets = [
-                j != i and not is_apart(places[i], part.shape, places[j], other.shape)
-                for j, (other, _) in enumerate(rooms)
-            ]
-            end = value.node if any(meets[i:]) else until
-            if not any(meets[:i]) and (end is None or self._serves_one(part, value.node)):
+            end = value.node if any(j > i for j in met[i]) else until
+            first = all(j > i for j in met[i])
+            if first and (end is None or self._serves_one(part, value.node)):
                 yield part, inside, end
 
     def _serves_one(self, value: Value, node: Node) -> bool:

@@ -6,6 +6,7 @@ same points. What does not fit the loops is computed before them, and loaded.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from heterosis.ir.program import (
     IOTA,
     Elementwise,
     Gather,
+    Node,
     Reduction,
     Value,
     View,
@@ -41,6 +43,22 @@ from heterosis.passes.pieces import PIECE, reduce_in_pieces
 
 if TYPE_CHECKING:
     from heterosis.passes.schedule import Scheduler
+
+
+_MOST_NESTED = 96  # elementwise steps on the way from one value in memory to the next
+
+
+def deep_nodes(order: Iterable[Node]) -> Iterator[Node]:
+    """Elementwise nodes, of those in the program's order, whose values are to stand in memory so
+    that none is found by need further down in the stack than `_MOST_NESTED` calls."""
+    depths: dict[Node, int] = {}
+    for node in order:
+        nests = isinstance(node.primitive, Elementwise | View)
+        depth = 1 + max((depths[v.node] for v in node.inputs), default=0) if nests else 0
+        if depth >= _MOST_NESTED and isinstance(node.primitive, Elementwise):
+            yield node
+            depth = 0
+        depths[node] = depth
 
 
 class NeedsCopy(Exception):

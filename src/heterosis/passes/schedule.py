@@ -7,7 +7,8 @@ The parts, in the order in which they work: `homes` tells where results and what
 of will stand; `places` finds what stands in memory through views; `together` says which values
 share a nest; `nests` makes nests, `inlining` the steps inside them, with the reductions that
 `joining` lets in; `calls` adds the kernels that are no nests, `bands` and `chains` join some of
-those, `branches` puts others side by side, and `memory` places the temporaries.
+those, `branches` puts others side by side, and `memory` places the temporaries. `proof` checks all of
+that, where it is asked for.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from heterosis.passes.calls import call
 from heterosis.passes.chains import chain
 from heterosis.passes.epilogues import Uses
 from heterosis.passes.homes import Homes
+from heterosis.passes.inlining import deep_nodes
 from heterosis.passes.materialize import unrearranged
 from heterosis.passes.memory import plan_memory
 from heterosis.runtime.settings import settings
@@ -158,8 +160,10 @@ class Scheduler:
             if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.homes:
                 self.homes.settle(node.outputs[0], self.temporary(node.types[0]))
         reduced: list[Value] = []
+        deep = set(deep_nodes(self.uses.order))
         for node in self.uses.order:
-            kept = [v for v in node.outputs if v in self.kept and node not in self.inside]
+            needed = self.kept if node not in deep else node.outputs
+            kept = [v for v in node.outputs if v in needed and node not in self.inside]
             if type(node.primitive) is Reduction:
                 reduced += kept
             elif isinstance(node.primitive, Opaque):
@@ -261,7 +265,7 @@ class Scheduler:
         rooms = list(places.parts(value, room))
         parts = [part for part, _ in rooms]
         shared = together.share_work(parts, self.places)
-        if shared and are_apart(value.node.attributes["places"], parts[0].shape):
+        if shared and are_apart(value.node.attributes["places"], [v.shape for v in parts]):
             nests.map_together(self, rooms)
             return
         for part, inside in rooms:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 DEVICE_TYPES = ("cpu", "gpu", "cpu_pinned", "cpu_shared")
@@ -89,3 +90,6 @@ def check_context(ctx: Any) -> Context:
             "with npx.num_gpus(), which is 0 here."
         )
     return ctx
+
+
+_check_members(globals())

@@ -25,6 +25,24 @@ class ArgumentError(HeterosisError, ValueError):
     """An argument's value outside what the operation takes."""
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of another kind than the function takes, or one too many, or one of another name."""
+
+
+class UnknownKeyError(ArgumentError, KeyError):
+    """A name or key that nothing goes by."""
+
+    __str__ = Exception.__str__  # KeyError shows its message in quotes
+
+
+class MissingAttributeError(ArgumentTypeError, AttributeError):
+    """An attribute that objects of another kind have, and this one has not."""
+
+
+class ZeroStepError(ArgumentError, ZeroDivisionError):
+    """A step of 0, which leads nowhere."""
+
+
 class IndexingError(HeterosisError, IndexError):
     """An index outside an array, or of a kind that cannot index."""
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from heterosis import _core
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 THREADS_VARIABLE = "HETEROSIS_NUM_THREADS"
@@ -119,3 +120,6 @@ def _switch(name: str, text: str) -> bool:
 
 
 settings = Settings()
+
+
+_check_members(globals())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from heterosis import ndarray
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.symbol.composition import binary as _binary
 from heterosis.symbol.composition import creation as _creation
 from heterosis.symbol.composition import function as _function
@@ -31,6 +32,8 @@ def __getattr__(name: str) -> Any:
     globals()[name] = found
     return found
 
+
+_check_members(globals())
 
 __all__ = [
     "Group",

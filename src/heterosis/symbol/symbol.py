@@ -8,7 +8,7 @@ from typing import Any
 
 from heterosis import np
 from heterosis.io.atomic import written
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, MissingAttributeError
 from heterosis.symbol import files, inference
 from heterosis.symbol.executor import Executor
 from heterosis.symbol.graph import STATES, Entry, Node, reached, rebuilt, states, variable
@@ -40,12 +40,12 @@ class Symbol:
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_ARRAYS:
-            raise AttributeError(
+            raise MissingAttributeError(
                 f"a Symbol has no {name}: it stands for a program, not for values. Its shapes come "
                 "from infer_shape(), its values from eval() or bind(). A block takes arrays; "
                 "hybridize it, call it and export it to have its symbol."
             )
-        raise AttributeError(f"a Symbol has no attribute {name!r}")
+        raise MissingAttributeError(f"a Symbol has no attribute {name!r}")
 
     def list_inputs(self) -> list[str]:
         """The names of all variables, in the order in which they are used."""

@@ -11,6 +11,9 @@ from heterosis.gluon.data.sampler import (
     Sampler,
     SequentialSampler,
 )
+from heterosis.runtime.arguments import check_members as _check_members
+
+_check_members(globals())
 
 __all__ = [
     "ArrayDataset",

@@ -10,6 +10,7 @@ import numpy
 from heterosis import _core, np
 from heterosis.ir.types import dtype_name
 from heterosis.np.convert import shared
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
 # Makes the array that a batch is written to: (shape, element type) -> (array, its memory).
@@ -149,5 +150,7 @@ class AsList:
     def __call__(self, data: Sequence[Any]) -> list[Any]:
         return list(data)
 
+
+_check_members(globals())
 
 __all__ = ["AsList", "Group", "Pad", "Stack", "default_batchify_fn", "default_mp_batchify_fn"]

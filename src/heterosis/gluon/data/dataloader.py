@@ -13,6 +13,7 @@ from heterosis.gluon.data.batchify import default_batchify_fn
 from heterosis.gluon.data.dataset import columns
 from heterosis.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool
+from heterosis.runtime.arguments import Natural
 from heterosis.runtime.errors import ArgumentError
 from heterosis.runtime.memory import keep_freed_memory
 
@@ -37,7 +38,7 @@ class DataLoader:
         last_batch: str | None = None,
         batch_sampler: Sampler | None = None,
         batchify_fn: Callable[[list[Any]], Any] | None = None,
-        num_workers: int = 0,
+        num_workers: Natural = 0,
         pin_memory: bool = False,
         pin_device_id: int = 0,
         prefetch: int | None = None,

@@ -11,7 +11,7 @@ import numpy
 from heterosis import np
 from heterosis.gluon.data.sampler import FilterSampler, Sampler, SequentialSampler
 from heterosis.recordio import MXIndexedRecordIO
-from heterosis.runtime.errors import ArgumentError, ShapeError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError, UnsupportedError
 
 
 class Dataset:
@@ -21,10 +21,10 @@ class Dataset:
     """
 
     def __getitem__(self, idx: int) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} must define __getitem__.")
+        raise UnsupportedError(f"{type(self).__name__} must define __getitem__.")
 
     def __len__(self) -> int:
-        raise NotImplementedError(f"{type(self).__name__} must define __len__.")
+        raise UnsupportedError(f"{type(self).__name__} must define __len__.")
 
     def _columns(self) -> list[Any] | None:
         """The arrays whose elements side by side are the samples, if they are that."""
@@ -52,7 +52,7 @@ class Dataset:
     def sample(self, sampler: Sampler) -> Dataset:
         """The samples whose indices `sampler` gives now, in that order."""
         if not isinstance(sampler, Sampler):
-            raise TypeError(
+            raise ArgumentTypeError(
                 f"sample: expected a gluon.data.Sampler, and got {type(sampler).__name__}."
             )
         return _Chosen(self, sampler)

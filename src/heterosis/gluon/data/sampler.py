@@ -8,7 +8,8 @@ from typing import Any
 import numpy
 
 from heterosis import _core
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.arguments import Natural, Positive
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 LAST_BATCH = ("keep", "discard", "rollover")
 
@@ -20,16 +21,16 @@ class Sampler:
     """
 
     def __iter__(self) -> Iterator[Any]:
-        raise NotImplementedError(f"{type(self).__name__} must define __iter__.")
+        raise UnsupportedError(f"{type(self).__name__} must define __iter__.")
 
     def __len__(self) -> int:
-        raise NotImplementedError(f"{type(self).__name__} must define __len__.")
+        raise UnsupportedError(f"{type(self).__name__} must define __len__.")
 
 
 class SequentialSampler(Sampler):
     """The indices from `start` on, `length` of them, in their order."""
 
-    def __init__(self, length: int, start: int = 0):
+    def __init__(self, length: Natural, start: int = 0):
         self._range = range(start, start + length)
 
     def __iter__(self) -> Iterator[int]:
@@ -42,7 +43,7 @@ class SequentialSampler(Sampler):
 class RandomSampler(Sampler):
     """The indices from 0 to `length` in another order each time; `np.random.seed` fixes them."""
 
-    def __init__(self, length: int):
+    def __init__(self, length: Natural):
         self._length = length
 
     def __iter__(self) -> Iterator[int]:
@@ -73,7 +74,7 @@ class BatchSampler(Sampler):
     what comes the next time ("rollover").
     """
 
-    def __init__(self, sampler: Sampler, batch_size: int, last_batch: str = "keep"):
+    def __init__(self, sampler: Sampler, batch_size: Positive, last_batch: str = "keep"):
         if last_batch not in LAST_BATCH:
             raise ArgumentError(
                 f"last_batch={last_batch!r}; expected one of {', '.join(map(repr, LAST_BATCH))}."

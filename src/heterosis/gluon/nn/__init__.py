@@ -52,6 +52,9 @@ from heterosis.gluon.nn.pooling import (
     ReflectionPad2D,
 )
 from heterosis.gluon.symbol_block import SymbolBlock
+from heterosis.runtime.arguments import check_members as _check_members
+
+_check_members(globals())
 
 __all__ = [
     "ELU",

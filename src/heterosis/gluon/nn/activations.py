@@ -6,6 +6,7 @@ from typing import Any
 
 from heterosis import initializer
 from heterosis.gluon.hybrid_block import HybridBlock
+from heterosis.runtime.arguments import Natural
 from heterosis.runtime.errors import ArgumentError
 
 
@@ -47,7 +48,7 @@ class LeakyReLU(HybridBlock):
 class PReLU(HybridBlock):
     """`x` where it is positive, `alpha * x` elsewhere, with a learnt `alpha` for each channel."""
 
-    def __init__(self, alpha_initializer: Any = None, in_channels: int = 1, **kwargs: Any):
+    def __init__(self, alpha_initializer: Any = None, in_channels: Natural = 1, **kwargs: Any):
         super().__init__(**kwargs)
         init = initializer.Constant(0.25) if alpha_initializer is None else alpha_initializer
         with self.name_scope():

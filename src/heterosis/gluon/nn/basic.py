@@ -6,6 +6,7 @@ from typing import Any
 
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.nn.activations import Activation
+from heterosis.runtime.arguments import Natural, Positive
 
 
 class Dense(HybridBlock):
@@ -16,9 +17,9 @@ class Dense(HybridBlock):
     """
 
     def __init__(
-        self, units: int, activation: str | None = None, use_bias: bool = True,
+        self, units: Positive, activation: str | None = None, use_bias: bool = True,
         flatten: bool = True, dtype: Any = "float32", weight_initializer: Any = None,
-        bias_initializer: Any = "zeros", in_units: int = 0, **kwargs: Any,
+        bias_initializer: Any = "zeros", in_units: Natural = 0, **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)
         self._units, self._in_units, self._flatten = units, in_units, flatten
@@ -72,7 +73,7 @@ class Embedding(HybridBlock):
     """
 
     def __init__(
-        self, input_dim: int, output_dim: int, dtype: Any = "float32",
+        self, input_dim: Positive, output_dim: Positive, dtype: Any = "float32",
         weight_initializer: Any = None, sparse_grad: bool = False, **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)

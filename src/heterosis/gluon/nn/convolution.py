@@ -8,6 +8,7 @@ from typing import Any
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.nn.activations import Activation
 from heterosis.gluon.parameter_dict import ParameterDict
+from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ArgumentError
 
 Sizes = int | Sequence[int]
@@ -36,9 +37,9 @@ class _Convolution(HybridBlock):
     _operation = "convolution"
 
     def __init__(
-        self, channels: int, kernel_size: Sizes, strides: Sizes, padding: Sizes, dilation: Sizes,
-        groups: int, layout: str, activation: str | None, use_bias: bool, weight_initializer: Any,
-        bias_initializer: Any, in_channels: int, output_padding: Sizes | None = None,
+        self, channels: Positive, kernel_size: Sizes, strides: Sizes, padding: Sizes, dilation: Sizes,
+        groups: Positive, layout: str, activation: str | None, use_bias: bool, weight_initializer: Any,
+        bias_initializer: Any, in_channels: Natural, output_padding: Sizes | None = None,
         prefix: str | None = None, params: ParameterDict | None = None,
     ):  # fmt: skip
         super().__init__(prefix, params)
@@ -113,10 +114,10 @@ class Conv1D(_Convolution):
     _layouts = ("NCW",)
 
     def __init__(
-        self, channels: int, kernel_size: Sizes, strides: Sizes = 1,
-        padding: Sizes = 0, dilation: Sizes = 1, groups: int = 1,
+        self, channels: Positive, kernel_size: Sizes, strides: Sizes = 1,
+        padding: Sizes = 0, dilation: Sizes = 1, groups: Positive = 1,
         layout: str = "NCW", activation: str | None = None, use_bias: bool = True,
-        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: int = 0,
+        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip
         super().__init__(
@@ -131,10 +132,10 @@ class Conv1DTranspose(_Transposed):
     _layouts = ("NCW",)
 
     def __init__(
-        self, channels: int, kernel_size: Sizes, strides: Sizes = 1,
-        padding: Sizes = 0, output_padding: Sizes = 0, dilation: Sizes = 1, groups: int = 1,
+        self, channels: Positive, kernel_size: Sizes, strides: Sizes = 1,
+        padding: Sizes = 0, output_padding: Sizes = 0, dilation: Sizes = 1, groups: Positive = 1,
         layout: str = "NCW", activation: str | None = None, use_bias: bool = True,
-        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: int = 0,
+        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip
         super().__init__(
@@ -149,10 +150,10 @@ class Conv2D(_Convolution):
     _layouts = ("NCHW", "NHWC")
 
     def __init__(
-        self, channels: int, kernel_size: Sizes, strides: Sizes = (1, 1),
-        padding: Sizes = (0, 0), dilation: Sizes = (1, 1), groups: int = 1,
+        self, channels: Positive, kernel_size: Sizes, strides: Sizes = (1, 1),
+        padding: Sizes = (0, 0), dilation: Sizes = (1, 1), groups: Positive = 1,
         layout: str = "NCHW", activation: str | None = None, use_bias: bool = True,
-        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: int = 0,
+        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip
         super().__init__(
@@ -167,10 +168,10 @@ class Conv2DTranspose(_Transposed):
     _layouts = ("NCHW", "NHWC")
 
     def __init__(
-        self, channels: int, kernel_size: Sizes, strides: Sizes = (1, 1),
-        padding: Sizes = (0, 0), output_padding: Sizes = (0, 0), dilation: Sizes = (1, 1), groups: int = 1,
+        self, channels: Positive, kernel_size: Sizes, strides: Sizes = (1, 1),
+        padding: Sizes = (0, 0), output_padding: Sizes = (0, 0), dilation: Sizes = (1, 1), groups: Positive = 1,
         layout: str = "NCHW", activation: str | None = None, use_bias: bool = True,
-        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: int = 0,
+        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip
         super().__init__(
@@ -185,10 +186,10 @@ class Conv3D(_Convolution):
     _layouts = ("NCDHW", "NDHWC")
 
     def __init__(
-        self, channels: int, kernel_size: Sizes, strides: Sizes = (1, 1, 1),
-        padding: Sizes = (0, 0, 0), dilation: Sizes = (1, 1, 1), groups: int = 1,
+        self, channels: Positive, kernel_size: Sizes, strides: Sizes = (1, 1, 1),
+        padding: Sizes = (0, 0, 0), dilation: Sizes = (1, 1, 1), groups: Positive = 1,
         layout: str = "NCDHW", activation: str | None = None, use_bias: bool = True,
-        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: int = 0,
+        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip
         super().__init__(
@@ -203,10 +204,10 @@ class Conv3DTranspose(_Transposed):
     _layouts = ("NCDHW", "NDHWC")
 
     def __init__(
-        self, channels: int, kernel_size: Sizes, strides: Sizes = (1, 1, 1),
-        padding: Sizes = (0, 0, 0), output_padding: Sizes = (0, 0, 0), dilation: Sizes = (1, 1, 1), groups: int = 1,
+        self, channels: Positive, kernel_size: Sizes, strides: Sizes = (1, 1, 1),
+        padding: Sizes = (0, 0, 0), output_padding: Sizes = (0, 0, 0), dilation: Sizes = (1, 1, 1), groups: Positive = 1,
         layout: str = "NCDHW", activation: str | None = None, use_bias: bool = True,
-        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: int = 0,
+        weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip
         super().__init__(

@@ -8,6 +8,7 @@ import numpy
 
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.parameter_dict import ParameterDict
+from heterosis.runtime.arguments import Natural, Positive
 
 
 class _Normalization(HybridBlock):
@@ -42,7 +43,7 @@ class BatchNorm(_Normalization):
         self, axis: int = 1, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True,
         scale: bool = True, use_global_stats: bool = False, beta_initializer: Any = "zeros",
         gamma_initializer: Any = "ones", running_mean_initializer: Any = "zeros",
-        running_variance_initializer: Any = "ones", in_channels: int = 0, **kwargs: Any,
+        running_variance_initializer: Any = "ones", in_channels: Natural = 0, **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)
         self._facts = {
@@ -90,7 +91,7 @@ class InstanceNorm(_Normalization):
 
     def __init__(
         self, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = False,
-        beta_initializer: Any = "zeros", gamma_initializer: Any = "ones", in_channels: int = 0,
+        beta_initializer: Any = "zeros", gamma_initializer: Any = "ones", in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)
@@ -111,7 +112,7 @@ class LayerNorm(_Normalization):
 
     def __init__(
         self, axis: int = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-        beta_initializer: Any = "zeros", gamma_initializer: Any = "ones", in_channels: int = 0,
+        beta_initializer: Any = "zeros", gamma_initializer: Any = "ones", in_channels: Natural = 0,
         prefix: str | None = None, params: ParameterDict | None = None,
     ):  # fmt: skip
         super().__init__(prefix, params)
@@ -128,7 +129,7 @@ class GroupNorm(_Normalization):
     """The channels of each of `num_groups` groups, of each example, scaled together."""
 
     def __init__(
-        self, num_groups: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
+        self, num_groups: Positive = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
         beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
         prefix: str | None = None, params: ParameterDict | None = None,
     ):  # fmt: skip

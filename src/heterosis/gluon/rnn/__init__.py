@@ -12,6 +12,9 @@ from heterosis.gluon.rnn.cells import (
 )
 from heterosis.gluon.rnn.layers import GRU, LSTM, RNN
 from heterosis.gluon.rnn.modifiers import DropoutCell, ModifierCell, ResidualCell, ZoneoutCell
+from heterosis.runtime.arguments import check_members as _check_members
+
+_check_members(globals())
 
 __all__ = [
     "GRU",

@@ -11,6 +11,7 @@ from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.rnn import sequences
 from heterosis.gluon.utils import indented
+from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 States = list[np.ndarray]
@@ -33,7 +34,7 @@ class RecurrentCell(Block):
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """Shape and layout of each state."""
-        raise NotImplementedError(f"{type(self).__name__} defines no state_info(batch_size).")
+        raise UnsupportedError(f"{type(self).__name__} defines no state_info(batch_size).")
 
     def begin_state(
         self, batch_size: int = 0, func: Callable[..., Any] = np.zeros, **kwargs: Any
@@ -102,8 +103,8 @@ class _GatedCell(HybridRecurrentCell):
     _state_count = 1
 
     def __init__(
-        self, hidden_size: int, i2h_weight_initializer: Any, h2h_weight_initializer: Any,
-        i2h_bias_initializer: Any, h2h_bias_initializer: Any, input_size: int,
+        self, hidden_size: Positive, i2h_weight_initializer: Any, h2h_weight_initializer: Any,
+        i2h_bias_initializer: Any, h2h_bias_initializer: Any, input_size: Natural,
         prefix: str | None, params: ParameterDict | None,
     ):  # fmt: skip
         super().__init__(prefix, params)
@@ -148,9 +149,9 @@ class RNNCell(_GatedCell):
     """`activation(W_i x + b_i + W_h h + b_h)`."""
 
     def __init__(
-        self, hidden_size: int, activation: Any = "tanh", i2h_weight_initializer: Any = None,
+        self, hidden_size: Positive, activation: Any = "tanh", i2h_weight_initializer: Any = None,
         h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros", input_size: int = 0, prefix: str | None = None,
+        h2h_bias_initializer: Any = "zeros", input_size: Natural = 0, prefix: str | None = None,
         params: ParameterDict | None = None,
     ):  # fmt: skip
         super().__init__(
@@ -178,9 +179,9 @@ class LSTMCell(_GatedCell):
     _gates, _kind, _state_count = 4, "lstm", 2
 
     def __init__(
-        self, hidden_size: int, i2h_weight_initializer: Any = None,
+        self, hidden_size: Positive, i2h_weight_initializer: Any = None,
         h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros", input_size: int = 0, prefix: str | None = None,
+        h2h_bias_initializer: Any = "zeros", input_size: Natural = 0, prefix: str | None = None,
         params: ParameterDict | None = None, activation: Any = "tanh",
         recurrent_activation: Any = "sigmoid",
     ):  # fmt: skip
@@ -211,9 +212,9 @@ class GRUCell(_GatedCell):
     _gates, _kind = 3, "gru"
 
     def __init__(
-        self, hidden_size: int, i2h_weight_initializer: Any = None,
+        self, hidden_size: Positive, i2h_weight_initializer: Any = None,
         h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros", input_size: int = 0, prefix: str | None = None,
+        h2h_bias_initializer: Any = "zeros", input_size: Natural = 0, prefix: str | None = None,
         params: ParameterDict | None = None,
     ):  # fmt: skip
         super().__init__(

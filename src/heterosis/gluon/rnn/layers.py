@@ -10,8 +10,10 @@ from heterosis import np
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.rnn import cells, modifiers
+from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
 
+_MOST_LAYERS = 1024
 _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 _FUSED_NAME = re.compile(r"([lr])(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 
@@ -20,8 +22,8 @@ class _RNNLayer(HybridBlock):
     """What RNN, LSTM and GRU share; parameters are named `l0_i2h_weight`, `r0_...` backwards."""
 
     def __init__(
-        self, hidden_size: int, num_layers: int, layout: str, dropout: float, bidirectional: bool,
-        input_size: int, initializers: dict[str, Any], mode: str, dtype: Any,
+        self, hidden_size: Positive, num_layers: Positive, layout: str, dropout: float, bidirectional: bool,
+        input_size: Natural, initializers: dict[str, Any], mode: str, dtype: Any,
         projection_size: int | None = None, clip: dict[str, Any] | None = None, **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)
@@ -29,6 +31,10 @@ class _RNNLayer(HybridBlock):
             raise ArgumentError(
                 f"{type(self).__name__}: layout={layout!r}, mode={mode!r}; expected layout 'TNC' "
                 f"or 'NTC', and one of the modes {', '.join(_GATES)}."
+            )
+        if num_layers > _MOST_LAYERS:
+            raise ArgumentError(
+                f"{type(self).__name__}: num_layers={num_layers}; expected at most {_MOST_LAYERS}."
             )
         self._hidden_size, self._num_layers, self._layout = hidden_size, num_layers, layout
         self._dropout, self._input_size, self._mode, self._dtype = dropout, input_size, mode, dtype
@@ -196,10 +202,10 @@ class RNN(_RNNLayer):
     """Layers of plain recurrent cells with 'relu' or 'tanh'."""
 
     def __init__(
-        self, hidden_size: int, num_layers: int = 1, activation: str = "relu", layout: str = "TNC",
+        self, hidden_size: Positive, num_layers: Positive = 1, activation: str = "relu", layout: str = "TNC",
         dropout: float = 0, bidirectional: bool = False, i2h_weight_initializer: Any = None,
         h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros", input_size: int = 0, dtype: Any = "float32",
+        h2h_bias_initializer: Any = "zeros", input_size: Natural = 0, dtype: Any = "float32",
         **kwargs: Any,
     ):  # fmt: skip
         initializers = _by_parameter(
@@ -219,8 +225,8 @@ class LSTM(_RNNLayer):
     """
 
     def __init__(
-        self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
-        bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: Any = None,
+        self, hidden_size: Positive, num_layers: Positive = 1, layout: str = "TNC", dropout: float = 0,
+        bidirectional: bool = False, input_size: Natural = 0, i2h_weight_initializer: Any = None,
         h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
         h2h_bias_initializer: Any = "zeros", projection_size: int | None = None,
         h2r_weight_initializer: Any = None, state_clip_min: float | None = None,
@@ -247,8 +253,8 @@ class GRU(_RNNLayer):
     """Layers of gated recurrent units."""
 
     def __init__(
-        self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
-        bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: Any = None,
+        self, hidden_size: Positive, num_layers: Positive = 1, layout: str = "TNC", dropout: float = 0,
+        bidirectional: bool = False, input_size: Natural = 0, i2h_weight_initializer: Any = None,
         h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
         h2h_bias_initializer: Any = "zeros", dtype: Any = "float32", **kwargs: Any,
     ):  # fmt: skip

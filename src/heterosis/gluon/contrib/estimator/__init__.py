@@ -18,6 +18,9 @@ from heterosis.gluon.contrib.estimator.event_handler import (
     TrainEnd,
     ValidationHandler,
 )
+from heterosis.runtime.arguments import check_members as _check_members
+
+_check_members(globals())
 
 __all__ = [
     "BatchBegin",

@@ -8,6 +8,9 @@ from heterosis.gluon.contrib.nn.layers import (
     SyncBatchNorm,
 )
 from heterosis.gluon.nn.containers import Concurrent, HybridConcurrent, Identity
+from heterosis.runtime.arguments import check_members as _check_members
+
+_check_members(globals())
 
 __all__ = [
     "Concurrent",

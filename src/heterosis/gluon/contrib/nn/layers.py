@@ -9,6 +9,7 @@ from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.nn.basic import Embedding
 from heterosis.gluon.nn.convolution import Sizes, per_axis
 from heterosis.gluon.nn.normalization import BatchNorm
+from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ShapeError
 
 
@@ -16,7 +17,7 @@ class SparseEmbedding(Embedding):
     """An Embedding; its gradients are dense here."""
 
     def __init__(
-        self, input_dim: int, output_dim: int, dtype: Any = "float32",
+        self, input_dim: Positive, output_dim: Positive, dtype: Any = "float32",
         weight_initializer: Any = None, **kwargs: Any,
     ):  # fmt: skip
         super().__init__(input_dim, output_dim, dtype, weight_initializer, True, **kwargs)
@@ -26,7 +27,7 @@ class SyncBatchNorm(BatchNorm):
     """Batch normalisation over the batches of all devices: there is one, so it is BatchNorm."""
 
     def __init__(
-        self, in_channels: int = 0, num_devices: int | None = None, momentum: float = 0.9,
+        self, in_channels: Natural = 0, num_devices: int | None = None, momentum: float = 0.9,
         epsilon: float = 1e-5, center: bool = True, scale: bool = True,
         use_global_stats: bool = False, beta_initializer: Any = "zeros",
         gamma_initializer: Any = "ones", running_mean_initializer: Any = "zeros",

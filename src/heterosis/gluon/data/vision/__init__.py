@@ -11,6 +11,9 @@ from heterosis.gluon.data.vision.datasets import (
     ImageListDataset,
     ImageRecordDataset,
 )
+from heterosis.runtime.arguments import check_members as _check_members
+
+_check_members(globals())
 
 __all__ = [
     "CIFAR10",

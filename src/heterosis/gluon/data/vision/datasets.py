@@ -18,7 +18,7 @@ from heterosis.image import imdecode, imread
 from heterosis.io.archives import members
 from heterosis.io.files import Source, opened, placed, unzipped
 from heterosis.recordio import unpack
-from heterosis.runtime.errors import FormatError, MissingFileError
+from heterosis.runtime.errors import ArgumentTypeError, FormatError, MissingFileError
 
 Transform = "Callable[[Any, Any], Any] | None"
 Root = "str | os.PathLike[str] | None"
@@ -275,7 +275,9 @@ class ImageListDataset(_ImageFiles):
     ):
         folder = Path(root).expanduser()
         if imglist is None:
-            raise TypeError("ImageListDataset: imglist is missing; give a list or a file's name.")
+            raise ArgumentTypeError(
+                "ImageListDataset: imglist is missing; give a list or a file's name."
+            )
         entries = _lines(folder / imglist) if isinstance(imglist, str) else imglist
         items = [(str(folder / name), _label(label)) for *label, name in entries]
         super().__init__(items, flag, transform)

@@ -16,6 +16,7 @@ from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.nn import Sequential
 from heterosis.ir.types import dtype_name
 from heterosis.npx import image
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 Size = "int | tuple[int, int]"  # (width, height), or one number for both
@@ -288,6 +289,8 @@ class RandomLighting(HybridBlock):
         """The changed image."""
         return image.random_lighting(x, self._alpha)
 
+
+_check_members(globals())
 
 __all__ = [
     "Cast",

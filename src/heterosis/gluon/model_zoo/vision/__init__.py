@@ -59,6 +59,7 @@ from heterosis.gluon.model_zoo.vision.vgg import (
     vgg19,
     vgg19_bn,
 )
+from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 _MODELS = {
@@ -89,6 +90,8 @@ def get_model(name: str, **kwargs: Any) -> Any:
         raise ArgumentError(f"get_model: {name!r}; expected one of {', '.join(sorted(_MODELS))}.")
     return make(**kwargs)
 
+
+_check_members(globals())
 
 __all__ = [
     "VGG",

@@ -7,12 +7,13 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, sequence
 from heterosis.gluon.model_zoo.weights import finished
+from heterosis.runtime.arguments import Positive
 
 
 class AlexNet(Classifier):
     """Five convolutions and three dense layers, for images of 224 x 224."""
 
-    def __init__(self, classes: int = 1000, **kwargs: Any):
+    def __init__(self, classes: Positive = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
             self.features = sequence(

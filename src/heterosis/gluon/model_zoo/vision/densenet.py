@@ -8,6 +8,7 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, branches, sequence
 from heterosis.gluon.model_zoo.weights import finished
+from heterosis.runtime.arguments import Positive
 from heterosis.runtime.errors import ArgumentError
 
 # Channels at first, channels that each layer adds, layers of each stage.
@@ -23,8 +24,8 @@ class DenseNet(Classifier):
     """Stages whose layers each see the channels of all layers before."""
 
     def __init__(
-        self, num_init_features: int, growth_rate: int, block_config: Sequence[int],
-        bn_size: int = 4, dropout: float = 0, classes: int = 1000, **kwargs: Any,
+        self, num_init_features: int, growth_rate: Positive, block_config: Sequence[int],
+        bn_size: int = 4, dropout: float = 0, classes: Positive = 1000, **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)
         with self.name_scope():

@@ -8,6 +8,7 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, branches, sequence
 from heterosis.gluon.model_zoo.weights import finished
+from heterosis.runtime.arguments import Positive
 
 
 def _convolution(
@@ -105,7 +106,7 @@ def _e(prefix: str) -> nn.HybridConcurrent:
 class Inception3(Classifier):
     """Blocks of convolutions of several sizes side by side, for images of 299 x 299."""
 
-    def __init__(self, classes: int = 1000, **kwargs: Any):
+    def __init__(self, classes: Positive = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
             self.features = sequence(

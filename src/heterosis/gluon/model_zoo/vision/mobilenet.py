@@ -8,6 +8,7 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, sequence
 from heterosis.gluon.model_zoo.weights import finished
+from heterosis.runtime.arguments import Natural, Positive
 
 
 class RELU6(nn.HybridBlock):
@@ -31,7 +32,9 @@ def _convolution(
 class LinearBottleneck(nn.HybridBlock):
     """More channels, a convolution of each, fewer channels; the input added if it fits."""
 
-    def __init__(self, in_channels: int, channels: int, t: int, stride: int, **kwargs: Any):
+    def __init__(
+        self, in_channels: Natural, channels: Positive, t: int, stride: int, **kwargs: Any
+    ):
         super().__init__(**kwargs)
         self.use_shortcut = stride == 1 and in_channels == channels
         inner = in_channels * t
@@ -64,7 +67,7 @@ _BOTTLENECKS = (
 class MobileNet(Classifier):
     """Convolutions of each channel by itself, then across channels; `multiplier` scales all."""
 
-    def __init__(self, multiplier: float = 1.0, classes: int = 1000, **kwargs: Any):
+    def __init__(self, multiplier: float = 1.0, classes: Positive = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
             width = int(32 * multiplier)
@@ -80,7 +83,7 @@ class MobileNet(Classifier):
 class MobileNetV2(Classifier):
     """Bottlenecks turned inside out: wide within, narrow between."""
 
-    def __init__(self, multiplier: float = 1.0, classes: int = 1000, **kwargs: Any):
+    def __init__(self, multiplier: float = 1.0, classes: Positive = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
             self.features = nn.HybridSequential(prefix="features_")

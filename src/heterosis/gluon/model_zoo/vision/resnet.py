@@ -8,6 +8,7 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, sequence
 from heterosis.gluon.model_zoo.weights import finished
+from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ArgumentError
 
 
@@ -23,7 +24,7 @@ class _BlockV1(nn.HybridBlock):
     """`relu(body(x) + x)`, where `x` is made as small as the body's output if `downsample`."""
 
     def __init__(
-        self, channels: int, stride: int, downsample: bool = False, in_channels: int = 0,
+        self, channels: Positive, stride: int, downsample: bool = False, in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)
@@ -74,7 +75,7 @@ class _BlockV2(nn.HybridBlock):
     """`body(x) + x`; normalisation and activation stand in front of each convolution."""
 
     def __init__(
-        self, channels: int, stride: int, downsample: bool = False, in_channels: int = 0,
+        self, channels: Positive, stride: int, downsample: bool = False, in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)
@@ -162,7 +163,7 @@ class ResNetV1(_ResNet):
     """Residual network, version 1; `thumbnail` is for images of 32 x 32."""
 
     def __init__(
-        self, block: type, layers: Sequence[int], channels: Sequence[int], classes: int = 1000,
+        self, block: type, layers: Sequence[int], channels: Sequence[int], classes: Positive = 1000,
         thumbnail: bool = False, **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)
@@ -178,7 +179,7 @@ class ResNetV2(_ResNet):
     """Residual network, version 2; `thumbnail` is for images of 32 x 32."""
 
     def __init__(
-        self, block: type, layers: Sequence[int], channels: Sequence[int], classes: int = 1000,
+        self, block: type, layers: Sequence[int], channels: Sequence[int], classes: Positive = 1000,
         thumbnail: bool = False, **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)

@@ -7,6 +7,7 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, branches, sequence
 from heterosis.gluon.model_zoo.weights import finished
+from heterosis.runtime.arguments import Positive
 from heterosis.runtime.errors import ArgumentError
 
 # Channels of a fire module's squeezing layer, or None for pooling.
@@ -19,7 +20,7 @@ _PLANS = {
 class SqueezeNet(Classifier):
     """Fire modules: few channels, then 1 x 1 and 3 x 3 convolutions side by side."""
 
-    def __init__(self, version: str, classes: int = 1000, **kwargs: Any):
+    def __init__(self, version: str, classes: Positive = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         if version not in _PLANS:
             raise ArgumentError(f"SqueezeNet: version={version!r}; expected '1.0' or '1.1'.")

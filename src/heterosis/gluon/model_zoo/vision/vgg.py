@@ -9,6 +9,7 @@ from heterosis import initializer
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, sequence
 from heterosis.gluon.model_zoo.weights import finished
+from heterosis.runtime.arguments import Positive
 from heterosis.runtime.errors import ArgumentError
 
 _FILTERS = (64, 128, 256, 512, 512)
@@ -19,7 +20,7 @@ class VGG(Classifier):
     """Groups of 3 x 3 convolutions, each followed by pooling, and three dense layers."""
 
     def __init__(
-        self, layers: Sequence[int], filters: Sequence[int], classes: int = 1000,
+        self, layers: Sequence[int], filters: Sequence[int], classes: Positive = 1000,
         batch_norm: bool = False, **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)

@@ -1,0 +1,566 @@
+"""What a function expects of its arguments, from its annotations, and what it says to others.
+
+Constructors check before they run, since what they are given is used much later. All other public
+functions run, and look at their arguments when something has gone wrong: a call that is right
+costs nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import copyreg
+import difflib
+import functools
+import inspect
+import operator
+import os
+import reprlib
+import sysconfig
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Annotated, Any, NamedTuple, TypeAlias, cast
+
+import numpy
+
+from heterosis import _core
+from heterosis.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AxisError,
+    HeterosisError,
+    IndexingError,
+    LinearAlgebraError,
+    OutOfMemoryError,
+    UnknownKeyError,
+    UnsupportedError,
+)
+
+# Integers of a range, as annotations.
+Positive: TypeAlias = Annotated[int, "at least 1"]
+Natural: TypeAlias = Annotated[int, "at least 0"]
+
+_MOST_EXTENT = 2**48  # no memory holds more bytes
+
+
+class Kind(NamedTuple):
+    """What an annotation admits, in words and as a test.
+
+    The core needs no test for objects of exactly the given `types`, for integers from `least` and
+    for tuples of integers from `least_item`.
+    """
+
+    text: str
+    accepts: Callable[[Any], bool]
+    types: tuple[type, ...] = ()
+    least: int | None = None
+    least_item: int | None = None
+
+
+# -- kinds that have names ------------------------------------------------------------------------
+
+
+def is_integer(given: Any) -> bool:
+    """Whether it is an integer that 64 bits hold; True and False are none."""
+    if type(given) is not int:
+        if isinstance(given, bool | numpy.bool_) or not hasattr(given, "__index__"):
+            return False
+        try:
+            given = operator.index(given)
+        except (TypeError, ValueError):  # an array of several elements
+            return False
+    return -(2**63) <= given < 2**63
+
+
+def is_number(given: Any) -> bool:
+    """Whether it is a real number that a float holds; True and False are none."""
+    if type(given) is float:
+        return True
+    if isinstance(given, bool | numpy.bool_):
+        return False
+    if not isinstance(given, Real) and getattr(given, "ndim", None) != 0:
+        return False
+    try:
+        float(given)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def _is_truth(given: Any) -> bool:
+    return isinstance(given, bool | numpy.bool_) or (type(given) is int and given in (0, 1))
+
+
+def _is_string(given: Any) -> bool:
+    return isinstance(given, str)
+
+
+def _is_natural(given: Any) -> bool:
+    return is_integer(given) and 0 <= given <= _MOST_EXTENT
+
+
+def _is_positive(given: Any) -> bool:
+    return is_integer(given) and 1 <= given <= _MOST_EXTENT
+
+
+def _is_sequence(given: Any) -> bool:
+    if isinstance(given, str | bytes | Mapping | type) or getattr(given, "ndim", 1) == 0:
+        return False
+    return hasattr(given, "__len__") and hasattr(given, "__getitem__")
+
+
+_NONE = Kind("None", lambda given: given is None, (type(None),))
+_NAMED: dict[str, Kind] = {
+    "None": _NONE,
+    "NoneType": _NONE,
+    "bool": Kind("True or False", _is_truth, (bool,)),
+    "int": Kind("an integer", is_integer, (), -(2**63)),
+    "float": Kind("a number", is_number, (float,), -(2**63)),
+    "str": Kind("a string", _is_string, (str,)),
+    "bytes": Kind("bytes", lambda given: isinstance(given, bytes | bytearray | memoryview)),
+    "type": Kind("a class", lambda given: isinstance(given, type)),
+    "Positive": Kind("an integer, at least 1", _is_positive, (), 1),
+    "Natural": Kind("an integer, at least 0", _is_natural, (), 0),
+    "Callable": Kind("a function", callable),
+    "PathLike": Kind("a path", lambda given: isinstance(given, os.PathLike)),
+    "tuple": Kind("a tuple", _is_sequence),
+    "list": Kind("a list", _is_sequence),
+    "Sequence": Kind("a sequence", _is_sequence),
+    "Iterable": Kind("a sequence", lambda given: hasattr(given, "__iter__")),
+    "dict": Kind("a dictionary", lambda given: isinstance(given, Mapping)),
+    "Mapping": Kind("a dictionary", lambda given: isinstance(given, Mapping)),
+}
+_ARE_SEQUENCES = ("list", "Sequence")
+
+
+# -- kinds from annotations -----------------------------------------------------------------------
+
+
+def kind_of(annotation: Any, names: Mapping[str, Any]) -> Kind | None:
+    """What an annotation admits, its names found in `names`; None if that is anything."""
+    if annotation is inspect.Parameter.empty:
+        return None
+    text = annotation if isinstance(annotation, str) else _text(annotation)
+    return _of_node(ast.parse(text, mode="eval").body, names)
+
+
+def _text(annotation: Any) -> str:
+    return annotation.__name__ if type(annotation) is type else str(annotation).replace("~", "")
+
+
+def _of_node(node: ast.expr, names: Mapping[str, Any]) -> Kind | None:
+    match node:
+        case ast.BinOp(left, ast.BitOr(), right):
+            return _either(_of_node(left, names), _of_node(right, names))
+        case ast.Constant(None):
+            return _NONE
+        case ast.Constant(str(text)):
+            return kind_of(text, names)
+        case ast.Subscript(value, inner):
+            return _of_generic(_last_name(value), inner, names)
+        case ast.Name() | ast.Attribute():
+            return _of_name(_last_name(node), names)
+    return None
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _of_name(name: str, names: Mapping[str, Any]) -> Kind | None:
+    if name in _NAMED:
+        return _NAMED[name]
+    if name == "Any":  # a class, as far as `isinstance` knows
+        return None
+    found = names.get(name)
+    is_alias = isinstance(found, str | types.UnionType) or hasattr(found, "__origin__")
+    if is_alias:  # asked first: `tuple[int, ...]` says that it is a class
+        return kind_of(found, names)
+    return _instance_of(found) if isinstance(found, type) else None
+
+
+def _instance_of(expected: type) -> Kind:
+    name = f"{expected.__module__}.{expected.__qualname__}".removeprefix("heterosis.")
+    return Kind(f"an object of {name}", lambda given: isinstance(given, expected))
+
+
+def _of_generic(name: str, inner: ast.expr, names: Mapping[str, Any]) -> Kind | None:
+    items = list(inner.elts) if isinstance(inner, ast.Tuple) else [inner]
+    if name == "tuple":
+        if len(items) == 2 and isinstance(items[1], ast.Constant) and items[1].value is ...:
+            return _many("a tuple", _of_node(items[0], names))
+        return _so_many([_of_node(item, names) for item in items])
+    if name in _ARE_SEQUENCES:
+        return _many("a sequence", _of_node(items[0], names))
+    return _of_name(name, names)
+
+
+def _either(one: Kind | None, other: Kind | None) -> Kind | None:
+    if one is None or other is None:
+        return None
+    first, second = one.accepts, other.accepts
+    words = f"{one.text.replace(' or ', ', ')} or {other.text}" if " or " in one.text else None
+    text = words or f"{one.text} or {other.text}"
+    return Kind(
+        text,
+        lambda given: first(given) or second(given),
+        one.types + other.types,
+        _lower(one.least, other.least),
+        _lower(one.least_item, other.least_item),
+    )
+
+
+def _lower(one: int | None, other: int | None) -> int | None:
+    return min((n for n in (one, other) if n is not None), default=None)
+
+
+def _many(text: str, item: Kind | None) -> Kind:
+    if item is None:
+        return Kind(text, _is_sequence)
+    accepts = item.accepts
+    return Kind(
+        f"{text} of {_plural(item.text)}",
+        lambda given: _is_sequence(given) and all(map(accepts, given)),
+        least_item=item.least,
+    )
+
+
+def _so_many(items: Sequence[Kind | None]) -> Kind:
+    tests = [item.accepts if item else _anything for item in items]
+    words = ", ".join(item.text if item else "anything" for item in items)
+
+    def accepts(given: Any) -> bool:
+        if not _is_sequence(given) or len(given) != len(tests):
+            return False
+        return all(test(one) for test, one in zip(tests, given, strict=True))
+
+    return Kind(f"a tuple ({words})", accepts)
+
+
+def _anything(given: Any) -> bool:
+    return True
+
+
+def _plural(text: str) -> str:
+    noun, comma, rest = text.removeprefix("an ").removeprefix("a ").partition(",")
+    if " or " in text or " of " in text:
+        return f"{text}" if text.startswith("an object") else f"({text})"
+    return f"{noun}{'es' if noun.endswith('s') else 's'}{comma}{rest}"
+
+
+# -- expectations of a function -------------------------------------------------------------------
+
+
+class Expectations:
+    """What the parameters of a function admit: made at the first call that asks."""
+
+    def __init__(self, function: Callable[..., Any]):
+        code, names = function.__code__, function.__globals__
+        count = code.co_argcount + code.co_kwonlyargcount
+        defaults = _defaults(function)
+        self.names = code.co_varnames[:count]
+        self.kinds: dict[str, Kind] = {}
+        for name in self.names:
+            kind = kind_of(function.__annotations__.get(name, inspect.Parameter.empty), names)
+            if kind is not None:
+                self.kinds[name] = _or_default(kind, defaults.get(name))
+
+    def misfit(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> str | None:
+        """The first argument that does not fit, in a sentence."""
+        given = (*zip(self.names, arguments, strict=False), *keywords.items())
+        for name, value in given:
+            kind = self.kinds.get(name)
+            if kind is not None and not kind.accepts(value):
+                return f"{name} is {described(value)}; expected {kind.text}."
+        return None
+
+
+def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    code, given = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
+    return dict(zip(names, given, strict=True)) | (function.__kwdefaults__ or {})
+
+
+def _or_default(kind: Kind, default: Any) -> Kind:
+    """A default fits, whatever the annotation says: callers pass it on."""
+    if default is None or kind.accepts(default):
+        return kind
+    return kind._replace(accepts=lambda given: given is default or kind.accepts(given))
+
+
+@functools.cache
+def expectations(function: Callable[..., Any]) -> Expectations:
+    """What the parameters of `function` admit."""
+    return Expectations(inspect.unwrap(function))
+
+
+def described(given: Any) -> str:
+    """An argument as messages show it: short, without waiting for an array's elements."""
+    if isinstance(given, _core.ndarray):
+        return f"an array {given._dtype_name}{list(given.shape)}"
+    if isinstance(given, numpy.ndarray):
+        return f"a NumPy array {given.dtype}{list(given.shape)}"
+    if given is None or isinstance(given, bool | int | float | complex | str | bytes):
+        return f"{_short(given)}"
+    if isinstance(given, types.FunctionType | type):
+        return f"{given.__module__}.{given.__qualname__}"
+    return f"{_short(given)} of type {type(given).__name__}"
+
+
+def _short(given: Any) -> str:
+    try:
+        text = reprlib.repr(given)
+    except Exception:  # noqa: BLE001 - an object of users may do anything in its __repr__
+        text = "an object"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The name that was probably meant: spelt alike, or abbreviated by its initials."""
+    candidates = list(known)
+    for candidate in candidates:
+        if "".join(part[:1] for part in candidate.split("_")) == name:
+            return candidate
+    found = difflib.get_close_matches(name, candidates, 1)
+    return found[0] if found else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question for the end of a message, or nothing."""
+    found = nearest(name, known)
+    return f" Did you mean {found}?" if found else ""
+
+
+# -- errors ---------------------------------------------------------------------------------------
+
+# What is raised in our own code for an argument that nobody thought of, and what it becomes.
+_TRANSLATED: tuple[tuple[type[Exception], type[HeterosisError]], ...] = (
+    (numpy.linalg.LinAlgError, LinearAlgebraError),
+    (numpy.exceptions.AxisError, AxisError),
+    (MemoryError, OutOfMemoryError),
+    (NotImplementedError, UnsupportedError),
+    (KeyError, UnknownKeyError),
+    (IndexError, IndexingError),
+    (TypeError, ArgumentTypeError),
+    (AttributeError, ArgumentTypeError),
+    (ValueError, ArgumentError),
+    (ArithmeticError, ArgumentError),
+    (NameError, ArgumentError),
+    (AssertionError, ArgumentError),
+    (BufferError, ArgumentError),
+    (RecursionError, ArgumentError),
+)
+
+
+def refused(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    error: BaseException,
+    name: str | None = None,
+) -> BaseException:
+    """The error that callers of `function`, or of what goes by `name`, see in place of `error`: the framework's own.
+
+    Errors of the framework, of the operating system and of functions that users passed stay.
+    """
+    class_ = _class_for(error)
+    if class_ is None:
+        return error
+    name = name or _public_name(function, arguments)
+    traceback = error.__traceback__
+    at_the_call = traceback is None or traceback.tb_next is None
+    passed_on = function.__name__ == "__init__" and "unexpected keyword" in str(error)
+    if isinstance(error, TypeError) and (at_the_call or passed_on):
+        sentence = _miscount(function, arguments, keywords)
+        if sentence:
+            return ArgumentTypeError(f"{name}: {sentence}")
+    sentence = expectations(function).misfit(arguments, keywords)
+    if sentence:
+        made: HeterosisError = ArgumentTypeError(f"{name}: {sentence}")
+    else:
+        made = class_(f"{name}: cannot take ({_listed(function, arguments, keywords)}): {error}")
+    made.__cause__ = error
+    return made
+
+
+def in_our_words(name: str, error: BaseException) -> BaseException:
+    """What callers of `name` see in place of an error that another library raised in it."""
+    class_ = _class_for(error)
+    return error if class_ is None else class_(f"{name}: {error}")
+
+
+def _class_for(error: BaseException) -> type[HeterosisError] | None:
+    """The class of the framework's that an error becomes; None if it stays as it is."""
+    if isinstance(error, HeterosisError | OSError | Warning):
+        return None
+    if _is_from_outside(error.__traceback__):
+        return None
+    return next((ours for theirs, ours in _TRANSLATED if isinstance(error, theirs)), None)
+
+
+def _public_name(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
+    if function.__name__ == "__init__":
+        return type(arguments[0]).__name__
+    if function.__name__ == "__new__":
+        return str(arguments[0].__name__)
+    return function.__qualname__.rpartition("<locals>.")[2].removesuffix(".__call__")
+
+
+def _listed(
+    function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> str:
+    own = arguments[1:] if _is_method(function) else arguments
+    return ", ".join([*map(described, own), *(f"{k}={described(v)}" for k, v in keywords.items())])
+
+
+def _is_method(function: Callable[..., Any]) -> bool:
+    return "self" in function.__code__.co_varnames[:1]
+
+
+def _miscount(
+    function: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]
+) -> str | None:
+    """What is wrong with the number or the names of arguments, if anything is."""
+    signature = inspect.signature(function)
+    known = list(_keyword_names(function, arguments))
+    unknown = [name for name in keywords if name not in known]
+    if unknown:
+        question = did_you_mean(unknown[0], known)
+        return f"there is no argument {unknown[0]!r}; it takes {', '.join(known)}.{question}"
+    try:
+        signature.bind(*arguments, **keywords)
+    except TypeError as error:
+        parameters = [p for n, p in signature.parameters.items() if n != "self"]
+        takes = signature.replace(parameters=parameters, return_annotation=signature.empty)
+        return f"{error}; it takes {takes}."
+    return None
+
+
+def _keyword_names(function: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[str]:
+    """The keywords of a function; of a constructor, also those that it passes on."""
+    functions = [function]
+    if function.__name__ == "__init__":
+        functions = [init for base in type(arguments[0]).__mro__ if (init := _own_init(base))]
+    seen = {"self"}
+    for one in functions:
+        for name, parameter in inspect.signature(one).parameters.items():
+            variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            if name not in seen and not variable:
+                seen.add(name)
+                yield name
+
+
+def _own_init(class_: type) -> Callable[..., Any] | None:
+    found = inspect.unwrap(vars(class_).get("__init__", object.__init__))
+    return cast("Callable[..., Any]", found) if hasattr(found, "__code__") else None
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
+_STANDARD = sysconfig.get_path("stdlib") + os.sep
+_INSTALLED = os.path.join(_STANDARD, "site-packages") + os.sep
+
+
+def _is_from_outside(traceback: types.TracebackType | None) -> bool:
+    """Whether code of users was running: a function or an object that they passed."""
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        standard = file.startswith(_STANDARD) and not file.startswith(_INSTALLED)
+        known = standard or file.startswith((_PACKAGE, _NUMPY, "<frozen", "<__array_function__"))
+        if not known and f"{os.sep}PIL{os.sep}" not in file:
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+# -- functions and classes that check -------------------------------------------------------------
+
+
+@functools.cache
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, whose own errors about arguments are the framework's."""
+    made = _core.Checked(function, refused)
+    functools.update_wrapper(made, function)
+    return made
+
+
+copyreg.pickle(_core.Checked, lambda made: (_itself, (made.__wrapped__,)))  # type: ignore[arg-type]
+
+
+def _itself(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+@functools.cache
+def _checked_constructor(init: Callable[..., Any]) -> Callable[..., Any]:
+    """`__init__`, after a look at its arguments."""
+    made = _core.Checked(init, refused, _admitted, _look)
+    functools.update_wrapper(made, init)
+    return made
+
+
+def _admitted(
+    init: Callable[..., Any],
+) -> list[tuple[str, tuple[type, ...] | None, int | None, int | None]]:
+    """What the core need not ask `_look` about, for each parameter."""
+    found = expectations(init)
+    kinds = [(name, found.kinds.get(name)) for name in found.names]
+    anything = (None, None, None)
+    return [(n, *(kind[2:] if kind else anything)) for n, kind in kinds]
+
+
+def _look(init: Callable[..., Any], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    """Raise if an argument does not fit."""
+    sentence = expectations(init).misfit(arguments, keywords)
+    if sentence:
+        raise ArgumentTypeError(f"{_public_name(init, arguments)}: {sentence}")
+
+
+def check_members(namespace: dict[str, Any]) -> None:
+    """Let the public functions and classes of a module check their arguments."""
+    for name, member in list(namespace.items()):
+        if name.startswith("_") or not _is_ours(member):
+            continue
+        if isinstance(member, types.FunctionType):
+            namespace[name] = checked(member)
+        elif isinstance(member, type) and not issubclass(member, BaseException):
+            for class_ in member.__mro__:
+                if _is_ours(class_):
+                    _check_class(class_)
+
+
+def _is_ours(member: Any) -> bool:
+    return str(getattr(member, "__module__", "")).startswith("heterosis.")
+
+
+@functools.cache
+def _check_class(class_: type) -> None:
+    """Let the constructor and the public methods of a class check their arguments."""
+    for name, member in list(vars(class_).items()):
+        kind = type(member) if isinstance(member, staticmethod | classmethod) else None
+        function = member.__func__ if kind else member
+        if not isinstance(function, types.FunctionType) or name in _HOT or not _is_public(name):
+            continue
+        if not _takes_more_than(0 if kind is staticmethod else 1, function):
+            continue
+        if name == "__init__" and class_.__name__ in _BY_HAND:
+            continue
+        made = _checked_constructor(function) if name == "__init__" else checked(function)
+        setattr(class_, name, kind(made) if kind else made)
+
+
+# Made for every layer: each checks by hand what can be wrong when a layer makes it.
+_BY_HAND = ("Block", "HybridBlock", "Parameter", "ParameterDict")
+
+# Run at every call of a layer: `HybridBlock` looks after their errors.
+_HOT = ("forward", "hybrid_forward")
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_") or name in ("__init__", "__new__", "__call__", "__getitem__")
+
+
+def _takes_more_than(count: int, function: types.FunctionType) -> bool:
+    code = function.__code__
+    variable = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    return bool(variable) or code.co_argcount + code.co_kwonlyargcount > count
