@@ -52,6 +52,9 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "j == 2.5": _BY_VALUE,
         "np.maximum(j, 2.5)": _BY_VALUE,
         "np.where(b, j, 1.5)": _BY_VALUE,
+        "np.clip(i, 0.5, 1.5)": _BY_VALUE,
+        "y = i.copy(); y += 1.5; y": "as in NumPy: the result does not fit into the array",
+        "np.where(m > 0, 1, 0)": "as in NumPy: two whole numbers give whole numbers",
         "np.less(i, 0.5)": _BY_VALUE,
         "np.mod(i, 2.5)": _BY_VALUE,
         "np.power(i, 2.5)": _BY_VALUE,
@@ -80,6 +83,10 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "np.meshgrid(v, i, sparse=True)": _NUMPY,
         "np.zeros_like([1, 2])": _NUMPY,
         "np.array(onp.arange(3, dtype='int16'))": "int16 is held by int32",
+        "c[0, [True, False, True]]": "as in NumPy: a list of bools is a mask",
+        "np.hsplit(c, 2)": "as in NumPy: parts are of one size",
+        "np.pad(v, 1, constant_values=5)": "as in NumPy: the constant is used",
+        "np.mean(np.ones(70000, dtype='float16'))": "summed in float32, as in NumPy",
         "np.sign(n)": _NAN,
         "np.sort(np.array([3, float('nan'), 1, float('inf')]))[-1]": _NAN,
         "np.argsort(n)": _NAN,
@@ -176,8 +183,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "network().optimize_for(np.ones((1, 3)), backend='none')": (
             "a back end that does not exist is an error, not a line in the log"
         ),
-        "net = gluon.nn.BatchNormReLU(); net.initialize()\n"
-        "trained(lambda: net(v.reshape(2, 2)))": (
+        "net = gluon.nn.BatchNormReLU(); net.initialize()\ntrained(lambda: net(v.reshape(2, 2)))": (
             "the layer's rectifier is applied in training"
         ),
         "gluon.loss.L2Loss(batch_axis=1)(np.ones((2, 3)), np.zeros((2, 3)))": (
