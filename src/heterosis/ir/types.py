@@ -42,7 +42,7 @@ def dtype_name(given: Any) -> str:
     """The name of an element type that a user gave: a string, or NumPy's or Python's class."""
     try:
         name = numpy.dtype(given).name
-    except TypeError:
+    except (TypeError, ValueError):
         name = str(given)
     if name not in DTYPES:
         raise DTypeError(f"{name} is no element type; expected one of {', '.join(DTYPES)}.")
