@@ -69,7 +69,7 @@ def is_integer(given: Any) -> bool:
             given = operator.index(given)
         except (TypeError, ValueError):  # an array of several elements
             return False
-    return -(2**63) <= given < 2**63
+    return bool(-(2**63) <= given < 2**63)
 
 
 def is_number(given: Any) -> bool:
@@ -484,7 +484,11 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-copyreg.pickle(_core.Checked, lambda made: (_itself, (made.__wrapped__,)))  # type: ignore[arg-type]
+def _pickled(made: Any) -> Any:
+    return _itself, (made.__wrapped__,)
+
+
+copyreg.pickle(_core.Checked, _pickled)
 
 
 def _itself(function: Callable[..., Any]) -> Callable[..., Any]:
