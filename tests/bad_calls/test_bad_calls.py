@@ -11,8 +11,9 @@ from heterosis import gluon, lr_scheduler, np, optimizer
 from heterosis.gluon import nn, rnn
 from heterosis.ops import REGISTRY
 from heterosis.ops.record import ATTRIBUTE
-from heterosis.runtime.arguments import did_you_mean, expectations, kind_of
+from heterosis.runtime.arguments import did_you_mean, expectations
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, HeterosisError
+from heterosis.runtime.kinds import kind_of
 from tests.bad_calls import calls
 from tests.bad_calls.child import reports
 from tests.bad_calls.targets import namespace, targets
