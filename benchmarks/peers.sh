@@ -2,7 +2,7 @@
 # Makes interpreters with PyTorch, MXNet, JAX, TensorFlow, ONNX Runtime and OpenVINO from PyPI, and prints
 # the settings that name them:
 #   eval "$(bash benchmarks/peers.sh FOLDER)"
-# MXNet's last release needs Python 3.11 or older; PYTHON311 names one if python3 is newer.
+# MXNet's last release needs Python 3.11 or older: tests/differential/environment.sh looks for one.
 set -euo pipefail
 folder=$(realpath -m "${1:?usage: peers.sh FOLDER}")
 
@@ -15,8 +15,8 @@ make_environment() { # name, python, packages
 
 make_environment torch python3 torch==2.13.0 numpy onnx onnxscript
 echo "export HETEROSIS_TORCH_PYTHON=$folder/torch/bin/python"
-make_environment mxnet "${PYTHON311:-python3}" mxnet==1.9.1 numpy==1.23.5
-echo "export HETEROSIS_MXNET_PYTHON=$folder/mxnet/bin/python"
+mxnet=$(bash "$(dirname "${BASH_SOURCE[0]}")/../tests/differential/environment.sh" "$folder/mxnet")
+echo "export HETEROSIS_MXNET_PYTHON=$mxnet"
 make_environment jax python3 jax
 echo "export HETEROSIS_JAX_PYTHON=$folder/jax/bin/python"
 make_environment tensorflow python3 tensorflow-cpu

@@ -1,5 +1,7 @@
 #include "array.h"
 
+#include "error.h"
+
 namespace heterosis {
 
 int64_t Array::size() const {
@@ -35,7 +37,16 @@ bool is_contiguous(const Dims& shape, const Dims& strides) {
   return true;
 }
 
+void check_extents(const Dims& shape) {
+  for (int64_t extent : shape) {
+    if (extent >= 0) continue;
+    throw Failure(ErrorKind::shape, "an array cannot have an extent of " + std::to_string(extent) +
+                                        "; expected numbers from 0 on.");
+  }
+}
+
 Array make_array(DType dtype, Dims shape) {
+  check_extents(shape);
   Array array;
   array.dtype = dtype;
   array.strides = row_major(shape);
@@ -45,6 +56,7 @@ Array make_array(DType dtype, Dims shape) {
 }
 
 Array make_view(const Array& base, Dims shape, Dims strides, int64_t offset) {
+  check_extents(shape);
   Array view;
   view.storage = base.storage;
   view.offset = base.offset + offset * itemsize(base.dtype);

@@ -37,6 +37,10 @@ Dims row_major(const Dims& shape);
 // Whether the elements stand in row-major order without gaps; extents of 1 do not count.
 bool is_contiguous(const Dims& shape, const Dims& strides);
 
+// Throws if an extent is negative: two of them would make a positive size, and an array of memory
+// that nobody has written.
+void check_extents(const Dims& shape);
+
 // A new array without gaps. Its memory is allocated by the first work that writes it.
 Array make_array(DType dtype, Dims shape);
 

@@ -17,12 +17,6 @@ struct InsideTask {
   ~InsideTask() { --depth; }
 };
 
-const ErrorPointer& dropped_error() {
-  static const ErrorPointer& error = *new ErrorPointer(
-      make_error(ErrorKind::internal, "not computed: the engine was shut down before its turn"));
-  return error;
-}
-
 }  // namespace
 
 bool inside_task() { return depth > 0; }
@@ -45,17 +39,21 @@ void Engine::push(std::unique_ptr<Task> owned) {
       task->bytes_ += storage.nbytes();
     }
   }
+  task->lasting_ = task->has_effects();
   const int64_t tasks = outstanding_tasks_.fetch_add(1, std::memory_order_relaxed) + 1;
   const int64_t bytes =
       outstanding_bytes_.fetch_add(task->bytes_, std::memory_order_relaxed) + task->bytes_;
   lock_.lock();
   link(*task);
   const bool ready = task->stage_ == Task::Stage::ready;
-  const bool closed = closed_;
+  const bool alone = closed_ && !inside_task();
+  const Ref<Storage> touched = alone ? task->touched() : Ref<Storage>();
+  if (alone && !touched) take(task);
   counters_.peak_tasks = std::max(counters_.peak_tasks, tasks);
   counters_.peak_bytes = std::max(counters_.peak_bytes, bytes);
   lock_.unlock();
-  if (closed) run_here();
+  if (touched) wait_idle(touched->variable);
+  else if (alone) run_one(task);
   else if (ready) pool().notify(1);
 }
 
@@ -63,6 +61,7 @@ void Engine::push(std::unique_ptr<Task> owned) {
 // of the queue, and only has to add its mode.
 void Engine::link(Task& task) {
   ++unfinished_;
+  if (task.lasting_) lasting_.push_back(task);
   for (Access& access : task) {
     if (writes(access.mode)) link(access, task);
   }
@@ -97,7 +96,7 @@ Task* Engine::take(Task* task) {
 
 void Engine::run_some() {
   lock_.lock();
-  Task* task = take_oldest();
+  Task* task = leaving_ ? nullptr : take_oldest();
   lock_.unlock();
   while (task) task = run_and_take(task, true);
 }
@@ -106,11 +105,11 @@ void Engine::run_some() {
 // loop wants help: somebody waits for that.
 Task* Engine::run_and_take(Task* task, bool take_next) {
   const Outcome outcome = execute(*task);
-  TaskList unblocked;
+  ReadyList unblocked;
   lock_.lock();
   unlink(*task, outcome, unblocked);
   ready_.push_front(unblocked);
-  Task* const next = take_next && !pool().loop_open() ? take_oldest() : nullptr;
+  Task* const next = take_next && !leaving_ && !pool().loop_open() ? take_oldest() : nullptr;
   account(outcome);
   lock_.unlock();
   // Also passes on a wake-up that was saved because this thread was about to look for work.
@@ -120,19 +119,7 @@ Task* Engine::run_and_take(Task* task, bool take_next) {
   return next;
 }
 
-// After shutdown there may be no other thread: runs all that is ready.
-void Engine::run_here() {
-  for (;;) {
-    lock_.lock();
-    Task* const task = take_oldest();
-    lock_.unlock();
-    if (!task) return;
-    run_one(task);
-  }
-}
-
 Engine::Outcome Engine::execute(Task& task) {
-  if (dropping_.load(std::memory_order_relaxed)) return {dropped_error(), false};
   if (ErrorPointer error = task.inherited_error()) return {std::move(error), false};
   const InsideTask inside;
   try {
@@ -144,8 +131,9 @@ Engine::Outcome Engine::execute(Task& task) {
   }
 }
 
-void Engine::unlink(Task& task, const Outcome& outcome, TaskList& unblocked) {
+void Engine::unlink(Task& task, const Outcome& outcome, ReadyList& unblocked) {
   --unfinished_;
+  if (task.lasting_) lasting_.remove(task);
   for (Access& access : task) {
     if (!access.task) continue;
     Variable& variable = access.storage->variable;
@@ -210,11 +198,10 @@ void Engine::reset_peaks() {
 void Engine::shutdown(Shutdown how, Poll poll) {
   lock_.lock();
   closed_ = true;
+  leaving_ = leaving_ || how == Shutdown::leave;
   lock_.unlock();
-  if (how == Shutdown::drop) dropping_.store(true, std::memory_order_relaxed);
-  Waiter everything(Waiter::Goal::everything);
-  await(everything, poll);
-  dropping_.store(false, std::memory_order_relaxed);
+  Waiter waiter(how == Shutdown::leave ? Waiter::Goal::effects : Waiter::Goal::everything);
+  await(waiter, poll);
   pool().stop();
 }
 
@@ -234,6 +221,7 @@ void Engine::before_fork() {
 void Engine::after_fork(bool child) {
   if (child) {
     ready_ = {};
+    lasting_ = {};
     ready_count_.store(0);
     outstanding_tasks_.store(0);
     outstanding_bytes_.store(0);

@@ -26,7 +26,7 @@ struct Poll {
 
 struct EngineCounters {
   int64_t executed = 0;  // tasks run
-  int64_t skipped = 0;   // tasks not run, because of an input's error or a shutdown
+  int64_t skipped = 0;   // tasks not run, because of an input's error
   int64_t inlined = 0;   // operations that the dispatcher ran without a task
   int64_t outstanding_tasks = 0;
   int64_t outstanding_bytes = 0;
@@ -40,12 +40,14 @@ struct EngineCounters {
 // While it is held no task, release callback or system call runs, but to wake a waiter.
 //
 // Waits must not be entered while holding a lock that a task, or a Storage's release callback,
-// may need: the binding lets go of Python's first. push() never waits.
+// may need: the binding lets go of Python's first. push() never waits before shutdown(), and then
+// only for tasks themselves, not for what they release.
 class Engine final : private WorkSource {
  public:
   static constexpr int64_t kMostTasks = 4096;  // default bound: tens of ms of work, 2 MB of tasks
 
-  // Queues a task. Never blocks; after shutdown() it runs the task before it returns.
+  // Queues a task. Never blocks; but after shutdown() it runs the task, and what this needs, before it
+  // returns, unless it is called by a task.
   void push(std::unique_ptr<Task> task);
 
   // Back-pressure: before a push, `if (must_wait()) wait_for_room(poll)`. One task may go over the
@@ -72,8 +74,10 @@ class Engine final : private WorkSource {
   // variables concerned still get them). Not for tasks: refused with an error of kind internal.
   void wait_all(Poll poll = {});
 
-  // Ends the threads. Queued tasks are run first (drain), or finish unrun with an error (drop).
-  enum class Shutdown { drain, drop };
+  // Ends the threads. Queued tasks are run first: all of them (drain), or only those with effects
+  // outside and what they need (leave). The others stay queued: who reads a result yet runs what
+  // it needs, and what nobody reads is never run.
+  enum class Shutdown { drain, leave };
   void shutdown(Shutdown how, Poll poll = {});
 
   // Called by the dispatcher, under the front end's lock, for work done without a task.
@@ -91,6 +95,7 @@ class Engine final : private WorkSource {
  private:
   friend Engine& engine();
   static constexpr std::size_t kMostUnreported = 16;
+  using ReadyList = TaskList<0>;
   struct Outcome {
     ErrorPointer error;
     bool ran;
@@ -99,18 +104,22 @@ class Engine final : private WorkSource {
   Engine();
 
   // WorkSource
-  bool has_work() const override { return ready_count_.load(std::memory_order_seq_cst) != 0; }
+  bool has_work() const override {
+    return ready_count_.load(std::memory_order_seq_cst) != 0 &&
+           !leaving_.load(std::memory_order_relaxed);
+  }
   void run_some() override;
 
   // Their callers hold lock_.
   void link(Task& task);
   void link(Access& access, Task& task);
-  void unlink(Task& task, const Outcome& outcome, TaskList& unblocked);
+  void unlink(Task& task, const Outcome& outcome, ReadyList& unblocked);
   void account(const Outcome& outcome);
   void remember(const ErrorPointer& error);
   Task* take(Task* task);
   Task* take_oldest() { return take(ready_.first()); }
   Task* take_needed(Variable& variable);
+  Task* take_for_effects();
   Task* take_for(const Waiter& waiter);
   void signal_watchers(Variable& variable);
   bool satisfied(const Waiter& waiter) const;
@@ -121,7 +130,6 @@ class Engine final : private WorkSource {
   // Theirs do not.
   void run_one(Task* task) { run_and_take(task, false); }
   Task* run_and_take(Task* task, bool take_next);
-  void run_here();
   Outcome execute(Task& task);
   void discharge(Task* task);
   void signal_outstanding();
@@ -138,13 +146,14 @@ class Engine final : private WorkSource {
   alignas(64) std::atomic<int64_t> task_bound_{kMostTasks};
   std::atomic<int64_t> byte_bound_;
   std::atomic<int64_t> inlined_{0};
-  std::atomic<bool> dropping_{false};
+  std::atomic<bool> leaving_{false};  // the pool's threads run no more tasks
+  std::atomic<bool> closed_{false};   // written under the lock
 
   alignas(64) mutable Lock lock_;  // guards all below, all variables, and tasks but running ones
-  TaskList ready_;                 // newly unblocked ones in front: finish what was begun
+  ReadyList ready_;                // newly unblocked ones in front: finish what was begun
+  TaskList<1> lasting_;            // unfinished tasks with effects outside
   Waiter* waiters_ = nullptr;
   int64_t unfinished_ = 0;         // tasks pushed and not taken out of the graph yet
-  bool closed_ = false;
   std::vector<ErrorPointer> unreported_;  // the first few errors nobody may have been told of
   int64_t more_unreported_ = 0;           // how many came after those
   EngineCounters counters_;               // but for the fields kept in atomics above

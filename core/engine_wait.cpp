@@ -51,7 +51,8 @@ void Engine::wait_all(Poll poll) {
 }
 
 void Engine::wait_for_room(Poll poll) {
-  if (!must_wait() || inside_task()) return;  // a task that pushes tasks may go over the bounds
+  // A task that pushes tasks may go over the bounds; after shutdown() each is run by its pusher.
+  if (!must_wait() || inside_task() || closed_.load(std::memory_order_relaxed)) return;
   Waiter waiter(Waiter::Goal::room);
   await(waiter, poll);
 }
@@ -80,6 +81,8 @@ bool Engine::satisfied(const Waiter& waiter) const {
       return waiter.variable->writes_done_ >= waiter.target;
     case Waiter::Goal::idle:
       return waiter.variable->first_ == nullptr;
+    case Waiter::Goal::effects:
+      return !lasting_.first();
     case Waiter::Goal::everything:
       return tasks == 0;
     case Waiter::Goal::room:
@@ -203,7 +206,19 @@ void Engine::doze(Waiter& waiter, int64_t until) {
 
 // The caller holds lock_.
 Task* Engine::take_for(const Waiter& waiter) {
-  return waiter.variable ? take_needed(*waiter.variable) : take_oldest();
+  if (waiter.variable) return take_needed(*waiter.variable);
+  return waiter.goal == Waiter::Goal::effects ? take_for_effects() : take_oldest();
+}
+
+// A ready task that has effects outside, or is needed by one; null if others run all that is
+// needed next. The caller holds lock_.
+Task* Engine::take_for_effects() {
+  for (Task* task = lasting_.first(); task; task = lasting_.after(*task)) {
+    if (task->stage_ == Task::Stage::ready) return take(task);
+    if (task->stage_ == Task::Stage::running) continue;
+    if (Task* const needed = take_needed(*task->blocking_variable())) return needed;
+  }
+  return nullptr;
 }
 
 // A ready task that `variable` waits for, directly or not; null if others run all that is needed

@@ -47,6 +47,9 @@ class Storage final : public Counted, public Recycled {
   // Counts the writes issued into existing arrays; gradient recording compares it. Front end only.
   uint64_t version = 0;
 
+  // Whether gradients are left for one of its arrays. Front end only.
+  bool has_variable = false;
+
   // Others who hold the data's address, through the buffer protocol or DLPack, and may write them
   // unseen; and how many have let go of it.
   std::atomic<int64_t> holders{0};

@@ -58,24 +58,46 @@ ErrorPointer Task::explain_current() const noexcept {
   }
 }
 
-void TaskList::push_back(Task& task) {
-  task.previous_ = last_;
-  task.next_ = nullptr;
-  (last_ ? last_->next_ : first_) = &task;
+// Memory of others is seen by them; what writes nothing, or a storage without data, is run for
+// something else than its results.
+bool Task::has_effects() const {
+  bool writes_data = false;
+  for (int32_t index = 0; index < count_; ++index) {
+    if (!writes(accesses_[index].mode)) continue;
+    const Storage& storage = *accesses_[index].storage;
+    if (!storage.is_ours() || storage.nbytes() == 0) return true;
+    writes_data = true;
+  }
+  return !writes_data;
+}
+
+// A storage on which nothing is pending once the task is done; null if it names none.
+Ref<Storage> Task::touched() { return count_ > 0 ? accesses_[0].storage : Ref<Storage>(); }
+
+template <int kNumber>
+void TaskList<kNumber>::push_back(Task& task) {
+  task.links_[kNumber] = {last_, nullptr};
+  (last_ ? last_->links_[kNumber].next : first_) = &task;
   last_ = &task;
 }
 
-void TaskList::push_front(TaskList& tasks) {
+template <int kNumber>
+void TaskList<kNumber>::push_front(TaskList& tasks) {
   if (!tasks.first_) return;
-  tasks.last_->next_ = first_;
-  (first_ ? first_->previous_ : last_) = tasks.last_;
+  tasks.last_->links_[kNumber].next = first_;
+  (first_ ? first_->links_[kNumber].previous : last_) = tasks.last_;
   first_ = tasks.first_;
   tasks = {};
 }
 
-void TaskList::remove(Task& task) {
-  (task.previous_ ? task.previous_->next_ : first_) = task.next_;
-  (task.next_ ? task.next_->previous_ : last_) = task.previous_;
+template <int kNumber>
+void TaskList<kNumber>::remove(Task& task) {
+  const Task::Links& links = task.links_[kNumber];
+  (links.previous ? links.previous->links_[kNumber].next : first_) = links.next;
+  (links.next ? links.next->links_[kNumber].previous : last_) = links.previous;
 }
+
+template class TaskList<0>;
+template class TaskList<1>;
 
 }  // namespace heterosis

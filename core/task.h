@@ -42,6 +42,7 @@ class Task : public Recycled {
 
  private:
   friend class Engine;
+  template <int>
   friend class TaskList;
   enum class Stage : uint8_t { waiting, ready, running };
   static constexpr int32_t kInline = 6;  // accesses that need no allocation of their own
@@ -53,22 +54,33 @@ class Task : public Recycled {
   Variable* blocking_variable();
   ErrorPointer explain_current() const noexcept;
 
-  Task* previous_ = nullptr;  // links of the ready list
-  Task* next_ = nullptr;
+  struct Links {
+    Task* previous = nullptr;
+    Task* next = nullptr;
+  };
+
+  bool has_effects() const;
+  Ref<Storage> touched();
+
+  Links links_[2];  // of the lists that it is in, by TaskList's number
   Access* accesses_ = inline_;
   int32_t count_ = 0;
   int32_t capacity_ = kInline;
   int32_t ungranted_ = 0;  // accesses not granted yet; ready at zero
   Stage stage_ = Stage::waiting;
+  bool lasting_ = false;   // somebody outside can see what it does, whether or not it is waited for
   int64_t bytes_ = 0;
   std::unique_ptr<Access[]> more_;
   Access inline_[kInline];
 };
 
-// A doubly linked list of tasks through the tasks themselves.
+// A doubly linked list of tasks through the tasks themselves. A task can be in two: in the one of
+// number 0, and in the one of number 1.
+template <int kNumber>
 class TaskList {
  public:
   Task* first() const { return first_; }  // null if empty
+  static Task* after(const Task& task) { return task.links_[kNumber].next; }
   void push_back(Task& task);
   void push_front(TaskList& tasks);  // all of them, in their order; leaves `tasks` empty
   void remove(Task& task);

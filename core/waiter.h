@@ -16,7 +16,7 @@ class Variable;
 // guards all but `state_`; signals come under that lock, and the waiting thread takes it once more
 // to leave the list, so that no signal can come too late for this object.
 struct Waiter {
-  enum class Goal { written, idle, everything, room };
+  enum class Goal { written, idle, effects, everything, room };
 
   explicit Waiter(Goal goal_, Variable* variable_ = nullptr) : goal(goal_), variable(variable_) {}
 

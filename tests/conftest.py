@@ -1,12 +1,18 @@
 """Shared by all tests."""
 
+import os
 import signal
 from collections import defaultdict
+from contextlib import closing
 
 import pytest
 
+# Every plan that is made is proved to compute its program, in the processes that tests start too.
+os.environ.setdefault("HETEROSIS_CHECK", "1")
+
 from heterosis import npx
 from tests.choose import spread
+from tests.differential.mxnet_process import MXNetProcess, why_not
 
 # A process started in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -65,6 +71,15 @@ def some(request):
     """Of the cases that a test goes through: all, with --quick a few from the first to the last."""
     quick = request.config.getoption("--quick")
     return lambda cases: spread(cases, _CASES) if quick else cases
+
+
+@pytest.fixture(scope="session")
+def mxnet():
+    """MXNet 1.9.1 in a process of its own; where there is none, what wants it is skipped."""
+    if reason := why_not():
+        pytest.skip(reason)
+    with closing(MXNetProcess()) as process:
+        yield process
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@
 
 #include "operation_type.h"
 #include "recording.h"
+#include "view_notes.h"
 
 namespace heterosis::python {
 
@@ -18,6 +19,7 @@ void deallocate(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   if (object->weak_references) PyObject_ClearWeakRefs(self);
   Py_XDECREF(object->autograd);
+  Py_XDECREF(object->made_from);
   object->array.~Array();
   type->tp_free(self);
   Py_DECREF(type);
@@ -162,8 +164,12 @@ PyObject* get_element_strides(PyObject* self, void*) { return to_tuple(as_array(
 
 PyObject* get_transposed(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
+    const auto noted = [self](Object view) {
+      if (noting_views) note_view(view.get(), self);
+      return view.release();
+    };
     if (is_followed(self)) {
-      return PyObject_CallFunctionObjArgs(hook("transpose"), self, nullptr);
+      return noted(checked(PyObject_CallFunctionObjArgs(hook("transpose"), self, nullptr)));
     }
     const Array& array = as_array(self);
     const int rank = array.rank();
@@ -173,7 +179,7 @@ PyObject* get_transposed(PyObject* self, void*) {
       shape[i] = array.shape[rank - 1 - i];
       strides[i] = array.strides[rank - 1 - i];
     }
-    return wrap(make_view(array, std::move(shape), std::move(strides), 0));
+    return noted(checked(wrap(make_view(array, std::move(shape), std::move(strides), 0))));
   });
 }
 
@@ -197,6 +203,15 @@ PyObject* get_version(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(as_array(self).storage->version);
 }
 
+PyObject* get_has_variable(PyObject* self, void*) {
+  return PyBool_FromLong(as_array(self).storage->has_variable);
+}
+
+int set_has_variable(PyObject* self, PyObject* value, void*) {
+  as_array(self).storage->has_variable = value == Py_True;
+  return 0;
+}
+
 PyObject* get_covers_storage(PyObject* self, void*) {
   const Array& array = as_array(self);
   return PyBool_FromLong(array.contiguous && array.nbytes() == array.storage->nbytes());
@@ -218,6 +233,8 @@ PyGetSetDef attributes[] = {
     {"_storage_id", get_storage_id, nullptr, "Equal for views of one memory.", nullptr},
     {"_offset", get_offset, nullptr, "Bytes from the start of its memory.", nullptr},
     {"_version", get_version, nullptr, "How many writes into its memory were issued.", nullptr},
+    {"_has_variable", get_has_variable, set_has_variable,
+     "Whether its memory is that of a variable.", nullptr},
     {"_covers_storage", get_covers_storage, nullptr, "Whether it is no part of more.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

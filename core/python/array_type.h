@@ -10,6 +10,7 @@ struct ArrayObject {
   Array array;
   PyObject* autograd;  // what gradient recording attaches; null without
   PyObject* weak_references;
+  PyObject* made_from;  // weak references to arrays, if this is a view that is noted; null without
 };
 
 extern PyTypeObject* array_type;

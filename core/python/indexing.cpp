@@ -6,6 +6,7 @@
 #include "array_type.h"
 #include "operation_type.h"
 #include "recording.h"
+#include "view_notes.h"
 
 namespace heterosis::python {
 
@@ -123,15 +124,24 @@ std::optional<Array> select_view(PyObject* self, PyObject* key) {
   return selection.result();
 }
 
+// Rows that follow one another share their memory in MXNet, too.
+void note_item(PyObject* item, PyObject* self, PyObject* key) {
+  const std::optional<Array> view = select_view(self, key);
+  if (view && !view->contiguous) note_view(item, self);
+}
+
 }  // namespace
 
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
+    Object item;
     if (!is_followed(self)) {
       std::optional<Array> view = select_view(self, key);
-      if (view) return wrap(std::move(*view));
+      if (view) item = checked(wrap(std::move(*view)));
     }
-    return PyObject_CallFunctionObjArgs(hook("getitem"), self, key, nullptr);
+    if (!item) item = checked(PyObject_CallFunctionObjArgs(hook("getitem"), self, key, nullptr));
+    if (noting_views) note_item(item.get(), self, key);
+    return item.release();
   });
 }
 
@@ -150,6 +160,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted; see np.delete");
       throw PythonError();
     }
+    if (noting_views) tell_of_own_write(self);
     const bool noted = is_followed(self) || is_followed(value);
     std::optional<Array> view = noted ? std::nullopt : select_view(self, key);
     if (!view) {

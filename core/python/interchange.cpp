@@ -101,6 +101,7 @@ Array import_tensor(DLManagedTensor* managed) {
   array.dtype = dtype_of(tensor.dtype);
   array.shape.resize(tensor.ndim);
   std::copy_n(tensor.shape, tensor.ndim, array.shape.data());
+  check_extents(array.shape);
   array.strides = row_major(array.shape);
   if (tensor.strides) std::copy_n(tensor.strides, tensor.ndim, array.strides.data());
   array.contiguous = is_contiguous(array.shape, array.strides);

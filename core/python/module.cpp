@@ -21,6 +21,7 @@
 #include "origin.h"
 #include "plan_handle.h"
 #include "recording.h"
+#include "view_notes.h"
 #include "replay_type.h"
 
 namespace nb = nanobind;
@@ -186,7 +187,7 @@ nb::dict memory() {
 
 void shutdown() {
   nb::gil_scoped_release unlocked;
-  engine().shutdown(Engine::Shutdown::drain);
+  engine().shutdown(Engine::Shutdown::leave);
   pool().stop();
 }
 
@@ -261,6 +262,12 @@ NB_MODULE(_core, m) {
   });
   m.def("set_operator", [](const char* name, nb::handle operation) {
     translated([&] { set_operator(name, operation.ptr()); return 0; });
+  });
+  m.def("tell_of_write", [](nb::handle array) {
+    translated([&] { if (noting_views) tell_of_write(array.ptr()); return 0; });
+  });
+  m.def("note_views_of", [](nb::handle operations) {
+    translated([&] { note_views_of(operations.ptr()); return 0; });
   });
   m.def("set_hook", [](const char* name, nb::handle f) { set_hook(name, f.ptr()); });
   m.def("set_error_class", [](const char* kind, nb::handle c) { set_error_class(kind, c.ptr()); });

@@ -4,6 +4,7 @@
 #include <structmember.h>
 
 #include <bit>
+#include <limits>
 #include <new>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include "plan_handle.h"
 #include "recording.h"
 #include "signature.h"
+#include "view_notes.h"
 
 namespace heterosis::python {
 
@@ -37,8 +39,9 @@ struct Operation {
   PyObject* name = nullptr;
   PyObject* record = nullptr;     // has `plan` and `slow`
   PyObject* documentation = nullptr;
-  PyObject* attribute_ids = nullptr;  // dict: tuple of attributes -> int
+  PyObject* attribute_ids = nullptr;  // dict: `attribute_key` of all attributes -> int
   bool has_attributes = false;
+  bool noted = false;  // whether its views are, while any are
   PlanCache plans;
 };
 
@@ -164,25 +167,32 @@ Object attribute_tuple(const Operation& operation, const Arguments& bound) {
   return tuple;
 }
 
-// Tells apart what Python calls equal, 2 and 2.0 and True, by the types of the numbers in order.
-uint64_t number_kinds(PyObject* value, uint64_t kinds) {
+// An attribute as plans are found by: what Python calls equal but is not, 1 and 1.0 and True or 0.0
+// and -0.0, is told apart, and a NaN is what any other is. Booleans and floats stand as bytes.
+Object attribute_key(PyObject* value) {
   if (PyTuple_CheckExact(value)) {
+    Object key = checked(PyTuple_New(PyTuple_GET_SIZE(value)));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) {
-      kinds = number_kinds(PyTuple_GET_ITEM(value, i), kinds);
+      PyTuple_SET_ITEM(key.get(), i, attribute_key(PyTuple_GET_ITEM(value, i)).release());
     }
-    return kinds;
+    return key;
   }
-  return kinds * 3 + (PyBool_Check(value) ? 1 : PyFloat_Check(value) ? 2 : 0);
+  if (PyBool_Check(value)) return checked(PyBytes_FromStringAndSize(value == Py_True ? "T" : "F", 1));
+  if (PyFloat_Check(value)) {
+    double number = PyFloat_AS_DOUBLE(value);
+    if (number != number) number = std::numeric_limits<double>::quiet_NaN();
+    return checked(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(&number), sizeof number));
+  }
+  const bool number = !PyLong_Check(value) && PyNumber_Check(value) && !PyType_Check(value);
+  if (number) throw TakeSlowPath();  // another library's: it becomes one of Python's there
+  return Object::borrowed(value);
 }
 
 // A small number for each combination of attributes that has occurred; 0 for all defaults.
 uint64_t attribute_id(const Operation& operation, const Arguments& bound) {
   if (!operation.has_attributes) return 0;
-  Object tuple = attribute_tuple(operation, bound);
-  if (const uint64_t kinds = number_kinds(tuple.get(), 0)) {
-    tuple = checked(Py_BuildValue("(OK)", tuple.get(), static_cast<unsigned long long>(kinds)));
-  }
-  PyObject* known = PyDict_GetItemWithError(operation.attribute_ids, tuple.get());
+  const Object key = attribute_key(attribute_tuple(operation, bound).get());
+  PyObject* known = PyDict_GetItemWithError(operation.attribute_ids, key.get());
   if (known) return PyLong_AsUnsignedLongLong(known);
   if (PyErr_Occurred()) {  // unhashable: a list for an axis, say
     PyErr_Clear();
@@ -190,7 +200,7 @@ uint64_t attribute_id(const Operation& operation, const Arguments& bound) {
   }
   const auto id = static_cast<uint64_t>(PyDict_Size(operation.attribute_ids)) + 1;
   const Object number = checked(PyLong_FromUnsignedLongLong(id));
-  if (PyDict_SetItem(operation.attribute_ids, tuple.get(), number.get())) throw PythonError();
+  if (PyDict_SetItem(operation.attribute_ids, key.get(), number.get())) throw PythonError();
   return id;
 }
 
@@ -214,7 +224,7 @@ Signature sign(const Operation& operation, const Arguments& bound) {
       case Use::attribute:
         break;
       case Use::key:
-        signature.add_number(Tag::integer, random_state().next());
+        signature.add_key();
         break;
       case Use::array:
         if (!value) throw TakeSlowPath();
@@ -382,7 +392,7 @@ PyObject* compute_aside(Operation& operation, Arguments& bound, const Outs& outs
 PyObject* call_fast(Operation& operation, Arguments& bound) {
   if (is_capturing()) return call_captured(operation, bound);
   if (must_wait()) wait_for_room();
-  const Signature signature = sign(operation, bound);
+  Signature signature = sign(operation, bound);
   const Plan* plan = operation.plans.find(signature.words(), signature.count());
   if (!plan) plan = make_plan(operation, bound, signature);
   const Invocation invocation{plan, signature.arrays, signature.array_count, signature.scalars,
@@ -394,6 +404,7 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
                 attribute_tuple(operation, bound), result);
   };
   if (!bound.out) {
+    signature.draw(random_state());
     Results results = run(invocation, {}, user_line);
     Object result = checked(wrap_results(results));
     note(result.get());
@@ -407,9 +418,31 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
     overlapping |= overlaps(invocation, *outs.arrays()[i]);
   }
   if (overlapping) return compute_aside(operation, bound, outs);
+  signature.draw(random_state());
   run(invocation, outs.arrays(), user_line);
   note(bound.out);
   return Py_NewRef(bound.out);
+}
+
+// Notes the results that share an operand's memory; while capturing, where none has any, all of them.
+void note_results(const Operation& operation, const Arguments& bound, PyObject* result) {
+  each_operand(operation, bound, [&](PyObject* operand) {
+    if (!operand || !is_array(operand)) return;
+    const auto note = [&](PyObject* one) {
+      const bool shared = is_array(one) && as_array(one).storage == as_array(operand).storage;
+      if (shared || is_capturing()) note_view(one, operand);
+    };
+    if (!PyTuple_CheckExact(result)) return note(result);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i) note(PyTuple_GET_ITEM(result, i));
+  });
+}
+
+PyObject* call_noted(Operation& operation, Arguments& bound) {
+  const Outs outs(bound.out);
+  for (PyObject* out : outs.objects()) tell_of_own_write(out);
+  Object result = checked(call_fast(operation, bound));
+  if (operation.noted && !bound.out) note_results(operation, bound, result.get());
+  return result.release();
 }
 
 PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* names) {
@@ -417,7 +450,8 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
   const auto count = PyVectorcall_NARGS(flags);
   try {
     Arguments bound = bind(operation, given, count, names);
-    return call_fast(operation, bound);
+    if (!noting_views) return call_fast(operation, bound);
+    return call_noted(operation, bound);
   } catch (const TakeSlowPath&) {
     const Object slow(PyObject_GetAttr(operation.record, slow_name));
     if (!slow) return nullptr;
@@ -621,6 +655,18 @@ void set_operator(const char* name, PyObject* operation) {
   }
   PyErr_Format(PyExc_ValueError, "no operator is called %s", name);
   throw PythonError();
+}
+
+void note_views_of(PyObject* operations) {
+  static std::vector<Operation*> noted;
+  for (Operation* operation : noted) operation->noted = false;
+  noted.clear();
+  const Object items = checked(PySequence_Fast(operations, "expected a list of operations"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    noted.push_back(&of(PySequence_Fast_GET_ITEM(items.get(), i)));
+    noted.back()->noted = true;
+  }
+  noting_views = !noted.empty();
 }
 
 PyObject* call_operator(Operator which, PyObject* const* arguments, int count) {

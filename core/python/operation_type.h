@@ -22,6 +22,9 @@ void add_operation_type(PyObject* module);
 // Makes `operation`, an Operation, the one behind the operator called `name`.
 void set_operator(const char* name, PyObject* operation);
 
+// Notes the views that these operations make from now on, or with none of them no views at all.
+void note_views_of(PyObject* operations);
+
 // Runs a plan that no operation keeps on arrays and numbers; a tuple of its results.
 PyObject* run_plan(const PlanHandle& plan, PyObject* operands);
 

@@ -38,6 +38,13 @@ std::string user_line() {
   return text;
 }
 
+bool called_by_user() {
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  const bool found = frame && !line_of(frame).empty();
+  Py_XDECREF(frame);
+  return found;
+}
+
 void set_package_folder(std::string folder) { package_folder() = std::move(folder); }
 
 }  // namespace heterosis::python

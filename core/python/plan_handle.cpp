@@ -5,6 +5,7 @@
 namespace heterosis::python {
 
 bool Preparation::is_current(const Invocation& invocation) const {
+  if (results_.empty()) return false;  // also where there is no array that could have changed
   for (size_t i = 0; i < fixed_.size(); ++i) {
     const Array& array = *invocation.arrays[fixed_[i]];
     const Seen& seen = seen_[i];

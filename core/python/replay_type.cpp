@@ -30,10 +30,12 @@ struct Source {
   Object array;         // from outside
 };
 
-// Result `from` of the plan is written into the array that input `into` is.
+// Result `from` of the plan is written into the array that input `into` is: if `recorded`, as an
+// operation that gradients flow through.
 struct Write {
   size_t from;
   size_t into;
+  bool recorded;
 };
 
 // A program for arguments of one kind. `shape` tells what is returned: one item, or a tuple or list
@@ -149,12 +151,12 @@ class Run {
   void write_back() const {
     if (entry_.writes.empty()) return;
     const bool recording = is_recording();
-    set_recording(false);
     struct Restored {
       bool recording;
       ~Restored() { set_recording(recording); }
     } restored{recording};
     for (const Write& write : entry_.writes) {
+      set_recording(recording && write.recorded);
       PyObject* const from = results_[write.from].get();
       checked(call_operator_into(Operator::assign, &from, input(entry_.sources[write.into], given_)));
     }
@@ -265,7 +267,7 @@ void make_room(std::vector<Ref<const Entry>>& entries, const Signature& signatur
 
 // add(arguments, plan, sources, items, writes, supply, record, guards): serve calls with arguments
 // like these while `guards` hold. `items` is a number, or a tuple or list of them; `writes` has
-// pairs of a result and an input; `supply` and `record` may be None.
+// triples of a result, an input, and whether gradients flow; `supply` and `record` may be None.
 PyObject* add(PyObject* self, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
     PyObject *example, *plan, *sources, *items, *writes, *supply, *record, *guards;
@@ -297,8 +299,10 @@ PyObject* add(PyObject* self, PyObject* arguments) {
     }
     each(writes, [&](PyObject* pair) {
       Py_ssize_t from, into;
-      if (!PyArg_ParseTuple(pair, "nn", &from, &into)) throw PythonError();
-      entry->writes.push_back({static_cast<size_t>(from), static_cast<size_t>(into)});
+      int recorded;
+      if (!PyArg_ParseTuple(pair, "nnp", &from, &into, &recorded)) throw PythonError();
+      entry->writes.push_back(
+          {static_cast<size_t>(from), static_cast<size_t>(into), recorded != 0});
     });
     auto& entries = *as_replay(self).entries;
     make_room(entries, signature);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "../dispatch.h"
+#include "../random_state.h"
 
 namespace heterosis::python {
 
@@ -21,6 +22,16 @@ class Signature {
     push(static_cast<uint64_t>(tag));
     scalars[scalar_count++] = bits;
   }
+  // A number that is drawn later, by `draw`: a call that is not run must not use up a random key.
+  void add_key() {
+    keys_ |= uint32_t{1} << scalar_count;
+    add_number(Tag::integer, 0);
+  }
+  void draw(RandomState& state) {
+    for (int i = 0; keys_ >> i; ++i) {
+      if (keys_ >> i & 1) scalars[i] = state.next();
+    }
+  }
   void add_array(const Array& array) {
     describe(array);
     arrays[array_count++] = &array;
@@ -37,7 +48,7 @@ class Signature {
   // Too many or too large arguments for the fixed room here: the call takes the slow path.
   bool full() const { return count_ > kWords - 2 * kMaxRank - 4 || array_count >= kArguments || scalar_count >= kArguments; }
 
-  static constexpr int kArguments = 24;
+  static constexpr int kArguments = 24;  // fewer than `keys_` has bits
   const Array* arrays[kArguments];
   int64_t scalars[kArguments];
   int array_count = 0;
@@ -59,6 +70,7 @@ class Signature {
 
   uint64_t words_[kWords];
   int count_ = 0;
+  uint32_t keys_ = 0;  // a bit for each of the scalars that is a random key
 };
 
 }  // namespace heterosis::python

@@ -55,6 +55,7 @@ class ndarray:
     @property
     def _covers_storage(self) -> bool:
         """Whether it is no part of more."""
+    _has_variable: bool  # whether its memory is that of a variable, which gradients are left for
     def _alias(self) -> ndarray:
         """The same array as an object that no gradient flows through."""
     def _count_write(self) -> None:
@@ -254,7 +255,7 @@ class Replay:
         plan: Plan,
         sources: Sequence[Any],
         items: Any,
-        writes: Sequence[tuple[int, int]],
+        writes: Sequence[tuple[int, int, bool]],
         supply: Callable[[], Sequence[float]] | None,
         record: Callable[[tuple[Any, ...], tuple[ndarray, ...]], None] | None,
         guards: Guards,
@@ -263,8 +264,8 @@ class Replay:
 
         Sources are positions of arguments, arrays from outside, None for random keys, and tuples
         with the position of a number that `supply` gives. Items, a number or a tuple or list of
-        them, are what is returned: results of the plan, or, as -1 - i, inputs. Writes are pairs of
-        a result and the input that it is written into. `record` is told of inputs and results.
+        them, are what is returned: results of the plan, or, as -1 - i, inputs. Writes are a
+        result, the input that it is written into, and whether gradients flow there. `record` is told of inputs and results.
         """
 
 def is_capturing() -> bool:
@@ -273,6 +274,13 @@ def is_capturing() -> bool:
 def set_capturing(on: bool) -> None: ...
 def set_operator(name: str, operation: Operation) -> None:
     """Let arrays' operator `name` call `operation`."""
+
+def note_views_of(operations: Sequence[Operation]) -> None:
+    """Tell the hook `view_written` of writes into views that these operations make, transposing and
+    indexing included; without operations, of none."""
+
+def tell_of_write(array: ndarray) -> None:
+    """Call the hook `view_written` if the array is a view that is told of."""
 
 def set_hook(name: str, function: Any) -> None:
     """Give the core a Python function for what it does not do itself."""

@@ -18,6 +18,7 @@ from heterosis import _core
 from heterosis.io.atomic import written
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.forks import ReleasedLock
 
 _SWITCHES = (
     "profile_all", "profile_symbolic", "profile_imperative", "profile_memory", "profile_api",
@@ -38,7 +39,7 @@ class _Profile:
     events: list[dict[str, Any]] = field(default_factory=list)
     spans: dict[tuple[str, str], list[float]] = field(default_factory=dict)  # milliseconds
     values: dict[tuple[str, str], list[float]] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: ReleasedLock = field(default_factory=ReleasedLock)
 
     @property
     def active(self) -> bool:

@@ -10,20 +10,22 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy
 
+from heterosis.io.files import FileName, accessed, name_of, opened, wrong
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import (
     ArgumentError,
     ArgumentTypeError,
     FormatError,
     HeterosisError,
+    MissingFileError,
     UnknownKeyError,
 )
 
+_KIND = "a record file"
 _MARK = struct.pack("<I", 0xCED7230A)
 _LENGTH_BITS = 29
 _LARGEST = (1 << _LENGTH_BITS) - 1
@@ -36,10 +38,10 @@ class MXRecordIO:
     A reader may be used in forked processes and pickled; each goes its own way through the file.
     """
 
-    def __init__(self, uri: str | os.PathLike[str], flag: str):
+    def __init__(self, uri: FileName, flag: str):
         if flag not in ("r", "w"):
             raise ArgumentError(f"{type(self).__name__}: flag={flag!r}; expected 'r' or 'w'.")
-        self.uri = os.fspath(uri)
+        self.uri = name_of(uri)
         self.flag = flag
         self.is_open = False
         self.open()
@@ -51,7 +53,8 @@ class MXRecordIO:
     def open(self) -> None:
         """Start at the first record; a file to be written is emptied."""
         # Unbuffered and read by position: a forked process shares neither bytes nor a place.
-        self._file = open(self.uri, "wb" if self.writable else "rb", buffering=0)  # noqa: SIM115
+        with accessed(self.uri, _KIND):
+            self._file = open(self.uri, "wb" if self.writable else "rb", buffering=0)  # noqa: SIM115
         self._size = 0 if self.writable else os.fstat(self._file.fileno()).st_size
         self._position = 0
         self._owner = os.getpid()
@@ -141,13 +144,15 @@ class MXRecordIO:
     def _bytes(self, start: int, count: int) -> bytes:
         if start + count > self._size:
             raise self._broken(f"ends within a record: {count:,} more bytes were expected")
-        return os.pread(self._file.fileno(), count, start)
+        with accessed(self.uri, _KIND):
+            found = os.pread(self._file.fileno(), count, start)
+        if len(found) < count:
+            raise self._broken("has become shorter than it was")
+        return found
 
     def _broken(self, what: str) -> FormatError:
-        return FormatError(
-            f"{self.uri}: the file {what} at byte {self._position:,} of {self._size:,}; it is no "
-            "record file, or was cut or damaged. Make it again, or copy it again."
-        )
+        where = f"at byte {self._position:,} of {self._size:,}"
+        return wrong(self.uri, _KIND, f"the file {what} {where}")
 
     def _check(self, flag: str | None = None) -> None:
         if not self.is_open:
@@ -189,12 +194,12 @@ class MXIndexedRecordIO(MXRecordIO):
 
     def __init__(
         self,
-        idx_path: str | os.PathLike[str],
-        uri: str | os.PathLike[str],
+        idx_path: FileName,
+        uri: FileName,
         flag: str,
         key_type: Callable[[str], Any] = int,
     ):
-        self.idx_path = os.fspath(idx_path)
+        self.idx_path = name_of(idx_path)
         self.key_type = key_type
         self.idx: dict[Any, int] = {}
         self.keys: list[Any] = []
@@ -210,21 +215,25 @@ class MXIndexedRecordIO(MXRecordIO):
 
     def _read_index(self) -> None:
         try:
-            text = Path(self.idx_path).read_text("utf-8")
-        except FileNotFoundError:
+            with opened(self.idx_path, f"the index of {self.uri}") as source:
+                lines = source.text().splitlines()
+            for number, line in enumerate(lines, 1):
+                self._add(*self._entry(number, line))
+        except MissingFileError:
             self.close()
-            raise FileNotFoundError(
+            raise MissingFileError(
                 f"{self.idx_path}: the index of {self.uri} is missing; it has a line 'key<tab>"
                 "position' for each record and is written along with the record file."
             ) from None
-        for number, line in enumerate(text.splitlines(), 1):
-            self._add(*self._entry(number, line))
+        except BaseException:
+            self.close()
+            raise
 
     def _entry(self, number: int, line: str) -> tuple[Any, int]:
         try:
             key, position = line.strip().split("\t")[:2]
             return self.key_type(key), int(position)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise FormatError(
                 f"{self.idx_path}, line {number}: expected a key and a position with a tab between "
                 f"them, and found {line[:60]!r}."
@@ -253,7 +262,7 @@ class MXIndexedRecordIO(MXRecordIO):
         """The record with this key."""
         self.seek(idx)
         record = self.read()
-        assert record is not None
+        assert record is not None  # the position lies within the file
         return record
 
     def write_idx(self, idx: Any, buf: bytes) -> None:

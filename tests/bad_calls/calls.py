@@ -81,7 +81,7 @@ def outcome(text: str, names: dict[str, Any]) -> Outcome:
             if hasattr(result, "asnumpy"):
                 result.asnumpy()
             npx.waitall()
-        except BaseException as error:  # noqa: BLE001 - whatever it is
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is judged
             return judged(error)
     return Outcome(FINE)
 

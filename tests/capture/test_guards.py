@@ -106,6 +106,10 @@ def _by_name(x):
     return x * getattr(SETTINGS, "scale")  # noqa: B009
 
 
+def _by_computed_name(x):
+    return x * getattr(SETTINGS, "sca" + "le"[: NUMBERS.__len__()])
+
+
 def _simple(x):
     return x * SIMPLE.scale
 
@@ -157,6 +161,10 @@ CHANGES = {
     "a method": (_object, lambda: setattr(Settings, "scaled", lambda self, x: x - 1)),
     "a method of one object": (_object, lambda: setattr(SETTINGS, "scaled", lambda x: x - 1)),
     "an attribute by name": (_by_name, lambda: setattr(SETTINGS, "scale", 4.0)),
+    "an attribute by a name that is computed": (
+        _by_computed_name,
+        lambda: setattr(SETTINGS, "scale", 4.0),
+    ),
     "an attribute that was missing": (
         _asks_for_attribute,
         lambda: setattr(SETTINGS, "extra", 1),
@@ -489,6 +497,17 @@ def test_a_refusal_is_not_swallowed(reads):
     for _ in range(2):
         with pytest.raises(CaptureError, match="captured"):
             guarded(np.array([1.0]))
+
+
+@pytest.mark.parametrize("once", [np.random.seed, np.random.get_state])
+def test_what_a_program_could_do_once_only_is_refused(once):
+    @heterosis.hybridize
+    def drawn(x):
+        once()
+        return x + np.random.uniform(size=x.shape)
+
+    with pytest.raises(CaptureError, match="outside of the function"):
+        drawn(np.ones(2))
 
 
 def test_other_errors_may_be_caught():

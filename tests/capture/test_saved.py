@@ -204,6 +204,27 @@ def test_state_outside_is_saved_as_it_was(path):
     assert count.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 0), (1, 1)])
+def test_arrays_from_outside_of_all_shapes(shape, path):
+    outside = _array(*shape)
+    uses = (
+        lambda x: (outside, x),
+        lambda x: (outside.copy(), x),
+        lambda x: (_filled(np.zeros(shape), outside), x),
+        lambda x: x[: outside.size] + outside.reshape(-1),
+    )
+    for use in uses:
+        compiled = heterosis.hybridize(use)
+        wanted = compiled(_array(3))
+        _same(_again(compiled, path)(_array(3)), wanted)
+        _same(use(_array(3)), wanted)
+
+
+def _filled(array, value):
+    array[...] = value
+    return array
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int8", "bool"])
 def test_arrays_of_all_types(dtype, path):
     table = np.array([[0, 1], [1, 0]], dtype=dtype)

@@ -6,6 +6,7 @@ import ctypes
 import errno
 import functools
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -361,6 +362,40 @@ def test_changed_source_is_compiled_anew(sources, directory):
     (package / "ops" / "table.py").rename(package / "ops" / "tables.py")
     restart()
     assert compiles(directory) == 1
+
+
+@pytest.mark.parametrize("part", object_cache._SHAPING)
+def test_every_part_that_shapes_plans_counts(sources, directory, part):
+    package, restart = sources
+    assert compiles(directory) == 1
+    (package / part).mkdir(exist_ok=True)
+    (package / part / "new.py").write_text("changed")
+    restart()
+    assert (compiles(directory), compiles(directory)) == (1, 0)
+
+
+def test_another_core_runs_no_plans_of_this_one(sources, directory, monkeypatch):
+    package, restart = sources
+    assert compiles(directory) == 1
+    core = package / "_core.so"
+    core.write_bytes(b"other code")
+    monkeypatch.setattr(object_cache, "_CORE", str(core))
+    restart()
+    assert (compiles(directory), compiles(directory)) == (1, 0)
+    core.write_bytes(b"newer code")
+    restart()
+    assert (compiles(directory), compiles(directory)) == (1, 0)
+
+
+def test_nothing_else_of_the_package_shapes_plans():
+    """What the parts that count import counts too, but for what users call and files."""
+    imports = re.compile(r"^\s*(?:from|import) heterosis\.(\w+)", re.MULTILINE)
+    found = set()
+    for path, _ in object_cache._sources():
+        if path.endswith(".py"):
+            with open(path) as file:
+                found |= set(imports.findall(file.read()))
+    assert found - {"_core", "io"} == set(object_cache._SHAPING)
 
 
 def test_same_source_elsewhere_shares(sources, directory, monkeypatch):

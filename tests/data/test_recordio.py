@@ -100,7 +100,7 @@ def test_a_file_that_was_cut(tmp_path, theirs, length):
     path = tmp_path / "cut.rec"
     path.write_bytes(STORED["record_a.rec"].tobytes()[:length])
     file = recordio.MXRecordIO(path, "r")
-    with pytest.raises(FormatError, match="ends within a record.*cut or damaged"):
+    with pytest.raises(FormatError, match="ends within a record.*cut off or damaged"):
         while file.read() is not None:
             pass
 

@@ -74,7 +74,7 @@ def test_files_that_are_missing_or_wrong(digits):
     with pytest.raises(FormatError, match="4 images and 7 labels"):
         vision.MNIST(digits)
     (digits / "train-labels-idx1-ubyte.gz").write_bytes(b"\x1f\x8b\x08 no more")
-    with pytest.raises(FormatError, match="decompressed"):
+    with pytest.raises(FormatError, match="ended before the end-of-stream"):
         vision.MNIST(digits)
 
 
@@ -113,7 +113,7 @@ def test_photographs_of_a_hundred_kinds(tmp_path):
     with pytest.raises(FormatError, match="rows of 3074"):
         vision.CIFAR100(tmp_path)
     (tmp_path / "cifar-100-binary.tar.gz").write_bytes(b"none")
-    with pytest.raises(FormatError, match="cannot be read"):
+    with pytest.raises(FormatError, match="truncated header"):
         vision.CIFAR100(tmp_path, train=False)
 
 

@@ -71,6 +71,12 @@ def test_the_tour_is_true():
 
 
 @pytest.mark.lengthy
+def test_the_list_of_what_differs_from_mxnet_is_up_to_date():
+    """What we give; where MXNet is at hand, what it gives too."""
+    _run("docs/make_deviations.py", "--check")
+
+
+@pytest.mark.lengthy
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_examples_print_what_is_shown(document):
     _run("docs/make_examples.py", "--check", document)

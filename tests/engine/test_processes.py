@@ -76,6 +76,62 @@ def test_the_interpreter_ends_with_work_outstanding():
     assert (code, out, errors) == (0, "end\n", "")
 
 
+def test_what_nobody_can_read_is_not_computed_at_the_end():
+    start = time.monotonic()
+    code, out, errors = _run("""
+    from tests.engine.native import sleep
+    y = x
+    for _ in range(3000):  # of 10 ms each
+        y = sleep(y)
+    print("end")
+    """)
+    assert (code, out, errors) == (0, "end\n", "")
+    assert time.monotonic() - start < 15
+
+
+@pytest.mark.lengthy
+def test_what_is_written_into_memory_of_others_is_computed_at_the_end(tmp_path):
+    code, _, errors = _run(f"""
+    from tests.engine.native import sleep
+    shared = numpy.memmap({str(tmp_path / "file")!r}, "float32", "w+", shape=(300, 300))
+    for _ in range(3000):
+        waste = sleep(x)
+    y = x
+    for _ in range(10):
+        y = sleep(y)  # has no particular elements
+    np.from_dlpack(shared)[...] = x + 0 * np.isnan(y)
+    """)
+    assert (code, errors) == (0, "")
+    found = numpy.fromfile(tmp_path / "file", "float32")
+    assert found.tolist() == [1] * 90_000
+
+
+@pytest.mark.lengthy
+def test_results_can_be_read_after_the_end_of_the_engine():
+    code, out, errors = _run("""
+    import atexit, sys
+    from heterosis import _core
+    atexit.unregister(_core.shutdown)
+
+    class Last:
+        def __init__(self, value): self.value = value
+        def __del__(self): print("deleted", self.value[0, 0].item(), flush=True)
+
+    def late():
+        print("read", y[0, 0].item(), (y + 1)[0, 0].item(), flush=True)
+        npx.waitall()
+
+    atexit.register(late)
+    atexit.register(_core.shutdown)  # runs before `late`
+    from tests.engine.native import sleep
+    for _ in range(30):
+        waste = sleep(x)
+    y = (x @ x) / 100
+    last = Last((x @ x) / 60)
+    """)
+    assert (code, out, errors) == (0, "read 3.0 4.0\ndeleted 5.0\n", "")
+
+
 @pytest.mark.lengthy
 def test_the_interpreter_ends_with_an_error_outstanding():
     code, out, _ = _run("""
@@ -140,6 +196,91 @@ def test_fork_with_work_outstanding(outstanding):
 def test_forked_workers(outstanding):
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.map(_compute, range(1, 9)) == [i * i for i in range(1, 9)]
+
+
+_SLOW_IMPORTS = """
+import os, sys, threading, time
+
+class Slow:
+    # Lets an import last, in the thread that is the first to want it.
+    def __init__(self, name):
+        self.name, self.begun = name, threading.Event()
+
+    def find_spec(self, name, path=None, target=None):
+        if name == self.name and not self.begun.is_set():
+            self.begun.set()
+            time.sleep(0.5)
+
+def forked(work):
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(0)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            sys.exit(os.waitstatus_to_exitcode(status))
+        time.sleep(0.01)
+    os.kill(child, 9)
+    sys.exit("the child waits for a thread that it does not have")
+"""
+
+
+@pytest.mark.parametrize("module", ["heterosis.passes.schedule", "llvmlite.binding"])
+def test_a_fork_while_another_thread_is_in_its_first_call(module, tmp_path, monkeypatch):
+    monkeypatch.setenv("HETEROSIS_CACHE", str(tmp_path))
+    code, _, errors = _run(
+        _SLOW_IMPORTS
+        + f"""
+slow = Slow({module!r})
+sys.meta_path.insert(0, slow)
+thread = threading.Thread(target=lambda: (x + 1).wait_to_read(), daemon=True)
+thread.start()
+assert slow.begun.wait(20)
+forked(lambda: (x * 2).wait_to_read())
+"""
+    )
+    assert code == 0, errors
+
+
+@pytest.mark.lengthy
+def test_a_fork_while_another_thread_captures():
+    code, _, errors = _run(
+        _SLOW_IMPORTS
+        + """
+import heterosis
+begun = threading.Event()
+
+def work(x):
+    begun.set()
+    time.sleep(0.5)
+    return x + 1
+
+compiled = heterosis.hybridize(work)
+threading.Thread(target=compiled, args=(x,), daemon=True).start()
+assert begun.wait(20)
+forked(lambda: compiled(x).wait_to_read())
+"""
+    )
+    assert code == 0, errors
+
+
+@pytest.mark.lengthy
+def test_an_import_that_does_not_end_holds_up_no_fork(tmp_path, monkeypatch):
+    """As of a program that is started by importing it."""
+    (tmp_path / "endless.py").write_text("import begun, time; begun.set(); time.sleep(600)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    code, _, errors = _run(
+        _SLOW_IMPORTS
+        + """
+begun = sys.modules["begun"] = threading.Event()
+threading.Thread(target=__import__, args=("endless",), daemon=True).start()
+assert begun.wait(20)
+forked(lambda: (x * 2).wait_to_read())
+"""
+    )
+    assert code == 0, errors
 
 
 @pytest.mark.lengthy

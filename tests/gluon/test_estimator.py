@@ -2,8 +2,6 @@
 
 import json
 import logging
-import os
-import subprocess
 import warnings
 from pathlib import Path
 
@@ -15,7 +13,6 @@ from heterosis import gluon, metric, np
 from heterosis.gluon import nn
 from heterosis.gluon.contrib import estimator as estimators
 from heterosis.runtime.errors import ArgumentError
-from tests.differential.test_mxnet import VARIABLE, why_not
 from tests.gluon import estimator_cases as cases
 
 STORED = json.loads(Path(__file__).with_name("mxnet_estimator.json").read_text())
@@ -34,18 +31,6 @@ def check(found, expected):
 @pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.__name__)
 def test_as_in_mxnet(case):
     check(cases.facts(case, heterosis, np.array), STORED[case.__name__])
-
-
-def test_mxnet_says_so_still():
-    python = os.environ.get(VARIABLE)
-    if why_not(python):
-        pytest.skip(why_not(python))
-    command = [python, "-W", "ignore", str(Path(cases.__file__))]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    answers = json.loads(done.stdout)
-    assert list(answers) == list(STORED)
-    for name, answer in answers.items():
-        check(answer, STORED[name])
 
 
 @pytest.fixture

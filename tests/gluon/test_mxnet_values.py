@@ -14,8 +14,11 @@ STORED = json.loads((Path(__file__).parent / "mxnet_values.json").read_text())
 SCOPE = {"nn": nn, "rnn": rnn, "contrib": contrib}
 NUMBERS = ("predicted", "trained", "gradient", "outputs")
 LISTS = ("gradients", "states")
-# MXNet's derivative of SELU below 0 is not that of its values: 1.3417 at -0.2555, not 1.3616.
-WRONG_THERE = {"nn.SELU()": "gradient"}
+# MXNet's derivatives are not those of its values: they are listed as deviations.
+WRONG_THERE = {
+    "nn.SELU()": "gradient",
+    "nn.AvgPool2D(3, strides=2, ceil_mode=True)": "gradient",
+}
 
 
 def check(found, expected):
@@ -66,4 +69,4 @@ def test_every_layer_has_a_case():
         for name in module.__all__
         if f".{name}(" not in text and name not in bases
     ]
-    assert rest == ["BatchNormReLU", "GlobalAvgPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D"]
+    assert rest == ["BatchNormReLU"]  # listed as a deviation

@@ -1,4 +1,4 @@
-"""Small images through MXNet 1.9.1 (stored by store_mxnet.py) and through here."""
+"""Small images through MXNet 1.9.1 (see mxnet_side.py) and through here."""
 
 import random
 from pathlib import Path

@@ -49,6 +49,12 @@ def test_no_gradient_flows_through_block_grad():
         (lambda x, y: F.LinearRegressionOutput(x, F.stack(y, y, axis=1)),
          [[-0.5, -0.5], [0.0, 0.0]]),
         (lambda x, y: F.MAERegressionOutput(x, F.stack(y, y, axis=1)), [[-0.5, -0.5], [0, 0]]),
+        (lambda x, y: F.make_loss(x + y), [[1, 1], [1, 1]]),
+        (lambda x, y: F.MakeLoss(x + y, grad_scale=3.0), [[3, 3], [3, 3]]),
+        (lambda x, y: F.MakeLoss(x + y, grad_scale=3.0, normalization="batch"),
+         [[1.5, 1.5], [1.5, 1.5]]),
+        (lambda x, y: F.MakeLoss(x + y - 3, grad_scale=3.0, normalization="valid",
+                                 valid_thresh=-2.5), [[1.5, 1.5], [1.5, 1.5]]),
     ],
 )  # fmt: skip
 def test_output_layers_have_their_losses_gradient(output, expected):

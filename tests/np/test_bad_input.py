@@ -95,3 +95,9 @@ def test_no_arguments_do_harm(name, arguments):
     except (errors.HeterosisError, TypeError, ValueError, ArithmeticError, LookupError):
         pass
     assert (x + 1).asnumpy().tolist() == (A + 1).tolist()
+
+
+@pytest.mark.parametrize("given", [", 0, 2)", "f4,(2,", "(1", "i4, f4", "é"])
+def test_a_text_that_is_no_element_type(given):
+    with pytest.raises(errors.DTypeError, match="is no element type"):
+        np.ones(3, dtype=given)

@@ -357,3 +357,13 @@ def test_only_the_best_detections_stay():
 def test_bad_arguments(call):
     with pytest.raises(HeterosisError):
         call()
+
+
+@pytest.mark.parametrize("eps", [1e39, 1e308])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_attributes_beyond_the_largest_number_of_a_type(eps, dtype):
+    """They are infinite there, as after a conversion."""
+    x = np.array([[1.0, 2.0, 3.0]], dtype=dtype)
+    ones = np.ones(3, dtype=dtype)
+    found = npx.layer_norm(x, ones, ones, eps=eps)
+    numpy.testing.assert_allclose(found.asnumpy(), 1.0)

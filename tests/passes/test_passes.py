@@ -9,7 +9,7 @@ import pytest
 import heterosis
 from heterosis import np
 from heterosis.ir import views
-from heterosis.ir.program import INPUT, Program, apply, constant, extent
+from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply, constant, extent
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 from heterosis.ops.rules import cast
@@ -37,6 +37,13 @@ def golden(text):
 
 # -- simplify: (a program of x, what its one line becomes) ------------------------------------------
 
+
+def over(below, value, starts, steps):
+    """What stands there once `value` has been written over `below`."""
+    places = (((0,) * below.ndim, (1,) * below.ndim), (starts, steps))
+    return apply(ASSEMBLE, (below, value), below.type, places=places, filled=False)
+
+
 x, wide, cube = array(3, 4), array(3, 4, dtype="float64"), array(3, 1, 4)
 byte, whole = array(3, 4, dtype="int8"), array(3, 4, dtype="int32")
 number = apply(INPUT, (), TensorType((), "float32"))
@@ -57,6 +64,13 @@ VIEWS = [
     ),
     (number, views.transpose(views.reshape(views.broadcast(number, (4,)), (2, 2)), (1, 0)), "broadcast(%0)"),
     (number, views.reshape(number, (1, 1)), "broadcast(%0)"),
+    (x, over(f["exp"](x), x, (0, 0), (1, 1)), "%0"),
+    (x, over(x, f["exp"](x), (0, 0), (1, 1)), "exp(%0)"),
+    (
+        x,
+        over(x, x, (2, 0), (-1, 1)),
+        "assemble(%0, %0, places=(((0, 0), (1, 1)), ((2, 0), (-1, 1))), filled=False)",
+    ),
 ]  # fmt: skip
 CASTS = [
     (x, cast(cast(x, "float64"), "float32"), "%0"),

@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from heterosis import _core, np
+import heterosis
+from heterosis import _core, np, npx
 from heterosis.ir import views
 from heterosis.ir.program import INPUT, Opaque, Program, apply
 from heterosis.ir.strided import Strided
@@ -251,3 +252,28 @@ def test_inference_with_parameters_prepared():
         (result,) = _core.run_plan(plan, arguments)
         x, w, b, s = (a.asnumpy() for a in arguments)
         numpy.testing.assert_allclose(result.asnumpy(), (x @ w.T + b) * s, rtol=1e-4, atol=1e-5)
+
+
+def _pooled_before_a_write(x, factor):
+    pooled = npx.pooling(x, kernel=(1,), stride=(1,), pool_type="avg")
+    lifted = np.cosh(np.tanh(pooled))
+    result = np.log(np.exp(lifted).sum(axis=-2)) @ factor
+    lifted[[0, 1]] = 2
+    return result
+
+
+@pytest.mark.parametrize(
+    ("function", "factor", "x"),
+    [
+        (lambda x, factor: x * factor + (np.arange(9) + 1), np.array(2.0), np.ones(9)),
+        (lambda x, factor: x * factor + np.eye(8) * 2, np.array(2.0), np.ones((8, 8))),
+        (lambda x, factor: x * factor + np.linalg.det(np.eye(3) * 2), np.array(2.0), np.ones(3)),
+        (_pooled_before_a_write, np.ones((4, 3)), np.ones((2, 3, 4))),
+    ],
+    ids=["arange", "eye", "det", "pooling"],
+)
+def test_work_on_no_array_at_all_is_done_ahead(function, factor, x):
+    compiled = heterosis.hybridize(lambda x: function(x, factor))
+    for _ in range(2):
+        wanted = function(x, factor)
+        numpy.testing.assert_allclose(compiled(x).asnumpy(), wanted.asnumpy(), rtol=1e-5)

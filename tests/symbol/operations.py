@@ -14,7 +14,9 @@ from heterosis.ops.samples import Case
 from heterosis.runtime.errors import UnsupportedError
 from heterosis.symbol.symbol import Symbol
 from heterosis.symbol.translation import graph_of
+from tests.differential.mxnet_process import AskedInVain, MXNetProcess
 from tests.ops import harness
+from tests.symbol import roundtrip
 
 _FEW = 3  # cases of an operation
 
@@ -29,7 +31,6 @@ LIMITS = {
     "group_norm": "a scale for each group only",
     "percentile": "one dimension of q at most",
     "pinv": "ends the process",
-    "pooling": "the convention 'same' is for images only",
     "repeat_each": "no 0 repeats",
     "roi_pooling": "no scale above 1",
     "scatter_nd": "equal places",
@@ -38,7 +39,7 @@ LIMITS = {
 # Operations for which some arguments have no words in MXNet: the export says so.
 PARTLY = {
     "adjust_lighting", "average", "batch_norm", "concatenate", "linspace", "norm", "normalize",
-    "pad", "quantile", "reshape",
+    "quantile",
 }  # fmt: skip
 
 
@@ -81,6 +82,24 @@ def write(name: str, record: Record, case: Case, folder: Path) -> Any:
     numpy.savez(folder / f"{name}-inputs.npz", **inputs)
     found = run(*arrays)
     return [a.asnumpy() for a in (found if isinstance(found, tuple | list) else (found,))]
+
+
+def outcome(
+    mxnet: MXNetProcess, name: str, record: Record, case: Case, folder: Path
+) -> str | tuple[float | str, float | str]:
+    """How far MXNet is from what a case gives, and we from the symbol; or why there is none."""
+    found = write(name, record, case, folder)
+    if isinstance(found, str):
+        return found
+    reading = [(name, "[]", [1])]
+    try:
+        roundtrip.ask(mxnet, "read", reading, folder)
+        there = roundtrip.difference(found, roundtrip.arrays(folder, name))
+    except AskedInVain as error:
+        there = str(error)
+    (folder / f"{name}.txt").unlink(missing_ok=True)
+    roundtrip.run_here("read", reading, folder)
+    return there, roundtrip.difference(found, roundtrip.arrays(folder, name))
 
 
 def _named(source: Any) -> tuple[str, dict[str, str]]:

@@ -1,13 +1,12 @@
-"""Exports and imports networks, in MXNet as well as here: the file imports nothing of ours at the
-top, so that MXNet's Python can run it.
+"""Exports and imports networks, in MXNet as well as here: the file imports nothing of ours, so that
+MXNet's Python can run it.
 
-`MXNET_PYTHON tests/symbol/peer.py write|read FOLDER < cases.json`, where a case is [name,
-expression, shape of the input]. Results go to `FOLDER/<name>.npz`, errors to `FOLDER/<name>.txt`.
+A case is [name, expression, shape of the input]. Results go to `FOLDER/<name>.npz`, errors to
+`FOLDER/<name>.txt`.
 """
 
 import json
 import os
-import sys
 
 import numpy
 
@@ -93,19 +92,18 @@ def keep(run, case, folder, gluon, array):
     return True
 
 
-def main():
-    os.environ.setdefault("MXNET_ENGINE_TYPE", "NaiveEngine")  # errors are raised at the call
+TASKS = {"write": exported, "read": imported}
+
+
+def in_mxnet(task, cases, folder):
+    """Let MXNet export into the folder, or import from it."""
     import mxnet as mx
 
-    run = {"write": exported, "read": imported}[sys.argv[1]]
-    for case in json.load(sys.stdin):
+    run = TASKS[task]
+    for case in cases:
         mx.npx.set_np()
-        done = keep(run, case, sys.argv[2], mx.gluon, mx.np.array)
+        done = keep(run, case, folder, mx.gluon, mx.np.array)
         if not done and run is exported:
             mx.npx.reset_np()  # layers that know nothing of NumPy's semantics
-            if keep(run, case, sys.argv[2], mx.gluon, mx.nd.array):
-                os.remove(os.path.join(sys.argv[2], case[0] + ".txt"))
-
-
-if __name__ == "__main__":
-    main()
+            if keep(run, case, folder, mx.gluon, mx.nd.array):
+                os.remove(os.path.join(folder, case[0] + ".txt"))

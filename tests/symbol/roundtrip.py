@@ -7,38 +7,32 @@ table.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy
 
 from heterosis import gluon, np
+from tests.differential.mxnet_process import MXNetProcess
 from tests.symbol import peer
 from tests.symbol.cases import architectures, layers
 
-VARIABLE = "HETEROSIS_MXNET_PYTHON"
 Case = tuple[str, str, tuple]
 
 
-def ask(task: str, cases: Sequence[Case], folder: Path) -> None:
+def ask(mxnet: MXNetProcess, task: str, cases: Sequence[Case], folder: Path) -> None:
     """Let MXNet export into the folder, or import from it."""
-    command = [os.environ[VARIABLE], peer.__file__, task, str(folder)]
-    subprocess.run(
-        command, input=json.dumps(cases), text=True, check=True, stderr=subprocess.DEVNULL
-    )
+    mxnet.call("tests.symbol.peer", "in_mxnet", task, cases, str(folder))
 
 
 def run_here(task: str, cases: Sequence[Case], folder: Path) -> None:
     """Export or import ourselves."""
-    run = {"write": peer.exported, "read": peer.imported}[task]
     for case in cases:
-        peer.keep(run, case, str(folder), gluon, np.array)
-        print(".", end="", file=sys.stderr, flush=True)
+        peer.keep(peer.TASKS[task], case, str(folder), gluon, np.array)
 
 
 def arrays(folder: Path, name: str) -> list[numpy.ndarray] | str:
@@ -86,19 +80,21 @@ def _reading(cases: Sequence[Case]) -> list[Case]:
     return [(n, json.dumps(STATES.get(e, [])), s) for n, e, s in cases]
 
 
-def compare(cases: Sequence[Case], folder: Path) -> list[tuple[str, float | str, float | str]]:
+def compare(
+    mxnet: MXNetProcess, cases: Sequence[Case], folder: Path
+) -> list[tuple[str, float | str, float | str]]:
     """For each case: how far MXNet is from what we exported, and we from what it exported."""
     ours, theirs = folder / "ours", folder / "theirs"
     for made in (ours, theirs):
         made.mkdir()
     run_here("write", cases, ours)
-    ask("write", cases, theirs)
+    ask(mxnet, "write", cases, theirs)
     found = {"ours": {}, "theirs": {}}
     for side, place in (("ours", ours), ("theirs", theirs)):
         for name, _, _ in cases:
             found[side][name] = arrays(place, name)
     readable = {s: [c for c in cases if isinstance(found[s][c[0]], list)] for s in found}
-    ask("read", _reading(readable["ours"]), ours)
+    ask(mxnet, "read", _reading(readable["ours"]), ours)
     run_here("read", _reading(readable["theirs"]), theirs)
     return [
         (
@@ -120,10 +116,11 @@ def main(wanted: Sequence[str]) -> None:
     chosen = [c for c in everything if c[0] in wanted or not wanted]
     chosen += [case for part in wanted for case in known.get(part, [])]
     print(f"{'network':<44} {'ours in MXNet':>14} {'MXNet in ours':>14}")
-    for part in (chosen[i : i + 4] for i in range(0, len(chosen), 4)):
-        with tempfile.TemporaryDirectory() as folder:
-            for name, there, here in compare(part, Path(folder)):
-                print(f"{name[:44]:<44} {_shown(there):>14} {_shown(here):>14}", flush=True)
+    with closing(MXNetProcess()) as mxnet:
+        for case in chosen:
+            with tempfile.TemporaryDirectory() as folder:
+                ((name, there, here),) = compare(mxnet, [case], Path(folder))
+            print(f"{name[:44]:<44} {_shown(there):>14} {_shown(here):>14}", flush=True)
 
 
 if __name__ == "__main__":

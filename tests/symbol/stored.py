@@ -1,11 +1,14 @@
-"""Networks that MXNet has exported to tests/symbol/data. To do it again:
-
-`python -m tests.symbol.stored | MXNET_PYTHON tests/symbol/peer.py write tests/symbol/data`
+"""Networks that MXNet has exported to tests/symbol/data: `python -m tests.symbol.stored` does it
+again.
 """
 
 from __future__ import annotations
 
-import json
+from contextlib import closing
+from pathlib import Path
+
+from tests.differential.mxnet_process import MXNetProcess
+from tests.symbol.roundtrip import ask
 
 STORED = [
     (
@@ -34,4 +37,5 @@ STORED = [
 ]
 
 if __name__ == "__main__":
-    print(json.dumps(STORED))
+    with closing(MXNetProcess()) as mxnet:
+        ask(mxnet, "write", STORED, Path(__file__).with_name("data"))

@@ -256,7 +256,9 @@ def test_we_write_what_mxnet_writes(tmp_path):
         }
         assert {k: own["attrs"].get(k) for k in texts} == texts
     assert ours["node_row_ptr"] == theirs["node_row_ptr"]
-    assert ours["arg_nodes"] == theirs["arg_nodes"] and ours["attrs"] == theirs["attrs"]
+    assert ours["arg_nodes"] == theirs["arg_nodes"]
+    assert ours["attrs"].pop("heterosis_export")[0] == "str"
+    assert ours["attrs"] == theirs["attrs"]
 
 
 def test_the_first_format_of_all_is_read():
@@ -276,3 +278,75 @@ def test_recurrent_layers_of_networks_serve_any_batch(tmp_path):
     numpy.testing.assert_allclose(
         read(np.ones((4, 2, 3))).asnumpy(), net(np.ones((4, 2, 3))).asnumpy(), rtol=1e-5
     )
+
+
+# -- two files, one unit ---------------------------------------------------------------------------
+
+
+def _dense(width, prefix="same_"):
+    net = nn.Dense(width, prefix=prefix)
+    net.initialize()
+    return net
+
+
+def _pair(tmp_path, name, net, epoch=0):
+    net.hybridize()
+    net(np.ones((2, 4)))
+    return net.export(str(tmp_path / name), epoch)
+
+
+def test_files_of_different_exports_are_refused_by_name(tmp_path):
+    one, other = _pair(tmp_path, "one", _dense(3)), _pair(tmp_path, "other", _dense(3, "other_"))
+    message = f"{one[0]} and {other[1]} do not belong together"
+    with pytest.raises(FormatError, match=message):
+        SymbolBlock.imports(one[0], ["data"], other[1])
+    for pair in (one, other):
+        assert SymbolBlock.imports(pair[0], ["data"], pair[1])(np.ones((2, 4))).shape == (2, 3)
+
+
+def test_parameters_of_another_epoch_go_with_the_symbol(tmp_path):
+    net = _dense(3)
+    _, first = _pair(tmp_path, "net", net)
+    net.weight.set_data(net.weight.data() * 2)
+    symbol, second = _pair(tmp_path, "net", net, epoch=7)
+    x = np.ones((2, 4))
+    found = [SymbolBlock.imports(symbol, ["data"], file)(x).asnumpy() for file in (first, second)]
+    numpy.testing.assert_allclose(found[0] * 2, found[1], rtol=1e-6)
+
+
+def test_files_without_a_mark_go_with_any(tmp_path):
+    symbol, arrays = _pair(tmp_path, "net", _dense(3))
+    plain = tmp_path / "plain"
+    npx.save(plain, npx.load(arrays))
+    assert SymbolBlock.imports(symbol, ["data"], str(plain)).params["same_weight"].shape == (3, 4)
+    sym.load(symbol).save(str(plain) + ".json")
+    SymbolBlock.imports(str(plain) + ".json", ["data"], arrays)
+
+
+@pytest.mark.parametrize("mark", [3, ["str", "no number"], ["str"], ["str", 5]])
+def test_a_mark_that_is_none_is_refused(mark, tmp_path):
+    symbol, arrays = _pair(tmp_path, "net", _dense(3))
+    found = json.loads(Path(symbol).read_text())
+    found["attrs"]["heterosis_export"] = mark
+    Path(symbol).write_text(json.dumps(found))
+    with pytest.raises(FormatError, match="hexadecimal"):
+        SymbolBlock.imports(symbol, ["data"], arrays)
+
+
+def test_a_failed_export_changes_neither_file(tmp_path, monkeypatch):
+    before = [Path(file).read_bytes() for file in _pair(tmp_path, "net", _dense(3))]
+    net = _dense(5)
+    net.hybridize()
+    net(np.ones((2, 4)))
+    synced = []
+
+    def full(*arguments):
+        synced.append(arguments)
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
+        patched.setattr("os.fsync", full)
+        net.export(str(tmp_path / "net"))
+    files = sorted(tmp_path.iterdir())
+    assert synced and [file.name for file in files] == ["net-0000.params", "net-symbol.json"]
+    assert [file.read_bytes() for file in reversed(files)] == before

@@ -14,6 +14,7 @@ from heterosis.runtime.errors import (
     ArgumentError,
     AutogradError,
     FormatError,
+    HeterosisError,
     ShapeError,
     UnsupportedError,
 )
@@ -150,9 +151,9 @@ def text(*nodes, heads=((0, 0, 0),)):
 @pytest.mark.parametrize(
     ("given", "where"),
     [
-        ("", "no symbol file, or is cut off"),
+        ("", "no JSON.*expected a symbol file. Was it cut off"),
         (text(node())[:-9], "cut off"),
-        ("[" * 100_000, "no symbol file"),
+        ("[" * 100_000, "nested too deeply.*expected a symbol file"),
         ("[]", "the top"),
         (text(3), r"nodes\[0\]: expected an object"),
         (text(node(op=1)), "must be texts"),
@@ -182,6 +183,31 @@ def test_all_unknown_operators_are_listed():
                               heads=[[2, 0]]))  # fmt: skip
     with pytest.raises(UnsupportedError, match=r"2 operators .* Nix \(of 'a'\), Nought \(of 'b'\)"):
         read.eval(x=np.ones(1))
+
+
+@pytest.mark.parametrize("operator", ["_npx_load", "_npx_save"])
+def test_a_symbol_reads_and_writes_no_files(operator, tmp_path):
+    path = tmp_path / "x"
+    read = sym.load_json(text(node(operator, "r", attrs={"file": str(path), "arr": "()"})))
+    with pytest.raises(UnsupportedError, match=f"{operator} .*of 'r'"):
+        read.eval()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("index", [1, 9])
+def test_a_result_that_is_not_there_is_refused(index):
+    read = sym.load_json(text(node(), node("relu", "r", [[0, 0]]), heads=[[1, index]]))
+    with pytest.raises(ArgumentError, match=f"result {index} of 'r', and operator relu gives 1"):
+        read.eval(x=np.ones(1))
+
+
+@pytest.mark.parametrize("axis", ["1" + "0" * 400, "9", "(1, (2,))", "nan"])
+def test_attributes_of_any_size_are_refused(axis):
+    facts = {"axis": axis, "num_outputs": "2"}
+    with pytest.raises(HeterosisError):
+        read = sym.load_json(text(node(), node("SliceChannel", "r", [[0, 0]], attrs=facts),
+                                  heads=[[1, 0]]))  # fmt: skip
+        read.eval(x=np.ones((2, 2)))
 
 
 def test_unknown_attributes_are_not_passed_over():

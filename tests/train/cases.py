@@ -1,4 +1,4 @@
-"""What is asked here and of MXNet 1.9.1, whose answers stand in mxnet.json (see ask_mxnet.py).
+"""What is asked here and of MXNet 1.9.1, whose answers stand in mxnet.json (see mxnet_side.py).
 
 Data are made by a formula, so that none need be stored; this file needs NumPy alone.
 """

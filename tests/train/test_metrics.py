@@ -119,6 +119,15 @@ class Always(metric.EvalMetric):
         self.num_inst += 1
 
 
+@pytest.mark.parametrize("name", ["acc", "top_k_acc"])
+def test_examples_are_counted_beyond_the_whole_numbers_of_float32(name):
+    made = metric.create(name, **({"top_k": 2} if name == "top_k_acc" else {}))
+    made.sum_metric = made.num_inst = 2**24
+    for _ in range(3):
+        made.update([np.array([0])], [np.array([[0.9, 0.1]])])
+    assert float(made.sum_metric) == made.num_inst == 2**24 + 3
+
+
 def test_metrics_of_ones_own():
     made = metric.create("always")
     made.update(None, None)

@@ -10,9 +10,10 @@ from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.function import Function
 from heterosis.autograd.tape import Leaf
+from heterosis.ir.types import is_float
 from heterosis.ops.creation import full
 from heterosis.runtime.arguments import check_members as _check_members
-from heterosis.runtime.errors import ArgumentError, AutogradError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError, AutogradError, DTypeError, UnsupportedError
 from heterosis.runtime.modes import (
     is_recording,
     is_training,
@@ -61,17 +62,30 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> 
         )
     for variable, gradient, request in zip(variables, gradients, requests, strict=True):
         _check_request("mark_variables", request)
+        if request != "null":
+            check_float("mark_variables", variable)
         if request != "null" and gradient.shape != variable.shape:
             raise ArgumentError(
                 f"mark_variables: a gradient of shape {gradient.shape} for a variable of shape "
                 f"{variable.shape}; the shapes must be equal."
             )
         variable._autograd = None if request == "null" else Leaf(gradient, request)
+        variable._has_variable = request != "null"
 
 
 def _check_request(name: str, request: str) -> None:
     if request not in REQUESTS:
         raise ArgumentError(f"{name}: grad_req={request!r}; expected one of {', '.join(REQUESTS)}.")
+
+
+def check_float(name: str, variable: Any) -> None:
+    """Raise for an array that is to be a variable, and has elements that no gradient reaches."""
+    dtype = variable._dtype_name
+    if not is_float(dtype):
+        raise DTypeError(
+            f"{name}: an array of {dtype} cannot be a variable: only floats have gradients. "
+            "Convert it with .astype('float32'), or say grad_req='null'."
+        )
 
 
 def attach_grad(self: Any, grad_req: str = "write", stype: str | None = None) -> None:
@@ -80,6 +94,8 @@ def attach_grad(self: Any, grad_req: str = "write", stype: str | None = None) ->
     _check_request("attach_grad", grad_req)
     if stype not in (None, "default"):
         raise UnsupportedError(f"attach_grad: {stype!r} storage does not exist; only 'default'.")
+    if grad_req != "null":
+        check_float("attach_grad", self)
     grad = full(self.shape, 0.0, self._dtype_name)
     mark_variables([self], [grad], [grad_req])
 
@@ -116,17 +132,15 @@ def grad(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     train_mode: bool = True,
-) -> Any:
-    """The gradients of `heads` for `variables`, as new arrays; with `create_graph` they can be
-    differentiated again."""
-    heads, single = _as_list(heads), not isinstance(variables, list | tuple)
-    variables = _as_list(variables)
+) -> list[Any]:
+    """The gradients of `heads` for `variables`, a list of new arrays, also for one variable; with
+    `create_graph` they can be differentiated again."""
+    heads, variables = _as_list(heads), _as_list(variables)
     sources = [_source(variable) for variable in variables]
     seeds = tape.seeds_for(heads, None if head_grads is None else _as_list(head_grads))
     retain = create_graph if retain_graph is None else retain_graph
     found = tape.propagate(heads, seeds, retain=retain, again=create_graph, stops=sources)
-    gradients = [_found(found, s, v) for s, v in zip(sources, variables, strict=True)]
-    return gradients[0] if single else gradients
+    return [_found(found, s, v) for s, v in zip(sources, variables, strict=True)]
 
 
 def _source(variable: Any) -> tape.Source:

@@ -48,6 +48,7 @@ class Differentiable:
     whole: bool = False  # a captured program: its derivative is optimised as one, too
     call: tuple[Record, tuple[Any, ...]] | None = None  # the operation and attributes that it is
     _derivatives: dict[tuple[int, ...], Derivative] = field(default_factory=dict)
+    _reached: dict[tuple[int, ...], set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Where gradients can flow, found once: every call that is recorded asks for it."""
@@ -60,6 +61,13 @@ class Differentiable:
         found = self._derivatives.get(wanted)
         if found is None:
             found = self._derivatives[wanted] = _differentiated(self, wanted)
+        return found
+
+    def reached(self, wanted: tuple[int, ...]) -> set[int]:
+        """The results that are computed from the inputs at these positions, in floats."""
+        found = self._reached.get(wanted)
+        if found is None:
+            found = self._reached[wanted] = _reached(self, wanted)
         return found
 
     def keeping(self, wanted: tuple[int, ...]) -> Differentiable:
@@ -136,7 +144,7 @@ def _differentiated(of: Differentiable, wanted: tuple[int, ...]) -> Derivative:
     outputs = of.program.outputs
     held = {v: apply(INPUT, (), v.type) for v in outputs if v.node.primitive not in (INPUT, NUMBER)}
     given, results = _cotangents(of, wanted, held)
-    if of.kept:
+    if of.whole:
         results = substituted(results, held)
     origins = {v: (OPERAND, i) for i, v in enumerate(of.inputs) if v is not None}
     origins |= {held[v]: (RESULT, i) for i, v in enumerate(outputs) if v in held}
@@ -150,6 +158,14 @@ def _differentiated(of: Differentiable, wanted: tuple[int, ...]) -> Derivative:
         results,
         of.whole,
     )
+
+
+def _reached(of: Differentiable, wanted: tuple[int, ...]) -> set[int]:
+    values = {of.inputs[i] for i in wanted}
+    for node in of.program.nodes():
+        if any(value in values for value in node.inputs):
+            values.update(value for value in node.outputs if is_float(value.dtype))
+    return {i for i in of.float_results if of.program.outputs[i] in values}
 
 
 def _cotangents(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from heterosis import _core
-from heterosis.autograd.tape import Node, Source, source_of
+from heterosis.autograd.tape import Entry, Node, ResultType, Source, changed, source_of
 from heterosis.ir.types import is_float
 from heterosis.ops.creation import full
+from heterosis.ops.shape import broadcast_to
 from heterosis.runtime import modes
-from heterosis.runtime.errors import AutogradError, UnsupportedError
+from heterosis.runtime.errors import AutogradError, ShapeError, UnsupportedError
 
 ndarray = _core.ndarray
 
@@ -18,7 +20,8 @@ ndarray = _core.ndarray
 class Function:
     """An operation of your own: override `forward` and `backward`, make an instance, call it once.
 
-    `backward` gets the gradient of each result and returns that of each argument.
+    `backward` gets the gradient of each result and returns that of each argument. In a hybridized
+    function both become part of the program.
     """
 
     def __init__(self) -> None:
@@ -44,53 +47,181 @@ class Function:
                 "backward needs. Make a new one for each call."
             )
         self._used = True
-        recording = modes.is_recording()
-        with modes.switched(recording=False):
-            outputs = self.forward(*inputs)
-        sources = tuple(map(source_of, inputs))
-        if recording and any(s is not None for s in sources):
-            outputs = self._noted(sources, inputs, outputs)
-        return outputs
+        if modes.is_capturing():
+            (embed,) = _embed
+            return embed(self, inputs)
+        return recorded(self, inputs)
 
-    def _noted(self, sources: tuple[Source | None, ...], inputs: Any, outputs: Any) -> Any:
-        single = not isinstance(outputs, list | tuple)
-        # An input handed back as it came keeps its own place in the record.
-        fresh = [o._alias() for o in ((outputs,) if single else outputs)]
-        node = _FunctionNode(self, sources, fresh)
-        node.attach(fresh, (i for i, o in enumerate(fresh) if is_float(o._dtype_name)))
-        return fresh[0] if single else type(outputs)(fresh)
+
+_embed: list[Callable[[Function, tuple[Any, ...]], Any]] = []
+
+
+def set_embed(embed: Callable[[Function, tuple[Any, ...]], Any]) -> None:
+    """`embed(function, inputs)` makes a call part of the program that is being captured."""
+    _embed[:] = [embed]
+
+
+def recorded(function: Function, inputs: tuple[Any, ...]) -> Any:
+    """The results of `function`, with a place in the record if gradients flow to `inputs`."""
+    before = dict(vars(function))
+    sources = tuple(map(source_of, inputs))
+    for given, source in zip(inputs, sources, strict=True):
+        if type(source) is Entry and given._version != source.version:
+            raise changed(type(function).__name__, given)
+    with modes.switched(recording=False):
+        outputs = function.forward(*inputs)
+    if not modes.is_recording() or all(s is None for s in sources):
+        return outputs
+    single = not isinstance(outputs, list | tuple)
+    results = (outputs,) if single else tuple(outputs)
+    # An input handed back as it came keeps its own place in the record.
+    fresh = [o._alias() for o in results]
+    kept = _Kept(function, before, inputs, results)
+    node = _FunctionNode(function, sources, list(map(described, inputs)), fresh, kept)
+    node.attach(fresh, (i for i, o in enumerate(fresh) if is_float(o._dtype_name)))
+    return fresh[0] if single else type(outputs)(fresh)
+
+
+def described(argument: Any) -> ResultType | None:
+    """Element type and shape; None for what is no array."""
+    return (argument._dtype_name, argument.shape) if isinstance(argument, ndarray) else None
+
+
+def gradients_of(name: str, found: Any, arguments: Sequence[ResultType | None]) -> list[Any]:
+    """What `backward` returned: for each argument an array like it, or None."""
+    found = found if isinstance(found, list | tuple) else (found,)
+    if len(found) != len(arguments):
+        raise AutogradError(
+            f"{name}.backward returned {len(found)} gradients for {len(arguments)} arguments; "
+            "return one for each."
+        )
+    pairs = zip(found, arguments, strict=True)
+    return [None if g is None or like is None else _fitting(name, g, like) for g, like in pairs]
+
+
+def _fitting(name: str, gradient: Any, like: ResultType) -> Any:
+    dtype, shape = like
+    if not isinstance(gradient, ndarray):
+        return full(shape, gradient, dtype)
+    try:
+        repeated = gradient if gradient.shape == shape else broadcast_to(gradient, shape)
+    except ShapeError:
+        raise AutogradError(
+            f"{name}.backward returned a gradient of shape {gradient.shape} for an argument of "
+            f"shape {shape}; return one of the argument's shape."
+        ) from None
+    return repeated if repeated._dtype_name == dtype else repeated.astype(dtype)
+
+
+class _Kept:
+    """The arrays that `forward` left for `backward`: what they are, and their versions."""
+
+    def __init__(
+        self, function: Function, before: dict[str, Any], inputs: Sequence[Any], results: Any
+    ):
+        known = {id(value) for value in before.values()} | set(map(id, inputs))
+        places = {id(result): i for i, result in enumerate(results)}
+        arrays = [a for a in _held(function) if id(a) not in known]
+        self.results = {id(a): places[id(a)] for a in arrays if id(a) in places}
+        self.others = [
+            a for a in arrays if id(a) not in places and a._autograd is None
+            and is_float(a._dtype_name)
+        ]  # fmt: skip
+        self.versions = [(a, a._version) for a in function.saved_tensors if _is_array(a)]
+
+    def check(self, name: str) -> None:
+        """Raise if what `backward` needs is no longer there."""
+        for array, version in self.versions:
+            if array._version != version:
+                raise AutogradError(
+                    f"backward: {name} has saved an array of shape {array.shape} that was written "
+                    "to since. Save a copy, or compute a new array instead."
+                )
+
+    def check_again(self, name: str) -> None:
+        """Raise if gradients of gradients would miss what `forward` has computed."""
+        for array in self.others:
+            raise AutogradError(
+                f"{name}: its forward leaves an array of shape {array.shape} to its backward that "
+                "is neither an argument nor a result, and a gradient of the gradient would take it "
+                "for constant. Compute it in backward, from arguments and results; or hybridize "
+                "the function that calls it."
+            )
+
+
+def _held(function: Function) -> list[Any]:
+    values = [v for name, v in vars(function).items() if name != "saved_tensors"]
+    return [v for v in (*function.saved_tensors, *values) if _is_array(v)]
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, ndarray)
+
+
+@contextmanager
+def replaced(function: Function, by: Callable[[Any], Any]) -> Iterator[None]:
+    """Within the block, `function` holds `by(array)` in place of each array that it holds."""
+
+    def one(value: Any) -> Any:
+        return by(value) if _is_array(value) else value
+
+    before = dict(vars(function))
+    for name, value in before.items():
+        setattr(function, name, tuple(map(one, value)) if name == "saved_tensors" else one(value))
+    try:
+        yield
+    finally:
+        vars(function).update(before)
 
 
 class _FunctionNode(Node):
-    __slots__ = ("function",)
+    __slots__ = ("arguments", "function", "kept")
 
     def __init__(
-        self, function: Function, sources: tuple[Source | None, ...], results: Sequence[Any]
+        self,
+        function: Function,
+        sources: tuple[Source | None, ...],
+        arguments: list[ResultType | None],
+        results: Sequence[Any],
+        kept: _Kept,
     ):
         types = tuple((r._dtype_name, r.shape) for r in results)
         super().__init__(type(function).__name__, sources, types)
         self.function: Function | None = function
+        self.arguments = arguments
+        self.kept: _Kept | None = kept
 
     def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
-        if self.function is None:
+        function, kept = self.function, self.kept
+        if function is None or kept is None:
             raise AutogradError(
                 f"backward: the record of {self.name} is gone, since backward has been here "
                 "before. Keep it with backward(retain_graph=True)."
             )
+        kept.check(self.name)
         given = [
             full(shape, 0.0, dtype) if cotangent is None else cotangent
             for cotangent, (dtype, shape) in zip(received, self.results, strict=True)
         ]
-        found = self.function.backward(*given)
-        found = found if isinstance(found, list | tuple) else (found,)
-        if len(found) != len(self.sources):
-            raise AutogradError(
-                f"{self.name}.backward returned {len(found)} gradients for {len(self.sources)} "
-                "arguments; return one for each."
-            )
-        pairs = zip(self.sources, found, strict=True)
+        if again:
+            kept.check_again(self.name)
+            with replaced(function, lambda array: self._as_result(array, kept.results)):
+                found = function.backward(*given)
+        else:
+            found = function.backward(*given)
+        gradients = gradients_of(self.name, found, self.arguments)
+        pairs = zip(self.sources, gradients, strict=True)
         return [(s, g) for s, g in pairs if s is not None and g is not None]
+
+    def _as_result(self, array: Any, places: dict[int, int]) -> Any:
+        """`array` as gradients of gradients should see it."""
+        place = places.get(id(array))
+        if place is None:
+            return array
+        alias = array._alias()
+        alias._autograd = Entry(self, place, alias._version)
+        return alias
 
     def release(self) -> None:
         super().release()
-        self.function = None
+        self.function, self.kept = None, None

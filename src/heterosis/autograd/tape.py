@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from heterosis import _core
@@ -247,13 +247,14 @@ def record_run(name: str, of: Differentiable, operands: Operands, result: Any) -
     sources = tuple(map(source_of, operands))
     for operand, source in zip(operands, sources, strict=True):
         if type(source) is Entry and operand._version - (operand is written) != source.version:
-            raise _changed(name, operand)
+            raise changed(name, operand)
     if not _note(of, sources, operands, results, written):
         for array in results:
             array._autograd = None
 
 
-def _changed(name: str, array: Any) -> AutogradError:
+def changed(name: str, array: Any) -> AutogradError:
+    """The error for an operand that is not what it was when it was computed."""
     return AutogradError(
         f"{name}: the memory of an array of shape {array.shape} was written to through another "
         "array since it was computed, and gradients cannot follow. Write into a copy instead."
@@ -261,14 +262,20 @@ def _changed(name: str, array: Any) -> AutogradError:
 
 
 def note(
-    plain: Differentiable, of: Differentiable, operands: Sequence[Any], results: Sequence[Any]
+    plain: Differentiable,
+    of: Differentiable,
+    operands: Sequence[Any],
+    results: Sequence[Any],
+    written: Set[int] = frozenset(),
 ) -> None:
     """Let gradients flow through a program that has run: `plain`, with what derivatives need as
-    further results."""
+    further results. Results that are only `written` into arrays are recorded where they depend on
+    a variable: those arrays are there for the next call, which gradients would else go back from."""
     wanted = wanted_of(operands)
     if wanted:
         node = WholeNode(plain, of, wanted, operands, results)
-        node.attach(results, plain.float_results)
+        idle = written - plain.reached(wanted) if written else written
+        node.attach(results, (i for i in plain.float_results if i not in idle))
 
 
 def wanted_of(operands: Sequence[Any]) -> tuple[int, ...]:
@@ -318,7 +325,7 @@ def _described(operand: Any) -> Any:
 
 def check_write(out: Any) -> None:
     """Called by the core before an operation writes into `out` where gradients flow."""
-    if isinstance(out._autograd, Leaf):
+    if out._has_variable:  # also where it is a view of one
         raise AutogradError(
             "a variable with a gradient is written to while operations are recorded: its gradient "
             "would have no meaning. Write outside of autograd.record(), or to a copy."

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from heterosis.autograd import function as _function
+from heterosis.capture import functions as _functions
 from heterosis.capture import trace as _trace
 from heterosis.capture.compiled import Compiled
 from heterosis.capture.trace import capture, depend_on, depend_on_all, scope, supplied
@@ -13,6 +15,7 @@ from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 _trace.install()
+_function.set_embed(_functions.embedded)
 
 
 def hybridize(function: Any = None, **flags: Any) -> Any:

@@ -16,7 +16,7 @@ _OPERANDS = frozenset({"LOAD_CONST", "LOAD_FAST", "LOAD_SMALL_INT"})
 _SWAPS = frozenset({"SWAP", "ROT_TWO", "ROT_THREE"})
 # They fill a container and tell nothing of what is in it.
 _FILLING = frozenset({"append", "appendleft", "extend", "extendleft", "add", "update"})
-# They reach attributes whose names are no part of the code, or are texts in it.
+# They reach attributes whose names are texts in the code, or computed.
 _BY_NAME = frozenset({"getattr", "hasattr", "vars", "attrgetter", "methodcaller", "__dict__"})
 
 
@@ -29,6 +29,7 @@ class Names:
     attributes: frozenset[str] = frozenset()  # of whatever objects
     filled: frozenset[str] = frozenset()  # of all these, what is filled but never looked into
     modules: frozenset[str] = frozenset()  # imported inside
+    computes: bool = False  # names of attributes
 
     def __or__(self, other: Names) -> Names:
         read = self._read() | other._read()
@@ -38,6 +39,7 @@ class Names:
             self.attributes | other.attributes,
             (self.filled | other.filled) - read,
             self.modules | other.modules,
+            self.computes or other.computes,
         )
 
     def _read(self) -> frozenset[str]:
@@ -60,7 +62,8 @@ def names_in(code: CodeType) -> Names:
         found[kind].add(step.argval)
         if not _is_filled(steps[i : i + 3]):
             read.add(step.argval)
-    if any(name in _BY_NAME for kind in found.values() for name in kind):
+    computes = any(name in _BY_NAME for kind in found.values() for name in kind)
+    if computes:
         texts = {text for text in _texts(code.co_consts) if text.isidentifier()}
         found["attributes"] |= texts
         read |= texts
@@ -69,6 +72,7 @@ def names_in(code: CodeType) -> Names:
         **{kind: frozenset(of_kind) for kind, of_kind in found.items()},
         filled=frozenset(everything - read),
         modules=frozenset(modules),
+        computes=computes,
     )
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -26,7 +25,7 @@ from heterosis.capture.trace import (
 )
 from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign
-from heterosis.runtime import modes
+from heterosis.runtime import forks, modes
 from heterosis.runtime.origin import user_level
 from heterosis.runtime.settings import settings
 
@@ -68,7 +67,7 @@ class Compiled:
         # By the kind of arguments, the one that was used last at the end; newest programs first.
         self._programs: OrderedDict[Hashable, list[Program]] = OrderedDict()
         self._changes: list[str] = []  # why it was captured again for arguments that it knew
-        self._capturing = threading.Lock()
+        self._capturing = forks.ReleasedLock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -143,10 +142,15 @@ class Compiled:
     def _captured(self, key: tuple[Hashable, ...], arguments: tuple, keywords: dict) -> Program:
         self.captures += 1
         self._note_changes(key)
-        captured = capture(self.function, arguments, keywords)
+        arrays = list(trees.arrays_in((arguments, keywords)))
+        captured = capture(
+            self.function,
+            arguments,
+            keywords,
+            interrupted=lambda found: Program(found, arrays).run(arrays),
+        )
         self.examples.pop(key[0], None)  # the latest comes last
         self.examples[key[0]] = example((arguments, keywords))
-        arrays = list(trees.arrays_in((arguments, keywords)))
         program = Program(captured, arrays)
         if captured.writes:
             outside = (source.array for source in captured.sources if isinstance(source, Outside))
@@ -192,6 +196,7 @@ class Program:
         self.captured = captured
         self.sharing: Hashable = None  # which arrays share memory, if it writes to some
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
+        self._only_written = {write.position for write in captured.writes} - _returned(captured)
         program = captured.program
         arrays = [_array(source, arguments) for source in captured.sources]
         layouts = tuple(map(layout_of, arrays))
@@ -214,7 +219,10 @@ class Program:
         if items is None:
             return
         sources = [_described(source) for source in captured.sources]
-        writes = [(i, captured.sources.index(source)) for source, i in captured.writes]
+        writes = [
+            (write.position, captured.sources.index(write.source), write.recorded)
+            for write in captured.writes
+        ]
         supply = captured.supply.numbers if captured.supply else None
         record = self._record if modes.is_recording() else None
         guards = captured.guards.native
@@ -242,9 +250,12 @@ class Program:
         results = _core.run_plan(self.plan, operands)
         if modes.is_recording():
             self._record(operands, results)
-        with modes.switched(recording=False):
-            for source, i in captured.writes:
-                assign(results[i], out=_array(source, arguments))
+        recording = modes.is_recording()
+        for write in captured.writes:
+            target = _array(write.source, arguments)
+            _core.tell_of_write(target)
+            with modes.switched(recording=recording and write.recorded):
+                assign(results[write.position], out=target)
 
         def array(leaf: Computed | Argument | Outside) -> Any:
             computed = isinstance(leaf, Computed)
@@ -253,7 +264,7 @@ class Program:
         return trees.replaced(captured.result, array, Computed | Argument | Outside)
 
     def _record(self, operands: Sequence[Any], results: Sequence[Any]) -> None:
-        tape.note(self.plain, self.kept, operands, results)
+        tape.note(self.plain, self.kept, operands, results, self._only_written)
 
     def _operands(self, arguments: Sequence[Any]) -> list[Any]:
         """What the program is fed."""
@@ -267,6 +278,13 @@ class Program:
             else _array(source, arguments)
             for source in self.captured.sources
         ]
+
+
+def _returned(captured: Captured) -> set[int]:
+    """The results of the program that the function returns."""
+    found: set[int] = set()
+    trees.replaced(captured.result, lambda leaf: found.add(leaf.position), Computed)
+    return found
 
 
 def _array(source: Source, arguments: Sequence[Any]) -> Any:

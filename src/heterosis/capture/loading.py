@@ -17,14 +17,16 @@ from heterosis.capture.compiled import Call, Compiled
 from heterosis.capture.saving import VERSION, Facts, typed
 from heterosis.capture.signatures import Signature, arrays_of, bound, signature_of, type_of
 from heterosis.capture.trace import capture
+from heterosis.io.files import opened, wrong
 from heterosis.io.packing import unpack
 from heterosis.ir.program import ASSEMBLE
 from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
 from heterosis.ir.views import check_assembled
 from heterosis.ops.record import KEY, REGISTRY, Record
 from heterosis.runtime import modes
-from heterosis.runtime.errors import ArgumentError, FormatError, HeterosisError
+from heterosis.runtime.errors import ArgumentError, HeterosisError
 
+_KIND = "a program that heterosis.save wrote"
 _MOST_BYTES = 2**48  # of an input
 _MOST_DIMENSIONS = 32
 _KINDS = {
@@ -44,9 +46,8 @@ def load(path: str | os.PathLike[str]) -> Loaded:
 
     It computes the same, bit for bit, for inputs of the types and shapes that were captured.
     """
-    with open(path, "rb") as file:
-        data = file.read()
-    return _Reader(os.fspath(path)).read(data)
+    with opened(path, _KIND) as source:
+        return _Reader(source.name).read(source.whole())
 
 
 class Loaded(Compiled):
@@ -177,11 +178,7 @@ class _Reader:
                 self.held, found = unpack(data)
                 return self._function(found["heterosis"])
         except Exception as error:
-            what = _told(error)
-            raise FormatError(
-                f"{self.path}: {self.where}: {what.rstrip('.')}. Nothing has been loaded; was it "
-                "written by heterosis.save, and copied completely?"
-            ) from error
+            raise wrong(self.path, _KIND, f"{self.where}: {_told(error)}") from error
 
     def _function(self, facts: Facts) -> Loaded:
         if facts["version"] != VERSION:

@@ -46,8 +46,13 @@ class Namespace:
     place: Any  # a dictionary, or a class with its bases
     is_ours: bool = False
     is_global: bool = False  # read by functions, as variables
+    is_open: bool = False  # any attribute may be read, if code computes names
     found: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     scanned: int = 0  # names that it has been searched for
+
+    def public(self) -> set[str]:
+        """All names but those that are private."""
+        return {name for scope in self._scopes() for name in scope if not name.startswith("_")}
 
     def look_up(self, name: str) -> tuple[Any, ...]:
         """What the name stands for now, or nothing."""
@@ -96,6 +101,7 @@ class Reach:
         self.attributes: set[str] = set()  # names that are read of any object
         self._names: list[str] = []  # the same, in the order in which they were come upon
         self._filled: set[str] = set()  # those of them that are not looked into so far
+        self._computes = False  # whether code on the way computes names of attributes
         self._slotted: list[tuple[str, Any, set[str]]] = []
         self._ours: set[str] = set()  # attributes that the machinery of capture reads, and changes
         self._variables: dict[int, Namespace] = {}  # of modules, by their dictionaries
@@ -126,11 +132,14 @@ class Reach:
     def _scan_all(self) -> None:
         """Look for names that have been come upon since in what was visited before."""
         for namespace in self.namespaces:
-            if namespace.is_global or namespace.scanned == len(self._names):
+            if namespace.is_global:
                 continue
             fresh = set(self._names[namespace.scanned :])
             namespace.scanned = len(self._names)
-            for name in namespace.among(fresh):
+            names = namespace.among(fresh) if fresh else set()
+            if self._computes and namespace.is_open:
+                names |= namespace.public() - namespace.found.keys()
+            for name in names:
                 self._bind(namespace, name, self._filled)
         for path, place, names in self._slotted:
             for name in names & self.attributes:
@@ -167,6 +176,8 @@ class Reach:
             self._add(path, value.__func__)
         elif isinstance(value, property):
             self._add(path, value.fget)
+        elif isinstance(value, _core.Checked):
+            self._add(path, value.__wrapped__)
         elif isinstance(value, functools.partial | functools.cached_property):
             for part in (value.func, getattr(value, "args", ()), getattr(value, "keywords", {})):
                 self._add(path, part)
@@ -194,6 +205,7 @@ class Reach:
             if name not in variables.found or name not in names.filled:
                 self._bind(variables, name, names.filled)
         self._add_attributes(names.attributes, names.filled)
+        self._computes |= names.computes
         for name in names.modules:
             self._add(name, sys.modules.get(name))
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
@@ -222,10 +234,12 @@ class Reach:
             self.namespaces.append(made)
         return self._variables[id(place)]
 
-    def _add_namespace(self, path: str, place: Any, *, is_ours: bool = False) -> None:
+    def _add_namespace(
+        self, path: str, place: Any, *, is_ours: bool = False, is_open: bool = False
+    ) -> None:
         if id(place) not in self._seen:
             self._seen[id(place)] = place
-            self.namespaces.append(Namespace(path, place, is_ours))
+            self.namespaces.append(Namespace(path, place, is_ours, is_open=is_open))
 
     def _visit_class(self, path: str, kind: type) -> None:
         """A class that is named itself, so that instances may be made."""
@@ -255,7 +269,7 @@ class Reach:
             self._ours |= read
             self._add_attributes(read, frozenset())
         if isinstance(own, dict):
-            self._add_namespace(path, own, is_ours=is_ours)
+            self._add_namespace(path, own, is_ours=is_ours, is_open=not is_ours)
         if read is not None or self._is_users(kind.__module__):
             self._add_namespace(path, kind, is_ours=is_ours)
             self._add_methods(path, kind, _UNUSED)

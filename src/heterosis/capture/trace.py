@@ -111,6 +111,15 @@ class Step:
     in_place: bool  # whether these were there before, and written to
 
 
+@dataclass(frozen=True)
+class Write:
+    """A result that goes into an array from outside; `recorded`, so that gradients flow into it."""
+
+    source: Source
+    position: int
+    recorded: bool
+
+
 @dataclass
 class Captured:
     """A program with what it is fed, and what its results are for."""
@@ -118,7 +127,7 @@ class Captured:
     program: Program
     sources: list[Source]  # one for each input of the program
     result: Any  # what the function returns, with `Computed` and sources in place of arrays
-    writes: list[tuple[Source, int]]  # which result goes into which array
+    writes: list[Write]
     guards: Guards  # what else it was made of
     supply: Supply
     steps: list[Step]
@@ -126,12 +135,29 @@ class Captured:
     returned: Any  # `result` with the arrays' cells
 
 
-def capture(function: Callable[..., Any], arguments: tuple, keywords: dict) -> Captured:
-    """The program that `function` is for arguments like these."""
+def capture(
+    function: Callable[..., Any],
+    arguments: tuple,
+    keywords: dict,
+    *,
+    interrupted: Callable[[Captured], Any] = lambda captured: None,
+) -> Captured:
+    """The program that `function` is for arguments like these.
+
+    Where the function raises, `interrupted` is given what it has done until then, if that writes to
+    arrays: statements that ran before the error have written, captured or not.
+    """
     trace, found = _captured(function, arguments, keywords, merged=False)
     if trace.writes_shared():
-        _, found = _captured(function, arguments, keywords, merged=True)
-    return found
+        trace, found = _captured(function, arguments, keywords, merged=True)
+    if trace.error is None:
+        return found
+    if found.writes:
+        interrupted(found)
+    try:
+        raise trace.error
+    finally:
+        trace.error = None  # whose frames hold the arguments
 
 
 def _captured(
@@ -142,15 +168,20 @@ def _captured(
     guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
     trace = Trace(name, guards, merged=merged)
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
-    outer = _active.trace
-    _active.trace = trace
+    outer = _active.trace, modes.refusals.first
+    _active.trace, modes.refusals.first = trace, None
     try:
         with modes.switched(capturing=True):
             result = function(*stand_ins[0], **stand_ins[1])
+    except CaptureError:
+        raise
+    except Exception as error:  # noqa: BLE001 - raised again, when its writes are done
+        result, trace.error = None, error
     finally:
-        _active.trace = outer
-        if trace.refusal is not None:  # also where the function caught it and went on
-            raise trace.refusal
+        refusal = modes.refusals.first
+        _active.trace, modes.refusals.first = outer
+        if refusal is not None:  # also where the function caught it and went on
+            raise refusal
     return trace, trace.finish(result)
 
 
@@ -160,12 +191,13 @@ class Trace:
     def __init__(self, name: str, guards: Guards, *, merged: bool = False):
         self.name, self.guards = name, guards
         self.merged = merged  # whether arrays that share memory become one
-        self.refusal: CaptureError | None = None  # the first thing that a program cannot have
+        self.error: Exception | None = None  # what the function raised
         self.arguments: list[tuple[Any, Any]] = []  # each with its stand-in
         self.entangled: set[int] = set()  # storages of arguments that are known from outside too
         self.recorded = modes.is_recording()
         self.inputs: list[tuple[Value, Source]] = []
         self.cells: dict[int, Cell] = {}  # by the storage of the array
+        self.followed: set[Cell] = set()  # written to where gradients are recorded outside
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
         self.supply = Supply()
@@ -265,7 +297,7 @@ class Trace:
         values, cells = self._values(record, operands, attributes)
         results = made = record.traced(values, attributes)
         if self.recorded and not modes.is_recording():
-            results = tuple(map(stop_gradient.record.function, results))
+            results = tuple(map(stop_gradient, results))
         if out is None:
             shares = {c.value(): c for c in cells if c} if record.views else {}
             outs = tuple(self.array(window(value, shares) or Cell(value)) for value in results)
@@ -320,12 +352,7 @@ class Trace:
     ) -> None:
         """Tell the tape, if gradients are recorded inside of the captured function."""
         arrays = [operand for operand in operands if isinstance(operand, ndarray)]
-        if any(array._storage_id in self.variables for array in arrays):
-            raise CaptureError(
-                f"{record.name}: an argument of the captured function has a gradient, attach_grad, "
-                "and the function records operations itself: the gradient would not reach it. "
-                "Record outside of the function, or use a variable that is no argument."
-            )
+        self.check_reached(record.name, arrays)
         if not any(tape.source_of(array) for array in arrays):
             return
         described = [_described(*pair) for pair in zip(operands, values, strict=True)]
@@ -338,6 +365,16 @@ class Trace:
         types = tuple((array._dtype_name, array.shape) for array in results)
         of = Differentiable(program, inputs, layouts, types)
         tape.record_run(record.name, of, given, result)
+
+    def check_reached(self, name: str, operands: Sequence[Any]) -> None:
+        """Raise where operations are recorded inside, and a gradient should go outside."""
+        arrays = (operand for operand in operands if isinstance(operand, ndarray))
+        if any(array._storage_id in self.variables for array in arrays):
+            raise CaptureError(
+                f"{name}: an argument of the captured function has a gradient, attach_grad, "
+                "and the function records operations itself: the gradient would not reach it. "
+                "Record outside of the function, or use a variable that is no argument."
+            )
 
     def inline(self, program: Program, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The results of a whole program, as arrays."""
@@ -362,6 +399,8 @@ class Trace:
             if cell.source is not None and cell not in self.cells.values():
                 raise _overlap(self.cells[array._storage_id].value(), array)
             cell.write(fitting(record.name, value, description, record.casts_freely))
+            if self.recorded and modes.is_recording():
+                self.followed.add(cell.base or cell)
             array._count_write()
         return out
 
@@ -395,7 +434,9 @@ class Trace:
 
         returned = trees.replaced(result, self.cell)
         result = trees.replaced(result, leaf)
-        writes = [(cell.source, add(cell.value())) for cell in self._written()]
+        writes = [
+            Write(cell.source, add(cell.value()), cell in self.followed) for cell in self._written()
+        ]
         values = tuple(value for value, _ in self.inputs)
         self.guards.finish()
         return Captured(
@@ -506,15 +547,13 @@ def active() -> Trace:
 
 
 def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of the capture that is active. What it refuses is remembered: a function that
-    catches the error must not go on as if a program could do what it wanted."""
+    """A method of the capture that is active; what it refuses is remembered."""
 
     def call(*arguments: Any) -> Any:
-        trace = active()
         try:
-            return method(trace, *arguments)
-        except CaptureError as refusal:
-            trace.refusal = trace.refusal or refusal
+            return method(active(), *arguments)
+        except CaptureError as error:
+            modes.refusals.note(error)
             raise
 
     return call

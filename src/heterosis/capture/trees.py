@@ -66,16 +66,21 @@ def replaced(tree: Any, replace: Callable[[Any], Any], leaves: Any = ndarray) ->
 def description(tree: Any) -> Any:
     """What two argument lists must agree in to be served by one program: hashable.
 
-    Arrays agree in type, shape and layout; other values must be equal and of one type. What cannot
-    be compared so, an object say, agrees with itself alone.
+    Arrays agree in type, shape and layout; other values must be the same and of one type: 0.0 is not
+    -0.0, and a NaN is another NaN. What cannot be compared so, an object say, agrees with itself
+    alone.
     """
     if isinstance(tree, ndarray):
         return tree._dtype_name, tree.shape, tree._element_strides
     if isinstance(tree, tuple | list):
         return type(tree), tuple(description(item) for item in tree)
     if isinstance(tree, dict):
-        return dict, tuple((key, description(item)) for key, item in tree.items())
-    if tree is None or isinstance(tree, bool | int | float | str):
+        return dict, tuple((description(key), description(item)) for key, item in tree.items())
+    if isinstance(tree, slice):
+        return slice, description((tree.start, tree.stop, tree.step))
+    if isinstance(tree, float | complex | numpy.inexact):
+        return type(tree), repr(tree)  # every NaN has the same text, and zeros have their signs
+    if tree is None or isinstance(tree, bool | int | str | bytes | numpy.generic):
         return type(tree), tree
     return _Same(tree)
 

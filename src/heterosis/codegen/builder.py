@@ -94,13 +94,21 @@ def is_literal(value: Value) -> bool:
 
 def _float_literal(element: str, number: float) -> str:
     if element == "half":
-        return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}"
+        return f"0xH{struct.unpack('<H', _packed('<e', number))[0]:04X}"
     if element == "bfloat":
-        bits = struct.unpack("<I", struct.pack("<f", number))[0]
+        bits = struct.unpack("<I", _packed("<f", number))[0]
         return f"0xR{bits >> 16:04X}"
     if element == "float":  # LLVM spells a float as the double of the same value
-        number = struct.unpack("<f", struct.pack("<f", number))[0]
+        number = struct.unpack("<f", _packed("<f", number))[0]
     return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+
+
+def _packed(layout: str, number: float) -> bytes:
+    """The number rounded to a narrower type; what is beyond its largest is infinite there."""
+    try:
+        return struct.pack(layout, number)
+    except OverflowError:
+        return struct.pack(layout, math.copysign(math.inf, number))
 
 
 def literal_bits(type_: Type, bits: int) -> Value:
@@ -141,6 +149,7 @@ class Function:
         self._block = "entry"
         self._count = 0
         self._known: dict[Hashable, Value] = {}
+        self.unrounded: dict[tuple[str, Value], Value] = {}  # by the element type, and the result
 
     # -- text ---------------------------------------------------------------------------------
 

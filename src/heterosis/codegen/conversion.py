@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from heterosis.codegen.builder import Function, Value, constant
-from heterosis.codegen.memory import COMPUTED
+from heterosis.codegen.builder import Function, Type, Value, constant
+from heterosis.codegen.memory import COMPUTED, nearest
 from heterosis.ir.program import Elementwise
-from heterosis.ir.types import is_float, is_integer, numpy_dtype
+from heterosis.ir.types import as_type, is_float, is_half, is_integer
 
 
 def convert(f: Function, have: str, want: str, x: Value) -> Value:
@@ -33,20 +33,48 @@ def _truth(f: Function, x: Value) -> Value:
     return f.compare("une" if x.type.is_float else "ne", x, constant(x.type, 0))
 
 
-def _to_float(f: Function, have: str, want: str, x: Value, to) -> Value:
+def _to_float(f: Function, have: str, want: str, x: Value, to: Type) -> Value:
+    if is_half(want):
+        return nearest(f, want, _as_single(f, have, want, x, to))
     if not is_float(have):
         unsigned = have in ("bool", "uint8")
         x = f.convert("uitofp" if unsigned else "sitofp", x, to)
     elif x.type.bits != to.bits:
         x = f.convert("fpext" if x.type.bits < to.bits else "fptrunc", x, to)
-    return _rounded(f, want, x) if want in ("float16", "bfloat16") else x
+    return x
 
 
-def _rounded(f: Function, dtype: str, x: Value) -> Value:
-    """float32 rounded to what the narrow type can hold."""
-    from heterosis.codegen import memory
+def _as_single(f: Function, have: str, want: str, x: Value, to: Type) -> Value:
+    """float32 that rounds to 16 bits as `x` does: integers up to float16's largest it holds."""
+    if want == "bfloat16" and have in ("int32", "int64"):
+        x = f.convert("sitofp", _sticky(f, x) if have == "int64" else x, x.type.of("double"))
+    return (
+        _rounded_to_odd(f, x, to) if x.type.element == "double" else convert(f, have, "float32", x)
+    )
 
-    return memory.computed(f, dtype, memory.stored(f, dtype, x))
+
+def _sticky(f: Function, x: Value) -> Value:
+    """An integer that float64 holds, and that rounds to far fewer bits as `x` does: where it is
+    large, its last 12 bits only tell whether they are all zero."""
+    low = constant(x.type, 0xFFF)
+    rest = f.compare("ne", f.binary("and", x, low), constant(x.type, 0))
+    high = f.binary("and", x, constant(x.type, ~0xFFF))
+    marked = f.select(rest, f.binary("or", high, constant(x.type, 0x800)), high)
+    is_small = f.compare("ult", f.add(x, constant(x.type, 1 << 40)), constant(x.type, 1 << 41))
+    return f.select(is_small, x, marked)
+
+
+def _rounded_to_odd(f: Function, x: Value, to: Type) -> Value:
+    """float64 as float32, of two neighbours the one with an odd last bit: rounding it further, to
+    fewer bits, gives what rounding `x` once does."""
+    single = f.convert("fptrunc", x, to)
+    back = f.convert("fpext", single, x.type)
+    bits = f.bits(single)
+    beyond = f.compare("ogt", f.intrinsic("fabs", back), f.intrinsic("fabs", x))
+    toward_zero = f.sub(bits, f.convert("zext", beyond, bits.type))
+    odd = f.binary("or", toward_zero, constant(bits.type, 1))
+    inexact = f.compare("one", back, x)
+    return f.convert("bitcast", f.select(inexact, odd, bits), to)
 
 
 def _float_to_integer(f: Function, want: str, x: Value, to) -> Value:
@@ -71,18 +99,18 @@ def conversion(dtype: str) -> Elementwise:
     return Elementwise(
         f"to_{dtype}",
         lambda f, have, x: convert(f, have, dtype, x),
-        cost=2.0,
+        cost=0.0 if dtype == "float32" else 2.0,
         exact=lambda x: _converted(x, dtype),
     )
 
 
-COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0)
+# What the element type holds: where a value is of 16 bits, and has been computed in float32.
+NEAREST = Elementwise("nearest", lambda f, dtype, x: nearest(f, dtype, x), keeps=True)
+COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0, keeps=True)
 
 
 def _converted(x: Any, dtype: str) -> Any:
     """What `convert` makes of a NumPy scalar; None for floats that are out of an integer's range."""
-    if dtype in ("float16", "bfloat16"):
-        x = x.astype("float32")
     if is_integer(dtype) and x.dtype.kind not in "biu" and not abs(x) < 2.0**31:
         return None
-    return x.astype(numpy_dtype(dtype))
+    return as_type(x, dtype)

@@ -138,15 +138,20 @@ class Epilogue:
         values: list[Value] = []
         for step in self.steps:
             values.append(self._value(f, step, values, total, at))
-        return values[-1]
+        return _as_summed(f, self._dtype, values[-1], total.type)
+
+    @property
+    def _dtype(self) -> str:
+        """The element type of the result, with and without the epilogue."""
+        return next(step.dtype for step in self.steps if isinstance(step, Finished))
 
     def _value(
         self, f: Function, step: Step, values: list[Value], total: Value, at: Position
     ) -> Value:
         lanes = total.type.lanes
         match step:
-            case Finished():
-                return total
+            case Finished(dtype):
+                return _as_computed(f, dtype, total)
             case Beside():
                 return self._beside(f, step, lanes, at)
             case Literal(number, dtype):
@@ -176,3 +181,17 @@ class Epilogue:
             one = memory.computed(f, step.dtype, f.load(memory.STORED[step.dtype], here))
             return f.splat(one, lanes)
         return memory.load_vector(f, step.dtype, here, along, lanes, at.mask)
+
+
+def _as_computed(f: Function, dtype: str, total: Value) -> Value:
+    """A kernel's result as others compute with it: kernels add up elements of few bits in 32."""
+    if total.type.is_float:
+        return memory.nearest(f, dtype, total)
+    if dtype == "bool":
+        return f.compare("ne", total, constant(total.type, 0))
+    return f.convert("trunc", total, total.type.of(memory.COMPUTED[dtype].element))
+
+
+def _as_summed(f: Function, dtype: str, value: Value, to: Type) -> Value:
+    """The counterpart, for a kernel that narrows what it stores."""
+    return f.convert("zext" if dtype in ("bool", "uint8") else "sext", value, to)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from heterosis.codegen.epilogue import Epilogue
     from heterosis.codegen.matmul import Problem
     from heterosis.codegen.nest import Buffer, Nest
+    from heterosis.ir.program import Node
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,18 @@ class Multiplied:
 
 @dataclass(frozen=True)
 class OpaqueCall:
-    """A kernel that is no loop nest: what `kernel` emits, over whole operands."""
+    """A kernel that is no loop nest: what `kernel` emits, over whole operands.
+
+    It computes `node`, and what its epilogue says; or what the kernels do that it was `made_of`.
+    """
 
     code: KernelCode
     inputs: tuple[Place, ...]
     outputs: tuple[Place, ...]
     scratch: Buffer | None = None
+    node: Node | None = None
+    epilogue: Epilogue | None = None
+    made_of: tuple[Kernel, ...] = ()
 
 
 Kernel: TypeAlias = "Nest | OpaqueCall"

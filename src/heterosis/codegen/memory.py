@@ -6,6 +6,8 @@ float16 and bfloat16 are computed with as float32; bool is stored as a byte and 
 
 from __future__ import annotations
 
+import math
+
 from heterosis.codegen.builder import (
     BFLOAT,
     FLOAT,
@@ -44,6 +46,7 @@ def computed(f: Function, dtype: str, stored: Value) -> Value:
 
 def stored(f: Function, dtype: str, value: Value) -> Value:
     """A computed value as it is stored, rounded to nearest."""
+    value = f.unrounded.get((dtype, value), value)
     if dtype == "bool":
         return f.convert("zext", value, value.type.of("i8"))
     if dtype == "float16":
@@ -51,6 +54,42 @@ def stored(f: Function, dtype: str, value: Value) -> Value:
     if dtype == "bfloat16":
         return narrow_bfloat(f, value)
     return value
+
+
+def nearest(f: Function, dtype: str, value: Value) -> Value:
+    """A computed value as one that `dtype` can hold: what is loaded after it has been stored."""
+    if dtype == "bfloat16":
+        rounded = _nearest_bfloat(f, value)
+    elif dtype != "float16":
+        return value
+    elif _has_half_instructions(f):
+        rounded = widen_half(f, narrow_half(f, value))
+    else:
+        rounded = _nearest_half(f, value)
+    f.unrounded[dtype, rounded] = value
+    return rounded
+
+
+def _nearest_bfloat(f: Function, x: Value) -> Value:
+    bits = f.bits(x)
+    odd = f.binary("and", f.binary("lshr", bits, constant(bits.type, 16)), constant(bits.type, 1))
+    rounded = f.add(bits, f.add(odd, constant(bits.type, 0x7FFF)))
+    rounded = f.binary("and", rounded, constant(bits.type, -(1 << 16)))
+    return f.select(f.compare("uno", x, x), x, f.convert("bitcast", rounded, x.type))
+
+
+def _nearest_half(f: Function, x: Value) -> Value:
+    """Adding 2**13 times its power of two to a number leaves the 11 bits of a half; adding 0.5, the
+    multiples of the least subnormal one."""
+    size = f.intrinsic("fabs", x)
+    exponent = f.binary("and", f.bits(size), constant(x.type.of("i32"), 0xFF << 23))
+    power = f.convert("bitcast", exponent, x.type)
+    unit = f.mul(power, constant(x.type, 2.0**13))
+    unit = f.select(f.compare("olt", unit, constant(x.type, 0.5)), constant(x.type, 0.5), unit)
+    rounded = f.sub(f.add(size, unit), unit)
+    overflow = f.compare("oge", size, constant(x.type, 65520.0))
+    rounded = f.select(overflow, constant(x.type, math.inf), rounded)
+    return f.intrinsic("copysign", rounded, x)
 
 
 def widen_bfloat(f: Function, x: Value) -> Value:

@@ -11,7 +11,7 @@ key of the compile cache. Numbers are `int` in specialised code and `Slot` in co
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from heterosis.codegen.reducers import Reducer
@@ -55,10 +55,12 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Read an element. `indices` are further steps whose values, times a stride, are added."""
+    """Read an element. `indices` are further steps whose values, times a stride, are added; there
+    are so many `rows` for each, which is for checks alone."""
 
     operand: Operand
     indices: tuple[tuple[int, Number], ...] = ()
+    rows: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def dtype(self) -> str:
@@ -73,12 +75,18 @@ class Argument:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal:
-    """A number in the code."""
+    """A number in the code. Compared by its text: 0.0 is not -0.0, and a NaN is another NaN."""
 
     value: float | int | bool
     dtype: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +131,14 @@ Step = Load | Argument | Literal | Extent | Counter | Apply | Reduce
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Write step `value`. `indices` as in `Load`; a scattering nest runs in order, on one thread."""
+    """Write step `value`. `indices` and `rows` as in `Load`; a scattering nest runs in order, on one
+    thread."""
 
     operand: Operand
     value: int
     indices: tuple[tuple[int, Number], ...] = ()
     running: Any = None  # a Reducer: store the running value at every point instead
+    rows: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from heterosis import _core
 from heterosis.codegen.compiler import compile_object, host_target
 from heterosis.codegen.target import Target
+from heterosis.runtime import forks
 
 try:  # hashlib's own function, without the 4 ms in which hashlib loads OpenSSL
     from _blake2 import blake2b
@@ -39,9 +41,7 @@ _STORES_BETWEEN_TRIMS = 256
 
 # One lock for all caches; held across a fork, so that the child never inherits it locked.
 _lock = threading.RLock()
-os.register_at_fork(
-    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-)
+forks.hold(_lock)
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class ObjectCache:
     ) -> LoadedObject:
         """The object that `key_text` describes in full; `produce` writes its LLVM text if need be.
 
-        The lowerings' source and the target are part of the key without being mentioned.
+        Our own source and the target are part of the key without being mentioned.
         """
         key = key_text, target or host_target()
         if found := self._loaded.get(key):
@@ -130,7 +130,7 @@ class ObjectCache:
         return _digest(f"{_FORMAT}\n{sources.hex()}\n{target!r}\n{key_text}".encode())
 
     def _sources(self) -> bytes | None:
-        """The digest of everything that lowers: what one version compiled, another never gets.
+        """The digest of all that shapes a plan or runs it: what one version made, no other gets.
 
         Reading the files takes milliseconds, so that the digest is itself an entry, under their
         sizes, times and inodes. It says more than the package's version and stands in for it.
@@ -294,10 +294,13 @@ def _entries(directory: str) -> Iterator[tuple[float, int, str]]:
         return  # what is gone or not readable cannot be trimmed
 
 
-# -- the lowerings' source ------------------------------------------------------------------------
+# -- our own source --------------------------------------------------------------------------------
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_LOWERING = ("codegen", "ir", "ops", "passes")  # whatever shapes the text that `produce` returns
+# Whatever shapes programs, plans and code; with the core, which runs them, it has to be the same
+# again for what was kept to be of use.
+_SHAPING = ("autograd", "capture", "codegen", "ir", "ops", "passes", "runtime")
+_CORE = _core.__file__
 _IMPORTED_AT = time.time_ns()
 
 
@@ -314,7 +317,8 @@ def _python_files(directory: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _sources() -> list[tuple[str, os.stat_result]]:
-    return [file for part in _LOWERING for file in _python_files(f"{_PACKAGE}/{part}")]
+    python = [file for part in _SHAPING for file in _python_files(f"{_PACKAGE}/{part}")]
+    return [*python, (_CORE, os.stat(_CORE))]
 
 
 @cache
@@ -332,12 +336,13 @@ def _sources_signature() -> bytes | None:
 
 @cache
 def _sources_content() -> bytes:
-    """Names, relative to the package, and contents: equal wherever the same source is installed."""
+    """Names, relative to the package, and contents: equal wherever the same is installed."""
     whole = blake2b(digest_size=32)
     for path, _ in _sources():
         with open(path, "rb") as file:
             content = file.read()
-        whole.update(f"{os.path.relpath(path, _PACKAGE)}\n{len(content)}\n".encode() + content)
+        name = "core" if path == _CORE else os.path.relpath(path, _PACKAGE)
+        whole.update(f"{name}\n{len(content)}\n".encode() + content)
     return whole.digest()
 
 
@@ -345,8 +350,6 @@ def _sources_content() -> bytes:
 
 
 def _loaded(payload: bytes) -> LoadedObject:
-    from heterosis import _core
-
     try:
         made = _core.load_object(payload)
     except _core.LoadError:

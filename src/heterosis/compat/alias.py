@@ -10,6 +10,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from heterosis.compat import mxnet
+from heterosis.compat.views import warn_of_writes
 from heterosis.runtime.errors import ArgumentError
 
 _FACADE = mxnet.__name__ + "."
@@ -30,6 +31,7 @@ def install_as_mxnet() -> None:
         )
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+        warn_of_writes()
 
 
 class _Finder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from heterosis.io import params
 from heterosis.io.atomic import written
 from heterosis.runtime import modes
 from heterosis.runtime.errors import UninitializedError
+from heterosis.symbol import files
 from heterosis.symbol.symbol import Symbol
 from heterosis.symbol.translation import graph_of
 
@@ -32,15 +34,25 @@ def export(block: HybridBlock, path: str, epoch: int) -> tuple[str, str]:
 def save(
     symbol: Symbol, arrays: Mapping[str, _core.ndarray], path: str, epoch: int
 ) -> tuple[str, str]:
-    """Write a symbol and its arrays, each as an argument or a state."""
+    """Write a symbol and its arrays, each as an argument or a state: both files, or none.
+
+    Both carry a mark of the program, so that one is not taken for part of another export. Arrays
+    of the same program, of other epochs for instance, go with either's symbol.
+    """
     states = set(symbol.list_auxiliary_states())
     values = {f"{'aux' if name in states else 'arg'}:{name}": a for name, a in arrays.items()}
     names = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
-    text = symbol.tojson().encode()
-    params.save(names[1], values)
-    with written(names[0]) as file:
-        file.write(text)
+    mark = _mark(symbol)
+    with written(names[0]) as of_symbol, written(names[1]) as of_arrays:
+        of_symbol.write(files.text_of(symbol.entries, mark).encode())
+        params.write(of_arrays, values, mark)
     return names
+
+
+def _mark(symbol: Symbol) -> int:
+    """A number that stands for the program, and is not 0."""
+    digest = hashlib.blake2b(symbol.tojson().encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") or 1
 
 
 def described(block: HybridBlock) -> tuple[Symbol, Arrays]:

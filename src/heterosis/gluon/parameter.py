@@ -216,6 +216,7 @@ class Parameter:
         Parameter.replaced += 1
 
     def _attach_gradient(self) -> None:
+        autograd.check_float(self._described(), self._data)
         self._grad = np.zeros(self._data.shape, self._data.dtype)
         autograd.mark_variables([self._data], [self._grad], self.grad_req)
         self.mark_used()

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from heterosis.io.atomic import written
+from heterosis.io.files import opened
 from heterosis.runtime.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -42,11 +43,8 @@ def _described(block: Block, numbers: itertools.count) -> Description:
 
 def read(block: Block, filename: str) -> list[str]:
     """The saved names of the block and all its parts, in the order of `_parts`."""
-    with open(filename, encoding="utf-8") as file:
-        try:
-            description = json.load(file)
-        except (ValueError, RecursionError) as error:
-            raise ArgumentError(f"{filename} is no description of a model: {error}") from None
+    with opened(filename, "the description of a model that Block.save wrote") as source:
+        description = source.json()
     names: list[str] = []
     _match(block, description, itertools.count(), names, filename)
     return names

@@ -12,7 +12,9 @@ from heterosis.gluon import loading
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.parameter import Contexts, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
-from heterosis.runtime.errors import ArgumentError
+from heterosis.io import params
+from heterosis.runtime.errors import ArgumentError, FormatError
+from heterosis.symbol import files
 from heterosis.symbol.evaluation import Plan
 from heterosis.symbol.inference import known_facts
 
@@ -64,8 +66,12 @@ class SymbolBlock(HybridBlock):
         `input_names` are the names of the inputs in the symbol, as a rule 'data'.
         """
         names = [input_names] if isinstance(input_names, str) else list(input_names)
-        outputs = symbol.load(symbol_file)
-        arrays = None if param_file is None else loading.read(param_file)
+        entries, mark = files.loaded(symbol_file)
+        outputs = symbol.Symbol(entries)
+        arrays = None
+        if param_file is not None:
+            _check_pair(symbol_file, mark, param_file)
+            arrays = loading.read(param_file)
         block = SymbolBlock(outputs, [symbol.var(name) for name in names])
         if arrays is not None:
             block.collect_params().load_dict(
@@ -117,6 +123,16 @@ class SymbolBlock(HybridBlock):
     def __repr__(self) -> str:
         name, inputs, outputs = type(self).__name__, len(self._inputs), len(self._symbol)
         return f"{name}(\n{self._symbol!r} : {inputs} -> {outputs}\n)"
+
+
+def _check_pair(symbol_file: str, mark: int, param_file: str) -> None:
+    """Refuse files of different exports; those of MXNet carry no mark, and go with any."""
+    other = params.mark_of(param_file)
+    if mark and other and mark != other:
+        raise FormatError(
+            f"{symbol_file} and {param_file} do not belong together: they were exported from "
+            "different networks. Nothing has been loaded; give both files of one export."
+        )
 
 
 def _array(parameter: Parameter) -> Any:

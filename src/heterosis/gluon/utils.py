@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from heterosis import np
+from heterosis.io.files import opened
 from heterosis.ops.record import REGISTRY
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.context import Context
@@ -72,8 +73,8 @@ def _squared_norm(array: np.ndarray) -> np.ndarray:
 def check_sha1(filename: str, sha1_hash: str) -> bool:
     """Whether the file's SHA-1 digest is `sha1_hash`, in hexadecimal digits."""
     digest = hashlib.sha1(usedforsecurity=False)
-    with open(filename, "rb") as file:
-        while piece := file.read(1 << 20):
+    with opened(filename, "a file to check") as source:
+        while piece := source.some(1 << 20):
             digest.update(piece)
     return digest.hexdigest() == sha1_hash.lower()
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
-import os
 from typing import Any
 
 import numpy
 
+from heterosis.io.files import DEFLATE_RATIO, FileName, opened, translated, wrong
 from heterosis.runtime.errors import ArgumentError, FormatError, MissingPackageError, ShapeError
 from heterosis.runtime.memory import keep_freed_memory
 
+_KIND = "an image"
 GRAY, COLOUR, UNCHANGED = 0, 1, -1
 _FORMATS = {".jpg": "JPEG", ".jpeg": "JPEG", ".png": "PNG", ".bmp": "BMP", ".webp": "WEBP"}
+_BOUNDED = ("BMP", "GIF", "PNG", "TIFF")  # no byte of theirs stands for more than one of deflate's
 # libpng's weights of red and green, and the rest for blue, in units of 1 / 32768.
 _PNG_GRAY = (9797, 19234, 3737)
 
@@ -39,17 +41,25 @@ def decode(encoded: bytes, flag: int = COLOUR, name: str = "imdecode") -> numpy.
     if not len(encoded):
         raise FormatError(f"{name}: there are no bytes to decode.")
     pillow = _pillow()
-    try:
-        with pillow.Image.open(io.BytesIO(encoded)) as image:
-            pixels = _pixels(image, flag)
-    except pillow.UnidentifiedImageError:
-        raise FormatError(
-            f"{name}: {len(encoded):,} bytes that are no image of a known format; they begin with "
-            f"{bytes(encoded[:8])!r}."
-        ) from None
-    except (OSError, SyntaxError, ValueError) as error:
-        raise FormatError(f"{name}: the image is damaged or incomplete: {error}.") from None
+    with translated(name, _KIND):
+        try:
+            with pillow.Image.open(io.BytesIO(encoded)) as image:
+                _check_size(image, len(encoded), name)
+                pixels = _pixels(image, flag)
+        except pillow.UnidentifiedImageError:
+            raise wrong(
+                name, _KIND, f"{len(encoded):,} bytes that are no image of a known format; they "
+                f"begin with {bytes(encoded[:8])!r}"
+            ) from None  # fmt: skip
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
+
+
+def _check_size(image: Any, nbytes: int, name: str) -> None:
+    """Refuse pixels that cannot be there before there is room for them; Pillow bounds the rest."""
+    bits = image.width * image.height  # at least so many, as a pixel may have just one
+    bounded = image.format in _BOUNDED and image.mode != "1"  # fax codes tell whole rows in a bit
+    if bounded and bits > 8 * DEFLATE_RATIO * nbytes:
+        raise wrong(name, _KIND, f"{image.width} x {image.height} pixels in {nbytes:,} bytes")
 
 
 def _pixels(image: Any, flag: int) -> numpy.ndarray:
@@ -105,13 +115,10 @@ def encode(pixels: numpy.ndarray, extension: str, quality: int = 95) -> bytes:
     return to.getvalue()
 
 
-def read(filename: str | os.PathLike[str]) -> bytes:
+def read(filename: FileName) -> bytes:
     """The bytes of an image file."""
-    try:
-        with open(filename, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        raise FileNotFoundError(f"imread: there is no file {os.fspath(filename)!r}.") from None
+    with opened(filename, _KIND) as source:
+        return source.whole()
 
 
 __all__ = ["COLOUR", "GRAY", "UNCHANGED", "decode", "encode", "read"]

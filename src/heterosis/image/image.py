@@ -42,8 +42,8 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: bool = True) -> np.ndarray:
 
 def imread(filename: str | os.PathLike[str], flag: int = 1, to_rgb: bool = True) -> np.ndarray:
     """The image in a file; see `imdecode`."""
-    pixels = codec.decode(codec.read(filename), flag, f"imread of {os.fspath(filename)!r}")
-    return _ordered(pixels, to_rgb)
+    encoded = codec.read(filename)
+    return _ordered(codec.decode(encoded, flag, f"imread of {os.fspath(filename)!r}"), to_rgb)
 
 
 def _ordered(pixels: numpy.ndarray, to_rgb: bool) -> np.ndarray:

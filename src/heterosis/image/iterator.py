@@ -15,8 +15,9 @@ from heterosis import np
 from heterosis.image import image
 from heterosis.image.augment import CreateAugmenter
 from heterosis.image.detection import CreateDetAugmenter, DetAugmenter
+from heterosis.io.files import opened, placed
 from heterosis.np.convert import from_numpy, shared
-from heterosis.recordio import MXIndexedRecordIO, MXRecordIO, unpack
+from heterosis.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO, unpack
 from heterosis.runtime.errors import ArgumentError, FormatError, ShapeError
 
 Shape = "tuple[int, ...]"
@@ -148,7 +149,7 @@ class ImageIter:
             if record is None:
                 raise StopIteration
             self.cur += 1
-            header, encoded = unpack(record)
+            header, encoded = self._unpacked(record)
             return header.label, encoded
         if self.cur >= len(self.seq):
             raise StopIteration
@@ -157,8 +158,12 @@ class ImageIter:
         if self.imgrec is None:
             label, name = self.imglist[key]
             return label, self.read_image(name)
-        header, encoded = unpack(self.imgrec.read_idx(key))
+        header, encoded = self._unpacked(self.imgrec.read_idx(key))
         return (header.label if self.imglist is None else self.imglist[key][0]), encoded
+
+    def _unpacked(self, record: bytes) -> tuple[IRHeader, bytes]:
+        with placed(f"{type(self).__name__}: {self._place()}"):
+            return unpack(record)
 
     def __iter__(self) -> Iterator[DataBatch]:
         return self
@@ -208,7 +213,13 @@ class ImageIter:
         """Put a sample into the batch; false if it is of no use."""
         pixels = self.augmentation_transform(self.imdecode(encoded))
         data[...] = self._fitting(self.postprocess_data(pixels))
-        label_row[0] = numpy.asarray(label).reshape(label_row.shape[1:])
+        found = numpy.asarray(label)
+        if found.size != label_row[0].size:
+            raise FormatError(
+                f"{type(self).__name__}: {self._place()} has {found.size} labels, and label_width "
+                f"is {label_row[0].size}; was it made for another number of labels?"
+            )
+        label_row[0] = found.reshape(label_row.shape[1:])
         return True
 
     def _fitting(self, pixels: np.ndarray) -> numpy.ndarray:
@@ -231,14 +242,14 @@ class ImageIter:
 
     def imdecode(self, s: bytes) -> np.ndarray:
         """The image of the sample that was read last."""
-        try:
+        with placed(f"{type(self).__name__}: {self._place()}"):
             return image.imdecode(s)
-        except FormatError as error:
-            raise FormatError(f"{type(self).__name__}: {self._place()}: {error}") from None
 
     def _place(self) -> str:
         key = self.cur - 1 if self.seq is None else self.seq[self.cur - 1]
-        return f"record {key}" if self.imgrec is not None else f"file {self.imglist[key][1]!r}"
+        if self.imgrec is not None:
+            return f"{self.imgrec.uri}: record {key}"
+        return f"file {self.imglist[key][1]!r}"
 
     def read_image(self, fname: str) -> bytes:
         """The bytes of an image file below `path_root`."""
@@ -271,10 +282,9 @@ def _records(path: str | None, index: str | None) -> tuple[MXRecordIO | None, li
 def _listed(path: str | None, images: list[Any] | None, dtype: str) -> dict[Any, Any] | None:
     """(label, file name) by key."""
     if path:
-        with open(path, encoding="utf-8") as file:
-            return dict(
-                _entry(path, n, line, dtype) for n, line in enumerate(file, 1) if line.strip()
-            )
+        with opened(path, "lines of a number, labels and a file name with tabs between") as source:
+            lines = enumerate(source.text().splitlines(), 1)
+            return dict(_entry(path, n, line, dtype) for n, line in lines if line.strip())
     if images is None:
         return None
     return {str(i): _pair(entry, dtype) for i, entry in enumerate(images, 1)}
@@ -284,7 +294,7 @@ def _entry(path: str, number: int, line: str, dtype: str) -> tuple[int, Any]:
     try:
         key, *label, name = line.strip().split("\t")
         return int(key), (numpy.array(label, dtype), name)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise FormatError(
             f"{path}, line {number}: expected a number, labels and a file name with tabs between "
             f"them, and found {line.strip()[:60]!r}."
@@ -363,12 +373,18 @@ class ImageDetIter(ImageIter):
         self.reset()
         if not shapes:
             raise FormatError(f"{type(self).__name__}: there are no samples.")
+        if len({width for _, width in shapes}) > 1:
+            raise FormatError(
+                f"{type(self).__name__}: rows of {sorted({width for _, width in shapes})} numbers; "
+                "expected as many for each object."
+            )
         return max(rows for rows, _ in shapes), shapes[-1][1]
 
     def _parse_label(self, label: Any) -> numpy.ndarray:
         """The rows of the objects whose boxes are not empty."""
         raw = numpy.asarray(label).ravel()
-        head, width = (int(n) for n in raw[:2]) if raw.size >= 7 else (0, 0)
+        given = raw.size >= 7 and bool(numpy.isfinite(raw[:2]).all())
+        head, width = (int(n) for n in raw[:2]) if given else (0, 0)
         if head < 2 or width < 5 or (raw.size - head) % width:
             raise FormatError(
                 f"{type(self).__name__}: {self._place()} has a label of {raw.size} numbers, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from heterosis.ir.types import numpy_dtype
 from heterosis.np.convert import from_numpy, to_numpy
 from heterosis.runtime.errors import FormatError
 
+_PLAIN = (bool, int, float, str, type(None))
 _DTYPES = {
     "BOOL": "bool",
     "I8": "int8",
@@ -30,7 +32,8 @@ _DTYPES = {
 
 def pack(arrays: Mapping[str, _core.ndarray], facts: Mapping[str, Any]) -> bytes:
     """The arrays, and what JSON can say about them; waits for queued work."""
-    tensors = {name: numpy.ascontiguousarray(to_numpy(a)) for name, a in arrays.items()}
+    # Not `ascontiguousarray`, which gives 0-d arrays a dimension.
+    tensors = {name: numpy.asarray(to_numpy(a), order="C") for name, a in arrays.items()}
     metadata = {name: json.dumps(fact) for name, fact in facts.items()}
     return save(tensors, metadata)
 
@@ -48,6 +51,34 @@ def unpack(data: bytes) -> tuple[dict[str, _core.ndarray], dict[str, Any]]:
             f"these {len(data)} bytes are no packed arrays: {error}. Expected what was written "
             "by this framework, in the safetensors format; is the file cut off?"
         ) from None
+
+
+def fits(value: Any, now: Any, *, optional: bool = False) -> bool:
+    """Whether what JSON gave can stand where `now` stands: something of its kind.
+
+    Where nothing stands, anything can; nothing can stand where something is `optional`.
+    """
+    if value is None or now is None:
+        return now is None or optional
+    if isinstance(now, bool) or not isinstance(now, int | float):
+        return type(value) is (list if isinstance(now, tuple) else type(now))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return _is_moderate(value) or not _is_moderate(now)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is a number, a text, nothing, or a list or dict of these."""
+    if isinstance(value, dict):
+        return all(isinstance(part, _PLAIN) for item in value.items() for part in item)
+    if isinstance(value, list):
+        return all(isinstance(part, _PLAIN) for part in value)
+    return isinstance(value, _PLAIN)
+
+
+def _is_moderate(number: float) -> bool:
+    """Whether a number can be computed with: it is finite, and a whole one has 64 bits."""
+    return math.isfinite(number) if isinstance(number, float) else abs(number) < 1 << 63
 
 
 def _array(entry: Mapping[str, Any]) -> _core.ndarray:

@@ -20,10 +20,12 @@ import numpy
 
 from heterosis import _core
 from heterosis.io.atomic import written
+from heterosis.io.files import FileName, opened, translated, wrong
 from heterosis.ir.types import ITEMSIZE
 from heterosis.np import convert
 from heterosis.runtime.errors import DTypeError, FormatError
 
+_KIND = "a .params file"
 _LIST_MAGIC = 0x112
 _NUMPY_SHAPES, _STORAGE_KINDS, _LONG_SHAPES = 0xF993FACA, 0xF993FAC9, 0xF993FAC8
 _DENSE, _MAIN_MEMORY = 0, 1
@@ -46,19 +48,24 @@ Arrays = list[_core.ndarray] | dict[str, _core.ndarray]
 # -- writing --------------------------------------------------------------------------------------
 
 
-def save(file: str | os.PathLike[str], arr: Any) -> None:
+def save(file: FileName, arr: Any) -> None:
     """Write an array, a list of arrays or a dictionary of arrays by name; `load` reads it.
 
     The file is replaced whole: a crash while writing leaves what was there before.
     """
-    names, arrays = _named(arr)
     with written(file) as to:
-        to.write(struct.pack("<QQQ", _LIST_MAGIC, 0, len(arrays)))
-        for array in arrays:
-            _write_array(to, array)
-        to.write(struct.pack("<Q", len(names)))
-        for name in names:
-            to.write(struct.pack("<Q", len(name)) + name)
+        write(to, arr)
+
+
+def write(to: BinaryIO, arr: Any, mark: int = 0) -> None:
+    """As `save`, to an open file; the number that the format reserves, which MXNet passes over,
+    is `mark`."""
+    names, arrays = _named(arr)
+    to.write(struct.pack("<QQQ", _LIST_MAGIC, mark, len(arrays)))
+    for array in arrays:
+        _write_array(to, array)
+    to.write(struct.pack("<Q", len(names)))
+    to.writelines(struct.pack("<Q", len(name)) + name for name in names)
 
 
 def _named(given: Any) -> tuple[list[bytes], Sequence[_core.ndarray]]:
@@ -94,15 +101,23 @@ def _write_array(to: BinaryIO, array: _core.ndarray) -> None:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def load(file: str | os.PathLike[str]) -> Arrays:
+def load(file: FileName) -> Arrays:
     """The arrays that `save`, or MXNet, wrote: a list, or a dictionary if they have names."""
-    with open(file, "rb") as source:
-        return _read(source, os.fspath(file))
+    with opened(file, _KIND) as source:
+        return _read(source.stream, source.name)
 
 
 def loads(data: bytes) -> Arrays:
     """As `load`, from the bytes of a file."""
-    return _read(BytesIO(data), "the buffer")
+    with translated("the buffer", _KIND):
+        return _read(BytesIO(data), "the buffer")
+
+
+def mark_of(file: FileName) -> int:
+    """The mark that `write` was given; 0 for files without one."""
+    with opened(file, _KIND) as source:
+        _, mark = struct.unpack("<QQ", source.exactly(16, "the head"))
+    return mark
 
 
 @dataclass(frozen=True)
@@ -127,10 +142,7 @@ class _Reader:
         self.at = source.seek(0)
 
     def wrong(self, what: str) -> FormatError:
-        return FormatError(
-            f"{self.name}: at byte {self.at} of {self.size}: {what}. Nothing has been loaded; "
-            "is it a .params file, and copied completely?"
-        )
+        return wrong(self.name, _KIND, f"at byte {self.at} of {self.size}: {what}")
 
     def need(self, count: int, what: str) -> None:
         """Check that so many bytes follow."""

@@ -37,13 +37,16 @@ class Elementwise(Primitive):
     `lower(function, dtype, *values)` emits it for one vector, `dtype` naming the first operand's
     element type, and `cost` is its price in units of one addition. `exact` is NumPy's function, if
     it gives the very same bits; an operand equal to its number in `neutral` leaves the other one
-    as it is.
+    as it is. With `keeps`, elements that a type of fewer bits holds too are made of such ones; with
+    `by_type` it depends on the element type beyond the one that is computed in.
     """
 
     lower: Callable[..., Any]
     cost: float = 1.0
     exact: Callable[..., Any] | None = None
     neutral: tuple[float | None, ...] = ()
+    keeps: bool = False
+    by_type: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,12 +126,14 @@ class Node:
 class Call:
     """Nodes that differentiation takes as one step, since their operation knows better.
 
-    `pull(outputs, cotangents)` gives what each of `inputs` receives.
+    `pull(inputs, outputs, cotangents)` gives what each of `inputs` receives.
     """
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
-    pull: Callable[[tuple[Value, ...], tuple[Value | None, ...]], Sequence[Value | None]]
+    pull: Callable[
+        [tuple[Value, ...], tuple[Value, ...], tuple[Value | None, ...]], Sequence[Value | None]
+    ]
 
     def mark(self) -> None:
         """Make the call known to the nodes of its outputs, which must not be those of inputs."""
@@ -256,13 +261,38 @@ def with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:
 
 
 def substituted(outputs: Sequence[Value], mapping: Mapping[Value, Value]) -> tuple[Value, ...]:
-    """`outputs` as they are once the values in `mapping` are replaced; what stays is shared."""
+    """`outputs` as they are once the values in `mapping` are replaced; what stays is shared.
+
+    Operations with gradients of their own keep them.
+    """
     known = dict(mapping)
-    for node in reached(outputs, mapping):
+    calls: dict[int, Call] = {}
+    for node in _reached_with_calls(outputs, mapping):
         made = with_inputs(node, tuple(known.get(v, v) for v in node.inputs))
+        if made is not node and node.call is not None:
+            calls[id(node.call)] = node.call
         for old, new in zip(node.outputs, made.outputs, strict=True):
             known.setdefault(old, new)
+    for call in calls.values():
+        if not any(v in mapping for v in call.outputs):
+            inputs, made_ = (tuple(known[v] for v in vs) for vs in (call.inputs, call.outputs))
+            Call(inputs, made_, call.pull).mark()
     return tuple(known.get(v, v) for v in outputs)
+
+
+def _reached_with_calls(outputs: Sequence[Value], stops: Container[Value]) -> Iterator[Node]:
+    """As `reached`, with all that the calls of these nodes have among their inputs and outputs."""
+    roots = list(outputs)
+    seen: set[int] = set()
+    found = list(reached(roots, stops))
+    while True:
+        calls = {id(node.call): node.call for node in found if node.call is not None}
+        new = [call for key, call in calls.items() if key not in seen]
+        if not new:
+            return iter(found)
+        seen |= calls.keys()
+        roots += [value for call in new for value in (*call.inputs, *call.outputs)]
+        found = list(reached(roots, stops))
 
 
 def _line(node: Node, names: dict[Value, str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy
 
-from heterosis.runtime.errors import DTypeError
+from heterosis.runtime.errors import DTypeError, ShapeError
 
 # In promotion order within each kind. The position is the number that the core uses.
 DTYPES = (
@@ -24,6 +24,7 @@ DTYPES = (
     "float64",
 )
 ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 4, 8, 2, 2, 4, 8), strict=True))
+HALVES = ("float16", "bfloat16")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int32", "int64")
 DEFAULT_FLOAT = "float32"
@@ -37,12 +38,35 @@ def numpy_dtype(name: str) -> numpy.dtype:
     return _NUMPY[name]
 
 
+def as_type(elements: Any, name: str) -> Any:
+    """NumPy elements converted to one of `DTYPES`, and rounded once."""
+    if name == "bfloat16" and elements.dtype.kind in "iuf" and elements.dtype.itemsize >= 4:
+        elements = _rounded_to_odd(elements)  # ml_dtypes goes by way of float32
+    return elements.astype(_NUMPY[name])
+
+
+def _rounded_to_odd(elements: Any) -> Any:
+    """float32 elements that round to fewer bits as these do: of two neighbours, the odd one."""
+    with numpy.errstate(all="ignore"):  # infinities, where numbers leave the range
+        return _odd_neighbour(numpy.asarray(elements))
+
+
+def _odd_neighbour(wide: Any) -> Any:
+    if wide.dtype.kind in "iu":  # as `codegen.conversion` does
+        marked = wide & ~wide.dtype.type(0xFFF) | ((wide & 0xFFF) != 0).astype(wide.dtype) << 11
+        wide = numpy.where(abs(wide.astype("float64")) < 2.0**40, wide, marked).astype("float64")
+    single = wide.astype("float32")
+    back, bits = single.astype(wide.dtype), single.view("int32")
+    odd = bits - (abs(back) > abs(wide)) | 1
+    return numpy.where((back != wide) & ~numpy.isnan(wide), odd, bits).view("float32")
+
+
 @cache
 def dtype_name(given: Any) -> str:
     """The name of an element type that a user gave: a string, or NumPy's or Python's class."""
     try:
         name = numpy.dtype(given).name
-    except (TypeError, ValueError):
+    except (SyntaxError, TypeError, ValueError):  # NumPy parses texts with commas
         name = str(given)
     if name not in DTYPES:
         raise DTypeError(f"{name} is no element type; expected one of {', '.join(DTYPES)}.")
@@ -51,6 +75,11 @@ def dtype_name(given: Any) -> str:
 
 def is_float(dtype: str) -> bool:
     return dtype in FLOATS
+
+
+def is_half(dtype: str) -> bool:
+    """Floats of 16 bits, which are computed with as float32."""
+    return dtype in HALVES
 
 
 def is_integer(dtype: str) -> bool:
@@ -78,6 +107,11 @@ class TensorType:
     shape: tuple[int, ...]
     dtype: str
     weak: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no operation has looked at: two negative extents make a positive size."""
+        if self.shape and min(self.shape) < 0:
+            raise ShapeError(f"no array has the shape {self.shape}; expected extents from 0 on.")
 
     @property
     def ndim(self) -> int:

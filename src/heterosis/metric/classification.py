@@ -34,7 +34,7 @@ class Accuracy(EvalMetric):
                 pred = np.argmax(pred, axis=self.axis)
             pred, label = (x.astype("int32").reshape(-1) for x in (pred, label))
             _check_counts(label, pred)
-            self._add(np.sum(pred == label), pred.size)
+            self._add(_count(pred == label), pred.size)
 
 
 def _check_counts(label: _core.ndarray, pred: _core.ndarray) -> None:
@@ -76,7 +76,7 @@ class TopKAccuracy(EvalMetric):
             label = label.astype("int32").reshape(-1, 1)
             _check_counts(label, pred)
             best = np.argsort(pred, axis=1)[:, -self.top_k :]
-            self._add(np.sum(best == label), len(pred))
+            self._add(_count(best == label), len(pred))
 
 
 class _Counts:

@@ -180,9 +180,3 @@ def identity(data: Any) -> Any:
 def stop_gradient(data: Any) -> Any:
     """The same elements; no gradient flows through."""
     return data.detach()
-
-
-@operator("make_loss", "MakeLoss")
-def make_loss(data: Any, **options: Any) -> Any:
-    """The same elements, as a loss to differentiate."""
-    return np.copy(data)

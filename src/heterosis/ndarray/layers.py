@@ -81,10 +81,8 @@ def softmin(data: Any, axis: int = -1, temperature: float | None = None) -> Any:
 
 @operator("SoftmaxActivation")
 def softmax_activation(data: Any, mode: str = "instance") -> Any:
-    """Softmax over all elements of an example, or over its channels (`mode='channel'`)."""
-    if mode == "channel":
-        return npx.softmax(data, axis=1)
-    return npx.softmax(npx.batch_flatten(data), axis=-1).reshape(data.shape)
+    """Softmax over the last axis, or over the channels (`mode='channel'`)."""
+    return npx.softmax(data, axis=1 if mode == "channel" else -1)
 
 
 @operator("softmax_cross_entropy")

@@ -5,6 +5,7 @@ The gradient that comes from behind is ignored: they are the last step of a mode
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -49,7 +50,53 @@ operator("LinearRegressionOutput")(_regression(np.copy, lambda difference: diffe
 operator("LogisticRegressionOutput")(_regression(npx.sigmoid, lambda difference: difference))
 operator("MAERegressionOutput")(_regression(np.copy, np.sign))
 
+
+class _Loss(Function):
+    """The elements themselves, each of which gets the gradient that `slope` says."""
+
+    def __init__(self, slope: Callable[[Any], Any]):
+        super().__init__()
+        self._slope = slope
+
+    def forward(self, data: Any) -> Any:
+        """A copy."""
+        self.save_for_backward(data)
+        return np.copy(data)
+
+    def backward(self, output_grad: Any) -> Any:
+        """The slope, whatever comes from behind."""
+        (data,) = self.saved_tensors
+        return np.ones_like(data) * self._slope(data)
+
+
+@operator("make_loss")
+def make_loss(data: Any) -> Any:
+    """The same elements, as a loss: the gradient of each is 1."""
+    return _Loss(lambda data: 1.0)(data)
+
+
+@operator("MakeLoss")
+def scaled_loss(
+    data: Any, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null"
+) -> Any:
+    """The same elements, as a loss: the gradient of each is `grad_scale`, divided by the size of
+    the batch or by the number of elements above `valid_thresh` if `normalization` says so."""
+    _check_normalization("MakeLoss", normalization)
+
+    def slope(data: Any) -> Any:
+        if normalization == "valid":
+            return grad_scale / np.maximum(np.sum(data > valid_thresh), 1).astype(data.dtype)
+        return grad_scale / (data.shape[0] if normalization == "batch" else 1)
+
+    return _Loss(slope)(data)
+
+
 _NORMALIZATIONS = ("null", "batch", "valid")
+
+
+def _check_normalization(name: str, given: str) -> None:
+    if given not in _NORMALIZATIONS:
+        raise ArgumentError(f"{name}: normalization={given!r}; expected one of {_NORMALIZATIONS}.")
 
 
 @operator("SoftmaxOutput")
@@ -58,28 +105,55 @@ def softmax_output(
     multi_output: bool = False, use_ignore: bool = False, preserve_shape: bool = False,
     normalization: str = "null", smooth_alpha: float = 0.0,
 ) -> Any:  # fmt: skip
-    """Probabilities of classes, along axis 1 if `multi_output`, with the gradient of their
-    cross-entropy with `label`; labels equal to `ignore_label` do not count if `use_ignore`."""
-    if normalization not in _NORMALIZATIONS:
-        raise ArgumentError(
-            f"SoftmaxOutput: normalization={normalization!r}; expected one of {_NORMALIZATIONS}."
-        )
-    axis = 1 if multi_output else -1
+    """Probabilities of classes, along axis 1 if `multi_output`, along the last one if
+    `preserve_shape`, else along all but the first; with the gradient of their cross-entropy with
+    `label`.
 
-    def slope(prediction: Any, label: Any) -> Any:
-        classes = prediction.shape[axis]
-        target = np.moveaxis(npx.one_hot(label, classes), -1, axis).reshape(prediction.shape)
-        if smooth_alpha:
-            target = target * (1 - smooth_alpha) + (1 - target) * (smooth_alpha / (classes - 1))
-        difference = prediction - target
-        counted = (label != ignore_label).astype("float32") if use_ignore else np.ones_like(label)
-        kept = np.expand_dims(counted, axis) if difference.ndim > label.ndim else counted
-        scale = grad_scale / {
-            "null": 1.0, "batch": label.shape[0], "valid": np.maximum(np.sum(counted), 1.0)
+    Labels are numbers of classes, or, if they have the shape of the data, probabilities, for which
+    nothing but `grad_scale` counts. Those equal to `ignore_label` do not count if `use_ignore`.
+    """
+    _check_normalization("SoftmaxOutput", normalization)
+    rows = _Rows(data.shape, multi_output, preserve_shape)
+
+    def of_probabilities(prediction: Any, label: Any) -> Any:
+        return (prediction - label) * grad_scale
+
+    def of_classes(prediction: Any, label: Any) -> Any:
+        label = label.reshape(rows.labels)
+        target = np.moveaxis(npx.one_hot(label, rows.classes), -1, 1)
+        if smooth_alpha and not multi_output:
+            other = smooth_alpha / (rows.classes - 1)
+            target = target * (1 - smooth_alpha) + (1 - target) * other
+        difference = prediction.reshape(rows.shape) - target
+        counted = (label != ignore_label).astype(difference.dtype)
+        if use_ignore:
+            difference = difference * np.expand_dims(counted, 1)
+        valid = np.maximum(np.sum(counted), 1.0)
+        divisor = {
+            "null": rows.places, "batch": rows.places * label.shape[0], "valid": valid,
         }[normalization]  # fmt: skip
-        return difference * kept * scale
+        return (difference * (grad_scale / divisor)).reshape(prediction.shape)
 
-    return _Output(lambda x: npx.softmax(x, axis=axis), slope)(data, label)
+    slope = of_probabilities if data.shape == label.shape else of_classes
+    return _Output(rows.softmax, slope)(data, label)
+
+
+class _Rows:
+    """What SoftmaxOutput takes data for: (rows, classes, places), and labels (rows, places)."""
+
+    def __init__(self, shape: tuple[int, ...], multi_output: bool, preserve_shape: bool):
+        first = shape[0]
+        if multi_output:
+            self.classes, self.places = shape[1], math.prod(shape[2:])
+        else:
+            first = math.prod(shape[:-1]) if preserve_shape else first
+            self.classes, self.places = math.prod(shape) // max(first, 1), 1
+        self.shape = first, self.classes, self.places
+        self.labels = first, self.places
+
+    def softmax(self, data: Any) -> Any:
+        """Probabilities, in the shape of `data`."""
+        return npx.softmax(data.reshape(self.shape), axis=1).reshape(data.shape)
 
 
 @operator("CTCLoss", "ctc_loss")

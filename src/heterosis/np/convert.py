@@ -8,9 +8,11 @@ import numpy
 
 from heterosis import _core
 from heterosis.ir.program import Value
-from heterosis.ir.types import DEFAULT_FLOAT, numpy_dtype
+from heterosis.ir.types import DEFAULT_FLOAT, as_type, numpy_dtype
 from heterosis.np.dtypes import default_dtype, dtype_name
 from heterosis.ops.cast import copy as _copied
+from heterosis.ops.join import stack as _stacked
+from heterosis.runtime import modes
 from heterosis.runtime.context import check_context
 from heterosis.runtime.errors import DTypeError, ShapeError, UnsupportedError
 
@@ -20,7 +22,7 @@ _MAIN_MEMORY = (1, 3)  # DLPack's numbers for devices whose data lie there
 def from_numpy(source: numpy.ndarray, dtype: str | None = None) -> _core.ndarray:
     """A new array with the elements of `source`."""
     name = dtype or default_dtype(source)
-    data = numpy.ascontiguousarray(source, dtype=numpy_dtype(name)).reshape(source.shape)
+    data = numpy.ascontiguousarray(as_type(source, name)).reshape(source.shape)
     if name == "bfloat16":  # which the buffer protocol cannot name
         data = data.view(numpy.float16)
     return _core.array_from_bytes(data, name, source.shape)
@@ -64,12 +66,22 @@ def _made(object: Any, dtype: str | None, copy: bool | None) -> _core.ndarray:
         if dtype not in (None, object._dtype_name):
             return object.astype(dtype)
         return _copied(object) if copy else object
+    if (modes.is_recording() or modes.is_capturing()) and _has_arrays(object):
+        # An operation, so that gradients flow, and a program can be captured, through the parts.
+        parts = [_made(item, dtype or DEFAULT_FLOAT, None) for item in object]
+        return _stacked(parts)
     if copy is False:
         raise ShapeError("array: copy=False, but only arrays can be taken over without a copy.")
     source = _as_numpy(object)
     if source is not None:
         return from_numpy(source, dtype)
     return from_numpy(_from_python(object, dtype or DEFAULT_FLOAT), dtype or DEFAULT_FLOAT)
+
+
+def _has_arrays(object: Any) -> bool:
+    return isinstance(object, list | tuple) and any(
+        isinstance(item, _core.ndarray) or _has_arrays(item) for item in object
+    )
 
 
 def _as_numpy(object: Any) -> numpy.ndarray | None:
@@ -85,15 +97,21 @@ def _as_numpy(object: Any) -> numpy.ndarray | None:
 
 def _from_python(object: Any, dtype: str) -> numpy.ndarray:
     try:
-        return numpy.array(object, dtype=numpy_dtype(dtype))
+        return _rounded_once(object, dtype)
     except OverflowError:  # numbers beyond the type's range wrap
-        return numpy.array(object).astype(numpy_dtype(dtype))
+        return as_type(numpy.array(object), dtype)
     except (TypeError, ValueError) as error:
         ragged = "inhomogeneous" in str(error)
         raise (ShapeError if ragged else DTypeError)(
             f"array: cannot make {dtype} elements of {type(object).__name__}: {error}. "
             "Give numbers, or sequences of equal length."
         ) from None
+
+
+def _rounded_once(object: Any, dtype: str) -> numpy.ndarray:
+    if dtype == "bfloat16":
+        return as_type(numpy.array(object, dtype="float64"), dtype)
+    return numpy.array(object, dtype=numpy_dtype(dtype))
 
 
 def asarray(object: Any, dtype: Any = None, ctx: Any = None, **more: Any) -> _core.ndarray:

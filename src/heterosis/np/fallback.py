@@ -19,6 +19,7 @@ from heterosis import _core
 from heterosis.ir.program import Value
 from heterosis.np import convert
 from heterosis.np.dtypes import kept_dtype
+from heterosis.runtime import modes
 from heterosis.runtime.arguments import in_our_words
 from heterosis.runtime.errors import UnsupportedError
 
@@ -65,7 +66,20 @@ def call_on_host(
         result = function(*arguments, **keywords)
     except Exception as error:
         raise in_our_words(f"np.{name}", error) from error
+    if met.recorded and modes.is_recording() and _has_floats(result):
+        raise UnsupportedError(
+            f"np.{name} runs on the host, through NumPy, and no gradient flows through it. Call it "
+            "in autograd.pause(), or on x.detach(), or write it with operations that np has itself "
+            "(python -m heterosis names lists them)."
+        )
     return take_back(result) if met.arrays else _only_arrays_back(result)
+
+
+def _has_floats(result: Any) -> bool:
+    if isinstance(result, list | tuple):
+        return any(map(_has_floats, result))
+    kind = getattr(getattr(result, "dtype", None), "kind", "")
+    return kind in "fcV"  # V: bfloat16
 
 
 class _Met:
@@ -73,10 +87,12 @@ class _Met:
 
     def __init__(self) -> None:
         self.arrays = self.programs = 0
+        self.recorded = False  # whether gradients flow to one
 
     def lend(self, given: Any) -> Any:
         if isinstance(given, _core.ndarray):
             self.arrays += 1
+            self.recorded = self.recorded or given._autograd is not None
             return convert.shared(given)
         if isinstance(given, Value):
             self.programs += 1

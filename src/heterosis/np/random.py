@@ -17,6 +17,7 @@ from heterosis.np.convert import array
 from heterosis.np.dtypes import dtype_name
 from heterosis.ops import random as ops
 from heterosis.ops import random_choice
+from heterosis.runtime import modes
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, DTypeError
 
@@ -26,19 +27,25 @@ _LARGEST = {"int8": 1 << 7, "uint8": 1 << 8, "int32": 1 << 31, "int64": 1 << 63}
 # -- the state ------------------------------------------------------------------------------------
 
 
+_SEED_OUTSIDE = "Call it outside of the function."
+
+
 def seed(seed: int | None = None, ctx: Any = None) -> None:
     """Start the sequence of random numbers that belongs to `seed`; without one, any sequence."""
+    modes.refuse_in_capture("np.random.seed", _SEED_OUTSIDE)
     number = int.from_bytes(os.urandom(8), "little") if seed is None else int(seed)
     _core.seed(number % (1 << 64))
 
 
 def get_state() -> tuple[str, int, int]:
     """What `set_state` takes to go on from here."""
+    modes.refuse_in_capture("np.random.get_state", _SEED_OUTSIDE)
     return ("philox2x32", *_core.random_state())
 
 
 def set_state(state: tuple[str, int, int]) -> None:
     """Go on where `get_state` was called."""
+    modes.refuse_in_capture("np.random.set_state", _SEED_OUTSIDE)
     name, seed_, drawn = state
     if name != "philox2x32":
         raise ArgumentError(

@@ -59,9 +59,19 @@ def elementwise_adjoint(primitive: Primitive, rule: Callable[..., Any]) -> None:
     _rules[primitive] = whole
 
 
-def flat(g: Value, y: Value, *operands: Value) -> tuple[None, ...]:
-    """The rule of a function that is constant wherever it has a derivative."""
-    return (None,) * len(operands)
+def piecewise_constant(*primitives: Primitive) -> None:
+    """Say that `primitives` are constant wherever they have a derivative."""
+    for primitive in primitives:
+        _rules[primitive] = _nothing
+
+
+def _nothing(step: Step) -> Cotangents:
+    return (None,) * len(step.inputs)
+
+
+def is_piecewise_constant(primitive: Primitive) -> bool:
+    """Whether a gradient may end at `primitive`."""
+    return _rules.get(primitive) is _nothing
 
 
 def rule_of(primitive: Primitive) -> Rule | None:

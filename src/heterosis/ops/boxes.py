@@ -12,6 +12,7 @@ from heterosis.ir import views
 from heterosis.ir.program import Node, Opaque, Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
+from heterosis.ops.adjoint import piecewise_constant
 from heterosis.ops.join import stack
 from heterosis.ops.split import part
 
@@ -101,6 +102,7 @@ def _suppress_kernel(
 
 _MATCH = Opaque("match_boxes", _match_kernel, gapless=True)
 _SUPPRESS = Opaque("suppress_boxes", _suppress_kernel, gapless=True)
+piecewise_constant(_MATCH, _SUPPRESS)  # numbers of places, and of classes
 
 
 def matched(overlap: Value, counts: Value) -> Value:

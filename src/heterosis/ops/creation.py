@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import partial
 from typing import Any
 
 import numpy
@@ -129,11 +130,19 @@ _LIKE = Samples(
 )
 
 
+_constant_like = partial(
+    operation,
+    public=("np", "ndarray"),
+    samples=_LIKE,
+    piecewise_constant="made of the shape alone",
+)
+
+
 def _like(name: str, a: Value, number: Value, dtype: str | None, shape: Shape | None) -> Value:
     return filled(name, number, a.shape if shape is None else shape, dtype or a.dtype)
 
 
-@operation(numpy=numpy.zeros_like, public=("np", "ndarray"), samples=_LIKE)
+@_constant_like(numpy=numpy.zeros_like)
 def zeros_like(
     a,
     dtype: str | None = None,
@@ -146,7 +155,7 @@ def zeros_like(
     return _like("zeros_like", a, constant(0, "int64"), dtype, shape)
 
 
-@operation(numpy=numpy.ones_like, public=("np", "ndarray"), samples=_LIKE)
+@_constant_like(numpy=numpy.ones_like)
 def ones_like(
     a,
     dtype: str | None = None,

@@ -54,12 +54,14 @@ def plan(
     first operand, and keeps what the program leaves as it is.
     """
     from heterosis.codegen.function import function_for_any_size
+    from heterosis.passes.halves import widened
     from heterosis.passes.materialize import compared_sums
     from heterosis.passes.schedule import schedule
 
     targets: list[Strided | None] = [None] * len(program.outputs)
     if outs is not None:
         program, targets = _into(program, outs, freely)
+    program = widened(program)
     planned = schedule(
         program, layouts, targets, machine(),
         views=views, in_place=in_place, kept=compared_sums(program),

@@ -12,7 +12,7 @@ from heterosis.codegen import mathematics
 from heterosis.codegen.conversion import COPY
 from heterosis.ir.program import Elementwise, Value, apply, constant
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float
-from heterosis.ops.adjoint import elementwise_adjoint, flat
+from heterosis.ops.adjoint import elementwise_adjoint, piecewise_constant
 from heterosis.ops.record import operation
 from heterosis.ops.rules import broadcast_all, cast, elementwise, floating, result_type
 from heterosis.ops.samples import NUMBERS, WHOLE, Case, Samples, elementwise_cases
@@ -80,7 +80,8 @@ def whole(name: str, dtype: str) -> tuple[str, str]:
 
 _DTYPES = {no_bool: NUMBERS, integral: WHOLE, whole: WHOLE, real: ("int32", *FLOATS)}
 _DTYPES |= dict.fromkeys((same, counting), DTYPES)
-_DTYPES |= dict.fromkeys((truth, logical, real_to_truth), DTYPES)
+_TRUTHS = (truth, logical, real_to_truth)
+_DTYPES |= dict.fromkeys(_TRUTHS, DTYPES)
 
 # For the many operations that share their loops with others: a scalar, vectors and their rests.
 BRIEF = {
@@ -120,6 +121,16 @@ def _exact(
     return (reference or getattr(numpy, name)) if exact else None
 
 
+def _differentiated(
+    primitive: Elementwise, rule: Rule, pull: Gradient | None, facts: dict[str, Any]
+) -> None:
+    """Give a primitive its rule. No gradient flows to what truth values were found from."""
+    if pull is not None:
+        elementwise_adjoint(primitive, pull)
+    elif rule in _TRUTHS or facts.get("piecewise_constant"):
+        piecewise_constant(primitive)
+
+
 def unary(
     name: str,
     lowering: Callable[..., Any],
@@ -133,12 +144,15 @@ def unary(
     reference: Callable[..., Any] | None = None,
     pull: Gradient | None = None,
     exact: bool = False,
+    keeps: bool = False,
+    by_type: bool = False,
     **facts: Any,
 ) -> Any:
-    """Register an operation on one array. `exact`: its bits are those of the NumPy reference."""
-    primitive = Elementwise(name, lowering, cost, _exact(exact, name, reference))
-    if pull is not None:
-        elementwise_adjoint(primitive, pull)
+    """Register an operation on one array. `exact`: its bits are those of the NumPy reference. See
+    `Elementwise` for `keeps` and `by_type`."""
+    exact_ = _exact(exact, name, reference)
+    primitive = Elementwise(name, lowering, cost, exact_, keeps=keeps, by_type=by_type)
+    _differentiated(primitive, rule, pull, facts)
 
     def function(x):
         return elementwise(primitive, (x,), *rule(name, result_type(x)))
@@ -162,13 +176,14 @@ def binary(
     pull: Gradient | None = None,
     exact: bool = False,
     neutral: tuple[float | None, ...] = (),
+    keeps: bool = False,
     **facts: Any,
 ) -> Any:
-    """Register an operation on two arrays, or an array and a number. See `Elementwise` for `exact`
-    and `neutral`."""
-    primitive = Elementwise(name, lowering, cost, _exact(exact, name, reference), neutral)
-    if pull is not None:
-        elementwise_adjoint(primitive, pull)
+    """Register an operation on two arrays, or an array and a number. See `Elementwise` for `exact`,
+    `neutral` and `keeps`."""
+    exact_ = _exact(exact, name, reference)
+    primitive = Elementwise(name, lowering, cost, exact_, neutral, keeps)
+    _differentiated(primitive, rule, pull, facts)
 
     def function(x1, x2):
         return elementwise(primitive, (x1, x2), *rule(name, result_type(x1, x2)))
@@ -194,12 +209,13 @@ _DIVISION = {"cost": 24.0, "domain": ((-9, 9), (0.5, 4))}
 def _pull_power(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
     from heterosis.ops.real import log
 
-    base = multiply(g, multiply(b, power(a, subtract(b, _number(1)))))
-    # The logarithm of what is not positive counts for nothing.
-    known = greater(a, _number(0))
-    return base, select(
-        known, multiply(g, multiply(y, log(select(known, a, _number(1))))), _number(0)
-    )
+    zero = equal(a, _number(0))
+    # `0 ** 0` is 1 for all bases near: its slope is 0, and not 0 times infinity.
+    base = select(logical_and(zero, equal(b, _number(0))), _number(1), a)
+    slope = multiply(b, power(base, subtract(b, _number(1))))
+    # Zero to any positive power is zero, and has no logarithm.
+    growth = multiply(y, log(select(zero, _number(1), a)))
+    return multiply(g, slope), multiply(g, growth)
 
 
 def _to_chosen(g: Value, first: Value) -> tuple[Value, Value]:
@@ -260,7 +276,7 @@ floor_divide = binary(
     _by_kind(mathematics.floor_divide, lower.floor_divide_integer),
     counting,
     "`x1 // x2`, rounded down. Integers divided by zero give 0.",
-    pull=flat,
+    piecewise_constant="a whole number, with steps between",
     **_DIVISION,
 )
 mod = binary(
@@ -297,9 +313,10 @@ negative = unary(
     "`-x`.",
     pull=lambda g, y, x: negative(g),
     exact=True,
+    keeps=True,
 )
 positive = unary(
-    "positive", lambda f, dtype, x: x, no_bool, "`+x`: a copy.", pull=lambda g, y, x: g
+    "positive", lambda f, dtype, x: x, no_bool, "`+x`: a copy.", pull=lambda g, y, x: g, keeps=True
 )
 absolute = unary(
     "absolute",
@@ -310,6 +327,7 @@ absolute = unary(
     public=METHOD,
     pull=lambda g, y, x: multiply(g, sign(x)),
     exact=True,
+    keeps=True,
 )
 fabs = unary(
     "fabs",
@@ -317,8 +335,18 @@ fabs = unary(
     real,
     "The distance from zero, a float.",
     pull=lambda g, y, x: multiply(g, sign(x)),
+    keeps=True,
 )
-sign = unary("sign", lower.sign, no_bool, "-1, 0 or 1.", cost=3.0, public=METHOD, pull=flat)
+sign = unary(
+    "sign",
+    lower.sign,
+    no_bool,
+    "-1, 0 or 1.",
+    cost=3.0,
+    public=METHOD,
+    piecewise_constant="one of three numbers",
+    keeps=True,
+)
 maximum = binary(
     "maximum",
     lower.maximum,
@@ -326,6 +354,7 @@ maximum = binary(
     "The larger element; NaN if either is.",
     cost=2.0,
     pull=lambda g, y, a, b: _to_chosen(g, greater_equal(a, b)),
+    keeps=True,
 )
 minimum = binary(
     "minimum",
@@ -334,6 +363,7 @@ minimum = binary(
     "The smaller element; NaN if either is.",
     cost=2.0,
     pull=lambda g, y, a, b: _to_chosen(g, less_equal(a, b)),
+    keeps=True,
 )
 fmax = binary(
     "fmax",
@@ -343,6 +373,7 @@ fmax = binary(
     pull=lambda g, y, a, b: _to_chosen(g, logical_or(greater_equal(a, b), isnan(b))),
     cost=4.0,
     dtypes=("int32", "float32"),
+    keeps=True,
 )
 fmin = binary(
     "fmin",
@@ -352,6 +383,7 @@ fmin = binary(
     pull=lambda g, y, a, b: _to_chosen(g, logical_or(less_equal(a, b), isnan(b))),
     cost=4.0,
     dtypes=("int32", "float32"),
+    keeps=True,
 )
 square = unary(
     "square",
@@ -410,7 +442,7 @@ logical_or = binary("logical_or", lower.bitwise("or"), logical, "True where one 
 logical_xor = binary("logical_xor", lower.bitwise("xor"), logical, "True where just one is.")
 logical_not = unary("logical_not", lower.invert, logical, "True where `x` is zero or false.")
 
-_SELECT = Elementwise("select", lower.select, exact=numpy.where)
+_SELECT = Elementwise("select", lower.select, exact=numpy.where, keeps=True)
 elementwise_adjoint(_SELECT, lambda g, y, condition, a, b: (None, *_to_chosen(g, condition)))
 
 

@@ -22,7 +22,13 @@ from heterosis.ir.program import (
     constant,
 )
 from heterosis.ir.types import TensorType, is_float
-from heterosis.ops.adjoint import Cotangents, Step, adjoint, rule_of
+from heterosis.ops.adjoint import (
+    Cotangents,
+    Step,
+    adjoint,
+    is_piecewise_constant,
+    rule_of,
+)
 from heterosis.ops.elementwise import add, equal, select
 from heterosis.ops.reductions import sum as total
 from heterosis.ops.rules import cast
@@ -51,10 +57,18 @@ class _Reverse:
         self.known = known
         self.order = list(_units(outputs))
         self.active = set(wanted)  # values through which a gradient may reach `wanted`
+        self.encoded: set[Value] = set()  # integers that hold what a gradient should reach
         for unit in self.order:
-            if any(operand in self.active for operand in unit.inputs):
-                self.active.update(v for v in unit.outputs if is_float(v.dtype))
+            self._follow(unit)
         self.received: dict[Value, Value] = {}
+
+    def _follow(self, unit: Unit) -> None:
+        known = [v for v in unit.inputs if v in self.active or v in self.encoded]
+        if not known:
+            return
+        self.active.update(v for v in unit.outputs if is_float(v.dtype))
+        if isinstance(unit, Node) and not _is_step(unit):
+            self.encoded.update(v for v in unit.outputs if not is_float(v.dtype))
 
     def run(
         self, outputs: Sequence[Value], given: Sequence[Value | None], wanted: Sequence[Value]
@@ -62,7 +76,7 @@ class _Reverse:
         for output, cotangent in zip(outputs, given, strict=True):
             self._receive(output, cotangent)
         for unit in reversed(self.order):
-            if any(operand in self.active for operand in unit.inputs):
+            if any(operand in self.active or operand in self.encoded for operand in unit.inputs):
                 self._visit(unit)
         return [self.received.get(value) for value in wanted]
 
@@ -76,10 +90,12 @@ class _Reverse:
         received = tuple(self.received.get(value) for value in unit.outputs)
         if all(cotangent is None for cotangent in received):
             return
+        if any(operand in self.encoded for operand in unit.inputs):
+            raise _without_gradient(unit)
         operands = tuple(self.known.get(v, v) for v in unit.inputs)
         results = tuple(self.known.get(v, v) for v in unit.outputs)
         found = (
-            unit.pull(results, received)
+            unit.pull(operands, results, received)
             if isinstance(unit, Call)
             else _pull(unit, Step(operands, results, received, unit.attributes))
         )
@@ -93,10 +109,21 @@ def _pull(node: Node, step: Step) -> Cotangents:
         return rule(step)
     if node.primitive is conversion(node.types[0].dtype):
         return (cast(step.cotangent, node.inputs[0].dtype),)
-    raise UnsupportedError(
-        f"{node.primitive.name} has no gradient; keep it out of what is recorded, with "
-        "autograd.pause() or .detach()."
+    raise _without_gradient(node)
+
+
+def _without_gradient(node: Unit) -> UnsupportedError:
+    name = node.primitive.name if isinstance(node, Node) else "an operation"
+    return UnsupportedError(
+        f"{name} has no gradient; keep it out of what is recorded, with autograd.pause() or "
+        ".detach()."
     )
+
+
+def _is_step(node: Node) -> bool:
+    """Whether a gradient may end here, since the results change in steps only."""
+    primitive = node.primitive
+    return is_piecewise_constant(primitive) or primitive is conversion(node.types[0].dtype)
 
 
 def _units(outputs: Sequence[Value]) -> Iterator[Unit]:

@@ -343,7 +343,6 @@ def _check_order(name: str, order: str) -> None:
 @operation(
     public=(),
     numpy=numpy.unravel_index,
-    differentiable=False,
     samples=samples(
         ((3,), {"shape": (3, 4)}),
         ((2, 2), {"shape": (2, 3, 2)}),

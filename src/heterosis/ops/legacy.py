@@ -340,6 +340,7 @@ def _gathered(reshape: Callable, transpose: Callable, x: Any, block: int) -> Any
     numpy=lambda x: x.argmax(1).astype("float32"),
     public=("ndarray",),
     names={"mxnet": "argmax_channel"},
+    piecewise_constant="numbers of places",
     samples=Samples([Case(((3, 4),)), Case(((2, 3, 4),))], dtypes=("float32",)),
 )
 def argmax_channel(data):

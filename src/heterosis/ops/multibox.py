@@ -61,7 +61,7 @@ def _prior_reference(data, sizes=(1.0,), ratios=(1.0,), clip=False, steps=(-1, -
         ),
         dtypes=("float32",),
     ),
-    differentiable=False,
+    piecewise_constant="made of the extents of `data`",
 )
 def multibox_prior(
     data,
@@ -138,7 +138,7 @@ def _check_target(anchor: Value, label: Value, cls_pred: Value) -> int:
     return anchors
 
 
-@operation(public=("npx",), names={"mxnet": "_contrib_MultiBoxTarget"}, differentiable=False)
+@operation(public=("npx",), names={"mxnet": "_contrib_MultiBoxTarget"})
 def multibox_target(
     anchor,
     label,
@@ -237,7 +237,7 @@ def _encoded(anchor: Value, boxes: Value, variances: tuple[float, ...]) -> Value
 # -- predictions ----------------------------------------------------------------------------------
 
 
-@operation(public=("npx",), names={"mxnet": "_contrib_MultiBoxDetection"}, differentiable=False)
+@operation(public=("npx",), names={"mxnet": "_contrib_MultiBoxDetection"})
 def multibox_detection(
     cls_prob,
     loc_pred,

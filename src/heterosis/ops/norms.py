@@ -192,7 +192,7 @@ def _norm_axes(x: Value, ord: Any, axis: Any) -> tuple[int, ...]:
 def _vector_norm(x: Value, ord: Any, axes: tuple[int, ...]) -> Value:
     size = e.absolute(x)
     if ord in (None, 2):
-        return r.sqrt(rd.sum(e.square(x), axes))
+        return r.root(rd.sum(e.square(x), axes))
     if isinstance(ord, str):
         raise ArgumentError(f"norm: ord {ord!r} of vectors; expected a number, np.inf or -np.inf.")
     if ord in (inf, -inf):
@@ -202,13 +202,20 @@ def _vector_norm(x: Value, ord: Any, axes: tuple[int, ...]) -> Value:
     if ord == 1:
         return rd.sum(size, axes)
     power = constant(float(ord), "float64", weak=True)
-    return e.power(rd.sum(e.power(size, power), axes), r.reciprocal(cast(power, x.dtype)))
+    raised = e.power if ord < 0 else _power
+    return raised(rd.sum(raised(size, power), axes), r.reciprocal(cast(power, x.dtype)))
+
+
+def _power(x: Value, exponent: Value) -> Value:
+    """`x ** exponent`, both positive; the slope at zero counts as zero, as in `real.root`."""
+    zero = e.equal(x, _zero())
+    return e.select(zero, x, e.power(e.select(zero, constant(1, "int64", weak=True), x), exponent))
 
 
 def _matrix_norm(x: Value, ord: Any, axes: tuple[int, int]) -> Value:
     rows, columns = axes
     if ord == "fro":
-        return r.sqrt(rd.sum(e.square(x), axes))
+        return r.root(rd.sum(e.square(x), axes))
     if ord in (1, -1, inf, -inf):
         along, other = (columns, rows) if ord in (inf, -inf) else (rows, columns)
         sums = rd.sum(e.absolute(x), along)

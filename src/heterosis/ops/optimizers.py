@@ -81,7 +81,6 @@ def _rule(states: int = 0) -> Callable[[Callable[..., Any]], Any]:
             name=function.__name__,
             numpy=function,
             public=(),
-            differentiable=False,
             samples=_samples(list(inspect.signature(function).parameters), states),
         )(update)
 
@@ -162,7 +161,7 @@ def dcasgd_update(
     return weight + step, step, weight
 
 
-@operation(public=(), differentiable=False)
+@operation(public=())
 def sgld_update(weight, grad, lr, wd, rescale_grad=1.0, clip_gradient=None, key: Key = None):
     """Langevin dynamics: half a step down the gradient, and noise of variance `lr`."""
     noise = standard_normal(key, weight.shape, weight.dtype)
@@ -340,7 +339,6 @@ def _rate(function: Callable[..., Any], numbers: int, documentation: str) -> Any
         name=function.__name__.lstrip("_"),
         numpy=lambda *operands: numpy.float32(function(*operands)),
         public=(),
-        differentiable=False,
         samples=samples,
     )(rate)
 

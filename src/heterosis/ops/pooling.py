@@ -436,6 +436,8 @@ def _norm_gradient(dy: Value, x: Value, p: int, axes: tuple[_Axis, ...]) -> Valu
     if p == 1:
         return _sums_gradient(dy, axes)
     y = _norm(x, p, axes)
+    # Where all elements are zero, so are their shares: not zero by zero.
+    y = e.select(e.equal(y, constant(0.0, y.dtype)), constant(1.0, y.dtype), y)
     if p == 2:
         return e.multiply(_sums_gradient(e.true_divide(dy, y), axes), x)
     return e.multiply(_sums_gradient(e.true_divide(dy, e.square(y)), axes), e.square(x))

@@ -22,7 +22,8 @@ from heterosis.ops.rules import broadcast_shapes, cast
 from heterosis.runtime.errors import ShapeError
 
 Size = "tuple[int, ...] | None"
-random_operation = partial(operation, public=(), differentiable=False)
+random_operation = partial(operation, public=())
+counting_operation = partial(random_operation, piecewise_constant="a number of events")
 
 _BLOCK_COST, _GAMMA_COST, _COUNT_COST = 30.0, 400.0, 300.0
 _PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
@@ -317,7 +318,7 @@ def student_t(df, size: Size = None, dtype: str = "float32", key: Key = None):
 # -- whole numbers --------------------------------------------------------------------------------
 
 
-@random_operation(name="random_integers")
+@random_operation(name="random_integers", piecewise_constant="whole numbers")
 def integers(low, high, size: Size = None, dtype: str = "int64", key: Key = None):
     """Whole numbers from `low` on, below `high`."""
     shape = _shape("randint", size, low, high)
@@ -331,7 +332,7 @@ def whole_below(key: Value, shape: tuple[int, ...], bound: Value) -> Value:
     return apply(_BELOW, (_blocks(key, shape), bound), TensorType(shape, "int64"))
 
 
-@random_operation(name="random_bernoulli")
+@random_operation(name="random_bernoulli", piecewise_constant="0 or 1")
 def bernoulli(prob=None, logit=None, size: Size = None, dtype: str = "float32", key: Key = None):
     """1 with the probability `prob`, or that whose logarithmic odds are `logit`; else 0."""
     given = logit if prob is None else prob
@@ -355,19 +356,19 @@ def counts_binomial(key: Value, shape: tuple[int, ...], part: int, n: Value, p: 
     return _counts(_BINOMIAL, _part_of(key, part), shape, n, p)
 
 
-@random_operation(name="random_poisson")
+@counting_operation(name="random_poisson")
 def poisson(lam, size: Size = None, dtype: str = "int64", key: Key = None):
     """How many events happen where `lam` are expected."""
     return cast(_counts(_POISSON, key, _shape("poisson", size, lam), lam), dtype)
 
 
-@random_operation(name="random_binomial")
+@counting_operation(name="random_binomial")
 def binomial(n, p, size: Size = None, dtype: str = "int64", key: Key = None):
     """How many of `n` trials succeed, each with probability `p`."""
     return cast(_counts(_BINOMIAL, key, _shape("binomial", size, n, p), n, p), dtype)
 
 
-@random_operation(name="random_negative_binomial")
+@counting_operation(name="random_negative_binomial")
 def negative_binomial(n, p, size: Size = None, dtype: str = "int64", key: Key = None):
     """How many trials fail before `n` succeed, each with probability `p`."""
     shape = _shape("negative_binomial", size, n, p)
@@ -377,7 +378,7 @@ def negative_binomial(n, p, size: Size = None, dtype: str = "int64", key: Key = 
     return cast(_counts(_POISSON, key, shape, mean), dtype)
 
 
-@random_operation(name="random_geometric")
+@counting_operation(name="random_geometric")
 def geometric(p, size: Size = None, dtype: str = "int64", key: Key = None):
     """How many trials it takes to succeed once, each with probability `p`."""
     u = open_unit(key, _shape("geometric", size, p), "float64")

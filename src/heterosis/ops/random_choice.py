@@ -26,6 +26,7 @@ from heterosis.ops.linalg import eigh, real_type, transposed
 from heterosis.ops.linear import product
 from heterosis.ops.random import (
     Size,
+    counting_operation,
     counts_binomial,
     log_gamma,
     open_unit,
@@ -128,7 +129,7 @@ def _first_above(sums: Value, target: Value) -> Value:
     return place
 
 
-@random_operation(name="random_multinomial")
+@counting_operation(name="random_multinomial")
 def multinomial(n, pvals, size: Size = None, key: Key = None):
     """How often each outcome occurs in `n` trials; the last one has what is left of 1.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy
@@ -15,7 +16,7 @@ from heterosis.codegen.builder import Value as Emitted
 from heterosis.ir.program import Elementwise, Value, apply
 from heterosis.ir.program import constant as number
 from heterosis.ir.types import FLOATS, TensorType, is_float
-from heterosis.ops.adjoint import elementwise_adjoint, flat
+from heterosis.ops.adjoint import elementwise_adjoint, piecewise_constant
 from heterosis.ops.elementwise import (
     BRIEF,
     METHOD,
@@ -99,6 +100,14 @@ log1p = _real(
 sqrt = _real(
     "sqrt", "The square root.", 6.0, domain=(0, 50), pull=lambda g, y, x: true_divide(g, add(y, y))
 )
+
+
+def root(x: Value) -> Value:
+    """The square root of a sum of squares: a length, whose gradient at zero counts as zero."""
+    zero = equal(x, _number(0.0))
+    return select(zero, x, sqrt(select(zero, _number(1.0), x)))
+
+
 cbrt = _real(
     "cbrt",
     "The cube root.",
@@ -214,13 +223,20 @@ arctan2 = binary(
     cost=40.0,
     pull=_pull_arctan2,
 )
+
+
+def _pull_hypot(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    length = select(equal(y, _number(0.0)), _number(1.0), y)
+    return multiply(g, true_divide(a, length)), multiply(g, true_divide(b, length))
+
+
 hypot = binary(
     "hypot",
     lowered(mathematics.hypot),
     real,
     "`sqrt(x1**2 + x2**2)` without overflow.",
     cost=12.0,
-    pull=lambda g, y, a, b: (multiply(g, true_divide(a, y)), multiply(g, true_divide(b, y))),
+    pull=_pull_hypot,
 )
 sinh = _real("sinh", "The hyperbolic sine.", 30.0, pull=lambda g, y, x: multiply(g, cosh(x)))
 cosh = _real("cosh", "The hyperbolic cosine.", 30.0, pull=lambda g, y, x: multiply(g, sinh(x)))
@@ -286,8 +302,9 @@ def _rounding(name: str, documentation: str, **facts: Any) -> Any:
         return rounded(f, x) if is_float(dtype) else x
 
     dtypes = ("bool", "int8", *FLOATS)
-    facts = {"public": METHOD, "domain": (-9, 9), "dtypes": dtypes, "pull": flat} | facts
-    return unary(name, lowering, same, documentation, **facts)
+    facts = {"public": METHOD, "domain": (-9, 9), "dtypes": dtypes} | facts
+    facts["piecewise_constant"] = "whole numbers, with steps between"
+    return unary(name, lowering, same, documentation, keeps=True, **facts)
 
 
 floor = _rounding("floor", "The greatest integer not above `x`.")
@@ -303,6 +320,7 @@ _ROUND_CASES = (*BRIEF[1], *(Case(((3, 70),), {"decimals": d}) for d in (1, -1))
     public=METHOD,
     aliases=("around", "round_"),
     names={"mxnet": "_npi_around"},
+    piecewise_constant="multiples of one number, with steps between",
     samples=Samples(_ROUND_CASES, (-60, 60), dtypes=("int32", *_PRECISE)),
 )
 def round(x, decimals: int = 0):
@@ -353,8 +371,9 @@ spacing = unary(
     lower.spacing,
     real,
     "The distance to the next number away from zero.",
-    pull=flat,
+    piecewise_constant="the same for all numbers of one exponent",
     dtypes=("float64",),
+    by_type=True,
 )
 _FRACTION = Elementwise("fraction", lower.fraction, cost=3.0)
 _LDEXP = Elementwise("ldexp", lower.ldexp, cost=8.0)
@@ -362,7 +381,14 @@ _MANTISSA = Elementwise("mantissa", lower.mantissa, cost=8.0)
 _EXPONENT = Elementwise("exponent", lower.exponent, cost=8.0)
 elementwise_adjoint(_FRACTION, lambda g, y, x: g)
 elementwise_adjoint(_LDEXP, lambda g, y, x1, x2: (apply(_LDEXP, (g, x2), g.type), None))
-elementwise_adjoint(_MANTISSA, lambda g, y, x: true_divide(multiply(g, y), x))
+piecewise_constant(_EXPONENT)
+
+
+@partial(elementwise_adjoint, _MANTISSA)
+def _pull_mantissa(g: Value, y: Value, x: Value) -> Value:
+    """By the power of two that the mantissa was divided by; zero, which has none, is kept."""
+    zero = equal(x, _number(0.0))
+    return select(zero, g, true_divide(multiply(g, y), select(zero, _number(1.0), x)))
 
 
 @operation(numpy=numpy.modf, samples=Samples(BRIEF[1], dtypes=("int32", *_PRECISE)))
@@ -490,7 +516,10 @@ def digamma(x):
         series = multiply(inverse, add(series, _number(coefficient)))
     large = subtract(subtract(log(shifted), true_divide(_number(0.5), shifted)), series)
     result = subtract(large, lost)
-    turned = true_divide(_number(math.pi), tan(multiply(_number(math.pi), x)))
+    # At whole numbers the tangent is zero: what is not used must not be infinite, or its gradient
+    # would not be zero.
+    outside = select(mirrored, x, _number(0.25))
+    turned = true_divide(_number(math.pi), tan(multiply(_number(math.pi), outside)))
     return select(mirrored, subtract(result, turned), result)
 
 

@@ -20,6 +20,7 @@ from heterosis.ir.types import TensorType, dtype_name, is_float
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
+from heterosis.passes.halves import rounded
 from heterosis.runtime.arguments import described, did_you_mean, expectations, refused
 from heterosis.runtime.errors import ArgumentTypeError, DTypeError, HeterosisError
 from heterosis.runtime.kinds import Kind
@@ -71,8 +72,9 @@ class Record:
     public: tuple[str, ...] = ("np",)  # the modules, and "ndarray", whose users find it there
     aliases: tuple[str, ...] = ()  # further names there
     views: bool = False  # a result that only rearranges an operand shares its memory
-    differentiable: bool = True
     gradient: Callable[..., Any] | None = None  # better than what follows from its primitives
+    piecewise_constant: str = ""  # why the derivative is zero wherever there is one
+    stops_gradients: bool = False  # whether it is there to keep gradients from its operands
     casts_freely: bool = False  # may round on the way into `out`, as assignment does
     in_place: bool = False  # with `out=` its first operand, writes only what changes
     many: Callable[..., Any] | None = None  # runs it on more arrays than the core takes at once
@@ -180,7 +182,7 @@ class Record:
         self, values: Iterable[Value | None], attributes: Sequence[Any]
     ) -> tuple[Value, ...]:
         """The operation's program on the given values and attributes."""
-        arguments = []
+        arguments, values = [], tuple(values)
         for parameter, use, given in self.arguments(values, attributes):
             if use == ATTRIBUTE:
                 arguments.append(attribute_value(parameter.name, given))
@@ -188,7 +190,7 @@ class Record:
                 arguments.append(given)
             else:
                 arguments.append(self._check_present(parameter, given))
-        return _as_tuple(self._apply(arguments))
+        return rounded(_as_tuple(self._apply(arguments)), values)
 
     def _trace_call(self, bound: inspect.BoundArguments) -> Any:
         bound.apply_defaults()
@@ -210,8 +212,9 @@ class Record:
     def _apply(self, arguments: list[Any]) -> Any:
         if self.with_none is None or all(a is not None for a in arguments):
             result = self._call_function(arguments)
-            if self.gradient is not None:
-                self._mark(arguments, _as_tuple(result))
+            rule = self._rule()
+            if rule is not None:
+                self._mark(rule, arguments, _as_tuple(result))
             return result
         shape = next((a.shape for a in arguments if a is not None), ())
         return views.broadcast(constant(self.with_none, "bool"), shape)
@@ -235,22 +238,35 @@ class Record:
                     f"{self.name}: {name} is {described(given)}; expected {kind.text}."
                 )
 
-    def _mark(self, arguments: list[Any], outputs: tuple[Value, ...]) -> None:
-        """Let differentiation use the record's gradient for what has just been traced.
+    def _rule(self) -> Callable[..., Any] | None:
+        """The record's own gradient; None where it follows from the primitives."""
+        if self.piecewise_constant or self.stops_gradients:
+            return lambda g, y, *arguments: (None,) * len(tuple(_values(arguments)))
+        return self.gradient
 
-        `gradient(g, y, *arguments)` gives the array argument's cotangent, or a tuple with one for
+    def _mark(
+        self, rule: Callable[..., Any], arguments: list[Any], outputs: tuple[Value, ...]
+    ) -> None:
+        """Let differentiation use a rule of the record's for what has just been traced.
+
+        `rule(g, y, *arguments)` gives the array argument's cotangent, or a tuple with one for
         each; `g` and `y` are tuples where there are several results.
         """
-        inputs = tuple(a for a in _leaves(arguments) if isinstance(a, Value))
+        inputs = tuple(_values(arguments))
         if any(output.node is operand.node for output in outputs for operand in inputs):
             return  # an argument handed back as it came
 
-        def pull(results: tuple[Value, ...], received: tuple[Value | None, ...]) -> Any:
+        def pull(
+            operands: tuple[Value, ...],
+            results: tuple[Value, ...],
+            received: tuple[Value | None, ...],
+        ) -> Any:
+            given = _refilled(arguments, iter(operands))
             g = tuple(
                 _zeros(y) if own is None else own for own, y in zip(received, results, strict=True)
             )
             one = len(results) == 1
-            found = self.gradient(g[0] if one else g, results[0] if one else results, *arguments)
+            found = rule(g[0] if one else g, results[0] if one else results, *given)
             return found if isinstance(found, tuple) else (found,)
 
         Call(inputs, outputs, pull).mark()
@@ -344,8 +360,24 @@ def _leaves(arguments: Iterable[Any]) -> Iterable[Any]:
             yield argument
 
 
+def _refilled(arguments: Iterable[Any], operands: Iterator[Value]) -> list[Any]:
+    """`arguments` with the next of `operands` in place of every value."""
+    return [
+        tuple(_refilled(a, operands))
+        if isinstance(a, tuple | list) and any(map(_is_value, a))
+        else next(operands)
+        if _is_value(a)
+        else a
+        for a in arguments
+    ]
+
+
+def _is_value(given: Any) -> bool:
+    return isinstance(given, Value)
+
+
 def _values(arguments: Iterable[Any]) -> Iterator[Value]:
-    return (leaf for leaf in _leaves(arguments) if isinstance(leaf, Value))
+    return filter(_is_value, _leaves(arguments))
 
 
 def _zeros(like: Value) -> Value:

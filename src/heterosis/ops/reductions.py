@@ -11,7 +11,7 @@ import numpy
 
 from heterosis.codegen import reducers
 from heterosis.ir import views
-from heterosis.ir.program import Reduction, Scan, Value, apply, constant, extent
+from heterosis.ir.program import ASSEMBLE, Reduction, Scan, Value, apply, constant, extent
 from heterosis.ir.types import FLOATS, TensorType, is_float
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.creation import iota
@@ -29,7 +29,7 @@ from heterosis.ops.elementwise import (
     subtract,
     true_divide,
 )
-from heterosis.ops.real import sqrt
+from heterosis.ops.real import root
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast, floating
 from heterosis.ops.samples import Case, Samples, reduction_cases
@@ -47,7 +47,6 @@ _CUMSUM = Scan("cumsum", reducers.SUM)
 _CUMPROD = Scan("cumprod", reducers.PROD)
 
 _ZERO = constant(0.0, "float64", weak=True)
-_ONE = constant(1.0, "float64", weak=True)
 
 # The smallest set that meets every kind of loop; the sum runs through all.
 _BRIEF = tuple(
@@ -72,23 +71,68 @@ def _pull_sum(step: Step) -> Cotangents:
 @adjoint(_PROD)
 def _pull_prod(step: Step) -> Cotangents:
     (x,), axes = step.inputs, step.attributes["axes"]
-    zero = equal(x, _ZERO)
-    zeros = reduce(_SUM, cast(zero, x.dtype), axes, True)
-    # The product of the others: with one zero, only that element's is not zero.
-    others = reduce(_PROD, select(zero, _ONE, x), axes, True)
-    alone = select(zero, views.broadcast(others, x.shape), _ZERO)
-    usual = true_divide(views.broadcast(others, x.shape), select(zero, _ONE, x))
-    single = equal(zeros, _ONE)
-    none = equal(zeros, _ZERO)
-    share = select(none, usual, select(single, alone, _ZERO))
-    return (multiply(_repeated(step.cotangent, step), share),)
+    kept = tuple(a for a in range(x.ndim) if a not in axes)
+    order = (*kept, *axes)
+    turned = views.transpose(x, order)
+    rows = views.reshape(
+        turned, (math.prod(x.shape[a] for a in kept), count_along("prod", x, axes))
+    )
+    others = views.reshape(_others(rows), turned.shape)
+    others = views.transpose(others, tuple(order.index(a) for a in range(x.ndim)))
+    return (multiply(_repeated(step.cotangent, step), others),)
+
+
+def _others(rows: Value) -> Value:
+    """For each element, the product of all others in its row.
+
+    By halves, multiplying only: what divides by elements is wrong where they are zero, and what
+    looks for zeros has no second derivative there.
+    """
+    length = rows.shape[1]
+    if length <= 1:
+        return views.broadcast(constant(1.0, rows.dtype), rows.shape)
+    half = (length + 1) // 2
+    first = _columns(rows, 0, half)
+    second = shifted(rows, 1, half, half, 1.0)
+    rest = _others(multiply(first, second))
+    of_second = _columns(multiply(rest, first), 0, length - half)
+    places = tuple(((0, at), (1, 1)) for at in (0, half))
+    parts = (multiply(rest, second), of_second)
+    return apply(ASSEMBLE, parts, rows.type, places=places, filled=False)
+
+
+def _columns(rows: Value, begin: int, end: int) -> Value:
+    return views.slice_(rows, (0, begin), (1, 1), (rows.shape[0], end - begin))
+
+
+def shifted(x: Value, axis: int, by: int, length: int, fill: float) -> Value:
+    """The elements along `axis` from the place `by` on, which may be negative, `length` of them;
+    where there are none, `fill`."""
+    begin, end = builtins.max(by, 0), builtins.min(by + length, x.shape[axis])
+    at = tuple(begin if a == axis else 0 for a in range(x.ndim))
+    ones = (1,) * x.ndim
+    kept = views.slice_(x, at, ones, _with_extent(x.shape, axis, end - begin))
+    if end - begin == length:
+        return kept
+    place = tuple(begin - by if a == axis else 0 for a in range(x.ndim))
+    type_ = TensorType(_with_extent(x.shape, axis, length), x.dtype)
+    operands = (constant(fill, x.dtype), kept)
+    return apply(ASSEMBLE, operands, type_, places=((place, ones),), filled=True)
+
+
+def _with_extent(shape: tuple[int, ...], axis: int, extent: int) -> tuple[int, ...]:
+    return (*shape[:axis], extent, *shape[axis + 1 :])
 
 
 @adjoint(_MAX, _MIN)
 def _pull_extreme(step: Step) -> Cotangents:
-    (x,), (y,) = step.inputs, step.outputs
+    """Elements that share the extreme value share its cotangent."""
+    (x,), (y,), g = step.inputs, step.outputs, step.cotangent
     reached = equal(x, _repeated(y, step))
-    return (select(reached, _repeated(step.cotangent, step), _ZERO),)
+    wide = "float64" if g.dtype == "float64" else "float32"  # halves end counting early
+    count = reduce(_SUM, cast(reached, wide), step.attributes["axes"], False)
+    share = cast(true_divide(cast(g, wide), count), g.dtype)
+    return (select(reached, _repeated(share, step), _ZERO),)
 
 
 @adjoint(_CUMSUM)
@@ -100,7 +144,16 @@ def _pull_cumsum(step: Step) -> Cotangents:
 @adjoint(_CUMPROD)
 def _pull_cumprod(step: Step) -> Cotangents:
     (x,), (y,), (axis,) = step.inputs, step.outputs, step.attributes["axes"]
-    return (true_divide(_from_behind(multiply(step.cotangent, y), axis), x),)
+    length = x.shape[axis]
+    before = shifted(y, axis, -1, length, 1.0)
+    # What an element's successors pass back: total[i] = g[i] + x[i + 1] * total[i + 1], for all i
+    # at once in steps of 1, 2, 4, ... No division, as elements may be zero.
+    total, factor, step_ = step.cotangent, shifted(x, axis, 1, length, 0.0), 1
+    while step_ < length:
+        total = add(total, multiply(factor, shifted(total, axis, step_, length, 0.0)))
+        factor = multiply(factor, shifted(factor, axis, step_, length, 0.0))
+        step_ *= 2
+    return (multiply(before, total),)
 
 
 def _from_behind(x: Value, axis: int) -> Value:
@@ -315,7 +368,6 @@ _ARGUMENT_CASES = (*_BRIEF, Case(((2, 3, 4),), {"axis": 1, "keepdims": True}))
     public=METHOD,
     names={"mxnet": "_npi_argmax"},
     samples=Samples(_ARGUMENT_CASES),
-    differentiable=False,
 )
 def argmax(a, axis: int | None = None, keepdims: bool = False):
     """The position of the first largest element along `axis`; of the first NaN if there is one."""
@@ -327,7 +379,6 @@ def argmax(a, axis: int | None = None, keepdims: bool = False):
     public=METHOD,
     names={"mxnet": "_npi_argmin"},
     samples=Samples(_ARGUMENT_CASES),
-    differentiable=False,
 )
 def argmin(a, axis: int | None = None, keepdims: bool = False):
     """The position of the first smallest element along `axis`; of the first NaN if there is one."""
@@ -340,7 +391,6 @@ def argmin(a, axis: int | None = None, keepdims: bool = False):
     aliases=("sometrue",),
     names={"mxnet": "_np_any"},
     samples=Samples(_KEPT, (-1, 1), dtypes=("bool", "uint8", "bfloat16", "float32")),
-    differentiable=False,
 )
 def any(a, axis: Axes = None, keepdims: bool = False, where=None):
     """Whether an element along `axis` is true."""
@@ -352,7 +402,6 @@ def any(a, axis: Axes = None, keepdims: bool = False, where=None):
     public=METHOD,
     names={"mxnet": "_np_all"},
     samples=Samples(_KEPT, (-1, 1), dtypes=("bool", "uint8", "bfloat16", "float32")),
-    differentiable=False,
 )
 def all(a, axis: Axes = None, keepdims: bool = False, where=None):
     """Whether all elements along `axis` are true."""
@@ -428,7 +477,7 @@ def std(
     keepdims: bool = False,
 ):
     """The standard deviation: the square root of the variance."""
-    return sqrt(var(a, axis, dtype, ddof, keepdims))
+    return root(var(a, axis, dtype, ddof, keepdims))
 
 
 @operation(

@@ -17,7 +17,7 @@ from heterosis.codegen.memory import COMPUTED
 from heterosis.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.program import (
-    SCATTER,
+    Call,
     Elementwise,
     Node,
     Opaque,
@@ -27,8 +27,10 @@ from heterosis.ir.program import (
     constant,
 )
 from heterosis.ir.types import FLOATS, TensorType
+from heterosis.ops.adjoint import piecewise_constant
 from heterosis.ops.creation import iota
 from heterosis.ops.elementwise import METHOD
+from heterosis.ops.indexing import gathered, scattered
 from heterosis.ops.real import NETWORK
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast
@@ -64,6 +66,7 @@ def _kernel(places: bool) -> Callable[..., KernelCode]:
 
 _SORT = Opaque("sort", _kernel(False), gapless=True)
 _SORT_PLACES = Opaque("sort_places", _kernel(True), gapless=True)
+piecewise_constant(_SORT_PLACES)  # of which only the places are used
 
 
 # -- keys -----------------------------------------------------------------------------------------
@@ -93,13 +96,17 @@ def _decode(dtype: str, descending: bool) -> Elementwise:
     )
 
 
-def _rows(x: Value, axis: int, descending: bool) -> Value:
-    """Keys with `axis` last and all others merged."""
-    key = apply(_encode(x.dtype, descending), (x,), TensorType(x.shape, _key_dtype(x.dtype)))
+def _rows(x: Value, axis: int) -> Value:
+    """`x` with `axis` last and all others merged."""
     order = (*(a for a in range(x.ndim) if a != axis), axis)
     length = x.shape[axis]
     rows = x.size // length if length else 0
-    return views.reshape(views.transpose(key, order), (rows, length))
+    return views.reshape(views.transpose(x, order), (rows, length))
+
+
+def _keys(rows: Value, descending: bool) -> Value:
+    type_ = TensorType(rows.shape, _key_dtype(rows.dtype))
+    return apply(_encode(rows.dtype, descending), (rows,), type_)
 
 
 def _back(x: Value, shape: tuple[int, ...], axis: int) -> Value:
@@ -109,20 +116,40 @@ def _back(x: Value, shape: tuple[int, ...], axis: int) -> Value:
     return views.transpose(views.reshape(x, (*outer, shape[axis])), order)
 
 
-def _values(key: Value, dtype: str, descending: bool) -> Value:
-    return apply(_decode(dtype, descending), (key,), TensorType(key.shape, dtype))
-
-
 def sorted_along(x: Value, axis: int) -> Value:
     """`x` in ascending order along `axis`, counted from the front."""
-    rows = _rows(x, axis, False)
-    key = apply(_SORT, (rows,), TensorType(rows.shape, rows.dtype))
-    return _back(_values(key, x.dtype, False), x.shape, axis)
+    rows = _rows(x, axis)
+    keys = _keys(rows, False)
+    keys = apply(_SORT, (keys,), keys.type)
+    found = apply(_decode(x.dtype, False), (keys,), rows.type)
+    # Keys are integers, which no gradient flows through: it goes from place to place instead.
+    Call((rows,), (found,), _pull_sorted).mark()
+    return _back(found, x.shape, axis)
 
 
-def _sorted_with_places(rows: Value) -> tuple[Value, Value]:
-    types = (TensorType(rows.shape, rows.dtype), TensorType(rows.shape, "int64"))
-    return apply_many(_SORT_PLACES, (rows,), types)
+def _pull_sorted(
+    operands: tuple[Value, ...], results: tuple[Value, ...], received: tuple[Value | None, ...]
+) -> tuple[Value]:
+    """What elements of rows receive for what they receive in ascending order."""
+    (rows,), (g,) = operands, received
+    assert g is not None, "a call of which no result receives anything is never visited"
+    places = _places(rows, False)
+    zeros = views.broadcast(constant(0.0, g.dtype), g.shape)
+    return (scattered(zeros, [_numbers(places), places], g, add=True),)
+
+
+def _places(rows: Value, descending: bool) -> Value:
+    """Where the elements of each row stand, in the order of their values."""
+    keys = _keys(rows, descending)
+    types = (keys.type, TensorType(rows.shape, "int64"))
+    _, places = apply_many(_SORT_PLACES, (keys,), types)
+    return places
+
+
+def _numbers(places: Value) -> Value:
+    """Every element's row."""
+    column = views.reshape(iota(places.shape[0]), (places.shape[0], 1))
+    return views.broadcast(column, places.shape)
 
 
 def _flattened(name: str, x: Value, axis: int | None) -> tuple[Value, int]:
@@ -156,7 +183,6 @@ def _check_kind(name: str, kind: str | None, order: str | None) -> None:
     numpy=numpy.sort,
     names={"mxnet": "_npi_sort"},
     samples=Samples(_CASES, (-90, 90)),
-    differentiable=False,
 )
 def sort(a, axis: int | None = -1, kind: str | None = None, order: str | None = None):
     """Elements in ascending order along `axis`, NaN last; all in one row if it is None."""
@@ -170,14 +196,12 @@ def sort(a, axis: int | None = -1, kind: str | None = None, order: str | None = 
     public=METHOD,
     names={"mxnet": "_npi_argsort"},
     samples=Samples(_CASES, (-9, 9)),
-    differentiable=False,
 )
 def argsort(a, axis: int | None = -1, kind: str | None = None, order: str | None = None):
     """The places of elements in ascending order along `axis`; equal ones keep their order."""
     _check_kind("argsort", kind, order)
     x, axis = _flattened("argsort", a, axis)
-    _, places = _sorted_with_places(_rows(x, axis, False))
-    return _back(places, x.shape, axis)
+    return _back(_places(_rows(x, axis), False), x.shape, axis)
 
 
 def _topk_reference(a, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
@@ -208,7 +232,6 @@ _TOPK_CASES = (
     public=NETWORK,
     names={"mxnet": "topk", "onnx": "TopK"},
     samples=Samples(_TOPK_CASES, (-99, 99), dtypes=("int32", *FLOATS)),
-    differentiable=False,
 )
 def topk(
     data,
@@ -226,12 +249,12 @@ def topk(
     x, axis = _flattened("topk", data, axis)
     count = _check_topk(k, x.shape[axis], ret_typ)
     shape = tuple(count if a == axis else n for a, n in enumerate(x.shape))
-    keys, places = _sorted_with_places(_rows(x, axis, not is_ascend))
-    places = _first(places, count)
+    rows = _rows(x, axis)
+    places = _first(_places(rows, not is_ascend), count)
     if ret_typ == "mask":
-        return views.reshape(_back(_marked(keys, places, x.dtype), x.shape, axis), data.shape)
+        return views.reshape(_back(_marked(rows, places), x.shape, axis), data.shape)
     indices = _back(cast(places, dtype), shape, axis)
-    values = _back(_values(_first(keys, count), x.dtype, not is_ascend), shape, axis)
+    values = _back(gathered(rows, [_numbers(places), places]), shape, axis)
     return {"indices": indices, "value": values, "both": (values, indices)}[ret_typ]
 
 
@@ -249,10 +272,8 @@ def _first(rows: Value, count: int) -> Value:
     return views.slice_(rows, (0, 0), (1, 1), (rows.shape[0], count))
 
 
-def _marked(keys: Value, places: Value, dtype: str) -> Value:
-    """Rows of zeros with ones at `places`."""
-    zeros = views.broadcast(constant(0, dtype), keys.shape)
-    ones = views.broadcast(constant(1, dtype), places.shape)
-    row = views.broadcast(views.reshape(iota(keys.shape[0]), (keys.shape[0], 1)), places.shape)
-    type_ = TensorType(keys.shape, dtype)
-    return apply(SCATTER, (zeros, row, places, ones), type_, combine=None)
+def _marked(rows: Value, places: Value) -> Value:
+    """Zeros in place of `rows`, with ones at `places`."""
+    zeros = views.broadcast(constant(0, rows.dtype), rows.shape)
+    ones = views.broadcast(constant(1, rows.dtype), places.shape)
+    return scattered(zeros, [_numbers(places), places], ones)

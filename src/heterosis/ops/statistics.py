@@ -14,6 +14,7 @@ from heterosis.ops.elementwise import (
     add,
     equal,
     greater_equal,
+    isinf,
     isnan,
     less,
     less_equal,
@@ -98,7 +99,8 @@ def _between(rows: Value, position: Value, method: str) -> Value:
     up = add(low, multiply(step, weight))
     down = subtract(high, multiply(step, subtract(constant(1.0, rows.dtype), weight)))
     mixed = select(less(weight, constant(0.5, rows.dtype)), up, down)
-    return select(equal(low, high), low, mixed)  # also equal infinities
+    endless = logical_and(isinf(low), equal(low, high))  # between which there is no number
+    return select(endless, low, mixed)
 
 
 def _reference(function: Any):
@@ -121,7 +123,6 @@ _FEW = ("int32", "float32", "float64")
     numpy=_reference(numpy.quantile),
     names={"mxnet": "_npi_percentile"},
     samples=Samples((*_CASES, *_WAYS), ((-9, 9), (0, 1)), ("float32",), ulps=16, absolute=16),
-    differentiable=False,
 )
 def quantile(
     a,
@@ -139,7 +140,6 @@ def quantile(
     numpy=_reference(numpy.percentile),
     names={"mxnet": "_npi_percentile"},
     samples=Samples(_CASES, ((-9, 9), (0, 100)), _FEW, ulps=64, absolute=64),
-    differentiable=False,
 )
 def percentile(
     a,
@@ -156,7 +156,6 @@ def percentile(
 @operation(
     numpy=numpy.median,
     samples=Samples((Case(((37,),)), Case(((4, 6),), {"axis": 1, "keepdims": True})), dtypes=_FEW),
-    differentiable=False,
 )
 def median(a, axis: Axes = None, keepdims: bool = False):
     """The middle one of the sorted elements along `axis`; the mean of the middle two."""
@@ -175,7 +174,6 @@ def _edges_reference(a, bins=10, range=None):
     numpy=_edges_reference,
     public=(),
     samples=Samples((Case(((37,),)), Case(((5, 7),), {"bins": 4, "range": (-2, 3)})), dtypes=_FEW),
-    differentiable=False,
 )
 def histogram_edges(a, bins: int = 10, range: tuple[float, float] | None = None):
     """The bounds of `bins` equal intervals, from the smallest element to the largest."""
@@ -211,7 +209,6 @@ def _counts_reference(a, edges):
     numpy=_counts_reference,
     public=(),
     samples=Samples((Case(((37,), (5,))), Case(((3, 70), (2,)))), dtypes=_FEW),
-    differentiable=False,
 )
 def histogram_counts(a, edges, weights=None, density: bool = False):
     """How many elements, or how much weight, each interval between neighbouring `edges` has."""

@@ -1,8 +1,8 @@
 """Plans of captured programs on disk: a process that finds them there neither plans nor compiles.
 
 They are entries of the object cache, under the same distrust, and name the objects that they run.
-The key is the program itself with all that planning looks at; the lowerings' source is part of it,
-as it is of every key of that cache.
+The key is the program itself with all that planning looks at; our own source is part of it, the
+core's too, as it is of every key of that cache.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from heterosis.ir.identity import identity
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
 from heterosis.ops.eager import PlanFacts, check_room, machine
+from heterosis.runtime.settings import settings
 
 if TYPE_CHECKING:
     from heterosis.codegen.program import ProgramCode
@@ -30,7 +31,8 @@ def key(
     text = identity(program)
     if text is None:
         return None
-    facts = f"plans\n{text}\n{layouts}\n{parameters}\n{machine.workers}"
+    # A plan that was never checked does not count as checked.
+    facts = f"plans\n{text}\n{layouts}\n{parameters}\n{machine.workers}\n{settings.check}"
     return object_cache.default_cache().key(facts, machine.target)
 
 

@@ -109,10 +109,12 @@ class Optimizer:
     ) -> None:
         """One update of several parameters."""
         if modes.is_capturing() and not isinstance(self, RuleOptimizer):
-            raise CaptureError(
-                f"{type(self).__name__} computes its update in Python, with numbers that a program "
-                "would take for constants. Derive it from RuleOptimizer, or leave the training "
-                "step unhybridized: hybridize the network and the loss."
+            raise modes.refusals.note(
+                CaptureError(
+                    f"{type(self).__name__} computes its update in Python, with numbers that a "
+                    "program would take for constants. Derive it from RuleOptimizer, or leave the "
+                    "training step unhybridized: hybridize the network and the loss."
+                )
             )
         for index, weight, grad, state in zip(indices, weights, grads, states, strict=True):
             self.update_multi_precision(index, weight, grad, state)

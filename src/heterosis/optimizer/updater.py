@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core, capture
 from heterosis.io.atomic import written
-from heterosis.io.packing import pack, unpack
+from heterosis.io.files import opened
+from heterosis.io.packing import fits, is_plain, pack, unpack
 from heterosis.lr_scheduler import LRScheduler
 from heterosis.optimizer.optimizer import Optimizer
 from heterosis.runtime import modes
 from heterosis.runtime.errors import FormatError
-
-_PLAIN = (bool, int, float, str, type(None))
 
 
 class Updater:
@@ -74,8 +76,14 @@ class Updater:
         """Take over what `get_states` gave; nothing changes if it does not fit."""
         self.prepared(states)()
 
-    def prepared(self, states: bytes) -> Callable[[], None]:
-        """What takes the states over when it is called; it is here that unfit ones raise."""
+    def prepared(
+        self, states: bytes, weights: Mapping[Any, _core.ndarray] | None = None
+    ) -> Callable[[], None]:
+        """What takes the states over when it is called; it is here that unfit ones raise.
+
+        `weights` are the parameters that the states are of, by index, if the optimiser does not
+        know them by the same indices.
+        """
         arrays, facts = unpack(states)
         try:
             found = {key: _planted(tree, arrays) for key, tree in facts["states"]}
@@ -87,7 +95,43 @@ class Updater:
             raise FormatError(
                 "these arrays are no optimizer states; expected what get_states() gave."
             ) from None
+        self._check_fit(found, restored, weights)
         return lambda: self._take(found, restored)
+
+    def _check_fit(
+        self, states: Mapping[Any, Any], restored: Sequence[tuple[Any, str, Any]],
+        weights: Mapping[Any, _core.ndarray] | None,
+    ) -> None:  # fmt: skip
+        """Raise unless each state is of a parameter that there is, and like what would be made."""
+        if weights is None:
+            known = self.optimizer.param_dict
+            weights = {index: getattr(p, "_data", None) for index, p in known.items()}
+        counted = (value for _, name, value in restored if name == "_all_index_update_counts")
+        indices = {i for counts in counted for own in counts.values() for i in own} | set(states)
+        if weights and not indices <= set(weights):
+            raise FormatError(
+                f"there are states of the parameters {sorted(map(str, indices - set(weights)))}, "
+                f"which are not among the {len(weights)} here; make the same trainer."
+            )
+        trial = copy.copy(self.optimizer)
+        for thing, name, value in restored:
+            if thing is self.optimizer:
+                setattr(trial, name, value)
+        for index, state in states.items():
+            expected = self._expected(trial, index, weights.get(index))
+            if expected is not None and _layout(state) != expected:
+                raise FormatError(
+                    f"the state of parameter {index} is {_layout(state)}; expected {expected}, as "
+                    f"{type(trial).__name__} makes it for this parameter."
+                )
+
+    def _expected(self, optimizer: Optimizer, index: Any, weight: Any) -> str | None:
+        """The layout of a parameter's state; None if nothing is known of it."""
+        if weight is None:
+            return _layout(self.states[index]) if index in self.states else None
+        with warnings.catch_warnings(), modes.switched(capturing=False, recording=False):
+            warnings.simplefilter("ignore")  # of narrow weights: said when the states were made
+            return _layout(optimizer.create_state_multi_precision(index, weight))
 
     def _take(self, states: dict[Any, Any], restored: list[tuple[Any, str, Any]]) -> None:
         for thing, name, value in restored:
@@ -104,12 +148,9 @@ class Updater:
 
     def load(self, fname: str | os.PathLike[str]) -> None:
         """Take over the states in a file; nothing changes if they do not fit."""
-        with open(fname, "rb") as file:
-            states = file.read()
-        try:
-            self.set_states(states)
-        except FormatError as error:
-            raise FormatError(f"{os.fspath(fname)}: {error} Nothing has been loaded.") from None
+        with opened(fname, "a file of optimizer states") as source:
+            take = self.prepared(source.whole())
+        take()
 
     def renumber(self, numbers: Mapping[Any, Any]) -> None:
         """Let the states and counts of each index be those of `numbers[index]`."""
@@ -140,6 +181,13 @@ def _tree(state: Any, arrays: dict[str, _core.ndarray]) -> Any:
     return name
 
 
+def _layout(state: Any) -> str:
+    """The shapes and element types of a state's arrays."""
+    if isinstance(state, list | tuple):
+        return f"({', '.join(map(_layout, state))})"
+    return "nothing" if state is None else f"{state._dtype_name}{list(state.shape)}"
+
+
 def _planted(tree: Any, arrays: dict[str, _core.ndarray]) -> Any:
     if tree is None:
         return None
@@ -162,17 +210,10 @@ def _data(thing: Any) -> Iterator[tuple[str, Any]]:
             yield name, {"scheduler": _described(value)}
         elif name == "_all_index_update_counts":
             yield name, [[device, list(counts.items())] for device, counts in value.items()]
-        elif isinstance(value, _PLAIN):
-            yield name, value
-        elif _is_plain(value):
+        elif is_plain(value):
+            several = isinstance(value, dict | list)
             items = list(value.items()) if isinstance(value, dict) else value
-            yield name, {type(value).__name__: items}
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(isinstance(part, _PLAIN) for item in value.items() for part in item)
-    return isinstance(value, list) and all(isinstance(part, _PLAIN) for part in value)
+            yield name, {type(value).__name__: items} if several else value
 
 
 def _restored(thing: Any, described: dict[str, Any]) -> Iterator[tuple[Any, str, Any]]:
@@ -185,11 +226,34 @@ def _restored(thing: Any, described: dict[str, Any]) -> Iterator[tuple[Any, str,
     for name, value in described["attributes"].items():
         if name not in vars(thing):
             continue
+        now = getattr(thing, name)
+        if isinstance(value, dict) and "scheduler" in value:
+            yield from _restored(now, value["scheduler"])
+            continue
         if name == "_all_index_update_counts":
-            yield thing, name, {device: dict(counts) for device, counts in value}
-        elif not isinstance(value, dict):
-            yield thing, name, value
-        elif "scheduler" in value:
-            yield from _restored(getattr(thing, name), value["scheduler"])
-        else:
-            yield thing, name, dict(value["dict"]) if "dict" in value else value["list"]
+            value = _counts(value)
+        elif isinstance(value, dict):
+            value = dict(value["dict"]) if "dict" in value else value["list"]
+        if name != "_all_index_update_counts" and not fits(
+            value, now, optional=_optional(thing, name)
+        ):
+            raise FormatError(
+                f"{described['class']}.{name} cannot be {value!r}; it is {now!r} here."
+            )
+        yield thing, name, value
+
+
+def _counts(given: Any) -> dict[Any, dict[Any, int]]:
+    """How often each parameter was updated, by device."""
+    found = {device: dict(counts) for device, counts in given}
+    for counts in found.values():
+        if not all(type(n) is int and 0 <= n < 1 << 63 for n in counts.values()):
+            raise FormatError(f"the numbers of updates are {counts}.")
+    return found
+
+
+def _optional(thing: Any, name: str) -> bool:
+    """Whether an attribute is an argument of its class that may be left out."""
+    signatures = (inspect.signature(kind.__init__) for kind in type(thing).__mro__[:-1])
+    found = (s.parameters.get(name) for s in signatures)
+    return any(p is not None and p.default is None for p in found)

@@ -188,7 +188,8 @@ class _Joining:
             nanoseconds=nanoseconds,
         )
         inputs = (*self.first.inputs, *places, *self.second.inputs[1:])
-        return OpaqueCall(made, inputs, self.second.outputs)
+        made_of = self.first, self.nest, self.second
+        return OpaqueCall(made, inputs, self.second.outputs, made_of=made_of)
 
     def _products(
         self, call: OpaqueCall, operands: str, band: int, begin: int

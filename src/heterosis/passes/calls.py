@@ -35,7 +35,8 @@ def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
         none = (Epilogue(),) if primitive.finishes else ()
         code = primitive.kernel(node, inputs, outputs, scheduler.machine, *none)
     scratch = scheduler.scratch(code.scratch_bytes) if code.scratch_bytes else None
-    scheduler.result.kernels.append(OpaqueCall(code, inputs, outputs, scratch))
+    epilogue = finish.code if finish else None
+    scheduler.result.kernels.append(OpaqueCall(code, inputs, outputs, scratch, node, epilogue))
     for output, room in rooms.items():
         scheduler.write(output, room)
 

@@ -38,7 +38,9 @@ def _joined(first: Kernel | None, second: Kernel, users: Counter[int]) -> Opaque
         return None
     code = second.code.behind(second.code, first.code)
     inputs = (*first.inputs, *others)
-    return None if code is None else OpaqueCall(code, inputs, second.outputs, second.scratch)
+    if code is None:
+        return None
+    return OpaqueCall(code, inputs, second.outputs, second.scratch, made_of=(first, second))
 
 
 def _make_room(schedule: Schedule, first: OpaqueCall, joined: OpaqueCall) -> None:

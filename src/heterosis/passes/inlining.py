@@ -214,7 +214,8 @@ class Loops:
         operand = Operand(place.buffer, place.dtype, strided.offset, strided.strides)
         spread = (*repeated(lead, rest), *moves)
         found = [self.inline(index, spread) for index in indices]
-        return self.add(Load(operand, tuple(zip(found, strides[:rank], strict=True))))
+        steps = tuple(zip(found, strides[:rank], strict=True))
+        return self.add(Load(operand, steps, place.strided.shape[:rank]))
 
 
 class EpilogueSteps(Loops):

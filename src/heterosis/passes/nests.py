@@ -99,7 +99,8 @@ def scatter(
     places = tuple(zip(found, room.strided.strides[:rank], strict=True))
     step = loops.converted(loops.inline(update, ()), room.dtype)
     combine = node.attributes["combine"]
+    rows = room.strided.shape[:rank]
     if combine is not None:
-        old = loops.add(Load(operand, places))
+        old = loops.add(Load(operand, places, rows))
         step = loops.add(Apply(combine, (old, step), room.dtype, room.dtype))
-    loops.finish([Store(operand, step, places)])
+    loops.finish([Store(operand, step, places, rows=rows)])

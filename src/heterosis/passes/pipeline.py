@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from heterosis.ir.program import Program
 from heterosis.passes.common import shared
 from heterosis.passes.fold import FOLD
+from heterosis.passes.halves import widened
 from heterosis.passes.rewrite import rewritten
 from heterosis.passes.simplify import SIMPLIFY, own
 
@@ -26,6 +27,8 @@ class Pass:
 
 
 PASSES = (
+    # First, since the others would take a marked rounding for any other elementwise step.
+    Pass("16-bit floats", widened),
     # Folding makes numbers that simplifying finds neutral, and simplifying brings numbers
     # together that can be folded: one table, applied until nothing fits.
     Pass("simplify and fold", lambda program: rewritten(program, SIMPLIFY + FOLD)),

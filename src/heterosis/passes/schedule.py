@@ -7,7 +7,8 @@ The parts, in the order in which they work: `homes` tells where results and what
 of will stand; `places` finds what stands in memory through views; `together` says which values
 share a nest; `nests` makes nests, `inlining` the steps inside them, with the reductions that
 `joining` lets in; `calls` adds the kernels that are no nests, `bands` and `chains` join some of
-those, `branches` puts others side by side, and `memory` places the temporaries.
+those, `branches` puts others side by side, and `memory` places the temporaries. `proof` checks all of
+that, where it is asked for.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from heterosis.passes.homes import Homes
 from heterosis.passes.inlining import deep_nodes
 from heterosis.passes.materialize import unrearranged
 from heterosis.passes.memory import plan_memory
+from heterosis.runtime.settings import settings
 
 
 def schedule(
@@ -75,6 +77,10 @@ def schedule(
     if side_by_side:
         run_branches_side_by_side(scheduler.result, machine.workers)
     plan_memory(scheduler.result)
+    if settings.check:
+        from heterosis.passes.proof import prove
+
+        prove(program, layouts, outputs, scheduler.result, in_place=in_place)
     return scheduler.result
 
 
@@ -259,11 +265,13 @@ class Scheduler:
         rooms = list(places.parts(value, room))
         parts = [part for part, _ in rooms]
         shared = together.share_work(parts, self.places)
-        if shared and are_apart(value.node.attributes["places"], parts[0].shape):
+        if shared and are_apart(value.node.attributes["places"], [v.shape for v in parts]):
             nests.map_together(self, rooms)
             return
         for part, inside in rooms:
             self.write(part, inside)
+        for gone in self.homes.passing[value.node]:
+            self.places.pop(gone, None)
 
     def _scatter(self, value: Value, room: Place) -> None:
         base, *indices, update = value.node.inputs

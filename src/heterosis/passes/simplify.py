@@ -9,7 +9,7 @@ from math import copysign
 
 from heterosis.codegen.conversion import COPY, conversion
 from heterosis.ir import views
-from heterosis.ir.program import CONSTANT, INPUT, Elementwise, Node, Value, View, apply
+from heterosis.ir.program import ASSEMBLE, CONSTANT, INPUT, Elementwise, Node, Value, View, apply
 from heterosis.ir.types import DTYPES, is_float
 from heterosis.ir.views import BROADCAST, RESHAPE, SLICE, TRANSPOSE
 from heterosis.passes.rewrite import Rule
@@ -73,6 +73,13 @@ def _moves_only_ones(node: Node) -> bool:
     """Whether a transpose leaves the order of all elements as it is."""
     axes = [a for a in node.attributes["axes"] if node.inputs[0].shape[a] != 1]
     return axes == sorted(axes)
+
+
+def _shows_only_the_last(node: Node) -> bool:
+    """Whether the last part lies over all others."""
+    starts, steps = node.attributes["places"][-1]
+    last = node.inputs[-1].shape
+    return last == node.types[0].shape and not any(starts) and all(step == 1 for step in steps)
 
 
 # -- conversions and copies -----------------------------------------------------------------------
@@ -177,6 +184,13 @@ SIMPLIFY = (
         lambda node: views.reshape(_operand(node), node.types[0].shape),
         "transpose(x: [3, 1]) -> reshape(x, [1, 3])",
         _moves_only_ones,
+    ),
+    Rule(
+        "written over",
+        ASSEMBLE,
+        lambda node: node.inputs[-1],
+        "assemble(x, y at x[:]) -> y",
+        _shows_only_the_last,
     ),
     Rule("sliced twice", (SLICE, SLICE), _slice_once, "x[a:][b:] -> x[a + b:]"),
     Rule(

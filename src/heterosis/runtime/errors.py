@@ -55,8 +55,21 @@ class FormatError(HeterosisError, ValueError):
     """Bytes or a file that are not what they should be, or damaged; nothing has been loaded."""
 
 
+class FileError(HeterosisError, OSError):
+    """A file that cannot be opened, read or written; `errno` says why."""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """A file that is not there."""
+
+
 class OutOfMemoryError(HeterosisError, MemoryError):
     """No room for an array; those that exist are unharmed."""
+
+
+class ScheduleError(HeterosisError, AssertionError):
+    """Kernels that do not compute their program: a fault of the framework, which HETEROSIS_CHECK=1
+    looks for. Please report it with the program."""
 
 
 class AutogradError(HeterosisError, RuntimeError):

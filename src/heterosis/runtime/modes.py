@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from heterosis import _core
+from heterosis.runtime.errors import CaptureError
 
 
 def is_recording() -> bool:
@@ -40,6 +42,32 @@ def is_capturing() -> bool:
 def follows() -> bool:
     """Whether somebody is told of operations: then no view may be made behind their back."""
     return _core.is_recording() or _core.is_capturing()
+
+
+class Refusals(threading.local):
+    """The first thing in the present capture that a program cannot have. A function that catches the
+    error must not go on as if a program could do what it wanted."""
+
+    first: CaptureError | None = None
+
+    def note(self, error: CaptureError) -> CaptureError:
+        """Remember `error`, to be raised."""
+        self.first = self.first or error
+        return error
+
+
+refusals = Refusals()
+
+
+def refuse_in_capture(what: str, cure: str) -> None:
+    """Raise if a program is captured: `what` would happen once, and not in every run of it."""
+    if is_capturing():
+        raise refusals.note(
+            CaptureError(
+                f"{what} would happen once, while the program is captured, and not at every call of "
+                f"the hybridized function. {cure}"
+            )
+        )
 
 
 @contextmanager

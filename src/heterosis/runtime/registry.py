@@ -75,10 +75,12 @@ class Registry:
     def _from_json(self, text: str) -> Any:
         try:
             given = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ArgumentError(f"create: {text!r} is no JSON: {error}.") from None
+        except (ValueError, RecursionError) as error:
+            raise ArgumentError(f"create: {text[:200]!r} is no JSON: {error}.") from None
         if isinstance(given, dict):
             return self.create(**given)
+        if [type(part) for part in given] != [str, dict]:
+            raise ArgumentError(f'create: {text[:200]!r}; expected JSON ["name", {{...}}].')
         name, keywords = given
         return self.create(name, **keywords)
 

@@ -10,6 +10,7 @@ from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 THREADS_VARIABLE = "HETEROSIS_NUM_THREADS"
+CHECK_VARIABLE = "HETEROSIS_CHECK"
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Settings:
 
     def __init__(self) -> None:
         self._programs_kept = 256
+        self._check = False
 
     @property
     def threads(self) -> int:
@@ -74,6 +76,16 @@ class Settings:
     def programs_kept(self, count: int) -> None:
         self._programs_kept = _positive("programs_kept", count)
 
+    @property
+    def check(self) -> bool:
+        """Whether every plan is proved to compute its program before it is used; ScheduleError is
+        raised where it does not. Only plans made from then on are."""
+        return self._check
+
+    @check.setter
+    def check(self, check: bool) -> None:
+        self._check = bool(check)
+
     def bound_engine(self, bounds: EngineBounds) -> None:
         """Let no more than this be outstanding."""
         _core.set_engine_bounds(_positive("tasks", bounds.tasks), _positive("bytes", bounds.bytes))
@@ -83,6 +95,7 @@ class Settings:
         given = os.environ.get(THREADS_VARIABLE)
         if given is not None:
             self.threads = _whole(THREADS_VARIABLE, given)
+        self.check = _switch(CHECK_VARIABLE, os.environ.get(CHECK_VARIABLE, "0"))
 
 
 def _positive(name: str, number: int) -> int:
@@ -98,6 +111,12 @@ def _whole(name: str, text: str) -> int:
         raise ArgumentError(
             f"{name}={text!r}: expected a whole number of threads, or no such variable."
         ) from None
+
+
+def _switch(name: str, text: str) -> bool:
+    if text not in ("", "0", "1"):
+        raise ArgumentError(f"{name}={text!r}: expected 1 or 0, or no such variable.")
+    return text == "1"
 
 
 settings = Settings()

@@ -71,7 +71,8 @@ def _refuse_what_no_symbol_has(captured: Captured) -> None:
             "a symbol has no Python. Export a block that computes with arrays only."
         )
     if captured.writes:
-        shapes = ", ".join(str(captured.program.outputs[i].shape) for _, i in captured.writes)
+        places = [write.position for write in captured.writes]
+        shapes = ", ".join(str(captured.program.outputs[i].shape) for i in places)
         raise UnsupportedError(
             f"{captured.program.name}: the program writes to arrays from outside, of shapes "
             f"{shapes}. A symbol cannot, but for the statistics of BatchNorm: return the new "

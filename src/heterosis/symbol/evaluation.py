@@ -7,7 +7,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.ops.unsized import Unsized
-from heterosis.runtime.errors import UnsupportedError
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 from heterosis.symbol import operators
 from heterosis.symbol.graph import Entry, Node, reached
 
@@ -31,10 +31,20 @@ class Plan:
             node: (arrays[node.name],) for node in self.nodes if node.is_variable
         }
         for node, run, attributes in self._calls:
-            given = [results[below][index] for below, index in node.inputs]
+            given = [_result(results, entry) for entry in node.inputs]
             made = operators.call(node.operator, run, given, attributes)
             results[node] = made if isinstance(made, tuple | list) else (made,)
-        return [_ready(results[node][index]) for node, index in self.heads]
+        return [_ready(_result(results, entry)) for entry in self.heads]
+
+
+def _result(results: Mapping[Node, Sequence[Any]], entry: Entry) -> Any:
+    node, index = entry
+    if index >= len(results[node]):
+        raise ArgumentError(
+            f"the symbol uses result {index} of {node.name!r}, and operator {node.operator} gives "
+            f"{len(results[node])}; was the file damaged?"
+        )
+    return results[node][index]
 
 
 def _ready(result: Any) -> _core.ndarray:

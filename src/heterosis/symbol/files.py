@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from heterosis.io.files import FileName, Source, opened, parsed_json, translated, wrong
 from heterosis.ops.unsized import UNKNOWN
 from heterosis.runtime.errors import FormatError
 from heterosis.symbol.attributes import decoded, encoded
 from heterosis.symbol.graph import VARIABLE, Entry, Node, reached, states, variable
 from heterosis.symbol.operators import output_count
 
+KIND = "a symbol file"
 _VERSION = 10901  # of MXNet, whose format it is
+_MARK = "heterosis_export"  # MXNet reads it and does nothing with it
 _MOST_OUTPUTS = 10_000
 _CREATION = {"_zeros", "_ones", "_full", "_npi_zeros", "_npi_ones", "_npi_full"}
 # Results that MXNet counts in files, though nobody sees them.
@@ -22,8 +27,8 @@ _WITH_HIDDEN = {
 }
 
 
-def text_of(entries: Sequence[Entry]) -> str:
-    """The graph as the text of a symbol file."""
+def text_of(entries: Sequence[Entry], mark: int = 0) -> str:
+    """The graph as the text of a symbol file, with a mark unless it is 0."""
     nodes = reached(entries)
     places = {node: i for i, node in enumerate(nodes)}
     written = states(nodes)
@@ -37,6 +42,8 @@ def text_of(entries: Sequence[Entry]) -> str:
         "heads": [[places[node], index, 0] for node, index in entries],
         "attrs": {"is_np_shape": ["int", 1], "mxnet_version": ["int", _VERSION]},
     }
+    if mark:
+        found["attrs"][_MARK] = ["str", f"{mark:016x}"]
     return json.dumps(found, indent=2)
 
 
@@ -57,14 +64,32 @@ def _described(node: Node, places: dict[Node, int], written: set[Node]) -> dict[
 # -- reading --------------------------------------------------------------------------------------
 
 
+def loaded(fname: FileName) -> tuple[list[Entry], int]:
+    """The heads of the graph in a file, and the mark of the export it is from; 0 without one."""
+    with opened(fname, KIND) as source:
+        found = source.json()
+        return graph_of(found, source.name), _mark_of(found, source)
+
+
+def _mark_of(found: Any, source: Source) -> int:
+    facts = found.get("attrs")
+    given = facts.get(_MARK) if isinstance(facts, dict) else None
+    if given is None:
+        return 0
+    text = given[1] if isinstance(given, list) and len(given) == 2 else None
+    if not isinstance(text, str) or not re.fullmatch("[0-9a-f]{16}", text):
+        raise source.wrong(f'"{_MARK}" is {_short(given)}; expected 16 hexadecimal digits')
+    return int(text, 16)
+
+
 def parsed(text: str | bytes, source: str) -> list[Entry]:
-    """The heads of the graph that a symbol file holds; `source` names the file in messages."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(
-            f"{source} is no symbol file, or is cut off: {error}. Nothing has been loaded."
-        ) from None
+    """The heads of the graph in the text of a symbol file; `source` names it in messages."""
+    with translated(source, KIND):
+        return graph_of(parsed_json(text, partial(wrong, source, KIND)), source)
+
+
+def graph_of(found: Any, source: str) -> list[Entry]:
+    """The heads of the graph in what JSON gave."""
     return _Reader(source).graph(found)
 
 
@@ -77,7 +102,7 @@ class _Reader:
         self.zero_is_unknown = False
 
     def wrong(self, where: str, what: str) -> FormatError:
-        return FormatError(f"{self.source}: {where}: {what}. Nothing has been loaded.")
+        return wrong(self.source, KIND, f"{where}: {what}")
 
     def graph(self, found: Any) -> list[Entry]:
         """All nodes, then the heads."""

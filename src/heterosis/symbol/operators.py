@@ -11,11 +11,12 @@ from typing import Any
 from heterosis import np, npx
 from heterosis.ndarray.operator import OPERATORS
 from heterosis.ops.record import ARRAY, ATTRIBUTE, REGISTRY, SEQUENCE, Record
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, HeterosisError
 from heterosis.symbol.attributes import decoded
 from heterosis.symbol.functions import TABLE, Run
 from heterosis.symbol.spelling import IDLE, PARAMETERS
 
+_MISUSE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _LISTS = {"adj", "dilate", "kernel", "newshape", "pad", "reps", "shape", "stride"}
 
 
@@ -38,9 +39,14 @@ def _by_prefix(name: str) -> Run | None:
     """Functions of `np` and `npx`, which MXNet's names tell by how they begin."""
     for prefix, module in _MODULES:
         run = vars(module).get(name.removeprefix(prefix)) if name.startswith(prefix) else None
-        if callable(run):
+        if callable(run) and not _is_of_files(run):
             return run
     return None
+
+
+def _is_of_files(run: Any) -> bool:
+    """Whether a function reads or writes files: what a file says must not."""
+    return str(getattr(run, "__module__", "")).startswith("heterosis.io")
 
 
 _MODULES = (
@@ -58,7 +64,9 @@ def call(name: str, run: Run, arrays: Sequence[Any], attributes: Mapping[str, An
         raise ArgumentError(f"operator {name}: attribute {strange[0]!r} is not known here.")
     try:
         return run(*arrays, **given)
-    except TypeError as error:  # an attribute that the operator needs, or an input, is missing
+    except _MISUSE as error:  # attributes from a file: they are missing, or of any kind and size
+        if isinstance(error, HeterosisError) and not isinstance(error, ArgumentTypeError):
+            raise
         raise ArgumentError(f"operator {name}: {error}") from error
 
 

@@ -257,8 +257,7 @@ def group(symbols: Sequence[Symbol], create_fn: Any = None) -> Symbol:
 
 def load(fname: str | os.PathLike[str]) -> Symbol:
     """Read a symbol file that `save`, `HybridBlock.export` or MXNet wrote."""
-    with open(fname, "rb") as file:
-        return Symbol(files.parsed(file.read(), os.fspath(fname)))
+    return Symbol(files.loaded(fname)[0])
 
 
 def load_json(json_str: str) -> Symbol:

@@ -19,11 +19,13 @@ from heterosis.gluon.block import Block
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.trainer import Trainer
 from heterosis.io.atomic import written
+from heterosis.io.files import opened
 from heterosis.io.packing import pack, unpack
-from heterosis.runtime.errors import ArgumentError, FormatError, HeterosisError
+from heterosis.runtime.errors import ArgumentError, FormatError
 
 _KIND = "heterosis training run"
 _VERSION = 1
+_TWISTER_WORDS = 624  # of NumPy's generator
 _PARAMETER, _GRADIENT, _OPTIMIZER = "parameter ", "gradient ", "optimizer"
 
 Facts = dict[str, Any]
@@ -62,18 +64,10 @@ def load(
     `check` raises if it can do nothing with `run`; then, and for a file that is damaged or does
     not fit, nothing has changed.
     """
-    name = os.fspath(path)
-    with open(path, "rb") as file:
-        data = file.read()
-    try:
-        arrays, facts = _opened(data)
+    with opened(path, "a checkpoint of gluon.fit") as source:
+        arrays, facts = _opened(source.whole())
         take_states, restore_random = _checked(arrays, facts, net, trainer)
         check(facts["run"])
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        what = error if isinstance(error, HeterosisError) else f"it is damaged: {error!r}"
-        raise FormatError(
-            f"the checkpoint {name} cannot be used, and nothing of it is loaded: {what}"
-        ) from error
     named = _named(net, trainer)
     _load_parameters(named, arrays)
     take_states()
@@ -100,7 +94,9 @@ def _checked(
     named = _named(net, trainer)
     loading.check_all(named, _starting(arrays, _PARAMETER), "the file")
     numbers = _renumbered(facts["order"], _order(named, trainer))
-    take = trainer.updater.prepared(arrays[_OPTIMIZER].asnumpy().tobytes())
+    _check_gradients(named, _starting(arrays, _GRADIENT))
+    weights = {i: arrays[_PARAMETER + name] for i, name in enumerate(facts["order"])}
+    take = trainer.updater.prepared(arrays[_OPTIMIZER].asnumpy().tobytes(), weights)
 
     def take_states() -> None:
         take()
@@ -151,6 +147,15 @@ def _load_parameters(named: Mapping[str, Parameter], arrays: Mapping[str, np.nda
         named[name].load(array)
 
 
+def _check_gradients(named: Mapping[str, Parameter], gradients: Mapping[str, np.ndarray]) -> None:
+    for name, array in gradients.items():
+        problem = (
+            named[name].load_problem(array, cast_dtype=False) if name in named else "no parameter"
+        )
+        if problem:
+            raise FormatError(f"the gradient of {name!r}: {problem}.")
+
+
 def _load_gradients(named: Mapping[str, Parameter], arrays: Mapping[str, np.ndarray]) -> None:
     gradients = _starting(arrays, _GRADIENT)
     for name, parameter in _accumulating(named).items():
@@ -172,14 +177,23 @@ def _random_state() -> Facts:
     }
 
 
+def is_random_state(given: Any) -> bool:
+    """Whether these are two numbers that a generator of ours can go on from."""
+    numbers = isinstance(given, list) and len(given) == 2
+    return numbers and all(type(n) is int and 0 <= n < 1 << 64 for n in given)
+
+
 def _random_restorer(state: Facts) -> Callable[[], None]:
     version, keys, gauss = state["python"]
     python = (version, tuple(keys), gauss)
     random.Random().setstate(python)  # raises if it is none
+    _, _, place, *_ = state["numpy"]
+    if type(place) is not int or not 0 <= place <= _TWISTER_WORDS:  # NumPy would read beyond them
+        raise ValueError(f"{place} is no place among the {_TWISTER_WORDS} numbers of a generator")
     numpy.random.RandomState().set_state(state["numpy"])
     kind, seed, drawn = state["heterosis"]
-    if not all(isinstance(n, int) and 0 <= n < 1 << 64 for n in (seed, drawn)):
-        raise ValueError(f"{seed} and {drawn} are no state of random numbers")
+    if kind != np.random.get_state()[0] or not is_random_state([seed, drawn]):
+        raise ValueError(f"{kind}, {seed} and {drawn} are no state of random numbers")
 
     def restore() -> None:
         np.random.set_state((kind, seed, drawn))

@@ -84,7 +84,7 @@ def fit(
     if checkpoint is not None:
         keeper = CheckpointKeeper(checkpoint, train_data, history)
         own.append(keeper)
-        if resume and keeper.resume(estimator):
+        if resume and keeper.resume(estimator, [*given, *own]):
             shown.note(f"going on after epoch {history.epochs}, from {keeper.path}")
             if history.epochs >= epochs or _has_stopped(stopping, keeper):
                 return history

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heterosis.gluon.contrib.estimator.events import EpochEnd, EventHandler, TrainBegin
@@ -11,6 +11,7 @@ from heterosis.gluon.contrib.estimator.handlers import LAST
 from heterosis.gluon.data import DataLoader
 from heterosis.gluon.training import checkpoint
 from heterosis.gluon.training.history import History
+from heterosis.io.packing import fits, is_plain
 
 if TYPE_CHECKING:
     from heterosis.gluon.contrib.estimator import Estimator
@@ -37,12 +38,12 @@ class CheckpointKeeper(TrainBegin, EpochEnd):
         """The file to go on from."""
         return os.path.join(self._folder, LAST_FILE)
 
-    def resume(self, estimator: Estimator) -> bool:
-        """Take over the checkpoint, if there is one."""
+    def resume(self, estimator: Estimator, handlers: Sequence[EventHandler]) -> bool:
+        """Take over the checkpoint, if there is one; `handlers` will be those of the training."""
         if not os.path.exists(self.path):
             return False
         self._resumed, self._restore_random = checkpoint.load(
-            self.path, estimator.net, estimator.trainer, _check
+            self.path, estimator.net, estimator.trainer, lambda run: _check(run, handlers)
         )
         self._history.restore(self._resumed["history"])
         return True
@@ -71,14 +72,19 @@ class CheckpointKeeper(TrainBegin, EpochEnd):
         checkpoint.save(self.path, estimator.net, estimator.trainer, run)
 
 
-def _check(run: checkpoint.Facts) -> None:
-    """Raise unless `run` has the form that is written."""
+def _check(run: checkpoint.Facts, handlers: Sequence[EventHandler]) -> None:
+    """Raise unless `run` has the form that is written, and the handlers can go on from it."""
     History("", False).restore(run["history"])
     for name, facts in run["handlers"]:
         if not isinstance(name, str) or not isinstance(facts, dict):
             raise TypeError(f"{name!r}: {facts!r} is nothing that a handler remembers")
-    ahead = run["loader"]["ahead"]
-    if not isinstance(run["loader"]["left"], list) or not (ahead is None or len(ahead) == 2):
+    for handler, name, value in _remembered(handlers, run["handlers"]):
+        if not fits(value, getattr(handler, name), optional=True):
+            raise TypeError(f"{type(handler).__name__}.{name} cannot be {value!r}")
+    left, ahead = run["loader"]["left"], run["loader"]["ahead"]
+    if not (isinstance(left, list) and is_plain(left)) or not (
+        ahead is None or checkpoint.is_random_state(ahead)
+    ):
         raise ValueError(f"{run['loader']!r} is no state of a DataLoader")
 
 
@@ -91,11 +97,21 @@ def _handlers_facts(handlers: Sequence[EventHandler]) -> list[tuple[str, dict[st
 
 
 def _restore_handlers(handlers: Sequence[EventHandler], rows: Sequence[Any]) -> None:
-    """Handlers are known by their classes, and those of one class by their order."""
+    for handler, name, value in _remembered(handlers, rows):
+        setattr(handler, name, value)
+
+
+def _remembered(
+    handlers: Sequence[EventHandler], rows: Sequence[Any]
+) -> Iterator[tuple[EventHandler, str, Any]]:
+    """What each handler is to remember: (handler, name, value).
+
+    Handlers are known by their classes, and those of one class by their order.
+    """
     waiting = list(rows)
     for handler in handlers:
         row = next((row for row in waiting if row[0] == type(handler).__name__), None)
         if row is not None:
             waiting.remove(row)
-            for name in handler.remembered:
-                setattr(handler, name, row[1].get(name, getattr(handler, name)))
+            found = [name for name in handler.remembered if name in row[1]]
+            yield from ((handler, name, row[1][name]) for name in found)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import math
 import os
 import struct
-import tarfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +15,10 @@ import numpy
 from heterosis import np
 from heterosis.gluon.data.dataset import Dataset, RecordFileDataset
 from heterosis.image import imdecode, imread
+from heterosis.io.archives import members
+from heterosis.io.files import Source, opened, placed, unzipped
 from heterosis.recordio import unpack
-from heterosis.runtime.errors import ArgumentTypeError, FormatError
+from heterosis.runtime.errors import ArgumentTypeError, FormatError, MissingFileError
 
 Transform = "Callable[[Any, Any], Any] | None"
 Root = "str | os.PathLike[str] | None"
@@ -55,8 +54,8 @@ class _Stored(Dataset):
     def _columns(self) -> list[Any] | None:
         return [self._data, self._label] if self._transform is None else None
 
-    def _missing(self, name: str) -> FileNotFoundError:
-        return FileNotFoundError(
+    def _missing(self, name: str) -> MissingFileError:
+        return MissingFileError(
             f"{type(self).__name__}: {name} is not in {self._root}, and nothing is downloaded here. "
             f"It is usually fetched from {self.source}; put it there, or say with root= where it is."
         )
@@ -64,6 +63,7 @@ class _Stored(Dataset):
 
 # -- digits and clothes ---------------------------------------------------------------------------
 
+_IDX = "an IDX file: a mark, the extents, and as many bytes as they say"
 _IMAGES, _LABELS = 0x803, 0x801
 
 
@@ -92,28 +92,26 @@ class MNIST(_Stored):
 
     def _numbers(self, name: str, mark: int) -> numpy.ndarray:
         """The bytes of a file of the format IDX: a mark, the extents, the elements."""
-        path, content = self._content(name)
-        rank = mark & 0xFF
-        head = 4 + 4 * rank
-        found, *shape = struct.unpack(f">{1 + rank}I", content[:head].ljust(head, b"\0"))
-        if found != mark or len(content) - head != math.prod(shape):
-            raise FormatError(
-                f"{path}: {len(content):,} bytes that begin with {content[:4].hex()}; expected "
-                f"{mark:08x}, {rank} extents and as many bytes as they say. Was the file cut, or is "
-                "it another one?"
-            )
-        return numpy.frombuffer(content, numpy.uint8, offset=head).reshape(shape)
-
-    def _content(self, name: str) -> tuple[Path, bytes]:
         packed, plain = self._root / f"{name}.gz", self._root / name
         if plain.is_file():
-            return plain, plain.read_bytes()
+            with opened(plain, _IDX) as source:
+                return _elements(source, mark)
         if not packed.is_file():
             raise self._missing(packed.name)
-        try:
-            return packed, gzip.decompress(packed.read_bytes())
-        except (OSError, EOFError) as error:
-            raise FormatError(f"{packed}: cannot be decompressed: {error}.") from None
+        with opened(packed, f"{_IDX}, compressed") as source, unzipped(source) as content:
+            return _elements(content, mark)
+
+
+def _elements(source: Source, mark: int) -> numpy.ndarray:
+    """What follows the mark and the extents: as many bytes as these say."""
+    rank = mark & 0xFF
+    found, *shape = struct.unpack(f">{1 + rank}I", source.exactly(4 + 4 * rank, "the head"))
+    if found != mark:
+        raise source.wrong(f"it begins with {found:08x}, and expected was {mark:08x}")
+    content = source.exactly(math.prod(shape), f"the elements of shape {tuple(shape)}")
+    if source.some(1):
+        raise source.wrong(f"more bytes follow the elements of shape {tuple(shape)}")
+    return numpy.frombuffer(content, numpy.uint8).reshape(shape)
 
 
 class FashionMNIST(MNIST):
@@ -162,20 +160,16 @@ class CIFAR10(_Stored):
         """The files' names and contents."""
         for folder in (self._root, self._root / self.inner):
             if all((folder / name).is_file() for name in names):
-                return [(name, (folder / name).read_bytes()) for name in names]
+                return [(name, self._batch(folder / name)) for name in names]
         if not (self._root / self.archive).is_file():
             raise self._missing(f"{names[0]}, or {self.archive},")
-        try:
-            with tarfile.open(self._root / self.archive) as archive:
-                return [(name, self._member(archive, name)) for name in names]
-        except (tarfile.TarError, OSError, EOFError) as error:
-            raise FormatError(f"{self._root / self.archive}: cannot be read: {error}.") from None
+        with opened(self._root / self.archive, "the archive of this data set") as source:
+            return list(members(source, names).items())
 
-    def _member(self, archive: tarfile.TarFile, name: str) -> bytes:
-        for member in archive.getmembers():
-            if member.isfile() and os.path.basename(member.name) == name:
-                return (archive.extractfile(member) or io.BytesIO()).read()
-        raise tarfile.TarError(f"{name} is not in it")
+    @staticmethod
+    def _batch(path: Path) -> bytes:
+        with opened(path, "a file of images and labels") as source:
+            return source.whole()
 
 
 class CIFAR100(CIFAR10):
@@ -211,8 +205,10 @@ class ImageRecordDataset(RecordFileDataset):
         self._flag, self._transform = flag, transform
 
     def __getitem__(self, idx: int) -> Any:
-        header, encoded = unpack(super().__getitem__(idx))
-        sample = imdecode(encoded, self._flag), header.label
+        record = super().__getitem__(idx)
+        with placed(f"{self.filename}: record {self._record.keys[idx]!r}"):
+            header, encoded = unpack(record)
+            sample = imdecode(encoded, self._flag), header.label
         return sample if self._transform is None else self._transform(*sample)
 
 
@@ -243,7 +239,7 @@ class ImageFolderDataset(_ImageFiles):
     def __init__(self, root: str | os.PathLike[str], flag: int = 1, transform: Transform = None):
         folder = Path(root).expanduser()
         if not folder.is_dir():
-            raise FileNotFoundError(f"ImageFolderDataset: there is no folder {str(folder)!r}.")
+            raise MissingFileError(f"ImageFolderDataset: there is no folder {str(folder)!r}.")
         self.synsets: list[str] = []
         super().__init__(self._found(folder), flag, transform)
 
@@ -288,13 +284,9 @@ class ImageListDataset(_ImageFiles):
 
 
 def _lines(path: Path) -> list[list[Any]]:
-    entries = [line.split("\t") for line in path.read_text("utf-8").splitlines() if line.strip()]
-    try:
-        return [[*map(float, entry[1:-1]), entry[-1]] for entry in entries]
-    except ValueError as error:
-        raise FormatError(
-            f"{path}: expected lines of a number, labels and a file name with tabs between: {error}."
-        ) from None
+    with opened(path, "lines of a number, labels and a file name with tabs between") as source:
+        lines = [line.split("\t") for line in source.text().splitlines() if line.strip()]
+        return [[*map(float, entry[1:-1]), entry[-1]] for entry in lines]
 
 
 def _label(label: list[Any]) -> Any:

@@ -1,10 +1,4 @@
-"""Writes mxnet.json: run it with a Python that has MXNet 1.9.1, in the folder above `tests`.
-
-PYTHONPATH=. python tests/train/ask_mxnet.py
-"""
-
-import json
-from pathlib import Path
+"""What MXNet 1.9.1 says to tests/train/cases.py. Runs in a Python that has it."""
 
 import mxnet as mx
 
@@ -58,21 +52,13 @@ def initializer(name):
     return elements(array)
 
 
-def main():
-    answers = {
+def answers():
+    """All of it, by sections and cases."""
+    mx.npx.reset_np()
+    return {
         "optimizers": {name: optimizer(name) for name in OPTIMIZERS},
         "schedulers": {name: scheduler(name) for name in SCHEDULERS},
         "losses": {name: loss(name) for name in LOSSES},
         "metrics": {name: rounded(measured(mx, mx.nd.array, name)) for name in METRICS},
         "initializers": {name: initializer(name) for name in INITIALIZERS},
     }
-    rows = [f"{json.dumps(s)}: {{\n{_lines(answers[s])}\n}}" for s in answers]
-    Path(__file__).with_name("mxnet.json").write_text("{" + ",\n".join(rows) + "}\n")
-
-
-def _lines(section):
-    return ",\n".join(f"  {json.dumps(name)}: {json.dumps(a)}" for name, a in section.items())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,131 @@
+"""Gradients where functions have corners, ties and poles: the same eagerly and hybridized."""
+
+from math import inf
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import autograd, np, npx
+from heterosis import ndarray as nd
+from heterosis import symbol as sym
+
+CASES = {
+    # lengths at zero: their slope there counts as zero
+    "norm": (np.linalg.norm, [0, 0, 0], [0, 0, 0]),
+    "norm along": (lambda x: np.linalg.norm(x.reshape(1, 3), axis=1).sum(), [0, 0, 0], [0, 0, 0]),
+    "norm 3": (lambda x: np.linalg.norm(x, ord=3), [0, 0, 0], [0, 0, 0]),
+    "norm 1.5": (lambda x: np.linalg.norm(x, ord=1.5), [0, 4, 0], [0, 1, 0]),
+    "norm 0.5": (lambda x: np.linalg.norm(x, ord=0.5), [0, 4, 0], [0, 1, 0]),
+    "norm fro": (lambda x: np.linalg.norm(x.reshape(1, 3), ord="fro"), [0, 0, 0], [0, 0, 0]),
+    "std": (np.std, [2, 2, 2], [0, 0, 0]),
+    "hypot": (lambda x: np.hypot(x, x * 0).sum(), [0, 2, -3], [0, 1, -1]),
+    "lp pooling": (
+        lambda x: npx.pooling(x.reshape(1, 1, 3), (2,), pool_type="lp", p_value=2).sum(),
+        [0, 0, 3],
+        [0, 0, 1],
+    ),
+    # powers and products of zeros
+    "x ** 0": (lambda x: (x**0).sum(), [0, 1, -2], [0, 0, 0]),
+    "x ** y": (lambda x: (x ** np.array([0, 1, 2])).sum(), [0, 0, 0], [0, 1, 0]),
+    "0 ** x": (lambda x: (np.zeros(3) ** x).sum(), [0, 1, 2], [0, 0, 0]),
+    "sqrt": (lambda x: np.sqrt(x).sum(), [0, 1, 4], [inf, 0.5, 0.25]),
+    "prod": (np.prod, [0, 2, 3], [6, 0, 0]),
+    "prod of zeros": (np.prod, [0, 0, 3], [0, 0, 0]),
+    "cumprod": (lambda x: np.cumprod(x).sum(), [2, 0, 3], [1, 8, 0]),
+    "frexp": (lambda x: np.frexp(x)[0].sum(), [0, 2, -3], [1, 0.25, 0.25]),
+    # ties
+    "max": (np.max, [3, 1, 3], [0.5, 0, 0.5]),
+    "amin": (np.amin, [3, 3, 3], [1 / 3, 1 / 3, 1 / 3]),
+    "max of a stack": (lambda x: np.max(np.stack([x, x])), [1, 3, 2], [0, 1, 0]),
+    "max along": (lambda x: np.max(np.stack([x, x]), axis=0).sum(), [1, 3, 2], [1, 1, 1]),
+    "ptp": (np.ptp, [1, 1, 1], [0, 0, 0]),
+    "nd.max": (nd.max, [3, 1, 3], [0.5, 0, 0.5]),
+    "max of halves": (  # more of them than float16 can count
+        lambda x: np.max(np.zeros(2**17, "float16") + x.astype("float16")[0]), [2, 0, 0], [1, 0, 0]
+    ),
+    "sort": (lambda x: (np.sort(x) * np.array([1, 2, 3])).sum(), [2, 1, 2], [2, 1, 3]),
+    "median": (np.median, [2, 1, 2], [1, 0, 0]),
+    "relu": (lambda x: npx.relu(x).sum(), [0, 2, -3], [0, 1, 0]),
+    "clip": (lambda x: np.clip(x, 0, 2).sum(), [0, 2, 3], [1, 1, 0]),
+    "maximum": (lambda x: np.maximum(x, x).sum(), [0, 2, 3], [1, 1, 1]),
+    # values without a bound
+    "sigmoid": (lambda x: npx.sigmoid(x).sum(), [0, 2000, -2000], [0.25, 0, 0]),
+    "log_softmax": (lambda x: npx.log_softmax(x)[1], [0, 2000, -3], [0, 0, 0]),
+    "logaddexp": (lambda x: np.logaddexp(x, -inf).sum(), [0, 2, -3], [1, 1, 1]),
+    "where": (lambda x: np.where(x > 0, x, 0 * x).sum(), [0, inf, -3], [0, 1, 0]),
+    # how sorting is spelled
+    "nd.sort": (
+        lambda x: (nd.sort(x, is_ascend=False) * np.array([1, 2, 3])).sum(), [2, 1, 4], [2, 3, 1]
+    ),
+    "topk value": (
+        lambda x: (npx.topk(x, k=2, ret_typ="value") * np.array([1, 2])).sum(), [2, 1, 4], [2, 0, 1]
+    ),
+    "topk both": (
+        lambda x: (nd.topk(x, k=2, ret_typ="both")[0] * np.array([1, 2])).sum(), [2, 1, 4], [2, 0, 1]
+    ),
+    "topk ascending": (
+        lambda x: npx.topk(x, k=1, ret_typ="value", is_ascend=True).sum(), [2, 1, 4], [0, 1, 0]
+    ),
+    "percentile": (lambda x: np.percentile(x, 75), [2, 1, 4], [0.5, 0, 0.5]),
+    "quantile": (lambda x: np.quantile(x, np.array([0, 1])).sum(), [2, 1, 4], [0, 1, 1]),
+    "quantile lower": (lambda x: np.quantile(x, 0.9, method="lower"), [2, 1, 4], [1, 0, 0]),
+}  # fmt: skip
+
+
+def _gradient(function, values):
+    x = np.array(values, dtype="float32")
+    x.attach_grad()
+    with autograd.record():
+        y = function(x)
+    y.backward()
+    return x.grad.asnumpy()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradient(name):
+    function, values, expected = CASES[name]
+    for f in (function, heterosis.hybridize(function)):
+        numpy.testing.assert_allclose(_gradient(f, values), expected, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "make, values, expected",
+    [
+        (lambda x: sym.sort(x, axis=0), [2, 1, 4], [20, 10, 30]),
+        (lambda x: sym.topk(x, axis=0, k=3, ret_typ="value"), [2, 1, 4], [20, 30, 10]),
+        (lambda x: sym.max(x), [4, 1, 4], [5, 0, 5]),
+    ],
+)
+def test_symbols(make, values, expected):
+    gradient = np.zeros(3)
+    x = np.array(values, dtype="float32")
+    executor = make(sym.Variable("x")).bind(heterosis.cpu(), {"x": x}, args_grad={"x": gradient})
+    (y,) = executor.forward(is_train=True)
+    executor.backward(np.array([10, 20, 30])[: y.size].reshape(y.shape))
+    assert gradient.tolist() == expected
+
+
+def test_what_integers_hold_has_no_gradient():
+    x = np.array([3.0, 1.0, 2.0])
+    x.attach_grad()
+    for f in (np.argsort, lambda x: npx.topk(x, dtype="int32"), np.argmax, lambda x: x > 1):
+        with autograd.record():
+            assert f(x)._autograd is None
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_gradients_are_added_where_that_is_asked_for(dtype, hybrid):
+    def function(x):
+        return (np.sort(x) * x).sum() + np.max(x)
+
+    x = np.array([3, 1, 3], dtype=dtype)
+    x.attach_grad("add")
+    f = heterosis.hybridize(function) if hybrid else function
+    for times in (1, 2):
+        with autograd.record():
+            y = f(x)
+        y.backward()
+        assert x.grad.dtype == dtype
+        assert x.grad.asnumpy().astype("float64").tolist() == [2.5 * times, 6 * times, 6.5 * times]

@@ -1,0 +1,117 @@
+"""Which Python arguments one program serves: those that are the same, not those that are equal."""
+
+import math
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import np
+from heterosis.ops import REGISTRY
+
+_x = np.array([1.0, -2.0])
+
+# Values in the order of calls, and how many programs they need.
+_ARGUMENTS = [
+    ((0.0, -0.0, 0.0, -0.0), 2),
+    ((math.nan, float("nan"), numpy.nan * 1), 1),
+    ((1, True, 1.0, 1, True, 1.0), 3),
+    ((numpy.float32(0), numpy.float32(-0.0), numpy.float32(0)), 2),
+    ((numpy.float64("nan"), numpy.float64("nan")), 1),
+    ((numpy.int64(2), numpy.int64(2), numpy.int32(2)), 2),
+    ((numpy.bool_(True), numpy.bool_(True), True), 2),
+    ((math.inf, -math.inf, math.inf), 2),
+]
+_STRUCTURES = {
+    "alone": lambda value: value,
+    "tuple": lambda value: (value, (value,)),
+    "list": lambda value: [value],
+    "dictionary": lambda value: {"scale": value},
+}
+
+
+def _number(given):
+    while not isinstance(given, int | float | numpy.generic):
+        given = next(iter(given.values() if isinstance(given, dict) else given))
+    return given
+
+
+def _same(found, wanted):
+    assert found.dtype == wanted.dtype
+    numpy.testing.assert_array_equal(found.asnumpy(), wanted.asnumpy())
+    signs = numpy.signbit(found.asnumpy()), numpy.signbit(wanted.asnumpy())
+    assert numpy.isnan(wanted.asnumpy()).all() or (signs[0] == signs[1]).all()
+
+
+@pytest.mark.parametrize("structure", list(_STRUCTURES))
+@pytest.mark.parametrize("values, programs", _ARGUMENTS)
+def test_numbers(values, programs, structure):
+    def divided(x, given):
+        return x / _number(given)
+
+    compiled = heterosis.hybridize(divided)
+    for value in values:
+        given = _STRUCTURES[structure](value)
+        _same(compiled(_x, given), divided(_x, given))
+    assert compiled.captures == programs
+
+
+@pytest.mark.parametrize(
+    "given",
+    [slice(1, None), b"text", 2 + 1j, complex("nan"), {1: 2.0}, None, "text"],
+    ids=repr,
+)
+def test_other_values_are_captured_once(given):
+    compiled = heterosis.hybridize(lambda x, given: x + 1)
+    for _ in range(3):
+        compiled(_x, given)
+    assert compiled.captures == 1
+
+
+def test_keys_of_dictionaries():
+    compiled = heterosis.hybridize(
+        lambda x, given: x if isinstance(next(iter(given)), bool) else -x
+    )
+    assert compiled(_x, {True: 0}).tolist() == [1, -2]
+    assert compiled(_x, {1: 0}).tolist() == [-1, 2]
+
+
+# -- attributes of eager operations -------------------------------------------------------------------
+
+
+_REPLACE = REGISTRY["nan_to_num"].operation
+_nan = np.array([math.nan, 1.0])
+
+
+def _replaced(value):
+    """What `value` does as an attribute, the sign of a zero included."""
+    return 1 / _REPLACE(_nan, nan=value)
+
+
+@pytest.mark.parametrize("values, plans", _ARGUMENTS)
+def test_attributes_are_told_apart(values, plans):
+    _replaced(0.123)
+    before = _REPLACE.plans
+    for value in values:
+        if isinstance(value, bool | numpy.bool_):
+            continue  # no number, says its annotation
+        with numpy.errstate(all="ignore"):
+            wanted = 1 / numpy.float32([value, 1])
+        _same(_replaced(value), np.array(wanted))
+        _same(heterosis.hybridize(_replaced)(value), np.array(wanted))
+    assert _REPLACE.plans - before <= plans
+
+
+def test_nan_as_an_attribute_needs_one_plan():
+    _replaced(math.nan)
+    before = _REPLACE.plans
+    for _ in range(5):
+        _replaced(float("nan"))
+    assert _REPLACE.plans == before
+
+
+def test_numbers_of_other_libraries_are_attributes():
+    x = np.ones((2, 3))
+    for axis in (numpy.int64(1), (numpy.int32(1),)):
+        assert np.sum(x, axis=axis).tolist() == [3, 3]
+    assert np.sum(x, axis=numpy.int64(0)).tolist() == [2, 2, 2]

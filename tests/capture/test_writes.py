@@ -1,0 +1,115 @@
+"""Writes in place: captured programs give, and leave in the caller's arrays, what eager ones do."""
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import np, npx
+from tests.capture.comparison import same
+
+
+def over_all(x):
+    v = np.exp(x)
+    x[...] = v
+    return v * 2
+
+
+def over_all_backwards(x):
+    v = np.exp(x)
+    x[::-1] = v
+    return v * 2
+
+
+def into_zeros(x):
+    s = np.exp(x)
+    y = np.zeros((2, 4, 6))
+    y[0] = s
+    return y, s * 2
+
+
+def row_by_row(x):
+    s = np.zeros(6)
+    for i in range(4):
+        s = np.tanh(s * 0.9 + x[i])
+        x[i] = s
+    return s
+
+
+def twice_through_a_view(x):
+    v = np.exp(x)
+    row = v[1]
+    np.add(row, row, out=row)
+    return v, row
+
+
+def gathered_into_itself(x):
+    v = np.exp(x)
+    v[:, -5] = npx.gather_nd(v, np.array([[0, 1, 2, 3], [5, 4, 3, 2]], dtype="int32"))
+    return v, v[:, 1] * 2
+
+
+def through_a_mask_of_a_view(x):
+    v = x**1
+    w = v[-1::1]
+    w[w > 0.25] = 2
+    return v, w
+
+
+def backwards_over_itself(x):
+    v = np.cumsum(x, axis=1)
+    before = np.where(x > 0, v, 0)
+    v[::-1] = v
+    return before, np.take(v, 4, axis=1, mode="clip")
+
+
+def shifted_within_itself(x):
+    v = x @ np.ones((6, 6))
+    v[1:] = v[:-1]
+    return v, v.sum()
+
+
+def twice_over_a_product(x):
+    v = x @ np.ones((6, 6))
+    v[:, 1:3] = x @ np.ones((6, 2))
+    v[2:] = np.sort(x, axis=1)[:2]
+    return v
+
+
+def over_parts_that_are_needed(x):
+    a, b = np.sort(x, axis=1), np.cumsum(x, axis=0)
+    both = np.concatenate([a, b])
+    both[3:5] = x[:2] * 2
+    return both, a, b @ np.ones(6)
+
+
+def over_parts_side_by_side(x):
+    both = np.concatenate([np.sort(x, axis=1), np.cumsum(x, axis=0)], axis=1)
+    both[:, 5:7] = x[:, :2]
+    return both, both.T
+
+
+def rows_by_number(x):
+    v = np.exp(x)
+    w = v * 2
+    w[np.array([0, 2, 0], dtype="int32")] = v[1:]
+    v[[1, 3]] = 0
+    return w, v
+
+
+PROGRAMS = [
+    over_all, over_all_backwards, into_zeros, row_by_row, twice_through_a_view,
+    gathered_into_itself, through_a_mask_of_a_view, backwards_over_itself, shifted_within_itself,
+    twice_over_a_product, over_parts_that_are_needed, over_parts_side_by_side, rows_by_number,
+]  # fmt: skip
+
+
+@pytest.mark.each("program")
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_writes_in_place(program):
+    numbers = numpy.linspace(-1, 1, 24, dtype="float32").reshape(4, 6)
+    given, expected = np.array(numbers), np.array(numbers)
+    compiled = heterosis.hybridize(program)
+    for _ in range(2):  # what the first call has written, the second one reads
+        wanted = program(expected)
+        same(compiled(given), wanted, 16)
+        same(given, expected, 16)

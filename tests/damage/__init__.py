@@ -1,0 +1,1 @@
+"""Damaged files of every kind that is read. `python -m tests.damage --help`."""

@@ -1,0 +1,56 @@
+"""python -m tests.programs --seconds 3600: hunt for programs that go wrong."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from itertools import count
+
+from tests.programs import coverage, generate, operations
+from tests.programs.hunt import Hunt
+from tests.programs.process import Worker
+
+
+def _listed(text: str) -> list[str]:
+    return [part for part in text.split(",") if part]
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.programs", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first program")
+    parser.add_argument("--only", type=int, help="the number of the only program, which is shown")
+    parser.add_argument("--kinds", type=_listed, default=[], help="of steps, with commas")
+    parser.add_argument("--targets", type=_listed, default=[], help="avx512,avx2,fallback")
+    parser.add_argument("--coverage", action="store_true", help="tell what of the compiler ran")
+    return parser.parse_args()
+
+
+def _tell_coverage(worker: Worker) -> None:
+    print(*coverage.table(worker.lines), sep="\n")
+    missed = sorted({record.name for record in operations.sampled()} - worker.operations)
+    print(f"{len(worker.operations)} operations; not reached: {', '.join(missed)}")
+
+
+def main() -> int:
+    """1 if a program failed."""
+    given = _arguments()
+    hunt = Hunt([Worker(target, traced=given.coverage) for target in given.targets or [None]])
+    if given.only is not None:
+        print(generate.program(given.seed, given.only, given.kinds).source())
+        return bool(hunt.run(given.seed, given.only, given.kinds))
+    for number in count(given.first):
+        if hunt.seconds > given.seconds:
+            break
+        hunt.run(given.seed, number, given.kinds)
+    print(hunt.summary())
+    for worker in hunt.workers:
+        worker.close()
+        if given.coverage:
+            _tell_coverage(worker)
+    return hunt.failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+"""Whether what was observed is what a program means, within what rounding may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy
+
+from heterosis.ir.types import is_float
+from tests.programs.meaning import UNITS, Call, Expected
+
+
+def differences(found: list[Call], expected: Expected, against: list[Call]) -> Iterator[str]:
+    """What differs from `against`, said in a line each; `expected` says by how much it may."""
+    for few in (expected.FEW, expected.MANY):
+        told = list(_differences(found, against, expected.base, expected.noisy(few)))
+        if not told:
+            return
+    yield from told
+
+
+def _differences(
+    found: list[Call], against: list[Call], base: list[Call], noisy: list[list[Call]]
+) -> Iterator[str]:
+    for turn, call in enumerate(found):
+        for i, (name, array) in enumerate(call.arrays()):
+            wanted, exact = against[turn].arrays()[i][1], base[turn].arrays()[i][1]
+            spread = [run[turn].arrays()[i][1] for run in noisy]
+            told = _difference(array, wanted, exact, spread)
+            if told:
+                yield f"call {turn}, {name}: {told}"
+
+
+def _difference(
+    found: numpy.ndarray, wanted: numpy.ndarray, exact: numpy.ndarray, noisy: list[numpy.ndarray]
+) -> str:
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        return f"{found.dtype}{found.shape} instead of {wanted.dtype}{wanted.shape}"
+    wrong = _wrong(found, wanted, exact, noisy)
+    if not wrong.any():
+        return ""
+    where = tuple(int(i) for i in numpy.argwhere(wrong)[0])
+    return f"{int(wrong.sum())} of {wrong.size}, {list(where)} is {found[where]} for {wanted[where]}"
+
+
+def _wrong(
+    found: numpy.ndarray, wanted: numpy.ndarray, exact: numpy.ndarray, noisy: list[numpy.ndarray]
+) -> numpy.ndarray:
+    if not is_float(wanted.dtype.name):
+        moves = numpy.zeros(wanted.shape, bool)
+        for other in noisy:
+            moves |= other != exact
+        return (found != wanted) & ~moves
+    unit = UNITS[wanted.dtype.name]
+    found, wanted, exact = (a.astype("float64") for a in (found, wanted, exact))
+    kind, moves = _kind(exact), numpy.zeros(wanted.shape, bool)
+    spread = numpy.zeros(wanted.shape)
+    with numpy.errstate(all="ignore"):
+        for other in noisy:
+            other = other.astype("float64")
+            moves |= _kind(other) != kind
+            spread = numpy.fmax(spread, numpy.abs(other - exact))
+        near = 6 * spread + 4 * unit * numpy.abs(wanted) + _least(unit)
+        near = numpy.where(numpy.isfinite(near), near, 0)
+        far = numpy.abs(found - wanted) > near
+    return ((_kind(found) != _kind(wanted)) | ((_kind(wanted) == 0) & far)) & ~moves
+
+
+def _kind(values: numpy.ndarray) -> numpy.ndarray:
+    """Finite, infinite with its sign, or no number."""
+    return numpy.where(
+        numpy.isnan(values), 3, numpy.where(numpy.isinf(values), numpy.sign(values), 0)
+    )
+
+
+def _least(unit: float) -> float:
+    """The distance of the smallest numbers of a type with this rounding unit."""
+    return {2.0**-11: 2.0**-22, 2.0**-8: 2.0**-120, 2.0**-23: 2.0**-120}.get(unit, 2.0**-1000)

@@ -1,0 +1,187 @@
+"""A program that is being made: it is run with NumPy as it grows, so that its values are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy
+
+from heterosis.ir.types import is_float, numpy_dtype
+from tests.programs.meaning import perform
+from tests.programs.program import Array, Program, Step
+
+LARGEST = 150_000  # elements of any value
+
+
+class Draft:
+    """Arguments, steps and the values that they have."""
+
+    def __init__(
+        self,
+        rng: numpy.random.Generator,
+        turn: int,
+        dtypes: Sequence[str],
+        mode: str,
+        *,
+        special: bool,
+    ):
+        self.turn = turn  # so that all programs together take all turns
+        self.rng, self.dtypes, self.mode, self.special = rng, dtypes, mode, special
+        self.arguments: dict[str, Array] = {}
+        self.outside: dict[str, Array] = {}
+        self.numbers: dict[str, float] = {}
+        self.steps: list[Step] = []
+        self.values: dict[str, Any] = {}
+        self.written: set[str] = set()
+
+    # -- choices ----------------------------------------------------------------------------------
+
+    def chance(self, probability: float) -> bool:
+        return bool(self.rng.random() < probability)
+
+    def among(self, items: Sequence[Any]) -> Any:
+        """One of the items, as it is."""
+        return items[int(self.rng.integers(len(items)))]
+
+    def in_turn(self, items: Sequence[Any]) -> Any:
+        """One of the items: programs and their steps take turns."""
+        return items[(2 * self.turn + len(self.steps)) % len(items)]
+
+    def whole(self, low: int, high: int) -> int:
+        """From `low` to `high`, both included."""
+        return int(self.rng.integers(low, high + 1))
+
+    def dtype(self) -> str:
+        return self.among(self.dtypes)
+
+    def arrays(self) -> list[str]:
+        """The names of all arrays, the latest last."""
+        return [n for n, v in self.values.items() if isinstance(v, numpy.ndarray | numpy.generic)]
+
+    def pick(self, fits: Callable[[numpy.ndarray], bool] = lambda a: True) -> str | None:
+        """An array that fits, rather a late one."""
+        names = [n for n in self.arrays() if fits(self.values[n])]
+        if not names:
+            return None
+        weights = numpy.arange(1, len(names) + 1, dtype=float)
+        return names[int(self.rng.choice(len(names), p=weights / weights.sum()))]
+
+    def writable(self, fits: Callable[[numpy.ndarray], bool] = lambda a: True) -> str | None:
+        """An array to write to: seldom a variable, which is refused."""
+        held = {"gradient": self.arguments, "inside": self.outside}.get(self.mode, {})
+        allowed = self.chance(0.1)
+        return self.pick(
+            lambda a: a.size > 0
+            and fits(a)
+            and (allowed or not any(numpy.may_share_memory(a, self.values[n]) for n in held))
+        )
+
+    def dtype_of(self, name: str) -> str:
+        return self.values[name].dtype.name
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        return self.values[name].shape
+
+    def is_float(self, name: str) -> bool:
+        return is_float(self.dtype_of(name))
+
+    # -- additions --------------------------------------------------------------------------------
+
+    def elements(self, shape: tuple[int, ...], dtype: str, low: float = -2, high: float = 2) -> Any:
+        """Random elements; special ones among them, where the draft is of that kind."""
+        if dtype == "bool":
+            return numpy.asarray(self.rng.random(shape) < 0.5)
+        if not is_float(dtype):
+            least = max(low, 0) if dtype == "uint8" else low
+            found = self.rng.integers(int(least), max(int(high), int(least)) + 1, shape)
+            return numpy.asarray(found, dtype=dtype)
+        found = numpy.asarray(self.rng.uniform(low, high, shape))
+        if self.special and found.size:
+            chosen = self.rng.random(shape) < 0.25
+            special = self.rng.choice([0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1.0], shape)
+            found = numpy.where(chosen, special, found)
+        return found.astype(numpy_dtype(dtype))
+
+    def argument(self, shape: tuple[int, ...], dtype: str, low: float = -2, high: float = 2) -> str:
+        """One more argument."""
+        name = f"x{len(self.arguments)}"
+        self.arguments[name] = Array(self.elements(shape, dtype, low, high))
+        self.values[name] = self.arguments[name].elements.copy()
+        return name
+
+    def part_argument(self, part: str) -> str:
+        """One more argument that shares its memory with another one."""
+        name = f"x{len(self.arguments)}"
+        self.arguments[name] = Array(part=part)
+        self.values[name] = eval(part, {"np": numpy}, self.values)  # noqa: S307
+        return name
+
+    def constant(self, shape: tuple[int, ...], dtype: str, low: float = -2, high: float = 2) -> str:
+        """One more array from outside."""
+        name = f"c{len(self.outside)}"
+        self.outside[name] = Array(self.elements(shape, dtype, low, high))
+        self.values[name] = self.outside[name].elements.copy()
+        return name
+
+    def number(self, value: float) -> str:
+        """One more Python number from outside."""
+        name = f"k{len(self.numbers)}"
+        self.numbers[name] = self.values[name] = value
+        return name
+
+    def step(
+        self, kind: str, text: str, *operands: str, writes: bool = False, **more: Any
+    ) -> str | None:
+        """One more step, if it can be: the name of its result."""
+        result = None if writes else f"v{len(self.steps)}"
+        made_step = Step(kind, text, operands, result, **more)
+        saved = self.values[operands[0]].copy() if writes else None
+        try:
+            with numpy.errstate(all="ignore"):
+                perform(made_step, self.values, None)
+        except Exception:  # NumPy refuses: the step cannot be
+            self.values.pop(result, None)
+            if writes and self.values[operands[0]].flags.writeable:
+                self.values[operands[0]][...] = saved
+            return None
+        if not writes and not self._is_wanted(self.values[result]):
+            del self.values[result]
+            return None
+        self.steps.append(made_step)
+        if writes:
+            self.written.add(operands[0])
+        return result
+
+    def _is_wanted(self, value: Any) -> bool:
+        return (
+            isinstance(value, numpy.ndarray | numpy.generic)
+            and value.size <= LARGEST
+            and value.ndim <= 5
+        )
+
+    def view(self, text: str, *operands: str) -> str | None:
+        """One more view. NumPy's would be no view but a number, if all axes had one."""
+        meaning = f"{text[:-1]}, ...]" if text.endswith("]") and "..." not in text else None
+        return self.step("view", text, *operands, meaning=meaning)
+
+    def differentiate(self) -> None:
+        """Let gradients flow to the arguments, or to the arrays outside."""
+        for arrays in ({"gradient": self.arguments, "inside": self.outside}.get(self.mode, {}),):
+            for name, array in arrays.items():
+                if array.elements is not None and is_float(array.elements.dtype.name):
+                    arrays[name] = replace(array, differentiable=True)
+
+    def program(self, returned: Any, recorded_from: int, origin: str) -> Program:
+        """What has been made."""
+        return Program(
+            self.arguments,
+            tuple(self.steps),
+            returned,
+            self.outside,
+            self.numbers,
+            self.mode,
+            recorded_from,
+            origin,
+        )

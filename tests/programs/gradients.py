@@ -1,0 +1,140 @@
+"""Gradients against differences of the program's own values, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy
+
+from heterosis.ir.types import is_float
+from tests.programs.meaning import UNITS, Call, evaluate, made
+from tests.programs.program import Array, Program
+
+STEP = 2.0**-17  # of the differences
+DIRECTIONS = 2  # for each variable
+# How far two gradients may be apart, as a part of the largest element: a step's rounding, times what
+# the worst of a well-behaved program's conditions makes of it.
+NEAR = {"float64": 1e-7, "float32": 2e-3}
+
+
+def weights(shape: tuple[int, ...]) -> numpy.ndarray:
+    """What a head receives: other numbers for each element."""
+    return 2 + numpy.cos(numpy.arange(numpy.prod(shape, dtype=int))).reshape(shape)
+
+
+def unlike(found: list[Call], wanted: list[Call]) -> Iterator[str]:
+    """Where gradients differ from those of another way."""
+    for turn, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        for i, (a, b) in enumerate(zip(one.gradients, other.gradients, strict=True)):
+            if a.shape != b.shape or a.dtype != b.dtype:
+                yield f"call {turn}, gradient {i}: {a.dtype}{a.shape}, eager {b.dtype}{b.shape}"
+            elif not _are_near(a, b):
+                yield f"call {turn}, gradient {i}: {_first(a, b)}"
+
+
+def _are_near(a: numpy.ndarray, b: numpy.ndarray) -> bool:
+    finite, near = numpy.isfinite(b), NEAR.get(a.dtype.name, 0.05)
+    if not (finite == numpy.isfinite(a)).all():
+        return False
+    a, b = a[finite].astype("float64"), b[finite].astype("float64")
+    largest = numpy.abs(b).max(initial=1e-3)
+    return bool((numpy.abs(a - b) <= near * largest).all())
+
+
+def _first(a: numpy.ndarray, b: numpy.ndarray) -> str:
+    with numpy.errstate(all="ignore"):
+        far = numpy.nan_to_num(numpy.abs(a - b), nan=numpy.inf)
+    where = numpy.unravel_index(numpy.argmax(far), far.shape)
+    return f"{list(map(int, where))} is {a[where]} instead of {b[where]}"
+
+
+def wrong(program: Program, calls: list[Mapping[str, Array]], found: list[Call]) -> Iterator[str]:
+    """Where gradients differ from differences."""
+    if any(array.part is not None for array in program.arguments.values()):
+        return
+    wide = _widened(program)
+    for name, gradient in zip(program.variables(), found[0].gradients, strict=True):
+        rng = numpy.random.default_rng(7)
+        for _ in range(DIRECTIONS):
+            told = _along(wide, _wide(calls[0]), name, rng, gradient.astype("float64"), program)
+            if told:
+                yield f"gradient of {name}: {told}"
+                break
+
+
+def _along(
+    program: Program,
+    given: dict[str, Array],
+    name: str,
+    rng: numpy.random.Generator,
+    gradient: numpy.ndarray,
+    narrow: Program,
+) -> str:
+    """What is wrong along one direction: nothing also where differences do not settle."""
+    direction = rng.normal(size=gradient.shape)
+    with numpy.errstate(all="ignore"):
+        middle, low, high = (_value(program, given, name, k * direction) for k in (0, -STEP, STEP))
+        nearer = [_value(program, given, name, k * direction) for k in (-STEP / 2, STEP / 2)]
+        slope, finer = (high[0] - low[0]) / (2 * STEP), (nearer[1][0] - nearer[0][0]) / STEP
+        bend = abs(high[0] - 2 * middle[0] + low[0]) / STEP
+        bend_nearer = abs(nearer[1][0] - 2 * middle[0] + nearer[0][0]) / (STEP / 2)
+        claimed = float((gradient * direction).sum())
+        scale = float(numpy.abs(gradient * direction).sum()) + abs(finer)
+    near = 1e-5 * scale + 1e-9 * middle[1] + 1e-12
+    if not numpy.isfinite([slope, finer, bend, claimed]).all():
+        return ""
+    if abs(slope - finer) > near or max(bend, bend_nearer) > 1e-2 * scale + 1e-6 * middle[1]:
+        return ""
+    narrowest = _narrowest(narrow)
+    near += NEAR.get(narrowest, 0.05) * scale * (narrowest != "float64")
+    return f"{claimed} along a direction, differences say {finer}" if abs(claimed - finer) > near else ""
+
+
+def _narrowest(program: Program) -> str:
+    """The element type that rounds most."""
+    arrays = [*program.arguments.values(), *program.outside.values()]
+    found = [a.elements.dtype.name for a in arrays if a.elements is not None]
+    found += [step.dtype for step in program.steps if step.dtype]
+    return max(filter(is_float, found), key=UNITS.__getitem__, default="float64")
+
+
+def _value(
+    program: Program, given: dict[str, Array], name: str, moved: numpy.ndarray
+) -> tuple[float, float]:
+    """The number that is differentiated, and the size of what it is a sum of."""
+    outside = made(program.outside, numpy)
+    results = evaluate(program, given, outside, moved=(name, moved)).results
+    parts = [_weighed(a, program.mode) for a in results]
+    together = [p for p in parts if p is not None]
+    return (
+        float(sum(p.sum() for p in together)),
+        float(sum(numpy.abs(p).sum() for p in together)),
+    )
+
+
+def _weighed(result: numpy.ndarray, mode: str) -> numpy.ndarray | None:
+    if not is_float(result.dtype.name):
+        return None
+    if mode == "inside":
+        return numpy.sin(result.astype("float64") * 0.5)
+    return result.astype("float64") * weights(result.shape)
+
+
+def _widened(program: Program) -> Program:
+    steps = tuple(
+        replace(s, dtype="float64") if s.dtype and is_float(s.dtype) else s for s in program.steps
+    )
+    return program.change(
+        steps=steps, arguments=_wide(program.arguments), outside=_wide(program.outside)
+    )
+
+
+def _wide(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {name: _wide_array(array) for name, array in arrays.items()}
+
+
+def _wide_array(array: Array) -> Array:
+    if array.elements is None or not is_float(array.elements.dtype.name):
+        return array
+    return replace(array, elements=array.elements.astype("float64"))

@@ -1,0 +1,312 @@
+"""The kinds of steps: each adds to a draft what suits the values that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from heterosis.ir.types import is_float
+from tests.programs.draft import Draft
+from tests.programs.program import ACCUMULATES, EXACT, ROUNDS
+
+Kind = Callable[[Draft], Any]
+KINDS: dict[str, tuple[float, Kind]] = {}
+
+
+def kind(weight: float) -> Callable[[Kind], Kind]:
+    """Register a kind of step, chosen as often as `weight` says."""
+
+    def register(function: Kind) -> Kind:
+        KINDS[function.__name__] = (weight, function)
+        return function
+
+    return register
+
+
+# -- single elements -------------------------------------------------------------------------------
+
+# Each a step, or some in a row, that are defined and tame for all numbers.
+_SMOOTH = (
+    ("np.minimum({0}, 3)", "np.exp({0})"), ("np.tanh({0})",), ("npx.sigmoid({0})",), ("np.sin({0})",),
+    ("np.square({0})",), ("np.abs({0})", "np.sqrt({0})"), ("np.abs({0})", "{0} + 1", "np.log({0})"),
+    ("{0} * 0.5",), ("{0} + 1.5",), ("2 - {0}",), ("np.abs({0})", "{0} + 1", "1 / {0}"),
+    ("np.tanh({0})", "np.cosh({0})"), ("np.arctan({0})",), ("{0} / 3",), ("{0} ** 2", "{0} / 2"),
+)  # fmt: skip
+_PLAIN = (
+    "-{0}", "np.abs({0})", "npx.relu({0})", "np.clip({0}, -0.5, 0.5)", "{0} ** 1", "{0}.copy()", "{0} * 1",
+    "{0} + 0", "np.maximum({0}, 0)", "np.where({0} > 0, {0}, 0)",
+)  # fmt: skip
+
+
+@kind(3)
+def unary(draft: Draft) -> None:
+    """A function of one array's elements."""
+    name = draft.pick(lambda a: is_float(a.dtype.name))
+    if name and draft.chance(0.25):
+        draft.step("unary", draft.among(_PLAIN), name, dtype=draft.dtype_of(name))
+    elif name:
+        for text in draft.among(_SMOOTH):
+            name = name and draft.step("unary", text, name, rounding=ROUNDS)
+
+
+_BINARY = (
+    "{0} + {1}", "{0} - {1}", "{0} * {1}", "np.maximum({0}, {1})", "np.minimum({0}, {1})",
+    "np.where({0} > {1}, {0}, {1})", "np.hypot({0}, {1})", "{1} * {0}", "np.arctan2({0}, {1})",
+)  # fmt: skip
+
+
+@kind(3)
+def binary(draft: Draft) -> None:
+    """Two arrays' elements."""
+    first = draft.pick(lambda a: a.dtype != bool)
+    if first:
+        second = draft.pick(lambda a: a.dtype != bool and _broadcast(draft, first, a))
+        if second and (draft.is_float(first) or draft.is_float(second)):
+            draft.step("binary", draft.among(_BINARY), first, second, rounding=ROUNDS)
+
+
+def _broadcast(draft: Draft, first: str, other: Any) -> bool:
+    pairs = zip(reversed(draft.shape_of(first)), reversed(other.shape), strict=False)
+    return all(a == b or 1 in (a, b) for a, b in pairs)
+
+
+# -- views -----------------------------------------------------------------------------------------
+
+
+def index(draft: Draft, shape: tuple[int, ...]) -> str:
+    """A basic index in Python: slices, numbers, an ellipsis, new axes."""
+    items = [_item(draft, extent) for extent in shape[: draft.whole(1, max(1, len(shape)))]]
+    if draft.chance(0.2):
+        items.insert(draft.whole(0, len(items)), "None")
+    if draft.chance(0.2) and len(items) < len(shape):
+        items.append("...")
+    return ", ".join(items) or "..."
+
+
+def _item(draft: Draft, extent: int) -> str:
+    if extent and draft.chance(0.3):
+        return str(draft.whole(-extent, extent - 1))
+    start = draft.whole(-extent, extent) if draft.chance(0.5) else ""
+    stop = draft.whole(-extent, extent) if draft.chance(0.3) else ""
+    step = draft.among((-1, -1, 2, -2, 3)) if draft.chance(0.5) else ""
+    return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+
+
+@kind(3)
+def view(draft: Draft) -> str | None:
+    """Another look at an array's memory."""
+    name = draft.pick()
+    if name is None:
+        return None
+    shape = draft.shape_of(name)
+    texts = ["{0}[None]", "{0}[...]", "np.expand_dims({0}, -1)"]
+    if shape:
+        texts += ["{0}[" + index(draft, shape) + "]"] * 5 + ["{0}[::-1]", "{0}.T", "{0}.reshape(-1)"]
+        texts += [f"{{0}}.reshape{_reshaped(draft, shape)}"]
+    if len(shape) > 1:
+        texts += ["np.swapaxes({0}, 0, -1)", "np.diagonal({0})", "np.moveaxis({0}, 0, -1)"]
+    return draft.view(draft.among(texts), name)
+
+
+def _reshaped(draft: Draft, shape: tuple[int, ...]) -> str:
+    size = 1
+    for extent in shape:
+        size *= extent
+    divisors = [d for d in range(1, min(size, 40) + 1) if size % d == 0] or [1]
+    first = draft.among(divisors)
+    return f"({first}, {size // first})"
+
+
+# -- writes ----------------------------------------------------------------------------------------
+
+
+@kind(4)
+def write(draft: Draft) -> None:
+    """Change an array in place: all of it or a part, by a number or by an array."""
+    name = draft.writable()
+    if name is None:
+        return
+    target = draft.among(_TARGETS)(draft, draft.shape_of(name))
+    sign = "=" if draft.dtype_of(name) == "bool" else draft.among(("=", "=", "=", "+=", "*=", "-="))
+    source = draft.pick(lambda a: draft.is_float(name) or a.dtype == draft.dtype_of(name))
+    if source is None or draft.chance(0.3):
+        draft.step("write", f"{target} {sign} {_number(draft, name)}", name, writes=True, rounding=_rounding(sign))
+    elif sign == "=" or draft.dtype_of(source) == draft.dtype_of(name):
+        fitted = source if draft.chance(0.5) else _fitting(draft, name, target) or source
+        draft.step(
+            "write", f"{target} {sign} {{1}}", name, fitted, writes=True, rounding=_rounding(sign)
+        )
+
+
+def _rounding(sign: str) -> str:
+    return EXACT if sign == "=" else ROUNDS
+
+
+def _fitting(draft: Draft, name: str, target: str) -> str | None:
+    """An array of the shape that is written."""
+    try:
+        shape = eval(target.format("_"), {"_": draft.values[name], "np": numpy}).shape  # noqa: S307
+    except IndexError:
+        return None
+    return draft.pick(lambda a: a.shape == shape and a.dtype == draft.dtype_of(name))
+
+
+def _part(draft: Draft, shape: tuple[int, ...]) -> str:
+    return "{0}[" + index(draft, shape) + "]" if shape else "{0}[...]"
+
+
+def _whole(draft: Draft, shape: tuple[int, ...]) -> str:
+    return draft.among(("{0}[...]", "{0}[:]" if shape else "{0}[...]"))
+
+
+def _row(draft: Draft, shape: tuple[int, ...]) -> str:
+    return f"{{0}}[{draft.whole(-shape[0], shape[0] - 1)}]" if shape else "{0}[()]"
+
+
+def _list(draft: Draft, shape: tuple[int, ...]) -> str:
+    """Rows by a list of indices, each once."""
+    if not shape:
+        return "{0}[...]"
+    rows = draft.rng.permutation(shape[0])[: draft.whole(1, min(3, shape[0]))].tolist()
+    return f"{{0}}[{rows}]" if draft.chance(0.7) or len(shape) < 2 else f"{{0}}[:, {rows[:1]}]"
+
+
+_TARGETS = (_part, _part, _part, _whole, _whole, _row, _list)
+
+
+@kind(1.5)
+def mask(draft: Draft) -> None:
+    """Change an array where a condition holds."""
+    name = draft.writable(lambda a: a.ndim > 0)
+    if name is None:
+        return
+    target = "{0}[{0}]" if draft.dtype_of(name) == "bool" else "{0}[{0} > 0.25]"
+    other = draft.pick(lambda a: a.shape == draft.shape_of(name) and a.dtype != bool)
+    if other and draft.chance(0.5):
+        target = "{0}[{1} < 0]"
+    operands = [name, other] if other else [name]
+    draft.step("mask", f"{target} = {_number(draft, name)}", *operands, writes=True)
+
+
+def _number(draft: Draft, name: str) -> str:
+    if draft.dtype_of(name) == "bool":
+        return draft.among(("True", "False"))
+    return str(draft.among((0.5, 2, -1, 3.0))) if draft.is_float(name) else str(draft.whole(0, 3))
+
+
+_INTO = ("np.add({0}, {1}", "np.exp({1}", "np.multiply({1}, {1}", "np.negative({1}", "np.maximum({1}, {0}",
+         "np.subtract({1}, {0}", "np.tanh({1}", "np.add({1}, 1")  # fmt: skip
+
+
+@kind(1.5)
+def into(draft: Draft) -> None:
+    """An operation that writes its result into an array, and the augmented assignments."""
+    name = draft.writable(lambda a: is_float(a.dtype.name))
+    if name is None:
+        return
+    other = draft.pick(lambda a: a.shape == draft.shape_of(name) and a.dtype == draft.dtype_of(name))
+    if draft.chance(0.3):
+        operand = draft.among(("{1}", "2", "0.5"))
+        text = f"{{0}} {draft.among(('+=', '-=', '*='))} {operand}"
+        draft.step("into", text, name, other or name, writes=True, rounding=ROUNDS)
+        return
+    call = draft.among(_INTO)
+    meaning = f"{{0}}[...] = {call})"
+    draft.step("into", f"{call}, out={{0}})", name, other or name, writes=True, meaning=meaning, rounding=ROUNDS)
+
+
+@kind(1)
+def gather(draft: Draft) -> None:
+    """Elements by arrays of indices, which is no view."""
+    name = draft.pick(lambda a: a.ndim > 0 and a.shape[0] > 0 and a.size > 0)
+    if name is None:
+        return
+    rows = [draft.whole(-draft.shape_of(name)[0], draft.shape_of(name)[0] - 1) for _ in range(3)]
+    if draft.chance(0.5):
+        draft.step("gather", f"{{0}}[{rows}]", name, dtype=draft.dtype_of(name))
+    else:
+        size = draft.shape_of(name)[0]
+        indices = draft.constant((draft.whole(1, 4),), "int64", -size, size - 1)
+        draft.step("gather", "{0}[{1}]", name, indices, dtype=draft.dtype_of(name), whole=(1,))
+
+
+@kind(1)
+def cast(draft: Draft) -> None:
+    """Elements of another type."""
+    name = draft.pick()
+    if name is None:
+        return
+    dtype = draft.among(("float32", "float64", "float16", "bfloat16", "int32", "int8", "bool"))
+    values = draft.values[name]
+    if dtype.startswith("int") and not (numpy.abs(values.astype("float64")) < 100).all():
+        return  # no number of that type stands for it
+    draft.step("cast", f"{{0}}.astype({dtype!r})", name, dtype=dtype, meaning="+{0}" if values.dtype != bool else "{0} | False")
+
+
+@kind(0.7)
+def random(draft: Draft) -> None:
+    """Random numbers, which follow from the seed."""
+    n, m = draft.whole(1, 9), draft.whole(1, 9)
+    of = draft.among(("uniform(-1, 1, ", "normal(0, 1, "))
+    meaning = f"numpy.random.default_rng({len(draft.steps)}).{of}size=({n}, {m}))"
+    text = f"np.random.{of}size=({n}, {m}))"
+    draft.step("random", text, dtype="float32", meaning=meaning, known=False)
+
+
+# -- sums and products -----------------------------------------------------------------------------
+
+
+@kind(2)
+def reduction(draft: Draft) -> None:
+    name = draft.pick(lambda a: a.ndim > 0 and a.size > 0 and a.dtype != bool)
+    if name:
+        axis = draft.among([None, *range(-draft.values[name].ndim, draft.values[name].ndim)])
+        keeps = ", keepdims=True" if draft.chance(0.4) else ""
+        function = draft.among(("sum", "mean", "max", "min", "cumsum", "std", "var", "prod"))
+        if function == "cumsum":
+            keeps = ""
+        rounding = ACCUMULATES
+        if not draft.is_float(name):
+            return
+        draft.step("reduction", f"np.{function}({{0}}, axis={axis}{keeps})", name, rounding=rounding)
+
+
+@kind(1.5)
+def product(draft: Draft) -> None:
+    name = draft.pick(lambda a: a.ndim in (1, 2, 3) and a.size > 0 and a.dtype.kind not in "biu")
+    if name is None:
+        return
+    shape = draft.shape_of(name)
+    inner = shape[-1]
+    second = draft.pick(
+        lambda a: a.ndim == 2 and a.shape[0] == inner and a.dtype == draft.dtype_of(name)
+    )
+    if second is None or draft.chance(0.3):
+        add = draft.constant if draft.chance(0.5) else draft.argument
+        second = add((inner, draft.whole(1, 9)), draft.dtype_of(name))
+    draft.step("product", draft.among(("{0} @ {1}", "np.dot({0}, {1})")), name, second, rounding=ACCUMULATES)
+
+
+# -- from nothing ----------------------------------------------------------------------------------
+
+
+@kind(1)
+def creation(draft: Draft) -> None:
+    """Work that has no input."""
+    n, m = draft.whole(1, 9), draft.whole(1, 9)
+    texts = (f"np.arange({n})", f"np.eye({n})", f"np.zeros(({n}, {m}))", f"np.ones({n}) * {m}",
+             f"np.arange({n}) + 1", f"np.full(({m},), 2.5)", f"np.eye({n}, {m}) * 2")
+    draft.step("creation", draft.among(texts), dtype="float32")
+
+
+@kind(1)
+def outside(draft: Draft) -> None:
+    """An array or a number from outside, used at once."""
+    name = draft.pick(lambda a: a.dtype.kind == "f")
+    if name is None:
+        return
+    other = draft.number(draft.among((2.5, -1, 0.1, 3))) if draft.chance(0.5) else draft.constant(
+        draft.among(((), draft.shape_of(name))), draft.dtype_of(name))
+    draft.step("outside", draft.among(("{0} * {1}", "{1} - {0}", "{0} + {1}")), name, other, rounding=ROUNDS)

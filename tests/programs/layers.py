@@ -1,0 +1,205 @@
+"""Steps of networks: layers, one or some of them in a row, on values of the shape they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from heterosis.ir.types import is_float
+from tests.ops import test_rnn
+from tests.programs.draft import Draft
+from tests.programs.kinds import kind
+from tests.programs.meaning import NAMESPACE
+from tests.programs.program import ACCUMULATES, EXACT, ROUNDS
+
+_IMAGES = ((1, 3, 8, 8), (2, 4, 7, 5), (1, 8, 12, 12), (1, 16, 14, 14), (2, 3, 17, 9), (1, 32, 6, 6))
+_SEQUENCES = ((2, 5, 8), (1, 17, 16), (2, 9, 4), (1, 3, 33))
+
+
+@kind(2.5)
+def layer(draft: Draft) -> None:
+    """One layer, often with an activation behind it."""
+    made = draft.among(LAYERS)(draft)
+    if made is not None and draft.chance(0.5):
+        text = draft.among(
+            ("npx.relu({0})", "np.tanh({0})", "npx.sigmoid({0})", "{0} + {0} * 0.5", "np.abs({0})")
+        )
+        draft.step("layer", text, made, rounding=ROUNDS)
+
+
+def _image(draft: Draft, dtype: str) -> str:
+    found = draft.pick(lambda a: a.ndim == 4 and a.dtype.name == dtype and min(a.shape) > 0)
+    return found or draft.argument(draft.among(_IMAGES), dtype, -1, 1)
+
+
+def _floats(draft: Draft) -> str:
+    return draft.among([d for d in draft.dtypes if is_float(d)] or ["float32"])
+
+
+def _parameter(draft: Draft, shape: tuple[int, ...], dtype: str, low: float = -1) -> str:
+    return (draft.constant if draft.chance(0.8) else draft.argument)(shape, dtype, low, 1)
+
+
+def dense(draft: Draft) -> str | None:
+    data = draft.pick(lambda a: a.ndim in (2, 3) and a.size > 0 and is_float(a.dtype.name))
+    data = data or draft.argument((draft.whole(1, 9), draft.whole(1, 40)), _floats(draft))
+    dtype, units = draft.dtype_of(data), draft.among((1, 3, 8, 17, 64))
+    weight = _parameter(draft, (units, draft.shape_of(data)[-1]), dtype)
+    operands, more = [data, weight], f"num_hidden={units}, flatten=False"
+    if draft.chance(0.6):
+        operands.append(_parameter(draft, (units,), dtype))
+        text = f"npx.fully_connected({{0}}, {{1}}, {{2}}, {more})"
+    else:
+        text = f"npx.fully_connected({{0}}, {{1}}, {more}, no_bias=True)"
+    return draft.step("layer", text, *operands, rounding=ACCUMULATES)
+
+
+def convolution(draft: Draft) -> str | None:
+    dtype = _floats(draft)
+    data = _image(draft, dtype)
+    channels = draft.shape_of(data)[1]
+    size = draft.among((1, 3, 3, 3, 5))
+    grouped = draft.chance(0.2)
+    filters, groups = (channels, channels) if grouped else (draft.among((2, 8, 16)), 1)
+    weight = _parameter(draft, (filters, channels // groups, size, size), dtype)
+    more = f"kernel=({size}, {size}), num_filter={filters}, num_group={groups}"
+    if draft.chance(0.7):
+        more += f", pad=({size // 2}, {size // 2})"
+    if draft.chance(0.3):
+        more += ", stride=(2, 2)"
+    if draft.chance(0.5):
+        bias = _parameter(draft, (filters,), dtype)
+        text = f"npx.convolution({{0}}, {{1}}, {{2}}, {more})"
+        return draft.step("layer", text, data, weight, bias, rounding=ACCUMULATES)
+    text = f"npx.convolution({{0}}, {{1}}, {more}, no_bias=True)"
+    return draft.step("layer", text, data, weight, rounding=ACCUMULATES)
+
+
+def separable(draft: Draft) -> str | None:
+    """A convolution of each channel by itself, and one of points behind it."""
+    dtype, channels = _floats(draft), draft.among((8, 16, 3))
+    data = draft.argument((draft.whole(1, 2), channels, 9, draft.among((8, 9))), dtype, -1, 1)
+    weight = _parameter(draft, (channels, 1, 3, 3), dtype)
+    text = f"npx.convolution({{0}}, {{1}}, kernel=(3, 3), num_filter={channels}, num_group={channels}, "
+    made = draft.step("layer", text + "pad=(1, 1), no_bias=True)", data, weight, rounding=ACCUMULATES)
+    if draft.chance(0.5):
+        made = draft.step("layer", "npx.relu({0})", made)
+    weight = _parameter(draft, (16, channels, 1, 1), dtype)
+    text = "npx.convolution({0}, {1}, kernel=(1, 1), num_filter=16, no_bias=True)"
+    return draft.step("layer", text, made, weight, rounding=ACCUMULATES)
+
+
+def pooling(draft: Draft) -> str | None:
+    data = _image(draft, _floats(draft))
+    size, stride = draft.among((1, 2, 3)), draft.among((1, 2))
+    text = draft.among((
+        f"npx.pooling({{0}}, kernel=({size}, {size}), stride=({stride}, {stride}), pool_type='max')",
+        f"npx.pooling({{0}}, kernel=({size}, {size}), stride=({stride}, {stride}), pool_type='avg')",
+        f"npx.pooling({{0}}, kernel=({size}, {size}), pad=({size // 2}, {size // 2}), pool_type='avg')",
+        "npx.pooling({0}, global_pool=True, pool_type='avg')",
+    ))  # fmt: skip
+    return draft.step("layer", text, data, rounding=ACCUMULATES)
+
+
+def batch_norm(draft: Draft) -> str | None:
+    data = _image(draft, _floats(draft))
+    dtype, channels = draft.dtype_of(data), draft.shape_of(data)[1]
+    parameters = [_parameter(draft, (channels,), dtype) for _ in range(3)]
+    parameters.append(_parameter(draft, (channels,), dtype, low=0.25))
+    shaped = [f"{{{i}}}.reshape(-1, 1, 1)" for i in range(1, 5)]
+    meaning = "({0} - {3}) / np.sqrt(np.abs({4}) + 1e-3) * {1} + {2}".format("{0}", *shaped)
+    text = "npx.batch_norm({0}, {1}, {2}, {3}, np.abs({4}), fix_gamma=False, use_global_stats=True)"
+    return draft.step("layer", text, data, *parameters, rounding=ACCUMULATES, meaning=meaning)
+
+
+def layer_norm(draft: Draft) -> str | None:
+    data = draft.pick(lambda a: a.ndim >= 1 and a.size > 0 and is_float(a.dtype.name))
+    data = data or draft.argument((3, 17), _floats(draft))
+    dtype, extent = draft.dtype_of(data), draft.shape_of(data)[-1]
+    scales = [_parameter(draft, (extent,), dtype) for _ in range(2)]
+    text = "npx.layer_norm({0}, {1}, {2}, axis=-1, eps=1e-5)"
+    return draft.step("layer", text, data, *scales, rounding=ACCUMULATES)
+
+
+def attention(draft: Draft) -> str | None:
+    """Attention in its few steps, which the compiler does in one pass."""
+    dtype = _floats(draft)
+    shape = draft.among(_SEQUENCES)
+    parts = [draft.argument(shape, dtype, -1, 1) for _ in range(draft.among((1, 3)))]
+    queries, keys, values = (parts * 3)[:3]
+    scores = draft.step(
+        "layer", "npx.batch_dot({0}, {1}, transpose_b=True)", queries, keys, rounding=ACCUMULATES
+    )
+    if draft.chance(0.6):
+        scores = draft.step("layer", f"{{0}} / {shape[-1] ** 0.5}", scores, rounding=ROUNDS)
+    chances = draft.step("layer", "npx.softmax({0}, axis=-1)", scores, rounding=ACCUMULATES)
+    return draft.step(
+        "layer", "npx.batch_dot({0}, {1})", chances, values, rounding=ACCUMULATES
+    )
+
+
+def recurrent(draft: Draft) -> str | None:
+    """A fused recurrent layer: what it gives at every step, or its last states."""
+    mode, layers, both = draft.among(test_rnn.MODES), draft.whole(1, 2), draft.chance(0.3)
+    steps, batch, inputs, units = (draft.whole(1, n) for n in (4, 3, 5, 6))
+    found = draft.pick(lambda a: a.ndim == 3 and min(a.shape) > 0 and a.size < 200 and a.dtype == "float32")
+    data = found or draft.argument((steps, batch, inputs), "float32")
+    steps, batch, inputs = draft.shape_of(data)
+    count = layers * (1 + both)
+    sizes = test_rnn.shapes(mode, inputs, units, layers, both, None)
+    size = sum(_product(s) for s in sizes)
+    operands = [data, draft.constant((size,), "float32", -0.5, 0.5)]
+    operands += [draft.constant((count, batch, units), "float32")] * (1 + (mode == "lstm"))
+    places = ", ".join(f"{{{i}}}" for i in range(len(operands)))
+    text = f"npx.rnn({places}, state_size={units}, num_layers={layers}, bidirectional={both}, mode={mode!r})"
+    meaning = f"recurrent({mode!r}, {layers}, {both}, None, {units}, {places})[0]"
+    return draft.step("layer", text, *operands, rounding=ACCUMULATES, meaning=meaning)
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    found = 1
+    for extent in shape:
+        found *= extent
+    return found
+
+
+def cell(draft: Draft) -> str | None:
+    """A step of a recurrent cell, in operations on its gates."""
+    data = draft.argument((draft.whole(1, 4), 4 * draft.among((1, 3, 8))), _floats(draft))
+    units = draft.shape_of(data)[1] // 4
+    gates = [draft.view(f"{{0}}[:, {i * units}:{(i + 1) * units}]", data) for i in range(4)]
+    state = draft.step(
+        "layer", "npx.sigmoid({0}) * np.tanh({1})", gates[0], gates[1], rounding=ROUNDS
+    )
+    return draft.step("layer", "npx.sigmoid({0}) * np.tanh({1})", gates[2], state, rounding=ROUNDS)
+
+
+def embedding(draft: Draft) -> str | None:
+    count, width = draft.whole(1, 9), draft.whole(1, 17)
+    weight = _parameter(draft, (count, width), _floats(draft))
+    shape = draft.among(((3,), (2, 4), (1, 1), ()))
+    indices = draft.argument(shape, draft.among(("int32", "int64")), 0, count - 1)
+    text = f"npx.embedding({{0}}, {{1}}, input_dim={count}, output_dim={width})"
+    return draft.step("layer", text, indices, weight, rounding=EXACT, whole=(0,))
+
+
+def dropout(draft: Draft) -> str | None:
+    data = draft.pick(lambda a: is_float(a.dtype.name))
+    if data is None:
+        return None
+    return draft.step("layer", "npx.dropout({0}, p=0.5)", data, meaning="{0} * 1")
+
+
+def softmax(draft: Draft) -> str | None:
+    data = draft.pick(lambda a: a.ndim > 0 and a.size > 0 and is_float(a.dtype.name))
+    if data is None:
+        return None
+    axis = draft.whole(-draft.values[data].ndim, -1)
+    text = draft.among((f"npx.softmax({{0}}, axis={axis})", f"npx.log_softmax({{0}}, axis={axis})"))
+    return draft.step("layer", text, data, rounding=ACCUMULATES)
+
+
+LAYERS: tuple[Callable[[Draft], str | None], ...] = (
+    dense, dense, convolution, convolution, convolution, separable, pooling, pooling, batch_norm, layer_norm,
+    attention, recurrent, cell, embedding, dropout, softmax,
+)  # fmt: skip
+NAMESPACE["recurrent"] = test_rnn.reference

@@ -1,0 +1,263 @@
+"""What a program means: its evaluation with NumPy, and how far rounding may move it.
+
+Each step is computed in float64 from operands of the element types that the program has, and
+rounded once. Noise of the size of the allowed errors, at every step that rounds, shows by how much a
+result may differ from this: what is sensitive to rounding spreads, and what is not stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from typing import Any
+
+import numpy
+
+from heterosis.ir.types import DEFAULT_FLOAT, is_float, numpy_dtype, promote
+from heterosis.ops import REGISTRY
+from tests.programs.program import ACCUMULATES, EXACT, Array, Program, Step, leaves
+
+UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-23, "float64": 2.0**-52}
+
+
+@dataclass
+class Call:
+    """What one call leaves behind, as NumPy arrays: results, arguments, arrays outside."""
+
+    results: list[numpy.ndarray]
+    arguments: list[numpy.ndarray]
+    outside: list[numpy.ndarray]
+    gradients: list[numpy.ndarray] = field(default_factory=list)
+    aliases: list[numpy.ndarray] = field(default_factory=list)  # what changes with each result
+
+    def arrays(self) -> list[tuple[str, numpy.ndarray]]:
+        """All of them with their names for messages."""
+        named = (
+            ("result", self.results),
+            ("argument", self.arguments),
+            ("outside", self.outside),
+            ("what changes with result", self.aliases),
+        )
+        return [(f"{what} {i}", a) for what, arrays in named for i, a in enumerate(arrays)]
+
+
+def evaluate(
+    program: Program,
+    given: Mapping[str, Array],
+    outside: Mapping[str, numpy.ndarray],
+    noise: numpy.random.Generator | None = None,
+    moved: tuple[str, numpy.ndarray] | None = None,
+    last: bool = False,
+) -> Call:
+    """One call with NumPy. `outside` is changed where the program writes to it; `moved` is added to
+    a variable before it is recorded."""
+    arguments = made(given, numpy)
+    values = arguments | dict(outside) | dict(program.numbers)
+    with numpy.errstate(all="ignore"):
+        for i, step in enumerate(program.steps):
+            if i == program.recorded_from and moved is not None:
+                values[moved[0]] = numpy.asarray(values[moved[0]] + moved[1])
+            perform(step, values, noise)
+    if moved is not None and program.recorded_from >= len(program.steps):
+        values[moved[0]] = values[moved[0]] + moved[1]
+    returned = [values[name] for name in leaves(program.returned)]
+    arrays = (returned, list(arguments.values()), list(outside.values()))
+    call = Call(*([numpy.array(a) for a in of] for of in arrays))
+    if last and program.mode == "plain":
+        call.aliases = [numpy.array(changed) for changed in aliases(returned, sum(arrays, []))]
+    return call
+
+
+def aliases(results: Sequence[Any], arrays: Sequence[Any]) -> Iterator[list[bool]]:
+    """For each result, which of the arrays change when it is written to."""
+    for number, result in enumerate(results):
+        before = [numpy.array(_elements(a)) for a in arrays]
+        if result.size:
+            result[...] = _marker(result, number)
+        after = [_elements(a) for a in arrays]
+        yield [not numpy.array_equal(*pair) for pair in zip(before, after, strict=True)]
+
+
+def _marker(result: Any, number: int) -> Any:
+    """A number that an array does not hold everywhere."""
+    dtype = str(result.dtype)
+    if dtype == "bool":
+        return not bool(_elements(result).reshape(-1)[0])
+    return 50 + number
+
+
+def _elements(array: Any) -> numpy.ndarray:
+    """The elements, as numbers that equal themselves."""
+    found = array.asnumpy() if hasattr(array, "asnumpy") else numpy.asarray(array)
+    return numpy.nan_to_num(found.astype("float64"), posinf=1e300, neginf=-1e300, nan=1e200)
+
+
+def evaluate_all(program: Program) -> dict[str, Any]:
+    """Every value of a program, as it was when it was made."""
+    values = made(program.arguments, numpy) | made(program.outside, numpy) | dict(program.numbers)
+    found = {}
+    with numpy.errstate(all="ignore"):
+        for step in program.steps:
+            perform(step, values, None)
+            if step.result:
+                found[step.result] = values[step.result].copy()
+    return values | found
+
+
+def made(arrays: Mapping[str, Array], module: Any) -> dict[str, Any]:
+    """The arrays of a description, fresh; `module` is NumPy or ours."""
+    found: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if array.part is not None:
+            found[name] = eval(array.part, {"np": module}, found)  # noqa: S307
+        elif module is numpy:
+            found[name] = array.elements.copy()
+        else:
+            found[name] = module.array(array.elements)
+    return found
+
+
+def perform(step: Step, values: dict[str, Any], noise: numpy.random.Generator | None) -> None:
+    """One step on the values of those before it."""
+    operands = [values[name] for name in step.operands]
+    if step.is_write:
+        _write(step, operands, noise)
+    elif step.is_view:
+        found = eval(_code(step, "eval"), NAMESPACE | _named(operands))  # noqa: S307
+        if not isinstance(found, numpy.ndarray):
+            raise TypeError(f"{step.text}: NumPy gives a number, no view")
+        if any(o.flags.writeable for o in operands):  # NumPy's diagonals are for reading only
+            found.flags.writeable = True
+        values[step.result] = found
+    else:
+        values[step.result] = _computed(step, operands, noise)
+
+
+def _write(step: Step, operands: list[Any], noise: numpy.random.Generator | None) -> None:
+    target = operands[0]
+    before = target.copy()
+    exec(_code(step, "exec"), NAMESPACE | _named(operands))  # noqa: S102
+    if noise is not None and step.rounding != EXACT and is_float(target.dtype.name):
+        wide = target.astype("float64")
+        shaken = _shaken(wide, UNITS[target.dtype.name] * step.ulps, noise)
+        target[...] = numpy.where(before == target, wide, shaken).astype(target.dtype)
+
+
+def _computed(
+    step: Step, operands: list[Any], noise: numpy.random.Generator | None
+) -> numpy.ndarray:
+    dtype = step.dtype or _result_type(operands)
+    near = UNITS.get(dtype, UNITS["float32"]) * step.ulps
+    wide = [
+        o if i in step.whole else _wide(o, step.dtype is not None and is_float(step.dtype))
+        for i, o in enumerate(operands)
+    ]
+    if noise is not None and step.rounding == ACCUMULATES:
+        wide = [_shaken(o, near, noise) for o in wide]
+    found = numpy.asarray(eval(_code(step, "eval"), NAMESPACE | _named(wide)))  # noqa: S307
+    if noise is not None and step.rounding != EXACT:
+        found = _shaken(found, near, noise)
+    if step.dtype is None and not is_float(found.dtype.name):
+        return numpy.array(found)
+    return numpy.array(found, dtype=numpy_dtype(dtype))
+
+
+def _result_type(operands: list[Any]) -> str:
+    found = None
+    for operand in operands:
+        if isinstance(operand, numpy.ndarray | numpy.generic) and is_float(operand.dtype.name):
+            found = operand.dtype.name if found is None else promote(found, operand.dtype.name)
+    return found or DEFAULT_FLOAT
+
+
+def _wide(operand: Any, to_float: bool) -> Any:
+    if isinstance(operand, numpy.ndarray) and (to_float or is_float(operand.dtype.name)):
+        return numpy.asarray(operand).astype("float64")
+    return operand
+
+
+def _shaken(values: Any, near: float, noise: numpy.random.Generator) -> Any:
+    if not isinstance(values, numpy.ndarray) or values.dtype != "float64":
+        return values
+    return numpy.asarray(values * (1 + near * noise.uniform(-1, 1, values.shape)))
+
+
+def _named(operands: list[Any]) -> dict[str, Any]:
+    return {f"_{i}": operand for i, operand in enumerate(operands)}
+
+
+@cache
+def _compiled(text: str, count: int, how: str) -> Any:
+    return compile(text.format(*(f"_{i}" for i in range(count))), text, how)
+
+
+def _code(step: Step, how: str) -> Any:
+    return _compiled(step.meaning or step.text, len(step.operands), how)
+
+
+def _softmax(x: Any, length: Any = None, axis: int = -1, **more: Any) -> Any:
+    """The reference makes zeros of what is no number, for the sake of empty rows."""
+    if length is not None or "dtype" in more:
+        return REGISTRY["softmax"].numpy(x, length, axis=axis, **more)
+    x = x / (more.get("temperature") or 1)
+    e = numpy.exp(x - x.max(axis, keepdims=True, initial=-numpy.inf))
+    return e / e.sum(axis, keepdims=True)
+
+
+_INSTEAD = {"softmax": _softmax}
+
+
+def _reference(name: str) -> Any:
+    return _INSTEAD.get(name) or REGISTRY[name].numpy
+
+
+class _Module:
+    """A module of ours as NumPy would have it: the references of its operations."""
+
+    def __init__(self, name: str):
+        for record in REGISTRY.values():
+            if record.numpy is not None and name in record.public:
+                for known_as in (record.name, *record.aliases):
+                    setattr(self, known_as, _reference(record.name))
+
+
+NAMESPACE: dict[str, Any] = {
+    "np": numpy,
+    "npx": _Module("npx"),
+    "numpy": numpy,
+    "reference": _reference,
+}
+
+
+# -- tolerance -------------------------------------------------------------------------------------
+
+
+class Expected:
+    """What every way of running a program must give, call by call, and how near it must come."""
+
+    FEW, MANY = 4, 24  # runs with noise: at first, and before anything is called different
+
+    def __init__(self, program: Program, calls: list[Mapping[str, Array]]):
+        self.program, self.calls = program, calls
+        self.base = self._run(None)
+        self._noisy: list[list[Call]] = []
+        self._seeds = count()
+
+    def _run(self, noise: numpy.random.Generator | None) -> list[Call]:
+        outside = made(self.program.outside, numpy)
+        last = len(self.calls) - 1
+        return [
+            evaluate(self.program, given, outside, noise, last=turn == last)
+            for turn, given in enumerate(self.calls)
+        ]
+
+    def noisy(self, many: int) -> list[list[Call]]:
+        """Runs with noise, the same for every comparison."""
+        while len(self._noisy) < many:
+            try:
+                self._noisy.append(self._run(numpy.random.default_rng(next(self._seeds))))
+            except ValueError:  # an argument that may not be larger than 1 is, by its noise
+                many -= 1
+        return self._noisy

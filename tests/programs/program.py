@@ -1,0 +1,127 @@
+"""A program as data: arguments, arrays and numbers from outside, steps, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy
+
+# How far the steps of a program round: not at all, in their result, or in a sum of many operands.
+EXACT, ROUNDS, ACCUMULATES = "exact", "rounds", "accumulates"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line. `{0}` in the text stands for the first operand.
+
+    `meaning` is the same for NumPy where the text itself is not. A step without a result writes.
+    """
+
+    kind: str
+    text: str
+    operands: tuple[str, ...] = ()
+    result: str | None = None
+    dtype: str | None = None  # of the result; a view has its operand's
+    rounding: str = EXACT
+    ulps: float = 4.0
+    meaning: str | None = None
+    whole: tuple[int, ...] = ()  # operands that are indices, and stay whole numbers
+    known: bool = True  # whether NumPy gives the same numbers: it does not for random ones
+
+    @property
+    def is_write(self) -> bool:
+        return self.result is None
+
+    @property
+    def is_view(self) -> bool:
+        return self.kind == "view"
+
+    def line(self) -> str:
+        """The step in Python."""
+        text = self.text.format(*self.operands)
+        return text if self.is_write else f"{self.result} = {text}"
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array that a program is given or finds outside: elements, or a part of another one."""
+
+    elements: numpy.ndarray | None = None
+    part: str | None = None  # in Python, of other arrays
+    differentiable: bool = False
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is run, compared and shrunk."""
+
+    arguments: Mapping[str, Array]
+    steps: tuple[Step, ...]
+    returned: Any  # a structure of names
+    outside: Mapping[str, Array] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)  # Python's, from outside
+    mode: str = "plain"  # "gradient": recorded outside; "inside": records by itself
+    recorded_from: int = 0  # the first step that is recorded, where the program records by itself
+    origin: str = ""  # how to make it again
+
+    def change(self, **changes: Any) -> Program:
+        return replace(self, **changes)
+
+    def source(self, name: str = "program") -> str:
+        """The function in Python."""
+        lines = [step.line() for step in self.steps]
+        if self.mode == "inside":
+            lines = self._recording(lines)
+        else:
+            lines.append(f"return {written(self.returned)}")
+        return "\n".join([f"def {name}({', '.join(self.arguments)}):", *_indented(lines)]) + "\n"
+
+    def _recording(self, lines: list[str]) -> list[str]:
+        """The lines with those that record, and give gradients, around them."""
+        heads = " + ".join(f"np.sin({name} * 0.5).sum()" for name in leaves(self.returned))
+        gradients = ", ".join(f"{name}.grad.copy()" for name in self.variables())
+        return [
+            *lines[: self.recorded_from],
+            "with autograd.record(train_mode=False):",
+            *_indented([*lines[self.recorded_from :], f"head = {heads}"]),
+            "head.backward()",
+            f"return {written(self.returned)}, [{gradients}]",
+        ]
+
+    def variables(self) -> list[str]:
+        """The arrays that gradients flow to."""
+        arrays = {"gradient": self.arguments, "inside": self.outside}.get(self.mode, {})
+        return [name for name, array in arrays.items() if array.differentiable]
+
+    def used(self) -> set[str]:
+        """All names that the function reads."""
+        return set(leaves(self.returned)).union(*(step.operands for step in self.steps))
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return ("    " + line for line in lines)
+
+
+def written(tree: Any) -> str:
+    """A structure of names in Python."""
+    if isinstance(tree, str):
+        return tree
+    if isinstance(tree, dict):
+        return "{" + ", ".join(f"{k!r}: {written(v)}" for k, v in tree.items()) + "}"
+    items = ", ".join(map(written, tree))
+    if isinstance(tree, tuple):
+        return f"({items},)" if len(tree) == 1 else f"({items})"
+    return f"[{items}]"
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """What a structure holds, in its order."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, list | tuple):
+        for item in tree:
+            yield from leaves(item)
+    else:
+        yield tree

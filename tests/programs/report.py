@@ -1,0 +1,77 @@
+"""A failing program as a script that anyone can run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import numpy
+
+from tests.programs.program import Array, Program
+
+
+def reproduction(program: Program, way: str, target: str, told: str) -> str:
+    """A script that shows what is wrong with a program."""
+    lines = [
+        f"# {way}{f' on {target}' if target else ''}: {told[:300]}",
+        f"# python -m tests.programs {program.origin}",
+        "import numpy, heterosis",
+        "from heterosis import autograd, np, npx",
+        *_arrays(program.outside),
+        *(f"{name}.attach_grad()" for name in program.variables() if program.mode == "inside"),
+        *(f"{name} = {value!r}" for name, value in program.numbers.items()),
+        program.source(),
+        "for function in (program, heterosis.hybridize(program)):",
+        *("    " + line for line in _calling(program)),
+    ]
+    return "\n".join(lines)
+
+
+def _calling(program: Program) -> list[str]:
+    names = ", ".join(program.arguments)
+    lines = _arrays(program.arguments)
+    if program.mode != "gradient":
+        return [*lines, f"print(function({names}){_more(program)})"]
+    return [
+        *lines,
+        *(f"{name}.attach_grad()" for name in program.variables()),
+        "with autograd.record(train_mode=False):",
+        f"    results = function({names})",
+        "autograd.backward(results)",
+        f"print(results, {', '.join(f'{name}.grad' for name in program.variables())})",
+    ]
+
+
+def _more(program: Program) -> str:
+    written = {step.operands[0] for step in program.steps if step.is_write}
+    return "".join(f", {n}" for n in [*program.arguments, *program.outside] if n in written)
+
+
+def _arrays(arrays: Mapping[str, Array]) -> list[str]:
+    return [f"{name} = {array.part or _elements(array.elements)}" for name, array in arrays.items()]
+
+
+# Elements that are said in a few letters; `n` counts from 1.
+REGULAR = ("n / 4", "numpy.cos(n)", "n % 3 - 1")
+
+
+def regulars(like: numpy.ndarray) -> list[numpy.ndarray]:
+    """Regular elements, of the shape and type that `like` has."""
+    n = numpy.arange(1, like.size + 1)
+    made = (eval(text, {"n": n, "numpy": numpy}) for text in REGULAR)  # noqa: S307
+    with numpy.errstate(all="ignore"):
+        return [elements.reshape(like.shape).astype(like.dtype) for elements in made]
+
+
+def _elements(elements: numpy.ndarray) -> str:
+    dtype = elements.dtype.name
+    for text, regular in zip(REGULAR, regulars(elements), strict=True):
+        if elements.size > 8 and (regular == elements).all():
+            n = f"numpy.arange(1, {elements.size + 1})"
+            spelled = re.sub(r"\bn\b", n, text)
+            shaped = "" if elements.ndim == 1 else f".reshape{elements.shape}"
+            return f"np.array(({spelled}){shaped}, dtype={dtype!r})"
+    told = elements.astype("float64").tolist() if elements.dtype.kind in "fV" else elements.tolist()
+    text = re.sub(r"\b(nan|inf)\b", r"numpy.\1", repr(told))
+    shaped = f".reshape{elements.shape}" if elements.size == 0 else ""
+    return f"np.array({text}, dtype={dtype!r}){shaped}"

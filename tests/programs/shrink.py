@@ -1,0 +1,151 @@
+"""Make a failing program small: fewer results, steps and arguments, plainer elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy
+
+from tests.programs.meaning import evaluate_all, made
+from tests.programs.program import Array, Program, Step, leaves
+from tests.programs.report import regulars
+
+Fails = Callable[[Program], bool]
+
+
+def shrunk(program: Program, fails: Fails, trials: int = 150) -> Program:
+    """The smallest program found that `fails`, after so many trials at most."""
+    found, progress = program, True
+    while progress:
+        progress = False
+        for smaller in _smaller(found):
+            if trials == 0:
+                return found
+            trials -= 1
+            if fails(smaller):
+                found, progress = smaller, True
+                break
+    return found
+
+
+def _smaller(program: Program) -> Iterator[Program]:
+    for change in (_fewer_results, _shorter, _without_writes, _without_steps, _plainer, _less):
+        yield from change(program)
+
+
+def _fewer_results(program: Program) -> Iterator[Program]:
+    names = list(leaves(program.returned))
+    if len(names) > 1:
+        for name in dict.fromkeys(names):
+            yield _tidy(program.change(returned=[name]))
+        if len(names) > 2:
+            for i in range(len(names)):
+                yield _tidy(program.change(returned=names[:i] + names[i + 1 :]))
+    elif program.returned != names:
+        yield program.change(returned=names)
+
+
+def _shorter(program: Program) -> Iterator[Program]:
+    """Without the last half."""
+    for keep in (len(program.steps) // 2, len(program.steps) - 1):
+        steps = program.steps[:keep]
+        made_here = [s.result for s in steps if s.result]
+        if made_here and keep:
+            yield _tidy(program.change(steps=steps, returned=[made_here[-1]]))
+
+
+def _without_writes(program: Program) -> Iterator[Program]:
+    for i, step in enumerate(program.steps):
+        if step.is_write:
+            yield _tidy(program.change(steps=program.steps[:i] + program.steps[i + 1 :]))
+
+
+def _without_steps(program: Program) -> Iterator[Program]:
+    """One result replaced: by an operand of its type, or by an argument with its elements."""
+    values = evaluate_all(program)
+    for i, step in enumerate(program.steps):
+        if step.is_write:
+            continue
+        wanted = values[step.result]
+        alike = [n for n in step.operands if _same_type(values[n], wanted)]
+        for name in dict.fromkeys(alike):
+            yield _tidy(_renamed(program, i, step.result, name))
+        if not all(n in program.arguments for n in step.operands) or len(step.operands) > 1:
+            yield _tidy(_given(program, i, step, wanted))
+
+
+def _same_type(a: object, b: numpy.ndarray) -> bool:
+    return isinstance(a, numpy.ndarray) and a.shape == b.shape and a.dtype == b.dtype
+
+
+def _renamed(program: Program, i: int, old: str, new: str) -> Program:
+    def name(given: str) -> str:
+        return new if given == old else given
+
+    later = [replace(s, operands=tuple(map(name, s.operands))) for s in program.steps[i + 1 :]]
+    returned = [name(n) for n in leaves(program.returned)]
+    return program.change(steps=(*program.steps[:i], *later), returned=returned)
+
+
+def _given(program: Program, i: int, step: Step, elements: numpy.ndarray) -> Program:
+    name = next(f"x{k}" for k in range(100) if f"x{k}" not in program.arguments)
+    arguments = dict(program.arguments) | {name: Array(elements, None, _is_float(elements))}
+    return _renamed(program, i, step.result, name).change(arguments=arguments)
+
+
+def _is_float(elements: numpy.ndarray) -> bool:
+    return elements.dtype.kind == "f"
+
+
+def _plainer(program: Program) -> Iterator[Program]:
+    """Elements that are easier to read."""
+    for field in ("arguments", "outside"):
+        arrays = getattr(program, field)
+        for name, array in arrays.items():
+            for elements in _plain(array.elements):
+                changed = dict(arrays) | {name: replace(array, elements=elements)}
+                yield program.change(**{field: changed})
+
+
+def _plain(elements: numpy.ndarray | None) -> Iterator[numpy.ndarray]:
+    if elements is None or elements.size < 2 or elements.dtype == bool:
+        return
+    for regular in regulars(elements):
+        if (regular == elements).all():
+            return  # as plain as can be
+        yield regular
+
+
+def _less(program: Program) -> Iterator[Program]:
+    """Arguments that are no part of others."""
+    values = made(program.arguments, numpy)
+    for name, array in program.arguments.items():
+        if array.part is not None:
+            arguments = dict(program.arguments) | {name: Array(values[name].copy())}
+            yield program.change(arguments=arguments)
+
+
+def _tidy(program: Program) -> Program:
+    """Without what nothing reads."""
+    steps, read = [], set(leaves(program.returned))
+    for step in reversed(program.steps):
+        if step.is_write or step.result in read:
+            steps.append(step)
+            read |= set(step.operands)
+    arguments = dict(program.arguments)
+    for array in program.arguments.values():
+        if array.part is not None:
+            read.add(array.part.partition("[")[0].partition(".")[0])
+
+    def kept(arrays: Mapping[str, Array]) -> dict[str, Array]:
+        return {n: a for n, a in arrays.items() if n in read}
+
+    before = sum(1 for s in program.steps[: program.recorded_from] if s in steps)
+    return program.change(
+        recorded_from=before,
+        steps=tuple(reversed(steps)),
+        arguments=kept(arguments),
+        outside=kept(program.outside),
+        numbers={n: k for n, k in program.numbers.items() if n in read},
+    )

@@ -1,0 +1,30 @@
+"""Random programs with fixed seeds, in all ways; `python -m tests.programs` runs as many as wanted.
+
+A failure shows a script, and the command that repeats it.
+"""
+
+import pytest
+
+from tests.programs.hunt import Hunt
+from tests.programs.process import Worker
+
+SEED = 14
+PROGRAMS = 12  # of one test
+TESTS = 25
+
+
+@pytest.fixture(scope="module")
+def workers():
+    found = [Worker()]
+    yield found
+    for worker in found:
+        worker.close()
+
+
+@pytest.mark.parametrize("part", range(TESTS))
+def test_programs(part, workers):
+    told = []
+    hunt = Hunt(workers, told.append)
+    for number in range(part * PROGRAMS, (part + 1) * PROGRAMS):
+        hunt.run(SEED, number)
+    assert not told, "\n".join(told)

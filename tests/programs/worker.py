@@ -1,0 +1,147 @@
+"""A process that runs programs in all ways that one target has, and tells what it saw.
+
+It takes jobs from a connection, because a wrong program may end the process that runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy
+
+import heterosis
+from heterosis import autograd, gluon, np, npx
+from heterosis.ir.types import is_float
+from heterosis.ops import REGISTRY
+from heterosis.runtime.settings import settings
+from tests.programs.coverage import Lines
+from tests.programs.gradients import weights
+from tests.programs.meaning import Call, aliases, made
+from tests.programs.program import Array, Program, leaves
+
+
+def operation(name: str) -> Any:
+    """An operation that stands in no public module."""
+    return REGISTRY[name].operation
+
+
+def namespace(program: Program) -> dict[str, Any]:
+    """What the function finds outside, fresh."""
+    outside = made(program.outside, np)
+    modules = {"np": np, "npx": npx, "autograd": autograd, "gluon": gluon, "numpy": numpy}
+    found = {"heterosis": heterosis, "operation": operation, **modules, **program.numbers, **outside}
+    for name in program.variables():
+        if name in outside:
+            outside[name].attach_grad()
+    exec(compile(program.source(), "<program>", "exec"), found)  # noqa: S102
+    return found
+
+
+class Ways:
+    """The ways of running a program. Each gives what every call left behind."""
+
+    def __init__(self, program: Program, calls: list[Mapping[str, Array]]):
+        self.program, self.calls = program, calls
+
+    def eager(self) -> list[Call]:
+        found = namespace(self.program)
+        return self._called(found["program"], found)
+
+    def hybridized(self) -> list[Call]:
+        found = namespace(self.program)
+        return self._called(heterosis.hybridize(found["program"]), found)
+
+    def loaded(self) -> list[Call]:
+        found = namespace(self.program)
+        compiled = heterosis.hybridize(found["program"])
+        self._call(compiled, found, self.calls[0])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program")
+            heterosis.save(compiled, path)
+            loaded = heterosis.load(path)
+        return self._called(loaded, found)
+
+    def other_threads(self) -> list[Call]:
+        before = settings.threads
+        settings.threads = 1 if before > 1 else 2
+        try:
+            return self.hybridized()
+        finally:
+            settings.threads = before
+
+    def _called(self, function: Callable[..., Any], found: dict[str, Any]) -> list[Call]:
+        calls = [self._call(function, found, given) for given in self.calls]
+        if self.program.mode == "plain":
+            self._add_aliases(calls[-1])
+        return calls
+
+    def _add_aliases(self, call: Call) -> None:
+        """Add to what the last call left behind who changes with whom."""
+        call.aliases = [numpy.array(changed) for changed in aliases(*self._last)]
+
+    def _call(
+        self, function: Callable[..., Any], found: dict[str, Any], given: Mapping[str, Array]
+    ) -> Call:
+        arguments = made(given, np)
+        np.random.seed(1)
+        if self.program.mode == "gradient":
+            results, gradients = self._recorded(function, arguments)
+        else:
+            results, gradients = list(leaves(function(*arguments.values()))), []
+        if self.program.mode == "inside":
+            heads = len(list(leaves(self.program.returned)))
+            results, gradients = results[:heads], results[heads:]
+        outside = [found[name] for name in self.program.outside]
+        arrays = (results, list(arguments.values()), outside, gradients)
+        self._last = results, [*results, *arguments.values(), *outside]
+        return Call(*([a.asnumpy() for a in of] for of in arrays))
+
+    def _recorded(
+        self, function: Callable[..., Any], arguments: dict[str, Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """The results of a call that is recorded, and the gradients of their weighed sum."""
+        variables = [arguments[name] for name in self.program.variables()]
+        for variable in variables:
+            variable.attach_grad()
+        with autograd.record(train_mode=False):
+            results = list(leaves(function(*arguments.values())))
+        heads = [r for r in results if r._autograd is not None and is_float(r.dtype.name)]
+        if heads:
+            received = [np.array(weights(h.shape), dtype=h.dtype) for h in heads]
+            autograd.backward(heads, received)
+        return results, [v.grad for v in variables]
+
+
+def observe(program: Program, calls: list[Mapping[str, Array]], ways: list[str]) -> dict[str, Any]:
+    """What each way gave, or the error that it ended with."""
+    found: dict[str, Any] = {}
+    for way in ways:
+        try:
+            found[way] = getattr(Ways(program, calls), way)()
+            npx.waitall()
+        except Exception as error:
+            found[way] = (type(error).__name__, str(error), traceback.format_exc())
+    return found
+
+
+def main(descriptor: str, traced: str) -> None:
+    """Serve a connection. `traced`: note which lines of the compiler run."""
+    connection, lines = Connection(int(descriptor)), Lines()
+    if traced == "traced":
+        lines.start()
+    while True:
+        try:
+            job = connection.recv()
+        except EOFError:
+            return
+        connection.send(observe(*job) if job else (dict(lines.seen), lines.operations))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
