@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from heterosis import _core
@@ -275,7 +276,7 @@ def note(
     of: Differentiable,
     operands: Sequence[Any],
     results: Sequence[Any],
-    written: Set[int] = frozenset(),
+    written: AbstractSet[int] = frozenset(),
 ) -> None:
     """Let gradients flow through a program that has run: `plain`, with what derivatives need as
     further results. Results that are only `written` into arrays are recorded where they depend on
