@@ -90,7 +90,12 @@ class Selection {
 
   void pick(PyObject* item) {
     const Py_ssize_t index = PyNumber_AsSsize_t(item, PyExc_IndexError);
-    if (index == -1 && PyErr_Occurred()) throw PythonError();
+    if (index == -1 && PyErr_Occurred()) {
+      if (!PyErr_ExceptionMatches(PyExc_IndexError)) throw PythonError();
+      PyErr_Clear();
+      fail("an index of more than 64 bits is out of bounds for axis " + std::to_string(at_) +
+           " of " + array_.describe());
+    }
     const int64_t extent = array_.shape[at_];
     if (index < -extent || index >= extent) {
       fail("index " + std::to_string(index) + " is out of bounds for axis " + std::to_string(at_) +

@@ -9,6 +9,7 @@ from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 _log = logging.getLogger(__name__)
+_MANY_STEPS = 10_000  # taken at once: the rate would take as long to follow one by one
 
 __all__ = [
     "CosineScheduler",
@@ -84,10 +85,12 @@ class FactorScheduler(LRScheduler):
     def __call__(self, num_update: int) -> float:
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
-        while num_update > self.count + self.step:
-            self.count += self.step
-            self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
+        passed = max(num_update - self.count - 1, 0) // self.step
+        factors = [self.factor] * passed if passed < _MANY_STEPS else [self.factor**passed]
+        for factor in factors:
+            self.base_lr = max(self.base_lr * factor, self.stop_factor_lr)
             _log.info("update %d: the learning rate is now %.5e", num_update, self.base_lr)
+        self.count += passed * self.step
         return self.base_lr
 
 

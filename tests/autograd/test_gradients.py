@@ -80,8 +80,6 @@ class Total:
         self.of_floats = True  # whether there is a result that a gradient may come from
 
     def __call__(self, *variables):
-        if KEY in self.record.uses:
-            np.random.seed(0)
         operands = dict(self.point.operands)
         for (name, k), value in zip(self.places, variables, strict=True):
             if k is None:
@@ -104,8 +102,14 @@ class Total:
             total = total + (weight * result.astype("float64")).sum()
         return total
 
+    def draw_again(self):
+        """Let the next call use the random numbers of the last."""
+        if KEY in self.record.uses:
+            np.random.seed(0)
+
     def value(self, variables):
         """The number, with nothing recorded."""
+        self.draw_again()
         return self(*map(np.array, variables)).item()
 
     def gradients(self, variables, function=None):
@@ -113,6 +117,7 @@ class Total:
         arrays = [np.array(v) for v in variables]
         for a in arrays:
             a.attach_grad()
+        self.draw_again()
         with autograd.record():
             total = (function or self)(*arrays)
         if not self.of_floats:
@@ -175,6 +180,7 @@ def _second(total, rng):
     arrays = [np.array(s) for s in total.start]
     for a in arrays:
         a.attach_grad()
+    total.draw_again()
     with autograd.record():
         first = autograd.grad(total(*arrays), arrays, create_graph=True)
         slope = sum(((g * np.array(t)).sum() for g, t in zip(first, v, strict=True)), np.zeros(()))

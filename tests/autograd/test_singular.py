@@ -129,3 +129,36 @@ def test_gradients_are_added_where_that_is_asked_for(dtype, hybrid):
         y.backward()
         assert x.grad.dtype == dtype
         assert x.grad.asnumpy().astype("float64").tolist() == [2.5 * times, 6 * times, 6.5 * times]
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_results_that_receive_nothing_add_nothing(hybrid):
+    """Not zero times an infinite slope, in a program of several results either."""
+
+    def function(x):
+        return (x * 2).sum(), np.log(x).sum(), np.sqrt(x)
+
+    f = heterosis.hybridize(function) if hybrid else function
+    x = np.array([0.0, 1.0])
+    x.attach_grad()
+    for wanted, expected in ((0, [2, 2]), (1, [inf, 1]), (2, [inf, 0.5]), (0, [2, 2])):
+        with autograd.record():
+            y = f(x)[wanted]
+        y.backward()
+        assert x.grad.tolist() == expected
+    with autograd.record():
+        (slope,) = autograd.grad(f(x)[0], x, create_graph=True)
+        y = (slope * x).sum()
+    y.backward()
+    assert x.grad.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_results_of_one_operation_that_receive_nothing_add_nothing(hybrid):
+    y, f = np.array([0.0, 2.0]), heterosis.hybridize(np.divmod) if hybrid else np.divmod
+    y.attach_grad()
+    with autograd.record():
+        quotient, _ = f(np.array([3.0, 5.0]), y)
+        z = np.where(y > 0, quotient, 0) + y
+    z.backward()
+    assert y.grad.tolist() == [1, 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import resource
 import time
 
@@ -21,10 +22,11 @@ def main() -> None:
     began = time.monotonic()
     kinds: collections.Counter[str] = collections.Counter()
     places: dict[str, list[Report]] = collections.defaultdict(list)
-    for report in reports(options.first, options.count, options.seed):
-        kinds[report.kind] += 1
-        if report.kind not in (calls.FINE, calls.OURS, calls.PYTHONS):
-            places[report.place].append(report)
+    with contextlib.suppress(KeyboardInterrupt):  # what has been found until then is shown
+        for report in reports(options.first, options.count, options.seed):
+            kinds[report.kind] += 1
+            if report.kind not in (calls.FINE, calls.OURS, calls.PYTHONS):
+                places[report.place].append(report)
     _print(places, options.examples)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
     print(f"{sum(kinds.values())} calls in {time.monotonic() - began:.0f} s: {dict(kinds)}")

@@ -11,8 +11,9 @@ from heterosis import gluon, lr_scheduler, np, optimizer
 from heterosis.gluon import nn, rnn
 from heterosis.ops import REGISTRY
 from heterosis.ops.record import ATTRIBUTE
-from heterosis.runtime.arguments import did_you_mean, expectations, kind_of
+from heterosis.runtime.arguments import did_you_mean, expectations
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, HeterosisError
+from heterosis.runtime.kinds import kind_of
 from tests.bad_calls import calls
 from tests.bad_calls.child import reports
 from tests.bad_calls.targets import namespace, targets
@@ -88,6 +89,9 @@ EXAMPLES = {
     "np.add([1], 2, out=1)": "add: out is 1; expected an array",
     "image.ResizeAug('a')": "ResizeAug: size is 'a'; expected an integer",
     "nd.CTCLoss(1, 2)": "CTCLoss|ctc_loss",
+    "np.ones(3)[-2**70]": "an index of more than 64 bits",
+    "np.ndarray((2,), [])": "dtype|element type|cannot take",
+    "np.set_printoptions(-1)": "precision",
     "np.linalg.qr(np.ones((2, 2)), mode=3)": "qr",
 }
 
@@ -143,6 +147,14 @@ def test_an_lr_scheduler_is_any_callable():
         warnings.simplefilter("always")
         optimizer.SGD(learning_rate=0.2, lr_scheduler=scheduler)
     assert scheduler.base_lr == 0.2 and met[0].filename == __file__
+
+
+def test_a_scheduler_reaches_any_update_at_once():
+    scheduler = lr_scheduler.FactorScheduler(2, factor=0.5, base_lr=1.0, stop_factor_lr=0.1)
+    assert scheduler(2**70) == 0.1
+    assert [lr_scheduler.FactorScheduler(2, 0.5, base_lr=1.0)(n) for n in (1, 2, 3, 5)] == [
+        1.0, 1.0, 0.5, 0.25,
+    ]  # fmt: skip
 
 
 def test_print_options_in_order():

@@ -16,7 +16,7 @@ REFUSED = """
     np.nonzero(m); np.nonzero(b); np.unique(i); np.unique(v, return_index=True); np.bincount(i)
     m[b]; v[v > 0]; m.nonzero(); m.tolist(); i.tolist(); b.tolist(); v.item(2); w.item()
     m.item(1, 0); bool(w); float(w); int(w); 5 in m; npx.nonzero(m); npx.nonzero(b); '%.2f' % w
-    f'{w:.3f}'; np.array([np.array([1, 2]), np.array([3, 4])])
+    f'{w:.3f}'
 """.replace("\n", ";").split(";")
 REFUSED = [text.strip() for text in REFUSED if text.strip()]
 _SHOWN = ("repr(", "str(m)", "str(w)", "f'{v}'", "m.ctx")  # what stands for no elements shows none

@@ -164,8 +164,8 @@ def test_other_types_are_left_alone():
 def test_all_values_round_as_they_are_stored(dtype):
     """Every number between two neighbours, ties, the ends of the range, NaN and infinities."""
     every = numpy.arange(1 << 16, dtype="uint16").view(numpy_dtype(dtype)).astype("float32")
-    steps = numpy.nextafter(every, numpy.float32(numpy.inf)), numpy.nextafter(every, -every)
     with numpy.errstate(all="ignore"):
+        steps = numpy.nextafter(every, numpy.float32(numpy.inf)), numpy.nextafter(every, -every)
         ties = numpy.sort(every[numpy.isfinite(every)])
         ties = (ties[1:].astype("float64") + ties[:-1]) / 2
     values = numpy.concatenate([every, *steps, ties.astype("float32")])

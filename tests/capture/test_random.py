@@ -9,9 +9,10 @@ import pytest
 import heterosis
 from heterosis import autograd, gluon, np, npx
 from heterosis import ndarray as nd
+from heterosis.gluon.data.vision import transforms
 from heterosis.ops import REGISTRY
 from heterosis.ops.record import KEY
-from heterosis.runtime.errors import HeterosisError
+from heterosis.runtime.errors import CaptureError, HeterosisError
 from tests.capture.comparison import leaves
 
 _rates = np.array([[0.5, 1.0, 2.0], [3.0, 0.25, 9.0]])
@@ -164,6 +165,29 @@ def test_layers(name):
     compiled = heterosis.hybridize(lambda: layer(x))
     with autograd.train_mode():
         _agree(lambda: layer(x), compiled)
+
+
+_PYTHON_S = {
+    "random_crop": lambda: npx.image.random_crop(_image, (3, 3)),
+    "random_size_crop": lambda: npx.image.random_size_crop(_image, (3, 3), 0.5, (0.9, 1.1)),
+    "random_rotate": lambda: npx.image.random_rotate(_image.transpose(2, 0, 1) / 255, (0, 40)),
+    "random_color_jitter": lambda: npx.image.random_color_jitter(_image, 0.5, 0.5, 0.5, 0.5),
+    "RandomRotation": lambda: transforms.RandomRotation((0, 40))(_image.transpose(2, 0, 1) / 255),
+    "RandomApply": lambda: transforms.RandomApply(transforms.ToTensor())(_image),
+}
+
+
+@pytest.mark.parametrize("name", list(_PYTHON_S))
+def test_numbers_that_python_draws_are_not_compiled_in(name):
+    _PYTHON_S[name]()
+    with pytest.raises(CaptureError, match=f"{name}.* draws numbers in Python"):
+        heterosis.hybridize(_PYTHON_S[name])()
+
+
+def test_one_step_of_colours_has_no_order():
+    one = partial(npx.image.random_color_jitter, _image, 0.5)
+    with autograd.train_mode():
+        _agree(one, heterosis.hybridize(one))
 
 
 def test_calls_that_fail_draw_nothing():

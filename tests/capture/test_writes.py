@@ -5,7 +5,7 @@ import pytest
 
 import heterosis
 from heterosis import np, npx
-from tests.capture.comparison import same
+from tests.capture.comparison import leaves, same
 
 
 def over_all(x):
@@ -113,3 +113,72 @@ def test_writes_in_place(program):
         wanted = program(expected)
         same(compiled(given), wanted, 16)
         same(given, expected, 16)
+
+
+# -- results that share memory ----------------------------------------------------------------------
+
+
+def a_part(x):
+    y = np.exp(x)
+    return y, y[1:, ::2]
+
+
+def rearranged(x):
+    y = np.exp(x)
+    return y.T, y.reshape(-1)
+
+
+def overlapping(x):
+    y = np.exp(x)
+    return y[:3], y[2:]
+
+
+def apart(x):
+    y = np.exp(x)
+    return y[:2], y[2:]
+
+
+def of_a_part(x):
+    y = np.exp(x)[1:]
+    return {"all": [y], "first": y[0], "number": y[0, 0]}
+
+
+def of_an_argument(x):
+    x[...] = np.exp(x)
+    return x[1], x
+
+
+def of_an_argument_alone(x):
+    x[0] = 7
+    return x[:2]
+
+
+def the_same_twice(x):
+    y = np.exp(x)
+    return y, y, y.copy(), y.reshape(4, 6)
+
+
+SHARING = [
+    a_part, rearranged, overlapping, apart, of_a_part, of_an_argument, of_an_argument_alone,
+    the_same_twice,
+]  # fmt: skip
+
+
+@pytest.mark.each("program")
+@pytest.mark.parametrize("program", SHARING, ids=lambda program: program.__name__)
+def test_what_shares_memory_goes_on_sharing_it(program):
+    numbers = numpy.linspace(-1, 1, 24, dtype="float32").reshape(4, 6)
+    count = len(list(leaves(_listed(program(np.array(numbers))))))
+    compiled = heterosis.hybridize(program)
+    for written in range(count):
+        results = []
+        for function in (program, compiled):
+            given = np.array(numbers)
+            found = list(leaves(_listed(function(given))))
+            found[written][...] = 3
+            results.append([given, *found])
+        same(results[1], results[0], 16)
+
+
+def _listed(tree):
+    return list(tree.values()) if isinstance(tree, dict) else [tree]

@@ -6,7 +6,7 @@ import sys
 import numpy
 import pytest
 
-from heterosis import np, npx
+from heterosis import autograd, hybridize, np, npx
 from heterosis.runtime.errors import AxisError, ShapeError
 
 NAN = numpy.nan
@@ -17,6 +17,24 @@ def test_nothing_has_no_extreme(name):
     with pytest.raises(ShapeError, match=name):
         getattr(np, name)(np.zeros((0, 3)), axis=0)
     assert getattr(np, name)(np.zeros((0, 3)), axis=1).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_means_of_more_halves_than_a_half_can_count(dtype, hybrid):
+    """The sum, and the number of elements, leave the type; the mean and its gradient do not."""
+    x = np.full(70_000, 0.5, dtype=dtype)
+    x[::2] = 1.5
+    x.attach_grad()
+    for name, expected in {"mean": 1, "var": 0.25, "std": 0.5}.items():
+        function = getattr(np, name)
+        found = (hybridize(function) if hybrid else function)(x)
+        assert found.dtype == x.dtype and found.item() == expected
+    with autograd.record():
+        mean = np.mean(x)
+    mean.backward()
+    assert x.grad[0].item() == pytest.approx(1 / 70_000, 1e-2)
+    assert np.mean(x, where=x > 0).item() == 1
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -144,7 +144,7 @@ BAD = {
     "steps": (lambda: lr_scheduler.MultiFactorScheduler([3, 2]), "growing list"),
     "mode": (lambda: lr_scheduler.LRScheduler(warmup_mode="x"), "'linear' or 'constant'"),
     "warmup": (lambda: lr_scheduler.LRScheduler(0.1, warmup_begin_lr=1), "start lower"),
-    "updates": (lambda: lr_scheduler.PolyScheduler(1.5), "max_update=1.5"),
+    "updates": (lambda: lr_scheduler.PolyScheduler(1.5), "max_update is 1.5; expected an integer"),
 }
 
 

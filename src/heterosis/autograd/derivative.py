@@ -26,7 +26,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import is_float
 from heterosis.ops import eager
 from heterosis.ops.captured import compile_program
-from heterosis.ops.gradient import cotangents, zeros
+from heterosis.ops.gradient import cotangents, reached, zeros
 from heterosis.ops.record import Record
 from heterosis.runtime import modes
 
@@ -47,7 +47,7 @@ class Differentiable:
     kept: int = 0
     whole: bool = False  # a captured program: its derivative is optimised as one, too
     call: tuple[Record, tuple[Any, ...]] | None = None  # the operation and attributes that it is
-    _derivatives: dict[tuple[int, ...], Derivative] = field(default_factory=dict)
+    _derivatives: dict[tuple[Any, ...], Derivative] = field(default_factory=dict)
     _reached: dict[tuple[int, ...], set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -56,11 +56,16 @@ class Differentiable:
         self.float_inputs = [i for i, v in inputs if v is not None and is_float(v.dtype)]
         self.float_results = [i for i, (dtype, _) in enumerate(self.results) if is_float(dtype)]
 
-    def derivative(self, wanted: tuple[int, ...]) -> Derivative:
-        """With respect to the inputs at these positions."""
-        found = self._derivatives.get(wanted)
+    def derivative(
+        self, wanted: tuple[int, ...], missing: frozenset[int] = frozenset()
+    ) -> Derivative:
+        """With respect to the inputs at these positions, of all results but those in `missing`.
+
+        That these receive nothing is not the same as zeros: zero times an infinite slope is NaN.
+        """
+        found = self._derivatives.get((wanted, missing))
         if found is None:
-            found = self._derivatives[wanted] = _differentiated(self, wanted)
+            found = self._derivatives[wanted, missing] = _differentiated(self, wanted, missing)
         return found
 
     def reached(self, wanted: tuple[int, ...]) -> set[int]:
@@ -72,7 +77,7 @@ class Differentiable:
 
     def keeping(self, wanted: tuple[int, ...]) -> Differentiable:
         """The program with what its derivative would else have to compute again as outputs."""
-        _, results = _cotangents(self, wanted, {})
+        _, results = _cotangents(self, wanted, {}, frozenset())
         kept = _worth_keeping(self.program, results)
         outputs = (*self.program.outputs, *kept)
         program = Program(self.program.inputs, outputs, self.program.name)
@@ -140,10 +145,12 @@ def layout_of(argument: Any) -> Strided:
     return Strided((), ())
 
 
-def _differentiated(of: Differentiable, wanted: tuple[int, ...]) -> Derivative:
+def _differentiated(
+    of: Differentiable, wanted: tuple[int, ...], missing: frozenset[int]
+) -> Derivative:
     outputs = of.program.outputs
     held = {v: apply(INPUT, (), v.type) for v in outputs if v.node.primitive not in (INPUT, NUMBER)}
-    given, results = _cotangents(of, wanted, held)
+    given, results = _cotangents(of, wanted, held, missing)
     if of.whole:
         results = substituted(results, held)
     origins = {v: (OPERAND, i) for i, v in enumerate(of.inputs) if v is not None}
@@ -161,19 +168,23 @@ def _differentiated(of: Differentiable, wanted: tuple[int, ...]) -> Derivative:
 
 
 def _reached(of: Differentiable, wanted: tuple[int, ...]) -> set[int]:
-    values = {of.inputs[i] for i in wanted}
-    for node in of.program.nodes():
-        if any(value in values for value in node.inputs):
-            values.update(value for value in node.outputs if is_float(value.dtype))
-    return {i for i in of.float_results if of.program.outputs[i] in values}
+    outputs = of.program.outputs
+    found = reached(outputs, [value for i in wanted if (value := of.inputs[i]) is not None])
+    return {i for i in of.float_results if outputs[i] in found}
 
 
 def _cotangents(
-    of: Differentiable, wanted: tuple[int, ...], held: Mapping[Value, Value]
+    of: Differentiable,
+    wanted: tuple[int, ...],
+    held: Mapping[Value, Value],
+    missing: frozenset[int],
 ) -> tuple[list[Value | None], tuple[Value, ...]]:
     """Inputs for what the results receive, and what the wanted inputs receive."""
     outputs = of.program.outputs[: len(of.program.outputs) - of.kept]
-    given = [apply(INPUT, (), v.type) if is_float(v.dtype) else None for v in outputs]
+    given = [
+        apply(INPUT, (), v.type) if is_float(v.dtype) and i not in missing else None
+        for i, v in enumerate(outputs)
+    ]
     targets = [value for i in wanted if (value := of.inputs[i]) is not None]
     found = cotangents(outputs, given, targets, held)
     # What no gradient flows to receives zeros: a variable's old gradient must not stay.

@@ -124,15 +124,24 @@ class ProgramNode(Node):
                 f"backward: the record of {self.name} is gone, since backward has been here "
                 "before. Keep it with backward(retain_graph=True)."
             )
-        return self._pulled(self.derivative, self.held, received, again)
+        return self._pulled(self.of, self.derivative, self.held, received, again)
 
     def _pulled(
-        self, derivative: Derivative, held: Sequence[Any], received: list[Any], again: bool
+        self,
+        of: Differentiable,
+        derivative: Derivative,
+        held: Sequence[Any],
+        received: list[Any],
+        again: bool,
     ) -> Iterable[tuple[Source, Any]]:
-        for kind, i in derivative.sources:
-            if kind == COTANGENT and received[i] is None:
-                dtype, shape = self.results[i]
-                received[i] = full(shape, 0.0, dtype)
+        missing = frozenset(
+            i for kind, i in derivative.sources if kind == COTANGENT and received[i] is None
+        )
+        if missing:
+            known = dict(zip(derivative.sources, held, strict=True))
+            wanted = tuple(i for i, source in enumerate(self.sources) if source is not None)
+            derivative = of.derivative(wanted, missing)
+            held = [known[source] for source in derivative.sources]
         arguments = [
             received[i] if kind == COTANGENT else self._unchanged(own)
             for (kind, i), own in zip(derivative.sources, held, strict=True)
@@ -203,7 +212,7 @@ class WholeNode(ProgramNode):
             return super().pull(received, again)
         derivative = self.plain.derivative(self.wanted)
         held = tuple(self.everything.get(source) for source in derivative.sources)
-        return self._pulled(derivative, held, received, again)
+        return self._pulled(self.plain, derivative, held, received, again)
 
     def release(self) -> None:
         super().release()

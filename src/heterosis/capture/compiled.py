@@ -21,6 +21,7 @@ from heterosis.capture.trace import (
     RandomKey,
     Source,
     Supplied,
+    Window,
     capture,
 )
 from heterosis.ops.captured import compile_inference, compile_program
@@ -195,6 +196,7 @@ class Program:
     def __init__(self, captured: Captured, arguments: Sequence[Any]):
         self.captured = captured
         self.sharing: Hashable = None  # which arrays share memory, if it writes to some
+        self._windows: dict[Hashable, Any] = {}  # plans for what shares the memory of another
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
         self._written = {write.position for write in captured.writes}
         program = captured.program
@@ -257,11 +259,21 @@ class Program:
             with modes.switched(recording=recording and write.recorded):
                 assign(results[write.position], out=target)
 
-        def array(leaf: Computed | Argument | Outside) -> Any:
+        def array(leaf: Computed | Window | Source) -> Any:
+            if isinstance(leaf, Window):
+                return self._window(leaf, array(leaf.base))
             computed = isinstance(leaf, Computed)
             return results[leaf.position] if computed else _array(leaf, arguments)
 
-        return trees.replaced(captured.result, array, Computed | Argument | Outside)
+        return trees.replaced(captured.result, array, Computed | Window | Argument | Outside)
+
+    def _window(self, window: Window, base: Any) -> Any:
+        """What `window` shows of the array that it shares the memory of."""
+        layout = layout_of(base)
+        if (window, layout) not in self._windows:
+            self._windows[window, layout] = compile_program(window.program(), (layout,))
+        (found,) = _core.run_plan(self._windows[window, layout], [base])
+        return found
 
     def _record(self, operands: Sequence[Any], results: Sequence[Any]) -> None:
         tape.note(self.plain, self.kept, operands, results, self._written)

@@ -19,11 +19,13 @@ from heterosis.autograd.derivative import Differentiable, set_inline
 from heterosis.capture import trees
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
-from heterosis.ir.program import INPUT, NUMBER, Program, Value, View, apply, substituted
+from heterosis.ir import views
+from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, View, apply, substituted
 from heterosis.ir.types import TensorType
 from heterosis.ops.cast import copy, stop_gradient
 from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.record import KEY, Record, as_value
+from heterosis.passes.apart import are_apart
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
 
@@ -95,6 +97,24 @@ class Computed:
     """A result of the program, by position."""
 
     position: int
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A result that shares the memory of `base`, another one or an array from outside: what the
+    views of `path` show of it, which is `value` in the program."""
+
+    base: Source | Computed
+    whole: TensorType  # of the base
+    path: tuple[Node, ...]
+    value: Value
+
+    def program(self) -> Program:
+        """What makes it of its base."""
+        shown = whole = apply(INPUT, (), self.whole)
+        for node in self.path:
+            shown = views.again(node, shown)
+        return Program((whole,), (shown,), "view")
 
 
 @dataclass(frozen=True)
@@ -417,20 +437,44 @@ class Trace:
 
     # -- the end ----------------------------------------------------------------------------------
 
+    def _shared(self, result: Any) -> set[Cell]:
+        """The arrays whose memory several results share, and those from outside that were written
+        to. Those of a recorded program, to which nobody writes, get memory of their own."""
+        if self.recorded:
+            return set()
+        shown: dict[Cell, list[Cell]] = {}
+        for cell in dict.fromkeys(map(self.cell, trees.arrays_in(result))):
+            shown.setdefault(cell.base or cell, []).append(cell)
+        return {
+            base
+            for base, cells in shown.items()
+            if (_overlap_within(cells) if base.source is None else base.writes)
+        }
+
     def finish(self, result: Any) -> Captured:
         """The program for what the function has returned."""
         outputs: list[Value] = []
+        computed: dict[Cell, Computed] = {}
+        shared = self._shared(result)
 
         def add(value: Value) -> int:
             if value not in outputs:
                 outputs.append(value)
             return outputs.index(value)
 
+        def own(cell: Cell) -> Computed:
+            if cell not in computed:
+                computed[cell] = Computed(add(_own(cell)))
+            return computed[cell]
+
         def leaf(array: Any) -> Any:
             cell = self.cell(array)
             if cell.source is not None and _is_same_view(array, cell):
                 return cell.source
-            return Computed(add(_own(cell)))
+            if cell.base in shared:
+                base = cell.base
+                return Window(base.source or own(base), base.value().type, cell.path, cell.value())
+            return own(cell)
 
         returned = trees.replaced(result, self.cell)
         result = trees.replaced(result, leaf)
@@ -450,6 +494,17 @@ class Trace:
             frozenset(self.entangled),
             returned,
         )
+
+
+def _overlap_within(cells: Sequence[Cell]) -> bool:
+    """Whether arrays that show one array, or are it, may have elements in common."""
+    if len(cells) < 2:
+        return False
+    if not all(cell.path and cell.path[0].primitive is views.SLICE for cell in cells):
+        return True
+    parts = [cell.path[0] for cell in cells]
+    places = [(node.attributes["starts"], node.attributes["steps"]) for node in parts]
+    return not are_apart(places, [node.types[0].shape for node in parts])
 
 
 def _is_same_view(array: Any, cell: Cell) -> bool:

@@ -299,7 +299,7 @@ def _entries(directory: str) -> Iterator[tuple[float, int, str]]:
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Whatever shapes programs, plans and code; with the core, which runs them, it has to be the same
 # again for what was kept to be of use.
-_SHAPING = ("autograd", "capture", "codegen", "ir", "ops", "passes", "runtime")
+_SHAPING = ("autograd", "capture", "codegen", "ir", "np", "ops", "passes", "runtime")
 _CORE = _core.__file__
 _IMPORTED_AT = time.time_ns()
 

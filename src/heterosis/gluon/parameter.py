@@ -15,7 +15,7 @@ from heterosis import autograd, capture, initializer, np, symbol
 from heterosis.ir.types import dtype_name
 from heterosis.ops.unsized import UNKNOWN, Unsized
 from heterosis.runtime import modes
-from heterosis.runtime.arguments import described, is_integer
+from heterosis.runtime.arguments import described
 from heterosis.runtime.context import Context, check_context, cpu, current_context
 from heterosis.runtime.errors import (
     ArgumentError,
@@ -24,6 +24,7 @@ from heterosis.runtime.errors import (
     UninitializedError,
     UnsupportedError,
 )
+from heterosis.runtime.kinds import is_integer
 
 Shape = tuple[int, ...]
 Contexts = Context | Sequence[Context] | None

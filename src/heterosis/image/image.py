@@ -20,6 +20,7 @@ from heterosis.ir.program import Value
 from heterosis.np.convert import from_numpy, shared
 from heterosis.ops import resize as resizing
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from heterosis.runtime.modes import refuse_python_numbers
 
 Size = "tuple[int, int]"  # width, height
 Box = "tuple[int, int, int, int]"  # x, y, width, height
@@ -160,6 +161,7 @@ def fixed_crop(
 
 def random_crop(src: Any, size: Size, interp: int = 2) -> tuple[np.ndarray, Box]:
     """A part of the image anywhere, of `size` or resized to it; and the part's box."""
+    refuse_python_numbers("random_crop")
     height, width = src.shape[:2]
     new_width, new_height = scale_down((width, height), size)
     x = random.randint(0, width - new_width)
@@ -190,6 +192,7 @@ def random_size_crop(
     `area` is the part's share of the image, between two bounds, or one bound and 1; `ratio` bounds
     its width divided by its height.
     """
+    refuse_python_numbers("random_size_crop")
     height, width = src.shape[:2]
     low, high = (area, 1.0) if isinstance(area, Number) else area
     for _ in range(_ATTEMPTS):
@@ -291,6 +294,7 @@ def random_rotate(
     src: Any, angle_limits: tuple[float, float], zoom_in: bool = False, zoom_out: bool = False
 ) -> np.ndarray:
     """`imrotate` by an angle between two limits, another for each image of a batch."""
+    refuse_python_numbers("random_rotate")
     count = None if src.ndim == 3 else len(src)
     drawn = [random.uniform(*angle_limits) for _ in range(count or 1)]
     return imrotate(src, drawn[0] if count is None else drawn, zoom_in, zoom_out)

@@ -9,8 +9,8 @@ import numpy
 
 from heterosis import _core, np, npx
 from heterosis.metric.base import EvalMetric, Names, Number, alias, pairs, register
-from heterosis.runtime.arguments import Positive
 from heterosis.runtime.errors import ArgumentError, ShapeError
+from heterosis.runtime.kinds import Positive
 
 
 @register

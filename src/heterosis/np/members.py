@@ -388,5 +388,5 @@ def install_members(functions: Mapping[str, Any]) -> None:
     _core.set_hook("transpose", REGISTRY["transpose"].operation)
     _core.set_hook("repr", text.representation)
     _core.set_hook("str", text.to_text)
-    _core.set_hook("new_array", make_uninitialised)
+    _core.set_hook("new_array", checked(make_uninitialised))
     eager.set_converter(convert.operand)

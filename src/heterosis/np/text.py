@@ -31,7 +31,8 @@ def set_printoptions(*in_order: Any, **options: Any) -> None:
         )
     options = {**dict(zip(_IN_ORDER, in_order, strict=False)), **options}
     with numpy.printoptions(**options):  # which refuses what it does not know
-        _options.update(options)
+        str(numpy.ones(2))  # and this what it cannot print with
+    _options.update(options)
     for name in [name for name, value in _options.items() if value is None]:
         del _options[name]
 

@@ -25,6 +25,7 @@ from heterosis.image.image import (
 from heterosis.ops import image as _operations
 from heterosis.ops.record import public_names as _public_names
 from heterosis.runtime.arguments import check_members as _check_members
+from heterosis.runtime.modes import refuse_python_numbers as _refuse_python_numbers
 
 globals().update(_public_names("npx.image"))
 
@@ -45,6 +46,8 @@ def random_color_jitter(
         (_operations.random_hue, hue),
     ]
     steps = [(operation, spread) for operation, spread in steps if spread > 0]
+    if len(steps) > 1:
+        _refuse_python_numbers("random_color_jitter")
     random.shuffle(steps)
     for operation, spread in steps:
         data = operation(data, *factors(spread))

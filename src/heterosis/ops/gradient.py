@@ -50,6 +50,11 @@ def cotangents(
     return _Reverse(outputs, wanted, known or {}).run(outputs, given, wanted)
 
 
+def reached(outputs: Sequence[Value], wanted: Sequence[Value]) -> set[Value]:
+    """The values below `outputs` that gradients reach `wanted` from."""
+    return _Reverse(outputs, wanted, {}).active
+
+
 class _Reverse:
     def __init__(
         self, outputs: Sequence[Value], wanted: Sequence[Value], known: Mapping[Value, Value]

@@ -16,18 +16,13 @@ from heterosis.ops import elementwise as e
 from heterosis.ops import real as r
 from heterosis.ops import reductions as rd
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast, floating
+from heterosis.ops.rules import cast, floating, wide
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ShapeError, check_axis
 
 _DTYPES = ("float16", "float32", "float64")
 
 # -- shared steps ---------------------------------------------------------------------------------
-
-
-def _wide(dtype: str) -> str:
-    """The type to compute in."""
-    return "float64" if dtype == "float64" else "float32"
 
 
 def _moments(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value]:
@@ -49,7 +44,7 @@ def _along(name: str, what: str, given: Value, x: Value, axis: int) -> Value:
         )
     return cast(
         views.reshape(given, tuple(n if a == axis else 1 for a, n in enumerate(x.shape))),
-        _wide(x.dtype),
+        wide(x.dtype),
     )
 
 
@@ -126,7 +121,7 @@ def batch_norm(
     axis = check_axis("batch_norm", axis, data.ndim)
     given = {"gamma": gamma, "beta": beta, "moving_mean": moving_mean, "moving_var": moving_var}
     stand = {what: _along("batch_norm", what, v, data, axis) for what, v in given.items()}
-    x = cast(data, _wide(data.dtype))
+    x = cast(data, wide(data.dtype))
     mean, variance = stand["moving_mean"], stand["moving_var"]
     by_batch = training and not use_global_stats
     if by_batch:
@@ -190,7 +185,7 @@ def layer_norm(data, gamma, beta, axis: int = -1, eps: float = 1e-5, output_mean
     gamma, beta = (
         _along("layer_norm", what, v, data, axis) for what, v in (("gamma", gamma), ("beta", beta))
     )
-    x = cast(data, _wide(data.dtype))
+    x = cast(data, wide(data.dtype))
     mean, variance = _moments(x, (axis,))
     dtype = floating(data.dtype)
     out = cast(_scaled(x, mean, _inverse_deviation(variance, eps), gamma, beta), dtype)
@@ -238,7 +233,7 @@ def group_norm(
         )
     batch, members = data.shape[0], channels // num_groups
     apart = (batch, num_groups, members, math.prod(data.shape[2:]))
-    x = views.reshape(cast(data, _wide(data.dtype)), apart)
+    x = views.reshape(cast(data, wide(data.dtype)), apart)
     gamma, beta = (
         _of_groups(what, v, num_groups, members, x.dtype)
         for what, v in (("gamma", gamma), ("beta", beta))
@@ -289,7 +284,7 @@ def instance_norm(data, gamma, beta, eps: float = 1e-3):
     gamma, beta = (
         _along("instance_norm", what, v, data, 1) for what, v in (("gamma", gamma), ("beta", beta))
     )
-    x = cast(data, _wide(data.dtype))
+    x = cast(data, wide(data.dtype))
     mean, variance = _moments(x, tuple(range(2, x.ndim)))
     out = _scaled(x, mean, _inverse_deviation(variance, eps), gamma, beta)
     return cast(out, floating(data.dtype))

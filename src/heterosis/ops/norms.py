@@ -26,7 +26,7 @@ from heterosis.ops.linalg import (
 )
 from heterosis.ops.linear import matmul, product
 from heterosis.ops.record import Operands
-from heterosis.ops.rules import cast, floating
+from heterosis.ops.rules import cast, floating, wide
 from heterosis.ops.samples import Case
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axes
 
@@ -161,7 +161,6 @@ def norm(x, ord: Order = None, axis: int | tuple[int, ...] | None = None, keepdi
     """
     ord = _NAMED.get(ord, ord)
     dtype = floating(x.dtype)
-    wide = "float32" if dtype in ("float16", "bfloat16") else dtype  # squares leave the narrow ones
     axes = _norm_axes(x, ord, axis)
     of_matrices = ord is not None and len(axes) == 2
     if ord is not None and len(axes) > 2:
@@ -169,7 +168,7 @@ def norm(x, ord: Order = None, axis: int | tuple[int, ...] | None = None, keepdi
             f"norm: {len(axes)} axes and ord {ord!r}; name one axis for vectors or two for matrices."
         )
     size = _matrix_norm if of_matrices else _vector_norm
-    found = size(cast(x, wide), ord, axes)
+    found = size(cast(x, wide(dtype)), ord, axes)
     if keepdims:
         kept = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
         found = views.reshape(found, kept)

@@ -21,8 +21,9 @@ from heterosis.ops import eager
 from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
 from heterosis.passes.halves import rounded
-from heterosis.runtime.arguments import Kind, described, did_you_mean, expectations, refused
+from heterosis.runtime.arguments import described, did_you_mean, expectations, refused
 from heterosis.runtime.errors import ArgumentTypeError, DTypeError, HeterosisError
+from heterosis.runtime.kinds import Kind
 
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
 ARRAY, ATTRIBUTE, SEQUENCE, KEY = range(4)

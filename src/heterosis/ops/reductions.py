@@ -31,7 +31,7 @@ from heterosis.ops.elementwise import (
 )
 from heterosis.ops.real import root
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast, floating
+from heterosis.ops.rules import cast, floating, wide
 from heterosis.ops.samples import Case, Samples, reduction_cases
 from heterosis.runtime.errors import ShapeError, check_axes, check_axis
 
@@ -129,9 +129,8 @@ def _pull_extreme(step: Step) -> Cotangents:
     """Elements that share the extreme value share its cotangent."""
     (x,), (y,), g = step.inputs, step.outputs, step.cotangent
     reached = equal(x, _repeated(y, step))
-    wide = "float64" if g.dtype == "float64" else "float32"  # halves end counting early
-    count = reduce(_SUM, cast(reached, wide), step.attributes["axes"], False)
-    share = cast(true_divide(cast(g, wide), count), g.dtype)
+    count = reduce(_SUM, cast(reached, wide(g.dtype)), step.attributes["axes"], False)
+    share = cast(true_divide(cast(g, count.dtype), count), g.dtype)
     return (select(reached, _repeated(share, step), _ZERO),)
 
 
@@ -419,12 +418,19 @@ def all(a, axis: Axes = None, keepdims: bool = False, where=None):
 )
 def mean(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False, where=None):
     """The arithmetic mean along `axis`."""
-    a = cast(a, dtype or floating(a.dtype))
+    dtype = dtype or floating(a.dtype)
+    a = _to_sum(a, dtype)
     if where is not None:
         total = sum(a, axis, None, keepdims, None, where)
-        return true_divide(total, _count(a, axis, keepdims, where))
+        return cast(true_divide(total, _count(a, axis, keepdims, where)), dtype)
     total = reduce(_SUM, a, axis, keepdims)
-    return cast(true_divide(total, extent(count_along("mean", a, axis))), a.dtype)
+    return cast(true_divide(total, extent(count_along("mean", a, axis))), dtype)
+
+
+def _to_sum(a: Value, dtype: str) -> Value:
+    """Elements of `dtype`, in the type that their sums are made in."""
+    a = cast(a, dtype)
+    return cast(a, wide(dtype)) if is_float(dtype) else a
 
 
 def _count(a: Value, axis: Axes, keepdims: bool, where: Value) -> Value:
@@ -451,11 +457,12 @@ def var(
     keepdims: bool = False,
 ):
     """The mean squared distance from the mean; `ddof` is subtracted from the number of elements."""
-    a = cast(a, dtype or floating(a.dtype))
+    dtype = dtype or floating(a.dtype)
+    a = _to_sum(a, dtype)
     centred = subtract(a, mean(a, axis, None, True))
     total = reduce(_SUM, square(centred), axis, keepdims)
     freedom = builtins.max(count_along("var", a, axis) - ddof, 0)
-    return cast(true_divide(total, extent(freedom)), a.dtype)
+    return cast(true_divide(total, extent(freedom)), dtype)
 
 
 @operation(

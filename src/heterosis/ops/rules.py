@@ -45,6 +45,11 @@ def floating(dtype: str) -> str:
     return dtype if is_float(dtype) else DEFAULT_FLOAT
 
 
+def wide(dtype: str) -> str:
+    """The float type to sum elements of `dtype` in: those of 16 bits end counting early."""
+    return "float64" if dtype == "float64" else "float32"
+
+
 def broadcast_shapes(operation: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that all operands are repeated to."""
     rank = max(map(len, shapes))

@@ -70,6 +70,14 @@ def refuse_in_capture(what: str, cure: str) -> None:
         )
 
 
+def refuse_python_numbers(what: str) -> None:
+    """Raise if a program is captured, in which random numbers that Python draws would be fixed."""
+    refuse_in_capture(
+        f"{what} draws numbers in Python, which",
+        "Call it before the hybridized function, on what that is given.",
+    )
+
+
 @contextmanager
 def switched(
     recording: bool | None = None, training: bool | None = None, capturing: bool | None = None

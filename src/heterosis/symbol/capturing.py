@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from heterosis.capture.trace import Argument, Captured, Computed, Outside, Source, Step
+from heterosis.capture.trace import Argument, Captured, Computed, Outside, Source, Step, Window
 from heterosis.codegen.conversion import conversion
 from heterosis.ir import views
 from heterosis.ir.program import CONSTANT, EXTENT, NUMBER, Elementwise, Value
@@ -49,10 +49,13 @@ def graph_of(
         writer.write(step, names.of(step))
     heads = []
     for leaf in _leaves(captured.result):
-        value = captured.program.outputs[leaf.position] if isinstance(leaf, Computed) else None
-        heads.append(sources[leaf] if value is None else writer.entry(value))
+        heads.append(sources[leaf] if leaf in sources else writer.entry(_value(captured, leaf)))
     _check_expressed(heads)
     return heads
+
+
+def _value(captured: Captured, leaf: Computed | Window) -> Value:
+    return leaf.value if isinstance(leaf, Window) else captured.program.outputs[leaf.position]
 
 
 def _leaves(tree: Any) -> list[Any]:
@@ -61,7 +64,7 @@ def _leaves(tree: Any) -> list[Any]:
         tree = list(tree.values())
     if isinstance(tree, tuple | list):
         return [leaf for item in tree for leaf in _leaves(item)]
-    return [tree] if isinstance(tree, Computed | Argument | Outside) else []
+    return [tree] if isinstance(tree, Computed | Window | Argument | Outside) else []
 
 
 def _refuse_what_no_symbol_has(captured: Captured) -> None:

@@ -13,8 +13,8 @@ from heterosis.gluon.data.batchify import default_batchify_fn
 from heterosis.gluon.data.dataset import columns
 from heterosis.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool
-from heterosis.runtime.arguments import Natural
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.kinds import Natural
 from heterosis.runtime.memory import keep_freed_memory
 
 _tickets = itertools.count()

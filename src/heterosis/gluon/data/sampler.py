@@ -8,8 +8,8 @@ from typing import Any
 import numpy
 
 from heterosis import _core
-from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.kinds import Natural, Positive
 
 LAST_BATCH = ("keep", "discard", "rollover")
 

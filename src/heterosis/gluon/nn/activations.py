@@ -6,8 +6,8 @@ from typing import Any
 
 from heterosis import initializer
 from heterosis.gluon.hybrid_block import HybridBlock
-from heterosis.runtime.arguments import Natural
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.kinds import Natural
 
 
 class Activation(HybridBlock):

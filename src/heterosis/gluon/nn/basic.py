@@ -6,7 +6,7 @@ from typing import Any
 
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.nn.activations import Activation
-from heterosis.runtime.arguments import Natural, Positive
+from heterosis.runtime.kinds import Natural, Positive
 
 
 class Dense(HybridBlock):

@@ -8,8 +8,8 @@ from typing import Any
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.nn.activations import Activation
 from heterosis.gluon.parameter_dict import ParameterDict
-from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.kinds import Natural, Positive
 
 Sizes = int | Sequence[int]
 

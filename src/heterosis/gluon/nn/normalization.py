@@ -8,7 +8,7 @@ import numpy
 
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.parameter_dict import ParameterDict
-from heterosis.runtime.arguments import Natural, Positive
+from heterosis.runtime.kinds import Natural, Positive
 
 
 class _Normalization(HybridBlock):

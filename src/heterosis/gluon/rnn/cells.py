@@ -11,8 +11,8 @@ from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.rnn import sequences
 from heterosis.gluon.utils import indented
-from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.kinds import Natural, Positive
 
 States = list[np.ndarray]
 _GATE_FUNCTIONS = ("tanh", "relu", "sigmoid", "softsign")

@@ -10,8 +10,8 @@ from heterosis import np
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.rnn import cells, modifiers
-from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
+from heterosis.runtime.kinds import Natural, Positive
 
 _MOST_LAYERS = 1024
 _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}

@@ -9,8 +9,8 @@ from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.nn.basic import Embedding
 from heterosis.gluon.nn.convolution import Sizes, per_axis
 from heterosis.gluon.nn.normalization import BatchNorm
-from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ShapeError
+from heterosis.runtime.kinds import Natural, Positive
 
 
 class SparseEmbedding(Embedding):

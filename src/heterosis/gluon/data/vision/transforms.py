@@ -18,6 +18,7 @@ from heterosis.ir.types import dtype_name
 from heterosis.npx import image
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.modes import refuse_python_numbers
 
 Size = "int | tuple[int, int]"  # (width, height), or one number for both
 
@@ -45,6 +46,7 @@ class RandomApply(Block):
 
     def forward(self, x: Any) -> Any:
         """The image, transformed or not."""
+        refuse_python_numbers("RandomApply")
         return x if self.p < random.random() else self.transforms(x)
 
 
@@ -206,6 +208,7 @@ class RandomRotation(Block):
 
     def forward(self, x: Any) -> Any:
         """The image, turned or not."""
+        refuse_python_numbers("RandomRotation")
         if random.random() > self._probability:
             return x
         return image.random_rotate(x, *self._arguments)

@@ -7,7 +7,7 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, sequence
 from heterosis.gluon.model_zoo.weights import finished
-from heterosis.runtime.arguments import Positive
+from heterosis.runtime.kinds import Positive
 
 
 class AlexNet(Classifier):

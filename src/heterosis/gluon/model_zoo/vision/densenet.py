@@ -8,8 +8,8 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, branches, sequence
 from heterosis.gluon.model_zoo.weights import finished
-from heterosis.runtime.arguments import Positive
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.kinds import Positive
 
 # Channels at first, channels that each layer adds, layers of each stage.
 _PLANS = {

@@ -8,7 +8,7 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, branches, sequence
 from heterosis.gluon.model_zoo.weights import finished
-from heterosis.runtime.arguments import Positive
+from heterosis.runtime.kinds import Positive
 
 
 def _convolution(

@@ -8,7 +8,7 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, sequence
 from heterosis.gluon.model_zoo.weights import finished
-from heterosis.runtime.arguments import Natural, Positive
+from heterosis.runtime.kinds import Natural, Positive
 
 
 class RELU6(nn.HybridBlock):

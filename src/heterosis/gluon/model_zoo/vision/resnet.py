@@ -8,8 +8,8 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, sequence
 from heterosis.gluon.model_zoo.weights import finished
-from heterosis.runtime.arguments import Natural, Positive
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.kinds import Natural, Positive
 
 
 def _conv3x3(channels: int, stride: int, in_channels: int) -> nn.Conv2D:

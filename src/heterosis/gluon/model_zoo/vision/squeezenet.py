@@ -7,8 +7,8 @@ from typing import Any
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, branches, sequence
 from heterosis.gluon.model_zoo.weights import finished
-from heterosis.runtime.arguments import Positive
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.kinds import Positive
 
 # Channels of a fire module's squeezing layer, or None for pooling.
 _PLANS = {

@@ -9,8 +9,8 @@ from heterosis import initializer
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo.vision.classifier import Classifier, sequence
 from heterosis.gluon.model_zoo.weights import finished
-from heterosis.runtime.arguments import Positive
 from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.kinds import Positive
 
 _FILTERS = (64, 128, 256, 512, 512)
 _LAYERS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
