@@ -212,7 +212,23 @@ def _softmin(x: Any, axis: int = -1, **more: Any) -> Any:
     return _softmax(-x, None, axis, **more)
 
 
-_INSTEAD = {"softmax": _softmax, "softmin": _softmin}
+def _log_softmax(x: Any, axis: int = -1, **more: Any) -> Any:
+    x = x / (more.get("temperature") or 1)
+    x = x - x.max(axis, keepdims=True, initial=-numpy.inf)
+    return x - numpy.log(numpy.exp(x).sum(axis, keepdims=True))
+
+
+def _gammaln(x: Any) -> Any:
+    """The reference makes minus infinity of itself, and C's standard infinity."""
+    return numpy.where(numpy.isneginf(x), numpy.inf, REGISTRY["gammaln"].numpy(x))
+
+
+_INSTEAD = {
+    "softmax": _softmax,
+    "softmin": _softmin,
+    "log_softmax": _log_softmax,
+    "gammaln": _gammaln,
+}
 
 
 def _reference(name: str) -> Any:

@@ -23,7 +23,7 @@ from heterosis.ir.program import (
     substituted,
 )
 from heterosis.ir.strided import Strided
-from heterosis.ir.types import is_float
+from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager
 from heterosis.ops.captured import compile_program
 from heterosis.ops.gradient import cotangents, reached, zeros
@@ -137,6 +137,13 @@ _inline: list[Callable[[Program, Sequence[Any]], tuple[Any, ...]]] = []
 def set_inline(inline: Callable[[Program, Sequence[Any]], tuple[Any, ...]]) -> None:
     """`inline(program, arguments)` makes a program part of the one that is being captured."""
     _inline[:] = [inline]
+
+
+def snapshot(array: Any) -> Any:
+    """While a program is captured: what `array` holds now, whatever is written to it later."""
+    value = apply(INPUT, (), TensorType(array.shape, array._dtype_name))
+    (inline,) = _inline
+    return inline(Program((value,), (value,), "snapshot"), (array,))[0]
 
 
 def layout_of(argument: Any) -> Strided:

@@ -19,6 +19,7 @@ from heterosis.autograd.derivative import (
     RESULT,
     Derivative,
     Differentiable,
+    snapshot,
 )
 from heterosis.ir.types import is_float
 from heterosis.ops import elementwise as e
@@ -234,6 +235,8 @@ def _held(value: Any, written: Any) -> Any:
     """
     if not isinstance(value, ndarray):
         return value
+    if modes.is_capturing() and value is not written:
+        return snapshot(value)
     return value._alias(), value._version - (value is written)
 
 
@@ -438,10 +441,7 @@ def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:
 
 
 def _seed(head: Any, seed: Any) -> Any:
-    source = source_of(head)
-    if type(source) is Entry and head._version != source.version:
-        raise changed("backward", head)
-    if source is None:
+    if source_of(head) is None:
         raise AutogradError(
             f"backward: the array of shape {head.shape} was not computed from variables while "
             "operations were recorded. Call attach_grad() on the variables, and compute inside "
