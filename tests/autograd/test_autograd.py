@@ -524,11 +524,22 @@ def test_arrays_outside_that_no_variable_reaches_are_not_recorded():
     def function(x):
         scale[0] = 5.0
         np.multiply(scale, 1, out=scale)
-        return x * scale[::-1]
+        return x * scale[::-1], scale.reshape(-1)
 
     compiled = heterosis.hybridize(function)
     for _ in range(3):
         with autograd.record():
-            y = compiled(x)
+            y, _ = compiled(x)
         y.backward()
         assert x.grad.tolist() == [4.0, 5.0]
+
+
+def test_a_head_that_was_written_to_through_another_array_has_no_gradient():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = x * 2
+        head = y[::-1]
+        y[...] = 3  # and so is the head, which does not depend on x any more
+    with pytest.raises(AutogradError, match="through another array"):
+        head.backward()

@@ -1,8 +1,8 @@
 """What a program means: its evaluation with NumPy, and how far rounding may move it.
 
 Each step is computed in float64 from operands of the element types that the program has, and
-rounded once. Noise of the size of the allowed errors, at every step that rounds, shows by how much a
-result may differ from this: what is sensitive to rounding spreads, and what is not stays.
+rounded once. Noise of the size of the allowed errors, at every step that rounds, shows by how much
+a result may differ from this: what is sensitive to rounding spreads, and what is not stays.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def evaluate(
     arrays = (returned, list(arguments.values()), list(outside.values()))
     call = Call(*([numpy.array(a) for a in of] for of in arrays))
     if last and program.mode == "plain":
-        call.aliases = [numpy.array(changed) for changed in aliases(returned, sum(arrays, []))]
+        call.aliases = [
+            numpy.array(changed) for changed in aliases(returned, [a for of in arrays for a in of])
+        ]
     return call
 
 
@@ -111,7 +113,7 @@ def made(arrays: Mapping[str, Array], module: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, array in arrays.items():
         if array.part is not None:
-            found[name] = eval(array.part, {"np": module}, found)  # noqa: S307
+            found[name] = eval(array.part, {"np": module}, found)
         elif module is numpy:
             found[name] = array.elements.copy()
         else:
@@ -125,7 +127,7 @@ def perform(step: Step, values: dict[str, Any], noise: numpy.random.Generator | 
     if step.is_write:
         _write(step, operands, noise)
     elif step.is_view:
-        found = eval(_code(step, "eval"), NAMESPACE | _named(operands))  # noqa: S307
+        found = eval(_code(step, "eval"), NAMESPACE | _named(operands))
         if not isinstance(found, numpy.ndarray):
             raise TypeError(f"{step.text}: NumPy gives a number, no view")
         if any(o.flags.writeable for o in operands):  # NumPy's diagonals are for reading only
@@ -156,7 +158,7 @@ def _computed(
     ]
     if noise is not None and step.rounding == ACCUMULATES:
         wide = [_shaken(o, near, noise) for o in wide]
-    found = numpy.asarray(eval(_code(step, "eval"), NAMESPACE | _named(wide)))  # noqa: S307
+    found = numpy.asarray(eval(_code(step, "eval"), NAMESPACE | _named(wide)))
     if noise is not None and step.rounding != EXACT:
         found = _shaken(found, near, noise)
     if step.dtype is None and not is_float(found.dtype.name):

@@ -76,6 +76,9 @@ class Program:
             lines = self._recording(lines)
         else:
             lines.append(f"return {written(self.returned)}")
+        assigned = [s.operands[0] for s in self.steps if s.text.startswith("{0} ")]
+        if held := sorted(set(assigned) & set(self.outside)):
+            lines.insert(0, f"global {', '.join(held)}")
         return "\n".join([f"def {name}({', '.join(self.arguments)}):", *_indented(lines)]) + "\n"
 
     def _recording(self, lines: list[str]) -> list[str]:

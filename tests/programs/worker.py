@@ -35,7 +35,13 @@ def namespace(program: Program) -> dict[str, Any]:
     """What the function finds outside, fresh."""
     outside = made(program.outside, np)
     modules = {"np": np, "npx": npx, "autograd": autograd, "gluon": gluon, "numpy": numpy}
-    found = {"heterosis": heterosis, "operation": operation, **modules, **program.numbers, **outside}
+    found = {
+        "heterosis": heterosis,
+        "operation": operation,
+        **modules,
+        **program.numbers,
+        **outside,
+    }
     for name in program.variables():
         if name in outside:
             outside[name].attach_grad()
@@ -125,7 +131,7 @@ def observe(program: Program, calls: list[Mapping[str, Array]], ways: list[str])
         try:
             found[way] = getattr(Ways(program, calls), way)()
             npx.waitall()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - all are told
             found[way] = (type(error).__name__, str(error), traceback.format_exc())
     return found
 

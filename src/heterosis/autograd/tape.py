@@ -279,8 +279,8 @@ def note(
     written: AbstractSet[int] = frozenset(),
 ) -> None:
     """Let gradients flow through a program that has run: `plain`, with what derivatives need as
-    further results. Results that are only `written` into arrays are recorded where they depend on
-    a variable: those arrays are there for the next call, which gradients would else go back from."""
+    further results. Those that are `written` into arrays are recorded where they depend on a
+    variable: the arrays are there for the next call, which gradients would else go back from."""
     wanted = wanted_of(operands)
     if wanted:
         node = WholeNode(plain, of, wanted, operands, results)
@@ -430,7 +430,10 @@ def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:
 
 
 def _seed(head: Any, seed: Any) -> Any:
-    if source_of(head) is None:
+    source = source_of(head)
+    if type(source) is Entry and head._version != source.version:
+        raise changed("backward", head)
+    if source is None:
         raise AutogradError(
             f"backward: the array of shape {head.shape} was not computed from variables while "
             "operations were recorded. Call attach_grad() on the variables, and compute inside "
