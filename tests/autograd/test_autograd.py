@@ -534,6 +534,23 @@ def test_arrays_outside_that_no_variable_reaches_are_not_recorded():
         assert x.grad.tolist() == [4.0, 5.0]
 
 
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_gradients_do_not_go_back_into_arrays_outside_that_the_head_does_not_use(hybrid):
+    x, total = np.array([1.0, 2.0]), np.zeros((2,))
+    x.attach_grad()
+
+    def function(x):
+        total[0] = x[1]
+        return x * 2
+
+    called = heterosis.hybridize(function) if hybrid else function
+    for _ in range(3):
+        with autograd.record():
+            y = called(x)
+        y.backward()
+        assert x.grad.tolist() == [2.0, 2.0]
+
+
 def test_a_head_that_was_written_to_through_another_array_has_no_gradient():
     x = np.array([1.0, 2.0])
     x.attach_grad()

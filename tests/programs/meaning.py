@@ -201,14 +201,18 @@ def _code(step: Step, how: str) -> Any:
 
 def _softmax(x: Any, length: Any = None, axis: int = -1, **more: Any) -> Any:
     """The reference makes zeros of what is no number, for the sake of empty rows."""
-    if length is not None or "dtype" in more:
+    if length is not None:
         return REGISTRY["softmax"].numpy(x, length, axis=axis, **more)
     x = x / (more.get("temperature") or 1)
     e = numpy.exp(x - x.max(axis, keepdims=True, initial=-numpy.inf))
     return e / e.sum(axis, keepdims=True)
 
 
-_INSTEAD = {"softmax": _softmax}
+def _softmin(x: Any, axis: int = -1, **more: Any) -> Any:
+    return _softmax(-x, None, axis, **more)
+
+
+_INSTEAD = {"softmax": _softmax, "softmin": _softmin}
 
 
 def _reference(name: str) -> Any:

@@ -71,7 +71,7 @@ class Ways:
             path = os.path.join(folder, "program")
             heterosis.save(compiled, path)
             loaded = heterosis.load(path)
-        return self._called(loaded, found)
+        return self._called(loaded, found, shares=not self.program.outside)
 
     def other_threads(self) -> list[Call]:
         before = settings.threads
@@ -81,9 +81,12 @@ class Ways:
         finally:
             settings.threads = before
 
-    def _called(self, function: Callable[..., Any], found: dict[str, Any]) -> list[Call]:
+    def _called(
+        self, function: Callable[..., Any], found: dict[str, Any], *, shares: bool = True
+    ) -> list[Call]:
+        """All calls. A file holds copies of what is outside: nothing is shared with it."""
         calls = [self._call(function, found, given) for given in self.calls]
-        if self.program.mode == "plain":
+        if self.program.mode == "plain" and shares:
             self._add_aliases(calls[-1])
         return calls
 

@@ -149,8 +149,16 @@ class ProgramNode(Node):
         differentiable, found = derivative.run(arguments)
         if again:
             self._record(derivative, differentiable, arguments, found)
-        targets = (source for source in self.sources if source is not None)
-        return zip(targets, found, strict=True)
+        targets = [source for source in self.sources if source is not None]
+        pairs = zip(targets, found, strict=True)
+        if not derivative.idle:
+            return pairs
+        # Zeros are for variables. The call that made another array may be gone by now.
+        return [
+            pair
+            for i, pair in enumerate(pairs)
+            if i not in derivative.idle or isinstance(pair[0], Leaf)
+        ]
 
     def _unchanged(self, held: Any) -> Any:
         if not isinstance(held, tuple):
