@@ -206,7 +206,7 @@ def softmax(draft: Draft) -> str | None:
         return None
     axis = draft.whole(-draft.values[data].ndim, -1)
     text = draft.among((f"npx.softmax({{0}}, axis={axis})", f"npx.log_softmax({{0}}, axis={axis})"))
-    return draft.step("layer", text, data, rounding=ACCUMULATES)
+    return draft.step("layer", text, data, rounding=ACCUMULATES, absolute=2.0)
 
 
 # Where an infinite element meets padding, or the transforms of an algorithm, what becomes of it is

@@ -161,6 +161,9 @@ def _computed(
     found = numpy.asarray(eval(_code(step, "eval"), NAMESPACE | _named(wide)))
     if noise is not None and step.rounding != EXACT:
         found = _shaken(found, near, noise)
+        if step.absolute and found.dtype == "float64":
+            unit = UNITS.get(dtype, UNITS["float32"])
+            found = found + step.absolute * unit * noise.uniform(-1, 1, found.shape)
     if step.dtype is None and not is_float(found.dtype.name):
         return numpy.array(found)
     return numpy.array(found, dtype=numpy_dtype(dtype))

@@ -76,6 +76,7 @@ def _add(draft: Draft, record: Record, operands: list[Any], attributes: dict[str
             dtype=dtype,
             rounding=rounding(record),
             ulps=record.samples.ulps,
+            absolute=record.samples.absolute if record.samples.absolute > 4 else 0.0,
             meaning=f"reference({record.name!r})({meaning}){part}",
             whole=tuple(
                 names.index(operands[i])

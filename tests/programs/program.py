@@ -26,6 +26,7 @@ class Step:
     dtype: str | None = None  # of the result; a view has its operand's
     rounding: str = EXACT
     ulps: float = 4.0
+    absolute: float = 0.0  # of rounding units, however small the result is
     meaning: str | None = None
     whole: tuple[int, ...] = ()  # operands that are indices, and stay whole numbers
     known: bool = True  # whether NumPy gives the same numbers: it does not for random ones
