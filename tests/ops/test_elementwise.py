@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from heterosis import np
+import heterosis
+from heterosis import np, npx
 from heterosis.runtime.errors import DTypeError, ShapeError
 
 SPECIAL = [
@@ -198,3 +199,14 @@ def test_operands_that_do_not_fit():
         np.array([True], "bool") - np.array([True], "bool")
     with pytest.raises(ShapeError, match="do not broadcast"):
         np.power(np.ones((2, 3)), np.ones((2,)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_digamma_at_whole_numbers(dtype):
+    """Poles are no numbers, but at the zeros, whose sign tells the side."""
+    x = np.array([-1.0, -2.0, -20.0, -1000.0, -1e6, 0.0, -0.0, 1.0], dtype=dtype)
+    for function in (npx.digamma, heterosis.hybridize(npx.digamma)):
+        found = function(x).asnumpy()
+        assert numpy.isnan(found[:5]).all()
+        assert found[5:7].tolist() == [-numpy.inf, numpy.inf]
+        assert found[7] == pytest.approx(-0.5772156649)

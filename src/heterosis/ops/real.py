@@ -26,6 +26,7 @@ from heterosis.ops.elementwise import (
     equal,
     greater,
     less,
+    logical_and,
     maximum,
     multiply,
     negative,
@@ -518,9 +519,12 @@ def digamma(x):
     result = subtract(large, lost)
     # At whole numbers the tangent is zero: what is not used must not be infinite, or its gradient
     # would not be zero.
-    outside = select(mirrored, x, _number(0.25))
+    turn = select(equal(x, _number(0.0)), x, subtract(x, rint(x)))  # exact, with the zero's sign
+    outside = select(mirrored, turn, _number(0.25))
     turned = true_divide(_number(math.pi), tan(multiply(_number(math.pi), outside)))
-    return select(mirrored, subtract(result, turned), result)
+    mirror = select(mirrored, subtract(result, turned), result)
+    has_pole = logical_and(less(x, _number(0.0)), equal(outside, _number(0.0)))
+    return select(has_pole, number(math.nan, x.dtype), mirror)
 
 
 # The Bernoulli numbers B(2n) over 2n: what follows the logarithm in the asymptotic series.
