@@ -235,7 +235,7 @@ def _counts_reference(a, edges):
 @operation(
     numpy=_counts_reference,
     public=(),
-    samples=Samples((Case(((37,), (5,))), Case(((3, 70), (2,)))), dtypes=_FEW),
+    samples=Samples((Case(((37,), (5,))), Case(((3, 70), (2,)))), dtypes=_FEW, rising_arrays=(1,)),
 )
 def histogram_counts(a, edges, weights=None, density: bool = False):
     """How many elements, or how much weight, each interval between neighbouring `edges` has."""
