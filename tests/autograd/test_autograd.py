@@ -524,11 +524,28 @@ def test_arrays_outside_that_no_variable_reaches_are_not_recorded():
     def function(x):
         scale[0] = 5.0
         np.multiply(scale, 1, out=scale)
-        return x * scale[::-1]
+        return x * scale[::-1], scale.reshape(-1)
 
     compiled = heterosis.hybridize(function)
     for _ in range(3):
         with autograd.record():
-            y = compiled(x)
+            y, _ = compiled(x)
         y.backward()
         assert x.grad.tolist() == [4.0, 5.0]
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_gradients_do_not_go_back_into_arrays_outside_that_the_head_does_not_use(hybrid):
+    x, total = np.array([1.0, 2.0]), np.zeros((2,))
+    x.attach_grad()
+
+    def function(x):
+        total[0] = x[1]
+        return x * 2
+
+    called = heterosis.hybridize(function) if hybrid else function
+    for _ in range(3):
+        with autograd.record():
+            y = called(x)
+        y.backward()
+        assert x.grad.tolist() == [2.0, 2.0]

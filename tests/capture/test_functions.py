@@ -224,3 +224,46 @@ def test_saved_arrays_must_stay_as_they_are():
     y += 1
     with pytest.raises(AutogradError, match="written to since"):
         y.backward()
+
+
+def _copied_then_written(x):
+    y = x * 1
+    copied = y.T.reshape(-1)[:4]  # strides cannot express it: no view
+    y[...] = 3
+    return copied
+
+
+def _written_after_rows_in_a_row(x):
+    copied_or_not = x.reshape(-1)
+    x[...] = 9
+    return copied_or_not * 1
+
+
+def _rows_in_a_row_written(x):
+    copied_or_not = x.reshape(-1)
+    copied_or_not[:2] = 9
+    return x * 1
+
+
+@pytest.mark.parametrize("lie", [lambda x: x, lambda x: x.T, lambda x: x[::-1]])
+@pytest.mark.parametrize(
+    "function", [_copied_then_written, _written_after_rows_in_a_row, _rows_in_a_row_written]
+)
+def test_what_is_a_view_eagerly_is_one_in_a_program(function, lie):
+    eager, given = lie(np.arange(6).reshape(2, 3)), lie(np.arange(6).reshape(2, 3))
+    assert heterosis.hybridize(function)(given).tolist() == function(eager).tolist()
+    assert given.tolist() == eager.tolist()
+
+
+def test_gradients_inside_a_program_use_what_was_there_before_it_was_written_over():
+    weight = np.array([[1.0], [2.0]])
+    weight.attach_grad()
+
+    def function(x):
+        with autograd.record():
+            head = (x @ weight).sum()
+            x[None][...] = 0.5
+        head.backward()
+        return weight.grad.copy()
+
+    assert heterosis.hybridize(function)(np.array([[3.0, 4.0]])).tolist() == [[3.0], [4.0]]

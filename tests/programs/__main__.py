@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from itertools import count
 
 from tests.programs import coverage, generate, operations
@@ -40,10 +41,11 @@ def main() -> int:
     if given.only is not None:
         print(generate.program(given.seed, given.only, given.kinds).source())
         return bool(hunt.run(given.seed, given.only, given.kinds))
-    for number in count(given.first):
-        if hunt.seconds > given.seconds:
-            break
-        hunt.run(given.seed, number, given.kinds)
+    with suppress(KeyboardInterrupt):  # what has been seen is told
+        for number in count(given.first):
+            if hunt.seconds > given.seconds:
+                break
+            hunt.run(given.seed, number, given.kinds)
     print(hunt.summary())
     for worker in hunt.workers:
         worker.close()

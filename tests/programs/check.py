@@ -25,10 +25,12 @@ REFUSED = (
     "share memory, and the program writes to it",
     "which a program cannot follow",
     "are read while the program is captured",
+    "gradients cannot follow",
+    "that was written to after it was used",
     "is written to while operations are recorded",
     "is written to through a view while operations are recorded",
 )
-KNOWN = ("what changes with result",)
+KNOWN: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,26 +63,39 @@ class Failure:
         return reproduction(self.program, self.way, self.target, self.told)
 
 
-def check(
-    program: Program, workers: Sequence[Worker], ways: Sequence[str] = WAYS
-) -> list[Failure]:
-    """Everything that is wrong with a program: all ways on the first target, hybridized on others."""
+def check(program: Program, workers: Sequence[Worker], ways: Sequence[str] = WAYS) -> list[Failure]:
+    """Everything that is wrong with a program: all ways on the first target, one on the others."""
     calls = [program.arguments, other_inputs(program, numpy.random.default_rng(1))]
-    for number, worker in enumerate(workers):
-        worker.start(program, calls, _possible(program, ways if number == 0 else ["hybridized"]))
+    ways = _possible(program, ways)
     try:
         expected = Expected(program, calls)
-    except Exception:  # with other elements it is no program
-        expected = Expected(program, calls[:1])
-    failures = []
+    except Exception:  # noqa: BLE001 - with other elements it is no program
+        calls = calls[:1]
+        expected = Expected(program, calls)
+    for number, worker in enumerate(workers):
+        worker.start(program, calls, ways if number == 0 else ["hybridized"])
+    seen = _seen(program, workers, calls, ways)
+    eager = seen.get(("eager", workers[0].target))
+    unanimous = len({found[0] if _is_error(found) else "" for found in seen.values()}) == 1
+    return [
+        Failure(program, way, target, told)
+        for (way, target), found in seen.items()
+        if (told := _told(found, eager, expected, unanimous=unanimous))
+    ]
+
+
+def _seen(
+    program: Program, workers: Sequence[Worker], calls: list[Any], ways: Sequence[str]
+) -> dict[tuple[str, str | None], Any]:
+    """What was seen, by way and target. Where a process ended, each way is tried by itself."""
+    found = {}
     for worker in workers:
         seen = worker.result()
         if "process" in seen and len(ways) > 1:
-            seen = {way: worker.run(program, calls, [way]).get(way, seen["process"]) for way in _possible(program, ways)}
-        for way, found in seen.items():
-            if told := _told(found, seen.get("eager"), expected):
-                failures.append(Failure(program, way, worker.target, told))
-    return failures
+            alone = {way: worker.run(program, calls, [way]) for way in ways}
+            seen = {way: one.get(way, one.get("process")) for way, one in alone.items()}
+        found |= {(way, worker.target): one for way, one in seen.items()}
+    return found
 
 
 def _possible(program: Program, ways: Sequence[str]) -> list[str]:
@@ -90,37 +105,42 @@ def _possible(program: Program, ways: Sequence[str]) -> list[str]:
     return [way for way in ways if way != "loaded" or not writes]
 
 
-def _told(found: Any, eager: Any, expected: Expected) -> str:
-    if isinstance(found, tuple):
-        if any(part in found[1] for part in REFUSED):
-            return ""
-        return "" if isinstance(eager, tuple) and eager[0] == found[0] else f"{found[0]}: {found[1]}"
+def _is_error(found: Any) -> bool:
+    return isinstance(found, tuple)
+
+
+def _told(found: Any, eager: Any, expected: Expected, *, unanimous: bool) -> str:
+    """What is wrong; `unanimous`: no way gives anything, and all for the same reason."""
+    if _is_error(found):
+        accepted = unanimous and not found[0].startswith("SIG")
+        return "" if accepted or _is_refusal(found) else f"{found[0]}: {found[1]}"
     against = expected.base
     if not all(step.known for step in expected.program.steps):
-        if not isinstance(eager, list):
+        if eager is None or _is_error(eager):
             return ""
-        against = eager[: len(expected.base)]
-    told = list(differences(found[: len(expected.base)], expected, against))
+        against = eager
+    told = list(differences(found, expected, against))
     if not told and expected.program.mode != "plain":
         told = list(gradients.wrong(expected.program, expected.calls, found))
         if not told and isinstance(eager, list):
-            told = list(gradients.unlike(found, eager))
-    if told and any(part in told[0] for part in KNOWN):
-        return ""
-    return "; ".join(told)
+            told = list(gradients.unlike(expected.program, found, eager))
+    return "" if told and any(part in told[0] for part in KNOWN) else "; ".join(told)
+
+
+def _is_refusal(error: tuple[str, str, str]) -> bool:
+    return any(part in error[1] for part in REFUSED)
 
 
 def minimal(failure: Failure, worker: Worker) -> Failure:
     """The same failure of the smallest program found."""
-    ways = ["eager", failure.way] if failure.way in WAYS[1:] else [failure.way]
-    ways = ways if failure.way in WAYS else list(WAYS)
+    ways = list(dict.fromkeys(("eager", "hybridized", failure.way)))
     last = failure
 
     def fails(program: Program) -> bool:
         nonlocal last
         try:
             found = check(program, [worker], ways)
-        except Exception:  # no program: a change too many
+        except Exception:  # noqa: BLE001 - no program: a change too many
             return False
         same = [f for f in found if f.category == failure.category]
         last = same[0] if same else last

@@ -40,7 +40,9 @@ def _difference(
     if not wrong.any():
         return ""
     where = tuple(int(i) for i in numpy.argwhere(wrong)[0])
-    return f"{int(wrong.sum())} of {wrong.size}, {list(where)} is {found[where]} for {wanted[where]}"
+    return (
+        f"{int(wrong.sum())} of {wrong.size}, {list(where)} is {found[where]} for {wanted[where]}"
+    )
 
 
 def _wrong(

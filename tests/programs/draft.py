@@ -73,9 +73,11 @@ class Draft:
         held = {"gradient": self.arguments, "inside": self.outside}.get(self.mode, {})
         allowed = self.chance(0.1)
         return self.pick(
-            lambda a: a.size > 0
-            and fits(a)
-            and (allowed or not any(numpy.may_share_memory(a, self.values[n]) for n in held))
+            lambda a: (
+                a.size > 0
+                and fits(a)
+                and (allowed or not any(numpy.may_share_memory(a, self.values[n]) for n in held))
+            )
         )
 
     def dtype_of(self, name: str) -> str:
@@ -115,7 +117,7 @@ class Draft:
         """One more argument that shares its memory with another one."""
         name = f"x{len(self.arguments)}"
         self.arguments[name] = Array(part=part)
-        self.values[name] = eval(part, {"np": numpy}, self.values)  # noqa: S307
+        self.values[name] = eval(part, {"np": numpy}, self.values)
         return name
 
     def constant(self, shape: tuple[int, ...], dtype: str, low: float = -2, high: float = 2) -> str:
@@ -141,7 +143,7 @@ class Draft:
         try:
             with numpy.errstate(all="ignore"):
                 perform(made_step, self.values, None)
-        except Exception:  # NumPy refuses: the step cannot be
+        except Exception:  # noqa: BLE001 - NumPy refuses: the step cannot be
             self.values.pop(result, None)
             if writes and self.values[operands[0]].flags.writeable:
                 self.values[operands[0]][...] = saved

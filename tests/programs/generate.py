@@ -12,8 +12,30 @@ from tests.programs.draft import Draft
 from tests.programs.kinds import KINDS
 from tests.programs.program import Array, Program
 
-_SHAPES = ((3, 4), (4,), (4, 3), (1, 4), (2, 3, 4), (5,), (7, 9), (17,), (33, 5), (), (1,), (0,), (2, 0, 3))
-_LARGE = ((300, 70), (64, 200), (20_000,), (3, 130, 70), (70_001,), (2, 40_000), (300, 300))  # for several threads
+_SHAPES = (
+    (3, 4),
+    (4,),
+    (4, 3),
+    (1, 4),
+    (2, 3, 4),
+    (5,),
+    (7, 9),
+    (17,),
+    (33, 5),
+    (),
+    (1,),
+    (0,),
+    (2, 0, 3),
+)
+_LARGE = (
+    (300, 70),
+    (64, 200),
+    (20_000,),
+    (3, 130, 70),
+    (70_001,),
+    (2, 40_000),
+    (300, 300),
+)  # for several threads
 MODES = ("plain", "gradient", "inside")
 _USUAL = ("float32",)
 _MIXED = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "bool", "uint8", "int8")

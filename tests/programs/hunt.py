@@ -60,9 +60,5 @@ class Hunt:
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.most_common())
         rate = 60 * self.programs / max(self.seconds, 1e-9)
         targets = ", ".join(worker.target or "the best target" for worker in self.workers)
-        return "\n".join([
-            *rows,
-            f"steps: {kinds}",
-            f"{self.programs} programs ({modes}) on {targets}: {self.failed} failed; "
-            f"{rate:.0f} a minute",
-        ])  # fmt: skip
+        told = f"{self.programs} programs ({modes}) on {targets}: {self.failed} failed"
+        return "\n".join([*rows, f"steps: {kinds}", f"{told}; {rate:.0f} a minute"])

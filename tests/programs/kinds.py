@@ -29,13 +29,15 @@ def kind(weight: float) -> Callable[[Kind], Kind]:
 
 # Each a step, or some in a row, that are defined and tame for all numbers.
 _SMOOTH = (
-    ("np.minimum({0}, 3)", "np.exp({0})"), ("np.tanh({0})",), ("npx.sigmoid({0})",), ("np.sin({0})",),
-    ("np.square({0})",), ("np.abs({0})", "np.sqrt({0})"), ("np.abs({0})", "{0} + 1", "np.log({0})"),
+    ("np.minimum({0}, 3)", "np.exp({0})"), ("np.tanh({0})",), ("npx.sigmoid({0})",),
+    ("np.sin({0})",), ("np.square({0})",), ("np.abs({0})", "np.sqrt({0})"),
+    ("np.abs({0})", "{0} + 1", "np.log({0})"),
     ("{0} * 0.5",), ("{0} + 1.5",), ("2 - {0}",), ("np.abs({0})", "{0} + 1", "1 / {0}"),
     ("np.tanh({0})", "np.cosh({0})"), ("np.arctan({0})",), ("{0} / 3",), ("{0} ** 2", "{0} / 2"),
 )  # fmt: skip
 _PLAIN = (
-    "-{0}", "np.abs({0})", "npx.relu({0})", "np.clip({0}, -0.5, 0.5)", "{0} ** 1", "{0}.copy()", "{0} * 1",
+    "-{0}", "np.abs({0})", "npx.relu({0})", "np.clip({0}, -0.5, 0.5)", "{0} ** 1", "{0}.copy()",
+    "{0} * 1",
     "{0} + 0", "np.maximum({0}, 0)", "np.where({0} > 0, {0}, 0)",
 )  # fmt: skip
 
@@ -103,7 +105,11 @@ def view(draft: Draft) -> str | None:
     shape = draft.shape_of(name)
     texts = ["{0}[None]", "{0}[...]", "np.expand_dims({0}, -1)"]
     if shape:
-        texts += ["{0}[" + index(draft, shape) + "]"] * 5 + ["{0}[::-1]", "{0}.T", "{0}.reshape(-1)"]
+        texts += ["{0}[" + index(draft, shape) + "]"] * 5 + [
+            "{0}[::-1]",
+            "{0}.T",
+            "{0}.reshape(-1)",
+        ]
         texts += [f"{{0}}.reshape{_reshaped(draft, shape)}"]
     if len(shape) > 1:
         texts += ["np.swapaxes({0}, 0, -1)", "np.diagonal({0})", "np.moveaxis({0}, 0, -1)"]
@@ -132,7 +138,13 @@ def write(draft: Draft) -> None:
     sign = "=" if draft.dtype_of(name) == "bool" else draft.among(("=", "=", "=", "+=", "*=", "-="))
     source = draft.pick(lambda a: draft.is_float(name) or a.dtype == draft.dtype_of(name))
     if source is None or draft.chance(0.3):
-        draft.step("write", f"{target} {sign} {_number(draft, name)}", name, writes=True, rounding=_rounding(sign))
+        draft.step(
+            "write",
+            f"{target} {sign} {_number(draft, name)}",
+            name,
+            writes=True,
+            rounding=_rounding(sign),
+        )
     elif sign == "=" or draft.dtype_of(source) == draft.dtype_of(name):
         fitted = source if draft.chance(0.5) else _fitting(draft, name, target) or source
         draft.step(
@@ -147,7 +159,7 @@ def _rounding(sign: str) -> str:
 def _fitting(draft: Draft, name: str, target: str) -> str | None:
     """An array of the shape that is written."""
     try:
-        shape = eval(target.format("_"), {"_": draft.values[name], "np": numpy}).shape  # noqa: S307
+        shape = eval(target.format("_"), {"_": draft.values[name], "np": numpy}).shape
     except IndexError:
         return None
     return draft.pick(lambda a: a.shape == shape and a.dtype == draft.dtype_of(name))
@@ -196,7 +208,8 @@ def _number(draft: Draft, name: str) -> str:
     return str(draft.among((0.5, 2, -1, 3.0))) if draft.is_float(name) else str(draft.whole(0, 3))
 
 
-_INTO = ("np.add({0}, {1}", "np.exp({1}", "np.multiply({1}, {1}", "np.negative({1}", "np.maximum({1}, {0}",
+_INTO = ("np.add({0}, {1}", "np.exp({1}", "np.multiply({1}, {1}", "np.negative({1}",
+         "np.maximum({1}, {0}",
          "np.subtract({1}, {0}", "np.tanh({1}", "np.add({1}, 1")  # fmt: skip
 
 
@@ -206,7 +219,9 @@ def into(draft: Draft) -> None:
     name = draft.writable(lambda a: is_float(a.dtype.name))
     if name is None:
         return
-    other = draft.pick(lambda a: a.shape == draft.shape_of(name) and a.dtype == draft.dtype_of(name))
+    other = draft.pick(
+        lambda a: a.shape == draft.shape_of(name) and a.dtype == draft.dtype_of(name)
+    )
     if draft.chance(0.3):
         operand = draft.among(("{1}", "2", "0.5"))
         text = f"{{0}} {draft.among(('+=', '-=', '*='))} {operand}"
@@ -214,7 +229,15 @@ def into(draft: Draft) -> None:
         return
     call = draft.among(_INTO)
     meaning = f"{{0}}[...] = {call})"
-    draft.step("into", f"{call}, out={{0}})", name, other or name, writes=True, meaning=meaning, rounding=ROUNDS)
+    draft.step(
+        "into",
+        f"{call}, out={{0}})",
+        name,
+        other or name,
+        writes=True,
+        meaning=meaning,
+        rounding=ROUNDS,
+    )
 
 
 @kind(1)
@@ -242,7 +265,13 @@ def cast(draft: Draft) -> None:
     values = draft.values[name]
     if dtype.startswith("int") and not (numpy.abs(values.astype("float64")) < 100).all():
         return  # no number of that type stands for it
-    draft.step("cast", f"{{0}}.astype({dtype!r})", name, dtype=dtype, meaning="+{0}" if values.dtype != bool else "{0} | False")
+    draft.step(
+        "cast",
+        f"{{0}}.astype({dtype!r})",
+        name,
+        dtype=dtype,
+        meaning="+{0}" if values.dtype != bool else "{0} | False",
+    )
 
 
 @kind(0.7)
@@ -270,7 +299,9 @@ def reduction(draft: Draft) -> None:
         rounding = ACCUMULATES
         if not draft.is_float(name):
             return
-        draft.step("reduction", f"np.{function}({{0}}, axis={axis}{keeps})", name, rounding=rounding)
+        draft.step(
+            "reduction", f"np.{function}({{0}}, axis={axis}{keeps})", name, rounding=rounding
+        )
 
 
 @kind(1.5)
@@ -286,7 +317,13 @@ def product(draft: Draft) -> None:
     if second is None or draft.chance(0.3):
         add = draft.constant if draft.chance(0.5) else draft.argument
         second = add((inner, draft.whole(1, 9)), draft.dtype_of(name))
-    draft.step("product", draft.among(("{0} @ {1}", "np.dot({0}, {1})")), name, second, rounding=ACCUMULATES)
+    draft.step(
+        "product",
+        draft.among(("{0} @ {1}", "np.dot({0}, {1})")),
+        name,
+        second,
+        rounding=ACCUMULATES,
+    )
 
 
 # -- from nothing ----------------------------------------------------------------------------------
@@ -296,8 +333,15 @@ def product(draft: Draft) -> None:
 def creation(draft: Draft) -> None:
     """Work that has no input."""
     n, m = draft.whole(1, 9), draft.whole(1, 9)
-    texts = (f"np.arange({n})", f"np.eye({n})", f"np.zeros(({n}, {m}))", f"np.ones({n}) * {m}",
-             f"np.arange({n}) + 1", f"np.full(({m},), 2.5)", f"np.eye({n}, {m}) * 2")
+    texts = (
+        f"np.arange({n})",
+        f"np.eye({n})",
+        f"np.zeros(({n}, {m}))",
+        f"np.ones({n}) * {m}",
+        f"np.arange({n}) + 1",
+        f"np.full(({m},), 2.5)",
+        f"np.eye({n}, {m}) * 2",
+    )
     draft.step("creation", draft.among(texts), dtype="float32")
 
 
@@ -307,6 +351,15 @@ def outside(draft: Draft) -> None:
     name = draft.pick(lambda a: a.dtype.kind == "f")
     if name is None:
         return
-    other = draft.number(draft.among((2.5, -1, 0.1, 3))) if draft.chance(0.5) else draft.constant(
-        draft.among(((), draft.shape_of(name))), draft.dtype_of(name))
-    draft.step("outside", draft.among(("{0} * {1}", "{1} - {0}", "{0} + {1}")), name, other, rounding=ROUNDS)
+    other = (
+        draft.number(draft.among((2.5, -1, 0.1, 3)))
+        if draft.chance(0.5)
+        else draft.constant(draft.among(((), draft.shape_of(name))), draft.dtype_of(name))
+    )
+    draft.step(
+        "outside",
+        draft.among(("{0} * {1}", "{1} - {0}", "{0} + {1}")),
+        name,
+        other,
+        rounding=ROUNDS,
+    )

@@ -1,8 +1,8 @@
 """What a program means: its evaluation with NumPy, and how far rounding may move it.
 
 Each step is computed in float64 from operands of the element types that the program has, and
-rounded once. Noise of the size of the allowed errors, at every step that rounds, shows by how much a
-result may differ from this: what is sensitive to rounding spreads, and what is not stays.
+rounded once. Noise of the size of the allowed errors, at every step that rounds, shows by how much
+a result may differ from this: what is sensitive to rounding spreads, and what is not stays.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def evaluate(
     arrays = (returned, list(arguments.values()), list(outside.values()))
     call = Call(*([numpy.array(a) for a in of] for of in arrays))
     if last and program.mode == "plain":
-        call.aliases = [numpy.array(changed) for changed in aliases(returned, sum(arrays, []))]
+        call.aliases = [
+            numpy.array(changed) for changed in aliases(returned, [a for of in arrays for a in of])
+        ]
     return call
 
 
@@ -111,7 +113,7 @@ def made(arrays: Mapping[str, Array], module: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, array in arrays.items():
         if array.part is not None:
-            found[name] = eval(array.part, {"np": module}, found)  # noqa: S307
+            found[name] = eval(array.part, {"np": module}, found)
         elif module is numpy:
             found[name] = array.elements.copy()
         else:
@@ -125,7 +127,7 @@ def perform(step: Step, values: dict[str, Any], noise: numpy.random.Generator | 
     if step.is_write:
         _write(step, operands, noise)
     elif step.is_view:
-        found = eval(_code(step, "eval"), NAMESPACE | _named(operands))  # noqa: S307
+        found = eval(_code(step, "eval"), NAMESPACE | _named(operands))
         if not isinstance(found, numpy.ndarray):
             raise TypeError(f"{step.text}: NumPy gives a number, no view")
         if any(o.flags.writeable for o in operands):  # NumPy's diagonals are for reading only
@@ -156,9 +158,12 @@ def _computed(
     ]
     if noise is not None and step.rounding == ACCUMULATES:
         wide = [_shaken(o, near, noise) for o in wide]
-    found = numpy.asarray(eval(_code(step, "eval"), NAMESPACE | _named(wide)))  # noqa: S307
+    found = numpy.asarray(eval(_code(step, "eval"), NAMESPACE | _named(wide)))
     if noise is not None and step.rounding != EXACT:
         found = _shaken(found, near, noise)
+        if step.absolute and found.dtype == "float64":
+            unit = UNITS.get(dtype, UNITS["float32"])
+            found = found + step.absolute * unit * noise.uniform(-1, 1, found.shape)
     if step.dtype is None and not is_float(found.dtype.name):
         return numpy.array(found)
     return numpy.array(found, dtype=numpy_dtype(dtype))
@@ -199,14 +204,34 @@ def _code(step: Step, how: str) -> Any:
 
 def _softmax(x: Any, length: Any = None, axis: int = -1, **more: Any) -> Any:
     """The reference makes zeros of what is no number, for the sake of empty rows."""
-    if length is not None or "dtype" in more:
+    if length is not None:
         return REGISTRY["softmax"].numpy(x, length, axis=axis, **more)
     x = x / (more.get("temperature") or 1)
     e = numpy.exp(x - x.max(axis, keepdims=True, initial=-numpy.inf))
     return e / e.sum(axis, keepdims=True)
 
 
-_INSTEAD = {"softmax": _softmax}
+def _softmin(x: Any, axis: int = -1, **more: Any) -> Any:
+    return _softmax(-x, None, axis, **more)
+
+
+def _log_softmax(x: Any, axis: int = -1, **more: Any) -> Any:
+    x = x / (more.get("temperature") or 1)
+    x = x - x.max(axis, keepdims=True, initial=-numpy.inf)
+    return x - numpy.log(numpy.exp(x).sum(axis, keepdims=True))
+
+
+def _gammaln(x: Any) -> Any:
+    """The reference makes minus infinity of itself, and C's standard infinity."""
+    return numpy.where(numpy.isneginf(x), numpy.inf, REGISTRY["gammaln"].numpy(x))
+
+
+_INSTEAD = {
+    "softmax": _softmax,
+    "softmin": _softmin,
+    "log_softmax": _log_softmax,
+    "gammaln": _gammaln,
+}
 
 
 def _reference(name: str) -> Any:

@@ -26,6 +26,7 @@ class Step:
     dtype: str | None = None  # of the result; a view has its operand's
     rounding: str = EXACT
     ulps: float = 4.0
+    absolute: float = 0.0  # of rounding units, however small the result is
     meaning: str | None = None
     whole: tuple[int, ...] = ()  # operands that are indices, and stay whole numbers
     known: bool = True  # whether NumPy gives the same numbers: it does not for random ones
@@ -76,6 +77,9 @@ class Program:
             lines = self._recording(lines)
         else:
             lines.append(f"return {written(self.returned)}")
+        assigned = [s.operands[0] for s in self.steps if s.text.startswith("{0} ")]
+        if held := sorted(set(assigned) & set(self.outside)):
+            lines.insert(0, f"global {', '.join(held)}")
         return "\n".join([f"def {name}({', '.join(self.arguments)}):", *_indented(lines)]) + "\n"
 
     def _recording(self, lines: list[str]) -> list[str]:

@@ -58,7 +58,7 @@ REGULAR = ("n / 4", "numpy.cos(n)", "n % 3 - 1")
 def regulars(like: numpy.ndarray) -> list[numpy.ndarray]:
     """Regular elements, of the shape and type that `like` has."""
     n = numpy.arange(1, like.size + 1)
-    made = (eval(text, {"n": n, "numpy": numpy}) for text in REGULAR)  # noqa: S307
+    made = (eval(text, {"n": n, "numpy": numpy}) for text in REGULAR)
     with numpy.errstate(all="ignore"):
         return [elements.reshape(like.shape).astype(like.dtype) for elements in made]
 

@@ -35,7 +35,13 @@ def namespace(program: Program) -> dict[str, Any]:
     """What the function finds outside, fresh."""
     outside = made(program.outside, np)
     modules = {"np": np, "npx": npx, "autograd": autograd, "gluon": gluon, "numpy": numpy}
-    found = {"heterosis": heterosis, "operation": operation, **modules, **program.numbers, **outside}
+    found = {
+        "heterosis": heterosis,
+        "operation": operation,
+        **modules,
+        **program.numbers,
+        **outside,
+    }
     for name in program.variables():
         if name in outside:
             outside[name].attach_grad()
@@ -65,7 +71,7 @@ class Ways:
             path = os.path.join(folder, "program")
             heterosis.save(compiled, path)
             loaded = heterosis.load(path)
-        return self._called(loaded, found)
+        return self._called(loaded, found, shares=not self.program.outside)
 
     def other_threads(self) -> list[Call]:
         before = settings.threads
@@ -75,9 +81,12 @@ class Ways:
         finally:
             settings.threads = before
 
-    def _called(self, function: Callable[..., Any], found: dict[str, Any]) -> list[Call]:
+    def _called(
+        self, function: Callable[..., Any], found: dict[str, Any], *, shares: bool = True
+    ) -> list[Call]:
+        """All calls. A file holds copies of what is outside: nothing is shared with it."""
         calls = [self._call(function, found, given) for given in self.calls]
-        if self.program.mode == "plain":
+        if self.program.mode == "plain" and shares:
             self._add_aliases(calls[-1])
         return calls
 
@@ -125,7 +134,7 @@ def observe(program: Program, calls: list[Mapping[str, Array]], ways: list[str])
         try:
             found[way] = getattr(Ways(program, calls), way)()
             npx.waitall()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - all are told
             found[way] = (type(error).__name__, str(error), traceback.format_exc())
     return found
 

@@ -23,7 +23,7 @@ from heterosis.ir.program import (
     substituted,
 )
 from heterosis.ir.strided import Strided
-from heterosis.ir.types import is_float
+from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager
 from heterosis.ops.captured import compile_program
 from heterosis.ops.gradient import cotangents, reached, zeros
@@ -77,7 +77,7 @@ class Differentiable:
 
     def keeping(self, wanted: tuple[int, ...]) -> Differentiable:
         """The program with what its derivative would else have to compute again as outputs."""
-        _, results = _cotangents(self, wanted, {}, frozenset())
+        _, results, _ = _cotangents(self, wanted, {}, frozenset())
         kept = _worth_keeping(self.program, results)
         outputs = (*self.program.outputs, *kept)
         program = Program(self.program.inputs, outputs, self.program.name)
@@ -95,6 +95,7 @@ class Derivative:
     sources: tuple[tuple[str, int], ...]  # (OPERAND, RESULT or COTANGENT, position)
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    idle: frozenset[int]  # outputs that are zeros, because no gradient flows there
     whole: bool
     _compiled: dict[tuple[Any, ...], tuple[Differentiable, Any]] = field(default_factory=dict)
 
@@ -138,6 +139,13 @@ def set_inline(inline: Callable[[Program, Sequence[Any]], tuple[Any, ...]]) -> N
     _inline[:] = [inline]
 
 
+def snapshot(array: Any) -> Any:
+    """While a program is captured: what `array` holds now, whatever is written to it later."""
+    value = apply(INPUT, (), TensorType(array.shape, array._dtype_name))
+    (inline,) = _inline
+    return inline(Program((value,), (value,), "snapshot"), (array,))[0]
+
+
 def layout_of(argument: Any) -> Strided:
     """Where the elements of an operand stand; numbers stand nowhere."""
     if isinstance(argument, _core.ndarray):
@@ -150,7 +158,7 @@ def _differentiated(
 ) -> Derivative:
     outputs = of.program.outputs
     held = {v: apply(INPUT, (), v.type) for v in outputs if v.node.primitive not in (INPUT, NUMBER)}
-    given, results = _cotangents(of, wanted, held, missing)
+    given, results, idle = _cotangents(of, wanted, held, missing)
     if of.whole:
         results = substituted(results, held)
     origins = {v: (OPERAND, i) for i, v in enumerate(of.inputs) if v is not None}
@@ -163,6 +171,7 @@ def _differentiated(
         tuple(origins[v] for v in inputs),
         inputs,
         results,
+        idle,
         of.whole,
     )
 
@@ -178,8 +187,9 @@ def _cotangents(
     wanted: tuple[int, ...],
     held: Mapping[Value, Value],
     missing: frozenset[int],
-) -> tuple[list[Value | None], tuple[Value, ...]]:
-    """Inputs for what the results receive, and what the wanted inputs receive."""
+) -> tuple[list[Value | None], tuple[Value, ...], frozenset[int]]:
+    """Inputs for what the results receive, what the wanted inputs receive, and which of them
+    nothing."""
     outputs = of.program.outputs[: len(of.program.outputs) - of.kept]
     given = [
         apply(INPUT, (), v.type) if is_float(v.dtype) and i not in missing else None
@@ -192,7 +202,8 @@ def _cotangents(
         zeros(target) if value is None else value
         for target, value in zip(targets, found, strict=True)
     )
-    return given, results
+    idle = frozenset(i for i, value in enumerate(found) if value is None)
+    return given, results, idle
 
 
 _CHEAP = 8.0  # elementwise work that costs less than writing and reading its result

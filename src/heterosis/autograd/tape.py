@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from heterosis import _core
@@ -18,6 +19,7 @@ from heterosis.autograd.derivative import (
     RESULT,
     Derivative,
     Differentiable,
+    snapshot,
 )
 from heterosis.ir.types import is_float
 from heterosis.ops import elementwise as e
@@ -148,8 +150,16 @@ class ProgramNode(Node):
         differentiable, found = derivative.run(arguments)
         if again:
             self._record(derivative, differentiable, arguments, found)
-        targets = (source for source in self.sources if source is not None)
-        return zip(targets, found, strict=True)
+        targets = [source for source in self.sources if source is not None]
+        pairs = zip(targets, found, strict=True)
+        if not derivative.idle:
+            return pairs
+        # Zeros are for variables. The call that made another array may be gone by now.
+        return [
+            pair
+            for i, pair in enumerate(pairs)
+            if i not in derivative.idle or isinstance(pair[0], Leaf)
+        ]
 
     def _unchanged(self, held: Any) -> Any:
         if not isinstance(held, tuple):
@@ -225,6 +235,8 @@ def _held(value: Any, written: Any) -> Any:
     """
     if not isinstance(value, ndarray):
         return value
+    if modes.is_capturing() and value is not written:
+        return snapshot(value)
     return value._alias(), value._version - (value is written)
 
 
@@ -275,11 +287,11 @@ def note(
     of: Differentiable,
     operands: Sequence[Any],
     results: Sequence[Any],
-    written: Set[int] = frozenset(),
+    written: AbstractSet[int] = frozenset(),
 ) -> None:
     """Let gradients flow through a program that has run: `plain`, with what derivatives need as
-    further results. Results that are only `written` into arrays are recorded where they depend on
-    a variable: those arrays are there for the next call, which gradients would else go back from."""
+    further results. Those that are `written` into arrays are recorded where they depend on a
+    variable: the arrays are there for the next call, which gradients would else go back from."""
     wanted = wanted_of(operands)
     if wanted:
         node = WholeNode(plain, of, wanted, operands, results)

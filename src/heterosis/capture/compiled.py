@@ -198,7 +198,7 @@ class Program:
         self.sharing: Hashable = None  # which arrays share memory, if it writes to some
         self._windows: dict[Hashable, Any] = {}  # plans for what shares the memory of another
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
-        self._only_written = {write.position for write in captured.writes} - _returned(captured)
+        self._written = {write.position for write in captured.writes}
         program = captured.program
         arrays = [_array(source, arguments) for source in captured.sources]
         layouts = tuple(map(layout_of, arrays))
@@ -276,7 +276,7 @@ class Program:
         return found
 
     def _record(self, operands: Sequence[Any], results: Sequence[Any]) -> None:
-        tape.note(self.plain, self.kept, operands, results, self._only_written)
+        tape.note(self.plain, self.kept, operands, results, self._written)
 
     def _operands(self, arguments: Sequence[Any]) -> list[Any]:
         """What the program is fed."""
@@ -290,13 +290,6 @@ class Program:
             else _array(source, arguments)
             for source in self.captured.sources
         ]
-
-
-def _returned(captured: Captured) -> set[int]:
-    """The results of the program that the function returns."""
-    found: set[int] = set()
-    trees.replaced(captured.result, lambda leaf: found.add(leaf.position), Computed)
-    return found
 
 
 def _array(source: Source, arguments: Sequence[Any]) -> Any:

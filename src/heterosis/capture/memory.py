@@ -7,6 +7,7 @@ the other. A program knows values only, which never change. So every array of a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,7 @@ class Cell:
     base: Cell | None = None
     path: tuple[Node, ...] = ()
     source: Any = None  # what the array was outside of the program, if it was there
+    layout: Strided | None = None  # of an array from outside; others are contiguous
     writes: int = 0
     _seen: int = field(default=0)  # writes to the base that the value takes account of
 
@@ -59,18 +61,20 @@ def window(value: Value, cells: dict[Value, Cell]) -> Cell | None:
     while base not in cells and isinstance(base.node.primitive, View):
         path.insert(0, base.node)
         (base,) = base.node.inputs
-    if base not in cells or not _is_window(base, path):
+    if base not in cells:
         return None
     below = cells[base]
-    if below.base is not None:
-        return Cell(value, below.base, (*below.path, *path))
-    return Cell(value, below, tuple(path))
+    whole, before = (below, ()) if below.base is None else (below.base, below.path)
+    if not _is_window(whole, (*before, *path)):
+        return None
+    return Cell(value, whole, (*before, *path))
 
 
-def _is_window(base: Value, path: list[Node]) -> bool:
+def _is_window(whole: Cell, path: Sequence[Node]) -> bool:
     """Whether strides can express the views, so that the memory is shared and not copied."""
     moves = [node.primitive.move(node) for node in path]
-    return moved(Strided.contiguous(base.shape), moves) is not None
+    layout = whole.layout or Strided.contiguous(whole.value().shape)
+    return moved(layout, moves) is not None
 
 
 def _put(base: Value, path: tuple[Node, ...], value: Value) -> Value:

@@ -111,7 +111,7 @@ class Parameter:
 
     @grad_req.setter
     def grad_req(self, request: str) -> None:
-        if request not in _GRADIENT_REQUESTS:
+        if not isinstance(request, str) or request not in _GRADIENT_REQUESTS:
             raise ArgumentError(
                 f"Parameter {self.name!r}: grad_req={request!r}; expected 'write', 'add' or 'null'."
             )

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from heterosis.ir.types import TensorType
-from heterosis.runtime.errors import DTypeError
+from heterosis.runtime.errors import ArgumentError, DTypeError
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,6 +208,8 @@ def constant(number: float | bool, dtype: str, *, weak: bool = False) -> Value:
 
 def extent(size: int) -> Value:
     """A number that follows from a shape, so that code for any size takes it as an argument."""
+    if not -(2**63) <= size < 2**63:
+        raise ArgumentError(f"{size} in the arithmetic of sizes; expected a number of 64 bits.")
     return apply(EXTENT, (), TensorType((), "int64", weak=True), value=size)
 
 

@@ -304,6 +304,8 @@ def fitting_numbers(name: str, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _fitting_number(name: str, given: Any, floats: bool) -> Any:
+    if isinstance(given, tuple):  # of a sequence of operands
+        return tuple(_fitting_number(name, item, floats) for item in given)
     if not is_huge(given):
         return given
     if not floats:

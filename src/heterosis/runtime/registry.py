@@ -47,7 +47,7 @@ class Registry:
         if isinstance(given, self.base):
             self._check_alone(given, rest, keywords)
             return given
-        if isinstance(given, dict):
+        if isinstance(given, dict) and all(isinstance(key, str) for key in given):
             return self.create(**given)
         if not isinstance(given, str):
             raise ArgumentError(
@@ -77,7 +77,7 @@ class Registry:
             given = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ArgumentError(f"create: {text[:200]!r} is no JSON: {error}.") from None
-        if isinstance(given, dict):
+        if isinstance(given, dict) and all(isinstance(key, str) for key in given):
             return self.create(**given)
         if [type(part) for part in given] != [str, dict]:
             raise ArgumentError(f'create: {text[:200]!r}; expected JSON ["name", {{...}}].')

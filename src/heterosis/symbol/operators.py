@@ -17,6 +17,7 @@ from heterosis.symbol.functions import TABLE, Run
 from heterosis.symbol.spelling import IDLE, PARAMETERS
 
 _MISUSE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_MOST_RESULTS = 4096  # of one operator: a file can ask for any number
 _LISTS = {"adj", "dilate", "kernel", "newshape", "pad", "reps", "shape", "stride"}
 
 
@@ -128,7 +129,10 @@ def _by_record(record: Record) -> Run:
 def output_count(name: str, texts: Mapping[str, str]) -> int:
     """How many results users see of an operator."""
     rule = _COUNTS.get(name)
-    return int(rule(values_of(texts))) if rule else 1
+    count = int(rule(values_of(texts))) if rule else 1
+    if not 1 <= count <= _MOST_RESULTS:
+        raise ArgumentError(f"operator {name}: {count} results; expected at most {_MOST_RESULTS}.")
+    return count
 
 
 def _parts(attributes: dict[str, Any]) -> int:

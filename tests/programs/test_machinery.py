@@ -1,0 +1,98 @@
+"""What runs random programs sees what is wrong: differences, lost writes, crashes, gradients."""
+
+import numpy
+import pytest
+
+from tests.programs import generate, gradients
+from tests.programs.check import check
+from tests.programs.comparison import differences
+from tests.programs.meaning import Call, Expected
+from tests.programs.process import Worker
+from tests.programs.program import ACCUMULATES, ROUNDS, Array, Program, Step
+from tests.programs.shrink import shrunk
+
+
+def _program(*steps, returned=("v0",), mode="plain"):
+    elements = numpy.array([0.5, 1.5, -2.0], "float32")
+    argument = Array(elements, differentiable=mode == "gradient")
+    return Program({"x0": argument}, steps, list(returned), mode=mode)
+
+
+TANH = Step("unary", "np.tanh({0})", ("x0",), "v0", rounding=ROUNDS)
+SUM = Step("reduction", "np.sum({0})", ("v0",), "v1", rounding=ACCUMULATES)
+WRITE = Step("write", "{0}[1:] = 2", ("x0",))
+
+
+def test_the_same_seed_gives_the_same_program():
+    one, other = generate.program(3, 17), generate.program(3, 17)
+    assert one.source() == other.source()
+    numpy.testing.assert_equal(
+        [a.elements for a in one.arguments.values()],
+        [a.elements for a in other.arguments.values()],
+    )
+
+
+def _changed(call, kind, position, by):
+    arrays = {k: [a.copy() for a in getattr(call, k)] for k in ("results", "arguments", "outside")}
+    arrays[kind][0][position] += by
+    return Call(**arrays, aliases=call.aliases)
+
+
+@pytest.mark.parametrize(
+    "kind, by, wrong",
+    [("results", 2e-7, False), ("results", 1e-5, True), ("arguments", 1e-5, True)],
+)
+def test_differences_beyond_rounding_are_told(kind, by, wrong):
+    program = _program(TANH, WRITE)
+    expected = Expected(program, [program.arguments])
+    found = [_changed(expected.base[0], kind, 0, by)]
+    assert bool(list(differences(found, expected, expected.base))) == wrong
+
+
+def test_what_is_sensitive_to_rounding_may_differ_by_more():
+    less = Step("binary", "{0} - 0.4621171", ("v0",), "v1", rounding=ROUNDS)
+    program = _program(TANH, less, returned=["v1"])
+    expected = Expected(program, [program.arguments])
+    found = [_changed(expected.base[0], "results", 0, 1e-7)]  # of 6e-8
+    assert not list(differences(found, expected, expected.base))
+
+
+def test_writes_and_aliases_are_part_of_the_meaning():
+    view = Step("view", "{0}[::-1]", ("x0",), "v0")
+    call = Expected(_program(view, WRITE), [_program(view).arguments]).base[0]
+    assert call.results[0].tolist() == [2.0, 2.0, 0.5]
+    assert call.aliases[0].tolist() == [True, True]
+
+
+def test_a_crash_is_told_and_survived():
+    worker = Worker()
+    crash = Step("unary", "__import__('os').abort()", (), "v1", meaning="np.zeros(3)")
+    failures = check(_program(TANH, crash), [worker], ["eager", "hybridized"])
+    assert {f.told for f in failures} == {"SIGABRT: "}
+    assert not check(_program(TANH), [worker], ["eager", "hybridized"])
+    worker.close()
+
+
+def test_an_error_of_one_way_is_told():
+    worker = Worker()
+    capturing = "heterosis.runtime.modes.is_capturing()"
+    step = Step("unary", f"{{0}} / (1 / (1 - {capturing}))", ("x0",), "v0", meaning="{0} * 1")
+    failures = check(_program(step), [worker], ["eager", "hybridized"])
+    assert [(f.way, f.category) for f in failures] == [("hybridized", "ZeroDivisionError")]
+    worker.close()
+
+
+def test_wrong_gradients_are_told():
+    program = _program(TANH, mode="gradient")
+    given = program.arguments["x0"].elements
+    right = gradients.weights((3,)) * (1 - numpy.tanh(given) ** 2)
+    for factor, wrong in ((1, False), (1.1, True), (0, True)):
+        found = [Call([], [], [], [numpy.float32(factor * right)])]
+        assert bool(list(gradients.wrong(program, [program.arguments], found))) == wrong
+
+
+def test_programs_shrink_to_what_fails():
+    program = _program(TANH, WRITE, SUM, returned=["v1", "x0", "v0"])
+    small = shrunk(program, lambda p: any("tanh" in step.text for step in p.steps))
+    assert [step.text for step in small.steps] == ["np.tanh({0})"]
+    assert "v0 = np.tanh(x0)" in small.source()
