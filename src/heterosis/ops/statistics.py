@@ -226,6 +226,7 @@ def _check_edges_shape(shape: tuple[int, ...]) -> None:
 
 
 def _counts_reference(a, edges):
+    check_edges(edges)
     last = len(edges) - 2
     pairs = enumerate(itertools.pairwise(edges))
     inside = [(a >= x) & ((a < y) | (i == last) & (a <= y)) for i, (x, y) in pairs]
