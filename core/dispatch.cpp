@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine.h"
@@ -24,6 +25,7 @@ std::vector<Array> copy(std::span<const Array* const> arrays) {
 
 // `queued` says when the call was issued, if that was before now; 0 if it is issued now.
 int64_t call(const Plan& plan, void* const* buffers, const int64_t* scalars, int64_t queued) {
+  if (!plan.function) return 0;
   Ref<Storage> workspace;
   hx_call arguments{buffers, plan.integers.data(), scalars, nullptr, plan.runtime};
   if (plan.workspace > 0) {
@@ -121,6 +123,13 @@ bool ready(const Invocation& invocation, const Results& results) {
   return true;
 }
 
+// If not, a plan without a function has results without elements. There is nothing to compute, but
+// they depend on their operands, and so on what failed before, as all results do.
+bool results_are_views(const Plan& plan) {
+  return std::all_of(plan.results.begin(), plan.results.end(),
+                     [](const ResultPlan& result) { return result.view_of >= 0; });
+}
+
 void run_inline(const Invocation& invocation, const Results& results) {
   constexpr size_t kMost = 16;
   void* few[kMost];
@@ -200,7 +209,7 @@ Results run(const Invocation& invocation, std::span<const Array* const> outs, Or
     }
     ++i;
   }
-  if (!plan.function) return results;
+  if (!plan.function && results_are_views(plan)) return results;
   if (plan.nanoseconds <= dispatch_settings().inline_nanoseconds && ready(invocation, results)) {
     run_inline(invocation, results);
   } else {

@@ -1,6 +1,6 @@
 """Gradients where functions have corners, ties and poles: the same eagerly and hybridized."""
 
-from math import inf
+from math import inf, nan
 
 import numpy
 import pytest
@@ -29,6 +29,9 @@ CASES = {
     "x ** 0": (lambda x: (x**0).sum(), [0, 1, -2], [0, 0, 0]),
     "x ** y": (lambda x: (x ** np.array([0, 1, 2])).sum(), [0, 0, 0], [0, 1, 0]),
     "0 ** x": (lambda x: (np.zeros(3) ** x).sum(), [0, 1, 2], [0, 0, 0]),
+    "x ** y, x < 0": (  # which has no derivative with respect to y
+        lambda y: (np.array([-1, -2, 0]) ** y).sum(), [2, 3, 2], [nan, nan, 0]
+    ),
     "sqrt": (lambda x: np.sqrt(x).sum(), [0, 1, 4], [inf, 0.5, 0.25]),
     "prod": (np.prod, [0, 2, 3], [6, 0, 0]),
     "prod of zeros": (np.prod, [0, 0, 3], [0, 0, 0]),

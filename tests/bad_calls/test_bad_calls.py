@@ -215,6 +215,13 @@ def test_kinds(annotation):
     assert all(map(kind.accepts, fit)) and not any(map(kind.accepts, misfit))
 
 
+def test_arguments_behind_any_number_of_others_go_by_name():
+    def function(*data: object, count: int = 0) -> None: ...
+
+    assert expectations(function).misfit(("any", "thing"), {"count": 1}) is None
+    assert expectations(function).misfit(("any",), {"count": "two"}).startswith("count is 'two'")
+
+
 def test_what_has_no_kind_admits_everything():
     assert kind_of("Any", {}) is None and kind_of("int | Any", {}) is None
 

@@ -103,6 +103,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "np.bincount(i)": "counts are int64, as in NumPy; narrow types overflow",
         "np.percentile(v, [25, 75])": _NUMPY,
         "np.histogram(v, bins=2)": _NUMPY,
+        "np.histogram(m, np.array([1, -2, 3]))": "edges that decrease are an error, as in NumPy",
         "np.diff(v, prepend=np.array([1.0]))": _NUMPY,
         "np.linalg.svd(m.T)[1]": _NUMPY,
         "npx.activation(k, 'relu')": _NUMPY,
@@ -171,6 +172,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "nd.array([3, 1, 2]).sort()": "sorts in place, as in NumPy",
         "nd.array([[1, 2], [3, 4]]).take(nd.array([1]))": _ONE_KIND,
         "nd.array([0.5, 1.5, 2.5]).round()": _ONE_KIND,
+        "nd.ones((2, 3)).norm(1)": "the norm of a matrix, as by `np.linalg.norm`; not `nd.norm`'s",
         "nd.histogram(nd.array([1, 2, 2]), 2)": "counts are integers",
         "(mx.sym.var('x') > 1).eval(x=nd.array([0, 2]))": "one kind of symbol, with NumPy's meaning",
     },
@@ -211,6 +213,9 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         ),
         "npx.image.random_saturation(np.array([[[10, 100, 200]]], dtype='uint8'), 0.5, 0.5)": (
             "grey weighs all three colours, not blue alone"
+        ),
+        "mx.image.ResizeAug(3)(np.array(onp.arange(48).reshape(4, 4, 3), dtype='uint8'))[1, 1]": (
+            "halves are rounded up; OpenCV's vector code rounds them to even"
         ),
         "x = nd.ones((1, 1, 3)); mx.image.BrightnessJitterAug(0.5)(x); (x.asnumpy() == 1).all()": (
             "augmenters leave the image that they are given as it is"

@@ -5,7 +5,7 @@ import inspect
 import numpy
 import pytest
 
-from heterosis import np, npx
+from heterosis import hybridize, np, npx
 from heterosis.runtime.errors import ArgumentError, HeterosisError
 from tests.engine.native import closed_gate, fail, pass_gate
 
@@ -57,6 +57,26 @@ def test_raised_by_what_depends_on_it_and_by_nothing_else():
         dependent.wait_to_read()
     assert fine.tolist() == [2, 4]
     assert x.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        lambda x: x[:0],
+        lambda x: x[:0] * 2,
+        lambda x: np.exp(x[:0]).sum(axis=1),
+        lambda x: x[:0] @ x,
+        lambda x: np.concatenate([x[:0], x[:0] + 1]),
+        lambda x: np.split(x * 2, [0])[0],
+        lambda x: x[:0].astype("float64"),
+    ],
+)
+def test_raised_by_what_depends_on_it_and_has_no_elements(empty):
+    """There is nothing to compute, eagerly or hybridized, but something to know."""
+    for run in (empty, hybridize(empty)):
+        with pytest.raises(ArgumentError):
+            run(fail(np.ones((2, 2)))).wait_to_read()
+        assert run(np.ones((2, 2))).shape[0] == 0
 
 
 def test_raised_once_by_waitall():

@@ -8,7 +8,7 @@ import pytest
 
 from heterosis import autograd, np
 from heterosis import ndarray as F
-from heterosis.runtime.errors import ArgumentError, ShapeError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tests.ndarray import cases
 
 STORED = json.loads((Path(__file__).parent / "mxnet_values.json").read_text())
@@ -81,5 +81,29 @@ def test_wrong_arguments():
         F.elemwise_add(np.ones((2, 3)), np.ones((1, 3)))
     with pytest.raises(ArgumentError, match="two numbers for each"):
         F.pad(np.ones((2, 2)), "constant", (1, 1))
+    with pytest.raises(ArgumentError, match="norm: ord is 3; expected 1 or 2"):
+        F.norm(np.ones(2), ord=3)
+    with pytest.raises(ShapeError, match="elemwise_add: shapes"):
+        F.add_n(np.ones((2, 3)), np.ones((1, 3)))
+    with pytest.raises(ArgumentTypeError, match="^abs: too many positional arguments"):
+        F.abs(np.ones(2), np.ones(2))
+    with pytest.raises(ArgumentTypeError, match="^slice: missing a required argument: 'begin'"):
+        F.slice(np.ones(2))
+
+
+def test_wrong_arguments_of_up_sampling():
+    image = np.ones((1, 1, 2, 2))
+    with pytest.raises(ShapeError, match=r"\(3, 3\) do not divide the size \(4, 4\)"):
+        F.UpSampling(image, np.ones((1, 1, 3, 3)), scale=2, sample_type="nearest")
+    with pytest.raises(ShapeError, match="elemwise_add: shapes"):
+        F.UpSampling(image, np.ones((1, 2, 2, 2)), scale=2, multi_input_mode="sum")
+    with pytest.raises(ArgumentError, match="'concat' or 'sum'"):
+        F.UpSampling(image, image, scale=2, multi_input_mode="mean")
+    with pytest.raises(ArgumentError, match="scale=0"):
+        F.UpSampling(image, scale=0)
+    with pytest.raises(ArgumentTypeError, match="missing a required argument: 'scale'"):
+        F.UpSampling(image, 2, "nearest")
+    with pytest.raises(ArgumentTypeError, match="scale is 'two'; expected an integer"):
+        F.UpSampling(image, scale="two")
     with pytest.raises(ArgumentError, match="init.Bilinear"):
-        F.UpSampling(np.ones((1, 1, 2, 2)), 2, "bilinear")
+        F.UpSampling(np.ones((1, 1, 2, 2)), scale=2, sample_type="bilinear")

@@ -101,3 +101,18 @@ def test_no_arguments_do_harm(name, arguments):
 def test_a_text_that_is_no_element_type(given):
     with pytest.raises(errors.DTypeError, match="is no element type"):
         np.ones(3, dtype=given)
+
+
+@pytest.mark.parametrize("given", [np.ones(3), [1], {}, np.array(1)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, dtype: np.array(x, dtype), lambda x, dtype: npx.cast(x, dtype),
+        lambda x, dtype: x.astype(dtype), lambda x, dtype: np.zeros_like(x, dtype),
+        lambda x, dtype: np.sum(x, dtype=dtype), lambda x, dtype: np.random.normal(dtype=dtype),
+    ],
+)  # fmt: skip
+def test_an_object_that_is_no_element_type(call, given):
+    with pytest.raises((errors.DTypeError, errors.ArgumentError)) as caught:
+        call(np.ones(3), given)
+    assert "hash" not in str(caught.value)

@@ -17,6 +17,11 @@ LAYOUTS = ("contiguous", "transposed", "strided")
 
 def numbers(record: Record, position: int, shape, dtype: str, rng) -> numpy.ndarray:
     """Values within the operation's domain, as NumPy elements of `dtype`."""
+    values = _any_order(record, position, shape, dtype, rng)
+    return numpy.sort(values) if position in record.samples.rising_arrays else values
+
+
+def _any_order(record: Record, position: int, shape, dtype: str, rng) -> numpy.ndarray:
     samples = record.samples
     low, high = samples.bounds(position)
     if position in samples.integer_arrays:

@@ -120,6 +120,22 @@ def test_softmax_without_overflow():
     assert numpy.isfinite(npx.log_softmax(x).asnumpy()[0]).all()
 
 
+@pytest.mark.parametrize(
+    "function, expected", [(npx.softmax, 1.0), (npx.softmin, 1.0), (npx.log_softmax, 0.0)]
+)
+def test_softmax_of_a_number(function, expected):
+    for axis in (-1, 0):
+        for run in (function, hybridize(function)):
+            x = np.array(3.0)
+            x.attach_grad()
+            with autograd.record():
+                y = run(x, axis=axis, temperature=2.0)
+            y.backward()
+            assert y.shape == () and y.item() == expected and x.grad.item() == 0
+    with pytest.raises(AxisError, match="axis 1 is out of bounds"):
+        function(np.array(3.0), axis=1)
+
+
 def test_softmax_of_nothing():
     x = np.array([[1.0, 2.0], [3.0, 4.0]])
     masked = npx.softmax(x, np.array([0, 1], "int32"), use_length=True)

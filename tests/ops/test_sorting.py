@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from heterosis import np, npx
+import heterosis
+from heterosis import autograd, np, npx
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
 NAN, INF = numpy.nan, numpy.inf
@@ -82,6 +83,70 @@ def test_histograms():
     assert np.histogram(np.array([2.0, 2.0]), 2)[1].tolist() == [1.5, 2.0, 2.5]
     with pytest.raises(ArgumentError, match="0 bins"):
         np.histogram(np.array(x), 0)
+
+
+@pytest.mark.parametrize("q", [150, -0.5, NAN, [50, 100.5], [[NAN, 50]]])
+def test_quantiles_that_do_not_exist(q):
+    x = np.array([3.0, 1.0, 2.0])
+    for given in (q, np.array(q)):
+        for percentile in (np.percentile, heterosis.hybridize(lambda x, q: np.percentile(x, q))):
+            with pytest.raises(ArgumentError, match="q of a percentile is NaN or out of its range"):
+                percentile(x, given).wait_to_read()
+    with pytest.raises(ArgumentError, match="expected 0 <= q <= 1"):
+        np.quantile(x, np.array(q) / 100).wait_to_read()
+
+
+@pytest.mark.parametrize("edges", [[1, -2, 3], [2, 1], [1.0, NAN, 2.0], [NAN, 1.0], [1.0, NAN]])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_histograms_of_edges_that_do_not_increase(edges, dtype):
+    x = np.arange(6).reshape(2, 3)
+    for known in (edges, tuple(edges), numpy.array(edges)):
+        with pytest.raises(ArgumentError, match="histogram's edges decrease"):
+            np.histogram(x, known)
+    for histogram in (np.histogram, heterosis.hybridize(lambda x, e: np.histogram(x, e))):
+        with pytest.raises(ArgumentError, match="histogram's edges decrease"):
+            histogram(x, np.array(edges, dtype))[0].asnumpy()
+
+
+def test_histograms_of_unsigned_and_strided_edges():
+    x = np.array([1.0, 2.0, 3.0])
+    with pytest.raises(ArgumentError, match="edges decrease"):
+        np.histogram(x, np.array([200, 100], "uint8"))[0].asnumpy()
+    assert np.histogram(x, np.array([100, 200], "uint8"))[0].tolist() == [0]
+    assert np.histogram(x, np.array([1, 0, 2, 0, 3])[::2])[0].tolist() == [1, 2]
+    assert np.histogram(x, [1.0, 1.0, 3.0])[0].tolist() == [0, 3]
+    with pytest.raises(ArgumentError, match="edges decrease"):
+        np.histogram(x, np.array([1, 3, 2], "int64"))[0].asnumpy()
+
+
+@pytest.mark.parametrize("odd", [NAN, INF, -INF])
+def test_histograms_without_a_range(odd):
+    x = np.array([1.0, odd, 2.0])
+    for i in range(2):
+        with pytest.raises(ArgumentError, match="NaN or infinite elements"):
+            np.histogram(x, 3)[i].asnumpy()
+    assert np.histogram(x, 2, (0, 2))[0].tolist() == [0, 2]
+    with pytest.raises(ArgumentError, match="two finite numbers"):
+        np.histogram(x, 3, (0, odd))
+
+
+def test_histograms_of_wrong_shapes():
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    for edges in ([[1.0, 2.0]], np.array(3.0), np.zeros(0), numpy.zeros((2, 2))):
+        with pytest.raises(ShapeError, match="one dimension and at least one edge"):
+            np.histogram(x, edges)
+    with pytest.raises(ShapeError, match=r"weights of shape \(2, 2\)"):
+        np.histogram(x, 3, weights=np.ones((2, 2)))
+
+
+def test_gradients_through_edges():
+    """The edges are checked on the way to the widths, which have a gradient."""
+    edges = np.array([0.5, 1.5])
+    edges.attach_grad()
+    with autograd.record():
+        density, _ = np.histogram(np.array([1.0, 1.0, 3.0]), edges, density=True)
+    density.backward()
+    assert edges.grad.tolist() == [1.0, -1.0]
 
 
 def test_what_depends_on_values():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -61,16 +60,35 @@ def _odd_neighbour(wide: Any) -> Any:
     return numpy.where((back != wide) & ~numpy.isnan(wide), odd, bits).view("float32")
 
 
-@cache
+class _Names(dict[Any, str]):
+    """Names of element types by what users gave for them."""
+
+    def __missing__(self, given: Any) -> str:
+        try:
+            name = numpy.dtype(given).name
+        except (SyntaxError, TypeError, ValueError):  # NumPy parses texts with commas
+            name = str(given)
+        if name not in DTYPES:
+            raise _no_element_type(name)
+        self[given] = name
+        return name
+
+
+_NAMES = _Names()
+
+
 def dtype_name(given: Any) -> str:
     """The name of an element type that a user gave: a string, or NumPy's or Python's class."""
     try:
-        name = numpy.dtype(given).name
-    except (SyntaxError, TypeError, ValueError):  # NumPy parses texts with commas
-        name = str(given)
-    if name not in DTYPES:
-        raise DTypeError(f"{name} is no element type; expected one of {', '.join(DTYPES)}.")
-    return name
+        return _NAMES[given]
+    except DTypeError:
+        raise
+    except TypeError:  # it has no hash: an array, a list
+        raise _no_element_type(f"an object of type {type(given).__name__}") from None
+
+
+def _no_element_type(given: str) -> DTypeError:
+    return DTypeError(f"{given} is no element type; expected one of {', '.join(DTYPES)}.")
 
 
 def is_float(dtype: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -152,10 +153,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 @operator("add_n", "ElementWiseSum")
 def add_n(*args: Any) -> Any:
     """The sum of arrays of one shape."""
-    total = args[0]
-    for other in args[1:]:
-        total = total + other
-    return total
+    return functools.reduce(_same_shape("elemwise_add", np.add), args)
 
 
 @operator("Cast", "cast")

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from heterosis import np, npx
+from heterosis.ndarray.elementwise import add_n
 from heterosis.ndarray.operator import operator
 from heterosis.ops import normalization
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, ShapeError
+from heterosis.runtime.kinds import Positive
 
 
 def _renamed(*pairs: tuple[str, str]) -> None:
@@ -118,15 +120,40 @@ def local_response_norm(
 
 @operator("UpSampling")
 def up_sampling(
-    data: Any, scale: int, sample_type: str = "nearest", num_args: int = 1, **options: Any
-) -> Any:
-    """Each pixel repeated `scale` times in both directions."""
+    *data: Any, scale: Positive, sample_type: str = "nearest", multi_input_mode: str = "concat",
+    num_args: int | None = None, num_filter: int = 0, workspace: int = 512,
+) -> Any:  # fmt: skip
+    """Each pixel repeated in both directions, `scale` times in the first of `data`.
+
+    Further images are enlarged to the size that the first gets, and joined as channels or, with
+    `multi_input_mode="sum"`, added.
+    """
     if sample_type != "nearest":
         raise ArgumentError(
             f"UpSampling: sample_type={sample_type!r}; expected 'nearest'. For bilinear sampling "
             "use Deconvolution with weights from init.Bilinear()."
         )
-    return np.repeat(np.repeat(data, scale, axis=2), scale, axis=3)
+    if multi_input_mode not in ("concat", "sum"):
+        raise ArgumentError(
+            f"UpSampling: multi_input_mode={multi_input_mode!r}; expected 'concat' or 'sum'."
+        )
+    if scale < 1:
+        raise ArgumentError(f"UpSampling: scale={scale}; expected at least 1.")
+    height, width = (scale * n for n in data[0].shape[2:])
+    enlarged = [_enlarged(x, height, width) for x in data]
+    return add_n(*enlarged) if multi_input_mode == "sum" else np.concatenate(enlarged, axis=1)
+
+
+def _enlarged(images: Any, height: int, width: int) -> Any:
+    """Images of that size, each pixel repeated equally often."""
+    old = images.shape[2:]
+    if height % old[0] or width % old[1]:
+        raise ShapeError(
+            f"UpSampling: images of size {old} do not divide the size {(height, width)} that the "
+            "first ones are enlarged to."
+        )
+    rows = np.repeat(images, height // old[0], axis=2)
+    return np.repeat(rows, width // old[1], axis=3)
 
 
 @operator("Crop")

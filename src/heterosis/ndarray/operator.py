@@ -17,6 +17,8 @@ def operator(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a function names in `F`; it takes `out`, an array to write to, and `name`, unused."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        titles = names or (function.__name__.rstrip("_"),)
+        function.__name__ = function.__qualname__ = titles[0]  # as messages call it
         compute = checked(function)
 
         @functools.wraps(function)
@@ -24,8 +26,6 @@ def operator(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             result = compute(*arguments, **keywords)
             return result if out is None else _written(out, result)
 
-        titles = names or (function.__name__.rstrip("_"),)
-        run.__name__ = run.__qualname__ = titles[0]
         made = checked(run)
         OPERATORS.update(dict.fromkeys(titles, made))
         return made
@@ -49,6 +49,11 @@ def axes_of(axis: Any, ndim: int, exclude: bool = False) -> tuple[int, ...] | No
     if exclude:
         chosen = [a for a in range(ndim) if a not in chosen]
     return tuple(chosen)
+
+
+def as_sequence(given: Any) -> tuple[Any, ...]:
+    """A sequence, for which a number alone stands too."""
+    return tuple(given) if isinstance(given, Iterable) else (given,)
 
 
 def one_or_list(parts: Iterable[Any]) -> Any:

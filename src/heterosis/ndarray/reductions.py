@@ -7,6 +7,7 @@ from typing import Any
 
 from heterosis import np, npx
 from heterosis.ndarray.operator import axes_of, operator
+from heterosis.runtime.errors import ArgumentError
 
 
 def _reduction(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -27,6 +28,8 @@ def norm(
 ) -> Any:
     """The sum of absolute values (`ord=1`) or the root of the sum of squares (2) along axes."""
     axes = axes_of(axis, data.ndim)
+    if ord not in (1, 2):
+        raise ArgumentError(f"norm: ord is {ord!r}; expected 1 or 2. Others: np.linalg.norm.")
     if ord == 1:
         found = np.sum(np.abs(data), axis=axes, keepdims=keepdims)
     else:

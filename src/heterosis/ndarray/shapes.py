@@ -1,21 +1,26 @@
-"""Operators that rearrange elements, join and split arrays, and pick elements out."""
+"""Operators that rearrange elements, join and split arrays, and pick elements out.
+
+A number stands for a sequence of one, as in MXNet.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from heterosis import np, npx
-from heterosis.ndarray.operator import one_or_list, operator
+from heterosis.ndarray.operator import as_sequence, one_or_list, operator
 from heterosis.np.members import decoded_shape
 from heterosis.runtime.errors import ArgumentError
 
+Extents: TypeAlias = int | Sequence[int]
+
 
 @operator("reshape", "Reshape")
-def reshape(data: Any, shape: Sequence[int] = (), reverse: bool = False) -> Any:
+def reshape(data: Any, shape: Extents = (), reverse: bool = False) -> Any:
     """Another shape, in codes: 0 keeps an extent, -1 is inferred, -2 keeps the rest, -3 multiplies
     two, -4 splits one. With `reverse` the codes are read from the right."""
-    codes, old = tuple(shape), data.shape
+    codes, old = as_sequence(shape), data.shape
     if reverse:
         return np.reshape(data, decoded_shape(old[::-1], codes[::-1])[::-1])
     return np.reshape(data, decoded_shape(old, codes))
@@ -28,9 +33,9 @@ def flatten(data: Any) -> Any:
 
 
 @operator()
-def transpose(data: Any, axes: Sequence[int] = ()) -> Any:
+def transpose(data: Any, axes: Extents = ()) -> Any:
     """The dimensions in another order, reversed by default."""
-    return np.transpose(data, tuple(axes) or None)
+    return np.transpose(data, as_sequence(axes) or None)
 
 
 @operator()
@@ -52,9 +57,9 @@ def swapaxes(data: Any, dim1: int = 0, dim2: int = 0) -> Any:
 
 
 @operator("slice", "crop")
-def slice_(data: Any, begin: Sequence, end: Sequence, step: Sequence = ()) -> Any:
+def slice_(data: Any, begin: int | Sequence, end: int | Sequence, step: int | Sequence = ()) -> Any:
     """The elements from `begin` to `end`, `step` apart, along the leading dimensions."""
-    return npx.slice(data, tuple(begin), tuple(end), tuple(step) or None)
+    return npx.slice(data, as_sequence(begin), as_sequence(end), as_sequence(step) or None)
 
 
 @operator()
@@ -126,9 +131,11 @@ def pad(data: Any, mode: str, pad_width: Sequence[int], constant_value: float = 
 
 
 @operator()
-def broadcast_to(data: Any, shape: Sequence[int]) -> Any:
+def broadcast_to(data: Any, shape: Extents) -> Any:
     """Repeated to `shape`, where 0 keeps an extent."""
-    return np.broadcast_to(data, tuple(n or own for n, own in zip(shape, data.shape, strict=True)))
+    return np.broadcast_to(
+        data, tuple(n or own for n, own in zip(as_sequence(shape), data.shape, strict=True))
+    )
 
 
 @operator("broadcast_axis", "broadcast_axes")
@@ -231,25 +238,25 @@ def gather_nd(data: Any, indices: Any) -> Any:
 
 
 @operator()
-def scatter_nd(data: Any, indices: Any, shape: Sequence[int]) -> Any:
+def scatter_nd(data: Any, indices: Any, shape: Extents) -> Any:
     """Zeros of `shape` with `data` at places given by the first dimension of `indices`."""
-    made = np.zeros(tuple(shape), data.dtype)
+    made = np.zeros(as_sequence(shape), data.dtype)
     made[tuple(indices.astype("int64"))] = data
     return made
 
 
 @operator()
-def unravel_index(data: Any, shape: Sequence[int]) -> Any:
+def unravel_index(data: Any, shape: Extents) -> Any:
     """The index along each axis, for places counted through the whole array."""
-    found = np.unravel_index(data.astype("int64"), tuple(shape))
+    found = np.unravel_index(data.astype("int64"), as_sequence(shape))
     return np.stack(found).astype(data.dtype)
 
 
 @operator()
-def ravel_multi_index(data: Any, shape: Sequence[int]) -> Any:
+def ravel_multi_index(data: Any, shape: Extents) -> Any:
     """Places counted through the whole array, for indices along each axis."""
     place = data[0]
-    for axis, extent in enumerate(tuple(shape)[1:], 1):
+    for axis, extent in enumerate(as_sequence(shape)[1:], 1):
         place = place * extent + data[axis]
     return place
 

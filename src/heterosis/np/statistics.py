@@ -9,7 +9,7 @@ import numpy
 from heterosis import _core
 from heterosis.np import convert
 from heterosis.np.fallback import on_host
-from heterosis.ops.statistics import histogram_counts, histogram_edges
+from heterosis.ops.statistics import check_edges, histogram_counts, histogram_edges
 from heterosis.runtime.errors import ArgumentError
 
 
@@ -29,6 +29,8 @@ def histogram(
     if isinstance(bins, int | numpy.integer):
         edges = histogram_edges(a, int(bins), None if range is None else tuple(range))
     else:
+        if isinstance(bins, list | tuple | numpy.ndarray):
+            check_edges(numpy.asarray(bins))
         edges = convert.operand(bins)
     return histogram_counts(a, edges, weights, bool(density)), edges
 

@@ -1,4 +1,5 @@
-"""Indices kept within an array: checked, brought to the nearest end, or wrapped around."""
+"""Values that a program checks as it runs: indices within an array, which may also be brought to the
+nearest end or wrapped around, and numbers that must be in order or within limits."""
 
 from __future__ import annotations
 
@@ -11,11 +12,15 @@ from heterosis.codegen.conversion import convert
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.memory import STORED, computed
 from heterosis.codegen.target import Target
-from heterosis.ir.program import Node, Opaque, Value, apply, extent
+from heterosis.ir import views
+from heterosis.ir.program import Node, Opaque, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
+from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.rules import cast
 from heterosis.runtime.errors import ArgumentError, IndexingError
+
+# -- indices --------------------------------------------------------------------------------------
 
 _DETAIL_BITS = 16  # of a status, below the number that its message shows
 _OUTSIDE, _SHOWS_NOTHING = 1, 2  # details: which of a kernel's failures it is
@@ -120,3 +125,69 @@ def bounded(
     if mode == "wrap":
         return e.mod(index, extent(count))
     return e.minimum(e.maximum(index, 0), extent(max(count - 1, 0)))
+
+
+# -- numbers whose order or size matters ----------------------------------------------------------
+
+
+def _require_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    holds, given = (place.strided for place in inputs)
+    dtype = inputs[1].dtype
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        _emit_require(module, name, dtype)
+
+    return KernelCode(
+        key=f"require {dtype}",
+        emit=emit,
+        numbers=(*holds.shape, *given.shape),
+        nanoseconds=float(holds.shape[0] + given.shape[0]),
+        failures=(("ArgumentError", node.attributes["failure"]),),
+    )
+
+
+def _emit_require(module: Module, name: str, dtype: str) -> None:
+    """`name` returns at the first condition that does not hold, and copies the numbers if all do."""
+    parameters = [(p, PTR) for p in ("call", "holds", "given", "kept", "scratch")]
+    f = module.function(name, [*parameters, ("conditions", I64), ("numbers", I64)], I64)
+    _, holds, given, kept, _, conditions, numbers = f.parameters
+    truth, element = STORED["bool"], STORED[dtype]
+    with f.loop(0, conditions) as loop:
+        one = f.load(truth, f.offset(truth, holds, loop.index))
+        fails = f.compare("eq", one, code(truth, 0))
+        f.leave_if(fails, lambda: f.ret(code(I64, 1)))
+    with f.loop(0, numbers) as loop:
+        one = f.load(element, f.offset(element, given, loop.index))
+        f.store(one, f.offset(element, kept, loop.index))
+    f.ret(code(I64, 0))
+
+
+_REQUIRE = Opaque("require", _require_kernel, gapless=True)
+
+
+def required(numbers: Value, holds: Value, failure: str) -> Value:
+    """`numbers`; the program fails with that message unless the condition `holds` everywhere."""
+    operands = [views.reshape(v, (v.size,)) for v in (holds, numbers)]
+    found = apply(_REQUIRE, operands, operands[1].type, failure=failure)
+    return views.reshape(found, numbers.shape)
+
+
+@adjoint(_REQUIRE)
+def _pull_required(step: Step) -> Cotangents:
+    return None, step.cotangent
+
+
+def rising(numbers: Value, failure: str) -> Value:
+    """`numbers`, of one dimension; the program fails where they decrease or are NaN."""
+    count = max(numbers.shape[0] - 1, 0)
+    before, after = (views.slice_(numbers, (i,), (1,), (count,)) for i in (0, 1))
+    return required(numbers, e.greater_equal(after, before), failure)
+
+
+def within(numbers: Value, low: float, high: float, failure: str) -> Value:
+    """`numbers`; the program fails where one is not from `low` to `high`; NaN is not."""
+    least, most = (constant(n, "float64", weak=True) for n in (low, high))
+    inside = e.logical_and(e.greater_equal(numbers, least), e.less_equal(numbers, most))
+    return required(numbers, inside, failure)

@@ -317,12 +317,14 @@ def _rolled(x: Value, shift: int, axis: int) -> Value:
         ((2, 3), {"shift": (1, 2), "axis": (0, 1)}),
         ((2, 3), {"shift": 1, "axis": (0, 1)}),
         ((0,), {"shift": 1}),
+        ((2, 3), {"shift": (1, 3)}),
+        ((2, 3), {"shift": ()}),
     ),
 )
 def roll(a, shift: Any, axis: Axis = None):
     """Elements moved by `shift` places along `axis`; those that leave come in again behind."""
     if axis is None:
-        (flat,) = as_tuple(shift)
+        flat = sum(as_tuple(shift))
         return views.reshape(_rolled(views.reshape(a, (a.size,)), flat, 0), a.shape)
     shifts, axes = numpy.broadcast_arrays(as_tuple(shift), as_tuple(axis))
     for one, at in zip(shifts.tolist(), axes.tolist(), strict=True):

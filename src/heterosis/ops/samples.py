@@ -41,6 +41,7 @@ class Samples:
     ulps: float = 4.0
     absolute: float = 4.0
     integer_arrays: tuple[int, ...] = ()  # positions of arrays that hold indices: always int64
+    rising_arrays: tuple[int, ...] = ()  # positions of arrays whose elements must not decrease
 
     def bounds(self, position: int) -> tuple[float, float]:
         first = self.domain[0]

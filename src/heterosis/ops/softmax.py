@@ -47,14 +47,14 @@ def _pull_softmax(
     g: Value, y: Value, data: Value, length: Value | None, axis: int, temperature: Any, *rest: Any
 ) -> Any:
     weighted = multiply(g, y)
-    change = subtract(weighted, multiply(y, sum(weighted, axis, None, True)))
+    change = subtract(weighted, multiply(y, _total(weighted, axis)))
     return (_back(change, data, temperature), *(() if length is None else (None,)))
 
 
 def _pull_log_softmax(
     g: Value, y: Value, data: Value, axis: int, temperature: Any, dtype: Any
 ) -> Value:
-    change = subtract(g, multiply(exp(y), sum(g, axis, None, True)))
+    change = subtract(g, multiply(exp(y), _total(g, axis)))
     return _back(change, data, temperature)
 
 
@@ -90,13 +90,13 @@ def softmax(
     if not x.size:
         return x
     if not use_length:
-        e = exp(subtract(x, max(x, axis, True)))
-        return true_divide(e, sum(e, axis, None, True))
+        e = exp(subtract(x, _largest(x, axis)))
+        return true_divide(e, _total(e, axis))
     inside = _inside(x, length, axis)
     least = constant(float("-inf"), x.dtype)
-    e = exp(subtract(x, max(select(inside, x, least), axis, True)))
+    e = exp(subtract(x, _largest(select(inside, x, least), axis)))
     zero = constant(0.0, x.dtype)
-    total = sum(select(inside, e, zero), axis, None, True)
+    total = _total(select(inside, e, zero), axis)
     return select(inside, true_divide(e, total), zero)
 
 
@@ -112,8 +112,8 @@ def log_softmax(data, axis: int = -1, temperature: float | None = None, dtype: s
     x, axis = _ready("log_softmax", data, axis, temperature, dtype)
     if not x.size:
         return x
-    x = subtract(x, max(x, axis, True))
-    return subtract(x, log(sum(exp(x), axis, None, True)))
+    x = subtract(x, _largest(x, axis))
+    return subtract(x, log(_total(exp(x), axis)))
 
 
 @operation(
@@ -131,15 +131,27 @@ def _ready(
     name: str, x: Value, axis: int, temperature: float | None, dtype: str | None
 ) -> tuple[Value, int]:
     """Floats, divided by the temperature, and the axis counted from the front."""
-    axis = check_axis(name, axis, x.ndim)
+    if x.ndim or axis not in (0, -1):  # which are an array's without dimensions, too
+        axis = check_axis(name, axis, x.ndim)
     x = cast(x, dtype or floating(x.dtype))
     if temperature is not None:
         x = true_divide(x, constant(temperature, x.dtype))
     return x, axis
 
 
+def _total(x: Value, axis: int) -> Value:
+    """The sum along `axis`, which stays; of a number, the number."""
+    return sum(x, axis, None, True) if x.ndim else x
+
+
+def _largest(x: Value, axis: int) -> Value:
+    return max(x, axis, True) if x.ndim else x
+
+
 def _inside(x: Value, length: Value | None, axis: int) -> Value:
     """Where the position along `axis` is below `length`."""
+    if not x.ndim:
+        raise ShapeError("softmax: use_length needs data of one dimension or more; got a number.")
     outer = tuple(n for a, n in enumerate(x.shape) if a != axis)
     if length is None or length.shape != outer:
         given = None if length is None else length.shape

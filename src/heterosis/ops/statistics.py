@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, constant, extent
+from heterosis.ops.bounds import required, rising, within
 from heterosis.ops.creation import iota
 from heterosis.ops.elementwise import (
     add,
     equal,
     greater_equal,
+    isfinite,
     isinf,
     isnan,
     less,
@@ -51,6 +54,8 @@ def _quantile(
     a = cast(a, floating(a.dtype))
     rows = _in_order(name, a, axes)
     position = true_divide(cast(q, "float64"), constant(out_of, "float64"))
+    failure = f"the q of a {name} is NaN or out of its range; expected 0 <= q <= {out_of:g}."
+    position = within(position, 0.0, 1.0, failure)
     position = multiply(position, extent(rows.shape[0] - 1))
     result = _between(rows, position, method)
     last = gathered(rows, [_place(rows, extent(rows.shape[0] - 1))])
@@ -181,14 +186,19 @@ def histogram_edges(a, bins: int = 10, range: tuple[float, float] | None = None)
         raise ArgumentError(f"histogram: {bins} bins; expected at least one.")
     a = cast(a, floating(a.dtype))
     low, high = _range(a, range)
-    step = true_divide(subtract(high, low), extent(bins))
+    width = subtract(high, low)
+    failure = "a histogram of NaN or infinite elements needs the range to divide into bins."
+    width = required(width, isfinite(width), failure)
+    step = true_divide(width, extent(bins))
     edges = add(low, multiply(iota(bins + 1), step))
     return select(equal(iota(bins + 1), extent(bins)), high, edges)
 
 
 def _range(a: Value, given: tuple[float, float] | None) -> tuple[Value, Value]:
-    if given is not None and not given[0] <= given[1]:
-        raise ArgumentError(f"histogram: the range {given} ends before it begins.")
+    if given is not None and not -math.inf < given[0] <= given[1] < math.inf:
+        raise ArgumentError(
+            f"histogram: the range is {given}; expected two finite numbers, the smaller one first."
+        )
     if given is None and a.size:
         low, high = min(a), max(a)
     else:
@@ -198,7 +208,25 @@ def _range(a: Value, given: tuple[float, float] | None) -> tuple[Value, Value]:
     return select(single, subtract(low, half), low), select(single, add(high, half), high)
 
 
+_NOT_RISING = "a histogram's edges decrease, or one is NaN; expected numbers that increase."
+
+
+def check_edges(edges: numpy.ndarray) -> None:
+    """Refuse edges that are known already, as the operation would when it runs."""
+    _check_edges_shape(edges.shape)
+    if not (edges[1:] >= edges[:-1]).all():
+        raise ArgumentError(f"histogram: {_NOT_RISING}")
+
+
+def _check_edges_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 1 or not shape[0]:
+        raise ShapeError(
+            f"histogram: edges of shape {shape}; expected one dimension and at least one edge."
+        )
+
+
 def _counts_reference(a, edges):
+    check_edges(edges)
     last = len(edges) - 2
     pairs = enumerate(itertools.pairwise(edges))
     inside = [(a >= x) & ((a < y) | (i == last) & (a <= y)) for i, (x, y) in pairs]
@@ -208,10 +236,12 @@ def _counts_reference(a, edges):
 @operation(
     numpy=_counts_reference,
     public=(),
-    samples=Samples((Case(((37,), (5,))), Case(((3, 70), (2,)))), dtypes=_FEW),
+    samples=Samples((Case(((37,), (5,))), Case(((3, 70), (2,)))), dtypes=_FEW, rising_arrays=(1,)),
 )
 def histogram_counts(a, edges, weights=None, density: bool = False):
     """How many elements, or how much weight, each interval between neighbouring `edges` has."""
+    _check_edges_shape(edges.shape)
+    edges = rising(edges, _NOT_RISING)
     bins = edges.shape[0] - 1
     flat = views.reshape(a, (1, a.size))
     low, high = (views.reshape(views.slice_(edges, (i,), (1,), (bins,)), (bins, 1)) for i in (0, 1))
@@ -221,6 +251,11 @@ def histogram_counts(a, edges, weights=None, density: bool = False):
     if weights is None:
         counts = sum(inside, 1)
     else:
+        if weights.shape != a.shape:
+            raise ShapeError(
+                f"histogram: weights of shape {weights.shape}; expected one for each of the "
+                f"elements, of shape {a.shape}."
+            )
         weights = views.reshape(weights, (1, a.size))
         counts = sum(select(inside, weights, constant(0, weights.dtype)), 1)
     if not density:

@@ -45,6 +45,7 @@ class Expectations:
         count = code.co_argcount + code.co_kwonlyargcount
         defaults = _defaults(function)
         self.names = code.co_varnames[:count]
+        self.positional = code.co_argcount
         self.kinds: dict[str, Kind] = {}
         for name in self.names:
             kind = kind_of(function.__annotations__.get(name, inspect.Parameter.empty), names)
@@ -53,7 +54,8 @@ class Expectations:
 
     def misfit(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> str | None:
         """The first argument that does not fit, in a sentence."""
-        given = (*zip(self.names, arguments, strict=False), *keywords.items())
+        positional = self.names[: self.positional]
+        given = (*zip(positional, arguments, strict=False), *keywords.items())
         for name, value in given:
             kind = self.kinds.get(name)
             if kind is not None and not kind.accepts(value):
