@@ -69,8 +69,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> 
                 f"mark_variables: a gradient of shape {gradient.shape} for a variable of shape "
                 f"{variable.shape}; the shapes must be equal."
             )
-        variable._autograd = None if request == "null" else Leaf(gradient, request)
-        variable._has_variable = request != "null"
+        tape.mark(variable, gradient, request)
 
 
 def _check_request(name: str, request: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from heterosis import _core
@@ -198,11 +198,12 @@ class WholeNode(ProgramNode):
         wanted: tuple[int, ...],
         operands: Sequence[Any],
         results: Sequence[Any],
+        read: Sequence[Any],
     ):
         sources = tuple(source_of(o) if i in wanted else None for i, o in enumerate(operands))
-        super().__init__(of, of.derivative(wanted), sources, operands, results, None)
+        super().__init__(of, of.derivative(wanted), sources, read, results, None)
         self.plain, self.wanted = plain, wanted
-        self.everything = {(OPERAND, i): _held(o, None) for i, o in enumerate(operands)}
+        self.everything = {(OPERAND, i): _held(o, None) for i, o in enumerate(read)}
         own = results[: len(plain.program.outputs)]
         self.everything |= {(RESULT, i): _held(result, None) for i, result in enumerate(own)}
 
@@ -273,18 +274,37 @@ def changed(name: str, array: Any) -> AutogradError:
 def note(
     plain: Differentiable,
     of: Differentiable,
+    wanted: tuple[int, ...],
     operands: Sequence[Any],
     results: Sequence[Any],
-    written: Set[int] = frozenset(),
+    *,
+    read: Sequence[Any],
+    heads: Iterable[int],
 ) -> None:
-    """Let gradients flow through a program that has run: `plain`, with what derivatives need as
-    further results. Results that are only `written` into arrays are recorded where they depend on
-    a variable: those arrays are there for the next call, which gradients would else go back from."""
-    wanted = wanted_of(operands)
-    if wanted:
-        node = WholeNode(plain, of, wanted, operands, results)
-        idle = written - plain.reached(wanted) if written else written
-        node.attach(results, (i for i in plain.float_results if i not in idle))
+    """Let gradients flow through a program that has run, from the results `heads` to the operands
+    `wanted`: `plain`, with what derivatives need as further results. They take the operands from
+    `read`, copies of those that the program writes to afterwards."""
+    WholeNode(plain, of, wanted, operands, results, read).attach(results, heads)
+
+
+def reached_from(source: Source | None, stops: Set[Any]) -> set[Any]:
+    """Those of `stops`, by `key_of`, that a gradient at `source` goes to; none where `backward` has
+    been, and the record is gone."""
+    found: set[Any] = set()
+    seen: set[Any] = set()
+    waiting = [source]
+    while waiting:
+        source = waiting.pop()
+        if source is None or (key := key_of(source)) in seen:
+            continue
+        seen.add(key)
+        if key in stops:
+            found.add(key)
+        elif isinstance(source, Entry):
+            if not source.node.sources:
+                return set()
+            waiting.extend(source.node.sources)
+    return found
 
 
 def wanted_of(operands: Sequence[Any]) -> tuple[int, ...]:
@@ -330,6 +350,23 @@ def _described(operand: Any) -> Any:
     if operand is None:
         return None
     return {bool: "bool", int: "int64", float: "float64"}[type(operand)]
+
+
+_check_marked: list[Callable[[Any], None]] = []
+
+
+def set_check_marked(check: Callable[[Any], None]) -> None:
+    """`check(array)` raises if the program that is being captured cannot have it as a variable."""
+    _check_marked[:] = [check]
+
+
+def mark(variable: Any, gradient: Any, request: str) -> None:
+    """Make an array a variable, whose gradient goes into an array; or none, where nobody wants it."""
+    if modes.is_capturing():
+        (check,) = _check_marked
+        check(variable)
+    variable._autograd = None if request == "null" else Leaf(gradient, request)
+    variable._has_variable = request != "null"
 
 
 def check_write(out: Any) -> None:
