@@ -24,6 +24,7 @@ class Cell:
     base: Cell | None = None
     path: tuple[Node, ...] = ()
     source: Any = None  # what the array was outside of the program, if it was there
+    layout: Strided | None = None  # of its elements there; others are contiguous
     writes: int = 0
     _seen: int = field(default=0)  # writes to the base that the value takes account of
 
@@ -59,18 +60,17 @@ def window(value: Value, cells: dict[Value, Cell]) -> Cell | None:
     while base not in cells and isinstance(base.node.primitive, View):
         path.insert(0, base.node)
         (base,) = base.node.inputs
-    if base not in cells or not _is_window(base, path):
+    if base not in cells:
         return None
     below = cells[base]
-    if below.base is not None:
-        return Cell(value, below.base, (*below.path, *path))
-    return Cell(value, below, tuple(path))
+    root, whole = below.base or below, (*below.path, *path)
+    return Cell(value, root, whole) if _is_window(root, whole) else None
 
 
-def _is_window(base: Value, path: list[Node]) -> bool:
+def _is_window(root: Cell, path: tuple[Node, ...]) -> bool:
     """Whether strides can express the views, so that the memory is shared and not copied."""
     moves = [node.primitive.move(node) for node in path]
-    return moved(Strided.contiguous(base.shape), moves) is not None
+    return moved(root.layout or Strided.contiguous(root.value().shape), moves) is not None
 
 
 def _put(base: Value, path: tuple[Node, ...], value: Value) -> Value:

@@ -15,7 +15,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
-from heterosis.autograd.derivative import Differentiable, set_inline
+from heterosis.autograd.derivative import Differentiable, layout_of, set_inline
 from heterosis.capture import trees
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
@@ -262,7 +262,7 @@ class Trace:
 
     def _stand_in(self, array: Any, source: Source) -> Any:
         value = self._input(source, TensorType(array.shape, array._dtype_name))
-        made = self.array(Cell(value, source=source))
+        made = self.array(Cell(value, source=source, layout=layout_of(array)))
         if tape.source_of(array) is not None:
             self.variables.add(made._storage_id)
         return made
@@ -317,7 +317,8 @@ class Trace:
             return self.cells[stand_in._storage_id]
         if found is None:
             value = self._input(Outside(array), TensorType(array.shape, array._dtype_name))
-            found = self.cells[key] = Cell(value, source=self.inputs[-1][1])
+            source = self.inputs[-1][1]
+            found = self.cells[key] = Cell(value, source=source, layout=layout_of(array))
             self.held.append(array)
         elif not _is_same_view(array, found):
             return self._other_view(array, found)
@@ -329,9 +330,10 @@ class Trace:
             raise _overlap(cell.value(), array)
         for value, source in self.inputs:
             if isinstance(source, Outside) and _shows(source, array):
-                return Cell(value, source=source)
+                return Cell(value, source=source, layout=layout_of(array))
         source = Outside(array)
-        return Cell(self._input(source, TensorType(array.shape, array._dtype_name)), source=source)
+        value = self._input(source, TensorType(array.shape, array._dtype_name))
+        return Cell(value, source=source, layout=layout_of(array))
 
     # -- what the core calls ----------------------------------------------------------------------
 
