@@ -135,8 +135,8 @@ def grad(
     """The gradients of `heads` for `variables`, a list of new arrays, also for one variable; with
     `create_graph` they can be differentiated again."""
     heads, variables = _as_list(heads), _as_list(variables)
-    sources = [_source(variable) for variable in variables]
     seeds = tape.seeds_for(heads, None if head_grads is None else _as_list(head_grads))
+    sources = [_source(variable) for variable in variables]
     retain = create_graph if retain_graph is None else retain_graph
     found = tape.propagate(heads, seeds, retain=retain, again=create_graph, stops=sources)
     return [_found(found, s, v) for s, v in zip(sources, variables, strict=True)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core
@@ -189,7 +189,7 @@ class WholeNode(ProgramNode):
     """A run of a captured program. What it keeps serves its gradient; gradients of gradients
     compute it again, as a function of the operands."""
 
-    __slots__ = ("everything", "plain", "wanted")
+    __slots__ = ("everything", "goals", "plain", "wanted")
 
     def __init__(
         self,
@@ -199,20 +199,29 @@ class WholeNode(ProgramNode):
         operands: Sequence[Any],
         results: Sequence[Any],
         read: Sequence[Any],
+        goals: Mapping[int, Collection[int]],
     ):
         sources = tuple(source_of(o) if i in wanted else None for i, o in enumerate(operands))
         super().__init__(of, of.derivative(wanted), sources, read, results, None)
-        self.plain, self.wanted = plain, wanted
+        self.plain, self.wanted, self.goals = plain, wanted, goals
         self.everything = {(OPERAND, i): _held(o, None) for i, o in enumerate(read)}
         own = results[: len(plain.program.outputs)]
         self.everything |= {(RESULT, i): _held(result, None) for i, result in enumerate(own)}
 
     def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
-        if not again or self.derivative is None:
-            return super().pull(received, again)
-        derivative = self.plain.derivative(self.wanted)
-        held = tuple(self.everything.get(source) for source in derivative.sources)
-        return self._pulled(self.plain, derivative, held, received, again)
+        """As a call of an operation; operands that no gradient goes to are left alone."""
+        if again and self.derivative is not None:
+            derivative = self.plain.derivative(self.wanted)
+            held = tuple(self.everything.get(source) for source in derivative.sources)
+            pairs = self._pulled(self.plain, derivative, held, received, again)
+        else:
+            pairs = super().pull(received, again)
+        heads = [goal for i, goal in self.goals.items() if received[i] is not None]
+        return [
+            pair
+            for i, pair in zip(self.wanted, pairs, strict=True)
+            if any(i in goal for goal in heads)
+        ]
 
     def release(self) -> None:
         super().release()
@@ -232,6 +241,13 @@ def _held(value: Any, written: Any) -> Any:
 def source_of(value: Any) -> Source | None:
     """Where a gradient that reaches `value` goes on to."""
     return value._autograd if isinstance(value, ndarray) else None
+
+
+def renewed(source: Source | None, array: Any) -> Source | None:
+    """A place in the record for an array whose writes have been counted, and not been done."""
+    if not isinstance(source, Entry):
+        return source
+    return Entry(source.node, source.index, array._version)
 
 
 # -- recording ------------------------------------------------------------------------------------
@@ -279,15 +295,16 @@ def note(
     results: Sequence[Any],
     *,
     read: Sequence[Any],
-    heads: Iterable[int],
+    goals: Mapping[int, Collection[int]],
 ) -> None:
-    """Let gradients flow through a program that has run, from the results `heads` to the operands
-    `wanted`: `plain`, with what derivatives need as further results. They take the operands from
-    `read`, copies of those that the program writes to afterwards."""
-    WholeNode(plain, of, wanted, operands, results, read).attach(results, heads)
+    """Let gradients flow through a program that has run: `plain`, with what derivatives need as
+    further results. `goals` says to which of the operands `wanted` they flow from a result.
+    Derivatives take the operands from `read`, with copies of those that are written to afterwards.
+    """
+    WholeNode(plain, of, wanted, operands, results, read, goals).attach(results, goals)
 
 
-def reached_from(source: Source | None, stops: Set[Any]) -> set[Any]:
+def reached_from(source: Source | None, stops: Collection[Any]) -> set[Any]:
     """Those of `stops`, by `key_of`, that a gradient at `source` goes to; none where `backward` has
     been, and the record is gone."""
     found: set[Any] = set()
@@ -352,19 +369,20 @@ def _described(operand: Any) -> Any:
     return {bool: "bool", int: "int64", float: "float64"}[type(operand)]
 
 
-_check_marked: list[Callable[[Any], None]] = []
+_capture: list[Callable[..., None]] = []
 
 
-def set_check_marked(check: Callable[[Any], None]) -> None:
-    """`check(array)` raises if the program that is being captured cannot have it as a variable."""
-    _check_marked[:] = [check]
+def set_capture(check_marked: Callable[[Any], None], need_tape: Callable[[], None]) -> None:
+    """`check_marked(array)` raises if the program that is being captured cannot have the array as a
+    variable; `need_tape()` says that it asks for gradients."""
+    _capture[:] = check_marked, need_tape
 
 
 def mark(variable: Any, gradient: Any, request: str) -> None:
     """Make an array a variable, whose gradient goes into an array; or none, where nobody wants it."""
     if modes.is_capturing():
-        (check,) = _check_marked
-        check(variable)
+        check_marked, _ = _capture
+        check_marked(variable)
     variable._autograd = None if request == "null" else Leaf(gradient, request)
     variable._has_variable = request != "null"
 
@@ -456,6 +474,9 @@ class _Sweep:
 
 def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:
     """What the heads receive: ones, unless given."""
+    if modes.is_capturing():
+        _, need_tape = _capture
+        need_tape()
     if given is None:
         given = [None] * len(heads)
     if len(given) != len(heads):

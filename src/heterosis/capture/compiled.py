@@ -319,11 +319,11 @@ class Program:
         for operand, result in self._copies.items():
             read[operand] = results[result]
         if self.captured.recorded is not None:
-            heads = self.captured.recorded.results
+            goals = self.captured.recorded.goals
         else:
             idle = self._only_written and self._only_written - self.plain.reached(wanted)
-            heads = set(self.plain.float_results) - idle
-        tape.note(self.plain, self.kept, wanted, operands, results, read=read, heads=heads)
+            goals = {i: wanted for i in self.plain.float_results if i not in idle}
+        tape.note(self.plain, self.kept, wanted, operands, results, read=read, goals=goals)
 
     def _operands(self, arguments: Sequence[Any]) -> list[Any]:
         """What the program is fed."""

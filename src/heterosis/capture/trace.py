@@ -142,10 +142,14 @@ class Write:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a function records by itself: gradients go from these results to these inputs."""
+    """What a function records by itself: the inputs that gradients from its results go to."""
 
-    results: frozenset[int]
-    inputs: frozenset[int]
+    goals: dict[int, frozenset[int]]  # by result
+
+    @property
+    def inputs(self) -> frozenset[int]:
+        """All that gradients go to."""
+        return frozenset().union(*self.goals.values())
 
 
 @dataclass
@@ -165,7 +169,7 @@ class Captured:
 
     def leaves_record(self) -> bool:
         """Whether gradients flow from what a run leaves behind though nobody records it."""
-        return self.recorded is not None and bool(self.recorded.results)
+        return self.recorded is not None and bool(self.recorded.goals)
 
 
 def capture(
@@ -180,9 +184,13 @@ def capture(
     Where the function raises, `interrupted` is given what it has done until then, if that writes to
     arrays: statements that ran before the error have written, captured or not.
     """
-    trace, found = _captured(function, arguments, keywords, merged=False)
+    try:
+        trace, found = _captured(function, arguments, keywords)
+    except _NeedsTape:
+        trace, found = _captured(function, arguments, keywords, taped=True)
     if trace.writes_shared():
-        trace, found = _captured(function, arguments, keywords, merged=True)
+        taped = trace.taped
+        trace, found = _captured(function, arguments, keywords, merged=True, taped=taped)
     if trace.error is None:
         return found
     if found.writes:
@@ -193,13 +201,22 @@ def capture(
         trace.error = None  # whose frames hold the arguments
 
 
+class _NeedsTape(CaptureError):
+    """Operations are recorded outside of the function, and it goes back through them by itself."""
+
+
 def _captured(
-    function: Callable[..., Any], arguments: tuple, keywords: dict, *, merged: bool
+    function: Callable[..., Any],
+    arguments: tuple,
+    keywords: dict,
+    *,
+    merged: bool = False,
+    taped: bool = False,
 ) -> tuple[Trace, Captured]:
     name = getattr(function, "__name__", type(function).__name__)
     objects = trees.objects_in((arguments, keywords))
     guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
-    trace = Trace(name, guards, merged=merged)
+    trace = Trace(name, guards, merged=merged, taped=taped)
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
     try:
         result = _run(trace, function, *stand_ins)
@@ -231,13 +248,14 @@ def _run(trace: Trace, function: Callable[..., Any], arguments: tuple, keywords:
 class Trace:
     """What has been captured so far."""
 
-    def __init__(self, name: str, guards: Guards, *, merged: bool = False):
+    def __init__(self, name: str, guards: Guards, *, merged: bool = False, taped: bool = False):
         self.name, self.guards = name, guards
         self.merged = merged  # whether arrays that share memory become one
+        self.taped = taped  # whether the tape is told of what is recorded outside, too
         self.error: Exception | None = None  # what the function raised
         self.arguments: list[tuple[Any, Any]] = []  # each with its stand-in
         self.entangled: set[int] = set()  # storages of arguments that are known from outside too
-        self.recorded = modes.is_recording()
+        self.recorded = modes.is_recording() and not taped
         self.records = False  # whether the function does so by itself
         self.before: dict[int, tuple[Any, Any]] = {}  # written outside arrays, and their sources
         self.inputs: list[tuple[Value, Source]] = []
@@ -354,6 +372,8 @@ class Trace:
             result = outs if len(outs) > 1 else outs[0]
         else:
             outs = out if isinstance(out, tuple) else (out,)
+            if inside and any(map(tape.source_of, operands)):
+                self._check_views(outs)
             result = self._write(record, results, out)
         written, scope = tuple(map(self.cell, outs)), self.scope
         self.steps.append(
@@ -455,14 +475,14 @@ class Trace:
             if isinstance(self.cell(array).source, Outside) and not isinstance(source, tape.Entry):
                 self.guards.depend_on_place(array, source)
 
+    def need_tape(self) -> None:
+        """Go back to the start, if gradients are asked for and the tape was told of nothing."""
+        if self.recorded:
+            raise _NeedsTape("the function is captured again, with the tape")
+
     def check_marked(self, array: Any) -> None:
         """Raise where the function makes an array a variable whose gradient nobody could read."""
-        if self.recorded:
-            raise CaptureError(
-                "attach_grad: the function is hybridized and recorded from outside, where a "
-                "variable that it makes gets no gradient. Hand the array in as an argument, and "
-                "call attach_grad() on it before; or record inside of the function."
-            )
+        self.need_tape()
         cell = self.cells.get(array._storage_id)
         if cell is None or isinstance(cell.source, Outside):
             raise CaptureError(
@@ -505,10 +525,16 @@ class Trace:
             cell.write(fitting(record.name, value, description, record.casts_freely))
             if modes.is_recording():
                 self.followed.add(cell.base or cell)
-                if isinstance(cell.source, Outside):
-                    self.before.setdefault(id(array), (array, tape.source_of(array)))
+            if isinstance(cell.source, Outside):
+                self.before.setdefault(id(array), (array, tape.source_of(array)))
             self._count_write(array, cell)
         return out
+
+    def _check_views(self, outs: Sequence[Any]) -> None:
+        """Raise before what the tape follows is written to a part of an array, or to a variable."""
+        for cell in map(self.cell, outs):
+            if cell.base is not None and isinstance(cell.base.source, Outside):
+                tape.check_write(cell.base.source.array)
 
     def _count_write(self, array: Any, cell: Cell) -> None:
         """Tell the tape of a write, for all arrays that share the memory."""
@@ -581,9 +607,8 @@ class Trace:
             Write(cell.source, add(cell.value()), cell in followed) for cell in self._written()
         ]
         values = tuple(value for value, _ in self.inputs)
-        heads = {computed[cell].position for cell in tracked if cell in computed}
-        heads |= {write.position for write in writes if write.recorded}
-        recorded = Recorded(frozenset(heads), frozenset().union(*tracked.values()))
+        goals = {add(cell.value()): reached for cell, reached in tracked.items() if cell.source}
+        goals |= {computed[c].position: tracked[c] for c in tracked if c in computed}
         self.guards.finish()
         return Captured(
             Program(values, tuple(outputs), self.name),
@@ -595,7 +620,7 @@ class Trace:
             self.steps,
             frozenset(self.entangled),
             returned,
-            recorded if self.records else None,
+            Recorded(goals) if self.records else None,
         )
 
     def _tracked(self, result: Any) -> dict[Cell, frozenset[int]]:
@@ -609,7 +634,8 @@ class Trace:
         tracked = {}
         for array in arrays:
             place = tape.source_of(array)
-            if isinstance(place, tape.Entry) and (reached := tape.reached_from(place, ends)):
+            current = isinstance(place, tape.Entry) and place.version == array._version
+            if current and (reached := tape.reached_from(place, ends)):
                 tracked[self.cell(array)] = frozenset(ends[key] for key in reached)
         return tracked
 
@@ -626,7 +652,7 @@ class Trace:
     def restore(self) -> None:
         """Give arrays from outside their places in the tape back: nothing has run yet."""
         for array, source in self.before.values():
-            array._autograd = source
+            array._autograd = tape.renewed(source, array)
 
 
 def _overlap_within(cells: Sequence[Cell]) -> bool:
@@ -759,7 +785,7 @@ def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
 def install() -> None:
     """Let the core, and the tape, call the capture."""
     set_inline(_of_active(Trace.inline))
-    tape.set_check_marked(_of_active(Trace.check_marked))
+    tape.set_capture(_of_active(Trace.check_marked), _of_active(Trace.need_tape))
     _core.set_hook("capture_call", _of_active(Trace.call))
     _core.set_hook("capture_made", _of_active(Trace.made))
     _core.set_hook("capture_read", _of_active(Trace.read))
