@@ -355,3 +355,46 @@ def _into_a_view(o, x):
     with autograd.record():
         part[0] = (o.w * x)[:2]
     return part * 1
+
+
+def test_a_variable_that_is_written_to_before_it_is_used():
+    o, x = Outside(), np.ones(4)
+
+    def clipped(x):
+        with autograd.pause():
+            o.w[...] = np.clip(o.w, -0.5, 0.5)
+        return o.w * x
+
+    def stepped(x, inside):
+        o.w[...] = np.clip(o.w, -0.5, 0.5)
+        with autograd.record():
+            y = o.w * x
+        if inside:
+            y.backward()
+        return y
+
+    with autograd.record(), pytest.raises(CaptureError, match="a variable of shape .* is written"):
+        heterosis.hybridize(clipped)(x)
+    with pytest.raises(CaptureError, match="a variable of shape .* is written"):
+        heterosis.hybridize(lambda x: stepped(x, False))(x)
+    step = heterosis.hybridize(lambda x: stepped(x, True))
+    for _ in range(2):
+        o.w.grad[...] = 0
+        step(x)
+        assert o.w.grad.tolist() == [1.0] * 4
+
+
+def test_a_part_of_an_array_written_over_itself():
+    o = Outside()
+
+    def function(x):
+        with autograd.record():
+            y = o.w * x
+            y[1:3] = y[:2]
+            return y * 2
+
+    found = []
+    for run in (function, heterosis.hybridize(function)):
+        run(np.ones(4)).backward()
+        found.append(o.w.grad.tolist())
+    assert found[0] == found[1]

@@ -260,6 +260,7 @@ class Trace:
         self.before: dict[int, tuple[Any, Any]] = {}  # written outside arrays, and their sources
         self.inputs: list[tuple[Value, Source]] = []
         self.cells: dict[int, Cell] = {}  # by the storage of the array
+        self.rewritten: set[int] = set()  # storages of variables that are used after a write
         self.followed: set[Cell] = set()  # written to while operations are recorded
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
@@ -304,9 +305,7 @@ class Trace:
         return {source.array._storage_id for source in sources}
 
     def _storage(self, source: Source) -> int:
-        if isinstance(source, Argument):
-            return self.arguments[source.position][0]._storage_id
-        return source.array._storage_id
+        return self._original(source)._storage_id
 
     def _written(self) -> list[Cell]:
         cells = dict.fromkeys(self.cells.values())
@@ -381,6 +380,8 @@ class Trace:
         )
         if inside:
             self._record(record, operands, values, attributes, result)
+        for array in outs if out is not None else ():
+            self._count_shared(array)
         return result
 
     def _values(
@@ -406,6 +407,9 @@ class Trace:
     ) -> tuple[Value | None, ...]:
         """The values of operands while operations are recorded, without those gradients that an
         eager tape would not follow."""
+        for array in operands:
+            if isinstance(array, ndarray):
+                self._check_unwritten(array)
         if not self.recorded and not any(map(tape.source_of, operands)):
             return values
         ends = self._is_detached if self.recorded else self._ends
@@ -415,6 +419,22 @@ class Trace:
             else value
             for operand, value in zip(operands, values, strict=True)
         )
+
+    def _check_unwritten(self, array: Any) -> None:
+        """Note a variable that is used after it was written to: what a program is given, and finds
+        gradients for, is its value from before."""
+        cell = self.cell(array)
+        if cell.writes and isinstance(cell.source, Argument | Outside):
+            outside = self._original(cell.source)
+            if isinstance(self._place(outside), tape.Leaf):
+                self.rewritten.add(outside._storage_id)
+                if self.recorded:
+                    raise _rewritten(outside)
+
+    def _original(self, source: Argument | Outside) -> Any:
+        if isinstance(source, Argument):
+            return self.arguments[source.position][0]
+        return source.array
 
     def _is_detached(self, array: Any) -> bool:
         """Whether it shares the memory of an array that gradients flow to, and is none itself."""
@@ -527,7 +547,7 @@ class Trace:
                 self.followed.add(cell.base or cell)
             if isinstance(cell.source, Outside):
                 self.before.setdefault(id(array), (array, tape.source_of(array)))
-            self._count_write(array, cell)
+            array._count_write()
         return out
 
     def _check_views(self, outs: Sequence[Any]) -> None:
@@ -536,9 +556,9 @@ class Trace:
             if cell.base is not None and isinstance(cell.base.source, Outside):
                 tape.check_write(cell.base.source.array)
 
-    def _count_write(self, array: Any, cell: Cell) -> None:
-        """Tell the tape of a write, for all arrays that share the memory."""
-        array._count_write()
+    def _count_shared(self, array: Any) -> None:
+        """Tell the tape of a write for the other arrays that share the memory."""
+        cell = self.cell(array)
         base = cell.base or cell
         for other in self.held:
             shown = self.cells.get(other._storage_id)
@@ -636,6 +656,10 @@ class Trace:
             place = tape.source_of(array)
             current = isinstance(place, tape.Entry) and place.version == array._version
             if current and (reached := tape.reached_from(place, ends)):
+                for key in reached:
+                    known = self._original(self.inputs[ends[key]][1])
+                    if known._storage_id in self.rewritten:
+                        raise _rewritten(known)
                 tracked[self.cell(array)] = frozenset(ends[key] for key in reached)
         return tracked
 
@@ -664,6 +688,14 @@ def _overlap_within(cells: Sequence[Cell]) -> bool:
     parts = [cell.path[0] for cell in cells]
     places = [(node.attributes["starts"], node.attributes["steps"]) for node in parts]
     return not are_apart(places, [node.types[0].shape for node in parts])
+
+
+def _rewritten(variable: Any) -> CaptureError:
+    return CaptureError(
+        f"a variable of shape {variable.shape} is written to in the hybridized function, and "
+        "used after that in what is recorded: its gradient would not reach it. Write to it "
+        "outside of the function, or call backward() inside."
+    )
 
 
 def _is_same_view(array: Any, cell: Cell) -> bool:
