@@ -51,6 +51,7 @@ struct Entry : Counted {
   Object supply;  // gives the supplied numbers of a run; null without
   Object record;  // is told of runs that gradients are recorded of: (inputs, results); null without
   Object guards;  // what else the program was made of
+  bool constants;  // whether its arguments must be no variables
 };
 
 struct ReplayObject {
@@ -119,6 +120,11 @@ bool is_entangled(const Entry& entry, PyObject* const* given) {
   return false;
 }
 
+// Whether an argument is a variable, of a program that must know which of them are.
+bool has_variable(const Entry& entry, PyObject* const* given, Py_ssize_t count) {
+  return entry.constants && std::any_of(given, given + count, is_tracked);
+}
+
 // One run of an entry: its inputs sorted, then its results.
 class Run {
  public:
@@ -150,13 +156,12 @@ class Run {
 
   void write_back() const {
     if (entry_.writes.empty()) return;
-    const bool recording = is_recording();
     struct Restored {
       bool recording;
       ~Restored() { set_recording(recording); }
-    } restored{recording};
+    } restored{is_recording()};
     for (const Write& write : entry_.writes) {
-      set_recording(recording && write.recorded);
+      set_recording(write.recorded);
       PyObject* const from = results_[write.from].get();
       checked(call_operator_into(Operator::assign, &from, input(entry_.sources[write.into], given_)));
     }
@@ -214,7 +219,7 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
     Signature signature;
     const bool plain = !names && !is_capturing() && sign(signature, given, count);
     const Ref<const Entry> entry = plain ? find(*replay.entries, signature) : Ref<const Entry>();
-    if (!entry || is_entangled(*entry, given)) {
+    if (!entry || is_entangled(*entry, given) || has_variable(*entry, given, count)) {
       return PyObject_Vectorcall(replay.slow, given, static_cast<size_t>(count), names);
     }
     if (must_wait()) wait_for_room();
@@ -265,14 +270,16 @@ void make_room(std::vector<Ref<const Entry>>& entries, const Signature& signatur
   });
 }
 
-// add(arguments, plan, sources, items, writes, supply, record, guards): serve calls with arguments
-// like these while `guards` hold. `items` is a number, or a tuple or list of them; `writes` has
-// triples of a result, an input, and whether gradients flow; `supply` and `record` may be None.
+// add(arguments, plan, sources, items, writes, supply, record, guards, constants): serve calls with
+// arguments like these while `guards` hold; if `constants`, with none that is a variable. `items` is
+// a number, or a tuple or list of them; `writes` has triples of a result, an input, and whether
+// gradients flow; `supply` and `record` may be None.
 PyObject* add(PyObject* self, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
     PyObject *example, *plan, *sources, *items, *writes, *supply, *record, *guards;
-    if (!PyArg_ParseTuple(arguments, "O!OOOOOOO", &PyTuple_Type, &example, &plan, &sources, &items,
-                          &writes, &supply, &record, &guards)) {
+    int constants;
+    if (!PyArg_ParseTuple(arguments, "O!OOOOOOOp", &PyTuple_Type, &example, &plan, &sources, &items,
+                          &writes, &supply, &record, &guards, &constants)) {
       throw PythonError();
     }
     if (!is_guards(guards)) {
@@ -288,6 +295,7 @@ PyObject* add(PyObject* self, PyObject* arguments) {
     entry->supply = unless_none(supply);
     entry->record = unless_none(record);
     entry->guards = Object::borrowed(guards);
+    entry->constants = constants != 0;
     each(sources, [&](PyObject* one) { entry->sources.push_back(source(one)); });
     entry->shape = PyTuple_Check(items)  ? Entry::Shape::tuple
                    : PyList_Check(items) ? Entry::Shape::list

@@ -182,3 +182,40 @@ def test_what_shares_memory_goes_on_sharing_it(program):
 
 def _listed(tree):
     return list(tree.values()) if isinstance(tree, dict) else [tree]
+
+
+# -- a reshape that has to copy is no view --------------------------------------------------------------
+
+
+def _flat_of_a_transpose(x):
+    flat = x.reshape(2, 12).T.reshape(24)
+    x[0] = 5
+    return flat * 1
+
+
+def _into_the_flat_of_a_transpose(x):
+    flat = x.T.reshape(-1)
+    flat[0] = 9
+    return flat * 1
+
+
+def _into_the_flat(x):
+    flat = x.reshape(-1)
+    flat[0] = 9
+    return flat * 1
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.parametrize(
+    "program", [_flat_of_a_transpose, _into_the_flat_of_a_transpose, _into_the_flat]
+)
+def test_a_reshape_that_copies(program, outside, transposed):
+    def run(hybridized):
+        x = np.array(numpy.arange(24.0).reshape(4, 6))
+        x = x.T if transposed else x
+        function = (lambda: program(x)) if outside else program
+        function = heterosis.hybridize(function) if hybridized else function
+        return [(function() if outside else function(x)).tolist() for _ in range(2)], x.tolist()
+
+    assert run(True) == run(False)

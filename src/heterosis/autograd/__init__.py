@@ -69,8 +69,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> 
                 f"mark_variables: a gradient of shape {gradient.shape} for a variable of shape "
                 f"{variable.shape}; the shapes must be equal."
             )
-        variable._autograd = None if request == "null" else Leaf(gradient, request)
-        variable._has_variable = request != "null"
+        tape.mark(variable, gradient, request)
 
 
 def _check_request(name: str, request: str) -> None:
@@ -136,8 +135,8 @@ def grad(
     """The gradients of `heads` for `variables`, a list of new arrays, also for one variable; with
     `create_graph` they can be differentiated again."""
     heads, variables = _as_list(heads), _as_list(variables)
-    sources = [_source(variable) for variable in variables]
     seeds = tape.seeds_for(heads, None if head_grads is None else _as_list(head_grads))
+    sources = [_source(variable) for variable in variables]
     retain = create_graph if retain_graph is None else retain_graph
     found = tape.propagate(heads, seeds, retain=retain, again=create_graph, stops=sources)
     return [_found(found, s, v) for s, v in zip(sources, variables, strict=True)]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core
@@ -150,16 +149,18 @@ class ProgramNode(Node):
         differentiable, found = derivative.run(arguments)
         if again:
             self._record(derivative, differentiable, arguments, found)
-        targets = [source for source in self.sources if source is not None]
-        pairs = zip(targets, found, strict=True)
-        if not derivative.idle:
-            return pairs
-        # Zeros are for variables. The call that made another array may be gone by now.
+        targets = [i for i, source in enumerate(self.sources) if source is not None]
         return [
-            pair
-            for i, pair in enumerate(pairs)
-            if i not in derivative.idle or isinstance(pair[0], Leaf)
+            (self.sources[target], gradient)
+            for i, (target, gradient) in enumerate(zip(targets, found, strict=True))
+            # Zeros are for variables. The call that made another array may be gone by now.
+            if (i not in derivative.idle or isinstance(self.sources[target], Leaf))
+            and self._goes_to(target, received)
         ]
+
+    def _goes_to(self, operand: int, received: list[Any]) -> bool:
+        """Whether a gradient goes to an operand from the results that have received one."""
+        return True
 
     def _unchanged(self, held: Any) -> Any:
         if not isinstance(held, tuple):
@@ -199,7 +200,7 @@ class WholeNode(ProgramNode):
     """A run of a captured program. What it keeps serves its gradient; gradients of gradients
     compute it again, as a function of the operands."""
 
-    __slots__ = ("everything", "plain", "wanted")
+    __slots__ = ("everything", "goals", "plain", "wanted")
 
     def __init__(
         self,
@@ -208,11 +209,13 @@ class WholeNode(ProgramNode):
         wanted: tuple[int, ...],
         operands: Sequence[Any],
         results: Sequence[Any],
+        read: Sequence[Any],
+        goals: Mapping[int, Collection[int]],
     ):
         sources = tuple(source_of(o) if i in wanted else None for i, o in enumerate(operands))
-        super().__init__(of, of.derivative(wanted), sources, operands, results, None)
-        self.plain, self.wanted = plain, wanted
-        self.everything = {(OPERAND, i): _held(o, None) for i, o in enumerate(operands)}
+        super().__init__(of, of.derivative(wanted), sources, read, results, None)
+        self.plain, self.wanted, self.goals = plain, wanted, goals
+        self.everything = {(OPERAND, i): _held(o, None) for i, o in enumerate(read)}
         own = results[: len(plain.program.outputs)]
         self.everything |= {(RESULT, i): _held(result, None) for i, result in enumerate(own)}
 
@@ -222,6 +225,9 @@ class WholeNode(ProgramNode):
         derivative = self.plain.derivative(self.wanted)
         held = tuple(self.everything.get(source) for source in derivative.sources)
         return self._pulled(self.plain, derivative, held, received, again)
+
+    def _goes_to(self, operand: int, received: list[Any]) -> bool:
+        return any(operand in goal for i, goal in self.goals.items() if received[i] is not None)
 
     def release(self) -> None:
         super().release()
@@ -243,6 +249,13 @@ def _held(value: Any, written: Any) -> Any:
 def source_of(value: Any) -> Source | None:
     """Where a gradient that reaches `value` goes on to."""
     return value._autograd if isinstance(value, ndarray) else None
+
+
+def renewed(source: Source | None, array: Any) -> Source | None:
+    """A place in the record for an array whose writes have been counted, and not been done."""
+    if not isinstance(source, Entry):
+        return source
+    return Entry(source.node, source.index, array._version)
 
 
 # -- recording ------------------------------------------------------------------------------------
@@ -285,18 +298,38 @@ def changed(name: str, array: Any) -> AutogradError:
 def note(
     plain: Differentiable,
     of: Differentiable,
+    wanted: tuple[int, ...],
     operands: Sequence[Any],
     results: Sequence[Any],
-    written: AbstractSet[int] = frozenset(),
+    *,
+    read: Sequence[Any],
+    goals: Mapping[int, Collection[int]],
 ) -> None:
     """Let gradients flow through a program that has run: `plain`, with what derivatives need as
-    further results. Those that are `written` into arrays are recorded where they depend on a
-    variable: the arrays are there for the next call, which gradients would else go back from."""
-    wanted = wanted_of(operands)
-    if wanted:
-        node = WholeNode(plain, of, wanted, operands, results)
-        idle = written - plain.reached(wanted) if written else written
-        node.attach(results, (i for i in plain.float_results if i not in idle))
+    further results. `goals` says to which of the operands `wanted` they flow from a result.
+    Derivatives take the operands from `read`, with copies of those that are written to afterwards.
+    """
+    WholeNode(plain, of, wanted, operands, results, read, goals).attach(results, goals)
+
+
+def reached_from(source: Source | None, stops: Collection[Any]) -> set[Any]:
+    """Those of `stops`, by `key_of`, that a gradient at `source` goes to; none where `backward` has
+    been, and the record is gone."""
+    found: set[Any] = set()
+    seen: set[Any] = set()
+    waiting = [source]
+    while waiting:
+        source = waiting.pop()
+        if source is None or (key := key_of(source)) in seen:
+            continue
+        seen.add(key)
+        if key in stops:
+            found.add(key)
+        elif isinstance(source, Entry):
+            if not source.node.sources:
+                return set()
+            waiting.extend(source.node.sources)
+    return found
 
 
 def wanted_of(operands: Sequence[Any]) -> tuple[int, ...]:
@@ -342,6 +375,24 @@ def _described(operand: Any) -> Any:
     if operand is None:
         return None
     return {bool: "bool", int: "int64", float: "float64"}[type(operand)]
+
+
+_capture: list[Callable[..., None]] = []
+
+
+def set_capture(check_marked: Callable[[Any], None], need_tape: Callable[[], None]) -> None:
+    """`check_marked(array)` raises if the program that is being captured cannot have the array as a
+    variable; `need_tape()` says that it asks for gradients."""
+    _capture[:] = check_marked, need_tape
+
+
+def mark(variable: Any, gradient: Any, request: str) -> None:
+    """Make an array a variable, whose gradient goes into an array; or none, where nobody wants it."""
+    if modes.is_capturing():
+        check_marked, _ = _capture
+        check_marked(variable)
+    variable._autograd = None if request == "null" else Leaf(gradient, request)
+    variable._has_variable = request != "null"
 
 
 def check_write(out: Any) -> None:
@@ -431,6 +482,9 @@ class _Sweep:
 
 def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:
     """What the heads receive: ones, unless given."""
+    if modes.is_capturing():
+        _, need_tape = _capture
+        need_tape()
     if given is None:
         given = [None] * len(heads)
     if len(given) != len(heads):

@@ -7,11 +7,12 @@ import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from itertools import count
 from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
-from heterosis.autograd.derivative import Differentiable, described, layout_of
+from heterosis.autograd.derivative import OPERAND, Differentiable, described, layout_of
 from heterosis.capture import foreign, trees
 from heterosis.capture.trace import (
     Argument,
@@ -24,8 +25,9 @@ from heterosis.capture.trace import (
     Window,
     capture,
 )
+from heterosis.ir import program as ir
 from heterosis.ops.captured import compile_inference, compile_program
-from heterosis.ops.cast import assign
+from heterosis.ops.cast import assign, copy
 from heterosis.runtime import forks, modes
 from heterosis.runtime.origin import user_level
 from heterosis.runtime.settings import settings
@@ -98,7 +100,7 @@ class Compiled:
         programs = self._programs.get(key, ())
         for program in tuple(programs):
             shares = program.sharing is None or program.sharing == self._sharing(arrays)
-            if shares and program.captured.guards.holds():
+            if shares and program.fits(arrays) and program.captured.guards.holds():
                 self._programs.move_to_end(key)
                 return program
         return None
@@ -200,19 +202,49 @@ class Program:
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
         self._written = {write.position for write in captured.writes}
         program = captured.program
+        self._recorded = modes.is_recording() or captured.leaves_record()
+        # Which arguments are variables, if the function itself records what it does with them.
+        self._variables = tape.wanted_of(arguments) if captured.recorded else None
         arrays = [_array(source, arguments) for source in captured.sources]
         layouts = tuple(map(layout_of, arrays))
         self.plain = self.kept = Differentiable(
             program, program.inputs, layouts, described(program.outputs), whole=True
         )
-        if modes.is_recording():
-            wanted = tape.wanted_of(arrays)
-            self.kept = self.plain.keeping(wanted) if wanted else self.plain
+        wanted = self._wanted(arrays) if self._recorded else ()
+        if wanted:
+            self.kept = self.plain.keeping(wanted)
+        self._copies = self._copied(wanted) if captured.writes else {}
         parameters = [i for i, s in enumerate(captured.sources) if isinstance(s, Outside)]
-        if modes.is_recording() or captured.writes or not parameters:
-            self.plan = compile_program(self.kept.program, layouts)
+        if self._recorded or captured.writes or not parameters:
+            self.plan = compile_program(self._with_copies(), layouts)
         else:
             self.plan = compile_inference(program, layouts, parameters)
+
+    def fits(self, arguments: Sequence[Any]) -> bool:
+        """Whether gradients flow to the same arguments, as far as that matters."""
+        return self._variables is None or self._variables == tape.wanted_of(arguments)
+
+    def _wanted(self, operands: Sequence[Any]) -> tuple[int, ...]:
+        """Positions of the operands that gradients flow to from the record of a run."""
+        wanted = tape.wanted_of(operands)
+        if self.captured.recorded is None:
+            return wanted
+        return tuple(i for i in wanted if i in self.captured.recorded.inputs)
+
+    def _copied(self, wanted: tuple[int, ...]) -> dict[int, int]:
+        """The operands that the program writes to and its derivative reads, and the results that
+        are copies of them from before."""
+        if not wanted:
+            return {}
+        written = {self.captured.sources.index(write.source) for write in self.captured.writes}
+        sources = self.kept.derivative(wanted).sources
+        read = [i for kind, i in sources if kind == OPERAND and i in written]
+        return dict(zip(read, count(len(self.kept.program.outputs)), strict=False))
+
+    def _with_copies(self) -> ir.Program:
+        program = self.kept.program
+        copies = (copy.record.function(program.inputs[i]) for i in self._copies)
+        return ir.Program(program.inputs, (*program.outputs, *copies), program.name)
 
     def serve(self, replay: Any, arguments: tuple[Any, ...]) -> None:
         """Let `replay` run the program for arguments like these, if it can by itself."""
@@ -226,9 +258,9 @@ class Program:
             for write in captured.writes
         ]
         supply = captured.supply.numbers if captured.supply else None
-        record = self._record if modes.is_recording() else None
-        guards = captured.guards.native
-        replay.add(arguments, self.plan, sources, items, writes, supply, record, guards)
+        record = self._record if self._recorded else None
+        guards, constants = captured.guards.native, captured.recorded is not None
+        replay.add(arguments, self.plan, sources, items, writes, supply, record, guards, constants)
 
     def _items(self) -> Any:
         """What is returned, as the core describes it; None if it is nested or no array."""
@@ -250,13 +282,12 @@ class Program:
         captured = self.captured
         operands = self._operands(arguments)
         results = _core.run_plan(self.plan, operands)
-        if modes.is_recording():
+        if self._recorded:
             self._record(operands, results)
-        recording = modes.is_recording()
         for write in captured.writes:
             target = _array(write.source, arguments)
             _core.tell_of_write(target)
-            with modes.switched(recording=recording and write.recorded):
+            with modes.switched(recording=write.recorded):
                 assign(results[write.position], out=target)
 
         def array(leaf: Computed | Window | Source) -> Any:
@@ -276,7 +307,23 @@ class Program:
         return found
 
     def _record(self, operands: Sequence[Any], results: Sequence[Any]) -> None:
-        tape.note(self.plain, self.kept, operands, results, self._written)
+        """Tell the tape of a run.
+
+        Results that are written into arrays are recorded where they depend on a variable:
+        those arrays are there for the next call, which gradients would else go back from.
+        """
+        wanted = self._wanted(operands)
+        if not wanted:
+            return
+        read = list(operands)
+        for operand, result in self._copies.items():
+            read[operand] = results[result]
+        if self.captured.recorded is not None:
+            goals = self.captured.recorded.goals
+        else:
+            idle = self._written and self._written - self.plain.reached(wanted)
+            goals = {i: wanted for i in self.plain.float_results if i not in idle}
+        tape.note(self.plain, self.kept, wanted, operands, results, read=read, goals=goals)
 
     def _operands(self, arguments: Sequence[Any]) -> list[Any]:
         """What the program is fed."""

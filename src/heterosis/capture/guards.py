@@ -70,6 +70,12 @@ class Guards:
         if not known:
             self.depend_on(value, *(name for name in vars(value) if not name.startswith("_")))
 
+    def depend_on_place(self, array: Any, source: Any) -> None:
+        """Let the program depend on the place of an array in the tape: whether it is a variable, and
+        where its gradient goes."""
+        row = ("slot", array, "_autograd", source)
+        self._rows["_autograd", id(array)] = ("attach_grad of an array", row)
+
     def read(self, array: Any) -> None:
         """Let the program depend on the elements of one of our arrays."""
         with modes.switched(capturing=False):

@@ -7,7 +7,6 @@ the other. A program knows values only, which never change. So every array of a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +24,7 @@ class Cell:
     base: Cell | None = None
     path: tuple[Node, ...] = ()
     source: Any = None  # what the array was outside of the program, if it was there
-    layout: Strided | None = None  # of an array from outside; others are contiguous
+    layout: Strided | None = None  # of its elements there; others are contiguous
     writes: int = 0
     _seen: int = field(default=0)  # writes to the base that the value takes account of
 
@@ -64,17 +63,14 @@ def window(value: Value, cells: dict[Value, Cell]) -> Cell | None:
     if base not in cells:
         return None
     below = cells[base]
-    whole, before = (below, ()) if below.base is None else (below.base, below.path)
-    if not _is_window(whole, (*before, *path)):
-        return None
-    return Cell(value, whole, (*before, *path))
+    root, whole = below.base or below, (*below.path, *path)
+    return Cell(value, root, whole) if _is_window(root, whole) else None
 
 
-def _is_window(whole: Cell, path: Sequence[Node]) -> bool:
+def _is_window(root: Cell, path: tuple[Node, ...]) -> bool:
     """Whether strides can express the views, so that the memory is shared and not copied."""
     moves = [node.primitive.move(node) for node in path]
-    layout = whole.layout or Strided.contiguous(whole.value().shape)
-    return moved(layout, moves) is not None
+    return moved(root.layout or Strided.contiguous(root.value().shape), moves) is not None
 
 
 def _put(base: Value, path: tuple[Node, ...], value: Value) -> Value:

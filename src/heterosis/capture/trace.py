@@ -140,6 +140,18 @@ class Write:
     recorded: bool
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """What a function records by itself: the inputs that gradients from its results go to."""
+
+    goals: dict[int, frozenset[int]]  # by result
+
+    @property
+    def inputs(self) -> frozenset[int]:
+        """All that gradients go to."""
+        return frozenset().union(*self.goals.values())
+
+
 @dataclass
 class Captured:
     """A program with what it is fed, and what its results are for."""
@@ -153,6 +165,11 @@ class Captured:
     steps: list[Step]
     entangled: frozenset[int]  # storages of arguments that the function knows from outside too
     returned: Any  # `result` with the arrays' cells
+    recorded: Recorded | None  # None if the function records nothing by itself
+
+    def leaves_record(self) -> bool:
+        """Whether gradients flow from what a run leaves behind though nobody records it."""
+        return self.recorded is not None and bool(self.recorded.goals)
 
 
 def capture(
@@ -167,9 +184,13 @@ def capture(
     Where the function raises, `interrupted` is given what it has done until then, if that writes to
     arrays: statements that ran before the error have written, captured or not.
     """
-    trace, found = _captured(function, arguments, keywords, merged=False)
+    try:
+        trace, found = _captured(function, arguments, keywords)
+    except _NeedsTape:
+        trace, found = _captured(function, arguments, keywords, taped=True)
     if trace.writes_shared():
-        trace, found = _captured(function, arguments, keywords, merged=True)
+        taped = trace.taped
+        trace, found = _captured(function, arguments, keywords, merged=True, taped=taped)
     if trace.error is None:
         return found
     if found.writes:
@@ -180,44 +201,67 @@ def capture(
         trace.error = None  # whose frames hold the arguments
 
 
+class _NeedsTape(CaptureError):
+    """Operations are recorded outside of the function, and it goes back through them by itself."""
+
+
 def _captured(
-    function: Callable[..., Any], arguments: tuple, keywords: dict, *, merged: bool
+    function: Callable[..., Any],
+    arguments: tuple,
+    keywords: dict,
+    *,
+    merged: bool = False,
+    taped: bool = False,
 ) -> tuple[Trace, Captured]:
     name = getattr(function, "__name__", type(function).__name__)
     objects = trees.objects_in((arguments, keywords))
     guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
-    trace = Trace(name, guards, merged=merged)
+    trace = Trace(name, guards, merged=merged, taped=taped)
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
+    try:
+        result = _run(trace, function, *stand_ins)
+        return trace, trace.finish(result)
+    finally:
+        trace.restore()
+
+
+def _run(trace: Trace, function: Callable[..., Any], arguments: tuple, keywords: dict) -> Any:
+    """What the function returns, its operations being captured."""
     outer = _active.trace, modes.refusals.first
     _active.trace, modes.refusals.first = trace, None
+    result = None
     try:
         with modes.switched(capturing=True):
-            result = function(*stand_ins[0], **stand_ins[1])
+            result = function(*arguments, **keywords)
     except CaptureError:
         raise
     except Exception as error:  # noqa: BLE001 - raised again, when its writes are done
-        result, trace.error = None, error
+        trace.error = error
     finally:
         refusal = modes.refusals.first
         _active.trace, modes.refusals.first = outer
         if refusal is not None:  # also where the function caught it and went on
             raise refusal
-    return trace, trace.finish(result)
+    return result
 
 
 class Trace:
     """What has been captured so far."""
 
-    def __init__(self, name: str, guards: Guards, *, merged: bool = False):
+    def __init__(self, name: str, guards: Guards, *, merged: bool = False, taped: bool = False):
         self.name, self.guards = name, guards
         self.merged = merged  # whether arrays that share memory become one
+        self.taped = taped  # whether the tape is told of what is recorded outside, too
         self.error: Exception | None = None  # what the function raised
         self.arguments: list[tuple[Any, Any]] = []  # each with its stand-in
         self.entangled: set[int] = set()  # storages of arguments that are known from outside too
-        self.recorded = modes.is_recording()
+        self.recorded = modes.is_recording() and not taped
+        self.records = False  # whether the function does so by itself
+        self.before: dict[int, tuple[Any, Any]] = {}  # written outside arrays, and their sources
         self.inputs: list[tuple[Value, Source]] = []
         self.cells: dict[int, Cell] = {}  # by the storage of the array
-        self.followed: set[Cell] = set()  # written to where gradients are recorded outside
+        self.rewritten: set[int] = set()  # storages of variables that are used after a write
+        self.followed: set[Cell] = set()  # written to while operations are recorded
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
         self.supply = Supply()
@@ -261,9 +305,7 @@ class Trace:
         return {source.array._storage_id for source in sources}
 
     def _storage(self, source: Source) -> int:
-        if isinstance(source, Argument):
-            return self.arguments[source.position][0]._storage_id
-        return source.array._storage_id
+        return self._original(source)._storage_id
 
     def _written(self) -> list[Cell]:
         cells = dict.fromkeys(self.cells.values())
@@ -304,7 +346,7 @@ class Trace:
         if cell.writes or not isinstance(cell.source, Outside):
             raise _overlap(cell.value(), array)
         for value, source in self.inputs:
-            if isinstance(source, Outside) and _are_same_view(source.array, array):
+            if isinstance(source, Outside) and _shows(source, array):
                 return Cell(value, source=source, layout=layout_of(array))
         source = Outside(array)
         value = self._input(source, TensorType(array.shape, array._dtype_name))
@@ -317,7 +359,10 @@ class Trace:
     ) -> Any:
         """A call of an operation: its results, as arrays."""
         values, cells = self._values(record, operands, attributes)
-        results = made = record.traced(values, attributes)
+        inside = modes.is_recording() and not self.recorded
+        self.records |= inside
+        given = self._stopped(operands, values) if modes.is_recording() else values
+        results = made = record.traced(given, attributes)
         if self.recorded and not modes.is_recording():
             results = tuple(map(stop_gradient, results))
         if out is None:
@@ -326,13 +371,17 @@ class Trace:
             result = outs if len(outs) > 1 else outs[0]
         else:
             outs = out if isinstance(out, tuple) else (out,)
+            if inside and any(map(tape.source_of, operands)):
+                self._check_views(outs)
             result = self._write(record, results, out)
         written, scope = tuple(map(self.cell, outs)), self.scope
         self.steps.append(
             Step(record, values, attributes, made, scope, cells, written, out is not None)
         )
-        if modes.is_recording() and not self.recorded:
+        if inside:
             self._record(record, operands, values, attributes, result)
+        for array in outs if out is not None else ():
+            self._count_shared(array)
         return result
 
     def _values(
@@ -352,6 +401,55 @@ class Trace:
             )
         )
         return tuple(values), cells
+
+    def _stopped(
+        self, operands: Sequence[Any], values: tuple[Value | None, ...]
+    ) -> tuple[Value | None, ...]:
+        """The values of operands while operations are recorded, without those gradients that an
+        eager tape would not follow."""
+        for array in operands:
+            if isinstance(array, ndarray):
+                self._check_unwritten(array)
+        if not self.recorded and not any(map(tape.source_of, operands)):
+            return values
+        ends = self._is_detached if self.recorded else self._ends
+        return tuple(
+            stop_gradient(value)
+            if value is not None and isinstance(operand, ndarray) and ends(operand)
+            else value
+            for operand, value in zip(operands, values, strict=True)
+        )
+
+    def _check_unwritten(self, array: Any) -> None:
+        """Note a variable that is used after it was written to: what a program is given, and finds
+        gradients for, is its value from before."""
+        cell = self.cell(array)
+        if cell.writes and isinstance(cell.source, Argument | Outside):
+            outside = self._original(cell.source)
+            if isinstance(self._place(outside), tape.Leaf):
+                self.rewritten.add(outside._storage_id)
+                if self.recorded:
+                    raise _rewritten(outside)
+
+    def _original(self, source: Argument | Outside) -> Any:
+        if isinstance(source, Argument):
+            return self.arguments[source.position][0]
+        return source.array
+
+    def _is_detached(self, array: Any) -> bool:
+        """Whether it shares the memory of an array that gradients flow to, and is none itself."""
+        known = self.cell(array).source
+        if not isinstance(known, Outside) or known.array is array:
+            return False
+        return tape.source_of(array) is None and tape.source_of(known.array) is not None
+
+    def _ends(self, array: Any) -> bool:
+        """Whether gradients from outside do not go through an operand that the function records:
+        the tape does not follow it, or it is a variable that the function has made."""
+        source = tape.source_of(array)
+        if isinstance(source, tape.Leaf):
+            return not isinstance(self.cell(array).source, Outside)
+        return source is None
 
     def _number(self, dtype: str, source: Source) -> Value:
         value = apply(NUMBER, (), TensorType((), dtype, weak=True))
@@ -375,6 +473,7 @@ class Trace:
         """Tell the tape, if gradients are recorded inside of the captured function."""
         arrays = [operand for operand in operands if isinstance(operand, ndarray)]
         self.check_reached(record.name, arrays)
+        self._depend_on_places(arrays)
         if not any(tape.source_of(array) for array in arrays):
             return
         described = [_described(*pair) for pair in zip(operands, values, strict=True)]
@@ -387,6 +486,29 @@ class Trace:
         types = tuple((array._dtype_name, array.shape) for array in results)
         of = Differentiable(program, inputs, layouts, types)
         tape.record_run(record.name, of, given, result)
+
+    def _depend_on_places(self, arrays: Sequence[Any]) -> None:
+        """Let the program depend on which arrays from outside are variables, and on where their
+        gradients go."""
+        for array in arrays:
+            source = self._place(array)
+            if isinstance(self.cell(array).source, Outside) and not isinstance(source, tape.Entry):
+                self.guards.depend_on_place(array, source)
+
+    def need_tape(self) -> None:
+        """Go back to the start, if gradients are asked for and the tape was told of nothing."""
+        if self.recorded:
+            raise _NeedsTape("the function is captured again, with the tape")
+
+    def check_marked(self, array: Any) -> None:
+        """Raise where the function makes an array a variable whose gradient nobody could read."""
+        self.need_tape()
+        cell = self.cells.get(array._storage_id)
+        if cell is None or isinstance(cell.source, Outside):
+            raise CaptureError(
+                "attach_grad: an array from outside of the hybridized function would become a "
+                "variable anew in every run. Call attach_grad() on it before, outside."
+            )
 
     def check_reached(self, name: str, operands: Sequence[Any]) -> None:
         """Raise where operations are recorded inside, and a gradient should go outside."""
@@ -418,13 +540,38 @@ class Trace:
                 tape.check_write(array)
             description = array._dtype_name, array.shape, array._element_strides
             cell = self.cell(array)
+            self._check_variable((cell.base or cell).source)
             if cell.source is not None and cell not in self.cells.values():
                 raise _overlap(self.cells[array._storage_id].value(), array)
             cell.write(fitting(record.name, value, description, record.casts_freely))
-            if self.recorded and modes.is_recording():
+            if modes.is_recording():
                 self.followed.add(cell.base or cell)
+            if isinstance(cell.source, Outside):
+                self.before.setdefault(id(array), (array, tape.source_of(array)))
             array._count_write()
         return out
+
+    def _check_variable(self, source: Source | None) -> None:
+        """Raise before a variable from outside is written to where gradients are recorded outside."""
+        if self.recorded and modes.is_recording() and isinstance(source, Argument | Outside):
+            outside = self._original(source)
+            if outside._has_variable:
+                tape.check_write(outside)
+
+    def _check_views(self, outs: Sequence[Any]) -> None:
+        """Raise before what the tape follows is written to a part of an array, or to a variable."""
+        for cell in map(self.cell, outs):
+            if cell.base is not None and isinstance(cell.base.source, Outside):
+                tape.check_write(cell.base.source.array)
+
+    def _count_shared(self, array: Any) -> None:
+        """Tell the tape of a write for the other arrays that share the memory."""
+        cell = self.cell(array)
+        base = cell.base or cell
+        for other in self.held:
+            shown = self.cells.get(other._storage_id)
+            if shown is not None and shown is not cell and base in (shown, shown.base):
+                other._count_write()
 
     def made(self, array: Any) -> Any:
         """An array that the function makes of what Python has: every run gets its own."""
@@ -457,6 +604,7 @@ class Trace:
         """The program for what the function has returned."""
         outputs: list[Value] = []
         computed: dict[Cell, Computed] = {}
+        tracked = self._tracked(result)
         shared = self._shared(result)
 
         def add(value: Value) -> int:
@@ -466,24 +614,29 @@ class Trace:
 
         def own(cell: Cell) -> Computed:
             if cell not in computed:
-                computed[cell] = Computed(add(_own(cell)))
+                value = _own(cell)
+                apart = cell not in tracked and any(value == c.value() for c in tracked)
+                computed[cell] = Computed(add(stop_gradient(value) if apart else value))
             return computed[cell]
 
         def leaf(array: Any) -> Any:
             cell = self.cell(array)
             if cell.source is not None and _is_same_view(array, cell):
                 return cell.source
-            if cell.base in shared:
+            if cell.base in shared and cell not in tracked:
                 base = cell.base
                 return Window(base.source or own(base), base.value().type, cell.path, cell.value())
             return own(cell)
 
         returned = trees.replaced(result, self.cell)
         result = trees.replaced(result, leaf)
+        followed = tracked if self.records else self.followed
         writes = [
-            Write(cell.source, add(cell.value()), cell in self.followed) for cell in self._written()
+            Write(cell.source, add(cell.value()), cell in followed) for cell in self._written()
         ]
         values = tuple(value for value, _ in self.inputs)
+        goals = {add(cell.value()): reached for cell, reached in tracked.items() if cell.source}
+        goals |= {computed[c].position: tracked[c] for c in tracked if c in computed}
         self.guards.finish()
         return Captured(
             Program(values, tuple(outputs), self.name),
@@ -495,7 +648,43 @@ class Trace:
             self.steps,
             frozenset(self.entangled),
             returned,
+            Recorded(goals) if self.records else None,
         )
+
+    def _tracked(self, result: Any) -> dict[Cell, frozenset[int]]:
+        """The arrays that the function leaves behind with a place in the tape, where it records by
+        itself, and the positions of the inputs that their gradients reach."""
+        if not self.records:
+            return {}
+        sources = [(i, s.array) for i, (_, s) in enumerate(self.inputs) if isinstance(s, Outside)]
+        ends = {tape.key_of(p): i for i, a in sources if (p := self._place(a)) is not None}
+        arrays = [*trees.arrays_in(result), *(self._target(c.source) for c in self._written())]
+        tracked = {}
+        for array in arrays:
+            place = tape.source_of(array)
+            current = isinstance(place, tape.Entry) and place.version == array._version
+            if current and (reached := tape.reached_from(place, ends)):
+                for key in reached:
+                    known = self._original(self.inputs[ends[key]][1])
+                    if known._storage_id in self.rewritten:
+                        raise _rewritten(known)
+                tracked[self.cell(array)] = frozenset(ends[key] for key in reached)
+        return tracked
+
+    def _place(self, array: Any) -> tape.Source | None:
+        """The place in the tape that an array from outside had when the capture began."""
+        return self.before.get(id(array), (array, tape.source_of(array)))[1]
+
+    def _target(self, source: Source) -> Any:
+        """The array that the function writes to for a source."""
+        if isinstance(source, Argument):
+            return self.arguments[source.position][1]
+        return source.array
+
+    def restore(self) -> None:
+        """Give arrays from outside their places in the tape back: nothing has run yet."""
+        for array, source in self.before.values():
+            array._autograd = tape.renewed(source, array)
 
 
 def _overlap_within(cells: Sequence[Cell]) -> bool:
@@ -509,9 +698,26 @@ def _overlap_within(cells: Sequence[Cell]) -> bool:
     return not are_apart(places, [node.types[0].shape for node in parts])
 
 
+def _rewritten(variable: Any) -> CaptureError:
+    return CaptureError(
+        f"a variable of shape {variable.shape} is written to in the hybridized function, and "
+        "used after that in what is recorded: its gradient would not reach it. Write to it "
+        "outside of the function, or call backward() inside."
+    )
+
+
 def _is_same_view(array: Any, cell: Cell) -> bool:
     source = cell.source
-    return not isinstance(source, Outside) or _are_same_view(source.array, array)
+    return not isinstance(source, Outside) or _shows(source, array)
+
+
+def _shows(source: Outside, array: Any) -> bool:
+    """Whether an input stands for an array, too: not if gradients flow to the array only."""
+    known = source.array
+    if known is array:
+        return True
+    flows = tape.source_of(array) is not None and tape.source_of(known) is None
+    return _are_same_view(known, array) and not flows
 
 
 def _are_same_view(a: Any, b: Any) -> bool:
@@ -619,6 +825,7 @@ def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
 def install() -> None:
     """Let the core, and the tape, call the capture."""
     set_inline(_of_active(Trace.inline))
+    tape.set_capture(_of_active(Trace.check_marked), _of_active(Trace.need_tape))
     _core.set_hook("capture_call", _of_active(Trace.call))
     _core.set_hook("capture_made", _of_active(Trace.made))
     _core.set_hook("capture_read", _of_active(Trace.read))

@@ -109,7 +109,10 @@ def itself(self) -> ndarray:
 
 def detach(self) -> ndarray:
     """The same memory as an array that no gradient flows through."""
-    return _call("stop_gradient", self) if modes.is_capturing() else self._alias()
+    if not modes.is_capturing():
+        return self._alias()
+    with modes.switched(recording=False):
+        return _call("stop_gradient", self)
 
 
 def tostype(self, stype: str) -> ndarray:
