@@ -395,7 +395,7 @@ def test_nothing_else_of_the_package_shapes_plans():
         if path.endswith(".py"):
             with open(path) as file:
                 found |= set(imports.findall(file.read()))
-    assert found - {"_core", "io", "np"} == set(object_cache._SHAPING)
+    assert found - {"_core", "io"} == set(object_cache._SHAPING)
 
 
 def test_same_source_elsewhere_shares(sources, directory, monkeypatch):

@@ -179,11 +179,11 @@ def of_another_kind(problem, **given):
 
 BAD = {
     "loss": (lambda p: of_another_kind(p, loss=3), "gluon.loss"),
-    "trainer": (lambda p: of_another_kind(p, trainer="sgd"), "gluon.Trainer"),
+    "trainer": (lambda p: of_another_kind(p, trainer="sgd"), "gluon.trainer.Trainer"),
     "metric": (lambda p: of_another_kind(p, train_metrics=[3]), "heterosis.metric"),
-    "processor": (lambda p: of_another_kind(p, batch_processor=3), "no method fit_batch"),
+    "processor": (lambda p: of_another_kind(p, batch_processor=3), "expected an object of .*BatchProcessor"),
     "evaluate": (lambda p: p.estimator.evaluate([1]), "DataLoader"),
-    "monitor": (lambda p: estimators.EarlyStoppingHandler("x"), "the monitor is 'x'"),
+    "monitor": (lambda p: estimators.EarlyStoppingHandler("x"), "monitor is 'x'; expected"),
     "composite": (
         lambda p: estimators.EarlyStoppingHandler(metric.CompositeEvalMetric()),
         "expected one metric",

@@ -84,7 +84,7 @@ BAD = {
     "no name": ({"metrics": ["speed"]}, "speed"),
     "custom": ({"metrics": [metric.np(lambda a, b: 1.0, "mine")], "monitor": "mine"}, "mode='max'"),
     "two trainers": ({"trainer": object(), "optimizer": "sgd"}, "leave optimizer"),
-    "trainer": ({"trainer": object()}, "gluon.Trainer"),
+    "trainer": ({"trainer": object()}, "gluon.trainer.Trainer"),
     "epochs": ({"epochs": 0}, "above 0"),
     "handlers": ({"handlers": [print]}, "TrainBegin"),
 }

@@ -206,7 +206,7 @@ UNFIT = {
     "another net": (lambda data, other: other, "missing: '0.weight'"),
     "version": (lambda data, other: _edited(data, version=2), "version 2; expected 1"),
     "random": (lambda data, other: _edited(data, random={}), "KeyError: 'python'"),
-    "run": (lambda data, other: _edited(data, run={"history": 3}), "TypeError"),
+    "run": (lambda data, other: _edited(data, run={"history": 3}), "facts is 3; expected"),
     "columns": (
         lambda data, other: _edited(data, run={"history": {"values": {"a": [1]}, "seconds": []}}),
         "different lengths",

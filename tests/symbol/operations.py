@@ -32,6 +32,7 @@ LIMITS = {
     "percentile": "one dimension of q at most",
     "pinv": "ends the process",
     "repeat_each": "no 0 repeats",
+    "roll": "no array of 0 dimensions",
     "roi_pooling": "no scale above 1",
     "scatter_nd": "equal places",
     "solve": "no broadcasting",

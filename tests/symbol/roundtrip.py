@@ -67,11 +67,14 @@ def _distance(x: numpy.ndarray, y: numpy.ndarray) -> float:
 # The shapes of zeros to begin with: the states of a recurrent layer are inputs of its symbol.
 STATES = {
     "rnn.RNN(3)": [[1, 2, 3]],
+    "rnn.RNN(3, activation='relu')": [[1, 2, 3]],
     "rnn.RNN(3, 2, activation='tanh', layout='NTC', bidirectional=True)": [[4, 2, 3]],
     "rnn.LSTM(3)": [[1, 2, 3]] * 2,
+    "rnn.LSTM(3, layout='NTC')": [[1, 2, 3]] * 2,
     "rnn.LSTM(3, 2, bidirectional=True)": [[4, 2, 3]] * 2,
     "rnn.LSTM(4, projection_size=2)": [[1, 2, 2], [1, 2, 4]],
     "rnn.GRU(3)": [[1, 2, 3]],
+    "rnn.GRU(3, 2, bidirectional=True)": [[4, 2, 3]],
     "rnn.GRU(3, 2, layout='NTC')": [[2, 2, 3]],
 }
 
