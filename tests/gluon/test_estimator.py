@@ -181,7 +181,10 @@ BAD = {
     "loss": (lambda p: of_another_kind(p, loss=3), "gluon.loss"),
     "trainer": (lambda p: of_another_kind(p, trainer="sgd"), "gluon.trainer.Trainer"),
     "metric": (lambda p: of_another_kind(p, train_metrics=[3]), "heterosis.metric"),
-    "processor": (lambda p: of_another_kind(p, batch_processor=3), "expected an object of .*BatchProcessor"),
+    "processor": (
+        lambda p: of_another_kind(p, batch_processor=3),
+        "expected an object of .*BatchProcessor",
+    ),
     "evaluate": (lambda p: p.estimator.evaluate([1]), "DataLoader"),
     "monitor": (lambda p: estimators.EarlyStoppingHandler("x"), "monitor is 'x'; expected"),
     "composite": (
