@@ -68,7 +68,7 @@ def _agree(found, wanted):
     return same_bits(found, wanted)
 
 
-@pytest.mark.each("name")
+@pytest.mark.slow  # all together: other instruction sets have `HETEROSIS_TARGET=avx2 pytest` of this
 @pytest.mark.parametrize("name, dtype, turn", list(_sampled()))
 def test_operations(name, dtype, turn):
     record = REGISTRY[name]
