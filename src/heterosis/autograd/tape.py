@@ -149,13 +149,13 @@ class ProgramNode(Node):
         differentiable, found = derivative.run(arguments)
         if again:
             self._record(derivative, differentiable, arguments, found)
-        targets = [i for i, source in enumerate(self.sources) if source is not None]
+        targets = [(i, source) for i, source in enumerate(self.sources) if source is not None]
         return [
-            (self.sources[target], gradient)
-            for i, (target, gradient) in enumerate(zip(targets, found, strict=True))
+            (source, gradient)
+            for i, ((operand, source), gradient) in enumerate(zip(targets, found, strict=True))
             # Zeros are for variables. The call that made another array may be gone by now.
-            if (i not in derivative.idle or isinstance(self.sources[target], Leaf))
-            and self._goes_to(target, received)
+            if (i not in derivative.idle or isinstance(source, Leaf))
+            and self._goes_to(operand, received)
         ]
 
     def _goes_to(self, operand: int, received: list[Any]) -> bool:
