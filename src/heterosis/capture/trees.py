@@ -13,28 +13,26 @@ from heterosis.np.dtypes import kept_dtype
 ndarray = _core.ndarray
 
 
-def arrays_in(tree: Any) -> Iterator[Any]:
-    """The arrays, in order."""
-    if isinstance(tree, ndarray):
-        yield tree
-    elif isinstance(tree, tuple | list):
+def leaves(tree: Any) -> Iterator[Any]:
+    """What is none of the structures, in order."""
+    if isinstance(tree, tuple | list):
         for item in tree:
-            yield from arrays_in(item)
+            yield from leaves(item)
     elif isinstance(tree, dict):
         for item in tree.values():
-            yield from arrays_in(item)
+            yield from leaves(item)
+    else:
+        yield tree
+
+
+def arrays_in(tree: Any) -> Iterator[Any]:
+    """The arrays, in order."""
+    return (leaf for leaf in leaves(tree) if isinstance(leaf, ndarray))
 
 
 def objects_in(tree: Any) -> Iterator[Any]:
-    """What is neither an array nor one of the structures, in order."""
-    if isinstance(tree, tuple | list):
-        for item in tree:
-            yield from objects_in(item)
-    elif isinstance(tree, dict):
-        for item in tree.values():
-            yield from objects_in(item)
-    elif not isinstance(tree, ndarray):
-        yield tree
+    """Everything else, in order."""
+    return (leaf for leaf in leaves(tree) if not isinstance(leaf, ndarray))
 
 
 def numpy_arrays_in(tree: Any) -> Iterator[numpy.ndarray]:
