@@ -10,15 +10,14 @@ from typing import Any
 
 from heterosis.io.files import FileName, Source, opened, parsed_json, translated, wrong
 from heterosis.ops.unsized import UNKNOWN
-from heterosis.runtime.errors import FormatError
+from heterosis.runtime.errors import ArgumentError, FormatError
 from heterosis.symbol.attributes import decoded, encoded
 from heterosis.symbol.graph import VARIABLE, Entry, Node, reached, states, variable
-from heterosis.symbol.operators import output_count
+from heterosis.symbol.operators import MOST_RESULTS, output_count
 
 KIND = "a symbol file"
 _VERSION = 10901  # of MXNet, whose format it is
 _MARK = "heterosis_export"  # MXNet reads it and does nothing with it
-_MOST_OUTPUTS = 10_000
 _CREATION = {"_zeros", "_ones", "_full", "_npi_zeros", "_npi_ones", "_npi_full"}
 # Results that MXNet counts in files, though nobody sees them.
 _WITH_HIDDEN = {
@@ -137,12 +136,9 @@ class _Reader:
 
     def _count(self, where: str, operator: str, attributes: dict[str, str]) -> int:
         try:
-            count = output_count(operator, attributes)
-        except FormatError as error:
+            return output_count(operator, attributes)
+        except (ArgumentError, FormatError) as error:
             raise self.wrong(where, str(error).rstrip(".")) from None
-        if not 1 <= count <= _MOST_OUTPUTS:
-            raise self.wrong(where, f"{count} results; expected 1 to {_MOST_OUTPUTS}")
-        return count
 
     def _attributes(self, where: str, facts: dict[str, Any]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -164,7 +160,7 @@ class _Reader:
                 where, f"node {place} does not come before; there are {len(self.nodes)}"
             )
         node = self.nodes[place]
-        if not 0 <= index < _MOST_OUTPUTS or (node.is_variable and index):
+        if not 0 <= index < MOST_RESULTS or (node.is_variable and index):
             raise self.wrong(where, f"{node.name!r} has no result {index}")
         node.outputs = max(node.outputs, index + 1)
         return Entry(node, index)
