@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
@@ -29,8 +28,8 @@ from heterosis.ir import program as ir
 from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign, copy
 from heterosis.runtime import forks, modes
-from heterosis.runtime.origin import user_level
 from heterosis.runtime.settings import settings
+from heterosis.runtime.warning import warn_user
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
 
@@ -69,7 +68,7 @@ class Compiled:
         self.examples: OrderedDict[Hashable, Call] = OrderedDict()
         # By the kind of arguments, the one that was used last at the end; newest programs first.
         self._programs: OrderedDict[Hashable, list[Program]] = OrderedDict()
-        self._changes: list[str] = []  # why it was captured again for arguments that it knew
+        self._changes = 0  # captures for arguments that it knew, since something else was new
         self._capturing = forks.ReleasedLock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
@@ -122,16 +121,17 @@ class Compiled:
 
     def _note_changes(self, key: Hashable) -> None:
         """Tell the user, once, if the function is captured again and again."""
-        for program in self._programs.get(key, ())[:1]:
-            self._changes += program.captured.guards.changes()[:1]
-        if len(self._changes) == _OFTEN:
-            warnings.warn(
+        programs = self._programs.get(key)
+        if not programs or self._changes == _OFTEN:
+            return
+        change = next(programs[0].captured.guards.changes(), None)
+        self._changes += change is not None
+        if self._changes == _OFTEN:
+            warn_user(
                 f"{self!r} has been captured {self.captures} times, since what it reads besides its "
-                f"arguments changes; the last time: {self._changes[-1]}. Hand it in as an argument, "
-                "an array if it is a number that changes often.",
-                stacklevel=user_level(),
+                f"arguments changes; the last time: {change}. Hand it in as an argument, an array "
+                "if it is a number that changes often."
             )
-            self._changes.append("")  # no second time
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:
         """Which arrays share memory, with each other or with what the function has outside."""

@@ -41,8 +41,7 @@ class Guards:
         for name, cell in reach.cells:
             self._rows[CellType, id(cell)] = (name, ("cell", cell, *_contents(cell)))
         for slot in reach.slots.values():
-            found = getattr(slot.place, slot.name, _MISSING)
-            row = ("slot", slot.place, slot.name, *([] if found is _MISSING else [found]))
+            row = ("slot", slot.place, slot.name, *_in_slot(slot.place, slot.name))
             self._rows[slot.name, id(slot.place)] = (slot.path, row)
         self._native: Any = None
 
@@ -101,9 +100,10 @@ class Guards:
         """Whether all is as it was."""
         return self._native.holds()
 
-    def changes(self) -> list[str]:
+    def changes(self) -> Iterator[str]:
         """What has changed, for people."""
-        return [text for path, row in self._rows.values() for text in _changes(path, row)]
+        for path, row in self._rows.values():
+            yield from _changes(path, row)
 
 
 def _contents(cell: CellType) -> list[Any]:
@@ -112,6 +112,12 @@ def _contents(cell: CellType) -> list[Any]:
         return [cell.cell_contents]
     except ValueError:
         return []
+
+
+def _in_slot(place: Any, name: str) -> list[Any]:
+    """What an attribute is, if it has been set."""
+    found = getattr(place, name, _MISSING)
+    return [] if found is _MISSING else [found]
 
 
 def _contents_row(place: Any) -> Row:
@@ -148,8 +154,7 @@ def _changes(path: str, row: Row) -> Iterator[str]:
     elif kind == "cell":
         yield from _change(path, was, _contents(place))
     elif kind == "slot":
-        found = getattr(place, was[0], _MISSING)
-        yield from _change(path, was[1:], [] if found is _MISSING else [found])
+        yield from _change(path, was[1:], _in_slot(place, was[0]))
     elif kind == "sequence" and len(place) == len(was[0]):
         for i, (before, after) in enumerate(zip(was[0], place, strict=True)):
             yield from _change(f"{path}[{i}]", [before], [after])
