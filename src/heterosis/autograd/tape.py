@@ -197,8 +197,12 @@ class ProgramNode(Node):
 
 
 class WholeNode(ProgramNode):
-    """A run of a captured program. What it keeps serves its gradient; gradients of gradients
-    compute it again, as a function of the operands."""
+    """A run of a captured program: `plain`, with what derivatives need as further results. What it
+    keeps serves its gradient; gradients of gradients compute it again, as a function of the operands.
+
+    `goals` says to which of the operands `wanted` gradients flow from a result. Derivatives take the
+    operands from `read`, with copies of those that are written to afterwards.
+    """
 
     __slots__ = ("everything", "goals", "plain", "wanted")
 
@@ -293,23 +297,6 @@ def changed(name: str, array: Any) -> AutogradError:
         f"{name}: the memory of an array of shape {array.shape} was written to through another "
         "array since it was computed, and gradients cannot follow. Write into a copy instead."
     )
-
-
-def note(
-    plain: Differentiable,
-    of: Differentiable,
-    wanted: tuple[int, ...],
-    operands: Sequence[Any],
-    results: Sequence[Any],
-    *,
-    read: Sequence[Any],
-    goals: Mapping[int, Collection[int]],
-) -> None:
-    """Let gradients flow through a program that has run: `plain`, with what derivatives need as
-    further results. `goals` says to which of the operands `wanted` they flow from a result.
-    Derivatives take the operands from `read`, with copies of those that are written to afterwards.
-    """
-    WholeNode(plain, of, wanted, operands, results, read, goals).attach(results, goals)
 
 
 def reached_from(source: Source | None, stops: Collection[Any]) -> set[Any]:

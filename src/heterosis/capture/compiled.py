@@ -323,7 +323,8 @@ class Program:
         else:
             idle = self._written and self._written - self.plain.reached(wanted)
             goals = {i: wanted for i in self.plain.float_results if i not in idle}
-        tape.note(self.plain, self.kept, wanted, operands, results, read=read, goals=goals)
+        node = tape.WholeNode(self.plain, self.kept, wanted, operands, results, read, goals)
+        node.attach(results, goals)
 
     def _operands(self, arguments: Sequence[Any]) -> list[Any]:
         """What the program is fed."""

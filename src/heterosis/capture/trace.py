@@ -380,8 +380,9 @@ class Trace:
         )
         if inside:
             self._record(record, operands, values, attributes, result)
-        for array in outs if out is not None else ():
-            self._count_shared(array)
+        if self.records and out is not None:
+            for array in outs:
+                self._count_shared(array)
         return result
 
     def _values(
