@@ -108,6 +108,11 @@ def _differentiable():
             yield name
 
 
+def _precise(record):
+    """The float type with the most bits that the operation computes in."""
+    return max(filter(is_float, record.samples.dtypes), key=lambda d: np.dtype(d).itemsize)
+
+
 def _variables(calls, operands):
     """The arrays that gradients flow to."""
     indices = calls.record.samples.integer_arrays
@@ -122,7 +127,7 @@ def _variables(calls, operands):
 @pytest.mark.parametrize("name", list(_differentiable()))
 def test_gradients(name):
     record = REGISTRY[name]
-    calls = Calls(record, "float64", spread(record.samples.cases, CASES))
+    calls = Calls(record, _precise(record), spread(record.samples.cases, CASES))
     operands = calls.turned(calls.operands())
     variables = list(_variables(calls, operands))
     wanted = with_gradients(lambda: calls.amid(operands), variables)
