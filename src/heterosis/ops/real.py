@@ -161,7 +161,8 @@ def float_power(x1, x2):
     return power(cast(x1, "float64"), cast(x2, "float64"))
 
 
-@operation(numpy=numpy.logaddexp, samples=Samples(BRIEF[2], dtypes=_PRECISE))
+# `absolute`: near zero the larger operand and the logarithm cancel, as they do in NumPy.
+@operation(numpy=numpy.logaddexp, samples=Samples(BRIEF[2], dtypes=_PRECISE, absolute=8))
 def logaddexp(x1, x2):
     """`log(exp(x1) + exp(x2))` without overflow."""
     dtype = floating(result_type(x1, x2))
