@@ -251,6 +251,30 @@ def test_a_stale_view_is_noticed():
             part * 2
 
 
+def test_a_head_that_was_overwritten_is_noticed():
+    x = variable([1.0, 2.0])
+    with autograd.record():
+        y = x * x
+        turned = y[::-1]
+        y *= 3
+    with pytest.raises(AutogradError, match="written to through another"):
+        turned.backward()
+    y.backward()
+    assert x.grad.tolist() == [6, 12]
+
+
+def test_a_head_that_was_overwritten_is_noticed():
+    x = variable([1.0, 2.0])
+    with autograd.record():
+        y = x * x
+        turned = y[::-1]
+        np.maximum(x, y, out=y)
+    with pytest.raises(AutogradError, match="written to through another"):
+        turned.backward()
+    y.backward()
+    assert x.grad.tolist() == [1.5, 4]  # a tie is shared
+
+
 def test_variables_may_change_between_recordings():
     x = variable([1.0])
     for _ in range(3):

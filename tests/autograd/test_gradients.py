@@ -7,6 +7,7 @@ to change in steps only (`piecewise_constant` in its record), or refuses (`REFUS
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy
 import pytest
@@ -235,3 +236,26 @@ def test_gradients(name):
     elif seen:
         assert not record.piecewise_constant
     assert seen or name not in POINTS or name in REFUSED or not total.of_floats
+
+
+def _emptied(value, axis):
+    """Arrays without elements along an axis; those that lack it as they are."""
+    if isinstance(value, list):
+        return [_emptied(item, axis) for item in value]
+    is_deep = isinstance(value, numpy.ndarray) and value.ndim > axis
+    return value.take([], axis) if is_deep else value
+
+
+@pytest.mark.parametrize("name", [n for n in sorted(REGISTRY) if _points(n)])
+def test_gradients_of_empty_arrays(name):
+    """Where an operation takes arrays without elements, so do its gradients."""
+    for point in _points(name)[:CASES]:
+        for axis in (0, 1):
+            operands = {n: _emptied(v, axis) for n, v in point.operands.items()}
+            total = Total(REGISTRY[name], Point(operands, point.attributes, point.ready))
+            try:
+                total.value(total.start)
+            except Exception:  # noqa: BLE001 - it needs elements
+                continue
+            with suppress(UnsupportedError):  # who may refuse is seen above
+                total.gradients(total.start)

@@ -66,6 +66,8 @@ class Failure:
 def check(program: Program, workers: Sequence[Worker], ways: Sequence[str] = WAYS) -> list[Failure]:
     """Everything that is wrong with a program: all ways on the first target, one on the others."""
     calls = [program.arguments, other_inputs(program, numpy.random.default_rng(1))]
+    if program.changes:
+        calls.append(program.arguments)  # with the first numbers once more
     ways = _possible(program, ways)
     try:
         expected = Expected(program, calls)
@@ -76,7 +78,8 @@ def check(program: Program, workers: Sequence[Worker], ways: Sequence[str] = WAY
         worker.start(program, calls, ways if number == 0 else ["hybridized"])
     seen = _seen(program, workers, calls, ways)
     eager = seen.get(("eager", workers[0].target))
-    unanimous = len({found[0] if _is_error(found) else "" for found in seen.values()}) == 1
+    others = [found for found in seen.values() if not (_is_error(found) and _is_refusal(found))]
+    unanimous = len({found[0] if _is_error(found) else "" for found in others}) == 1
     return [
         Failure(program, way, target, told)
         for (way, target), found in seen.items()
@@ -99,10 +102,10 @@ def _seen(
 
 
 def _possible(program: Program, ways: Sequence[str]) -> list[str]:
-    """A saved program holds copies of what it has outside: writes to them are not seen."""
+    """A saved program holds copies of what it has outside: no write or change there is seen."""
     writes = any(step.is_write for step in program.steps) and program.outside
-    writes = writes or program.mode != "plain"
-    return [way for way in ways if way != "loaded" or not writes]
+    saved = program.mode == "plain" and not writes and not program.changes
+    return [way for way in ways if way != "loaded" or saved]
 
 
 def _is_error(found: Any) -> bool:
@@ -121,7 +124,8 @@ def _told(found: Any, eager: Any, expected: Expected, *, unanimous: bool) -> str
         against = eager
     told = list(differences(found, expected, against))
     if not told and expected.program.mode != "plain":
-        told = list(gradients.wrong(expected.program, expected.calls, found))
+        if against is expected.base:
+            told = list(gradients.wrong(expected.program, expected.calls, found))
         if not told and isinstance(eager, list):
             told = list(gradients.unlike(expected.program, found, eager))
     return "" if told and any(part in told[0] for part in KNOWN) else "; ".join(told)

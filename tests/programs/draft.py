@@ -32,6 +32,7 @@ class Draft:
         self.arguments: dict[str, Array] = {}
         self.outside: dict[str, Array] = {}
         self.numbers: dict[str, float] = {}
+        self.changes: dict[str, float] = {}
         self.steps: list[Step] = []
         self.values: dict[str, Any] = {}
         self.written: set[str] = set()
@@ -133,6 +134,22 @@ class Draft:
         self.numbers[name] = self.values[name] = value
         return name
 
+    def changing(self, value: float, later: float) -> str:
+        """One more number that the function reads outside, and that changes between calls."""
+        i = len(self.numbers)
+        places = (
+            "k{}",
+            "held.k{}",
+            "held.inner.k{}",
+            "options['k{}']",
+            "listed[{}]",
+            "float(table[{}])",
+        )
+        name = self.among(places).format(i)
+        self.numbers[name] = self.values[name] = value
+        self.changes[name] = later
+        return name
+
     def step(
         self, kind: str, text: str, *operands: str, writes: bool = False, **more: Any
     ) -> str | None:
@@ -183,6 +200,7 @@ class Draft:
             returned,
             self.outside,
             self.numbers,
+            self.changes,
             self.mode,
             recorded_from,
             origin,

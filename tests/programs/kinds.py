@@ -345,6 +345,29 @@ def creation(draft: Draft) -> None:
     draft.step("creation", draft.among(texts), dtype="float32")
 
 
+# What a number that is read outside decides: a value, a branch, a shape, an index.
+_READING = (
+    ("{0} * {1}", (2.5, -1.5)), ("{0} + {1}", (0.5, 3.0)), ("{0} + {1}", (0.0, -0.0)),
+    ("{0} * 3 if {1} > 1 else 2 - {0}", (2, 0)), ("{0} + 2 if {1} else {0} * 0.5", (True, False)),
+    ("np.stack([{0}] * {1}).sum(axis=0)", (1, 3)), ("{0}[..., {1}:]", (0, 1)),
+    ("np.concatenate([{0}, {0}], axis={1})", (0, 1)), ("np.where({0} > {1}, {0}, {1})", (0.25, -0.25)),
+)  # fmt: skip
+
+
+@kind(0.7)
+def changing(draft: Draft) -> None:
+    """A number from outside that changes between calls."""
+    name = draft.pick(lambda a: a.dtype.kind == "f")
+    if name is not None:
+        text, values = draft.among(_READING)
+        first, later = values if draft.chance(0.5) else reversed(values)
+        number = draft.changing(first, later)
+        if text.startswith("{0}[") and not number.startswith("float"):
+            draft.view(text, name, number)
+        elif isinstance(first, float) or not number.startswith("float"):
+            draft.step("changing", text, name, number, rounding=ROUNDS)
+
+
 @kind(1)
 def outside(draft: Draft) -> None:
     """An array or a number from outside, used at once."""

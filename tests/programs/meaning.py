@@ -157,7 +157,9 @@ def _computed(
         for i, o in enumerate(operands)
     ]
     if noise is not None and step.rounding == ACCUMULATES:
-        wide = [_shaken(o, near, noise) for o in wide]
+        # The error of a long sum follows its partial sums, which are larger than its terms.
+        longest = max((n for o in wide for n in numpy.shape(o)), default=1)
+        wide = [_shaken(o, near * max(1.0, longest**0.5 / 8), noise) for o in wide]
     found = numpy.asarray(eval(_code(step, "eval"), NAMESPACE | _named(wide)))
     if noise is not None and step.rounding != EXACT:
         found = _shaken(found, near, noise)
@@ -226,7 +228,21 @@ def _gammaln(x: Any) -> Any:
     return numpy.where(numpy.isneginf(x), numpy.inf, REGISTRY["gammaln"].numpy(x))
 
 
+def _quantiles(name: str) -> Any:
+    """The reference has no number for an infinity that stands right at the place."""
+    reference = REGISTRY[name].numpy
+
+    def quantile(x: Any, q: Any, **more: Any) -> Any:
+        ways = ({}, {"interpolation": "lower"}, {"interpolation": "higher"})
+        found, low, high = (reference(x, q, **more | way) for way in ways)
+        return numpy.where(numpy.isnan(found) & (low == high), low, found)
+
+    return quantile
+
+
 _INSTEAD = {
+    "quantile": _quantiles("quantile"),
+    "percentile": _quantiles("percentile"),
     "softmax": _softmax,
     "softmin": _softmin,
     "log_softmax": _log_softmax,
@@ -248,11 +264,21 @@ class _Module:
                     setattr(self, known_as, _reference(record.name))
 
 
+def _moved(x: Any, near: float, seed: int) -> Any:
+    """Floats and parts of their powers of two, which are the same for all floats close by."""
+    x = numpy.asarray(x)
+    if x.dtype.kind != "f":
+        return x
+    power = numpy.ldexp(1.0, numpy.frexp(x)[1])
+    return x + near * power * numpy.random.default_rng(seed).uniform(-1, 1, x.shape)
+
+
 NAMESPACE: dict[str, Any] = {
     "np": numpy,
     "npx": _Module("npx"),
     "numpy": numpy,
     "reference": _reference,
+    "moved": _moved,
 }
 
 
@@ -274,7 +300,7 @@ class Expected:
         outside = made(self.program.outside, numpy)
         last = len(self.calls) - 1
         return [
-            evaluate(self.program, given, outside, noise, last=turn == last)
+            evaluate(self.program.at(turn), given, outside, noise, last=turn == last)
             for turn, given in enumerate(self.calls)
         ]
 

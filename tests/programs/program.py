@@ -62,13 +62,18 @@ class Program:
     steps: tuple[Step, ...]
     returned: Any  # a structure of names
     outside: Mapping[str, Array] = field(default_factory=dict)
-    numbers: Mapping[str, float] = field(default_factory=dict)  # Python's, from outside
+    numbers: Mapping[str, float] = field(default_factory=dict)  # from outside, by how they are read
+    changes: Mapping[str, float] = field(default_factory=dict)  # of numbers, for the second call
     mode: str = "plain"  # "gradient": recorded outside; "inside": records by itself
     recorded_from: int = 0  # the first step that is recorded, where the program records by itself
     origin: str = ""  # how to make it again
 
     def change(self, **changes: Any) -> Program:
         return replace(self, **changes)
+
+    def at(self, turn: int) -> Program:
+        """The program as one of the calls finds it."""
+        return self.change(numbers={**self.numbers, **self.changes}) if turn == 1 else self
 
     def source(self, name: str = "program") -> str:
         """The function in Python."""
@@ -102,6 +107,12 @@ class Program:
     def used(self) -> set[str]:
         """All names that the function reads."""
         return set(leaves(self.returned)).union(*(step.operands for step in self.steps))
+
+
+def numbers_set(numbers: Mapping[str, float]) -> list[str]:
+    """Lines that give numbers outside their values. An element is read as `float(table[3])`."""
+    places = (n.removeprefix("float(").removesuffix(")") for n in numbers)
+    return [f"{p} = {n!r}" for p, n in zip(places, numbers.values(), strict=True)]
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:

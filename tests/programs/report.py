@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy
 
-from tests.programs.program import Array, Program
+from tests.programs.program import Array, Program, numbers_set
 
 
 def reproduction(program: Program, way: str, target: str, told: str) -> str:
@@ -19,12 +19,28 @@ def reproduction(program: Program, way: str, target: str, told: str) -> str:
         "from heterosis import autograd, np, npx",
         *_arrays(program.outside),
         *(f"{name}.attach_grad()" for name in program.variables() if program.mode == "inside"),
-        *(f"{name} = {value!r}" for name, value in program.numbers.items()),
+        *_held(program),
+        *numbers_set(program.numbers),
         program.source(),
         "for function in (program, heterosis.hybridize(program)):",
         *("    " + line for line in _calling(program)),
     ]
+    if program.changes:
+        lines.append(f"# and once more after {'; '.join(numbers_set(program.changes))}")
     return "\n".join(lines)
+
+
+_HOLDERS = (
+    ("held", "from types import SimpleNamespace; held = SimpleNamespace(inner=SimpleNamespace())"),
+    ("options", "options = {}"),
+    ("listed", "listed = [0] * 100"),
+    ("table", "table = numpy.zeros(100)"),
+)
+
+
+def _held(program: Program) -> list[str]:
+    """What numbers from outside are held in."""
+    return [line for word, line in _HOLDERS if any(word in name for name in program.numbers)]
 
 
 def _calling(program: Program) -> list[str]:
@@ -52,6 +68,7 @@ def _arrays(arrays: Mapping[str, Array]) -> list[str]:
 
 
 # Elements that are said in a few letters; `n` counts from 1.
+MOST = 256  # elements that are written down
 REGULAR = ("n / 4", "numpy.cos(n)", "n % 3 - 1")
 
 
@@ -71,6 +88,8 @@ def _elements(elements: numpy.ndarray) -> str:
             spelled = re.sub(r"\bn\b", n, text)
             shaped = "" if elements.ndim == 1 else f".reshape{elements.shape}"
             return f"np.array(({spelled}){shaped}, dtype={dtype!r})"
+    if elements.size > MOST:
+        return f"...  # {elements.size} of type {dtype}: run the seed"
     told = elements.astype("float64").tolist() if elements.dtype.kind in "fV" else elements.tolist()
     text = re.sub(r"\b(nan|inf)\b", r"numpy.\1", repr(told))
     shaped = f".reshape{elements.shape}" if elements.size == 0 else ""

@@ -148,4 +148,5 @@ def _tidy(program: Program) -> Program:
         arguments=kept(arguments),
         outside=kept(program.outside),
         numbers={n: k for n, k in program.numbers.items() if n in read},
+        changes={n: k for n, k in program.changes.items() if n in read},
     )

@@ -11,6 +11,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -23,12 +24,18 @@ from heterosis.runtime.settings import settings
 from tests.programs.coverage import Lines
 from tests.programs.gradients import weights
 from tests.programs.meaning import Call, aliases, made
-from tests.programs.program import Array, Program, leaves
+from tests.programs.program import Array, Program, leaves, numbers_set
 
 
 def operation(name: str) -> Any:
     """An operation that stands in no public module."""
     return REGISTRY[name].operation
+
+
+def holders() -> dict[str, Any]:
+    """What numbers from outside are held in, besides global variables."""
+    held = SimpleNamespace(inner=SimpleNamespace())
+    return {"held": held, "options": {}, "listed": [0] * 100, "table": numpy.zeros(100)}
 
 
 def namespace(program: Program) -> dict[str, Any]:
@@ -39,8 +46,8 @@ def namespace(program: Program) -> dict[str, Any]:
         "heterosis": heterosis,
         "operation": operation,
         **modules,
-        **program.numbers,
         **outside,
+        **holders(),
     }
     for name in program.variables():
         if name in outside:
@@ -66,7 +73,7 @@ class Ways:
     def loaded(self) -> list[Call]:
         found = namespace(self.program)
         compiled = heterosis.hybridize(found["program"])
-        self._call(compiled, found, self.calls[0])
+        self._call(compiled, found, 0)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "program")
             heterosis.save(compiled, path)
@@ -85,7 +92,7 @@ class Ways:
         self, function: Callable[..., Any], found: dict[str, Any], *, shares: bool = True
     ) -> list[Call]:
         """All calls. A file holds copies of what is outside: nothing is shared with it."""
-        calls = [self._call(function, found, given) for given in self.calls]
+        calls = [self._call(function, found, turn) for turn in range(len(self.calls))]
         if self.program.mode == "plain" and shares:
             self._add_aliases(calls[-1])
         return calls
@@ -94,10 +101,9 @@ class Ways:
         """Add to what the last call left behind who changes with whom."""
         call.aliases = [numpy.array(changed) for changed in aliases(*self._last)]
 
-    def _call(
-        self, function: Callable[..., Any], found: dict[str, Any], given: Mapping[str, Array]
-    ) -> Call:
-        arguments = made(given, np)
+    def _call(self, function: Callable[..., Any], found: dict[str, Any], turn: int) -> Call:
+        exec("\n".join(numbers_set(self.program.at(turn).numbers)), found)  # noqa: S102
+        arguments = made(self.calls[turn], np)
         np.random.seed(1)
         if self.program.mode == "gradient":
             results, gradients = self._recorded(function, arguments)

@@ -295,7 +295,8 @@ def changed(name: str, array: Any) -> AutogradError:
     """The error for an operand that is not what it was when it was computed."""
     return AutogradError(
         f"{name}: the memory of an array of shape {array.shape} was written to through another "
-        "array since it was computed, and gradients cannot follow. Write into a copy instead."
+        "array, or unrecorded, since it was computed, and gradients cannot follow. Write into a "
+        "copy instead."
     )
 
 
@@ -482,7 +483,10 @@ def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:
 
 
 def _seed(head: Any, seed: Any) -> Any:
-    if source_of(head) is None:
+    source = source_of(head)
+    if isinstance(source, Entry) and head._version != source.version:
+        raise changed("backward", head)
+    if source is None:
         raise AutogradError(
             f"backward: the array of shape {head.shape} was not computed from variables while "
             "operations were recorded. Call attach_grad() on the variables, and compute inside "

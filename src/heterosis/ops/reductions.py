@@ -144,6 +144,8 @@ def _pull_cumsum(step: Step) -> Cotangents:
 def _pull_cumprod(step: Step) -> Cotangents:
     (x,), (y,), (axis,) = step.inputs, step.outputs, step.attributes["axes"]
     length = x.shape[axis]
+    if length == 0:
+        return (step.cotangent,)
     before = shifted(y, axis, -1, length, 1.0)
     # What an element's successors pass back: total[i] = g[i] + x[i + 1] * total[i + 1], for all i
     # at once in steps of 1, 2, 4, ... No division, as elements may be zero.
