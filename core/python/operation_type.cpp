@@ -413,7 +413,8 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
   const Outs outs(bound.out);
   bool overlapping = false;
   for (size_t i = 0; i < outs.arrays().size(); ++i) {
-    if (noted) check_write(outs.objects()[i]);
+    const bool varies = outs.arrays()[i]->storage->has_variable;
+    if (noted || (varies && is_recording())) check_write(outs.objects()[i]);
     check_in_place(invocation, *outs.arrays()[i]);
     overlapping |= overlaps(invocation, *outs.arrays()[i]);
   }

@@ -106,7 +106,8 @@ def _spread(
             with suppress(ValueError):  # an argument that may not be larger than 1 is
                 low, high = (_value(moved, given, name, k * direction)[0] for k in (-STEP, STEP))
                 slopes.append((high - low) / (2 * STEP))
-    return float(2 * numpy.ptp(slopes)) if slopes else 0.0
+    finite = [slope for slope in slopes if numpy.isfinite(slope)]
+    return float(2 * numpy.ptp(finite)) if finite else 0.0
 
 
 def _shaken(program: Program, near: float, seed: int) -> Program:

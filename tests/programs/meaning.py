@@ -159,7 +159,11 @@ def _computed(
     if noise is not None and step.rounding == ACCUMULATES:
         # The error of a long sum follows its partial sums, which are larger than its terms.
         longest = max((n for o in wide for n in numpy.shape(o)), default=1)
-        wide = [_shaken(o, near * max(1.0, longest**0.5 / 8), noise) for o in wide]
+        growth = near * longest**0.5 / 8
+        wide = [_shaken(o, max(near, growth), noise) for o in wide]
+        if growth > near:  # what does not cancel: all terms alike
+            factor = 1 + growth * noise.uniform(-1, 1)
+            wide = [_times(o, factor) for o in wide]
     found = numpy.asarray(eval(_code(step, "eval"), NAMESPACE | _named(wide)))
     if noise is not None and step.rounding != EXACT:
         found = _shaken(found, near, noise)
@@ -186,9 +190,14 @@ def _wide(operand: Any, to_float: bool) -> Any:
 
 
 def _shaken(values: Any, near: float, noise: numpy.random.Generator) -> Any:
+    """Floats, each times another number near 1."""
     if not isinstance(values, numpy.ndarray) or values.dtype != "float64":
         return values
     return numpy.asarray(values * (1 + near * noise.uniform(-1, 1, values.shape)))
+
+
+def _times(values: Any, factor: float) -> Any:
+    return values * factor if getattr(values, "dtype", None) == "float64" else values
 
 
 def _named(operands: list[Any]) -> dict[str, Any]:

@@ -553,8 +553,8 @@ class Trace:
         return out
 
     def _check_variable(self, source: Source | None) -> None:
-        """Raise before a variable from outside is written to where gradients are recorded outside."""
-        if self.recorded and modes.is_recording() and isinstance(source, Argument | Outside):
+        """Raise before a variable from outside is written to where gradients are recorded."""
+        if modes.is_recording() and isinstance(source, Argument | Outside):
             outside = self._original(source)
             if outside._has_variable:
                 tape.check_write(outside)

@@ -208,7 +208,8 @@ def _topk_reference(a, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="
     if axis is None:
         a, axis = a.reshape(-1), 0
     key = a.astype("float64")
-    order = numpy.argsort(key if is_ascend else -key, axis, kind="stable").take(range(k), axis)
+    ranks = (key, numpy.isnan(key)) if is_ascend else (-key, ~numpy.isnan(key))  # no number is last
+    order = numpy.lexsort(ranks, axis).take(range(k), axis)
     values = numpy.take_along_axis(a, order, axis)
     if ret_typ == "mask":
         mask = numpy.zeros(a.shape)
