@@ -8,7 +8,8 @@ import pytest
 import heterosis
 from heterosis import _core, autograd, gluon, np, npx
 from heterosis.ir import views
-from heterosis.ir.program import INPUT, Elementwise, apply, constant, substituted
+from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.program import INPUT, apply, constant, substituted
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise
 from heterosis.ops.adjoint import piecewise_constant

@@ -17,7 +17,8 @@ from heterosis.codegen.kernel import Machine
 from heterosis.codegen.target import AVX2, FALLBACK
 from heterosis.gluon import nn
 from heterosis.ir.identity import identity
-from heterosis.ir.program import INPUT, Elementwise, Opaque, Program, apply, constant
+from heterosis.ir.primitives.families import Elementwise, Opaque
+from heterosis.ir.program import INPUT, Program, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import captured, eager, stored
@@ -229,7 +230,7 @@ def test_attributes_that_have_no_text_are_not_kept():
 
 NAMES = """
 import collections, gc, heterosis.gluon
-from heterosis.ir.program import Primitive
+from heterosis.ir.primitives.families import Primitive
 
 found = [o for o in gc.get_objects() if isinstance(o, Primitive)]
 names = collections.Counter((type(o).__name__, o.name) for o in found)

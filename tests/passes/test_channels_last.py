@@ -5,7 +5,8 @@ import pytest
 
 from heterosis import _core, np
 from heterosis.codegen.kernel import OpaqueCall
-from heterosis.ir.program import INPUT, Opaque, Program, apply
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.program import INPUT, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, channels_last, eager

@@ -6,7 +6,8 @@ import pytest
 import heterosis
 from heterosis import _core, np, npx
 from heterosis.ir import views
-from heterosis.ir.program import INPUT, Opaque, Program, apply
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.program import INPUT, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, eager, recurrence

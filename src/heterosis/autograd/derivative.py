@@ -11,17 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heterosis import _core
-from heterosis.ir.program import (
-    INPUT,
-    NUMBER,
-    Elementwise,
-    Leaf,
-    Program,
-    Value,
-    View,
-    apply,
-    substituted,
-)
+from heterosis.ir.primitives.families import Elementwise, Leaf, View
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, substituted
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager

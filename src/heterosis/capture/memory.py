@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heterosis.ir import views
-from heterosis.ir.program import ASSEMBLE, Node, Value, View, apply
+from heterosis.ir.primitives.families import View
+from heterosis.ir.program import ASSEMBLE, Node, Value, apply
 from heterosis.ir.strided import Strided, moved
 from heterosis.runtime.errors import CaptureError
 

@@ -20,7 +20,8 @@ from heterosis.capture import trees
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.ir import views
-from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, View, apply, substituted
+from heterosis.ir.primitives.families import View
+from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, apply, substituted
 from heterosis.ir.types import TensorType
 from heterosis.ops.cast import copy, stop_gradient
 from heterosis.ops.eager import fitting, fitting_numbers

@@ -7,7 +7,7 @@ from typing import Any
 
 from heterosis.codegen.builder import Function, Type, Value, constant
 from heterosis.codegen.memory import COMPUTED, nearest
-from heterosis.ir.program import Elementwise
+from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.types import as_type, is_float, is_half, is_integer
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heterosis.codegen.reducers import Reducer
-from heterosis.ir.program import Elementwise
+from heterosis.ir.primitives.families import Elementwise
 
 
 @dataclass(frozen=True, slots=True)

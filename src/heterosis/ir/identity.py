@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy
 
-from heterosis.ir.program import Elementwise, Node, Opaque, Primitive, Program, Reduction, View
+from heterosis.ir.primitives.families import Elementwise, Opaque, Primitive, Reduction, View
+from heterosis.ir.program import Node, Program
 
 _PLAIN = (int, float, bool, str, NoneType, numpy.generic)  # their texts tell all of them
 _FOLLOWED = tuple(f"heterosis.{part}." for part in ("codegen", "ir", "ops", "passes"))

@@ -8,103 +8,15 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
+from heterosis.ir.primitives.families import (
+    Assemble,
+    Gather,
+    Leaf,
+    Primitive,
+    Scatter,
+)
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import ArgumentError, DTypeError
-
-
-@dataclass(frozen=True, eq=False)
-class Primitive:
-    """An operation that is not made of others: its name and how its lowering finds it.
-
-    The subclasses say what a primitive does to its operands' elements; passes and code
-    generation look at the subclass, never at the name.
-    """
-
-    name: str
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-class Leaf(Primitive):
-    """Has no operands: a program input, a number argument, a constant."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Elementwise(Primitive):
-    """Each result element from the operands' elements at the same place, all of one shape.
-
-    `lower(function, dtype, *values)` emits it for one vector, `dtype` naming the first operand's
-    element type, and `cost` is its price in units of one addition. `exact` is NumPy's function, if
-    it gives the very same bits; an operand equal to its number in `neutral` leaves the other one
-    as it is. With `keeps`, elements that a type of fewer bits holds too are made of such ones; with
-    `by_type` it depends on the element type beyond the one that is computed in.
-    """
-
-    lower: Callable[..., Any]
-    cost: float = 1.0
-    exact: Callable[..., Any] | None = None
-    neutral: tuple[float | None, ...] = ()
-    keeps: bool = False
-    by_type: bool = False
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class View(Primitive):
-    """Elements rearranged, none computed. `move(node)` says how: a method of `ir.strided`'s
-    `Strided` by name, and its arguments."""
-
-    move: Callable[[Node], tuple[str, tuple[Any, ...]]]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Reduction(Primitive):
-    """Combines the elements along the attribute `axes`; the order is left to the lowering."""
-
-    reducer: Any
-
-
-class Scan(Reduction):
-    """A reduction that keeps every partial result along its one axis."""
-
-
-class Gather(Primitive):
-    """Rows of the first operand, found by one integer operand for each of its leading axes."""
-
-
-class Scatter(Primitive):
-    """The first operand with the last one written, or added, at the rows that indices name."""
-
-
-class Assemble(Primitive):
-    """Operands side by side in one result: attribute `places` has a (starts, steps) for each.
-
-    A number operand in front, present where the attribute `filled` is true, fills the gaps.
-    """
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Opaque(Primitive):
-    """Whole operands to whole results through a kernel of its own.
-
-    `kernel(node, inputs, outputs, target)` describes it: a `codegen.function.KernelCode`. With
-    `gapless`, it sees its operands row by row in memory, copied there if they stand otherwise.
-    With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
-    elementwise work on its one result before it is stored: `kernel` takes a
-    `codegen.epilogue.Epilogue` too, whose operands come behind its own.
-
-    `packs(node, fixed, machine)` gives the first result of a node for the same from operands of
-    which some, those that `fixed` tells of, are packed by primitives of their own, once for many
-    runs; or None.
-    `scales` has the axis of `finishes` that its second operand's weights belong to, and a function
-    `(node, factors)` that gives the result with every place along that axis scaled.
-    """
-
-    kernel: Callable[..., Any]
-    gapless: bool = False
-    finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
-    packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
-    scales: tuple[int, Callable[[Node, Value], Value]] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from math import prod
 
-from heterosis.ir.program import Node, Value, View, apply
+from heterosis.ir.primitives.families import View
+from heterosis.ir.program import Node, Value, apply
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import ShapeError
 

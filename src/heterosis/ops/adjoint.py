@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heterosis.ir.program import Primitive, Value
+from heterosis.ir.primitives.families import Primitive
+from heterosis.ir.program import Value
 
 Cotangents = Sequence[Value | None]
 

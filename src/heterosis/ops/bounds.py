@@ -13,7 +13,8 @@ from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.memory import STORED, computed
 from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.program import Node, Opaque, Value, apply, constant, extent
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.program import Node, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops.adjoint import Cotangents, Step, adjoint

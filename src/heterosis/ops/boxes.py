@@ -9,7 +9,8 @@ from heterosis.codegen.builder import Module
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.program import Node, Opaque, Value, apply, constant
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.program import Node, Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops.adjoint import piecewise_constant

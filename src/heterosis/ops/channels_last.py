@@ -20,17 +20,8 @@ from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Multiplied, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.program import (
-    ASSEMBLE,
-    Elementwise,
-    Node,
-    Opaque,
-    Program,
-    Value,
-    apply,
-    constant,
-    with_inputs,
-)
+from heterosis.ir.primitives.families import Elementwise, Opaque
+from heterosis.ir.program import ASSEMBLE, Node, Program, Value, apply, constant, with_inputs
 from heterosis.ir.types import TensorType, numpy_dtype
 from heterosis.ops.linear import packed_depth, packed_right, product
 from heterosis.ops.windowed import CONVOLVE, windows_of

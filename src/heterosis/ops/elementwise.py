@@ -10,7 +10,8 @@ import numpy
 from heterosis.codegen import elementwise as lower
 from heterosis.codegen import mathematics
 from heterosis.codegen.conversion import COPY
-from heterosis.ir.program import Elementwise, Value, apply, constant
+from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.program import Value, apply, constant
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float
 from heterosis.ops.adjoint import elementwise_adjoint, piecewise_constant
 from heterosis.ops.record import operation

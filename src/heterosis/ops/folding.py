@@ -10,17 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from heterosis.ir import views
-from heterosis.ir.program import (
-    CONSTANT,
-    INPUT,
-    Node,
-    Opaque,
-    Program,
-    Value,
-    View,
-    apply,
-    with_inputs,
-)
+from heterosis.ir.primitives.families import Opaque, View
+from heterosis.ir.program import CONSTANT, INPUT, Node, Program, Value, apply, with_inputs
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.elementwise import add, multiply, negative, subtract

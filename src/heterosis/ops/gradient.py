@@ -11,16 +11,7 @@ from typing import Any
 
 from heterosis.codegen.conversion import conversion
 from heterosis.ir import views
-from heterosis.ir.program import (
-    ASSEMBLE,
-    GATHER,
-    SCATTER,
-    Call,
-    Node,
-    Value,
-    apply,
-    constant,
-)
+from heterosis.ir.program import ASSEMBLE, GATHER, SCATTER, Call, Node, Value, apply, constant
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.adjoint import (
     Cotangents,

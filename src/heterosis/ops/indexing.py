@@ -14,15 +14,7 @@ from typing import Any
 import numpy
 
 from heterosis.ir import views
-from heterosis.ir.program import (
-    ASSEMBLE,
-    GATHER,
-    SCATTER,
-    Value,
-    apply,
-    constant,
-    extent,
-)
+from heterosis.ir.program import ASSEMBLE, GATHER, SCATTER, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops.bounds import bounded, checked

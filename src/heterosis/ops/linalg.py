@@ -11,16 +11,8 @@ import numpy
 from heterosis.codegen import lapack
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.ir import views
-from heterosis.ir.program import (
-    ASSEMBLE,
-    IOTA,
-    Node,
-    Opaque,
-    Value,
-    apply,
-    apply_many,
-    constant,
-)
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.program import ASSEMBLE, IOTA, Node, Value, apply, apply_many, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops import reductions as rd

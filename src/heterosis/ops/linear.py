@@ -15,7 +15,8 @@ from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Multiplied, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.program import Node, Opaque, Value, apply
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.program import Node, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops.adjoint import Cotangents, Step, adjoint

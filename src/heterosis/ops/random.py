@@ -13,7 +13,8 @@ from typing import Any
 from heterosis.codegen import random_bits, random_loops
 from heterosis.codegen.mathematics.number import Number, emitted
 from heterosis.ir import views
-from heterosis.ir.program import IOTA, Elementwise, Value, apply, constant
+from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.program import IOTA, Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops import real as r

@@ -7,17 +7,8 @@ from math import prod
 from heterosis.codegen import random_order
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.ir import views
-from heterosis.ir.program import (
-    ASSEMBLE,
-    GATHER,
-    IOTA,
-    Node,
-    Opaque,
-    Value,
-    apply,
-    constant,
-    extent,
-)
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.program import ASSEMBLE, GATHER, IOTA, Node, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops import real as r

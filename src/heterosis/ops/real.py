@@ -13,7 +13,8 @@ from heterosis.codegen import elementwise as lower
 from heterosis.codegen import mathematics
 from heterosis.codegen.builder import Function, constant
 from heterosis.codegen.builder import Value as Emitted
-from heterosis.ir.program import Elementwise, Value, apply
+from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.program import Value, apply
 from heterosis.ir.program import constant as number
 from heterosis.ir.types import FLOATS, TensorType, is_float
 from heterosis.ops.adjoint import elementwise_adjoint, piecewise_constant

@@ -11,7 +11,8 @@ import numpy
 
 from heterosis.codegen import reducers
 from heterosis.ir import views
-from heterosis.ir.program import ASSEMBLE, Reduction, Scan, Value, apply, constant, extent
+from heterosis.ir.primitives.families import Reduction, Scan
+from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
 from heterosis.ir.types import FLOATS, TensorType, is_float
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.creation import iota

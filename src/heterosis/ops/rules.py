@@ -7,7 +7,8 @@ from typing import Any
 
 from heterosis.codegen.conversion import conversion
 from heterosis.ir import views
-from heterosis.ir.program import Elementwise, Value, apply
+from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.program import Value, apply
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float, promote
 from heterosis.runtime.errors import ShapeError
 

@@ -16,16 +16,8 @@ from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.memory import COMPUTED
 from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.program import (
-    Call,
-    Elementwise,
-    Node,
-    Opaque,
-    Value,
-    apply,
-    apply_many,
-    constant,
-)
+from heterosis.ir.primitives.families import Elementwise, Opaque
+from heterosis.ir.program import Call, Node, Value, apply, apply_many, constant
 from heterosis.ir.types import FLOATS, TensorType
 from heterosis.ops.adjoint import piecewise_constant
 from heterosis.ops.creation import iota

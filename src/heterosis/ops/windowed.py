@@ -21,7 +21,8 @@ from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.program import ASSEMBLE, Node, Opaque, Value, apply, constant
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.program import ASSEMBLE, Node, Value, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import reductions

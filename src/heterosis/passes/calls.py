@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, OpaqueCall, Place
-from heterosis.ir.program import CONSTANT, EXTENT, Elementwise, Node, Opaque, Value, View
+from heterosis.ir.primitives.families import Elementwise, Opaque, View
+from heterosis.ir.program import CONSTANT, EXTENT, Node, Value
 from heterosis.ir.strided import Strided, row_major
 from heterosis.passes.epilogues import FINISHED, Attached, attached, candidates
 from heterosis.passes.inlining import EpilogueSteps, NeedsCopy

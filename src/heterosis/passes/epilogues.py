@@ -11,7 +11,8 @@ from heterosis.codegen.epilogue import Step as EpilogueStep
 from heterosis.codegen.kernel import Place
 from heterosis.codegen.nest import Apply, Argument, Buffer, Extent, Literal, Load, Slot, Step, known
 from heterosis.ir import views
-from heterosis.ir.program import Elementwise, Node, Program, Value
+from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.program import Node, Program, Value
 from heterosis.ir.strided import Strided
 
 # Nodes and operands of one epilogue: beyond, registers run out.

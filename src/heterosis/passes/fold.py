@@ -7,7 +7,8 @@ from typing import Any
 import numpy
 
 from heterosis.ir import views
-from heterosis.ir.program import CONSTANT, Elementwise, Node, Value, apply, constant
+from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.program import CONSTANT, Node, Value, apply, constant
 from heterosis.ir.types import TensorType, numpy_dtype
 from heterosis.passes.rewrite import Rule
 from heterosis.passes.simplify import the_number, uniform

@@ -12,18 +12,8 @@ from collections.abc import Iterable
 
 from heterosis.codegen.conversion import COPY, NEAREST, conversion
 from heterosis.ir import views
-from heterosis.ir.program import (
-    CONSTANT,
-    Elementwise,
-    Node,
-    Program,
-    Reduction,
-    Value,
-    View,
-    apply,
-    constant,
-    with_inputs,
-)
+from heterosis.ir.primitives.families import Elementwise, Reduction, View
+from heterosis.ir.program import CONSTANT, Node, Program, Value, apply, constant, with_inputs
 from heterosis.ir.types import TensorType, is_half
 
 _WIDE = "float32"

@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from heterosis.codegen.kernel import Place
-from heterosis.ir.program import Assemble, Node, Value, View
+from heterosis.ir.primitives.families import Assemble, View
+from heterosis.ir.program import Node, Value
 from heterosis.passes.apart import meetings
 from heterosis.passes.epilogues import Uses
 from heterosis.passes.places import Places, parts, unviewed

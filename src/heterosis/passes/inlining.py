@@ -24,17 +24,8 @@ from heterosis.codegen.nest import (
     Step,
     Store,
 )
-from heterosis.ir.program import (
-    CONSTANT,
-    EXTENT,
-    IOTA,
-    Elementwise,
-    Gather,
-    Node,
-    Reduction,
-    Value,
-    View,
-)
+from heterosis.ir.primitives.families import Elementwise, Gather, Reduction, View
+from heterosis.ir.program import CONSTANT, EXTENT, IOTA, Node, Value
 from heterosis.ir.strided import Move, Strided, moved
 from heterosis.ir.types import TensorType
 from heterosis.passes.joining import is_aligned, reduced_shape

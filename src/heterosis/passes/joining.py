@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from heterosis.ir.program import Elementwise, Node, Reduction, Scan, Value, View
+from heterosis.ir.primitives.families import Elementwise, Reduction, Scan, View
+from heterosis.ir.program import Node, Value
 from heterosis.ir.strided import Move, Strided, moved
 from heterosis.passes.pieces import PIECE
 from heterosis.passes.places import Places

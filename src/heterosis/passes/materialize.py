@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 
-from heterosis.ir.program import (
+from heterosis.ir.primitives.families import (
     Elementwise,
     Gather,
     Leaf,
-    Node,
     Opaque,
-    Program,
     Reduction,
     Scan,
-    Value,
     View,
 )
+from heterosis.ir.program import Node, Program, Value
 
 # Values that depend on longer chains of others get memory: a nest must stay of reasonable length.
 _DEEPEST = 100

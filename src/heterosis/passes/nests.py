@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from heterosis.codegen.kernel import Place
 from heterosis.codegen.nest import Apply, Load, Operand, Store
-from heterosis.ir.program import Node, Scan, Value
+from heterosis.ir.primitives.families import Scan
+from heterosis.ir.program import Node, Value
 from heterosis.ir.strided import Move, row_major
 from heterosis.passes.inlining import Loops, repeated
 from heterosis.passes.joining import reduced_shape, reductions, repeated_along

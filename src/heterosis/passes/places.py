@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from heterosis.codegen.kernel import Place
-from heterosis.ir.program import Assemble, Opaque, Scan, Scatter, Value, View
+from heterosis.ir.primitives.families import Assemble, Opaque, Scan, Scatter, View
+from heterosis.ir.program import Value
 from heterosis.ir.strided import Move, Strided, moved
 from heterosis.ir.views import RESHAPE
 

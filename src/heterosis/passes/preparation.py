@@ -11,19 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from heterosis.codegen.kernel import Machine
-from heterosis.ir.program import (
-    INPUT,
-    NUMBER,
-    Elementwise,
-    Leaf,
-    Node,
-    Opaque,
-    Program,
-    Value,
-    View,
-    apply,
-    with_inputs,
-)
+from heterosis.ir.primitives.families import Elementwise, Leaf, Opaque, View
+from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, apply, with_inputs
 from heterosis.passes.simplify import own
 
 

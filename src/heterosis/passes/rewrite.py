@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from heterosis.ir.program import Node, Primitive, Program, Value, with_inputs
+from heterosis.ir.primitives.families import Primitive
+from heterosis.ir.program import Node, Program, Value, with_inputs
 
 # A primitive, a class of them, or one of these followed by patterns of its first operands.
 Pattern: TypeAlias = Any

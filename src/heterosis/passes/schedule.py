@@ -19,18 +19,8 @@ from math import prod
 
 from heterosis.codegen.kernel import Machine, Place, Schedule
 from heterosis.codegen.nest import Buffer, Nest, known
-from heterosis.ir.program import (
-    INPUT,
-    NUMBER,
-    Assemble,
-    Node,
-    Opaque,
-    Program,
-    Reduction,
-    Scan,
-    Scatter,
-    Value,
-)
+from heterosis.ir.primitives.families import Assemble, Opaque, Reduction, Scan, Scatter
+from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ir.views import BROADCAST, RESHAPE

@@ -9,7 +9,8 @@ from math import copysign
 
 from heterosis.codegen.conversion import COPY, conversion
 from heterosis.ir import views
-from heterosis.ir.program import ASSEMBLE, CONSTANT, INPUT, Elementwise, Node, Value, View, apply
+from heterosis.ir.primitives.families import Elementwise, View
+from heterosis.ir.program import ASSEMBLE, CONSTANT, INPUT, Node, Value, apply
 from heterosis.ir.types import DTYPES, is_float
 from heterosis.ir.views import BROADCAST, RESHAPE, SLICE, TRANSPOSE
 from heterosis.passes.rewrite import Rule

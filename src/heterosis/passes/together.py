@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from heterosis.codegen.kernel import Place
-from heterosis.ir.program import Elementwise, Leaf, Node, Reduction, Value, View
+from heterosis.ir.primitives.families import Elementwise, Leaf, Reduction, View
+from heterosis.ir.program import Node, Value
 from heterosis.passes.places import Places
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from heterosis.capture.trace import Argument, Captured, Computed, Outside, Source, Step, Window
 from heterosis.codegen.conversion import conversion
 from heterosis.ir import views
-from heterosis.ir.program import CONSTANT, EXTENT, NUMBER, Elementwise, Value
+from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.program import CONSTANT, EXTENT, NUMBER, Value
 from heterosis.ops.record import ARRAY, KEY, SEQUENCE
 from heterosis.runtime.errors import UnsupportedError
 from heterosis.symbol.attributes import encoded

@@ -10,7 +10,8 @@ import numpy
 from heterosis.codegen.epilogue import Beside, Finished
 from heterosis.codegen.kernel import Kernel, OpaqueCall, Place, Schedule
 from heterosis.codegen.nest import Apply, Argument, Extent, Literal, Load, Nest, Slot
-from heterosis.ir.program import Opaque, Program
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.program import Program
 from heterosis.ir.types import ITEMSIZE
 from heterosis.passes.proof import nests, terms
 from heterosis.passes.proof.memory import Memory, Region

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy
 from numpy.lib.stride_tricks import as_strided
 
-from heterosis.ir.program import Primitive
+from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.strided import Move, Strided
 
 Terms: TypeAlias = "numpy.ndarray[Any, numpy.dtype[numpy.uint64]]"

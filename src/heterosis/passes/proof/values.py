@@ -8,22 +8,17 @@ from typing import Any
 
 import numpy
 
-from heterosis.ir.program import (
-    CONSTANT,
-    EXTENT,
-    IOTA,
+from heterosis.ir.primitives.families import (
     Assemble,
     Elementwise,
     Gather,
-    Node,
     Opaque,
-    Program,
     Reduction,
     Scan,
     Scatter,
-    Value,
     View,
 )
+from heterosis.ir.program import CONSTANT, EXTENT, IOTA, Node, Program, Value
 from heterosis.passes.proof import terms
 from heterosis.passes.proof.terms import Terms
 

@@ -1,0 +1,1 @@
+"""How this back end computes the primitives of `ir.primitives`: tables with a row for each."""

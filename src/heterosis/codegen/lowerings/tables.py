@@ -1,0 +1,83 @@
+"""The rows of the tables, and how they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from heterosis.ir.primitives.families import Elementwise, Opaque, Reduction
+from heterosis.ir.types import TensorType
+from heterosis.runtime.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from heterosis.codegen.reducers import Reducer
+    from heterosis.ir.program import Node, Value
+
+
+@dataclass(frozen=True)
+class ElementLowering:
+    """One vector of results: `emit(function, dtype, *values)`, where `dtype` names the first
+    operand's element type; and the price in units of one addition."""
+
+    emit: Callable[..., Any]
+    cost: float = 1.0
+
+
+@dataclass(frozen=True)
+class KernelLowering:
+    """A kernel of its own: `kernel(node, inputs, outputs, machine)` describes it.
+
+    With `gapless`, it sees its operands row by row in memory, copied there if they stand otherwise.
+    With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
+    elementwise work on its one result before it is stored: `kernel` takes a
+    `codegen.epilogue.Epilogue` too, whose operands come behind its own.
+
+    `packs(node, fixed, machine)` gives the first result of a node for the same from operands of
+    which some, those that `fixed` tells of, are packed by primitives of their own, once for many
+    runs; or None.
+    `scales` has the axis of `finishes` that its second operand's weights belong to, and a function
+    `(node, factors)` that gives the result with every place along that axis scaled.
+    """
+
+    kernel: Callable[..., Any]
+    gapless: bool = False
+    finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
+    packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
+    scales: tuple[int, Callable[[Node, Value], Value]] | None = None
+
+
+ELEMENTS: dict[Elementwise, ElementLowering] = {}
+KERNELS: dict[Opaque, KernelLowering] = {}
+REDUCERS: dict[Reduction, Reducer] = {}
+
+
+def element(primitive: Elementwise) -> ElementLowering:
+    """How elements are computed."""
+    try:
+        return ELEMENTS[primitive]
+    except KeyError:
+        raise _missing(primitive) from None
+
+
+def kernel(primitive: Opaque) -> KernelLowering:
+    """The kernel of a primitive that has one."""
+    try:
+        return KERNELS[primitive]
+    except KeyError:
+        raise _missing(primitive) from None
+
+
+def reducer(primitive: Reduction) -> Reducer:
+    """How partial results are combined."""
+    try:
+        return REDUCERS[primitive]
+    except KeyError:
+        raise _missing(primitive) from None
+
+
+def _missing(primitive: Any) -> UnsupportedError:
+    return UnsupportedError(
+        f"{primitive.name}: the native back end has no code for this primitive; "
+        "add a row to heterosis.codegen.lowerings."
+    )
