@@ -14,6 +14,8 @@ from heterosis import npx
 from tests.choose import spread
 from tests.differential.mxnet_process import MXNetProcess, why_not
 
+pytest_plugins = ["tests.round_trips"]
+
 # A process started in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -16,13 +16,13 @@ from heterosis.codegen import object_cache
 from heterosis.codegen.kernel import Machine
 from heterosis.codegen.target import AVX2, FALLBACK
 from heterosis.gluon import nn
-from heterosis.ir.identity import identity
 from heterosis.ir.primitives.families import Elementwise, Opaque
 from heterosis.ir.program import INPUT, Program, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import captured, eager, stored
 from heterosis.ops.elementwise import add, multiply
+from heterosis.ops.stored import identity
 from heterosis.runtime.errors import OutOfMemoryError
 from tests.processes import run_python
 

@@ -21,7 +21,6 @@ from heterosis.io.files import opened, wrong
 from heterosis.io.packing import unpack
 from heterosis.ir.program import ASSEMBLE
 from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
-from heterosis.ir.views import check_assembled
 from heterosis.ops.record import KEY, REGISTRY, Record
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, HeterosisError
@@ -229,7 +228,7 @@ class _Reader:
 
         for node in capture(run, (inputs,), {}).program.nodes():
             if node.primitive is ASSEMBLE:
-                check_assembled(node)
+                ASSEMBLE.types(node)
 
 
 def _told(error: Exception) -> str:

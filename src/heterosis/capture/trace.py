@@ -20,6 +20,7 @@ from heterosis.capture import trees
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.ir import views
+from heterosis.ir.checking import check
 from heterosis.ir.primitives.families import View
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, apply, substituted
 from heterosis.ir.types import TensorType
@@ -29,6 +30,7 @@ from heterosis.ops.record import KEY, Record, as_value
 from heterosis.passes.apart import are_apart
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
+from heterosis.runtime.settings import settings
 
 ndarray = _core.ndarray
 
@@ -193,6 +195,8 @@ def capture(
         taped = trace.taped
         trace, found = _captured(function, arguments, keywords, merged=True, taped=taped)
     if trace.error is None:
+        if settings.check:
+            check(found.program)
         return found
     if found.writes:
         interrupted(found)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
-from heterosis.ir.primitives.families import (
-    Assemble,
-    Gather,
-    Leaf,
-    Primitive,
-    Scatter,
-)
+from heterosis.ir.primitives.families import Primitive
+from heterosis.ir.primitives.leaves import CONSTANT, EXTENT, INPUT, IOTA, NUMBER, check_extent
+from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER
 from heterosis.ir.types import TensorType
-from heterosis.runtime.errors import ArgumentError, DTypeError
+from heterosis.runtime.errors import DTypeError
+
+__all__ = [
+    "ASSEMBLE", "CONSTANT", "EXTENT", "GATHER", "INPUT", "IOTA", "NUMBER", "SCATTER", "Call",
+    "Node", "Program", "Value", "apply", "apply_many", "constant", "extent", "reached",
+    "substituted", "with_inputs",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +90,6 @@ class Value:
         return self.type.size
 
 
-INPUT = Leaf("input")
-NUMBER = Leaf("number")
-CONSTANT = Leaf("constant")
-EXTENT = Leaf("extent")
-IOTA = Leaf("iota")
-GATHER = Gather("gather")
-SCATTER = Scatter("scatter")
-ASSEMBLE = Assemble("assemble")
-
-
 def apply(primitive: Primitive, inputs: Iterable[Value], type_: TensorType, **attributes) -> Value:
     """The only result of a new node."""
     return Value(Node(primitive, tuple(inputs), attributes, (type_,)))
@@ -120,9 +111,7 @@ def constant(number: float | bool, dtype: str, *, weak: bool = False) -> Value:
 
 def extent(size: int) -> Value:
     """A number that follows from a shape, so that code for any size takes it as an argument."""
-    if not -(2**63) <= size < 2**63:
-        raise ArgumentError(f"{size} in the arithmetic of sizes; expected a number of 64 bits.")
-    return apply(EXTENT, (), TensorType((), "int64", weak=True), value=size)
+    return apply(EXTENT, (), TensorType((), "int64", weak=True), value=check_extent(size))
 
 
 @dataclass(frozen=True)
@@ -138,18 +127,9 @@ class Program:
         return reached(self.outputs)
 
     def __str__(self) -> str:
-        names = {value: f"%{i}" for i, value in enumerate(self.inputs)}
-        numbers = itertools.count(len(names))
-        lines = []
-        for node in self.nodes():
-            if node.primitive in (CONSTANT, EXTENT):
-                names[Value(node)] = _number_text(node)
-            elif node.primitive not in (INPUT, NUMBER):
-                names |= {value: f"%{next(numbers)}" for value in node.outputs}
-                lines.append(_line(node, names))
-        head = ", ".join(f"{names[v]}: {v.type}" for v in self.inputs)
-        tail = ", ".join(names[v] for v in self.outputs)
-        return "\n".join([f"{self.name}({head}):", *lines, f"  return {tail}"])
+        from heterosis.ir.text import printed
+
+        return printed(self).text
 
 
 def reached(outputs: Iterable[Value], stops: Container[Value] = ()) -> Iterator[Node]:
@@ -207,20 +187,3 @@ def _reached_with_calls(outputs: Sequence[Value], stops: Container[Value]) -> It
         seen |= calls.keys()
         roots += [value for call in new for value in (*call.inputs, *call.outputs)]
         found = list(reached(roots, stops))
-
-
-def _line(node: Node, names: dict[Value, str]) -> str:
-    """One node with its results."""
-    operands = [names[v] for v in node.inputs]
-    operands += [f"{key}={value}" for key, value in node.attributes.items()]
-    results = ", ".join(f"{names[value]}: {value.type}" for value in node.outputs)
-    return f"  {results} = {node.primitive.name}({', '.join(operands)})"
-
-
-def _number_text(node: Node) -> str:
-    """A constant where it is used: `1.0`, or `int32(1)` if its look does not give its type away."""
-    value, dtype = node.attributes["value"], node.types[0].dtype
-    if node.primitive is EXTENT:
-        return f"extent({value})"
-    usual = {bool: "bool", float: "float32"}.get(type(value))
-    return f"{value}" if dtype == usual else f"{dtype}({value})"

@@ -120,7 +120,11 @@ def promote(a: str, b: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """Shape and element type. `weak` marks a Python number, which adapts to its partner's type."""
+    """Shape and element type. `weak` marks a Python number, which adapts to its partner's type.
+
+    In programs that are read, checked and evaluated, an extent may be a `Size`; what is compiled
+    has numbers alone.
+    """
 
     shape: tuple[int, ...]
     dtype: str
@@ -128,7 +132,11 @@ class TensorType:
 
     def __post_init__(self) -> None:
         """Refuse what no operation has looked at: two negative extents make a positive size."""
-        if self.shape and min(self.shape) < 0:
+        try:
+            valid = not self.shape or min(self.shape) >= 0
+        except TypeError:  # sizes have no order
+            valid = all(n >= 0 for n in self.shape if isinstance(n, int))
+        if not valid:
             raise ShapeError(f"no array has the shape {self.shape}; expected extents from 0 on.")
 
     @property

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from heterosis.codegen import object_cache
 from heterosis.codegen.abi import ENTRY
 from heterosis.codegen.kernel import Machine
-from heterosis.ir.identity import identity
+from heterosis.ir.primitives.families import Elementwise, Opaque, Primitive, Reduction
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
+from heterosis.ir.text import printed
 from heterosis.ops.eager import PlanFacts, check_room, machine
 from heterosis.runtime.settings import settings
 
@@ -34,6 +36,37 @@ def key(
     # A plan that was never checked does not count as checked.
     facts = f"plans\n{text}\n{layouts}\n{parameters}\n{machine.workers}\n{settings.check}"
     return object_cache.default_cache().key(facts, machine.target)
+
+
+def identity(program: Program) -> str | None:
+    """The text of `program`; None if it does not tell all.
+
+    A primitive from outside the package may change behind its name.
+    """
+    found = printed(program)
+    complete = found.complete and all(map(_is_known, found.primitives))
+    return found.text if complete else None
+
+
+@cache
+def _is_known(primitive: Primitive) -> bool:
+    from heterosis.ir.primitives import PRIMITIVES
+
+    if PRIMITIVES.get(primitive.name) is primitive:
+        return True
+    code = _code(primitive)  # those that the table does not have yet
+    return code is not None and code.__module__.startswith("heterosis.")
+
+
+def _code(primitive: Primitive) -> Any:
+    match primitive:
+        case Elementwise():
+            return primitive.lower
+        case Reduction():
+            return primitive.reducer.merge
+        case Opaque():
+            return primitive.kernel
+    return None
 
 
 def write(

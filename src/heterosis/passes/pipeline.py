@@ -16,6 +16,7 @@ from heterosis.passes.fold import FOLD
 from heterosis.passes.halves import widened
 from heterosis.passes.rewrite import rewritten
 from heterosis.passes.simplify import SIMPLIFY, own
+from heterosis.runtime.settings import settings
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,17 @@ def optimized(program: Program) -> Program:
     """`program`, computing the same with less."""
     found = program
     for step in PASSES:
-        found = step.run(found)
+        found = _checked(step.run(found))
     outputs = zip(program.outputs, found.outputs, strict=True)
-    return Program(found.inputs, tuple(own(*pair) for pair in outputs), found.name)
+    return _checked(
+        Program(found.inputs, tuple(own(*pair) for pair in outputs), found.name)
+    )
+
+
+def _checked(program: Program) -> Program:
+    """`program`, which is well formed; looked at where settings ask for it."""
+    if settings.check:
+        from heterosis.ir import check
+
+        check(program)
+    return program

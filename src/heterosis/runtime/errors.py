@@ -72,6 +72,10 @@ class ScheduleError(HeterosisError, AssertionError):
     looks for. Please report it with the program."""
 
 
+class ProgramError(HeterosisError, ValueError):
+    """A text that is no program, or a program whose nodes are not what their primitives say."""
+
+
 class AutogradError(HeterosisError, RuntimeError):
     """Gradients asked for where nothing, or not enough, has been recorded."""
 

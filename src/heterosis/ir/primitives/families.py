@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from heterosis.ir.types import TensorType
+import numpy
+
+from heterosis.ir.types import TensorType, as_type, is_half
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node, Value
@@ -34,6 +36,24 @@ class Primitive:
 
     def __repr__(self) -> str:
         return self.name
+
+    def evaluate(self, node: Node, *arrays: Any) -> tuple[Any, ...]:
+        """The results of `node` for these operands, as `meaning` says."""
+        assert self.meaning is not None, f"{self} says nothing of what it means"
+        with numpy.errstate(all="ignore"):
+            return held(node, self.meaning(node, *arrays))
+
+
+def widened(array: Any) -> Any:
+    """Elements as they are computed with: those of 16 bits in float32."""
+    return array.astype("float32") if is_half(array.dtype.name) else array
+
+
+def held(node: Node, found: Any) -> tuple[Any, ...]:
+    """One result, or a tuple of them, as the element types of `node` hold them: rounded once."""
+    results = found if isinstance(found, tuple) else (found,)
+    pairs = zip(map(numpy.asarray, results), node.types, strict=True)
+    return tuple(as_type(result, type_.dtype) for result, type_ in pairs)
 
 
 class Leaf(Primitive):
@@ -115,3 +135,7 @@ class Opaque(Primitive):
     finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
     packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
     scales: tuple[int, Callable[[Node, Value], Value]] | None = None
+
+
+class Control(Primitive):
+    """A choice or a loop: attributes are closed programs, which operands are handed to."""

@@ -1,0 +1,139 @@
+"""Choices and loops, whose branches and bodies are closed programs.
+
+No back end computes them yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from heterosis.ir.primitives.families import Control
+from heterosis.ir.program import Node, Program
+from heterosis.ir.reference import evaluate
+from heterosis.ir.types import TensorType, numpy_dtype
+from heterosis.runtime.errors import ArgumentError, ShapeError
+
+Types = tuple[TensorType, ...]
+
+_TRUTH = (TensorType((), "bool"),)
+
+
+def _types(values: Sequence[Any]) -> Types:
+    """What must agree: a number that adapts is handed on as what it is."""
+    return tuple(TensorType(value.shape, value.dtype) for value in values)
+
+
+def _expect(node: Node, what: str, given: Types, expected: Types) -> None:
+    if given != expected:
+        raise ShapeError(f"{node.primitive}: {what} {_listed(given)}; expected {_listed(expected)}.")
+
+
+def _listed(types: Types) -> str:
+    return f"({', '.join(map(str, types))})"
+
+
+# -- one of two programs --------------------------------------------------------------------------
+
+
+def _cond_types(node: Node) -> Types:
+    then, otherwise = node.attributes["then"], node.attributes["otherwise"]
+    _expect(node, "the condition is", _types(node.inputs[:1]), _TRUTH)
+    operands = _types(node.inputs[1:])
+    for name, branch in (("then", then), ("otherwise", otherwise)):
+        _expect(node, f"{name} takes", _types(branch.inputs), operands)
+    _expect(node, "otherwise gives", _types(otherwise.outputs), _types(then.outputs))
+    return _types(then.outputs)
+
+
+def _chosen(node: Node, condition: Any, *operands: Any) -> Any:
+    return evaluate(node.attributes["then" if condition else "otherwise"], operands)
+
+
+COND = Control(
+    "cond",
+    types=_cond_types,
+    meaning=_chosen,
+    attributes={"then": Program, "otherwise": Program},
+    about="What the program then makes of the operands behind the first, if that is true, and "
+    "otherwise what the program otherwise makes of them.",
+)
+
+
+# -- as long as a condition holds -----------------------------------------------------------------
+
+
+def _while_types(node: Node) -> Types:
+    condition, body = node.attributes["condition"], node.attributes["body"]
+    state = _types(node.inputs)
+    _expect(node, "the condition takes", _types(condition.inputs), state)
+    _expect(node, "the condition gives", _types(condition.outputs), _TRUTH)
+    _expect(node, "the body takes", _types(body.inputs), state)
+    _expect(node, "the body gives", _types(body.outputs), state)
+    return state
+
+
+def _repeated(node: Node, *state: Any) -> Any:
+    condition, body = node.attributes["condition"], node.attributes["body"]
+    while evaluate(condition, state)[0]:
+        state = evaluate(body, state)
+    return state
+
+
+WHILE_LOOP = Control(
+    "while_loop",
+    types=_while_types,
+    meaning=_repeated,
+    attributes={"condition": Program, "body": Program},
+    about="The operands, replaced by what the program body makes of them as long as the program "
+    "condition says true of them.",
+)
+
+
+# -- over rows ------------------------------------------------------------------------------------
+
+
+def _scan_types(node: Node) -> Types:
+    body, carried, length = (node.attributes[name] for name in ("body", "carried", "length"))
+    if not 0 <= carried <= len(node.inputs) or length < 0:
+        raise ArgumentError(
+            f"scan: carried={carried}, length={length} with {len(node.inputs)} operands; expected "
+            "as many carried as there are operands at most, and a length from 0 on."
+        )
+    operands = _types(node.inputs)
+    state, given = operands[:carried], operands[carried:]
+    for type_ in given:
+        if type_.shape[:1] != (length,):
+            raise ShapeError(f"scan: rows of {type_}; expected {length} of them.")
+    rows = tuple(TensorType(type_.shape[1:], type_.dtype) for type_ in given)
+    _expect(node, "the body takes", _types(body.inputs), state + rows)
+    found = _types(body.outputs)
+    _expect(node, "the body carries on", found[:carried], state)
+    made = (TensorType((length, *type_.shape), type_.dtype) for type_ in found[carried:])
+    return (*state, *made)
+
+
+def _scanned(node: Node, *operands: Any) -> Any:
+    body, carried, length = (node.attributes[name] for name in ("body", "carried", "length"))
+    state, rows = operands[:carried], operands[carried:]
+    made = [numpy.zeros(type_.shape, numpy_dtype(type_.dtype)) for type_ in node.types[carried:]]
+    order = range(length)
+    for i in reversed(order) if node.attributes["reverse"] else order:
+        found = evaluate(body, (*state, *(row[i] for row in rows)))
+        state = found[:carried]
+        for line, row in zip(made, found[carried:], strict=True):
+            line[i] = row
+    return (*state, *made)
+
+
+SCAN = Control(
+    "scan",
+    types=_scan_types,
+    meaning=_scanned,
+    attributes={"body": Program, "carried": int, "length": int, "reverse": bool},
+    about="The program body, length times: on what is carried, the first operands at first, and "
+    "one row of each of the others, the last row first if reverse. The results are what was "
+    "carried last, and all other results as rows.",
+)

@@ -1,0 +1,162 @@
+"""Programs as texts.
+
+    predict(%0: float32[8, 4], %1: number int64[]):
+      %2: float32[] = to_float32(%1)
+      %3: float32[8, 4] = broadcast(%2)
+      %4: float32[8, 4] = maximum(%0, %3)
+      %5: float32[8] = max(%4, axes=(1,))
+      return %5
+
+`parsing.parse` and `str` are inverse to each other: the program that is read computes the same from the
+same nodes in the same order, and is written as the same text. A line is a node: its results with
+their types, its primitive, its operands and its attributes. Numbers stand where they are used;
+nodes that no result needs are not part of a program. Attributes that are programs follow the line
+of their node, each under its name. What gradients by record are, a node's `call`, is not written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from heterosis.ir.primitives.families import Primitive
+from heterosis.ir.primitives.leaves import CONSTANT, EXTENT, INPUT, NUMBER
+from heterosis.ir.program import Node, Program, Value
+from heterosis.ir.sizes import Size
+from heterosis.ir.types import TensorType
+
+_WORD = re.compile(r"(?!(?:inf|nan)\Z)[^\W\d][\w.]*\Z")
+_STEP = "  "
+_PLAIN = frozenset((int, float, bool, str, type(None)))
+USUAL = {bool: "bool", float: "float32"}  # the element types of numbers that are written alone
+
+
+@dataclass
+class Printed:
+    """The text of a program. It is `complete` if nothing in the program lacks a text; `primitives`
+    are those that it names."""
+
+    text: str
+    complete: bool
+    primitives: set[Primitive]
+
+
+def printed(program: Program) -> Printed:
+    """The text of `program`."""
+    printer = _Printer()
+    printer.program(program, program.name, "", "")
+    return Printed("\n".join(printer.lines), printer.complete, printer.primitives)
+
+
+def line_of(program: Program, node: Node) -> str:
+    """The line of `node` in the text of `program`."""
+    printer = _Printer()
+    printer.program(program, program.name, "", "")
+    at = printer.found.get(id(node))
+    return printer.lines[at].strip() if at is not None else str(node.primitive)
+
+
+class _Printer:
+    """The lines so far."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.complete = True
+        self.primitives: set[Primitive] = set()
+        self.found: dict[int, int] = {}  # the line of a node by its id
+        self._types: dict[TensorType, str] = {}
+
+    def program(self, program: Program, name: str, margin: str, label: str) -> None:
+        """Append the lines of `program`, behind `label` in the first one."""
+        names = {value: f"%{i}" for i, value in enumerate(program.inputs)}
+        head = len(self.lines)
+        self.lines.append("")
+        self._body(program, names, margin + _STEP)
+        inputs = ", ".join(f"{names[v]}: {self._input_type(v)}" for v in program.inputs)
+        name = name if _WORD.match(name) else repr(name)
+        self.lines[head] = f"{margin}{label}{name}({inputs}):"
+        outputs = ", ".join([names[v] for v in program.outputs])
+        self.lines.append(f"{margin}{_STEP}return {outputs}".rstrip())
+
+    def _body(self, program: Program, names: dict[Value, str], margin: str) -> None:
+        number = len(names)
+        for node in program.nodes():
+            primitive, types = node.primitive, node.types
+            self.primitives.add(primitive)
+            if primitive is CONSTANT or primitive is EXTENT:
+                names[Value(node)] = self._number(node)
+                continue
+            if primitive is INPUT or primitive is NUMBER:
+                if Value(node) in names:
+                    continue
+            operands = [names[v] for v in node.inputs]
+            programs = self._add_attributes(node.attributes, operands)
+            results = []
+            for i, type_ in enumerate(types):
+                name = names[Value(node, i)] = f"%{number}"
+                results.append(f"{name}: {self._type(type_)}")
+                number += 1
+            self.found[id(node)] = len(self.lines)
+            left, inside = ", ".join(results), ", ".join(operands)
+            self.lines.append(f"{margin}{left} = {primitive.name}({inside})")
+            for name, value in programs:
+                self.program(value, value.name, margin + _STEP, f"{name} = ")
+
+    def _add_attributes(
+        self, attributes: Mapping[str, Any], to: list[str]
+    ) -> list[tuple[str, Program]]:
+        """Append the texts of attributes `to` a list, and give those that are programs."""
+        programs = []
+        for name, value in attributes.items():
+            if isinstance(value, Program):
+                programs.append((name, value))
+            else:
+                to.append(f"{name}={self._attribute(value)}")
+        return programs
+
+    def _type(self, type_: TensorType) -> str:
+        text = self._types.get(type_)
+        if text is None:
+            text = self._types[type_] = f"weak {type_}" if type_.weak else str(type_)
+        return text
+
+    def _input_type(self, value: Value) -> str:
+        if value.node.primitive is NUMBER:
+            return f"number {value.type}"
+        return self._type(value.type)
+
+    def _number(self, node: Node) -> str:
+        """A number where it is used: `1.0`, or `int32(1)` if its look does not give its type away."""
+        value, type_ = node.attributes["value"], node.types[0]
+        text = self._attribute(value)
+        if node.primitive is EXTENT:
+            return f"extent({text})"
+        usual = USUAL.get(type(value))
+        text = text if type_.dtype == usual else f"{type_.dtype}({text})"
+        return f"weak {text}" if type_.weak else text
+
+    def _attribute(self, value: Any) -> str:
+        kind = type(value)
+        if kind in _PLAIN:
+            return repr(value)
+        if kind is tuple:
+            items = [self._attribute(item) for item in value]
+            return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+        if kind is list:
+            return f"[{', '.join(map(self._attribute, value))}]"
+        if kind is dict:
+            items = [f"{self._attribute(k)}: {self._attribute(v)}" for k, v in value.items()]
+            return f"{{{', '.join(items)}}}"
+        if kind is Size:
+            return f"<{value}>"
+        if isinstance(value, Primitive):
+            self.primitives.add(value)
+            return value.name
+        if isinstance(value, numpy.generic) and type(value.item()) in _PLAIN:
+            return repr(value.item())
+        self.complete = False
+        return f"<{kind.__name__}>"
