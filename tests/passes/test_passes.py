@@ -87,9 +87,9 @@ NEUTRAL = [
     (x, f["true_divide"](x, 1), "%0"),
     (x, f["power"](x, 1), "%0"),
     (x, f["add"](x, -0.0), "%0"),
-    (x, f["add"](x, 0.0), "add(%0, broadcast(to_float32(float64(0.0))))"),  # -0.0 becomes 0.0
+    (x, f["add"](x, 0.0), "add(%0, broadcast(to_float32(weak float64(0.0))))"),  # -0.0 becomes 0.0
     (x, f["subtract"](x, 0), "%0"),
-    (x, f["subtract"](x, -0.0), "subtract(%0, broadcast(to_float32(float64(-0.0))))"),
+    (x, f["subtract"](x, -0.0), "subtract(%0, broadcast(to_float32(weak float64(-0.0))))"),
     (whole, f["add"](0, whole), "%0"),
     (whole, f["true_divide"](whole, 1), "to_float32(%0)"),
 ]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heterosis.ir.checking import check as check
+    from heterosis.ir.parsing import parse as parse
     from heterosis.ir.primitives import PRIMITIVES as PRIMITIVES
     from heterosis.ir.program import Program as Program
     from heterosis.ir.reference import evaluate as evaluate
-    from heterosis.ir.parsing import parse as parse
 
 __all__ = ["PRIMITIVES", "Program", "check", "evaluate", "parse"]
 

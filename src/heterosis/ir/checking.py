@@ -33,7 +33,7 @@ def check(program: Program) -> None:
     for node in program.nodes():
         try:
             _check_node(node, given)
-        except (HeterosisError, ValueError, KeyError) as error:  # rules unpack what they are given
+        except (HeterosisError, ValueError, TypeError, KeyError) as error:  # rules take them apart
             raise ProgramError(f"{program.name}, {line_of(program, node)!r}: {error}") from error
     for value in program.outputs:
         _check_exists(value, "a result")

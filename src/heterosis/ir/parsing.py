@@ -12,7 +12,7 @@ from typing import Any
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.primitives.leaves import INPUT, NUMBER
 from heterosis.ir.program import Node, Program, Value, constant, extent
-from heterosis.ir.sizes import Size, parse_size
+from heterosis.ir.sizes import parse_size
 from heterosis.ir.text import USUAL
 from heterosis.ir.types import DTYPES, TensorType
 from heterosis.runtime.errors import HeterosisError, ProgramError
@@ -334,7 +334,8 @@ class _Body:
         return key, self._attribute()
 
 
-def _extent(text: str) -> int | Size:
+def _extent(text: str) -> Any:
+    """An extent, which types call a number: most of those who look at them want one."""
     text = text.strip()
     return int(text) if text.isdecimal() else parse_size(text)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from heterosis.ir.checking import check
 from heterosis.ir.primitives.families import Elementwise, Reduction, View
 from heterosis.ir.primitives.leaves import CONSTANT, INPUT, NUMBER
 from heterosis.ir.program import Node, Program, Value, apply
@@ -25,17 +26,16 @@ _WIDE = "float32"
 def evaluate(program: Program, arrays: Sequence[Any]) -> tuple[Any, ...]:
     """The results of `program` for these NumPy arrays, one for each of its inputs.
 
-    Sizes that its inputs name are those of the arrays. The program is taken to be well formed, as
-    `check` says.
+    Sizes that its inputs name are those of the arrays. The program must be well formed, as `check`
+    says; that is looked at only where it depends on sizes.
     """
     given = [numpy.asarray(array) for array in arrays]
     if len(given) != len(program.inputs):
-        raise ArgumentError(
-            f"{program.name}: {len(given)} arrays; expected {len(program.inputs)}."
-        )
+        raise ArgumentError(f"{program.name}: {len(given)} arrays; expected {len(program.inputs)}.")
     sizes = _sizes(program, given)
     if sizes:
         program = specialized(program, sizes)
+        check(program)
     for i, (value, array) in enumerate(zip(program.inputs, given, strict=True)):
         _check_fits(program, i, value.type, array)
     elements = _Elements(zip(program.inputs, given, strict=True))

@@ -60,6 +60,13 @@ def line_of(program: Program, node: Node) -> str:
     return printer.lines[at].strip() if at is not None else str(node.primitive)
 
 
+class _Names(dict[Value, str]):
+    """The names of values. In damaged programs, there are values that nothing makes."""
+
+    def __missing__(self, value: Value) -> str:
+        return "%?"
+
+
 class _Printer:
     """The lines so far."""
 
@@ -72,7 +79,7 @@ class _Printer:
 
     def program(self, program: Program, name: str, margin: str, label: str) -> None:
         """Append the lines of `program`, behind `label` in the first one."""
-        names = {value: f"%{i}" for i, value in enumerate(program.inputs)}
+        names = _Names((value, f"%{i}") for i, value in enumerate(program.inputs))
         head = len(self.lines)
         self.lines.append("")
         self._body(program, names, margin + _STEP)
@@ -82,7 +89,7 @@ class _Printer:
         outputs = ", ".join([names[v] for v in program.outputs])
         self.lines.append(f"{margin}{_STEP}return {outputs}".rstrip())
 
-    def _body(self, program: Program, names: dict[Value, str], margin: str) -> None:
+    def _body(self, program: Program, names: _Names, margin: str) -> None:
         number = len(names)
         for node in program.nodes():
             primitive, types = node.primitive, node.types
@@ -90,9 +97,8 @@ class _Printer:
             if primitive is CONSTANT or primitive is EXTENT:
                 names[Value(node)] = self._number(node)
                 continue
-            if primitive is INPUT or primitive is NUMBER:
-                if Value(node) in names:
-                    continue
+            if (primitive is INPUT or primitive is NUMBER) and Value(node) in names:
+                continue
             operands = [names[v] for v in node.inputs]
             programs = self._add_attributes(node.attributes, operands)
             results = []
@@ -132,6 +138,8 @@ class _Printer:
     def _number(self, node: Node) -> str:
         """A number where it is used: `1.0`, or `int32(1)` if its look does not give its type away."""
         value, type_ = node.attributes["value"], node.types[0]
+        if isinstance(value, numpy.generic):
+            value = value.item()
         text = self._attribute(value)
         if node.primitive is EXTENT:
             return f"extent({text})"

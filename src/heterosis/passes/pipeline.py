@@ -44,9 +44,7 @@ def optimized(program: Program) -> Program:
     for step in PASSES:
         found = _checked(step.run(found))
     outputs = zip(program.outputs, found.outputs, strict=True)
-    return _checked(
-        Program(found.inputs, tuple(own(*pair) for pair in outputs), found.name)
-    )
+    return _checked(Program(found.inputs, tuple(own(*pair) for pair in outputs), found.name))
 
 
 def _checked(program: Program) -> Program:

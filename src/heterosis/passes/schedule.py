@@ -19,7 +19,7 @@ from math import prod
 
 from heterosis.codegen.kernel import Machine, Place, Schedule
 from heterosis.codegen.nest import Buffer, Nest, known
-from heterosis.ir.primitives.families import Assemble, Opaque, Reduction, Scan, Scatter
+from heterosis.ir.primitives.families import Assemble, Control, Opaque, Reduction, Scan, Scatter
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
@@ -35,6 +35,7 @@ from heterosis.passes.homes import Homes
 from heterosis.passes.inlining import deep_nodes
 from heterosis.passes.materialize import unrearranged
 from heterosis.passes.memory import plan_memory
+from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.settings import settings
 
 
@@ -245,6 +246,11 @@ class Scheduler:
             self._scatter(value, room)
         elif isinstance(primitive, Scan):
             nests.scan(self, value, room)
+        elif isinstance(primitive, Control):
+            raise UnsupportedError(
+                f"{primitive}: the native back end has no code for choices and loops within a "
+                "program yet; heterosis.ir.evaluate computes them."
+            )
         else:
             nests.map_value(self, value, room)
 

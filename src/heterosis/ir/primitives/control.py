@@ -28,7 +28,9 @@ def _types(values: Sequence[Any]) -> Types:
 
 def _expect(node: Node, what: str, given: Types, expected: Types) -> None:
     if given != expected:
-        raise ShapeError(f"{node.primitive}: {what} {_listed(given)}; expected {_listed(expected)}.")
+        raise ShapeError(
+            f"{node.primitive}: {what} {_listed(given)}; expected {_listed(expected)}."
+        )
 
 
 def _listed(types: Types) -> str:
@@ -97,7 +99,7 @@ WHILE_LOOP = Control(
 
 def _scan_types(node: Node) -> Types:
     body, carried, length = (node.attributes[name] for name in ("body", "carried", "length"))
-    if not 0 <= carried <= len(node.inputs) or length < 0:
+    if not 0 <= carried <= len(node.inputs) or isinstance(length, int) and length < 0:
         raise ArgumentError(
             f"scan: carried={carried}, length={length} with {len(node.inputs)} operands; expected "
             "as many carried as there are operands at most, and a length from 0 on."

@@ -24,14 +24,14 @@ class Primitive:
     `types(node)` gives the types that the results of a node must have, or raises; where these do
     not follow from operands and attributes, as the shape in `reshape`, it takes them from the node
     and checks them. `meaning(node, *arrays)` computes the results with NumPy: an array, or a tuple
-    where there are several. `attributes` names all attributes with their kinds, and `about` says in
-    a line what is computed.
+    where there are several. `attributes` names all attributes with their kinds, annotations such as
+    `tuple[int, ...]`, and `about` says in a line what is computed.
     """
 
     name: str
     types: Callable[[Node], tuple[TensorType, ...]] | None = field(default=None, kw_only=True)
     meaning: Callable[..., Any] | None = field(default=None, kw_only=True)
-    attributes: Mapping[str, type] = field(default_factory=dict, kw_only=True)
+    attributes: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     about: str = field(default="", kw_only=True)
 
     def __repr__(self) -> str:
@@ -77,6 +77,13 @@ class Elementwise(Primitive):
     neutral: tuple[float | None, ...] = ()
     keeps: bool = False
     by_type: bool = False
+
+    def evaluate(self, node: Node, *arrays: Any) -> tuple[Any, ...]:
+        """The result of `node` for these operands, as `meaning` says."""
+        assert self.meaning is not None, f"{self} says nothing of what it means"
+        operands = arrays if self.by_type else map(widened, arrays)
+        with numpy.errstate(all="ignore"):
+            return held(node, self.meaning(*operands))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

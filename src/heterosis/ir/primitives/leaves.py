@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy
 
 from heterosis.ir.primitives.families import Leaf
 from heterosis.ir.primitives.operands import no_operands, the_stated
-from heterosis.ir.sizes import Extent
+from heterosis.ir.sizes import Extent, Size
 from heterosis.ir.types import TensorType, is_float, is_half, numpy_dtype
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def check_extent(size: Extent) -> Extent:
     """`size`, which must fit 64 bits where it is known."""
-    if isinstance(size, int) and not -(2**63) <= size < 2**63:
+    if not isinstance(size, Size) and not (isinstance(size, int) and -(2**63) <= size < 2**63):
         raise ArgumentError(f"{size} in the arithmetic of sizes; expected a number of 64 bits.")
     return size
 
@@ -39,10 +40,22 @@ def _constant_types(node: Node) -> tuple[TensorType, ...]:
     type_ = the_stated(node)
     if type_.shape:
         raise ShapeError(f"constant: a number of shape {type_.shape}; expected the shape ().")
-    number = node.attributes["value"]
-    if not is_float(type_.dtype) and number != int(number):
-        raise DTypeError(f"constant: {number} of {type_.dtype}; expected a whole number.")
+    if not is_float(type_.dtype):
+        _check_whole(node.attributes["value"], type_.dtype)
     return (type_,)
+
+
+def _check_whole(number: Any, dtype: str) -> None:
+    first, last = (0, 1) if dtype == "bool" else _range(dtype)
+    if not (isfinite(number) and number == int(number) and first <= number <= last):
+        raise DTypeError(
+            f"constant: {number} of {dtype}; expected a whole number from {first} to {last}."
+        )
+
+
+def _range(dtype: str) -> tuple[int, int]:
+    limits = numpy.iinfo(dtype)
+    return int(limits.min), int(limits.max)
 
 
 def _extent_types(node: Node) -> tuple[TensorType, ...]:

@@ -1,0 +1,121 @@
+"""Sizes: their normal form, their text, their values, and the types that have them."""
+
+import random
+
+import pytest
+
+from heterosis.ir.sizes import Size, named, parse_size
+from heterosis.ir.types import TensorType
+from heterosis.runtime.errors import ProgramError, ShapeError, UnsupportedError
+
+n, m = named("n"), named("m")
+
+FORMS = {
+    "n": n,
+    "2*n + 1": n + n + 1,
+    "m + n": n + m,
+    "-n - 3": -n - 3,
+    "3 - n": "-n + 3",
+    "n//2": n // 2,
+    "3*(n//2) - 1": (n // 2) * 3 - 1,
+    "(n + 1)//2": (n + 1) // 2,
+    "-(n//2)": -(n // 2),
+    "(4*n + 6)//4": "n + 1",
+    "(2*n + 1)//4": "n//2",
+    "n//2//3": "n//6",
+    "(5*n)//3": "n + (2*n)//3",
+    "(n - 3)//2 + 1": "(n + 1)//2 - 1",
+    "n//1": "n",
+    "0*n": "0",
+    "n - n + 4": "4",
+    "((n + 1)//2 + m)//3": ((n + 1) // 2 + m) // 3,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FORMS.items(), ids=FORMS)
+def test_equal_sizes_have_one_form(text, expected):
+    expected = parse_size(expected) if isinstance(expected, str) else expected
+    assert parse_size(text) == expected
+    assert hash(parse_size(text)) == hash(expected)
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_texts_are_read_again(text):
+    size = parse_size(text)
+    assert parse_size(str(size)) == size
+
+
+def _any_size(chance, depth):
+    if depth == 0:
+        return chance.choice(["n", "m", str(chance.randint(-4, 9))])
+    a, b = (_any_size(chance, depth - 1) for _ in range(2))
+    return chance.choice(
+        [f"({a}) + ({b})", f"({a}) - ({b})", f"{chance.randint(-3, 5)}*({a})",
+         f"({a})//{chance.randint(1, 6)}", f"-({a})"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_values_are_those_of_whole_numbers(seed):
+    chance = random.Random(seed)
+    text = _any_size(chance, 4)
+    size = parse_size(text)
+    assert parse_size(str(size)) == size
+    for _ in range(8):
+        values = {"n": chance.randint(-50, 50), "m": chance.randint(-50, 50)}
+        expected = eval(text, dict(values))
+        assert (size.at(values) if isinstance(size, Size) else size) == expected
+        half_way = size.at({"n": values["n"]}) if isinstance(size, Size) else size
+        assert (half_way.at(values) if isinstance(half_way, Size) else half_way) == expected
+
+
+def test_remainders_follow():
+    assert (2 * n + 5) % 2 == 1
+    assert (n % 3).at({"n": 11}) == 2
+
+
+def test_names_are_those_within_quotients_too():
+    assert set(((n + 1) // 2 + m).names()) == {"n", "m"}
+
+
+WRONG = [
+    "",
+    "n m",
+    "1.5",
+    "n**2",
+    "f(n)",
+    "n % 2",
+    "n/2",
+    "n.a",
+    "True",
+    "'n'",
+    "n*m",
+    "n//0",
+    "n//m",
+]
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(ProgramError, match="is no size; expected"):
+        parse_size(text)
+
+
+def test_what_sizes_cannot_be_is_refused():
+    with pytest.raises(UnsupportedError, match="multiplied by numbers alone"):
+        n * m
+    with pytest.raises(UnsupportedError, match="divided by 1, 2, 3"):
+        n // -2
+
+
+def test_types_have_sizes():
+    type_ = TensorType((n, 2 * n + 1, 3), "float32")
+    assert str(type_) == "float32[n, 2*n + 1, 3]"
+    assert type_ == TensorType((named("n"), 1 + n * 2, 3), "float32")
+    assert type_ != TensorType((n, 2 * n, 3), "float32")
+    assert TensorType((n, 4), "int8").size == 4 * n
+
+
+def test_known_extents_beside_sizes_are_looked_at():
+    with pytest.raises(ShapeError, match="no array has the shape"):
+        TensorType((n, -1), "float32")
