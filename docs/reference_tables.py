@@ -1,7 +1,8 @@
 """Tables that are made of the code when the site is built.
 
 `{operations} np` lists the registered operations that users find in `np`, `{members} module` the
-public names of a module, both with what their docstrings say first.
+public names of a module, both with what their docstrings say first. `{primitives}` lists what
+programs are made of.
 """
 
 from __future__ import annotations
@@ -67,6 +68,22 @@ class Classes(Directive):
                 also = ", ".join(base.__name__ for base in value.__bases__)
                 rows.append((_code(name), _code(also), _text(inspect.getdoc(value))))
         return [_table(("Error", "Is also", "What it says"), (24, 26, 50), rows)]
+
+
+class Primitives(Directive):
+    """The primitives, with what is known of each."""
+
+    def run(self) -> list[nodes.Node]:
+        from heterosis.ir.listing import listing
+        from heterosis.ops.listing import COLUMNS
+
+        heads, *rows = listing(COLUMNS)
+        shown = [
+            ([*_code(name), *_text(f" {family}")], _text(attributes), *map(_text, further))
+            for name, family, attributes, *further in rows
+        ]
+        heads = ("Primitive, family", *(head.capitalize() for head in heads[2:]))
+        return [_table(heads, (18, 24, 10, 10, 38), shown)]
 
 
 def _public_names(module: Any) -> Sequence[str]:
@@ -136,4 +153,5 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_directive("operations", Operations)
     app.add_directive("members", Members)
     app.add_directive("errors", Classes)
+    app.add_directive("primitives", Primitives)
     return {"parallel_read_safe": True}

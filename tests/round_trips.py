@@ -51,7 +51,8 @@ def pytest_testnodedown(node):
 
 
 def pytest_terminal_summary(terminalreporter):
-    terminalreporter.write_line(
-        f"{_counts['programs']} captured programs of {_counts['nodes']} lines were written down, "
-        "read and checked."
-    )
+    if _counts:
+        terminalreporter.write_line(
+            f"{_counts['programs']} captured programs of {_counts['nodes']} lines were written "
+            "down, read and checked."
+        )

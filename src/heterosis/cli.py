@@ -47,6 +47,13 @@ def _names(arguments: argparse.Namespace) -> None:
     print(coverage.table())
 
 
+def _ir(arguments: argparse.Namespace) -> None:
+    from heterosis.ir import listing
+    from heterosis.ops.listing import COLUMNS
+
+    print(listing.text(COLUMNS))
+
+
 def _run(arguments: argparse.Namespace) -> None:
     from heterosis.compat import script
 
@@ -60,6 +67,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMANDS = (
     Command("demo", "a network: imperative, hybridized, exported, timed", _demo, _demo_arguments),
+    Command("ir", "the primitives that programs are made of", _ir),
     Command("names", "MXNet's public names, and which of them exist here", _names),
     Command("run", "a script written for MXNet, unchanged", _run, _run_arguments),
 )

@@ -175,6 +175,15 @@ def test_sizes_are_those_of_the_arrays():
         evaluate(program, [x, numpy.zeros(4, "int64")])
 
 
+def test_sizes_follow_from_what_is_made_of_them():
+    program = parse("f(%0: bool[2*n + 1, n + m]):\n  return extent(<n>), extent(<m>)")
+    assert evaluate(program, [numpy.zeros((7, 5), bool)]) == (3, 2)
+    with pytest.raises(ProgramError, match="do not tell"):
+        evaluate(program, [numpy.zeros((6, 5), bool)])
+    with pytest.raises(ProgramError, match="the size n: the shapes of the inputs do not tell"):
+        evaluate(parse("f():\n  %0: int64[n] = iota()\n  return %0"), [])
+
+
 def test_sizes_that_do_not_fit_are_refused():
     program = parse(
         "f(%0: float32[n]):\n  %1: float32[2] = slice(%0, starts=(3,), steps=(1,))\n  return %1"

@@ -78,6 +78,12 @@ def test_names_are_those_within_quotients_too():
     assert set(((n + 1) // 2 + m).names()) == {"n", "m"}
 
 
+def test_one_unknown_follows_from_a_value():
+    assert (2 * n + 1).solved(7) == {"n": 3}
+    assert (5 - n).solved(3) == {"n": 2}
+    assert (2 * n + 1).solved(6) == (n + m).solved(6) == (n // 2).solved(3) == {}
+
+
 WRONG = [
     "",
     "n m",

@@ -18,7 +18,13 @@ from heterosis.ir.primitives.leaves import CONSTANT, INPUT, NUMBER
 from heterosis.ir.program import Node, Program, Value, apply
 from heterosis.ir.sizes import Size
 from heterosis.ir.types import TensorType, as_type, is_half, numpy_dtype
-from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
+from heterosis.runtime.errors import (
+    ArgumentError,
+    DTypeError,
+    ProgramError,
+    ShapeError,
+    UnsupportedError,
+)
 
 _WIDE = "float32"
 
@@ -33,8 +39,8 @@ def evaluate(program: Program, arrays: Sequence[Any]) -> tuple[Any, ...]:
     if len(given) != len(program.inputs):
         raise ArgumentError(f"{program.name}: {len(given)} arrays; expected {len(program.inputs)}.")
     sizes = _sizes(program, given)
+    program = specialized(program, sizes)
     if sizes:
-        program = specialized(program, sizes)
         check(program)
     for i, (value, array) in enumerate(zip(program.inputs, given, strict=True)):
         _check_fits(program, i, value.type, array)
@@ -107,17 +113,18 @@ def _widest(type_: TensorType) -> TensorType:
 
 
 def _sizes(program: Program, arrays: Sequence[Any]) -> dict[str, int]:
-    """The sizes that inputs name, from the arrays that stand for them."""
+    """The sizes in the shapes of inputs, from the arrays that stand for them."""
     found: dict[str, int] = {}
     for value, array in zip(program.inputs, arrays, strict=True):
         for extent, known in zip(value.shape, array.shape, strict=False):
-            if isinstance(extent, Size) and str(extent).isidentifier():
-                found.setdefault(str(extent), known)
+            left = extent.at(found) if isinstance(extent, Size) else extent
+            if isinstance(left, Size):
+                found |= left.solved(known)
     return found
 
 
 def specialized(program: Program, sizes: Mapping[str, int]) -> Program:
-    """`program` for these values of the sizes that it names."""
+    """`program` for these values of all sizes that it names."""
     known: dict[Value, Value] = {}
 
     def visit(node: Node) -> None:
@@ -140,7 +147,7 @@ def _at(attribute: Any, sizes: Mapping[str, int]) -> Any:
     """A shape or an attribute with these sizes in it."""
     match attribute:
         case Size():
-            return attribute.at(sizes)
+            return _known(attribute, sizes)
         case Program():
             return specialized(attribute, sizes)
         case tuple() | list():
@@ -148,3 +155,10 @@ def _at(attribute: Any, sizes: Mapping[str, int]) -> Any:
         case dict():
             return {key: _at(value, sizes) for key, value in attribute.items()}
     return attribute
+
+
+def _known(size: Size, sizes: Mapping[str, int]) -> int:
+    found = size.at(sizes)
+    if isinstance(found, Size):
+        raise ProgramError(f"the size {found}: the shapes of the inputs do not tell what it is.")
+    return found

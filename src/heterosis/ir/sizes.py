@@ -104,6 +104,12 @@ class Size:
             found = found + value * coefficient
         return found
 
+    def solved(self, value: int) -> dict[str, int]:
+        """What its one name must be for the size to have this value; nothing if that is not told."""
+        (term, coefficient), *others = self.terms
+        whole, rest = divmod(value - self.number, coefficient)
+        return {} if others or rest or isinstance(term, Quotient) else {term: whole}
+
     def __str__(self) -> str:
         terms = [_term_text(term, coefficient) for term, coefficient in self.terms]
         text = " + ".join([*terms, str(self.number)] if self.number else terms)

@@ -78,8 +78,9 @@ class Settings:
 
     @property
     def check(self) -> bool:
-        """Whether every plan is proved to compute its program before it is used; ScheduleError is
-        raised where it does not. Only plans made from then on are."""
+        """Whether every program is checked, as it was captured and after every pass, and every plan
+        is proved to compute its program before it is used; ProgramError or ScheduleError is raised
+        where one fails. Only what is made from then on is looked at."""
         return self._check
 
     @check.setter

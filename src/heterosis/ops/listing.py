@@ -1,0 +1,41 @@
+"""What back ends and derivatives there are for each primitive."""
+
+from __future__ import annotations
+
+from heterosis.codegen.lowerings import tables
+from heterosis.ir.listing import Column
+from heterosis.ir.primitives.families import Control, Elementwise, Leaf, Opaque, Primitive, Reduction
+from heterosis.ops.adjoint import is_piecewise_constant, rule_of
+from heterosis.runtime.errors import UnsupportedError
+
+
+def back_ends(primitive: Primitive) -> str:
+    """The back ends that compute it."""
+    return "native" if _is_native(primitive) else "none"
+
+
+def _is_native(primitive: Primitive) -> bool:
+    """Whether the native back end has a row for it, where its family has rows."""
+    try:
+        match primitive:
+            case Elementwise():
+                tables.element(primitive)
+            case Reduction():
+                tables.reducer(primitive)
+            case Opaque():
+                tables.kernel(primitive)
+    except UnsupportedError:
+        return False
+    return not isinstance(primitive, Control)
+
+
+def derivative(primitive: Primitive) -> str:
+    """What is known of its derivative."""
+    if isinstance(primitive, Leaf):
+        return "-"
+    if is_piecewise_constant(primitive):
+        return "zero"
+    return "yes" if rule_of(primitive) else "none"
+
+
+COLUMNS: dict[str, Column] = {"back ends": back_ends, "derivative": derivative}
