@@ -81,7 +81,12 @@ _NORMAL_DOUBLE = _primitive(
     public=(),
     samples=Samples([Case((shape,)) for shape in ((), (0,), (37,), (3, 70))], (0, 4), NUMBERS),
 )
-def distribution_parameter(x, failure: str = "", most: float = math.inf, above_zero: bool = False):
+def distribution_parameter(
+    x,
+    failure: str = "a parameter of a distribution is out of range.",
+    most: float = math.inf,
+    above_zero: bool = False,
+):
     """`x`; the program fails with that message where an element is negative, or more than `most`,
     or NaN; with `above_zero`, also where it is zero."""
     zero = constant(0.0, "float64", weak=True)
