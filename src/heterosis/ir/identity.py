@@ -74,7 +74,7 @@ def _code(primitive: Primitive) -> Any:
         case View():
             return primitive.move
         case Reduction():
-            return primitive.reducer.merge
+            return primitive.meaning
         case Opaque():
             return primitive.kernel
     return None

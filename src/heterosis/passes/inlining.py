@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from heterosis.codegen.conversion import conversion
 from heterosis.codegen.kernel import Place
+from heterosis.codegen.lowerings.tables import reducer
 from heterosis.codegen.nest import (
     Apply,
     Argument,
@@ -145,7 +146,7 @@ class Loops:
         primitive = value.node.primitive
         assert isinstance(primitive, Reduction), f"{primitive} reduces nothing"
         arguments = tuple(self.inline(v, moves) for v in value.node.inputs)
-        return self.add(Reduce(primitive.reducer, arguments, value.index, value.dtype))
+        return self.add(Reduce(reducer(primitive), arguments, value.index, value.dtype))
 
     def _cut(self, value: Value) -> None:
         """Compute a long reduction to one element piece by piece, so that threads can share it."""

@@ -17,13 +17,13 @@ from heterosis.ir.primitives.families import (
     Scan,
     View,
 )
+from heterosis.ir.primitives.reductions import MAX, MIN
 from heterosis.ir.program import Node, Program, Value
 
 # Values that depend on longer chains of others get memory: a nest must stay of reasonable length.
 _DEEPEST = 100
 # Additions; below this, computing again costs less than a trip to memory.
 _DEAR = 8.0
-_EXTREMES = ("max", "min")
 
 
 def kept_values(program: Program) -> set[Value]:
@@ -50,7 +50,7 @@ def compared_sums(program: Program) -> set[Value]:
     users = Counter(value for node in nodes for value in node.inputs)
     found: set[Value] = set()
     for node in nodes:
-        if isinstance(node.primitive, Reduction) and node.primitive.name in _EXTREMES:
+        if node.primitive in (MAX, MIN):
             found |= _sums_below(node.inputs[0], users)
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from heterosis.ir.primitives.families import Elementwise, Opaque, Reduction
@@ -54,26 +55,25 @@ REDUCERS: dict[Reduction, Reducer] = {}
 
 def element(primitive: Elementwise) -> ElementLowering:
     """How elements are computed."""
-    try:
-        return ELEMENTS[primitive]
-    except KeyError:
-        raise _missing(primitive) from None
+    return _row(ELEMENTS, primitive)
 
 
 def kernel(primitive: Opaque) -> KernelLowering:
     """The kernel of a primitive that has one."""
-    try:
-        return KERNELS[primitive]
-    except KeyError:
-        raise _missing(primitive) from None
+    return _row(KERNELS, primitive)
 
 
 def reducer(primitive: Reduction) -> Reducer:
     """How partial results are combined."""
-    try:
-        return REDUCERS[primitive]
-    except KeyError:
-        raise _missing(primitive) from None
+    return _row(REDUCERS, primitive)
+
+
+def _row(table: dict[Any, Any], primitive: Any) -> Any:
+    if primitive not in table:
+        import_module("heterosis.codegen.lowerings.rows")  # when something is first compiled
+    if primitive not in table:
+        raise _missing(primitive)
+    return table[primitive]
 
 
 def _missing(primitive: Any) -> UnsupportedError:

@@ -67,11 +67,8 @@ class View(Primitive):
     move: Callable[[Node], tuple[str, tuple[Any, ...]]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Reduction(Primitive):
     """Combines the elements along the attribute `axes`; the order is left to the lowering."""
-
-    reducer: Any
 
 
 class Scan(Reduction):

@@ -1,0 +1,5 @@
+"""All modules with rows of the tables, which are filled once this is imported."""
+
+from heterosis.codegen.lowerings import reducers
+
+__all__ = ["reducers"]
