@@ -73,7 +73,7 @@ def test_the_weights_of_a_product_are_packed_ahead(rows, depth, columns):
     program = Program(tuple(inputs), (exp(dense(x, w, b)),))
     found = prepared(program, [w, b], eager.machine())
     assert primitives(found.preparation) == {"pack_right"}
-    assert primitives(found.rest) == {"matmul"}
+    assert primitives(found.rest) == {"matmul_packed"}
     scaled = [a / depth for a in drawn((rows, depth), (columns, depth), (columns,))]
     (whole,), (parts,) = both(program, found, scaled)
     numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=2e-6)

@@ -73,8 +73,6 @@ def _code(primitive: Primitive) -> Any:
             return primitive.lower
         case View():
             return primitive.move
-        case Reduction():
-            return primitive.meaning
-        case Opaque():
-            return primitive.kernel
+        case Reduction() | Opaque():
+            return primitive.meaning or primitive.kernel
     return None

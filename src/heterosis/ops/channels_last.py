@@ -18,12 +18,13 @@ from heterosis.codegen import channels_last as code
 from heterosis.codegen.builder import I64, PTR, Module
 from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Multiplied, Place
+from heterosis.codegen.lowerings.products import packed_depth, packed_right
 from heterosis.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Elementwise, Opaque
 from heterosis.ir.program import ASSEMBLE, Node, Program, Value, apply, constant, with_inputs
 from heterosis.ir.types import TensorType, numpy_dtype
-from heterosis.ops.linear import packed_depth, packed_right, product
+from heterosis.ops.linear import product
 from heterosis.ops.windowed import CONVOLVE, windows_of
 from heterosis.passes.preparation import Fixed
 

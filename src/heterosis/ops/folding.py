@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from heterosis.codegen.lowerings.tables import kernel
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Opaque, View
 from heterosis.ir.program import CONSTANT, INPUT, Node, Program, Value, apply, with_inputs
@@ -30,7 +31,11 @@ def folded(program: Program, fixed: Collection[Value]) -> Program:
     for node in program.nodes():
         known.tells_of(node)
     for node in program.nodes():
-        if isinstance(node.primitive, Opaque) and node.primitive.scales and known(node.inputs[1]):
+        if (
+            isinstance(node.primitive, Opaque)
+            and kernel(node.primitive).scales
+            and known(node.inputs[1])
+        ):
             chain = _chain(node, uses, known)
             if chain.worth:
                 ends[chain.end] = chain
@@ -61,10 +66,10 @@ class _Chain:
     def rebuilt(self, made: dict[Value, Value]) -> Value:
         """The end of the chain from the product with other weights."""
         node = made[Value(self.product)].node
-        axis, scaled = node.primitive.scales
+        axis, scaled = kernel(node.primitive).scales
         value = Value(node) if self.scale is None else scaled(node, self.scale)
         if self.shift is not None:
-            shape = node.primitive.finishes(value.type)
+            shape = kernel(node.primitive).finishes(value.type)
             beside = tuple(n if a == axis else 1 for a, n in enumerate(shape))
             flat = views.reshape(value, shape)
             value = add(flat, views.broadcast(views.reshape(self.shift, beside), shape))
@@ -112,8 +117,8 @@ def _combined(operation: Callable[..., Value], before: Value | None, vector: Val
 
 def _channels(value: Value, product: Node) -> Value | None:
     """The numbers of an operand, if there is one for each channel of the product."""
-    axis, _ = product.primitive.scales
-    shape = product.primitive.finishes(product.types[0])
+    axis, _ = kernel(product.primitive).scales
+    shape = kernel(product.primitive).finishes(product.types[0])
     base, moves = value, []
     while isinstance(base.node.primitive, View):
         moves.insert(0, base.node.primitive.move(base.node))

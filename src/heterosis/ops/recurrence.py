@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from heterosis.codegen import recurrent as code
 from heterosis.codegen.builder import Module
 from heterosis.codegen.kernel import KernelCode, Machine, Place
+from heterosis.codegen.lowerings.products import packed_right
 from heterosis.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Opaque
@@ -16,7 +17,7 @@ from heterosis.ops import elementwise as e
 from heterosis.ops import reductions as rd
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.join import joined
-from heterosis.ops.linear import packed_right, product
+from heterosis.ops.linear import product
 from heterosis.ops.split import part
 from heterosis.runtime.errors import ShapeError
 

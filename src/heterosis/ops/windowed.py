@@ -19,6 +19,7 @@ from heterosis.codegen import convolution as code
 from heterosis.codegen.builder import Module
 from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Place
+from heterosis.codegen.lowerings.products import packed_right
 from heterosis.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Opaque
@@ -29,7 +30,6 @@ from heterosis.ops import reductions
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.elementwise import add, multiply
 from heterosis.ops.join import joined
-from heterosis.ops.linear import packed_right
 
 Extents = tuple[int, ...]
 

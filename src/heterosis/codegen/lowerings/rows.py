@@ -1,5 +1,5 @@
 """All modules with rows of the tables, which are filled once this is imported."""
 
-from heterosis.codegen.lowerings import reducers
+from heterosis.codegen.lowerings import products, reducers
 
-__all__ = ["reducers"]
+__all__ = ["products", "reducers"]

@@ -60,6 +60,9 @@ def element(primitive: Elementwise) -> ElementLowering:
 
 def kernel(primitive: Opaque) -> KernelLowering:
     """The kernel of a primitive that has one."""
+    if primitive.kernel:
+        facts = (primitive.gapless, primitive.finishes, primitive.packs, primitive.scales)
+        return KernelLowering(primitive.kernel, *facts)
     return _row(KERNELS, primitive)
 
 

@@ -74,12 +74,12 @@ def result_shape(node: Node, *parts: int | None) -> Shape:
 
 
 def axes(node: Node, ndim: int) -> Sequence[int]:
-    """The attribute `axes`: dimensions counted from the front, rising."""
+    """The attribute `axes`: one or more dimensions counted from the front, rising."""
     found: tuple[int, ...] = node.attributes["axes"]
-    if list(found) != sorted(set(found) & set(range(ndim))):
+    if not found or list(found) != sorted(set(found) & set(range(ndim))):
         raise ShapeError(
-            f"{node.primitive}: axes {found} of {ndim} dimensions; expected rising numbers from 0 "
-            f"to {ndim - 1}."
+            f"{node.primitive}: axes {found} of {ndim} dimensions; expected one or more "
+            f"rising numbers from 0 to {ndim - 1}."
         )
     return found
 

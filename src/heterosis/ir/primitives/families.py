@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from heterosis.ir.types import TensorType
 
 if TYPE_CHECKING:
-    from heterosis.ir.program import Node, Value
+    from heterosis.ir.program import Node
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,23 +92,10 @@ class Assemble(Primitive):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Opaque(Primitive):
-    """Whole operands to whole results through a kernel of its own.
+    """Whole operands to whole results, which no loop over elements gives."""
 
-    `kernel(node, inputs, outputs, target)` describes it: a `codegen.function.KernelCode`. With
-    `gapless`, it sees its operands row by row in memory, copied there if they stand otherwise.
-    With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
-    elementwise work on its one result before it is stored: `kernel` takes a
-    `codegen.epilogue.Epilogue` too, whose operands come behind its own.
-
-    `packs(node, fixed, machine)` gives the first result of a node for the same from operands of
-    which some, those that `fixed` tells of, are packed by primitives of their own, once for many
-    runs; or None.
-    `scales` has the axis of `finishes` that its second operand's weights belong to, and a function
-    `(node, factors)` that gives the result with every place along that axis scaled.
-    """
-
-    kernel: Callable[..., Any]
+    kernel: Any = None
     gapless: bool = False
-    finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
-    packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
-    scales: tuple[int, Callable[[Node, Value], Value]] | None = None
+    finishes: Any = None
+    packs: Any = None
+    scales: Any = None
