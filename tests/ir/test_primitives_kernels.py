@@ -1,18 +1,20 @@
 """Primitives with kernels of their own, reductions and scans: compiled, they give what they mean."""
 
 import itertools
+import math
 
 import numpy
 import pytest
 
 from heterosis import _core, np
-from heterosis.ir.primitives import products, reductions
+from heterosis.ir.primitives import products, reductions, windows
 from heterosis.ir.program import INPUT, Node, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float, numpy_dtype
 from heterosis.ops import eager
-from heterosis.runtime.errors import DTypeError, ShapeError
+from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
+WIDE = ("float32", "float64")
 NUMBERS = (*INTEGERS, *FLOATS)
 REDUCED = [
     *itertools.product((reductions.SUM, reductions.PROD), NUMBERS),
@@ -27,8 +29,8 @@ def inputs(*types):
     return tuple(apply(INPUT, (), TensorType(shape, dtype)) for shape, dtype in types)
 
 
-def node(primitive, operands, types, **attributes):
-    made = tuple(TensorType(shape, dtype) for shape, dtype in types)
+def node(primitive, operands, results, **attributes):
+    made = tuple(TensorType(shape, dtype) for shape, dtype in results)
     return Node(primitive, inputs(*operands), attributes, made)
 
 
@@ -180,3 +182,81 @@ def test_element_types_that_have_no_product():
     with pytest.raises(DTypeError):
         operands = [((3, 4), "float32"), ((4, 3), "float64")]
         products.MATMUL.types(node(products.MATMUL, operands, [((3, 3), "float32")]))
+
+
+# -- windows --------------------------------------------------------------------------------------
+
+# taps, stride, dilate, origin, extents of the input, positions
+WINDOWS = [
+    ((1, 1, 1), (1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 4, 5), (1, 4, 5)),
+    ((1, 3, 3), (1, 1, 1), (1, 1, 1), (0, -1, -1), (1, 9, 20), (1, 9, 20)),
+    ((1, 3, 2), (1, 2, 3), (1, 1, 2), (0, -1, 0), (1, 9, 11), (1, 5, 3)),
+    ((2, 2, 3), (1, 2, 1), (2, 1, 1), (-1, 0, -2), (3, 5, 6), (3, 2, 8)),
+    ((1, 3, 3), (1, 1, 1), (1, -1, -1), (0, 1, 1), (1, 6, 7), (1, 6, 7)),
+]
+windowed = pytest.mark.parametrize("facts", WINDOWS)
+sized = pytest.mark.parametrize(
+    "images, groups, rows, channels", [(1, 1, 5, 3), (2, 3, 1, 1), (3, 2, 4, 2)]
+)
+
+
+def placed(facts):
+    names = ("kernel", "stride", "dilate", "origin")
+    return dict(zip(names, facts[:4], strict=True))
+
+
+@windowed
+@sized
+@pytest.mark.parametrize("dtype", WIDE)
+def test_filters_on_windows(images, groups, rows, channels, facts, dtype):
+    taps, *_, extents, out = facts
+    x = drawn((images, groups, channels, *extents), dtype)
+    a = drawn((groups, rows, channels, *taps), dtype, seed=1)
+    results = [((images, groups, rows, *out), dtype)]
+    found = node(windows.CONVOLVE, [types_of(x), types_of(a)], results, **placed(facts))
+    check(found, [x, a], ulps=16)
+
+
+@windowed
+@sized
+@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_sums_over_windows(images, groups, rows, channels, facts, dtype, chunks):
+    taps, *_, extents, out = facts
+    a = drawn((images, groups, rows, math.prod(out)), dtype)
+    x = drawn((images, groups, channels, *extents), dtype, seed=1)
+    results = [((min(chunks, images), groups, rows, channels * math.prod(taps)), dtype)]
+    operands = [types_of(a), types_of(x)]
+    found = node(windows.CORRELATE, operands, results, out=out, **placed(facts))
+    check(found, [a, x], ulps=16)
+
+
+@pytest.mark.parametrize("wrong", [
+    {"operands": [((1, 1, 3, 1, 4, 4), "float32"), ((1, 2, 2, 1, 3, 3), "float32")]},
+    {"operands": [((1, 1, 3, 1, 4, 4), "float32"), ((2, 2, 3, 1, 3, 3), "float32")]},
+    {"operands": [((1, 3, 4, 4), "float32"), ((1, 2, 3, 1, 3, 3), "float32")]},
+    {"results": [((1, 1, 3, 1, 2, 2), "float32")]},
+    {"results": [((1, 1, 2, 4), "float32")]},
+    {"kernel": (1, 3, 2)},
+    {"stride": (1, 1)},
+    {"stride": (1, 0, 1)},
+])  # fmt: skip
+def test_windows_that_do_not_fit(wrong):
+    facts = {
+        "operands": [((1, 1, 3, 1, 4, 4), "float32"), ((1, 2, 3, 1, 3, 3), "float32")],
+        "results": [((1, 1, 2, 1, 2, 2), "float32")],
+        **placed(((1, 3, 3), (1, 1, 1), (1, 1, 1), (0, 0, 0))),
+    }
+    right = node(windows.CONVOLVE, **facts)
+    assert windows.CONVOLVE.types(right) == right.types
+    with pytest.raises((ShapeError, ArgumentError)):
+        windows.CONVOLVE.types(node(windows.CONVOLVE, **facts | wrong))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float16", "bfloat16"])
+def test_element_types_that_have_no_windows(dtype):
+    operands = [((1, 1, 3, 1, 4, 4), dtype), ((1, 2, 3, 1, 3, 3), dtype)]
+    results = [((1, 1, 2, 1, 2, 2), dtype)]
+    facts = placed(((1, 3, 3), (1, 1, 1), (1, 1, 1), (0, 0, 0)))
+    with pytest.raises(DTypeError):
+        windows.CONVOLVE.types(node(windows.CONVOLVE, operands, results, **facts))

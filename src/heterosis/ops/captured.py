@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
 from heterosis.codegen.kernel import Machine, Schedule
+from heterosis.ir.primitives.windows import CONVOLVE
 from heterosis.ir.program import INPUT, Program, Value
 from heterosis.ir.strided import Strided
 from heterosis.ops import stored
 from heterosis.ops.eager import PlanFacts, address, check_room, machine, plan_facts
-from heterosis.ops.windowed import CONVOLVE
 
 if TYPE_CHECKING:
     from heterosis.codegen.program import ProgramCode

@@ -22,10 +22,10 @@ from heterosis.codegen.lowerings.products import packed_depth, packed_right
 from heterosis.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Elementwise, Opaque
+from heterosis.ir.primitives.windows import CONVOLVE, windows_of
 from heterosis.ir.program import ASSEMBLE, Node, Program, Value, apply, constant, with_inputs
 from heterosis.ir.types import TensorType, numpy_dtype
 from heterosis.ops.linear import product
-from heterosis.ops.windowed import CONVOLVE, windows_of
 from heterosis.passes.preparation import Fixed
 
 if TYPE_CHECKING:

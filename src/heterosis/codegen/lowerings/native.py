@@ -7,15 +7,15 @@ are prepared, or before the program is planned.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.primitives.recurrent import FORWARD
+from heterosis.ir.primitives.windows import CONVOLVE
+from heterosis.ir.program import INPUT, Node, Value
 from heterosis.ir.types import DTYPES, FLOATS, TensorType
 from heterosis.runtime.errors import UnsupportedError
-
-if TYPE_CHECKING:
-    from heterosis.ir.program import Node
 
 
 def _by_processor(node: Node, *arrays: Any) -> Any:
@@ -44,6 +44,33 @@ def _multiplied(node: Node) -> tuple[TensorType, ...]:
     return (TensorType(expected.result_shape(node, *a.shape[:-1], None), dtype),)
 
 
+def _convolved(node: Node) -> tuple[TensorType, ...]:
+    x, _ = expected.operands(node, 2)
+    expected.ranks(node, 6, 1)
+    dtype = expected.common_element_type(node, FLOATS)
+    return (TensorType(expected.result_shape(node, *x.shape[:2], *(None,) * 4), dtype),)
+
+
+def _recurrent(layer: Opaque) -> Opaque:
+    """A layer whose weights have come packed."""
+
+    def types(node: Node) -> tuple[TensorType, ...]:
+        """Those of the layer with weights as they were."""
+        (weights, *operands), attributes = node.inputs, node.attributes
+        expected.element_type(node, 0, (operands[0].dtype,))
+        wide, units = operands[0].shape[-1], operands[1].shape[-1]
+        own = Value(Node(INPUT, (), {}, (TensorType((wide, units), weights.dtype),)))
+        return layer.types(Node(layer, (own, *operands), attributes, node.types))
+
+    return Opaque(
+        f"{layer.name}_packed",
+        types=types,
+        meaning=_by_processor,
+        attributes=layer.attributes,
+        about=f"As {layer.name}, with its weights packed as a right operand.",
+    )
+
+
 PACK_RIGHT = Opaque(
     "pack_right",
     types=_packed(2),
@@ -56,3 +83,18 @@ MATMUL_PACKED = Opaque(
     meaning=_by_processor,
     about="Matrix products of a stack of matrices and one packed right operand.",
 )
+PACK_FILTERS = Opaque(
+    "pack_filters",
+    types=_packed(6),
+    meaning=_by_processor,
+    about="Filters (groups, rows, channels, *taps) as their kernel reads them.",
+)
+CONVOLVE_PACKED = Opaque(
+    "convolve_packed",
+    types=_convolved,
+    meaning=_by_processor,
+    attributes={**CONVOLVE.attributes, "packed": bool, "turned": bool, "winograd": int},
+    about="Packed filters on the windows of an input: as they are, as the right operand of a "
+    "product, or transformed for tiles of so many results.",
+)
+RECURRENT_PACKED = {mode: _recurrent(layer) for mode, layer in FORWARD.items()}
