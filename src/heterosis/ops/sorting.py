@@ -5,19 +5,17 @@ Elements become unsigned integers in the same order, so one kernel sorts every e
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy
 
 from heterosis.codegen import sorting as code
-from heterosis.codegen.builder import Module, Type
-from heterosis.codegen.kernel import KernelCode, Machine, Place
+from heterosis.codegen.builder import Type
 from heterosis.codegen.memory import COMPUTED
-from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.primitives.families import Elementwise, Opaque
-from heterosis.ir.program import Call, Node, Value, apply, apply_many, constant
+from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.primitives.sorting import SORT, SORT_PLACES
+from heterosis.ir.program import Call, Value, apply, apply_many, constant
 from heterosis.ir.types import FLOATS, TensorType
 from heterosis.ops.adjoint import piecewise_constant
 from heterosis.ops.creation import iota
@@ -29,36 +27,7 @@ from heterosis.ops.rules import cast
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, check_axis
 
-_NANOSECONDS = 2.5  # an element and pass
-_SHARE_NANOSECONDS = 20_000.0
-
-
-def _kernel(places: bool) -> Callable[..., KernelCode]:
-    def kernel(
-        node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-    ) -> KernelCode:
-        rows, length = inputs[0].strided.shape
-        sort = code.RowSort(int(inputs[0].dtype.removeprefix("int")), places)
-        room = -(-length * sort.item_bytes // 64) * 64
-        row_nanoseconds = max(length * sort.bits / 8 * _NANOSECONDS, 1.0)
-
-        def emit(module: Module, target: Target, name: str) -> None:
-            code.emit_sort(module, target, name, sort)
-
-        return KernelCode(
-            key=repr(sort),
-            emit=emit,
-            numbers=(rows, length, int(_SHARE_NANOSECONDS / row_nanoseconds) + 1, room),
-            scratch_bytes=room * machine.workers,
-            nanoseconds=rows * row_nanoseconds,
-        )
-
-    return kernel
-
-
-_SORT = Opaque("sort", _kernel(False), gapless=True)
-_SORT_PLACES = Opaque("sort_places", _kernel(True), gapless=True)
-piecewise_constant(_SORT_PLACES)  # of which only the places are used
+piecewise_constant(SORT_PLACES)  # of which only the places are used
 
 
 # -- keys -----------------------------------------------------------------------------------------
@@ -112,7 +81,7 @@ def sorted_along(x: Value, axis: int) -> Value:
     """`x` in ascending order along `axis`, counted from the front."""
     rows = _rows(x, axis)
     keys = _keys(rows, False)
-    keys = apply(_SORT, (keys,), keys.type)
+    keys = apply(SORT, (keys,), keys.type)
     found = apply(_decode(x.dtype, False), (keys,), rows.type)
     # Keys are integers, which no gradient flows through: it goes from place to place instead.
     Call((rows,), (found,), _pull_sorted).mark()
@@ -134,7 +103,7 @@ def _places(rows: Value, descending: bool) -> Value:
     """Where the elements of each row stand, in the order of their values."""
     keys = _keys(rows, descending)
     types = (keys.type, TensorType(rows.shape, "int64"))
-    _, places = apply_many(_SORT_PLACES, (keys,), types)
+    _, places = apply_many(SORT_PLACES, (keys,), types)
     return places
 
 

@@ -1,5 +1,23 @@
 """All modules with rows of the tables, which are filled once this is imported."""
 
-from heterosis.codegen.lowerings import products, recurrent, reducers, windows
+from heterosis.codegen.lowerings import (
+    boxes,
+    checks,
+    products,
+    recurrent,
+    reducers,
+    shuffling,
+    sorting,
+    windows,
+)
 
-__all__ = ["products", "recurrent", "reducers", "windows"]
+__all__ = [
+    "boxes",
+    "checks",
+    "products",
+    "recurrent",
+    "reducers",
+    "shuffling",
+    "sorting",
+    "windows",
+]
