@@ -3,6 +3,7 @@
 from heterosis.codegen.lowerings import (
     boxes,
     checks,
+    factorizations,
     products,
     recurrent,
     reducers,
@@ -14,6 +15,7 @@ from heterosis.codegen.lowerings import (
 __all__ = [
     "boxes",
     "checks",
+    "factorizations",
     "products",
     "recurrent",
     "reducers",

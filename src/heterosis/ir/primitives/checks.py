@@ -43,8 +43,8 @@ def _checked(node: Node, given: Any) -> Any:
     count = node.attributes["count"]
     found = numpy.empty(given.shape, "int64")
     numbers = given.astype("float64") if is_float(node.inputs[0].dtype) else given
-    for place, number in enumerate(numbers.flat):
-        index = math.trunc(number) if math.isfinite(number) else MOST_SHOWN
+    for place, number in enumerate(numbers.ravel().tolist()):
+        index = int(number) if math.isfinite(number) else MOST_SHOWN
         if not -MOST_SHOWN <= index < MOST_SHOWN:
             raise IndexingError(nothing)
         if not -count <= index < count:
