@@ -13,7 +13,7 @@ from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, eager, recurrence
 from heterosis.ops import window_references as references
 from heterosis.ops.captured import compile_inference
-from heterosis.ops.folding import folded
+from heterosis.passes.folding import folded
 from heterosis.passes.preparation import packed, prepared, split
 
 exp, add, multiply, maximum, transpose = (

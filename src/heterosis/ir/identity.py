@@ -61,8 +61,7 @@ def _checked(attribute: Any) -> Any:
 @cache
 def _name(primitive: Primitive) -> tuple[str, str]:
     """Tells a primitive of the package from all others."""
-    code = _code(primitive)
-    if code is not None and not code.__module__.startswith(_FOLLOWED):
+    if not getattr(_code(primitive), "__module__", "").startswith(_FOLLOWED):
         raise _Unknown
     return type(primitive).__name__, primitive.name
 
@@ -74,5 +73,5 @@ def _code(primitive: Primitive) -> Any:
         case View():
             return primitive.move
         case Reduction() | Opaque():
-            return primitive.meaning or primitive.kernel
-    return None
+            return primitive.meaning
+    return type(primitive)

@@ -92,13 +92,13 @@ def _prepared(program: Program, parameters: Collection[int]) -> Any:
 
 def for_inference(program: Program, fixed: Collection[Value], on: Machine) -> Program:
     """`program`, optimised for inputs `fixed` that seldom change."""
-    from heterosis.ops.folding import folded
+    from heterosis.passes.folding import folded
     from heterosis.passes.pipeline import optimized
 
     # Folding sees scales and shifts next to their products, where no layout has come between.
     program = folded(optimized(program), fixed)
     if any(node.primitive is CONVOLVE for node in program.nodes()):
-        from heterosis.ops.channels_last import channels_last
+        from heterosis.passes.channels_last import channels_last
 
         program = channels_last(optimized(program), fixed, on)
     return optimized(program)

@@ -12,8 +12,10 @@ from heterosis.ir.types import TensorType
 def _primitive(name: str) -> Primitive:
     number = apply(INPUT, (), TensorType((), "float32"))
     operation = getattr(import_module("heterosis.ops.elementwise"), name)
-    primitive: Primitive = operation(number, number).node.primitive
+    primitive: Primitive = operation(*[number] * (1 + (name != "negative"))).node.primitive
     return primitive
 
 
-ADD, SUBTRACT, MULTIPLY = (_primitive(name) for name in ("add", "subtract", "multiply"))
+ADD, SUBTRACT, MULTIPLY, NEGATIVE = (
+    _primitive(name) for name in ("add", "subtract", "multiply", "negative")
+)

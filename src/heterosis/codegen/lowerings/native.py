@@ -7,6 +7,7 @@ are prepared, or before the program is planned.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from heterosis.ir.primitives import expected
@@ -51,8 +52,19 @@ def _convolved(node: Node) -> tuple[TensorType, ...]:
     return (TensorType(expected.result_shape(node, *x.shape[:2], *(None,) * 4), dtype),)
 
 
+def _last_convolved(node: Node) -> tuple[TensorType, ...]:
+    x, _ = expected.operands(node, 2)
+    expected.ranks(node, 4, 1)
+    dtype = expected.common_element_type(node, FLOATS)
+    out = node.attributes["out"]
+    expected.holds(node, all(len(n) == 2 for n in node.attributes.values()), "two numbers each")
+    return (TensorType(expected.result_shape(node, x.shape[0], prod(out), None), dtype),)
+
+
 def _recurrent(layer: Opaque) -> Opaque:
     """A layer whose weights have come packed."""
+    rule = layer.types
+    assert rule is not None, f"{layer} has no rule"
 
     def types(node: Node) -> tuple[TensorType, ...]:
         """Those of the layer with weights as they were."""
@@ -60,7 +72,7 @@ def _recurrent(layer: Opaque) -> Opaque:
         expected.element_type(node, 0, (operands[0].dtype,))
         wide, units = operands[0].shape[-1], operands[1].shape[-1]
         own = Value(Node(INPUT, (), {}, (TensorType((wide, units), weights.dtype),)))
-        return layer.types(Node(layer, (own, *operands), attributes, node.types))
+        return rule(Node(layer, (own, *operands), attributes, node.types))
 
     return Opaque(
         f"{layer.name}_packed",
@@ -96,5 +108,22 @@ CONVOLVE_PACKED = Opaque(
     attributes={**CONVOLVE.attributes, "packed": bool, "turned": bool, "winograd": int},
     about="Packed filters on the windows of an input: as they are, as the right operand of a "
     "product, or transformed for tiles of so many results.",
+)
+_LAST = dict.fromkeys(("kernel", "out", "stride", "dilate", "origin"), tuple)
+CONVOLVE_LAST = Opaque(
+    "convolve_last",
+    types=_last_convolved,
+    meaning=_by_processor,
+    attributes=_LAST,
+    about="Filters, packed as the right operand of a product, on the windows of an input (images, "
+    "height, width, channels) with its padding: (images, positions, filters).",
+)
+DEPTHWISE_LAST = Opaque(
+    "depthwise_last",
+    types=_last_convolved,
+    meaning=_by_processor,
+    attributes=_LAST,
+    about="A filter for each channel of an input (images, height, width, channels), packed as such "
+    "an operand with rows for taps: (images, positions, channels).",
 )
 RECURRENT_PACKED = {mode: _recurrent(layer) for mode, layer in FORWARD.items()}

@@ -54,14 +54,14 @@ def _kernel(
         f.call(f"{name}.product", [own, a, b, c, *numbers])
         f.ret()
 
-    work = 2.0 * actual.batches * actual.m * actual.n * actual.k
+    multiplied = Multiplied(actual, epilogue)
     return KernelCode(
         key=f"{open_}{epilogue.key}",
         emit=emit,
         numbers=tuple(open_.arguments(actual)),
         scratch_bytes=code.workspace_bytes(actual, machine.target, machine.workers),
-        nanoseconds=work / _FLOPS_A_NANOSECOND,
-        product=Multiplied(actual, epilogue),
+        nanoseconds=2.0 * prod(multiplied.shape) / _FLOPS_A_NANOSECOND,
+        product=multiplied,
     )
 
 
@@ -95,7 +95,8 @@ def _batch_axes(a: Strided, b: Strided, c: Strided) -> tuple[code.Batch, ...]:
 
 
 def _rows_and_columns(type_: TensorType) -> tuple[int, int, int]:
-    return prod(type_.shape[:-2]), *type_.shape[-2:]
+    *lead, rows, columns = type_.shape
+    return prod(lead), rows, columns
 
 
 def _pack_kernel(

@@ -37,7 +37,8 @@ def _kernel(mode: str, *, back: bool, packed: bool = False) -> Callable[..., Ker
         def emit(module: Module, target: Target, name: str) -> None:
             code.emit_recurrence(module, target, name, loop)
 
-        work = 2.0 * actual.m * actual.n * actual.k / _FLOPS_A_NANOSECOND
+        n, k = (units, wide) if back else (wide, units)
+        work = 2.0 * rows * n * k / _FLOPS_A_NANOSECOND
         return KernelCode(
             key=loop.key,
             emit=emit,

@@ -2,6 +2,7 @@
 
 from heterosis.codegen.lowerings import (
     boxes,
+    channels_last,
     checks,
     factorizations,
     products,
@@ -14,6 +15,7 @@ from heterosis.codegen.lowerings import (
 
 __all__ = [
     "boxes",
+    "channels_last",
     "checks",
     "factorizations",
     "products",

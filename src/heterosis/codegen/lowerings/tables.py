@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heterosis.ir.primitives.families import Elementwise, Opaque, Reduction
 from heterosis.ir.types import TensorType
@@ -14,6 +14,10 @@ from heterosis.runtime.errors import UnsupportedError
 if TYPE_CHECKING:
     from heterosis.codegen.reducers import Reducer
     from heterosis.ir.program import Node, Value
+
+
+P = TypeVar("P")  # a primitive
+R = TypeVar("R")  # its row
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,6 @@ def element(primitive: Elementwise) -> ElementLowering:
 
 def kernel(primitive: Opaque) -> KernelLowering:
     """The kernel of a primitive that has one."""
-    if primitive.kernel:
-        facts = (primitive.gapless, primitive.finishes, primitive.packs, primitive.scales)
-        return KernelLowering(primitive.kernel, *facts)
     return _row(KERNELS, primitive)
 
 
@@ -71,7 +72,7 @@ def reducer(primitive: Reduction) -> Reducer:
     return _row(REDUCERS, primitive)
 
 
-def _row(table: dict[Any, Any], primitive: Any) -> Any:
+def _row(table: dict[P, R], primitive: P) -> R:
     if primitive not in table:
         import_module("heterosis.codegen.lowerings.rows")  # when something is first compiled
     if primitive not in table:

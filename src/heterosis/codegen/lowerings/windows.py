@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from math import prod
+from typing import Any
 
 from heterosis.codegen import convolution as code
 from heterosis.codegen.builder import Module
@@ -34,7 +35,9 @@ _LEFT = (
 )  # fmt: skip
 
 
-def _problem(node: Node, x: Place, rows: int, out: Extents, left: dict[str, int], **kinds: int):
+def _problem(
+    node: Node, x: Place, rows: int, out: Extents, left: dict[str, int], **kinds: Any
+) -> code.Problem:
     """`left` says how the left operand lies."""
     images, groups, channels, *extents = x.strided.shape
     w = windows_of(node)
@@ -68,14 +71,14 @@ def _convolve_kernel(
     )
 
 
-def _packed_or_not(node: Node, a: Strided) -> tuple[dict[str, int], dict[str, int]]:
+def _packed_or_not(node: Node, a: Strided) -> tuple[dict[str, int], dict[str, Any]]:
     """How the filters of a node lie, and what kinds of a problem that makes."""
     if node.primitive is CONVOLVE_PACKED:
         return {}, {name: node.attributes[name] for name in _WAYS}
     return _filters(a)
 
 
-def _filters(a: Strided) -> tuple[dict[str, int], dict[str, int]]:
+def _filters(a: Strided) -> tuple[dict[str, int], dict[str, Any]]:
     """How filters lie, and what kinds of a problem that makes."""
     strides = ("a_group", "a_row", "a_channel", "a_d", "a_h", "a_w")
     column = _column_stride(a)

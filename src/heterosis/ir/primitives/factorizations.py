@@ -7,7 +7,7 @@ LAPACK's conventions: factors share a matrix where each leaves the other's half,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from heterosis.ir.program import Node
 
 Shapes = tuple[tuple[int, ...], ...]
+Triangle = Literal["L", "U"]  # the one that is read
 
 _FLOATS = ("float32", "float64")
 
@@ -141,7 +142,7 @@ def _solved(a: Any, right: Any) -> tuple[Any, ...]:
     return (numpy.linalg.solve(a, right.T).T,)
 
 
-def _symmetric(uplo: str) -> Callable[[Any], tuple[Any, ...]]:
+def _symmetric(uplo: Triangle) -> Callable[[Any], tuple[Any, ...]]:
     def function(a: Any) -> tuple[Any, ...]:
         values, vectors = numpy.linalg.eigh(a, uplo)
         return values, vectors.T
@@ -149,7 +150,7 @@ def _symmetric(uplo: str) -> Callable[[Any], tuple[Any, ...]]:
     return function
 
 
-def _symmetric_values(uplo: str) -> Callable[[Any], tuple[Any, ...]]:
+def _symmetric_values(uplo: Triangle) -> Callable[[Any], tuple[Any, ...]]:
     return lambda a: (numpy.linalg.eigvalsh(a, uplo),)
 
 
@@ -230,7 +231,7 @@ SOLVE = Opaque(
 )
 
 
-def _symmetric_primitive(uplo: str) -> Opaque:
+def _symmetric_primitive(uplo: Triangle) -> Opaque:
     side = {"L": "lower", "U": "upper"}[uplo]
     return Opaque(
         f"symmetric_{uplo}",
@@ -241,7 +242,7 @@ def _symmetric_primitive(uplo: str) -> Opaque:
     )
 
 
-def _symmetric_values_primitive(uplo: str) -> Opaque:
+def _symmetric_values_primitive(uplo: Triangle) -> Opaque:
     side = {"L": "lower", "U": "upper"}[uplo]
     return Opaque(
         f"symmetric_values_{uplo}",
@@ -251,8 +252,9 @@ def _symmetric_values_primitive(uplo: str) -> Opaque:
     )
 
 
-SYMMETRIC_L, SYMMETRIC_U = map(_symmetric_primitive, "LU")
-SYMMETRIC_VALUES_L, SYMMETRIC_VALUES_U = map(_symmetric_values_primitive, "LU")
+SYMMETRIC_L, SYMMETRIC_U = _symmetric_primitive("L"), _symmetric_primitive("U")
+SYMMETRIC_VALUES_L = _symmetric_values_primitive("L")
+SYMMETRIC_VALUES_U = _symmetric_values_primitive("U")
 GENERAL = Opaque(
     "general",
     types=_types(lambda m, n: ((n,), (n, n)), square=True),

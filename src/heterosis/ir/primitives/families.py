@@ -90,12 +90,5 @@ class Assemble(Primitive):
     """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Opaque(Primitive):
     """Whole operands to whole results, which no loop over elements gives."""
-
-    kernel: Any = None
-    gapless: bool = False
-    finishes: Any = None
-    packs: Any = None
-    scales: Any = None
