@@ -10,16 +10,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from heterosis.ir import views
+from heterosis.ir.primitives.elementwise import ADD, MULTIPLY, SUBTRACT
 from heterosis.ir.primitives.families import Opaque, View
-from heterosis.ir.program import CONSTANT, INPUT, Node, Program, Value, apply, with_inputs
+from heterosis.ir.program import CONSTANT, Node, Program, Value, with_inputs
 from heterosis.ir.strided import Strided
-from heterosis.ir.types import TensorType, is_float
+from heterosis.ir.types import is_float
 from heterosis.ops.elementwise import add, multiply, negative, subtract
 from heterosis.passes.epilogues import Uses
 from heterosis.passes.preparation import Fixed
-
-_NUMBER = apply(INPUT, (), TensorType((), "float32"))
-_ADD, _SUBTRACT, _MULTIPLY = (f(_NUMBER, _NUMBER).node.primitive for f in (add, subtract, multiply))
 
 
 def folded(program: Program, fixed: Collection[Value]) -> Program:
@@ -84,20 +82,20 @@ def _chain(product: Node, uses: Uses, known: Callable[[Value], bool]) -> _Chain:
 
 def _take(chain: _Chain, node: Node, known: Callable[[Value], bool]) -> bool:
     """Add one step to the chain, if it is one."""
-    if node.primitive not in (_ADD, _SUBTRACT, _MULTIPLY) or not is_float(node.types[0].dtype):
+    if node.primitive not in (ADD, SUBTRACT, MULTIPLY) or not is_float(node.types[0].dtype):
         return False
     first, second = node.inputs
     turned = first != chain.end
     other = first if turned else second
-    if other == chain.end or not known(other) or (turned and node.primitive is _SUBTRACT):
+    if other == chain.end or not known(other) or (turned and node.primitive is SUBTRACT):
         return False
     vector = _channels(other, chain.product)
     if vector is None:
         return False
-    if node.primitive is _MULTIPLY:
+    if node.primitive is MULTIPLY:
         chain.scale = _combined(multiply, chain.scale, vector)
         chain.shift = None if chain.shift is None else multiply(chain.shift, vector)
-    elif node.primitive is _ADD:
+    elif node.primitive is ADD:
         chain.shift = _combined(add, chain.shift, vector)
     else:
         before = chain.shift

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +54,17 @@ REDUCERS: dict[Reduction, Reducer] = {}
 
 def element(primitive: Elementwise) -> ElementLowering:
     """How elements are computed."""
+    if primitive not in ELEMENTS:
+        _fill()
     try:
         return ELEMENTS[primitive]
     except KeyError:
         raise _missing(primitive) from None
+
+
+def cost(primitives: Iterable[Elementwise]) -> float:
+    """The price of an element that takes them all."""
+    return sum(element(primitive).cost for primitive in primitives)
 
 
 def kernel(primitive: Opaque) -> KernelLowering:
@@ -74,6 +81,12 @@ def reducer(primitive: Reduction) -> Reducer:
         return REDUCERS[primitive]
     except KeyError:
         raise _missing(primitive) from None
+
+
+def _fill() -> None:
+    """Import the rows: when something is compiled first, not by `import heterosis`. Who comes while
+    another thread is at it waits for its import."""
+    import heterosis.codegen.lowerings.elementwise  # noqa: F401
 
 
 def _missing(primitive: Any) -> UnsupportedError:
