@@ -217,7 +217,7 @@ def test_surroundings_count(restart):
 
 def test_primitives_from_elsewhere_are_not_kept():
     x = apply(INPUT, (), TensorType((2,), "float32"))
-    mine = Elementwise("add", lambda f, dtype, a, b: f.sub(a, b))
+    mine = Elementwise("add")
     assert identity(Program((x,), (apply(mine, (x, x), x.type),))) is None
     for mine in (Opaque("sort", meaning=lambda node, x: -x), Opaque("sort"), Reduction("sum")):
         assert identity(Program((x,), (apply(mine, (x,), x.type),))) is None

@@ -9,6 +9,14 @@ from typing import Any
 
 import numpy
 
+from heterosis.ir.primitives import (
+    conversions,
+    elementwise,
+    random_bits,
+    random_loops,
+    real,
+    sort_keys,
+)
 from heterosis.ir.primitives.families import Elementwise, Opaque, Primitive, Reduction, View
 from heterosis.ir.program import Node, Program
 
@@ -61,15 +69,23 @@ def _checked(attribute: Any) -> Any:
 @cache
 def _name(primitive: Primitive) -> tuple[str, str]:
     """Tells a primitive of the package from all others."""
+    if isinstance(primitive, Elementwise) and primitive not in _elements():
+        raise _Unknown
     if not getattr(_code(primitive), "__module__", "").startswith(_FOLLOWED):
         raise _Unknown
     return type(primitive).__name__, primitive.name
 
 
+@cache
+def _elements() -> frozenset[Elementwise]:
+    """The elementwise primitives of the package."""
+    modules = (elementwise, real, conversions, random_bits, random_loops, sort_keys)
+    declared = (found for module in modules for found in vars(module).values())
+    return frozenset(found for found in declared if isinstance(found, Elementwise))
+
+
 def _code(primitive: Primitive) -> Any:
     match primitive:
-        case Elementwise():
-            return primitive.lower
         case View():
             return primitive.move
         case Reduction() | Opaque():

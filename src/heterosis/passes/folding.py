@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from heterosis.codegen.lowerings.arithmetic import ADD, MULTIPLY, NEGATIVE, SUBTRACT
 from heterosis.codegen.lowerings.tables import kernel
 from heterosis.ir import views
+from heterosis.ir.primitives.elementwise import ADD, MULTIPLY, NEGATIVE, SUBTRACT
 from heterosis.ir.primitives.families import Opaque, Primitive, View
 from heterosis.ir.program import CONSTANT, Node, Program, Value, apply, with_inputs
 from heterosis.ir.strided import Strided

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from heterosis.codegen.conversion import conversion
 from heterosis.codegen.kernel import Place
 from heterosis.codegen.lowerings.tables import reducer
 from heterosis.codegen.nest import (
@@ -25,6 +24,7 @@ from heterosis.codegen.nest import (
     Step,
     Store,
 )
+from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.primitives.families import Elementwise, Gather, Reduction, View
 from heterosis.ir.program import CONSTANT, EXTENT, IOTA, Node, Value
 from heterosis.ir.strided import Move, Strided, moved

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from heterosis.codegen.lowerings import tables
 from heterosis.ir.primitives.families import (
     Elementwise,
     Gather,
@@ -122,7 +123,8 @@ def _worth(nodes: list[Node]) -> set[Node]:
         if not _is_inlined(node):
             sources[node] = [node] if node.types[0].ndim else []
         elif not _repeats(node):
-            own = node.primitive.cost if isinstance(node.primitive, Elementwise) else 0.0
+            primitive = node.primitive
+            own = tables.element(primitive).cost if isinstance(primitive, Elementwise) else 0.0
             sources[node] = list(dict.fromkeys(s for n in operands for s in sources[n]))[:2]
             costs[node] = own + max((costs[n] for n in operands), default=0.0)
         if len(node.types) == 1 and _is_worth(node, len(sources[node]), costs[node]):

@@ -11,11 +11,11 @@ from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Module
 from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Multiplied, Place
-from heterosis.codegen.lowerings.arithmetic import MULTIPLY
 from heterosis.codegen.lowerings.native import MATMUL_PACKED, PACK_RIGHT
 from heterosis.codegen.lowerings.tables import KERNELS, KernelLowering
 from heterosis.codegen.target import Target
 from heterosis.ir import views
+from heterosis.ir.primitives.elementwise import MULTIPLY
 from heterosis.ir.primitives.products import MATMUL
 from heterosis.ir.program import Node, Value, apply
 from heterosis.ir.strided import Strided

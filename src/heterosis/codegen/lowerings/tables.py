@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from heterosis.ir.primitives.families import Elementwise, Opaque, Reduction
@@ -62,6 +61,11 @@ def element(primitive: Elementwise) -> ElementLowering:
     return _row(ELEMENTS, primitive)
 
 
+def cost(primitives: Iterable[Elementwise]) -> float:
+    """The price of an element that takes them all."""
+    return sum(element(primitive).cost for primitive in primitives)
+
+
 def kernel(primitive: Opaque) -> KernelLowering:
     """The kernel of a primitive that has one."""
     return _row(KERNELS, primitive)
@@ -74,10 +78,16 @@ def reducer(primitive: Reduction) -> Reducer:
 
 def _row(table: dict[P, R], primitive: P) -> R:
     if primitive not in table:
-        import_module("heterosis.codegen.lowerings.rows")  # when something is first compiled
+        _fill()
     if primitive not in table:
         raise _missing(primitive)
     return table[primitive]
+
+
+def _fill() -> None:
+    """Import the rows: when something is compiled first, not by `import heterosis`. Who comes while
+    another thread is at it waits for its import."""
+    import heterosis.codegen.lowerings.rows  # noqa: F401
 
 
 def _missing(primitive: Any) -> UnsupportedError:

@@ -12,12 +12,12 @@ from heterosis.codegen import convolution as code
 from heterosis.codegen.builder import Module
 from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, Machine, Place
-from heterosis.codegen.lowerings.arithmetic import ADD, MULTIPLY
 from heterosis.codegen.lowerings.native import CONVOLVE_PACKED, PACK_FILTERS
 from heterosis.codegen.lowerings.products import packed_right
 from heterosis.codegen.lowerings.tables import KERNELS, KernelLowering
 from heterosis.codegen.target import Target
 from heterosis.ir import views
+from heterosis.ir.primitives.elementwise import ADD, MULTIPLY
 from heterosis.ir.primitives.windows import CONVOLVE, CORRELATE, Extents, Windows, windows_of
 from heterosis.ir.program import ASSEMBLE, Node, Value, apply, constant
 from heterosis.ir.strided import Strided

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from heterosis.ir.types import TensorType
+import numpy
+
+from heterosis.ir.types import TensorType, as_type, is_half
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
@@ -35,6 +37,24 @@ class Primitive:
     def __repr__(self) -> str:
         return self.name
 
+    def evaluate(self, node: Node, *arrays: Any) -> tuple[Any, ...]:
+        """The results of `node` for these operands, as `meaning` says."""
+        assert self.meaning is not None, f"{self} says nothing of what it means"
+        with numpy.errstate(all="ignore"):
+            return held(node, self.meaning(node, *arrays))
+
+
+def widened(array: Any) -> Any:
+    """Elements as they are computed with: those of 16 bits in float32."""
+    return array.astype("float32") if is_half(array.dtype.name) else array
+
+
+def held(node: Node, found: Any) -> tuple[Any, ...]:
+    """One result, or a tuple of them, as the element types of `node` hold them: rounded once."""
+    results = found if isinstance(found, tuple) else (found,)
+    pairs = zip(map(numpy.asarray, results), node.types, strict=True)
+    return tuple(as_type(result, type_.dtype) for result, type_ in pairs)
+
 
 class Leaf(Primitive):
     """Has no operands: a program input, a number argument, a constant."""
@@ -44,19 +64,25 @@ class Leaf(Primitive):
 class Elementwise(Primitive):
     """Each result element from the operands' elements at the same place, all of one shape.
 
-    `lower(function, dtype, *values)` emits it for one vector, `dtype` naming the first operand's
-    element type, and `cost` is its price in units of one addition. `exact` is NumPy's function, if
-    it gives the very same bits; an operand equal to its number in `neutral` leaves the other one
-    as it is. With `keeps`, elements that a type of fewer bits holds too are made of such ones; with
-    `by_type` it depends on the element type beyond the one that is computed in.
+    `meaning(*arrays)` takes no node, since there are no attributes, and knows nothing of types of
+    16 bits: `evaluate` widens such operands and rounds the result. It is `exact` if the compiled
+    code gives its very bits. An operand equal to its number in `neutral` leaves the other one as it
+    is. With `keeps`, elements that a type of fewer bits holds too are made of such ones; with
+    `by_type` it depends on the element type beyond the one that is computed in, and sees operands
+    of 16 bits as they are.
     """
 
-    lower: Callable[..., Any]
-    cost: float = 1.0
-    exact: Callable[..., Any] | None = None
+    exact: bool = False
     neutral: tuple[float | None, ...] = ()
     keeps: bool = False
     by_type: bool = False
+
+    def evaluate(self, node: Node, *arrays: Any) -> tuple[Any, ...]:
+        """The result of `node` for these operands, as `meaning` says."""
+        assert self.meaning is not None, f"{self} says nothing of what it means"
+        operands = arrays if self.by_type else map(widened, arrays)
+        with numpy.errstate(all="ignore"):
+            return held(node, self.meaning(*operands))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
