@@ -20,8 +20,8 @@ from heterosis.gluon import nn
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
 from heterosis.ops.captured import for_inference
-from heterosis.ops.channels_last import channels_last
-from heterosis.ops.folding import folded
+from heterosis.passes.channels_last import channels_last
+from heterosis.passes.folding import folded
 from heterosis.passes.materialize import kept_values
 from heterosis.passes.memory import memory
 from heterosis.passes.pipeline import PASSES, optimized

@@ -122,9 +122,9 @@ def test_bits_are_balanced_and_independent():
 
 def test_known_numbers():
     """Philox 2x32-10: counter 0 and key 0 give the published words, whatever the processor."""
+    from heterosis.ir.primitives.random_bits import RANDOM_BLOCK
     from heterosis.ir.program import apply
     from heterosis.ir.types import TensorType
-    from heterosis.ops import random as ops
     from heterosis.ops.elementwise import add
     from heterosis.ops.record import REGISTRY, operation
 
@@ -132,9 +132,8 @@ def test_known_numbers():
 
         @operation(name="philox_for_tests", public=(), numpy=len, samples=None)
         def philox(counter, key):
-            return apply(
-                ops._BLOCK, (add(counter, 0), add(key, 0)), TensorType(counter.shape, "int64")
-            )
+            type_ = TensorType(counter.shape, "int64")
+            return apply(RANDOM_BLOCK, (add(counter, 0), add(key, 0)), type_)
 
     run = REGISTRY["philox_for_tests"].operation
     zero = np.array([0], dtype="int64")

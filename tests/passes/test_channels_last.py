@@ -5,12 +5,14 @@ import pytest
 
 from heterosis import _core, np
 from heterosis.codegen.kernel import OpaqueCall
+from heterosis.codegen.lowerings import channels_last as lowering
 from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.program import INPUT, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
-from heterosis.ops import REGISTRY, channels_last, eager
+from heterosis.ops import REGISTRY, eager
 from heterosis.ops.captured import compile_inference
+from heterosis.passes import channels_last
 from heterosis.passes.pipeline import optimized
 from heterosis.passes.preparation import prepared
 from heterosis.passes.schedule import schedule
@@ -135,7 +137,7 @@ def inference(network, *outputs):
 @SINGLE_CHANNELS
 @pytest.mark.parametrize("shape", [(1, 16, 9, 15), (2, 24, 8, 5), (1, 8, 31, 40)])
 def test_a_product_gives_single_channels_their_input(shape, kernel, attributes, monkeypatch):
-    monkeypatch.setattr(channels_last, "_KEPT", 0)
+    monkeypatch.setattr(lowering, "_KEPT", 0)
     n = Network(*shape)
     x = relu(n.convolve(n.x, 20))
     y = relu(n.alone(relu(n.convolve(x, 64)), kernel, **attributes))
@@ -154,7 +156,7 @@ def test_a_product_gives_a_large_input_only():
 
 
 def test_what_others_need_is_in_memory(monkeypatch):
-    monkeypatch.setattr(channels_last, "_KEPT", 0)
+    monkeypatch.setattr(lowering, "_KEPT", 0)
     n = Network(1, 16, 9, 9)
     y = relu(n.convolve(relu(n.convolve(n.x, 16)), 32))
     outputs = n.convolve(add(n.alone(y, pad=(1, 1)), y), 16), n.alone(exp(y))

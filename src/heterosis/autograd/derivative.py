@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heterosis import _core
+from heterosis.codegen.lowerings import tables
 from heterosis.ir.primitives.families import Elementwise, Leaf, View
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, substituted
 from heterosis.ir.strided import Strided
@@ -221,7 +222,7 @@ def _worth_keeping(program: Program, results: Sequence[Value]) -> list[Value]:
 def _is_dear(value: Value) -> bool:
     primitive = value.node.primitive
     if isinstance(primitive, Elementwise):
-        return primitive.cost > _CHEAP
+        return tables.element(primitive).cost > _CHEAP
     return not isinstance(primitive, Leaf | View)
 
 

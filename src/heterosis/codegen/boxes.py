@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heterosis.codegen.builder import FLOAT, I64, PTR, Function, Module, Value, constant
+from heterosis.ir.primitives.boxes import LEAST_OVERLAP
 
-# Boxes that overlap less count as apart.
-_LEAST_OVERLAP = 1e-6
 _NONE = constant(I64, -1)
 
 
@@ -60,7 +59,7 @@ def _emit_search(module: Module, name: str, attributes: str) -> None:
     parameters = [("overlaps", PTR), ("matches", PTR), ("anchors", I64), ("best", PTR)]
     f = module.function(name, [*parameters, ("place", PTR)], attributes=attributes)
     overlaps, matches, anchors, best, place = f.parameters
-    with f.loop(0, anchors, 1, [constant(FLOAT, _LEAST_OVERLAP), _NONE]) as loop:
+    with f.loop(0, anchors, 1, [constant(FLOAT, LEAST_OVERLAP), _NONE]) as loop:
         overlap = f.load(FLOAT, f.offset(FLOAT, overlaps, loop.index))
         match = f.load(I64, f.offset(I64, matches, loop.index))
         free = f.compare("slt", match, constant(I64, 0))

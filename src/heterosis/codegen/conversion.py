@@ -1,14 +1,10 @@
-"""Between element types: one elementwise primitive a target type."""
+"""Between element types."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 from heterosis.codegen.builder import Function, Type, Value, constant
 from heterosis.codegen.memory import COMPUTED, nearest
-from heterosis.ir.primitives.families import Elementwise
-from heterosis.ir.types import as_type, is_float, is_half, is_integer
+from heterosis.ir.types import is_float, is_half
 
 
 def convert(f: Function, have: str, want: str, x: Value) -> Value:
@@ -91,26 +87,3 @@ def _float_to_integer(f: Function, want: str, x: Value, to) -> Value:
     )
     safe = f.select(inside, x, constant(x.type, 0))
     return f.select(inside, f.convert("fptosi", safe, to), constant(to, -(1 << (to.bits - 1))))
-
-
-@cache
-def conversion(dtype: str) -> Elementwise:
-    """The primitive that converts to `dtype`."""
-    return Elementwise(
-        f"to_{dtype}",
-        lambda f, have, x: convert(f, have, dtype, x),
-        cost=0.0 if dtype == "float32" else 2.0,
-        exact=lambda x: _converted(x, dtype),
-    )
-
-
-# What the element type holds: where a value is of 16 bits, and has been computed in float32.
-NEAREST = Elementwise("nearest", lambda f, dtype, x: nearest(f, dtype, x), keeps=True)
-COPY = Elementwise("copy", lambda f, dtype, x: x, cost=0.0, keeps=True)
-
-
-def _converted(x: Any, dtype: str) -> Any:
-    """What `convert` makes of a NumPy scalar; None for floats that are out of an integer's range."""
-    if is_integer(dtype) and x.dtype.kind not in "biu" and not abs(x) < 2.0**31:
-        return None
-    return as_type(x, dtype)

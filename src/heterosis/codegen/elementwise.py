@@ -196,7 +196,7 @@ def power(f: Function, dtype: str, a: Value, b: Value) -> Value:
 
 
 def classify(test: str):
-    """A lowering for one of `isnan isinf isfinite isposinf isneginf signbit`."""
+    """A lowering for one of `isnan isinf isfinite signbit`."""
 
     def lower(f: Function, dtype: str, a: Value) -> Value:
         infinity = constant(a.type, math.inf)
@@ -204,33 +204,9 @@ def classify(test: str):
             return f.compare("uno", a, a)
         if test == "signbit":
             return f.compare("slt", f.bits(a), constant(a.type.as_integer, 0))
-        if test == "isposinf":
-            return f.compare("oeq", a, infinity)
-        if test == "isneginf":
-            return f.compare("oeq", a, constant(a.type, -math.inf))
         return f.compare("oeq" if test == "isinf" else "olt", f.intrinsic("fabs", a), infinity)
 
     return lower
-
-
-def first_unless_nan(choose):
-    """`choose` of two elements, or the other one where one is NaN."""
-
-    def lower(f: Function, dtype: str, a: Value, b: Value) -> Value:
-        chosen = choose(f, dtype, a, b)
-        if not a.type.is_float:
-            return chosen
-        chosen = f.select(f.compare("uno", a, a), b, chosen)
-        return f.select(f.compare("uno", b, b), a, chosen)
-
-    return lower
-
-
-def heaviside(f: Function, dtype: str, a: Value, at_zero: Value) -> Value:
-    zero, one = constant(a.type, 0.0), constant(a.type, 1.0)
-    step = f.select(f.compare("ogt", a, zero), one, zero)
-    step = f.select(f.compare("oeq", a, zero), at_zero, step)
-    return f.select(f.compare("uno", a, a), a, step)
 
 
 def fraction(f: Function, dtype: str, a: Value) -> Value:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from heterosis.codegen import abi, memory
 from heterosis.codegen.builder import I32, I64, PTR, Module, Size, Type, Value, constant
+from heterosis.codegen.lowerings import tables
 from heterosis.codegen.nest import (
     Apply,
     Argument,
@@ -164,7 +165,7 @@ class _Emitter:
         return lanes, lanes * unroll
 
     def _cost(self) -> float:
-        return sum(s.primitive.cost for s in self.nest.steps if isinstance(s, Apply))
+        return tables.cost(s.primitive for s in self.nest.steps if isinstance(s, Apply))
 
     def _spread_out(self) -> bool:
         """Whether an operand's elements are not neighbours: wide vectors would only cost code."""
@@ -431,7 +432,7 @@ class _Emitter:
                 return self._count(scope, what, lanes)
             case Apply(primitive, arguments, dtype):
                 values = [self.value(scope, a, lanes, mask) for a in arguments]
-                return primitive.lower(self.f, dtype, *values)
+                return tables.element(primitive).emit(self.f, dtype, *values)
         raise AssertionError(f"step {step} of {what} is used before its pass has run")
 
     def _count(self, scope: _Scope, counter: Counter, lanes: int) -> Value:

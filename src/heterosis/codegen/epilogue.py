@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from heterosis.codegen import abi, memory
 from heterosis.codegen.builder import I64, PTR, Function, Size, Type, Value, constant
+from heterosis.codegen.lowerings import tables
 from heterosis.codegen.nest import Apply, Argument, Extent, Literal, Slot
 
 # What each further operand is told: its address, and three strides.
@@ -90,7 +91,7 @@ class Epilogue:
 
     @cached_property
     def is_cheap(self) -> bool:
-        return sum(s.primitive.cost for s in self.steps if isinstance(s, Apply)) <= _CHEAP
+        return tables.cost(s.primitive for s in self.steps if isinstance(s, Apply)) <= _CHEAP
 
     # -- what the kernel's function takes, and how it is handed on ------------------------------
 
@@ -163,7 +164,8 @@ class Epilogue:
                 word = abi.further(f, at.call, self.operands * _WORDS + index, I64)
                 return f.splat(word, lanes)
             case Apply(primitive, arguments, dtype):
-                made: Value = primitive.lower(f, dtype, *(values[a] for a in arguments))
+                operands = (values[a] for a in arguments)
+                made: Value = tables.element(primitive).emit(f, dtype, *operands)
                 return made
         raise AssertionError(f"no epilogue has the step {step}")
 

@@ -11,6 +11,7 @@ from heterosis.codegen.abi import ENTRY
 from heterosis.codegen.builder import I64, PTR, Function, Module, Type, Value, constant
 from heterosis.codegen.emit_nest import emit_nest
 from heterosis.codegen.kernel import KernelCode, OpaqueCall, Place, Schedule
+from heterosis.codegen.lowerings import tables
 from heterosis.codegen.memory import STORED
 from heterosis.codegen.nest import (
     Apply,
@@ -154,7 +155,8 @@ def _function(schedule: Schedule, numbers: Numbers) -> FunctionCode:
 
 def nest_nanoseconds(nest: Nest) -> float:
     """A rough price, good enough to choose between running at once and handing out."""
-    work = sum(s.primitive.cost if isinstance(s, Apply) else 1.0 for s in nest.steps)
+    applied = [s.primitive for s in nest.steps if isinstance(s, Apply)]
+    work = tables.cost(applied) + len(nest.steps) - len(applied)
     points = prod(nest.kept) * prod(nest.reduced)
     dear = 8.0 if nest.vector == "none" else 1.0
     return points * (work + len(nest.stores)) * _POINT_NANOSECONDS * dear

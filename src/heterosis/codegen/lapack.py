@@ -19,6 +19,7 @@ from heterosis.codegen.builder import I8, I32, I64, PTR, Function, Module, Value
 from heterosis.codegen.kernel import KernelCode, Place
 from heterosis.codegen.memory import STORED
 from heterosis.codegen.target import Target
+from heterosis.ir.primitives import factorizations
 from heterosis.ir.types import ITEMSIZE
 
 _LETTERS = {"float32": "s", "float64": "d"}
@@ -321,11 +322,6 @@ def _nothing(sizes: Sizes) -> dict[str, int]:
     return {}
 
 
-_SINGULAR = "the matrix is singular"
-_COMPLEX = (
-    "the matrix has complex eigenvalues, and there are no arrays of complex numbers; "
-    "for a symmetric matrix use eigh or eigvalsh"
-)
 _LU = Call("getrf", ("n", "n", "a", "lda", "ipiv"), failure=1)
 
 CHOLESKY = Factorization(
@@ -334,7 +330,7 @@ CHOLESKY = Factorization(
     copies=("l",),
     results=("l",),
     scratch=_nothing,
-    failures=("the matrix is not positive definite",),
+    failures=(factorizations.NOT_POSITIVE,),
     cubes=0.33,
 )
 LU = Factorization(
@@ -351,7 +347,7 @@ INVERSE = Factorization(
     copies=("a",),
     results=("a",),
     scratch=lambda sizes: {"ipiv": sizes["n"]},
-    failures=(_SINGULAR,),
+    failures=(factorizations.SINGULAR_MATRIX,),
     cubes=2.0,
 )
 # The second operand and the result hold one right-hand side a row.
@@ -361,7 +357,7 @@ SOLVE = Factorization(
     copies=("a", "x"),
     results=("x",),
     scratch=lambda sizes: {**_matrix(sizes), "ipiv": sizes["n"]},
-    failures=(_SINGULAR,),
+    failures=(factorizations.SINGULAR_MATRIX,),
 )
 
 
@@ -375,7 +371,7 @@ def _symmetric(name: str, vectors: str, uplo: str) -> Factorization:
         copies=("v",),
         results=("w", "v") if vectors == "'V'" else ("w",),
         scratch=_nothing if vectors == "'V'" else lambda sizes: {"v": sizes["n"] ** 2},
-        failures=("the eigenvalues did not converge",),
+        failures=(factorizations.NO_EIGENVALUES,),
         cubes=9.0 if vectors == "'V'" else 1.5,
     )
 
@@ -394,7 +390,7 @@ def _general(name: str, vectors: str) -> Factorization:
         copies=("a",),
         results=("w", "v") if vectors == "'V'" else ("w",),
         scratch=lambda sizes: {**_matrix(sizes), "wi": sizes["n"], **none},
-        failures=("the eigenvalues did not converge", _COMPLEX, "the matrix has inf or NaN in it"),
+        failures=(factorizations.NO_EIGENVALUES, factorizations.COMPLEX, factorizations.NOT_FINITE),
         imaginary=("wi", 2),
         finite=3,
         cubes=25.0 if vectors == "'V'" else 10.0,
@@ -415,7 +411,7 @@ def _singular(name: str, job: str) -> Factorization:
         copies=("a",),
         results=("s",) if job == "'N'" else ("u", "s", "vt"),
         scratch=lambda sizes: {**_matrix(sizes), "iwork": 8 * sizes["k"], **none},
-        failures=("the singular values did not converge",),
+        failures=(factorizations.NO_SINGULAR_VALUES,),
         cubes=3.0 if job == "'N'" else 20.0,
     )
 

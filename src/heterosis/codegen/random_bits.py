@@ -12,8 +12,7 @@ import math
 from heterosis.codegen.mathematics.logarithm import log
 from heterosis.codegen.mathematics.number import Number, at_most, fma, where
 from heterosis.codegen.mathematics.trigonometric import sine_and_cosine
-
-PLACE_BITS = 40
+from heterosis.ir.primitives.random_bits import PLACE_BITS
 
 _LOW = 0xFFFFFFFF
 _MULTIPLIER, _WEYL = 0xD256D193, 0x9E3779B9  # Philox 2x32

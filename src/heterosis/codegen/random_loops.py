@@ -11,7 +11,8 @@ from heterosis.codegen.builder import Function, Type, Value
 from heterosis.codegen.mathematics.exponential import exp
 from heterosis.codegen.mathematics.logarithm import log, log1p
 from heterosis.codegen.mathematics.number import Number, where
-from heterosis.codegen.random_bits import PLACE_BITS, block, normal, numbered, open_unit
+from heterosis.codegen.random_bits import block, normal, numbered, open_unit
+from heterosis.ir.primitives.random_bits import PLACE_BITS
 
 _LAST_BLOCK = (1 << (64 - PLACE_BITS)) - 1
 _INFINITY = float("inf")

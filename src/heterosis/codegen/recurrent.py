@@ -18,6 +18,7 @@ from heterosis.codegen.mathematics.number import Number, where
 from heterosis.codegen.matmul.frame import Frame, share
 from heterosis.codegen.memory import STORED
 from heterosis.codegen.target import Target
+from heterosis.ir.primitives.recurrent import GATES
 from heterosis.ir.types import ITEMSIZE
 
 # Up to so many rows, a product reads the weights as they lie.
@@ -142,7 +143,7 @@ def _simple(
     """One gate, and no state but the output."""
     return Cell(
         name,
-        1,
+        GATES[name],
         Pass((Stream("given"), Stream("product", moving=False)), (Stream("hidden"),), forward),
         Pass(
             (Stream("hidden"), Stream("of_output"), Stream("product", moving=False)),
@@ -154,7 +155,7 @@ def _simple(
 
 _LSTM = Cell(
     "lstm",
-    4,
+    GATES["lstm"],
     Pass(
         (Stream("given", 4), Stream("product", 4, moving=False), Stream("memory_before")),
         (Stream("hidden"), Stream("memory"), Stream("activations", 4)),
@@ -176,7 +177,7 @@ _LSTM = Cell(
 )
 _GRU = Cell(
     "gru",
-    3,
+    GATES["gru"],
     Pass(
         (
             Stream("given", 3),

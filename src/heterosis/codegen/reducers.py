@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heterosis.codegen.builder import Function, Type, Value, constant, is_literal
+from heterosis.ir.types import highest, lowest
 
 State = list[Value]
 
@@ -45,23 +45,6 @@ def _plain(name: str, start: Callable[[str], float | int], merge: Callable, **op
         lambda f, dtype, a, b: [merge(f, dtype, a[0], b[0])],
         **options,
     )
-
-
-def lowest(dtype: str) -> float | int:
-    """The value below every other of `dtype`."""
-    if dtype.startswith(("float", "bfloat")):
-        return -math.inf
-    return {"bool": 0, "uint8": 0}.get(dtype, -(1 << (_WIDTH.get(dtype, 8) - 1)))
-
-
-def highest(dtype: str) -> float | int:
-    """The value above every other of `dtype`."""
-    if dtype.startswith(("float", "bfloat")):
-        return math.inf
-    return {"bool": 1, "uint8": 255}.get(dtype, (1 << (_WIDTH.get(dtype, 8) - 1)) - 1)
-
-
-_WIDTH = {"int8": 8, "int32": 32, "int64": 64}
 
 
 def above(f: Function, dtype: str, a: Value, b: Value) -> Value:

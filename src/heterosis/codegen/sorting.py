@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from heterosis.codegen import abi
 from heterosis.codegen.builder import I64, PTR, Function, Module, Type, Value, constant
 from heterosis.codegen.target import Target
-from heterosis.ir.types import is_float
 
 if TYPE_CHECKING:
     from heterosis.codegen.matmul.frame import Frame
@@ -200,30 +199,19 @@ class _Row:
 # -- between elements and keys --------------------------------------------------------------------
 
 
-def encode(f: Function, dtype: str, x: Value, key: Type, *, descending: bool) -> Value:
-    """The unsigned integer that stands where `x` does in the order: NaN last, zeros equal."""
-    to = x.type.of(key.element)
-    top = constant(to, -(1 << (to.bits - 1)))
-    if is_float(dtype):
-        bits = f.bits(f.add(x, constant(x.type, 0.0)))
-        sign = f.binary("ashr", bits, constant(to, to.bits - 1))
-        made = f.binary("xor", bits, f.binary("or", sign, top))
-        made = f.select(f.compare("uno", x, x), constant(to, -1), made)
-    else:
-        made = f.convert("zext" if dtype in ("bool", "uint8") else "sext", x, to)
-        made = f.binary("xor", made, top)
-    return f.binary("xor", made, constant(to, -1)) if descending else made
+def encode(f: Function, x: Value) -> Value:
+    """The unsigned integer that stands where the float does in the order: NaN last, zeros equal."""
+    bits = f.bits(f.add(x, constant(x.type, 0.0)))
+    top, ones = (constant(bits.type, n) for n in (-(1 << (bits.type.bits - 1)), -1))
+    sign = f.binary("ashr", bits, constant(bits.type, bits.type.bits - 1))
+    made = f.binary("xor", bits, f.binary("or", sign, top))
+    return f.select(f.compare("uno", x, x), ones, made)
 
 
-def decode(f: Function, dtype: str, key: Value, element: Type, *, descending: bool) -> Value:
-    """The element of `dtype`, computed with as `element`, that `encode` made into `key`."""
-    top = constant(key.type, -(1 << (key.type.bits - 1)))
-    ones = constant(key.type, -1)
-    if descending:
-        key = f.binary("xor", key, ones)
-    to = key.type.of(element.element)
-    if not is_float(dtype):
-        return f.convert("trunc", f.binary("xor", key, top), to)
+def decode(f: Function, key: Value) -> Value:
+    """The float that `encode` made into `key`."""
+    to = key.type.of({32: "float", 64: "double"}[key.type.bits])
+    top, ones = (constant(key.type, n) for n in (-(1 << (key.type.bits - 1)), -1))
     positive = f.compare("slt", key, constant(key.type, 0))
     bits = f.binary("xor", key, f.select(positive, top, ones))
     nan = f.compare("eq", key, ones)

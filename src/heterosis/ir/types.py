@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,6 +104,20 @@ def is_half(dtype: str) -> bool:
 def is_integer(dtype: str) -> bool:
     """Integers proper: `bool` is none."""
     return dtype in INTEGERS
+
+
+def lowest(dtype: str) -> float | int:
+    """The value below every other of `dtype`."""
+    if is_float(dtype):
+        return -math.inf
+    return {"bool": 0, "uint8": 0}.get(dtype, -(1 << (8 * ITEMSIZE[dtype] - 1)))
+
+
+def highest(dtype: str) -> float | int:
+    """The value above every other of `dtype`."""
+    if is_float(dtype):
+        return math.inf
+    return {"bool": 1, "uint8": 255}.get(dtype, (1 << (8 * ITEMSIZE[dtype] - 1)) - 1)
 
 
 def promote(a: str, b: str) -> str:

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heterosis.codegen import boxes as code
-from heterosis.codegen.builder import Module
-from heterosis.codegen.kernel import KernelCode, Machine, Place
-from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.program import Node, Value, apply, constant
+from heterosis.ir.primitives.boxes import MATCH, SIDES, SUPPRESS
+from heterosis.ir.program import Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops.adjoint import piecewise_constant
 from heterosis.ops.join import stack
 from heterosis.ops.split import part
-
-SIDES = 4
 
 
 def single(number: float) -> Value:
@@ -64,53 +58,14 @@ def overlaps(a: Value, b: Value) -> Value:
     return e.select(nothing, single(0), e.true_divide(shared, covered))
 
 
-# -- kernels --------------------------------------------------------------------------------------
-
-
-def _match_kernel(
-    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-) -> KernelCode:
-    batch, labels, anchors = node.inputs[0].shape
-
-    def emit(module: Module, target: Target, name: str) -> None:
-        code.emit_match(module, name, target.function_attributes)
-
-    return KernelCode(
-        key="match boxes",
-        emit=emit,
-        numbers=(batch, labels, anchors),
-        scratch_bytes=max(16 * labels, 16),
-        nanoseconds=4.0 * batch * labels * anchors,
-    )
-
-
-def _suppress_kernel(
-    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-) -> KernelCode:
-    batch, count = node.inputs[0].shape
-    any_class = node.attributes["any_class"]
-
-    def emit(module: Module, target: Target, name: str) -> None:
-        code.emit_suppress(module, name, target.function_attributes, any_class)
-
-    return KernelCode(
-        key=f"suppress boxes {any_class}",
-        emit=emit,
-        numbers=(batch, count),
-        nanoseconds=1.0 * batch * count * max(count, 1),
-    )
-
-
-_MATCH = Opaque("match_boxes", _match_kernel, gapless=True)
-_SUPPRESS = Opaque("suppress_boxes", _suppress_kernel, gapless=True)
-piecewise_constant(_MATCH, _SUPPRESS)  # numbers of places, and of classes
+piecewise_constant(MATCH, SUPPRESS)  # numbers of places, and of classes
 
 
 def matched(overlap: Value, counts: Value) -> Value:
     """For `overlap` (batch, labels, anchors), of which the first `counts` labels are looked at:
     each anchor's label, or -1. The pair that overlaps most comes first, and so on."""
     batch, _, anchors = overlap.shape
-    return apply(_MATCH, (overlap, counts), TensorType((batch, anchors), "int64"))
+    return apply(MATCH, (overlap, counts), TensorType((batch, anchors), "int64"))
 
 
 def suppressed(kind: Value, boxes: Value, threshold: float, any_class: bool) -> Value:
@@ -118,4 +73,4 @@ def suppressed(kind: Value, boxes: Value, threshold: float, any_class: bool) -> 
     planes = views.transpose(boxes, (0, 2, 1))
     limit = views.reshape(single(threshold), (1,))
     operands = (kind, planes, limit)
-    return apply(_SUPPRESS, operands, TensorType(kind.shape, "float32"), any_class=any_class)
+    return apply(SUPPRESS, operands, TensorType(kind.shape, "float32"), any_class=any_class)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
 from heterosis.codegen.kernel import Machine, Schedule
+from heterosis.ir.primitives.windows import CONVOLVE
 from heterosis.ir.program import INPUT, Program, Value
 from heterosis.ir.strided import Strided
 from heterosis.ops import stored
 from heterosis.ops.eager import PlanFacts, address, check_room, machine, plan_facts
-from heterosis.ops.windowed import CONVOLVE
 
 if TYPE_CHECKING:
     from heterosis.codegen.program import ProgramCode
@@ -92,13 +92,13 @@ def _prepared(program: Program, parameters: Collection[int]) -> Any:
 
 def for_inference(program: Program, fixed: Collection[Value], on: Machine) -> Program:
     """`program`, optimised for inputs `fixed` that seldom change."""
-    from heterosis.ops.folding import folded
+    from heterosis.passes.folding import folded
     from heterosis.passes.pipeline import optimized
 
     # Folding sees scales and shifts next to their products, where no layout has come between.
     program = folded(optimized(program), fixed)
     if any(node.primitive is CONVOLVE for node in program.nodes()):
-        from heterosis.ops.channels_last import channels_last
+        from heterosis.passes.channels_last import channels_last
 
         program = channels_last(optimized(program), fixed, on)
     return optimized(program)

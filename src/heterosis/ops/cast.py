@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from heterosis.codegen.conversion import COPY, NEAREST
 from heterosis.ir import views
+from heterosis.ir.primitives.conversions import COPY, NEAREST
 from heterosis.ir.program import apply
 from heterosis.ir.types import DTYPES, TensorType
 from heterosis.ops.adjoint import elementwise_adjoint

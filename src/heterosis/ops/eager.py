@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heterosis import _core
 from heterosis.codegen.compiler import host_target
-from heterosis.codegen.conversion import conversion
 from heterosis.codegen.kernel import Machine, Schedule
 from heterosis.codegen.target import Target
 from heterosis.ir import views as view
+from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.program import NUMBER, Program, Value, apply
 from heterosis.ir.strided import Strided, row_major
 from heterosis.ir.types import TensorType, is_float

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
-from heterosis.codegen import elementwise as lower
-from heterosis.codegen import mathematics
-from heterosis.codegen.conversion import COPY
+from heterosis.ir.primitives import elementwise as primitives
+from heterosis.ir.primitives import real as real_primitives
+from heterosis.ir.primitives.conversions import COPY
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import Value, apply, constant
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float
@@ -97,9 +98,9 @@ BRIEF = {
 _MXNET_NAMES = {
     **{name: name for name in ("rsqrt", "rcbrt", "erf", "erfinv", "gamma", "gammaln")},
     "invert": "_npi_bitwise_not",
-    **dict.fromkeys(("floor_divide", "fmod", "positive", "fabs", "fmax", "fmin", "exp2")),
-    **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "signbit", "gcd", "spacing")),
-    **dict.fromkeys(("left_shift", "right_shift", "heaviside")),
+    **dict.fromkeys(("floor_divide", "fmod", "positive", "fabs", "exp2", "signbit", "spacing")),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "gcd")),
+    **dict.fromkeys(("left_shift", "right_shift")),
 }
 
 
@@ -110,16 +111,9 @@ def _register(
     reference: Callable[..., Any] | None,
     facts: dict[str, Any],
 ) -> Any:
-    reference = reference or getattr(numpy, name)
     operator = _MXNET_NAMES.get(name, f"_npi_{name}")
     facts = {"names": {"mxnet": operator} if operator else {}} | facts
     return operation(name=name, numpy=reference, samples=samples, **facts)(function)
-
-
-def _exact(
-    exact: bool, name: str, reference: Callable[..., Any] | None
-) -> Callable[..., Any] | None:
-    return (reference or getattr(numpy, name)) if exact else None
 
 
 def _differentiated(
@@ -133,26 +127,21 @@ def _differentiated(
 
 
 def unary(
-    name: str,
-    lowering: Callable[..., Any],
+    primitive: Elementwise,
     rule: Rule,
     documentation: str,
     *,
-    cost: float = 1.0,
+    name: str | None = None,
     domain: Sequence[Any] = (-4, 4),
     dtypes: tuple[str, ...] | None = None,
     cases: Sequence[Case] = BRIEF[1],
     reference: Callable[..., Any] | None = None,
     pull: Gradient | None = None,
-    exact: bool = False,
-    keeps: bool = False,
-    by_type: bool = False,
     **facts: Any,
 ) -> Any:
-    """Register an operation on one array. `exact`: its bits are those of the NumPy reference. See
-    `Elementwise` for `keeps` and `by_type`."""
-    exact_ = _exact(exact, name, reference)
-    primitive = Elementwise(name, lowering, cost, exact_, keeps=keeps, by_type=by_type)
+    """Register the operation on one array that is `primitive`, whose meaning is its reference if
+    there is no other."""
+    name = name or primitive.name
     _differentiated(primitive, rule, pull, facts)
 
     def function(x):
@@ -160,30 +149,24 @@ def unary(
 
     function.__doc__ = documentation
     samples = Samples(cases, domain, dtypes or _DTYPES[rule])
-    return _register(name, function, samples, reference, facts)
+    return _register(name, function, samples, reference or primitive.meaning, facts)
 
 
 def binary(
-    name: str,
-    lowering: Callable[..., Any],
+    primitive: Elementwise,
     rule: Rule,
     documentation: str,
     *,
-    cost: float = 1.0,
+    name: str | None = None,
     domain: Sequence[Any] = (-4, 4),
     dtypes: tuple[str, ...] | None = None,
     cases: Sequence[Case] = BRIEF[2],
     reference: Callable[..., Any] | None = None,
     pull: Gradient | None = None,
-    exact: bool = False,
-    neutral: tuple[float | None, ...] = (),
-    keeps: bool = False,
     **facts: Any,
 ) -> Any:
-    """Register an operation on two arrays, or an array and a number. See `Elementwise` for `exact`,
-    `neutral` and `keeps`."""
-    exact_ = _exact(exact, name, reference)
-    primitive = Elementwise(name, lowering, cost, exact_, neutral, keeps)
+    """Register the operation on two arrays, or an array and a number, that is `primitive`."""
+    name = name or primitive.name
     _differentiated(primitive, rule, pull, facts)
 
     def function(x1, x2):
@@ -191,18 +174,11 @@ def binary(
 
     function.__doc__ = documentation
     samples = Samples(cases, domain, dtypes or _DTYPES[rule])
-    return _register(name, function, samples, reference, facts)
-
-
-def _by_kind(for_floats: Callable[..., Any], for_integers: Callable[..., Any]):
-    """A lowering that goes one way for floats and another for integers."""
-    return lambda f, dtype, *values: (
-        for_floats(f, *values) if is_float(dtype) else for_integers(f, dtype, *values)
-    )
+    return _register(name, function, samples, reference or primitive.meaning, facts)
 
 
 METHOD = ("np", "ndarray")  # where users find what is a function and a method
-_DIVISION = {"cost": 24.0, "domain": ((-9, 9), (0.5, 4))}
+_DIVISION = ((-9, 9), (0.5, 4))
 
 # -- arithmetic -----------------------------------------------------------------------------------
 
@@ -230,171 +206,134 @@ def _number(value: float) -> Value:
 
 # The samples of every shape class: all others share its loops.
 add = binary(
-    "add",
-    lower.add,
+    primitives.ADD,
     same,
     "`x1 + x2`.",
     cases=elementwise_cases(2),
     pull=lambda g, y, a, b: (g, g),
-    exact=True,
-    neutral=(-0.0, -0.0),
 )
 subtract = binary(
-    "subtract",
-    lambda f, dtype, a, b: f.sub(a, b),
+    primitives.SUBTRACT,
     no_bool,
     "`x1 - x2`.",
     pull=lambda g, y, a, b: (g, negative(g)),
-    exact=True,
-    neutral=(None, 0.0),
 )
 multiply = binary(
-    "multiply",
-    lower.multiply,
+    primitives.MULTIPLY,
     same,
     "`x1 * x2`.",
     pull=lambda g, y, a, b: (multiply(g, b), multiply(g, a)),
-    exact=True,
-    neutral=(1.0, 1.0),
 )
 true_divide = binary(
-    "true_divide",
-    lambda f, dtype, a, b: f.div(a, b),
+    real_primitives.TRUE_DIVIDE,
     real,
     "`x1 / x2`, always a float.",
-    cost=4.0,
     domain=((-4, 4), (0.5, 4)),
     aliases=("divide",),
     pull=lambda g, y, a, b: (
         true_divide(g, b),
         negative(true_divide(multiply(g, y), b)),
     ),
-    exact=True,
-    neutral=(None, 1.0),
 )
 floor_divide = binary(
-    "floor_divide",
-    _by_kind(mathematics.floor_divide, lower.floor_divide_integer),
+    primitives.FLOOR_DIVIDE,
     counting,
     "`x1 // x2`, rounded down. Integers divided by zero give 0.",
     piecewise_constant="a whole number, with steps between",
-    **_DIVISION,
+    domain=_DIVISION,
 )
 mod = binary(
-    "mod",
-    _by_kind(mathematics.mod, lower.mod_integer),
+    primitives.MOD,
     counting,
     "`x1 % x2`, with the sign of `x2`. Integers modulo zero give 0.",
     aliases=("remainder",),
     pull=lambda g, y, a, b: (g, negative(multiply(g, floor_divide(a, b)))),
-    **_DIVISION,
+    domain=_DIVISION,
 )
 fmod = binary(
-    "fmod",
-    _by_kind(mathematics.fmod, lower.fmod_integer),
+    primitives.FMOD,
     counting,
     "The remainder of `x1 / x2` with the sign of `x1`.",
     pull=lambda g, y, a, b: (g, negative(multiply(g, true_divide(subtract(a, y), b)))),
-    **_DIVISION,
+    domain=_DIVISION,
 )
 power = binary(
-    "power",
-    lower.power,
+    primitives.POWER,
     counting,
     "`x1 ** x2`. Integers stay integers: negative exponents give `1 / x1`, rounded to zero.",
-    cost=60.0,
     domain=((0.5, 4), (0, 3)),
+    reference=numpy.power,
     pull=_pull_power,
-    neutral=(None, 1.0),
 )
 negative = unary(
-    "negative",
-    lower.negative,
+    primitives.NEGATIVE,
     no_bool,
     "`-x`.",
     pull=lambda g, y, x: negative(g),
-    exact=True,
-    keeps=True,
 )
-positive = unary(
-    "positive", lambda f, dtype, x: x, no_bool, "`+x`: a copy.", pull=lambda g, y, x: g, keeps=True
-)
+positive = unary(COPY, no_bool, "`+x`: a copy.", name="positive", reference=numpy.positive)
 absolute = unary(
-    "absolute",
-    lower.absolute,
+    primitives.ABSOLUTE,
     same,
     "The distance from zero.",
     aliases=("abs",),
     public=METHOD,
     pull=lambda g, y, x: multiply(g, sign(x)),
-    exact=True,
-    keeps=True,
 )
 fabs = unary(
-    "fabs",
-    lower.absolute,
-    real,
-    "The distance from zero, a float.",
-    pull=lambda g, y, x: multiply(g, sign(x)),
-    keeps=True,
+    primitives.ABSOLUTE, real, "The distance from zero, a float.", name="fabs", reference=numpy.fabs
 )
 sign = unary(
-    "sign",
-    lower.sign,
+    primitives.SIGN,
     no_bool,
     "-1, 0 or 1.",
-    cost=3.0,
     public=METHOD,
     piecewise_constant="one of three numbers",
-    keeps=True,
 )
 maximum = binary(
-    "maximum",
-    lower.maximum,
+    primitives.MAXIMUM,
     same,
     "The larger element; NaN if either is.",
-    cost=2.0,
     pull=lambda g, y, a, b: _to_chosen(g, greater_equal(a, b)),
-    keeps=True,
 )
 minimum = binary(
-    "minimum",
-    lower.minimum,
+    primitives.MINIMUM,
     same,
     "The smaller element; NaN if either is.",
-    cost=2.0,
     pull=lambda g, y, a, b: _to_chosen(g, less_equal(a, b)),
-    keeps=True,
 )
-fmax = binary(
-    "fmax",
-    lower.first_unless_nan(lower.maximum),
-    same,
-    "The larger element; NaN only if both are.",
-    pull=lambda g, y, a, b: _to_chosen(g, logical_or(greater_equal(a, b), isnan(b))),
-    cost=4.0,
-    dtypes=("int32", "float32"),
-    keeps=True,
-)
-fmin = binary(
-    "fmin",
-    lower.first_unless_nan(lower.minimum),
-    same,
-    "The smaller element; NaN only if both are.",
-    pull=lambda g, y, a, b: _to_chosen(g, logical_or(less_equal(a, b), isnan(b))),
-    cost=4.0,
-    dtypes=("int32", "float32"),
-    keeps=True,
-)
-square = unary(
-    "square",
-    lambda f, dtype, x: lower.multiply(f, dtype, x, x),
-    same,
-    "`x * x`.",
+
+
+def _unless_nan(choose: Callable[[Value, Value], Value], x1: Value, x2: Value) -> Value:
+    """`choose` of two elements, or the other one where one is NaN."""
+    chosen = choose(x1, x2)
+    if not is_float(chosen.dtype):
+        return chosen
+    x1, x2 = cast(x1, chosen.dtype), cast(x2, chosen.dtype)
+    return select(isnan(x2), x1, select(isnan(x1), x2, chosen))
+
+
+@operation(numpy=numpy.fmax, samples=Samples(BRIEF[2], dtypes=("int32", "float32")))
+def fmax(x1, x2):
+    """The larger element; NaN only if both are."""
+    return _unless_nan(maximum, x1, x2)
+
+
+@operation(numpy=numpy.fmin, samples=Samples(BRIEF[2], dtypes=("int32", "float32")))
+def fmin(x1, x2):
+    """The smaller element; NaN only if both are."""
+    return _unless_nan(minimum, x1, x2)
+
+
+@operation(
+    numpy=numpy.square,
     public=METHOD,
-    pull=lambda g, y, x: multiply(g, add(x, x)),
-    exact=True,
+    names={"mxnet": "_npi_square"},
+    samples=Samples(BRIEF[1]),
 )
+def square(x):
+    """`x * x`."""
+    return multiply(x, x)
 
 
 @operation(
@@ -432,19 +371,34 @@ def clip(a, a_min=None, a_max=None, min=None, max=None):
 
 # -- comparison and logic -------------------------------------------------------------------------
 
-equal = binary("equal", lower.compare("eq"), truth, "`x1 == x2`.", with_none=False)
-not_equal = binary("not_equal", lower.compare("ne"), truth, "`x1 != x2`.", with_none=True)
-less = binary("less", lower.compare("lt"), truth, "`x1 < x2`.", exact=True)
-less_equal = binary("less_equal", lower.compare("le"), truth, "`x1 <= x2`.", exact=True)
-greater = binary("greater", lower.compare("gt"), truth, "`x1 > x2`.", exact=True)
-greater_equal = binary("greater_equal", lower.compare("ge"), truth, "`x1 >= x2`.", exact=True)
-logical_and = binary("logical_and", lower.bitwise("and"), logical, "True where both are.")
-logical_or = binary("logical_or", lower.bitwise("or"), logical, "True where one is.")
-logical_xor = binary("logical_xor", lower.bitwise("xor"), logical, "True where just one is.")
-logical_not = unary("logical_not", lower.invert, logical, "True where `x` is zero or false.")
+equal = binary(primitives.EQUAL, truth, "`x1 == x2`.", with_none=False)
+not_equal = binary(primitives.NOT_EQUAL, truth, "`x1 != x2`.", with_none=True)
+less = binary(primitives.LESS, truth, "`x1 < x2`.")
+less_equal = binary(primitives.LESS_EQUAL, truth, "`x1 <= x2`.")
+greater = binary(primitives.GREATER, truth, "`x1 > x2`.")
+greater_equal = binary(primitives.GREATER_EQUAL, truth, "`x1 >= x2`.")
 
-_SELECT = Elementwise("select", lower.select, exact=numpy.where, keeps=True)
-elementwise_adjoint(_SELECT, lambda g, y, condition, a, b: (None, *_to_chosen(g, condition)))
+
+def _logical(name: str, primitive: Elementwise, documentation: str) -> Any:
+    """The operation on two truth values that is one on bits."""
+    reference = getattr(numpy, name)
+    return binary(primitive, logical, documentation, name=name, reference=reference)
+
+
+logical_and = _logical("logical_and", primitives.BITWISE_AND, "True where both are.")
+logical_or = _logical("logical_or", primitives.BITWISE_OR, "True where one is.")
+logical_xor = _logical("logical_xor", primitives.BITWISE_XOR, "True where just one is.")
+logical_not = unary(
+    primitives.INVERT,
+    logical,
+    "True where `x` is zero or false.",
+    name="logical_not",
+    reference=numpy.logical_not,
+)
+
+elementwise_adjoint(
+    primitives.SELECT, lambda g, y, condition, a, b: (None, *_to_chosen(g, condition))
+)
 
 
 @operation(
@@ -463,21 +417,38 @@ def select(condition: Value, x: Value, y: Value) -> Value:
     dtype = result_type(x, y)
     operands = (cast(condition, "bool"), cast(x, dtype), cast(y, dtype))
     ready = broadcast_all("where", operands)
-    return apply(_SELECT, ready, TensorType(ready[0].shape, dtype))
+    return apply(primitives.SELECT, ready, TensorType(ready[0].shape, dtype))
 
 
-def _classifier(name: str, documentation: str) -> Any:
-    return unary(
-        name, lower.classify(name), real_to_truth, documentation, dtypes=("int32", *FLOATS)
-    )
+def _classifier(primitive: Elementwise, documentation: str) -> Any:
+    return unary(primitive, real_to_truth, documentation, dtypes=("int32", *FLOATS))
 
 
-isnan = _classifier("isnan", "True for NaN.")
-isinf = _classifier("isinf", "True for infinities.")
-isfinite = _classifier("isfinite", "True for all but NaN and infinities.")
-isposinf = _classifier("isposinf", "True for positive infinity.")
-isneginf = _classifier("isneginf", "True for negative infinity.")
-signbit = _classifier("signbit", "True for negative numbers, -0.0 among them.")
+isnan = _classifier(real_primitives.ISNAN, "True for NaN.")
+isinf = _classifier(real_primitives.ISINF, "True for infinities.")
+isfinite = _classifier(real_primitives.ISFINITE, "True for all but NaN and infinities.")
+signbit = _classifier(real_primitives.SIGNBIT, "True for negative numbers, -0.0 among them.")
+
+
+@operation(
+    numpy=numpy.isposinf,
+    names={"mxnet": "_npi_isposinf"},
+    samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
+)
+def isposinf(x):
+    """True for positive infinity."""
+    return equal(x, _number(math.inf))
+
+
+@operation(
+    numpy=numpy.isneginf,
+    names={"mxnet": "_npi_isneginf"},
+    samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
+)
+def isneginf(x):
+    """True for negative infinity."""
+    return equal(x, _number(-math.inf))
+
 
 _LARGEST = {"float16": 65504.0, "bfloat16": (2.0 - 2.0**-7) * 2.0**127}
 _LARGEST |= {d: float(numpy.finfo(d).max) for d in ("float32", "float64")}
@@ -510,37 +481,28 @@ def nan_to_num(
 
 # -- bits and integers ----------------------------------------------------------------------------
 
-bitwise_and = binary("bitwise_and", lower.bitwise("and"), integral, "Bits set in both.")
-bitwise_or = binary("bitwise_or", lower.bitwise("or"), integral, "Bits set in either.")
-bitwise_xor = binary("bitwise_xor", lower.bitwise("xor"), integral, "Bits set in just one.")
+bitwise_and = binary(primitives.BITWISE_AND, integral, "Bits set in both.")
+bitwise_or = binary(primitives.BITWISE_OR, integral, "Bits set in either.")
+bitwise_xor = binary(primitives.BITWISE_XOR, integral, "Bits set in just one.")
 invert = unary(
-    "invert",
-    lower.invert,
+    primitives.INVERT,
     integral,
     "Every bit turned over; `not` for bools.",
     aliases=("bitwise_not",),
 )
-left_shift = binary(
-    "left_shift", lower.left_shift, whole, "`x1 << x2`.", domain=((0, 4), (0, 9)), cost=3.0
-)
-right_shift = binary(
-    "right_shift", lower.right_shift, whole, "`x1 >> x2`.", domain=((-99, 99), (0, 9)), cost=3.0
-)
+left_shift = binary(primitives.LEFT_SHIFT, whole, "`x1 << x2`.", domain=((0, 4), (0, 9)))
+right_shift = binary(primitives.RIGHT_SHIFT, whole, "`x1 >> x2`.", domain=((-99, 99), (0, 9)))
 gcd = binary(
-    "gcd",
-    lower.greatest_common_divisor,
+    primitives.GCD,
     whole,
     "The greatest common divisor.",
     domain=(-60, 60),
     dtypes=INTEGERS,
-    cost=900.0,
 )
 lcm = binary(
-    "lcm",
-    lower.least_common_multiple,
+    primitives.LCM,
     whole,
     "The least common multiple.",
     domain=(-11, 11),
     dtypes=INTEGERS,
-    cost=900.0,
 )

@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from heterosis.codegen.conversion import conversion
 from heterosis.ir import views
+from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.program import ASSEMBLE, GATHER, SCATTER, Call, Node, Value, apply, constant
-from heterosis.ir.types import TensorType, is_float
+from heterosis.ir.types import INTEGERS, TensorType, is_float
 from heterosis.ops.adjoint import (
     Cotangents,
     Step,
@@ -64,7 +64,7 @@ class _Reverse:
             return
         self.active.update(v for v in unit.outputs if is_float(v.dtype))
         if isinstance(unit, Node) and not _is_step(unit):
-            self.encoded.update(v for v in unit.outputs if not is_float(v.dtype))
+            self.encoded.update(v for v in unit.outputs if v.dtype in INTEGERS)
 
     def run(
         self, outputs: Sequence[Value], given: Sequence[Value | None], wanted: Sequence[Value]

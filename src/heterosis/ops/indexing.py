@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from heterosis.ir import views
+from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.program import ASSEMBLE, GATHER, SCATTER, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
@@ -25,9 +26,6 @@ from heterosis.ops.samples import Case, Samples
 from heterosis.ops.shape import MOVED, as_tuple, move_axes, samples
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 
-_NUMBER = constant(0.0, "float32")
-_ADD = e.add(_NUMBER, _NUMBER).node.primitive
-
 
 def gathered(x: Value, places: Sequence[Value]) -> Value:
     """Rows of `x` at `places`, one value of one shape for each of its leading axes."""
@@ -38,7 +36,7 @@ def gathered(x: Value, places: Sequence[Value]) -> Value:
 def scattered(x: Value, places: Sequence[Value], update: Value, *, add: bool = False) -> Value:
     """`x` with rows written, or added, at `places`; of equal places the last counts."""
     type_ = TensorType(x.shape, x.dtype)
-    return apply(SCATTER, (x, *places, update), type_, combine=_ADD if add else None)
+    return apply(SCATTER, (x, *places, update), type_, combine=ADD if add else None)
 
 
 # -- advanced indexing ----------------------------------------------------------------------------

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy
 
-from heterosis.codegen import lapack
-from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.ir import views
+from heterosis.ir.primitives import factorizations
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.program import ASSEMBLE, IOTA, Node, Value, apply, apply_many, constant
+from heterosis.ir.program import ASSEMBLE, IOTA, Value, apply, apply_many, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops import reductions as rd
@@ -22,34 +21,13 @@ from heterosis.ops.rules import broadcast_shapes, cast, floating, result_type
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
-# -- LAPACK as primitives -------------------------------------------------------------------------
+# -- factorisations as primitives -----------------------------------------------------------------
 
 
-def _sizes(node: Node) -> dict[str, int]:
-    """What the table of factorisations calls by name, from the first operand's shape."""
-    _, m, n = node.inputs[0].shape
-    k = min(m, n)
-    full = node.attributes.get("full", False)
-    sizes = {"m": m, "n": n, "k": k, "lda": max(n, 1), "ldu": max(m if full else k, 1)}
-    return sizes | node.attributes.get("sizes", {})
-
-
-@cache
-def _primitive(what: lapack.Factorization) -> Opaque:
-    def kernel(
-        node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-    ) -> KernelCode:
-        return lapack.kernel(what, _sizes(node), inputs, outputs)
-
-    return Opaque(what.name, kernel)
-
-
-def _factorize(
-    what: lapack.Factorization, operands: tuple[Value, ...], *shapes: Any, **attributes: Any
-) -> tuple[Value, ...]:
+def _factorize(primitive: Opaque, operands: tuple[Value, ...], *shapes: Any) -> tuple[Value, ...]:
     """Results of `shapes` for each matrix; a shape may be paired with an element type."""
     lead = operands[0].shape[:-2]
-    ranks = (2, 1) if what is lapack.REFLECTORS else (2,) * len(operands)
+    ranks = (2, 1) if primitive is factorizations.REFLECTORS else (2,) * len(operands)
     flat = []
     for operand, rank in zip(operands, ranks, strict=True):
         flat.append(views.reshape(operand, (prod(lead), *operand.shape[operand.ndim - rank :])))
@@ -57,7 +35,7 @@ def _factorize(
     for shape in shapes:
         own, dtype = shape if shape and isinstance(shape[-1], str) else (shape, flat[0].dtype)
         types.append(TensorType((prod(lead), *own), dtype))
-    found = apply_many(_primitive(what), flat, types, **attributes)
+    found = apply_many(primitive, flat, types)
     return tuple(views.reshape(v, lead + v.shape[1:]) for v in found)
 
 
@@ -137,7 +115,7 @@ def cholesky(a, upper: bool = False):
     """L, lower triangular, with `L @ L.T == a`; its transpose if `upper`. Needs `a` positive
     definite, and reads only its lower triangle."""
     a = matrices("cholesky", a, square=True)
-    (found,) = _factorize(lapack.CHOLESKY, (transposed(a) if upper else a,), a.shape[-2:])
+    (found,) = _factorize(factorizations.CHOLESKY, (transposed(a) if upper else a,), a.shape[-2:])
     lower = lower_triangle(found)
     return transposed(lower) if upper else lower
 
@@ -154,15 +132,14 @@ def qr(a, mode: str = "reduced"):
     m, n = a.shape[-2:]
     count = min(m, n)
     columns = m if mode == "complete" else count
-    packed, tau = _factorize(lapack.ORTHOGONAL, (a,), (m, n), (count,))
+    packed, tau = _factorize(factorizations.ORTHOGONAL, (a,), (m, n), (count,))
     upper = _triangle(_cropped(packed, columns, n), e.less_equal)
     if mode == "r":
         return upper
     if not count:
         return identity(a.shape[:-2], m, a.dtype) if columns else _cropped(a, m, 0), upper
     wide = _widened(packed, m) if columns > n else packed
-    sizes = {"k": columns, "reflectors": count, "lda": wide.shape[-1]}
-    (orthogonal,) = _factorize(lapack.REFLECTORS, (wide, tau), wide.shape[-2:], sizes=sizes)
+    (orthogonal,) = _factorize(factorizations.REFLECTORS, (wide, tau), wide.shape[-2:])
     return _cropped(orthogonal, m, columns), upper
 
 
@@ -190,14 +167,14 @@ def svd(a, full_matrices: bool = False, compute_uv: bool = True):
     m, n = a.shape[-2:]
     k = min(m, n)
     if not compute_uv:
-        return _factorize(lapack.SINGULAR_VALUES, (a,), (k,))[0]
+        return _factorize(factorizations.SINGULAR_VALUES, (a,), (k,))[0]
     if not full_matrices:
-        return _factorize(lapack.SINGULAR, (a,), (m, k), (k,), (k, n))
+        return _factorize(factorizations.SINGULAR, (a,), (m, k), (k,), (k, n))
     if k == 0:
         lead = a.shape[:-2]
         values = views.reshape(a, (*lead, 0))
         return identity(lead, m, a.dtype), values, identity(lead, n, a.dtype)
-    return _factorize(lapack.SINGULAR_FULL, (a,), (m, m), (k,), (n, n), full=True)
+    return _factorize(factorizations.SINGULAR_FULL, (a,), (m, m), (k,), (n, n))
 
 
 @linear_algebra(numpy=numpy.linalg.eigh, names={"mxnet": "_npi_eigh"})
@@ -208,7 +185,9 @@ def eigh(a, UPLO: str = "L"):
     """
     a = matrices("eigh", a, square=True)
     n = a.shape[-1]
-    values, rows = _factorize(lapack.SYMMETRIC[_triangle_named("eigh", UPLO)], (a,), (n,), (n, n))
+    values, rows = _factorize(
+        factorizations.SYMMETRIC[_triangle_named("eigh", UPLO)], (a,), (n,), (n, n)
+    )
     return values, transposed(rows)
 
 
@@ -216,7 +195,7 @@ def eigh(a, UPLO: str = "L"):
 def eigvalsh(a, UPLO: str = "L"):
     """Eigenvalues of symmetric matrices, upwards."""
     a = matrices("eigvalsh", a, square=True)
-    what = lapack.SYMMETRIC_VALUES[_triangle_named("eigvalsh", UPLO)]
+    what = factorizations.SYMMETRIC_VALUES[_triangle_named("eigvalsh", UPLO)]
     return _factorize(what, (a,), (a.shape[-1],))[0]
 
 
@@ -231,7 +210,7 @@ def eig(a):
     """Eigenvalues and eigenvectors, as columns, of square matrices whose eigenvalues are real."""
     a = matrices("eig", a, square=True)
     n = a.shape[-1]
-    values, rows = _factorize(lapack.GENERAL, (a,), (n,), (n, n))
+    values, rows = _factorize(factorizations.GENERAL, (a,), (n,), (n, n))
     return values, transposed(rows)
 
 
@@ -239,7 +218,7 @@ def eig(a):
 def eigvals(a):
     """Eigenvalues of square matrices whose eigenvalues are real."""
     a = matrices("eigvals", a, square=True)
-    return _factorize(lapack.GENERAL_VALUES, (a,), (a.shape[-1],))[0]
+    return _factorize(factorizations.GENERAL_VALUES, (a,), (a.shape[-1],))[0]
 
 
 # -- determinants and systems of equations --------------------------------------------------------
@@ -251,13 +230,13 @@ def eigvals(a):
 def inv(a):
     """The inverse of square matrices."""
     a = matrices("inv", a, square=True)
-    return _factorize(lapack.INVERSE, (a,), a.shape[-2:])[0]
+    return _factorize(factorizations.INVERSE, (a,), a.shape[-2:])[0]
 
 
 def _lu(a: Value) -> tuple[Value, Value]:
     """The diagonal of U, and whether an odd number of rows changed places."""
     n = a.shape[-1]
-    packed, pivots = _factorize(lapack.LU, (a,), (n, n), ((n,), "int32"))
+    packed, pivots = _factorize(factorizations.LU, (a,), (n, n), ((n,), "int32"))
     place = apply(IOTA, (), TensorType((n,), "int64"))
     moved = e.not_equal(cast(pivots, "int64"), e.add(place, constant(1, "int64")))
     changes = rd.sum(cast(moved, "int64"), -1)
@@ -319,8 +298,7 @@ def _solved(a: Value, b: Value) -> Value:
     lead = broadcast_shapes("solve", (a.shape[:-2], b.shape[:-2]))
     a = views.broadcast(a, lead + a.shape[-2:])
     b = transposed(views.broadcast(b, lead + b.shape[-2:]))
-    sizes = {"k": b.shape[-2]}
-    return transposed(_factorize(lapack.SOLVE, (a, b), b.shape[-2:], sizes=sizes)[0])
+    return transposed(_factorize(factorizations.SOLVE, (a, b), b.shape[-2:])[0])
 
 
 @linear_algebra(

@@ -6,13 +6,12 @@ Parameters are numbers or arrays; a result has the shape `size`, or that of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
-from heterosis.codegen import random_bits, random_loops
-from heterosis.codegen.mathematics.number import Number, emitted
 from heterosis.ir import views
+from heterosis.ir.primitives import random_bits as bits
+from heterosis.ir.primitives import random_loops as loops
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import IOTA, Value, apply, constant
 from heterosis.ir.types import TensorType
@@ -20,7 +19,7 @@ from heterosis.ops import elementwise as e
 from heterosis.ops import real as r
 from heterosis.ops.bounds import required
 from heterosis.ops.record import Key, operation
-from heterosis.ops.rules import broadcast_shapes, cast
+from heterosis.ops.rules import broadcast_shapes, cast, wide
 from heterosis.ops.samples import NUMBERS, Case, Samples
 from heterosis.runtime.errors import ShapeError
 
@@ -28,49 +27,13 @@ Size = "tuple[int, ...] | None"
 random_operation = partial(operation, public=())
 counting_operation = partial(random_operation, piecewise_constant="a number of events")
 
-_BLOCK_COST, _GAMMA_COST, _COUNT_COST = 30.0, 400.0, 300.0
-_PRECISION = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-
-
-def _primitive(name: str, formula: Callable[..., Number], cost: float) -> Elementwise:
-    emit = emitted(formula)
-    return Elementwise(name, lambda f, dtype, *values: emit(f, *values), cost)
-
-
-_BLOCK = _primitive("random_block", random_bits.block, _BLOCK_COST)
-_BELOW = _primitive("random_below", random_bits.below, 12.0)
-
-
-def _loop(formula: Callable[..., Number], cost: float) -> Elementwise:
-    """A primitive with code of its own, which its uses call: there is much of it."""
-    emit = random_loops.outlined(formula)
-    return Elementwise(formula.__name__, lambda f, dtype, *values: emit(f, *values), cost)
-
-
-_LOG_GAMMA = _loop(random_loops.log_gamma_variate, _GAMMA_COST)
-_POISSON = _loop(random_loops.poisson, _COUNT_COST)
-_BINOMIAL = _loop(random_loops.binomial, _COUNT_COST)
-
-
-@cache
-def _unit(dtype: str) -> Elementwise:
-    element = "double" if dtype == "float64" else "float"
-    precision = _PRECISION[dtype]
-    return _primitive(f"unit_{dtype}", lambda bits: random_bits.unit(bits, precision, element), 3.0)
-
-
-@cache
-def _open_unit_primitive(dtype: str) -> Elementwise:
-    element = "double" if dtype == "float64" else "float"
-    return _primitive(f"open_unit_{dtype}", lambda bits: random_bits.open_unit(bits, element), 4.0)
-
-
-_NORMAL_SINGLE = _primitive(
-    "normal_float32", lambda bits: random_bits.normal(bits, bits, "float"), 45.0
-)
-_NORMAL_DOUBLE = _primitive(
-    "normal_float64", lambda bits, more: random_bits.normal(bits, more, "double"), 60.0
-)
+_UNITS = {
+    "float16": bits.UNIT_FLOAT16,
+    "bfloat16": bits.UNIT_BFLOAT16,
+    "float32": bits.UNIT_FLOAT32,
+    "float64": bits.UNIT_FLOAT64,
+}
+_OPEN_UNITS = {"float32": bits.OPEN_UNIT_FLOAT32, "float64": bits.OPEN_UNIT_FLOAT64}
 
 
 # -- parameters -----------------------------------------------------------------------------------
@@ -116,7 +79,7 @@ def _counter(shape: tuple[int, ...], number: int = 0) -> Value:
     places = apply(IOTA, (), TensorType(shape, "int64"))
     if not number:
         return places
-    return e.add(places, constant(number << random_bits.PLACE_BITS, "int64"))
+    return e.add(places, constant(number << bits.PLACE_BITS, "int64"))
 
 
 def _key(key: Value, shape: tuple[int, ...]) -> Value:
@@ -125,7 +88,9 @@ def _key(key: Value, shape: tuple[int, ...]) -> Value:
 
 def _blocks(key: Value, shape: tuple[int, ...], number: int = 0) -> Value:
     """64 random bits an element."""
-    return apply(_BLOCK, (_counter(shape, number), _key(key, shape)), TensorType(shape, "int64"))
+    return apply(
+        bits.RANDOM_BLOCK, (_counter(shape, number), _key(key, shape)), TensorType(shape, "int64")
+    )
 
 
 def _part_of(key: Value, part: int) -> Value:
@@ -133,32 +98,31 @@ def _part_of(key: Value, part: int) -> Value:
     return _blocks(key, (), (1 << 23) + part) if part else key
 
 
-def _wide(dtype: str) -> str:
-    """The type to compute in."""
-    return "float64" if dtype == "float64" else "float32"
-
-
-def _made(primitive: Elementwise, dtype: str, *bits: Value) -> Value:
-    return apply(primitive, bits, TensorType(bits[0].shape, dtype))
+def _made(primitive: Elementwise, dtype: str, *blocks: Value) -> Value:
+    return apply(primitive, blocks, TensorType(blocks[0].shape, dtype))
 
 
 def unit(key: Value, shape: tuple[int, ...], dtype: str) -> Value:
     """Uniform from 0 on, below 1, in the type that `dtype` is computed in."""
-    return _made(_unit(dtype), _wide(dtype), _blocks(key, shape))
+    return _made(_UNITS[dtype], wide(dtype), _blocks(key, shape))
 
 
 def open_unit(key: Value, shape: tuple[int, ...], dtype: str, number: int = 0) -> Value:
     """Uniform between 0 and 1, both excluded, in the type that `dtype` is computed in."""
-    wide = _wide(dtype)
-    return _made(_open_unit_primitive(wide), wide, _blocks(key, shape, number))
+    return _opened(_blocks(key, shape, number), dtype)
+
+
+def _opened(block: Value, dtype: str) -> Value:
+    found = wide(dtype)
+    return _made(_OPEN_UNITS[found], found, block)
 
 
 def standard_normal(key: Value, shape: tuple[int, ...], dtype: str) -> Value:
     """Numbers of mean 0 and deviation 1, in the type that `dtype` is computed in."""
     first = _blocks(key, shape)
-    if _wide(dtype) == "float64":
-        return _made(_NORMAL_DOUBLE, "float64", first, _blocks(key, shape, 1))
-    return _made(_NORMAL_SINGLE, "float32", first)
+    if wide(dtype) == "float64":
+        return _made(bits.NORMAL_FLOAT64, "float64", first, _blocks(key, shape, 1))
+    return _made(bits.NORMAL_FLOAT32, "float32", first)
 
 
 def _scaled(x: Value, loc: Value, scale: Value, dtype: str) -> Value:
@@ -178,8 +142,7 @@ def standard_exponential(key: Value, shape: tuple[int, ...], dtype: str) -> Valu
 def uniform(low, high, size: Size = None, dtype: str = "float32", key: Key = None):
     """From `low` on, below `high`, all equally likely."""
     shape = _shape("uniform", size, low, high)
-    wide = _wide(dtype)
-    first, last = cast(low, wide), cast(high, wide)
+    first, last = (cast(end, wide(dtype)) for end in (low, high))
     share = unit(key, shape, dtype)
     found = cast(e.add(first, e.multiply(share, e.subtract(last, first))), dtype)
     # Rounding may arrive at `high`, which does not belong to the interval.
@@ -226,9 +189,9 @@ def gumbel(loc, scale, size: Size = None, dtype: str = "float32", key: Key = Non
 def laplace(loc, scale, size: Size = None, dtype: str = "float32", key: Key = None):
     """The double exponential distribution around `loc`."""
     shape = _shape("laplace", size, loc, scale)
-    bits = _blocks(key, shape)
-    size_ = e.negative(r.log(_made(_open_unit_primitive(_wide(dtype)), _wide(dtype), bits)))
-    odd = e.not_equal(e.bitwise_and(bits, constant(1, "int64")), constant(0, "int64"))
+    block = _blocks(key, shape)
+    size_ = e.negative(r.log(_opened(block, dtype)))
+    odd = e.not_equal(e.bitwise_and(block, constant(1, "int64")), constant(0, "int64"))
     return _scaled(e.select(odd, size_, e.negative(size_)), loc, scale, dtype)
 
 
@@ -292,7 +255,9 @@ def log_gamma(key: Value, shape: tuple[int, ...], alpha: Value, part: int = 0) -
     """Logarithms of gamma variates; `part` tells apart those of one operation."""
     alpha = views.broadcast(cast(alpha, "float64"), shape)
     own = _key(_part_of(key, part), shape)
-    return apply(_LOG_GAMMA, (_counter(shape), own, alpha), TensorType(shape, "float64"))
+    return apply(
+        loops.LOG_GAMMA_VARIATE, (_counter(shape), own, alpha), TensorType(shape, "float64")
+    )
 
 
 @random_operation(name="random_gamma")
@@ -357,7 +322,7 @@ def integers(low, high, size: Size = None, dtype: str = "int64", key: Key = None
 def whole_below(key: Value, shape: tuple[int, ...], bound: Value) -> Value:
     """Whole numbers from 0 on, below `bound`."""
     bound = views.broadcast(cast(bound, "int64"), shape)
-    return apply(_BELOW, (_blocks(key, shape), bound), TensorType(shape, "int64"))
+    return apply(bits.RANDOM_BELOW, (_blocks(key, shape), bound), TensorType(shape, "int64"))
 
 
 @random_operation(name="random_bernoulli", piecewise_constant="0 or 1")
@@ -381,19 +346,19 @@ def _counts(primitive: Elementwise, key: Value, shape: tuple[int, ...], *paramet
 
 def counts_binomial(key: Value, shape: tuple[int, ...], part: int, n: Value, p: Value) -> Value:
     """Numbers of successes as float64; `part` tells apart those of one operation."""
-    return _counts(_BINOMIAL, _part_of(key, part), shape, n, p)
+    return _counts(loops.BINOMIAL, _part_of(key, part), shape, n, p)
 
 
 @counting_operation(name="random_poisson")
 def poisson(lam, size: Size = None, dtype: str = "int64", key: Key = None):
     """How many events happen where `lam` are expected."""
-    return cast(_counts(_POISSON, key, _shape("poisson", size, lam), lam), dtype)
+    return cast(_counts(loops.POISSON, key, _shape("poisson", size, lam), lam), dtype)
 
 
 @counting_operation(name="random_binomial")
 def binomial(n, p, size: Size = None, dtype: str = "int64", key: Key = None):
     """How many of `n` trials succeed, each with probability `p`."""
-    return cast(_counts(_BINOMIAL, key, _shape("binomial", size, n, p), n, p), dtype)
+    return cast(_counts(loops.BINOMIAL, key, _shape("binomial", size, n, p), n, p), dtype)
 
 
 @counting_operation(name="random_negative_binomial")
@@ -403,7 +368,7 @@ def negative_binomial(n, p, size: Size = None, dtype: str = "int64", key: Key = 
     p = cast(p, "float64")
     odds = e.true_divide(e.subtract(constant(1.0, "float64"), p), p)
     mean = e.multiply(r.exp(log_gamma(key, shape, n, 1)), odds)
-    return cast(_counts(_POISSON, key, shape, mean), dtype)
+    return cast(_counts(loops.POISSON, key, shape, mean), dtype)
 
 
 @counting_operation(name="random_geometric")

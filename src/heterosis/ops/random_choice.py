@@ -6,11 +6,9 @@ from math import prod
 
 import numpy
 
-from heterosis.codegen import random_order
-from heterosis.codegen.kernel import KernelCode, Machine, Place
 from heterosis.ir import views
-from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.program import ASSEMBLE, GATHER, IOTA, Node, Value, apply, constant, extent
+from heterosis.ir.primitives.shuffling import SHUFFLED_PLACES
+from heterosis.ir.program import ASSEMBLE, GATHER, IOTA, Value, apply, constant, extent
 from heterosis.ir.types import TensorType, is_float, numpy_dtype
 from heterosis.ops import elementwise as e
 from heterosis.ops import real as r
@@ -36,19 +34,10 @@ from heterosis.runtime.errors import ArgumentError, ShapeError
 # -- orders ---------------------------------------------------------------------------------------
 
 
-def _places_kernel(
-    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-) -> KernelCode:
-    return random_order.shuffled_places(node.types[0].size, node.attributes["wanted"])
-
-
-_PLACES = Opaque("shuffled_places", _places_kernel)
-
-
 def _places(key: Value, count: int, wanted: int) -> Value:
     """`wanted` different ones of the numbers below `count`, in random order."""
     type_ = TensorType((count,), "int64")
-    found = apply(_PLACES, (cast(key, "int64"),), type_, wanted=wanted)
+    found = apply(SHUFFLED_PLACES, (cast(key, "int64"),), type_, wanted=wanted)
     return views.slice_(found, (0,), (1,), (wanted,)) if wanted < count else found
 
 

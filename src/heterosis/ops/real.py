@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy
 
-from heterosis.codegen import elementwise as lower
-from heterosis.codegen import mathematics
-from heterosis.codegen.builder import Function, constant
-from heterosis.codegen.builder import Value as Emitted
+from heterosis.ir.primitives import real as primitives
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import Value, apply
 from heterosis.ir.program import constant as number
@@ -26,6 +23,7 @@ from heterosis.ops.elementwise import (
     binary,
     equal,
     greater,
+    isnan,
     less,
     logical_and,
     maximum,
@@ -42,7 +40,7 @@ from heterosis.ops.elementwise import (
     unary,
 )
 from heterosis.ops.record import operation
-from heterosis.ops.rules import broadcast_all, cast, floating, lowered, result_type
+from heterosis.ops.rules import broadcast_all, cast, floating, result_type, wide
 from heterosis.ops.samples import Case, Samples
 
 _PRECISE = ("float32", "float64")
@@ -53,54 +51,53 @@ def _number(value: float) -> Value:
     return number(value, "float64", weak=True)
 
 
-def _real(name: str, documentation: str, cost: float, **facts: Any) -> Any:
-    """A function of one real number that `mathematics` has under the same name."""
-    lowering = lowered(getattr(mathematics, name))
-    facts = {"public": METHOD} | facts
-    return unary(name, lowering, real, documentation, cost=cost, **facts)
+def _real(primitive: Elementwise, documentation: str, **facts: Any) -> Any:
+    """A function of one real number."""
+    return unary(primitive, real, documentation, **({"public": METHOD} | facts))
 
 
 # -- exponentials, logarithms, roots --------------------------------------------------------------
 
-exp = _real("exp", "e to the power `x`.", 14.0, pull=lambda g, y, x: multiply(g, y))
+exp = _real(primitives.EXP, "e to the power `x`.", pull=lambda g, y, x: multiply(g, y))
 exp2 = _real(
-    "exp2",
+    primitives.EXP2,
     "2 to the power `x`.",
-    14.0,
     pull=lambda g, y, x: multiply(g, multiply(y, _number(math.log(2.0)))),
 )
 expm1 = _real(
-    "expm1",
+    primitives.EXPM1,
     "`exp(x) - 1`, accurate for small `x`.",
-    24.0,
     pull=lambda g, y, x: multiply(g, add(y, _number(1.0))),
 )
 log = _real(
-    "log", "The natural logarithm.", 18.0, domain=(0.01, 50), pull=lambda g, y, x: true_divide(g, x)
+    primitives.LOG,
+    "The natural logarithm.",
+    domain=(0.01, 50),
+    pull=lambda g, y, x: true_divide(g, x),
 )
 log2 = _real(
-    "log2",
+    primitives.LOG2,
     "The logarithm to base 2.",
-    18.0,
     domain=(0.01, 50),
     pull=lambda g, y, x: true_divide(g, multiply(x, _number(math.log(2.0)))),
 )
 log10 = _real(
-    "log10",
+    primitives.LOG10,
     "The logarithm to base 10.",
-    18.0,
     domain=(0.01, 50),
     pull=lambda g, y, x: true_divide(g, multiply(x, _number(math.log(10.0)))),
 )
 log1p = _real(
-    "log1p",
+    primitives.LOG1P,
     "`log(1 + x)`, accurate for small `x`.",
-    22.0,
     domain=(-0.9, 50),
     pull=lambda g, y, x: true_divide(g, add(x, _number(1.0))),
 )
 sqrt = _real(
-    "sqrt", "The square root.", 6.0, domain=(0, 50), pull=lambda g, y, x: true_divide(g, add(y, y))
+    primitives.SQRT,
+    "The square root.",
+    domain=(0, 50),
+    pull=lambda g, y, x: true_divide(g, add(y, y)),
 )
 
 
@@ -111,33 +108,24 @@ def root(x: Value) -> Value:
 
 
 cbrt = _real(
-    "cbrt",
+    primitives.CBRT,
     "The cube root.",
-    20.0,
     pull=lambda g, y, x: true_divide(g, multiply(_number(3.0), square(y))),
 )
 
 
-def _inverse(f: Function, dtype: str, x: Emitted) -> Emitted:
-    return f.div(constant(x.type, 1.0), x)
-
-
 reciprocal = unary(
-    "reciprocal",
-    _inverse,
+    primitives.RECIPROCAL,
     real,
     "`1 / x`.",
-    cost=4.0,
     domain=(0.5, 4),
     public=METHOD,
     pull=lambda g, y, x: negative(multiply(g, square(y))),
 )
 rsqrt = _real(
-    "rsqrt",
+    primitives.RSQRT,
     "`1 / sqrt(x)`.",
-    8.0,
     domain=(0.1, 50),
-    reference=lambda x: 1 / numpy.sqrt(x),
     pull=lambda g, y, x: multiply(g, multiply(_number(-0.5), multiply(y, square(y)))),
     public=("npx", "ndarray"),
 )
@@ -176,39 +164,34 @@ def logaddexp(x1, x2):
 # -- angles ---------------------------------------------------------------------------------------
 
 sin = _real(
-    "sin", "The sine of an angle in radians.", 40.0, pull=lambda g, y, x: multiply(g, cos(x))
+    primitives.SIN, "The sine of an angle in radians.", pull=lambda g, y, x: multiply(g, cos(x))
 )
 cos = _real(
-    "cos",
+    primitives.COS,
     "The cosine of an angle in radians.",
-    40.0,
     pull=lambda g, y, x: negative(multiply(g, sin(x))),
 )
 tan = _real(
-    "tan",
+    primitives.TAN,
     "The tangent of an angle in radians.",
-    50.0,
     domain=(-1.5, 1.5),
     pull=lambda g, y, x: multiply(g, add(square(y), _number(1.0))),
 )
 arcsin = _real(
-    "arcsin",
+    primitives.ARCSIN,
     "The angle whose sine is `x`.",
-    30.0,
     domain=(-1, 1),
     pull=lambda g, y, x: true_divide(g, sqrt(subtract(_number(1.0), square(x)))),
 )
 arccos = _real(
-    "arccos",
+    primitives.ARCCOS,
     "The angle whose cosine is `x`.",
-    30.0,
     domain=(-1, 1),
     pull=lambda g, y, x: negative(true_divide(g, sqrt(subtract(_number(1.0), square(x))))),
 )
 arctan = _real(
-    "arctan",
+    primitives.ARCTAN,
     "The angle whose tangent is `x`.",
-    30.0,
     pull=lambda g, y, x: true_divide(g, add(square(x), _number(1.0))),
 )
 
@@ -219,11 +202,9 @@ def _pull_arctan2(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]
 
 
 arctan2 = binary(
-    "arctan2",
-    lowered(mathematics.arctan2),
+    primitives.ARCTAN2,
     real,
     "The angle of the point `(x2, x1)`.",
-    cost=40.0,
     pull=_pull_arctan2,
 )
 
@@ -234,86 +215,86 @@ def _pull_hypot(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
 
 
 hypot = binary(
-    "hypot",
-    lowered(mathematics.hypot),
+    primitives.HYPOT,
     real,
     "`sqrt(x1**2 + x2**2)` without overflow.",
-    cost=12.0,
     pull=_pull_hypot,
 )
-sinh = _real("sinh", "The hyperbolic sine.", 30.0, pull=lambda g, y, x: multiply(g, cosh(x)))
-cosh = _real("cosh", "The hyperbolic cosine.", 30.0, pull=lambda g, y, x: multiply(g, sinh(x)))
+sinh = _real(primitives.SINH, "The hyperbolic sine.", pull=lambda g, y, x: multiply(g, cosh(x)))
+cosh = _real(primitives.COSH, "The hyperbolic cosine.", pull=lambda g, y, x: multiply(g, sinh(x)))
 tanh = _real(
-    "tanh",
+    primitives.TANH,
     "The hyperbolic tangent.",
-    20.0,
     pull=lambda g, y, x: multiply(g, subtract(_number(1.0), square(y))),
 )
 arcsinh = _real(
-    "arcsinh",
+    primitives.ARCSINH,
     "The inverse of `sinh`.",
-    40.0,
     pull=lambda g, y, x: true_divide(g, sqrt(add(square(x), _number(1.0)))),
 )
 arccosh = _real(
-    "arccosh",
+    primitives.ARCCOSH,
     "The inverse of `cosh`.",
-    40.0,
     domain=(1, 9),
     pull=lambda g, y, x: true_divide(g, sqrt(subtract(square(x), _number(1.0)))),
 )
 arctanh = _real(
-    "arctanh",
+    primitives.ARCTANH,
     "The inverse of `tanh`.",
-    40.0,
     domain=(-0.99, 0.99),
     pull=lambda g, y, x: true_divide(g, subtract(_number(1.0), square(x))),
 )
 
 
-def _scaled(factor: float) -> Callable[..., Emitted]:
-    return lambda f, dtype, x: f.mul(x, constant(x.type, factor))
+def _turned(x: Value, factor: float) -> Value:
+    """`x` times a factor that has the digits of the type that is computed in."""
+    dtype = floating(x.dtype)
+    x = cast(x, wide(dtype))
+    return cast(multiply(x, number(factor, x.dtype)), dtype)
 
 
-degrees = unary(
-    "degrees",
-    _scaled(180.0 / math.pi),
-    real,
-    "An angle in radians, in degrees.",
-    pull=lambda g, y, x: multiply(g, _number(180.0 / math.pi)),
+@operation(
+    numpy=numpy.degrees,
     public=METHOD,
     aliases=("rad2deg",),
+    names={"mxnet": "_npi_degrees"},
+    samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
 )
-radians = unary(
-    "radians",
-    _scaled(math.pi / 180.0),
-    real,
-    "An angle in degrees, in radians.",
-    pull=lambda g, y, x: multiply(g, _number(math.pi / 180.0)),
+def degrees(x):
+    """An angle in radians, in degrees."""
+    return _turned(x, 180.0 / math.pi)
+
+
+@operation(
+    numpy=numpy.radians,
     public=METHOD,
     aliases=("deg2rad",),
+    names={"mxnet": "_npi_radians"},
+    samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
 )
+def radians(x):
+    """An angle in degrees, in radians."""
+    return _turned(x, math.pi / 180.0)
+
 
 # -- rounding -------------------------------------------------------------------------------------
 
 
-def _rounding(name: str, documentation: str, **facts: Any) -> Any:
+def _rounding(primitive: Elementwise, documentation: str, **facts: Any) -> Any:
     """Rounding to integers, which leaves integers as they are."""
-    rounded = getattr(mathematics, name)
-
-    def lowering(f: Function, dtype: str, x: Emitted) -> Emitted:
-        return rounded(f, x) if is_float(dtype) else x
-
-    dtypes = ("bool", "int8", *FLOATS)
-    facts = {"public": METHOD, "domain": (-9, 9), "dtypes": dtypes} | facts
     facts["piecewise_constant"] = "whole numbers, with steps between"
-    return unary(name, lowering, same, documentation, keeps=True, **facts)
+    dtypes = ("bool", "int8", *FLOATS)
+    reference = getattr(numpy, primitive.name)
+    return unary(
+        primitive, same, documentation,
+        reference=reference, domain=(-9, 9), dtypes=dtypes, public=METHOD, **facts,
+    )  # fmt: skip
 
 
-floor = _rounding("floor", "The greatest integer not above `x`.")
-ceil = _rounding("ceil", "The least integer not below `x`.")
-trunc = _rounding("trunc", "The integer part.", aliases=("fix",))
-rint = _rounding("rint", "The nearest integer; the even one of two.")
+floor = _rounding(primitives.FLOOR, "The greatest integer not above `x`.")
+ceil = _rounding(primitives.CEIL, "The least integer not below `x`.")
+trunc = _rounding(primitives.TRUNC, "The integer part.", aliases=("fix",))
+rint = _rounding(primitives.RINT, "The nearest integer; the even one of two.")
 
 _ROUND_CASES = (*BRIEF[1], *(Case(((3, 70),), {"decimals": d}) for d in (1, -1)))
 
@@ -348,46 +329,42 @@ def _rounded_integer(x: Value, decimals: int) -> Value:
 # -- parts of a float -----------------------------------------------------------------------------
 
 copysign = binary(
-    "copysign",
-    lambda f, dtype, a, b: f.intrinsic("copysign", a, b),
+    primitives.COPYSIGN,
     real,
     "The size of `x1` with the sign of `x2`.",
     pull=lambda g, y, a, b: (multiply(g, multiply(sign(a), sign(y))), None),
 )
 
 
-def _pull_heaviside(g: Value, y: Value, a: Value, b: Value) -> tuple[None, Value]:
-    return None, select(equal(a, _number(0.0)), g, _number(0.0))
-
-
-heaviside = binary(
-    "heaviside",
-    lower.heaviside,
-    real,
-    "0 for negative `x1`, 1 for positive, `x2` at 0.",
-    cost=3.0,
-    pull=_pull_heaviside,
+@operation(
+    numpy=numpy.heaviside,
+    samples=Samples(BRIEF[2], dtypes=("int32", *FLOATS)),
 )
+def heaviside(x1, x2):
+    """0 for negative `x1`, 1 for positive, `x2` at 0."""
+    dtype = floating(result_type(x1, x2))
+    x1, x2 = cast(x1, dtype), cast(x2, dtype)
+    step = select(greater(x1, _number(0.0)), _number(1.0), number(0.0, dtype))
+    step = select(equal(x1, _number(0.0)), x2, step)
+    return select(isnan(x1), _number(math.nan), step)
+
+
 # The distance depends on the precision, so float64 alone can be compared with the reference.
 spacing = unary(
-    "spacing",
-    lower.spacing,
+    primitives.SPACING,
     real,
     "The distance to the next number away from zero.",
     piecewise_constant="the same for all numbers of one exponent",
     dtypes=("float64",),
-    by_type=True,
 )
-_FRACTION = Elementwise("fraction", lower.fraction, cost=3.0)
-_LDEXP = Elementwise("ldexp", lower.ldexp, cost=8.0)
-_MANTISSA = Elementwise("mantissa", lower.mantissa, cost=8.0)
-_EXPONENT = Elementwise("exponent", lower.exponent, cost=8.0)
-elementwise_adjoint(_FRACTION, lambda g, y, x: g)
-elementwise_adjoint(_LDEXP, lambda g, y, x1, x2: (apply(_LDEXP, (g, x2), g.type), None))
-piecewise_constant(_EXPONENT)
+elementwise_adjoint(primitives.FRACTION, lambda g, y, x: g)
+elementwise_adjoint(
+    primitives.LDEXP, lambda g, y, x1, x2: (apply(primitives.LDEXP, (g, x2), g.type), None)
+)
+piecewise_constant(primitives.EXPONENT)
 
 
-@partial(elementwise_adjoint, _MANTISSA)
+@partial(elementwise_adjoint, primitives.MANTISSA)
 def _pull_mantissa(g: Value, y: Value, x: Value) -> Value:
     """By the power of two that the mantissa was divided by; zero, which has none, is kept."""
     zero = equal(x, _number(0.0))
@@ -398,15 +375,15 @@ def _pull_mantissa(g: Value, y: Value, x: Value) -> Value:
 def modf(x):
     """The fraction and the integer part, both with the sign of `x`."""
     x = cast(x, floating(result_type(x)))
-    return apply(_FRACTION, (x,), TensorType(x.shape, x.dtype)), trunc(x)
+    return apply(primitives.FRACTION, (x,), TensorType(x.shape, x.dtype)), trunc(x)
 
 
 @operation(numpy=numpy.frexp, samples=Samples(BRIEF[1], dtypes=("int32", *_PRECISE)))
 def frexp(x):
     """`(m, e)` with `x == m * 2**e` and `m` from 0.5 up to 1; `e` is int32."""
     x = cast(x, floating(result_type(x)))
-    mantissa = apply(_MANTISSA, (x,), TensorType(x.shape, x.dtype))
-    return mantissa, apply(_EXPONENT, (x,), TensorType(x.shape, "int32"))
+    mantissa = apply(primitives.MANTISSA, (x,), TensorType(x.shape, x.dtype))
+    return mantissa, apply(primitives.EXPONENT, (x,), TensorType(x.shape, "int32"))
 
 
 @operation(
@@ -420,7 +397,7 @@ def ldexp(x1, x2):
     if is_float(x2.dtype):
         return multiply(x1, exp2(cast(x2, x1.dtype)))
     x1, x2 = broadcast_all("ldexp", (x1, cast(x2, "int64")))
-    return apply(_LDEXP, (x1, x2), TensorType(x1.shape, x1.dtype))
+    return apply(primitives.LDEXP, (x1, x2), TensorType(x1.shape, x1.dtype))
 
 
 # -- special functions and activations ------------------------------------------------------------
@@ -438,9 +415,8 @@ def _special(name: str) -> Callable[..., Any]:
 
 
 erf = _real(
-    "erf",
+    primitives.ERF,
     "The error function.",
-    30.0,
     public=("npx",),
     reference=_special("erf"),
     pull=lambda g, y, x: multiply(
@@ -448,39 +424,34 @@ erf = _real(
     ),
 )
 erfinv = _real(
-    "erfinv",
+    primitives.ERFINV,
     "The inverse of the error function.",
-    60.0,
     domain=(-0.99, 0.99),
     public=("npx",),
     reference=_special("erfinv"),
     pull=lambda g, y, x: multiply(g, multiply(_number(math.sqrt(math.pi) / 2.0), exp(square(y)))),
 )
 gamma = _real(
-    "gamma",
+    primitives.GAMMA,
     "The gamma function.",
-    80.0,
     domain=(0.5, 5),
     public=("npx",),
     reference=_special("gamma"),
     pull=lambda g, y, x: multiply(g, multiply(y, digamma(x))),
 )
 gammaln = _real(
-    "gammaln",
+    primitives.GAMMALN,
     "The logarithm of the absolute value of the gamma function.",
-    80.0,
     domain=(3, 30),
     public=("npx",),
     reference=_special("gammaln"),
     pull=lambda g, y, x: multiply(g, digamma(x)),
 )
 sigmoid = _real(
-    "sigmoid",
+    primitives.SIGMOID,
     "`1 / (1 + exp(-x))`.",
-    20.0,
     public=NETWORK,
     names={"mxnet": "sigmoid", "onnx": "Sigmoid"},
-    reference=lambda x: 1 / (1 + numpy.exp(-x)),
     pull=lambda g, y, x: multiply(g, multiply(y, subtract(_number(1.0), y))),
 )
 

@@ -1,80 +1,20 @@
-"""The steps of a recurrent layer as one kernel, and its gradient as another."""
+"""The steps of recurrent layers, and their gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from heterosis.codegen import recurrent as code
-from heterosis.codegen.builder import Module
-from heterosis.codegen.kernel import KernelCode, Machine, Place
-from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.program import Node, Value, apply_many, constant
+from heterosis.ir.primitives.recurrent import BACK, FORWARD, GATES, widths
+from heterosis.ir.program import Value, apply_many, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops import reductions as rd
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.join import joined
-from heterosis.ops.linear import packed_right, product
+from heterosis.ops.linear import product
 from heterosis.ops.split import part
 from heterosis.runtime.errors import ShapeError
-
-_FLOPS_A_NANOSECOND = 30.0
-_NANOSECONDS = 2.0  # a number of the pass
-
-GATES = {name: cell.gates for name, cell in code.CELLS.items()}
-
-
-def _kernel(mode: str, back: bool) -> Callable[..., KernelCode]:
-    cell = code.CELLS[mode]
-
-    def kernel(
-        node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-    ) -> KernelCode:
-        steps, rows = node.inputs[1].shape[:2]
-        units = node.types[-1 if back else 0].shape[-1]
-        wide = cell.gates * units
-        keep = not back and node.attributes["keep"]
-        packed = node.attributes.get("packed", False)
-        loop, actual, layout = code.plan(
-            cell, inputs[0].dtype, back, keep, rows, units, machine.target, machine.workers,
-            packed=packed,
-        )  # fmt: skip
-
-        def emit(module: Module, target: Target, name: str) -> None:
-            code.emit_recurrence(module, target, name, loop)
-
-        work = 2.0 * actual.m * actual.n * actual.k / _FLOPS_A_NANOSECOND
-        return KernelCode(
-            key=loop.key,
-            emit=emit,
-            numbers=code.numbers(
-                loop, actual, layout, steps, rows, units, node.attributes["reverse"]
-            ),
-            scratch_bytes=layout.total,
-            nanoseconds=steps * (work + rows * wide * _NANOSECONDS),
-            meetings=2 * steps,
-        )
-
-    return kernel
-
-
-def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
-    weights, given, *states = node.inputs
-    few = given.shape[1] <= code.FEW_ROWS or not weights.size
-    done = node.attributes.get("packed") or weights.dtype not in ("float32", "float64")
-    if few or done or not fixed(weights):
-        return None
-    operands = (packed_right(views.transpose(weights, (1, 0)), machine), given, *states)
-    found, *_ = apply_many(
-        node.primitive, operands, node.types, **node.attributes | {"packed": True}
-    )
-    return found
-
-
-_FORWARD = {m: Opaque(m, _kernel(m, False), gapless=True, packs=_packs) for m in code.CELLS}
-_BACK = {m: Opaque(f"{m}_back", _kernel(m, True), gapless=True) for m in code.CELLS}
 
 
 def recurrence(
@@ -90,11 +30,9 @@ def recurrence(
     steps, rows, wide = given.shape
     units = wide // GATES[mode]
     _check_shapes(mode, [(rows, wide), *(v.shape for v in (weights, *states))], rows, units)
-    forward = code.CELLS[mode].forward.outputs
-    widths = [s.width for s in forward if keep or s.name != "activations"]
-    types = [TensorType((steps, rows, width * units), given.dtype) for width in widths]
+    types = [TensorType((steps, rows, n * units), given.dtype) for n in widths(mode, keep)]
     operands = (weights, given, *states)
-    return apply_many(_FORWARD[mode], operands, types, reverse=reverse, keep=keep)
+    return apply_many(FORWARD[mode], operands, types, reverse=reverse, keep=keep)
 
 
 def _check_shapes(mode: str, found: list[tuple[int, ...]], rows: int, units: int) -> None:
@@ -142,7 +80,7 @@ def _back(
     """The kernel's results, of these shapes; the last is what the first output receives."""
     weights, given, first, *_ = step.inputs
     types = [TensorType(shape, given.dtype) for shape in (given.shape, *shapes, first.shape)]
-    return apply_many(_BACK[mode], (weights, *known), types, reverse=step.attributes["reverse"])
+    return apply_many(BACK[mode], (weights, *known), types, reverse=step.attributes["reverse"])
 
 
 def _lstm(step: Step) -> Cotangents:
@@ -175,6 +113,6 @@ def _simple(mode: str) -> Callable[[Step], Cotangents]:
     return rule
 
 
-_RULES = {m: _simple(m) for m in code.CELLS} | {"lstm": _lstm, "gru": _gru}
+_RULES = {m: _simple(m) for m in GATES} | {"lstm": _lstm, "gru": _gru}
 for _mode, _rule in _RULES.items():
-    adjoint(_FORWARD[_mode])(_rule)
+    adjoint(FORWARD[_mode])(_rule)

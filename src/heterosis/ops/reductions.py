@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy
 
-from heterosis.codegen import reducers
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Reduction, Scan
+from heterosis.ir.primitives.reductions import ALL, ANY, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
-from heterosis.ir.types import FLOATS, TensorType, is_float
+from heterosis.ir.types import FLOATS, TensorType, highest, is_float, lowest
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.creation import iota
 from heterosis.ops.elementwise import (
@@ -38,15 +38,6 @@ from heterosis.runtime.errors import ShapeError, check_axes, check_axis
 
 Axes = "int | tuple[int, ...] | None"
 
-_SUM = Reduction("sum", reducers.SUM)
-_PROD = Reduction("prod", reducers.PROD)
-_MAX = Reduction("max", reducers.MAX)
-_MIN = Reduction("min", reducers.MIN)
-_ANY = Reduction("any", reducers.ANY)
-_ALL = Reduction("all", reducers.ALL)
-_CUMSUM = Scan("cumsum", reducers.SUM)
-_CUMPROD = Scan("cumprod", reducers.PROD)
-
 _ZERO = constant(0.0, "float64", weak=True)
 
 # The smallest set that meets every kind of loop; the sum runs through all.
@@ -64,12 +55,12 @@ def _repeated(x: Value, step: Step) -> Value:
     return views.broadcast(_kept(x, shape, axes), shape)
 
 
-@adjoint(_SUM)
+@adjoint(SUM)
 def _pull_sum(step: Step) -> Cotangents:
     return (_repeated(step.cotangent, step),)
 
 
-@adjoint(_PROD)
+@adjoint(PROD)
 def _pull_prod(step: Step) -> Cotangents:
     (x,), axes = step.inputs, step.attributes["axes"]
     kept = tuple(a for a in range(x.ndim) if a not in axes)
@@ -125,23 +116,23 @@ def _with_extent(shape: tuple[int, ...], axis: int, extent: int) -> tuple[int, .
     return (*shape[:axis], extent, *shape[axis + 1 :])
 
 
-@adjoint(_MAX, _MIN)
+@adjoint(MAX, MIN)
 def _pull_extreme(step: Step) -> Cotangents:
     """Elements that share the extreme value share its cotangent."""
     (x,), (y,), g = step.inputs, step.outputs, step.cotangent
     reached = equal(x, _repeated(y, step))
-    count = reduce(_SUM, cast(reached, wide(g.dtype)), step.attributes["axes"], False)
+    count = reduce(SUM, cast(reached, wide(g.dtype)), step.attributes["axes"], False)
     share = cast(true_divide(cast(g, count.dtype), count), g.dtype)
     return (select(reached, _repeated(share, step), _ZERO),)
 
 
-@adjoint(_CUMSUM)
+@adjoint(CUMSUM)
 def _pull_cumsum(step: Step) -> Cotangents:
     (axis,) = step.attributes["axes"]
     return (_from_behind(step.cotangent, axis),)
 
 
-@adjoint(_CUMPROD)
+@adjoint(CUMPROD)
 def _pull_cumprod(step: Step) -> Cotangents:
     (x,), (y,), (axis,) = step.inputs, step.outputs, step.attributes["axes"]
     length = x.shape[axis]
@@ -161,7 +152,7 @@ def _pull_cumprod(step: Step) -> Cotangents:
 def _from_behind(x: Value, axis: int) -> Value:
     """For each element, the sum of itself and all that follow along `axis`."""
     turned = _reversed(x, axis)
-    return _reversed(apply(_CUMSUM, (turned,), TensorType(x.shape, x.dtype), axes=(axis,)), axis)
+    return _reversed(apply(CUMSUM, (turned,), TensorType(x.shape, x.dtype), axes=(axis,)), axis)
 
 
 def _reversed(x: Value, axis: int) -> Value:
@@ -234,7 +225,7 @@ def sum(
 ):
     """The sum of elements along `axis`; of all, without one."""
     a = _accumulated(a, dtype)
-    total = reduce(_SUM, _only(a, where, 0), axis, keepdims)
+    total = reduce(SUM, _only(a, where, 0), axis, keepdims)
     return total if initial is None else add(total, cast(initial, a.dtype))
 
 
@@ -255,7 +246,7 @@ def prod(
 ):
     """The product of elements along `axis`."""
     a = _accumulated(a, dtype)
-    total = reduce(_PROD, _only(a, where, 1), axis, keepdims)
+    total = reduce(PROD, _only(a, where, 1), axis, keepdims)
     return total if initial is None else multiply(total, cast(initial, a.dtype))
 
 
@@ -302,8 +293,8 @@ def _extreme(primitive: Reduction, pick: Callable, least: Callable):
     return function
 
 
-_max = _extreme(_MAX, maximum, reducers.lowest)
-_min = _extreme(_MIN, minimum, reducers.highest)
+_max = _extreme(MAX, maximum, lowest)
+_min = _extreme(MIN, minimum, highest)
 
 
 @operation(
@@ -346,9 +337,9 @@ def _place_of_extreme(
         found = logical_or(found, isnan(a))
     # Places of 32 bits, where they suffice, are as wide as the elements of most arrays.
     width = "int32" if a.size < 2**31 else "int64"
-    nowhere = constant(reducers.highest(width), width)
+    nowhere = constant(highest(width), width)
     places = select(found, cast(_numbered(a.shape, axis), width), nowhere)
-    return cast(reduce(_MIN, places, axis, keepdims), "int64")
+    return cast(reduce(MIN, places, axis, keepdims), "int64")
 
 
 def _numbered(shape: tuple[int, ...], axis: int | None) -> Value:
@@ -373,7 +364,7 @@ _ARGUMENT_CASES = (*_BRIEF, Case(((2, 3, 4),), {"axis": 1, "keepdims": True}))
 )
 def argmax(a, axis: int | None = None, keepdims: bool = False):
     """The position of the first largest element along `axis`; of the first NaN if there is one."""
-    return _place_of_extreme("argmax", _MAX, a, axis, keepdims)
+    return _place_of_extreme("argmax", MAX, a, axis, keepdims)
 
 
 @operation(
@@ -384,7 +375,7 @@ def argmax(a, axis: int | None = None, keepdims: bool = False):
 )
 def argmin(a, axis: int | None = None, keepdims: bool = False):
     """The position of the first smallest element along `axis`; of the first NaN if there is one."""
-    return _place_of_extreme("argmin", _MIN, a, axis, keepdims)
+    return _place_of_extreme("argmin", MIN, a, axis, keepdims)
 
 
 @operation(
@@ -396,7 +387,7 @@ def argmin(a, axis: int | None = None, keepdims: bool = False):
 )
 def any(a, axis: Axes = None, keepdims: bool = False, where=None):
     """Whether an element along `axis` is true."""
-    return reduce(_ANY, _only(cast(a, "bool"), where, False), axis, keepdims)
+    return reduce(ANY, _only(cast(a, "bool"), where, False), axis, keepdims)
 
 
 @operation(
@@ -407,7 +398,7 @@ def any(a, axis: Axes = None, keepdims: bool = False, where=None):
 )
 def all(a, axis: Axes = None, keepdims: bool = False, where=None):
     """Whether all elements along `axis` are true."""
-    return reduce(_ALL, _only(cast(a, "bool"), where, True), axis, keepdims)
+    return reduce(ALL, _only(cast(a, "bool"), where, True), axis, keepdims)
 
 
 # -- averages and spread --------------------------------------------------------------------------
@@ -426,7 +417,7 @@ def mean(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False,
     if where is not None:
         total = sum(a, axis, None, keepdims, None, where)
         return cast(true_divide(total, _count(a, axis, keepdims, where)), dtype)
-    total = reduce(_SUM, a, axis, keepdims)
+    total = reduce(SUM, a, axis, keepdims)
     return cast(true_divide(total, extent(count_along("mean", a, axis))), dtype)
 
 
@@ -463,7 +454,7 @@ def var(
     dtype = dtype or floating(a.dtype)
     a = _to_sum(a, dtype)
     centred = subtract(a, mean(a, axis, None, True))
-    total = reduce(_SUM, square(centred), axis, keepdims)
+    total = reduce(SUM, square(centred), axis, keepdims)
     freedom = builtins.max(count_along("var", a, axis) - ddof, 0)
     return cast(true_divide(total, extent(freedom)), dtype)
 
@@ -513,8 +504,8 @@ def average(a, axis: Axes = None, weights=None, returned: bool = False, keepdims
         weights = _along("average", weights, a, axis)
         product = true_divide(multiply(a, weights), constant(1, "int64", weak=True))
         weights = views.broadcast(cast(weights, product.dtype), a.shape)
-        total = reduce(_SUM, weights, axis, keepdims)
-        result = true_divide(reduce(_SUM, product, axis, keepdims), total)
+        total = reduce(SUM, weights, axis, keepdims)
+        result = true_divide(reduce(SUM, product, axis, keepdims), total)
     return (result, views.broadcast(total, result.shape)) if returned else result
 
 
@@ -561,7 +552,7 @@ _SCAN_CASES = (
 )
 def cumsum(a, axis: int | None = None, dtype: str | None = None):
     """The sum of all elements so far along `axis`; of the flattened array, without one."""
-    return _scan(_CUMSUM, a, axis, dtype)
+    return _scan(CUMSUM, a, axis, dtype)
 
 
 @operation(
@@ -570,4 +561,4 @@ def cumsum(a, axis: int | None = None, dtype: str | None = None):
 )
 def cumprod(a, axis: int | None = None, dtype: str | None = None):
     """The product of all elements so far along `axis`."""
-    return _scan(_CUMPROD, a, axis, dtype)
+    return _scan(CUMPROD, a, axis, dtype)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from heterosis.codegen.conversion import conversion
 from heterosis.ir import views
+from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import Value, apply
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float, promote
@@ -83,8 +82,3 @@ def elementwise(
     ready = broadcast_all(primitive.name, [cast(v, operand_dtype) for v in values])
     type_ = TensorType(ready[0].shape, result_dtype or operand_dtype)
     return apply(primitive, ready, type_)
-
-
-def lowered(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A lowering that does not depend on the element type: `function(f, *values)`."""
-    return lambda f, dtype, *values: function(f, *values)

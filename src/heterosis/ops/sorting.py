@@ -5,87 +5,65 @@ Elements become unsigned integers in the same order, so one kernel sorts every e
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy
 
-from heterosis.codegen import sorting as code
-from heterosis.codegen.builder import Module, Type
-from heterosis.codegen.kernel import KernelCode, Machine, Place
-from heterosis.codegen.memory import COMPUTED
-from heterosis.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.primitives.families import Elementwise, Opaque
-from heterosis.ir.program import Call, Node, Value, apply, apply_many, constant
-from heterosis.ir.types import FLOATS, TensorType
+from heterosis.ir.primitives.sort_keys import (
+    FROM_SORT_KEY_FLOAT32,
+    FROM_SORT_KEY_FLOAT64,
+    SORT_KEY_FLOAT32,
+    SORT_KEY_FLOAT64,
+)
+from heterosis.ir.primitives.sorting import SORT, SORT_PLACES
+from heterosis.ir.program import Call, Value, apply, apply_many, constant
+from heterosis.ir.types import FLOATS, TensorType, is_float
+from heterosis.ops import elementwise as e
 from heterosis.ops.adjoint import piecewise_constant
 from heterosis.ops.creation import iota
 from heterosis.ops.elementwise import METHOD
 from heterosis.ops.indexing import gathered, scattered
 from heterosis.ops.real import NETWORK
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast
+from heterosis.ops.rules import cast, wide
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, check_axis
 
-_NANOSECONDS = 2.5  # an element and pass
-_SHARE_NANOSECONDS = 20_000.0
-
-
-def _kernel(places: bool) -> Callable[..., KernelCode]:
-    def kernel(
-        node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
-    ) -> KernelCode:
-        rows, length = inputs[0].strided.shape
-        sort = code.RowSort(int(inputs[0].dtype.removeprefix("int")), places)
-        room = -(-length * sort.item_bytes // 64) * 64
-        row_nanoseconds = max(length * sort.bits / 8 * _NANOSECONDS, 1.0)
-
-        def emit(module: Module, target: Target, name: str) -> None:
-            code.emit_sort(module, target, name, sort)
-
-        return KernelCode(
-            key=repr(sort),
-            emit=emit,
-            numbers=(rows, length, int(_SHARE_NANOSECONDS / row_nanoseconds) + 1, room),
-            scratch_bytes=room * machine.workers,
-            nanoseconds=rows * row_nanoseconds,
-        )
-
-    return kernel
-
-
-_SORT = Opaque("sort", _kernel(False), gapless=True)
-_SORT_PLACES = Opaque("sort_places", _kernel(True), gapless=True)
-piecewise_constant(_SORT_PLACES)  # of which only the places are used
+piecewise_constant(SORT_PLACES)  # of which only the places are used
 
 
 # -- keys -----------------------------------------------------------------------------------------
 
 
-def _key_dtype(dtype: str) -> str:
-    return "int64" if dtype in ("int64", "float64") else "int32"
+_ENCODED = {"float32": SORT_KEY_FLOAT32, "float64": SORT_KEY_FLOAT64}
+_DECODED = {"float32": FROM_SORT_KEY_FLOAT32, "float64": FROM_SORT_KEY_FLOAT64}
+_KEYS = {"float32": "int32", "float64": "int64"}
 
 
-@cache
-def _encode(dtype: str, descending: bool) -> Elementwise:
-    key = Type(f"i{_key_dtype(dtype)[3:]}")
-    return Elementwise(
-        f"sort_key_{dtype}_{descending}",
-        lambda f, dtype, x: code.encode(f, dtype, x, key, descending=descending),
-        cost=6.0,
-    )
+def _widest(dtype: str) -> str:
+    """The type of 32 or 64 bits that holds all elements of `dtype` in their order."""
+    return wide(dtype) if is_float(dtype) else "int64" if dtype == "int64" else "int32"
 
 
-@cache
-def _decode(dtype: str, descending: bool) -> Elementwise:
-    element = COMPUTED[dtype]
-    return Elementwise(
-        f"from_sort_key_{dtype}_{descending}",
-        lambda f, _, key: code.decode(f, dtype, key, element, descending=descending),
-        cost=6.0,
-    )
+def _moved(key: Value) -> Value:
+    """From signed integers to unsigned ones in the same order, and back."""
+    lowest = constant(-(2**63) if key.dtype == "int64" else -(2**31), key.dtype)
+    return e.bitwise_xor(key, lowest)
+
+
+def _encoded(x: Value) -> Value:
+    """Unsigned integers that stand in the order of elements."""
+    x = cast(x, _widest(x.dtype))
+    if not is_float(x.dtype):
+        return _moved(x)
+    return apply(_ENCODED[x.dtype], (x,), TensorType(x.shape, _KEYS[x.dtype]))
+
+
+def _decoded(key: Value, dtype: str) -> Value:
+    """The elements of `dtype` that keys were made from."""
+    if not is_float(dtype):
+        return cast(_moved(key), dtype)
+    found = wide(dtype)
+    return cast(apply(_DECODED[found], (key,), TensorType(key.shape, found)), dtype)
 
 
 def _rows(x: Value, axis: int) -> Value:
@@ -97,8 +75,8 @@ def _rows(x: Value, axis: int) -> Value:
 
 
 def _keys(rows: Value, descending: bool) -> Value:
-    type_ = TensorType(rows.shape, _key_dtype(rows.dtype))
-    return apply(_encode(rows.dtype, descending), (rows,), type_)
+    keys = _encoded(rows)
+    return e.invert(keys) if descending else keys
 
 
 def _back(x: Value, shape: tuple[int, ...], axis: int) -> Value:
@@ -112,8 +90,8 @@ def sorted_along(x: Value, axis: int) -> Value:
     """`x` in ascending order along `axis`, counted from the front."""
     rows = _rows(x, axis)
     keys = _keys(rows, False)
-    keys = apply(_SORT, (keys,), keys.type)
-    found = apply(_decode(x.dtype, False), (keys,), rows.type)
+    keys = apply(SORT, (keys,), keys.type)
+    found = _decoded(keys, x.dtype)
     # Keys are integers, which no gradient flows through: it goes from place to place instead.
     Call((rows,), (found,), _pull_sorted).mark()
     return _back(found, x.shape, axis)
@@ -134,7 +112,7 @@ def _places(rows: Value, descending: bool) -> Value:
     """Where the elements of each row stand, in the order of their values."""
     keys = _keys(rows, descending)
     types = (keys.type, TensorType(rows.shape, "int64"))
-    _, places = apply_many(_SORT_PLACES, (keys,), types)
+    _, places = apply_many(SORT_PLACES, (keys,), types)
     return places
 
 

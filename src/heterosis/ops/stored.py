@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from heterosis.codegen import object_cache
 from heterosis.codegen.abi import ENTRY
 from heterosis.codegen.kernel import Machine
-from heterosis.ir.primitives.families import Elementwise, Opaque, Primitive, Reduction
+from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
 from heterosis.ir.text import printed
@@ -52,21 +52,7 @@ def identity(program: Program) -> str | None:
 def _is_known(primitive: Primitive) -> bool:
     from heterosis.ir.primitives import PRIMITIVES
 
-    if PRIMITIVES.get(primitive.name) is primitive:
-        return True
-    code = _code(primitive)  # those that the table does not have yet
-    return code is not None and code.__module__.startswith("heterosis.")
-
-
-def _code(primitive: Primitive) -> Any:
-    match primitive:
-        case Elementwise():
-            return primitive.lower
-        case Reduction():
-            return primitive.reducer.merge
-        case Opaque():
-            return primitive.kernel
-    return None
+    return PRIMITIVES.get(primitive.name) is primitive
 
 
 def write(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from heterosis.codegen.epilogue import Epilogue
 from heterosis.codegen.kernel import KernelCode, OpaqueCall, Place
+from heterosis.codegen.lowerings.tables import KernelLowering, kernel
 from heterosis.ir.primitives.families import Elementwise, Opaque, View
 from heterosis.ir.program import CONSTANT, EXTENT, Node, Value
 from heterosis.ir.strided import Strided, row_major
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
     """Append the call of `node`'s kernel; its results go to `rooms`, or where they find room."""
-    primitive = _opaque(node)
-    find = scheduler.gapless if primitive.gapless else scheduler.whole
+    lowering = _lowering(node)
+    find = scheduler.gapless if lowering.gapless else scheduler.whole
     inputs = tuple(find(operand) for operand in node.inputs)
     finish = _finish(scheduler, node)
     for output in (finish.result,) if finish else node.outputs:
@@ -33,8 +34,8 @@ def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
         inputs += finish.inputs
     else:
         outputs = tuple(scheduler.places[output] for output in node.outputs)
-        none = (Epilogue(),) if primitive.finishes else ()
-        code = primitive.kernel(node, inputs, outputs, scheduler.machine, *none)
+        none = (Epilogue(),) if lowering.finishes else ()
+        code = lowering.kernel(node, inputs, outputs, scheduler.machine, *none)
     scratch = scheduler.scratch(code.scratch_bytes) if code.scratch_bytes else None
     epilogue = finish.code if finish else None
     scheduler.result.kernels.append(OpaqueCall(code, inputs, outputs, scratch, node, epilogue))
@@ -42,9 +43,9 @@ def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
         scheduler.write(output, room)
 
 
-def _opaque(node: Node) -> Opaque:
+def _lowering(node: Node) -> KernelLowering:
     assert isinstance(node.primitive, Opaque), f"{node.primitive} has no kernel of its own"
-    return node.primitive
+    return kernel(node.primitive)
 
 
 def _finishing(
@@ -54,13 +55,13 @@ def _finishing(
     room = scheduler.places[finish.result]
     strided = Strided(node.types[0].shape, row_major(node.types[0].shape), room.strided.offset)
     outputs = (Place(room.buffer, room.dtype, strided),)
-    code = _opaque(node).kernel(node, inputs, outputs, scheduler.machine, finish.code)
+    code = _lowering(node).kernel(node, inputs, outputs, scheduler.machine, finish.code)
     return replace(code, numbers=code.numbers + finish.numbers), outputs
 
 
 def _finish(scheduler: Scheduler, node: Node) -> Attached | None:
     """What can be done behind `node` before its result is stored."""
-    finishes = _opaque(node).finishes
+    finishes = _lowering(node).finishes
     if finishes is None:
         return None
     (source,) = node.outputs

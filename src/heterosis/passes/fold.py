@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import CONSTANT, Node, Value, apply, constant
@@ -18,15 +16,15 @@ _HALVES = ("float16", "bfloat16")  # code computes with them in float32
 
 def _computed(node: Node) -> Any:
     """The node's element, if all its operands are numbers and NumPy's bits are the code's."""
-    exact = node.primitive.exact if isinstance(node.primitive, Elementwise) else None
-    if exact is None or any(v.node.primitive is not CONSTANT for v in node.inputs):
+    primitive = node.primitive
+    if not isinstance(primitive, Elementwise) or not primitive.exact:
+        return None
+    if any(v.node.primitive is not CONSTANT for v in node.inputs):
         return None
     if node.types[0].dtype in _HALVES and len(node.inputs) > 1:
         return None
     numbers = [numpy_dtype(v.dtype).type(v.node.attributes["value"]) for v in node.inputs]
-    with numpy.errstate(all="ignore"):
-        found = exact(*numbers)
-    return None if found is None else numpy_dtype(node.types[0].dtype).type(found).item()
+    return primitive.evaluate(node, *numbers)[0].item()
 
 
 def _folded(node: Node) -> Value:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from heterosis.codegen.conversion import COPY, NEAREST, conversion
 from heterosis.ir import views
+from heterosis.ir.primitives.conversions import COPY, NEAREST, conversion
 from heterosis.ir.primitives.families import Elementwise, Reduction, View
 from heterosis.ir.program import CONSTANT, Node, Program, Value, apply, constant, with_inputs
 from heterosis.ir.types import TensorType, is_half

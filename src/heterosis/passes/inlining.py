@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from heterosis.codegen.conversion import conversion
 from heterosis.codegen.kernel import Place
+from heterosis.codegen.lowerings.tables import reducer
 from heterosis.codegen.nest import (
     Apply,
     Argument,
@@ -24,6 +24,7 @@ from heterosis.codegen.nest import (
     Step,
     Store,
 )
+from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.primitives.families import Elementwise, Gather, Reduction, View
 from heterosis.ir.program import CONSTANT, EXTENT, IOTA, Node, Value
 from heterosis.ir.strided import Move, Strided, moved
@@ -145,7 +146,7 @@ class Loops:
         primitive = value.node.primitive
         assert isinstance(primitive, Reduction), f"{primitive} reduces nothing"
         arguments = tuple(self.inline(v, moves) for v in value.node.inputs)
-        return self.add(Reduce(primitive.reducer, arguments, value.index, value.dtype))
+        return self.add(Reduce(reducer(primitive), arguments, value.index, value.dtype))
 
     def _cut(self, value: Value) -> None:
         """Compute a long reduction to one element piece by piece, so that threads can share it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from heterosis.codegen.lowerings import tables
 from heterosis.ir.primitives.families import (
     Elementwise,
     Gather,
@@ -17,13 +18,13 @@ from heterosis.ir.primitives.families import (
     Scan,
     View,
 )
+from heterosis.ir.primitives.reductions import MAX, MIN
 from heterosis.ir.program import Node, Program, Value
 
 # Values that depend on longer chains of others get memory: a nest must stay of reasonable length.
 _DEEPEST = 100
 # Additions; below this, computing again costs less than a trip to memory.
 _DEAR = 8.0
-_EXTREMES = ("max", "min")
 
 
 def kept_values(program: Program) -> set[Value]:
@@ -50,7 +51,7 @@ def compared_sums(program: Program) -> set[Value]:
     users = Counter(value for node in nodes for value in node.inputs)
     found: set[Value] = set()
     for node in nodes:
-        if isinstance(node.primitive, Reduction) and node.primitive.name in _EXTREMES:
+        if node.primitive in (MAX, MIN):
             found |= _sums_below(node.inputs[0], users)
     return found
 
@@ -122,7 +123,8 @@ def _worth(nodes: list[Node]) -> set[Node]:
         if not _is_inlined(node):
             sources[node] = [node] if node.types[0].ndim else []
         elif not _repeats(node):
-            own = node.primitive.cost if isinstance(node.primitive, Elementwise) else 0.0
+            primitive = node.primitive
+            own = tables.element(primitive).cost if isinstance(primitive, Elementwise) else 0.0
             sources[node] = list(dict.fromkeys(s for n in operands for s in sources[n]))[:2]
             costs[node] = own + max((costs[n] for n in operands), default=0.0)
         if len(node.types) == 1 and _is_worth(node, len(sources[node]), costs[node]):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from heterosis.codegen.kernel import Place
+from heterosis.codegen.lowerings.tables import reducer
 from heterosis.codegen.nest import Apply, Load, Operand, Store
 from heterosis.ir.primitives.families import Scan
 from heterosis.ir.program import Node, Value
@@ -84,7 +85,7 @@ def scan(scheduler: Scheduler, value: Value, room: Place) -> None:
     operand = Operand(room.buffer, room.dtype, room.strided.offset, strides)
     primitive = value.node.primitive
     assert isinstance(primitive, Scan), f"{primitive} has no running results"
-    loops.finish([Store(operand, step, running=primitive.reducer)])
+    loops.finish([Store(operand, step, running=reducer(primitive))])
 
 
 def scatter(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heterosis.codegen.kernel import Machine
+from heterosis.codegen.lowerings.tables import kernel
 from heterosis.ir.primitives.families import Elementwise, Leaf, Opaque, View
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, apply, with_inputs
 from heterosis.passes.simplify import own
@@ -43,9 +44,8 @@ def packed(program: Program, fixed: Collection[Value], machine: Machine) -> Prog
 
 
 def _packed(node: Node, known: Fixed, machine: Machine) -> tuple[Value, ...] | None:
-    if not isinstance(node.primitive, Opaque) or node.primitive.packs is None:
-        return None
-    found = node.primitive.packs(node, known, machine)
+    packs = kernel(node.primitive).packs if isinstance(node.primitive, Opaque) else None
+    found = None if packs is None else packs(node, known, machine)
     return None if found is None else found.node.outputs
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from math import copysign
 
-from heterosis.codegen.conversion import COPY, conversion
 from heterosis.ir import views
+from heterosis.ir.primitives.conversions import COPY, conversion
 from heterosis.ir.primitives.families import Elementwise, View
 from heterosis.ir.program import ASSEMBLE, CONSTANT, INPUT, Node, Value, apply
 from heterosis.ir.types import DTYPES, is_float

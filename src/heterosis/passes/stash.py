@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from heterosis.codegen.lowerings import tables
 from heterosis.codegen.memory import COMPUTED, STORED
 from heterosis.codegen.nest import Apply, Load, Reduce, Step, Store, needed, passes_before
 
@@ -50,7 +51,7 @@ def _repeated(steps: tuple[Step, ...], store: Store) -> int | None:
 
 def _cost(steps: tuple[Step, ...], step: int) -> float:
     made_of = map(steps.__getitem__, needed(steps, [step]))
-    return sum(s.primitive.cost for s in made_of if isinstance(s, Apply))
+    return tables.cost(s.primitive for s in made_of if isinstance(s, Apply))
 
 
 def _read_back(

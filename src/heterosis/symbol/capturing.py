@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from heterosis.capture.trace import Argument, Captured, Computed, Outside, Source, Step, Window
-from heterosis.codegen.conversion import conversion
 from heterosis.ir import views
+from heterosis.ir.primitives.conversions import COPY, conversion
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import CONSTANT, EXTENT, NUMBER, Value
 from heterosis.ops.record import ARRAY, KEY, SEQUENCE
@@ -170,7 +170,7 @@ class Writer:
     def _followed(self, value: Value) -> Entry:
         node, inputs = value.node, value.node.inputs
         if isinstance(node.primitive, Elementwise) and len(inputs) == 1:
-            if node.primitive.name == "copy":
+            if node.primitive is COPY:
                 return self.entry(inputs[0])
             if node.primitive is conversion(value.dtype):
                 attributes = {"dtype": value.dtype}

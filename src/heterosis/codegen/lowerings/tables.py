@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from heterosis.ir.primitives.families import Elementwise, Opaque, Reduction
 from heterosis.ir.types import TensorType
@@ -13,6 +13,10 @@ from heterosis.runtime.errors import UnsupportedError
 if TYPE_CHECKING:
     from heterosis.codegen.reducers import Reducer
     from heterosis.ir.program import Node, Value
+
+
+P = TypeVar("P")  # a primitive
+R = TypeVar("R")  # its row
 
 
 @dataclass(frozen=True)
@@ -54,26 +58,36 @@ REDUCERS: dict[Reduction, Reducer] = {}
 
 def element(primitive: Elementwise) -> ElementLowering:
     """How elements are computed."""
-    try:
-        return ELEMENTS[primitive]
-    except KeyError:
-        raise _missing(primitive) from None
+    return _row(ELEMENTS, primitive)
+
+
+def cost(primitives: Iterable[Elementwise]) -> float:
+    """The price of an element that takes them all."""
+    return sum(element(primitive).cost for primitive in primitives)
 
 
 def kernel(primitive: Opaque) -> KernelLowering:
     """The kernel of a primitive that has one."""
-    try:
-        return KERNELS[primitive]
-    except KeyError:
-        raise _missing(primitive) from None
+    return _row(KERNELS, primitive)
 
 
 def reducer(primitive: Reduction) -> Reducer:
     """How partial results are combined."""
-    try:
-        return REDUCERS[primitive]
-    except KeyError:
-        raise _missing(primitive) from None
+    return _row(REDUCERS, primitive)
+
+
+def _row(table: dict[P, R], primitive: P) -> R:
+    if primitive not in table:
+        _fill()
+    if primitive not in table:
+        raise _missing(primitive)
+    return table[primitive]
+
+
+def _fill() -> None:
+    """Import the rows: when something is compiled first, not by `import heterosis`. Who comes while
+    another thread is at it waits for its import."""
+    import heterosis.codegen.lowerings.rows  # noqa: F401
 
 
 def _missing(primitive: Any) -> UnsupportedError:

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     PRIMITIVES: Mapping[str, Primitive]
 
 # All modules that declare primitives, in the order in which the table shows them.
-_MODULES = ("leaves", "rearranging", "rows", "control")
+_MODULES = (
+    "leaves", "rearranging", "rows", "conversions", "elementwise", "real", "reductions", "products",
+    "windows", "recurrent", "sort_keys", "sorting", "factorizations", "boxes", "random_bits",
+    "random_loops", "shuffling", "checks", "control",
+)  # fmt: skip
 
 
 def _collected() -> Mapping[str, Primitive]:

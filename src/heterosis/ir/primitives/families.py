@@ -11,7 +11,7 @@ import numpy
 from heterosis.ir.types import TensorType, as_type, is_half
 
 if TYPE_CHECKING:
-    from heterosis.ir.program import Node, Value
+    from heterosis.ir.program import Node
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,16 +64,15 @@ class Leaf(Primitive):
 class Elementwise(Primitive):
     """Each result element from the operands' elements at the same place, all of one shape.
 
-    `lower(function, dtype, *values)` emits it for one vector, `dtype` naming the first operand's
-    element type, and `cost` is its price in units of one addition. `exact` is NumPy's function, if
-    it gives the very same bits; an operand equal to its number in `neutral` leaves the other one
-    as it is. With `keeps`, elements that a type of fewer bits holds too are made of such ones; with
-    `by_type` it depends on the element type beyond the one that is computed in.
+    `meaning(*arrays)` takes no node, since there are no attributes, and knows nothing of types of
+    16 bits: `evaluate` widens such operands and rounds the result. It is `exact` if the compiled
+    code gives its very bits. An operand equal to its number in `neutral` leaves the other one as it
+    is. With `keeps`, elements that a type of fewer bits holds too are made of such ones; with
+    `by_type` it depends on the element type beyond the one that is computed in, and sees operands
+    of 16 bits as they are.
     """
 
-    lower: Callable[..., Any]
-    cost: float = 1.0
-    exact: Callable[..., Any] | None = None
+    exact: bool = False
     neutral: tuple[float | None, ...] = ()
     keeps: bool = False
     by_type: bool = False
@@ -94,11 +93,8 @@ class View(Primitive):
     move: Callable[[Node], tuple[str, tuple[Any, ...]]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Reduction(Primitive):
     """Combines the elements along the attribute `axes`; the order is left to the lowering."""
-
-    reducer: Any
 
 
 class Scan(Reduction):
@@ -120,28 +116,8 @@ class Assemble(Primitive):
     """
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Opaque(Primitive):
-    """Whole operands to whole results through a kernel of its own.
-
-    `kernel(node, inputs, outputs, target)` describes it: a `codegen.function.KernelCode`. With
-    `gapless`, it sees its operands row by row in memory, copied there if they stand otherwise.
-    With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
-    elementwise work on its one result before it is stored: `kernel` takes a
-    `codegen.epilogue.Epilogue` too, whose operands come behind its own.
-
-    `packs(node, fixed, machine)` gives the first result of a node for the same from operands of
-    which some, those that `fixed` tells of, are packed by primitives of their own, once for many
-    runs; or None.
-    `scales` has the axis of `finishes` that its second operand's weights belong to, and a function
-    `(node, factors)` that gives the result with every place along that axis scaled.
-    """
-
-    kernel: Callable[..., Any]
-    gapless: bool = False
-    finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
-    packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
-    scales: tuple[int, Callable[[Node, Value], Value]] | None = None
+    """Whole operands to whole results, which no loop over elements gives."""
 
 
 class Control(Primitive):

@@ -9,6 +9,7 @@ import numpy
 
 from heterosis.codegen.epilogue import Beside, Finished
 from heterosis.codegen.kernel import Kernel, OpaqueCall, Place, Schedule
+from heterosis.codegen.lowerings import tables
 from heterosis.codegen.nest import Apply, Argument, Extent, Literal, Load, Nest, Slot
 from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.program import Program
@@ -75,9 +76,11 @@ def _region(memory: Memory, place: Place) -> Region:
 def _ended(call: OpaqueCall, source: Terms, beside: list[Terms]) -> Terms:
     """The result behind the epilogue."""
     assert call.node is not None and call.epilogue is not None
-    assert isinstance(call.node.primitive, Opaque) and call.node.primitive.finishes
+    assert isinstance(call.node.primitive, Opaque)
+    finishes = tables.kernel(call.node.primitive).finishes
+    assert finishes is not None, f"{call.node.primitive} does no work on its result"
     epilogue, numbers = call.epilogue, call.code.numbers
-    shape = call.node.primitive.finishes(call.node.types[0])
+    shape = finishes(call.node.types[0])
     extents = numbers[len(numbers) - epilogue.extents :]
     made: list[Terms] = []
     for step in epilogue.steps:

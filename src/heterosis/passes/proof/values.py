@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.primitives.families import (
     Assemble,
     Elementwise,
@@ -99,8 +100,6 @@ def _assembled(node: Node, operands: list[Terms]) -> Terms:
 
 
 def _scattered(node: Node, operands: list[Terms]) -> Terms:
-    from heterosis.codegen.conversion import conversion
-
     base, *indices, update = operands
     if not update.size:
         return base

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from heterosis.codegen.lowerings.tables import kernel
 from heterosis.ir import views
-from heterosis.ir.primitives.families import Opaque, View
-from heterosis.ir.program import CONSTANT, INPUT, Node, Program, Value, apply, with_inputs
+from heterosis.ir.primitives.elementwise import ADD, MULTIPLY, NEGATIVE, SUBTRACT
+from heterosis.ir.primitives.families import Opaque, Primitive, View
+from heterosis.ir.program import CONSTANT, Node, Program, Value, apply, with_inputs
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
-from heterosis.ops.elementwise import add, multiply, negative, subtract
 from heterosis.passes.epilogues import Uses
 from heterosis.passes.preparation import Fixed
-
-_NUMBER = apply(INPUT, (), TensorType((), "float32"))
-_ADD, _SUBTRACT, _MULTIPLY = (f(_NUMBER, _NUMBER).node.primitive for f in (add, subtract, multiply))
 
 
 def folded(program: Program, fixed: Collection[Value]) -> Program:
@@ -30,8 +29,9 @@ def folded(program: Program, fixed: Collection[Value]) -> Program:
     for node in program.nodes():
         known.tells_of(node)
     for node in program.nodes():
-        if isinstance(node.primitive, Opaque) and node.primitive.scales and known(node.inputs[1]):
-            chain = _chain(node, uses, known)
+        scaling = _scaling(node)
+        if scaling and known(node.inputs[1]):
+            chain = _chain(node, scaling, uses, known)
             if chain.worth:
                 ends[chain.end] = chain
     made: dict[Value, Value] = {}
@@ -44,11 +44,30 @@ def folded(program: Program, fixed: Collection[Value]) -> Program:
     return Program(program.inputs, tuple(made[v] for v in program.outputs), program.name)
 
 
+class _Scaling(NamedTuple):
+    """The axis of a product's channels, the product with a scale for each of them in its weights,
+    and its (batches, rows, columns)."""
+
+    axis: int
+    scaled: Callable[[Node, Value], Value]
+    shape: tuple[int, int, int]
+
+
+def _scaling(node: Node) -> _Scaling | None:
+    """How a product takes scales; None if it is none, or takes no scales."""
+    lowering = kernel(node.primitive) if isinstance(node.primitive, Opaque) else None
+    if lowering is None or lowering.scales is None:
+        return None
+    assert lowering.finishes is not None, f"{node.primitive} has scales along no axis"
+    return _Scaling(*lowering.scales, lowering.finishes(node.types[0]))
+
+
 @dataclass
 class _Chain:
     """A product, times `scale`, plus `shift`, which have a number for each of its channels."""
 
     product: Node
+    scaling: _Scaling
     end: Value
     scale: Value | None = None
     shift: Value | None = None
@@ -61,19 +80,19 @@ class _Chain:
     def rebuilt(self, made: dict[Value, Value]) -> Value:
         """The end of the chain from the product with other weights."""
         node = made[Value(self.product)].node
-        axis, scaled = node.primitive.scales
+        axis, scaled, shape = self.scaling
         value = Value(node) if self.scale is None else scaled(node, self.scale)
         if self.shift is not None:
-            shape = node.primitive.finishes(value.type)
             beside = tuple(n if a == axis else 1 for a, n in enumerate(shape))
             flat = views.reshape(value, shape)
-            value = add(flat, views.broadcast(views.reshape(self.shift, beside), shape))
+            shift = views.broadcast(views.reshape(self.shift, beside), shape)
+            value = _applied(ADD, flat, shift)
         return views.reshape(value, self.end.shape)
 
 
-def _chain(product: Node, uses: Uses, known: Callable[[Value], bool]) -> _Chain:
+def _chain(product: Node, scaling: _Scaling, uses: Uses, known: Callable[[Value], bool]) -> _Chain:
     """Follow what is done to a product while nothing else needs it."""
-    chain = _Chain(product, Value(product))
+    chain = _Chain(product, scaling, Value(product))
     while chain.end not in uses.outputs and len(uses.of(chain.end)) == 1:
         (node,) = uses.of(chain.end)
         if node.primitive is not views.RESHAPE and not _take(chain, node, known):
@@ -84,37 +103,43 @@ def _chain(product: Node, uses: Uses, known: Callable[[Value], bool]) -> _Chain:
 
 def _take(chain: _Chain, node: Node, known: Callable[[Value], bool]) -> bool:
     """Add one step to the chain, if it is one."""
-    if node.primitive not in (_ADD, _SUBTRACT, _MULTIPLY) or not is_float(node.types[0].dtype):
+    if node.primitive not in (ADD, SUBTRACT, MULTIPLY) or not is_float(node.types[0].dtype):
         return False
     first, second = node.inputs
     turned = first != chain.end
     other = first if turned else second
-    if other == chain.end or not known(other) or (turned and node.primitive is _SUBTRACT):
+    if other == chain.end or not known(other) or (turned and node.primitive is SUBTRACT):
         return False
-    vector = _channels(other, chain.product)
+    vector = _channels(other, chain.scaling)
     if vector is None:
         return False
-    if node.primitive is _MULTIPLY:
-        chain.scale = _combined(multiply, chain.scale, vector)
-        chain.shift = None if chain.shift is None else multiply(chain.shift, vector)
-    elif node.primitive is _ADD:
-        chain.shift = _combined(add, chain.shift, vector)
+    if node.primitive is MULTIPLY:
+        chain.scale = _combined(MULTIPLY, chain.scale, vector)
+        chain.shift = None if chain.shift is None else _applied(MULTIPLY, chain.shift, vector)
+    elif node.primitive is ADD:
+        chain.shift = _combined(ADD, chain.shift, vector)
     else:
         before = chain.shift
-        chain.shift = negative(vector) if before is None else subtract(before, vector)
+        operands = (vector,) if before is None else (before, vector)
+        chain.shift = _applied(NEGATIVE if before is None else SUBTRACT, *operands)
     chain.steps += 1
     return True
 
 
-def _combined(operation: Callable[..., Value], before: Value | None, vector: Value) -> Value:
-    return vector if before is None else operation(before, vector)
+def _combined(primitive: Primitive, before: Value | None, vector: Value) -> Value:
+    return vector if before is None else _applied(primitive, before, vector)
 
 
-def _channels(value: Value, product: Node) -> Value | None:
+def _applied(primitive: Primitive, *operands: Value) -> Value:
+    """An elementwise primitive on operands of one type."""
+    return apply(primitive, operands, TensorType(operands[0].shape, operands[0].dtype))
+
+
+def _channels(value: Value, product: _Scaling) -> Value | None:
     """The numbers of an operand, if there is one for each channel of the product."""
-    axis, _ = product.primitive.scales
-    shape = product.primitive.finishes(product.types[0])
-    base, moves = value, []
+    axis, _, shape = product
+    base = value
+    moves: list[tuple[str, tuple[Any, ...]]] = []
     while isinstance(base.node.primitive, View):
         moves.insert(0, base.node.primitive.move(base.node))
         base = base.node.inputs[0]

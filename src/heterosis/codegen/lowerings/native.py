@@ -1,0 +1,129 @@
+"""Primitives of this back end alone: operands packed for a processor, and what takes them.
+
+No program that is captured, differentiated or written down has them: they appear once parameters
+are prepared, or before the program is planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from heterosis.ir.primitives import expected
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.primitives.recurrent import FORWARD
+from heterosis.ir.primitives.windows import CONVOLVE
+from heterosis.ir.program import INPUT, Node, Value
+from heterosis.ir.types import DTYPES, FLOATS, TensorType
+from heterosis.runtime.errors import UnsupportedError
+
+
+def _by_processor(node: Node, *arrays: Any) -> Any:
+    raise UnsupportedError(
+        f"{node.primitive}: how operands are packed depends on the processor, and only its code "
+        "can tell; evaluate the program as it is before parameters are prepared."
+    )
+
+
+def _packed(rank: int) -> Callable[[Node], tuple[TensorType, ...]]:
+    """The rule for an operand of so many dimensions; how much is needed is up to the processor."""
+
+    def types(node: Node) -> tuple[TensorType, ...]:
+        expected.operands(node, 1)
+        expected.ranks(node, rank)
+        dtype = expected.element_type(node, 0, FLOATS)
+        return (TensorType(expected.result_shape(node, None), dtype),)
+
+    return types
+
+
+def _multiplied(node: Node) -> tuple[TensorType, ...]:
+    a, _ = expected.operands(node, 2)
+    expected.ranks(node, a.ndim, 1)
+    dtype = expected.common_element_type(node, DTYPES)
+    return (TensorType(expected.result_shape(node, *a.shape[:-1], None), dtype),)
+
+
+def _convolved(node: Node) -> tuple[TensorType, ...]:
+    x, _ = expected.operands(node, 2)
+    expected.ranks(node, 6, 1)
+    dtype = expected.common_element_type(node, FLOATS)
+    return (TensorType(expected.result_shape(node, *x.shape[:2], *(None,) * 4), dtype),)
+
+
+def _last_convolved(node: Node) -> tuple[TensorType, ...]:
+    x, _ = expected.operands(node, 2)
+    expected.ranks(node, 4, 1)
+    dtype = expected.common_element_type(node, FLOATS)
+    out = node.attributes["out"]
+    expected.holds(node, all(len(n) == 2 for n in node.attributes.values()), "two numbers each")
+    return (TensorType(expected.result_shape(node, x.shape[0], prod(out), None), dtype),)
+
+
+def _recurrent(layer: Opaque) -> Opaque:
+    """A layer whose weights have come packed."""
+    rule = layer.types
+    assert rule is not None, f"{layer} has no rule"
+
+    def types(node: Node) -> tuple[TensorType, ...]:
+        """Those of the layer with weights as they were."""
+        (weights, *operands), attributes = node.inputs, node.attributes
+        expected.element_type(node, 0, (operands[0].dtype,))
+        wide, units = operands[0].shape[-1], operands[1].shape[-1]
+        own = Value(Node(INPUT, (), {}, (TensorType((wide, units), weights.dtype),)))
+        return rule(Node(layer, (own, *operands), attributes, node.types))
+
+    return Opaque(
+        f"{layer.name}_packed",
+        types=types,
+        meaning=_by_processor,
+        attributes=layer.attributes,
+        about=f"As {layer.name}, with its weights packed as a right operand.",
+    )
+
+
+PACK_RIGHT = Opaque(
+    "pack_right",
+    types=_packed(2),
+    meaning=_by_processor,
+    about="The right operand (depth, columns) of a product as its kernel reads it.",
+)
+MATMUL_PACKED = Opaque(
+    "matmul_packed",
+    types=_multiplied,
+    meaning=_by_processor,
+    about="Matrix products of a stack of matrices and one packed right operand.",
+)
+PACK_FILTERS = Opaque(
+    "pack_filters",
+    types=_packed(6),
+    meaning=_by_processor,
+    about="Filters (groups, rows, channels, *taps) as their kernel reads them.",
+)
+CONVOLVE_PACKED = Opaque(
+    "convolve_packed",
+    types=_convolved,
+    meaning=_by_processor,
+    attributes={**CONVOLVE.attributes, "packed": bool, "turned": bool, "winograd": int},
+    about="Packed filters on the windows of an input: as they are, as the right operand of a "
+    "product, or transformed for tiles of so many results.",
+)
+_LAST = dict.fromkeys(("kernel", "out", "stride", "dilate", "origin"), tuple)
+CONVOLVE_LAST = Opaque(
+    "convolve_last",
+    types=_last_convolved,
+    meaning=_by_processor,
+    attributes=_LAST,
+    about="Filters, packed as the right operand of a product, on the windows of an input (images, "
+    "height, width, channels) with its padding: (images, positions, filters).",
+)
+DEPTHWISE_LAST = Opaque(
+    "depthwise_last",
+    types=_last_convolved,
+    meaning=_by_processor,
+    attributes=_LAST,
+    about="A filter for each channel of an input (images, height, width, channels), packed as such "
+    "an operand with rows for taps: (images, positions, channels).",
+)
+RECURRENT_PACKED = {mode: _recurrent(layer) for mode, layer in FORWARD.items()}

@@ -1,0 +1,59 @@
+"""Rows of keys in order. Keys are the bits of unsigned integers; `sort_keys` makes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from heterosis.ir.primitives import expected
+from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from heterosis.ir.program import Node
+
+_KEYS = ("int32", "int64")
+
+
+def _rows(node: Node, results: int) -> TensorType:
+    (keys,) = expected.operands(node, 1, results)
+    expected.ranks(node, 2)
+    return TensorType(keys.shape, expected.element_type(node, 0, _KEYS))
+
+
+def _sorted_types(node: Node) -> tuple[TensorType, ...]:
+    return (_rows(node, 1),)
+
+
+def _placed_types(node: Node) -> tuple[TensorType, ...]:
+    keys = _rows(node, 2)
+    return keys, TensorType(keys.shape, "int64")
+
+
+def _unsigned(keys: Any) -> Any:
+    return numpy.ascontiguousarray(keys).view(f"u{keys.dtype.name}")
+
+
+def _sorted(node: Node, keys: Any) -> Any:
+    return numpy.sort(_unsigned(keys), axis=1).view(keys.dtype)
+
+
+def _placed(node: Node, keys: Any) -> Any:
+    places = numpy.argsort(_unsigned(keys), axis=1, kind="stable")
+    return numpy.take_along_axis(keys, places, axis=1), places.astype("int64")
+
+
+SORT = Opaque(
+    "sort",
+    types=_sorted_types,
+    meaning=_sorted,
+    about="Every row of keys in ascending order, as unsigned numbers.",
+)
+SORT_PLACES = Opaque(
+    "sort_places",
+    types=_placed_types,
+    meaning=_placed,
+    about="Every row of keys in ascending order, as unsigned numbers, and the places where they "
+    "stood; equal ones keep their order.",
+)
