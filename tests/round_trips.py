@@ -4,27 +4,15 @@ from collections import Counter
 
 from heterosis.capture import trace
 from heterosis.ir import check, parse
-from heterosis.ir.primitives import PRIMITIVES
 
 _counts = Counter()
 _capture = trace._captured
 
 
-def _primitives_of(program):
-    """The table, and primitives of the program that it does not have."""
-    found = {node.primitive.name: node.primitive for node in program.nodes()}
-    for node in program.nodes():
-        combine = node.attributes.get("combine")
-        if combine is not None:
-            found[combine.name] = combine
-    return found | dict(PRIMITIVES)
-
-
 def _captured(*arguments, **keywords):
     found, captured = _capture(*arguments, **keywords)
-    program = captured.program
-    text = str(program)
-    again = parse(text, _primitives_of(program))
+    text = str(captured.program)
+    again = parse(text)
     assert str(again) == text
     check(again)
     _counts["programs"] += 1

@@ -5,6 +5,7 @@ import numpy
 import pytest
 
 from heterosis.ir import Program, check, evaluate, parse
+from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import INPUT, SCATTER, apply
 from heterosis.ir.types import TensorType
@@ -109,10 +110,6 @@ def test_places_outside_are_refused(place):
             )  # fmt: skip
 
 
-def _plus():
-    return Elementwise("plus", None, meaning=numpy.add)
-
-
 def scattered(base, places, rows, combine):
     given = (base, *places, rows)
     inputs = tuple(apply(INPUT, (), TensorType(a.shape, a.dtype.name)) for a in given)
@@ -135,13 +132,13 @@ def test_scatter_combines_in_order():
     expected = base.copy()
     for i in numpy.ndindex(4, 5):
         expected[places[0][i], places[1][i]] += rows[i]
-    found = scattered(base, places, rows, _plus())
+    found = scattered(base, places, rows, ADD)
     numpy.testing.assert_array_equal(found, expected)
 
 
 def test_scatter_of_nothing():
     base = values(3, 2)
-    found = scattered(base, [numpy.zeros(0, "int64")], values(0, 2), _plus())
+    found = scattered(base, [numpy.zeros(0, "int64")], values(0, 2), ADD)
     numpy.testing.assert_array_equal(found, base)
 
 
@@ -204,6 +201,4 @@ def test_what_does_not_fit_is_refused():
         evaluate(program, [x.astype("float64")])
     given = apply(INPUT, (), TensorType((), "bool"))
     with pytest.raises(UnsupportedError, match="mine: NumPy's way"):
-        evaluate(
-            Program((given,), (apply(Elementwise("mine", None), (given,), given.type),)), [True]
-        )
+        evaluate(Program((given,), (apply(Elementwise("mine"), (given,), given.type),)), [True])

@@ -13,8 +13,8 @@ from heterosis.ir.types import TensorType
 from heterosis.ir.views import broadcast, transpose
 from heterosis.runtime.errors import ProgramError
 
-BOTH = Opaque("both", None)
-MINE = Elementwise("mine", None)
+BOTH = Opaque("both")
+MINE = Elementwise("mine")
 TABLE = {**PRIMITIVES, "both": BOTH, "mine": MINE}
 x = apply(INPUT, (), TensorType((2, 3), "float32"))
 number = apply(NUMBER, (), TensorType((), "int64", weak=True))

@@ -20,7 +20,6 @@ from heterosis.capture import trees
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.ir import views
-from heterosis.ir.checking import check
 from heterosis.ir.primitives.families import View
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, apply, substituted
 from heterosis.ir.types import TensorType
@@ -196,6 +195,8 @@ def capture(
         trace, found = _captured(function, arguments, keywords, merged=True, taped=taped)
     if trace.error is None:
         if settings.check:
+            from heterosis.ir import check
+
             check(found.program)
         return found
     if found.writes:

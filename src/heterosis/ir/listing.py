@@ -17,6 +17,10 @@ _COLUMNS: dict[str, Column] = {
 }
 
 
+def _about(primitive: Primitive) -> str:
+    return primitive.about
+
+
 def attributes_text(primitive: Primitive) -> str:
     """The attributes with their kinds."""
     kinds = primitive.attributes.items()
@@ -26,10 +30,10 @@ def attributes_text(primitive: Primitive) -> str:
 def listing(further: Mapping[str, Column]) -> Iterator[tuple[str, ...]]:
     """The rows of the table with their heads in front. `further` columns, by their heads, stand
     before the last one, which says what is computed."""
-    columns = {**_COLUMNS, **further, "what it computes": lambda primitive: primitive.about}
+    columns = {**_COLUMNS, **further, "what it computes": _about}
     yield tuple(columns)
     for primitive in PRIMITIVES.values():
-        yield tuple(column(primitive) for column in columns.values())
+        yield tuple(tell(primitive) for tell in columns.values())
 
 
 def text(further: Mapping[str, Column]) -> str:

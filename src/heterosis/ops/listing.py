@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from heterosis.codegen.lowerings import tables
 from heterosis.ir.listing import Column
-from heterosis.ir.primitives.families import Control, Elementwise, Leaf, Opaque, Primitive, Reduction
+from heterosis.ir.primitives.families import (
+    Control,
+    Elementwise,
+    Leaf,
+    Opaque,
+    Primitive,
+    Reduction,
+)
 from heterosis.ops.adjoint import is_piecewise_constant, rule_of
 from heterosis.runtime.errors import UnsupportedError
 

@@ -9,6 +9,8 @@ import math
 from functools import partial
 from typing import Any
 
+import numpy
+
 from heterosis.ir import views
 from heterosis.ir.primitives import random_bits as bits
 from heterosis.ir.primitives import random_loops as loops
@@ -79,7 +81,8 @@ def _counter(shape: tuple[int, ...], number: int = 0) -> Value:
     places = apply(IOTA, (), TensorType(shape, "int64"))
     if not number:
         return places
-    return e.add(places, constant(number << bits.PLACE_BITS, "int64"))
+    first = numpy.uint64(number << bits.PLACE_BITS).view("int64")
+    return e.add(places, constant(int(first), "int64"))
 
 
 def _key(key: Value, shape: tuple[int, ...]) -> Value:

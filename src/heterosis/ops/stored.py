@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from heterosis.codegen import object_cache
 from heterosis.codegen.abi import ENTRY
 from heterosis.codegen.kernel import Machine
-from heterosis.ir.primitives.families import Primitive
+from heterosis.ir.primitives import is_declared
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
 from heterosis.ir.text import printed
@@ -44,15 +43,8 @@ def identity(program: Program) -> str | None:
     A primitive from outside the package may change behind its name.
     """
     found = printed(program)
-    complete = found.complete and all(map(_is_known, found.primitives))
+    complete = found.complete and all(map(is_declared, found.primitives))
     return found.text if complete else None
-
-
-@cache
-def _is_known(primitive: Primitive) -> bool:
-    from heterosis.ir.primitives import PRIMITIVES
-
-    return PRIMITIVES.get(primitive.name) is primitive
 
 
 def write(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from heterosis.ir.primitives.families import Primitive
 
@@ -21,16 +23,32 @@ _MODULES = (
 )  # fmt: skip
 
 
-def _collected() -> Mapping[str, Primitive]:
-    """The primitives at the top of these modules, by their names."""
+_met: set[Primitive] = set()  # of modules that were loaded
+
+
+def is_declared(primitive: Primitive) -> bool:
+    """Whether the table has `primitive`. Modules that nobody has loaded are not loaded for that:
+    what they declare is met nowhere."""
+    if primitive not in _met:
+        loaded = (name for name in _MODULES if f"{__name__}.{name}" in sys.modules)
+        _met.update(chain.from_iterable(map(_declared, loaded)))
+    return primitive in _met
+
+
+def _declared(module: str) -> Iterator[Primitive]:
+    """The primitives at the top of a module."""
     from heterosis.ir.primitives.families import Primitive
 
+    found = vars(import_module(f"{__name__}.{module}")).values()
+    return (value for value in found if isinstance(value, Primitive))
+
+
+def _collected() -> Mapping[str, Primitive]:
+    """All primitives by their names."""
     found: dict[str, Primitive] = {}
-    for name in _MODULES:
-        module = import_module(f"{__name__}.{name}")
-        for value in vars(module).values():
-            if isinstance(value, Primitive) and found.setdefault(value.name, value) is not value:
-                raise AssertionError(f"two primitives are called {value.name}; rename one of them")
+    for primitive in chain.from_iterable(map(_declared, _MODULES)):
+        if found.setdefault(primitive.name, primitive) is not primitive:
+            raise AssertionError(f"two primitives are called {primitive.name}; rename one of them")
     return MappingProxyType(found)
 
 

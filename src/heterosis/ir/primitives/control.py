@@ -12,7 +12,6 @@ import numpy
 
 from heterosis.ir.primitives.families import Control
 from heterosis.ir.program import Node, Program
-from heterosis.ir.reference import evaluate
 from heterosis.ir.types import TensorType, numpy_dtype
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
@@ -37,6 +36,12 @@ def _listed(types: Types) -> str:
     return f"({', '.join(map(str, types))})"
 
 
+def _run(program: Program, operands: Sequence[Any]) -> tuple[Any, ...]:
+    from heterosis.ir.reference import evaluate
+
+    return evaluate(program, operands)
+
+
 # -- one of two programs --------------------------------------------------------------------------
 
 
@@ -51,7 +56,7 @@ def _cond_types(node: Node) -> Types:
 
 
 def _chosen(node: Node, condition: Any, *operands: Any) -> Any:
-    return evaluate(node.attributes["then" if condition else "otherwise"], operands)
+    return _run(node.attributes["then" if condition else "otherwise"], operands)
 
 
 COND = Control(
@@ -79,8 +84,8 @@ def _while_types(node: Node) -> Types:
 
 def _repeated(node: Node, *state: Any) -> Any:
     condition, body = node.attributes["condition"], node.attributes["body"]
-    while evaluate(condition, state)[0]:
-        state = evaluate(body, state)
+    while _run(condition, state)[0]:
+        state = _run(body, state)
     return state
 
 
@@ -123,7 +128,7 @@ def _scanned(node: Node, *operands: Any) -> Any:
     made = [numpy.zeros(type_.shape, numpy_dtype(type_.dtype)) for type_ in node.types[carried:]]
     order = range(length)
     for i in reversed(order) if node.attributes["reverse"] else order:
-        found = evaluate(body, (*state, *(row[i] for row in rows)))
+        found = _run(body, (*state, *(row[i] for row in rows)))
         state = found[:carried]
         for line, row in zip(made, found[carried:], strict=True):
             line[i] = row
