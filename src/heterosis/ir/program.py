@@ -10,8 +10,8 @@ from typing import Any
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.primitives.leaves import CONSTANT, EXTENT, INPUT, IOTA, NUMBER, check_extent
 from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER
-from heterosis.ir.types import TensorType
-from heterosis.runtime.errors import DTypeError
+from heterosis.ir.types import TensorType, is_float
+from heterosis.runtime.errors import ArgumentError, DTypeError
 
 __all__ = [
     "ASSEMBLE", "CONSTANT", "EXTENT", "GATHER", "INPUT", "IOTA", "NUMBER", "SCATTER", "Call",
@@ -106,7 +106,18 @@ def constant(number: float | bool, dtype: str, *, weak: bool = False) -> Value:
     """A number written in the program."""
     if not isinstance(number, Real):
         raise DTypeError(f"expected a number, and got {number!r}.")
+    if isinstance(number, int) and number.bit_length() > 53 and is_float(dtype):
+        number = _as_float(number)
     return apply(CONSTANT, (), TensorType((), dtype, weak), value=number)
+
+
+def _as_float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise ArgumentError(
+            f"an integer of {number.bit_length()} bits; expected a number that floats can hold."
+        ) from None
 
 
 def extent(size: int) -> Value:
