@@ -17,7 +17,7 @@ import numpy
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.primitives.numbers import rounded, silent, widened
+from heterosis.ir.primitives.numbers import precise
 from heterosis.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -90,24 +90,20 @@ def _seen(x: Any, windows: Windows, out: Extents) -> Any:
     return padded[:, :, :, places[0], places[1], places[2]]
 
 
-@silent
 def _filtered(node: Node, x: Any, a: Any) -> Any:
-    type_ = node.types[0]
-    windows = _seen(widened(x), windows_of(node), type_.shape[3:])
-    return rounded(numpy.einsum("igcpqrdhw,gocdhw->igopqr", windows, widened(a)), type_.dtype)
+    windows = _seen(precise(x), windows_of(node), node.types[0].shape[3:])
+    return numpy.einsum("igcpqrdhw,gocdhw->igopqr", windows, precise(a))
 
 
-@silent
 def _summed(node: Node, a: Any, x: Any) -> Any:
-    type_, out = node.types[0], node.attributes["out"]
-    windows = _seen(widened(x), windows_of(node), out)
-    left = widened(a).reshape(*a.shape[:3], *out)
-    chunks, _, rows, columns = type_.shape
+    out, shape = node.attributes["out"], node.types[0].shape
+    windows = _seen(precise(x), windows_of(node), out)
+    left = precise(a).reshape(*a.shape[:3], *out)
     sums = [
         numpy.einsum("igopqr,igcpqrdhw->gocdhw", left[first:last], windows[first:last])
-        for first, last in chunks_of(a.shape[0], chunks)
+        for first, last in chunks_of(a.shape[0], shape[0])
     ]
-    return rounded(numpy.reshape(sums, (chunks, -1, rows, columns)), type_.dtype)
+    return numpy.reshape(sums, shape)
 
 
 def chunks_of(images: int, chunks: int) -> Iterator[tuple[int, int]]:
