@@ -7,6 +7,8 @@ import numpy
 import pytest
 
 from heterosis import _core, np
+from heterosis.codegen.lowerings import native, tables
+from heterosis.ir.identity import identity
 from heterosis.ir.primitives import (
     boxes,
     checks,
@@ -18,6 +20,7 @@ from heterosis.ir.primitives import (
     sorting,
     windows,
 )
+from heterosis.ir.primitives.families import Opaque, Reduction
 from heterosis.ir.program import INPUT, Node, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float, numpy_dtype
@@ -29,6 +32,7 @@ from heterosis.runtime.errors import (
     IndexingError,
     LinearAlgebraError,
     ShapeError,
+    UnsupportedError,
 )
 
 WIDE = ("float32", "float64")
@@ -654,3 +658,39 @@ def test_matrices_that_do_not_fit(name):
         primitive.types(node(primitive, [((3, 3), "float32"), *right[1:]], []))
     with pytest.raises(ArgumentError):
         primitive.types(node(primitive, [*right, *right, *right], []))
+
+
+# -- the tables -----------------------------------------------------------------------------------
+
+PRIMITIVES = [
+    found
+    for module in (boxes, checks, factorizations, products, recurrent, reductions, shuffling,
+                   sorting, windows)
+    for found in vars(module).values() if isinstance(found, (Opaque, Reduction))
+]  # fmt: skip
+
+
+def test_every_primitive_has_a_name_of_its_own_and_a_line_about_it():
+    assert len({p.name for p in PRIMITIVES}) == len(PRIMITIVES)
+    assert all(p.about.endswith(".") and p.types and p.meaning for p in PRIMITIVES)
+
+
+def test_every_primitive_has_a_row_and_every_row_a_primitive():
+    tables.kernel(products.MATMUL)  # the tables are filled when something is looked up
+    declared = (*vars(native).values(), *native.RECURRENT_PACKED.values())
+    own = {p for p in declared if isinstance(p, Opaque)} - {*PRIMITIVES}
+    assert {*tables.KERNELS, *tables.REDUCERS} == {*PRIMITIVES, *own}
+    assert not {p.name for p in own} & {p.name for p in PRIMITIVES}
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES, ids=str)
+def test_what_is_captured_is_known_by_its_text(primitive):
+    found = node(primitive, [((2,), "float32")], [((2,), "float32")])
+    assert identity(Program(found.inputs, found.outputs)) is not None
+
+
+def test_what_is_packed_is_known_to_the_processor_alone():
+    found = node(native.PACK_RIGHT, [((2, 3), "float32")], [((6,), "float32")])
+    assert native.PACK_RIGHT.types(found) == found.types
+    with pytest.raises(UnsupportedError):
+        native.PACK_RIGHT.evaluate(found, numpy.ones((2, 3), "float32"))
