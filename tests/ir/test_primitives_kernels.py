@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from importlib import import_module
 
 import numpy
 import pytest
@@ -34,6 +35,7 @@ from heterosis.runtime.errors import (
     ShapeError,
     UnsupportedError,
 )
+from tests.processes import run_python
 
 WIDE = ("float32", "float64")
 NUMBERS = (*INTEGERS, *FLOATS)
@@ -676,11 +678,27 @@ def test_every_primitive_has_a_name_of_its_own_and_a_line_about_it():
 
 
 def test_every_primitive_has_a_row_and_every_row_a_primitive():
-    tables.kernel(products.MATMUL)  # the tables are filled when something is looked up
+    import_module("heterosis.codegen.lowerings.rows")
     declared = (*vars(native).values(), *native.RECURRENT_PACKED.values())
     own = {p for p in declared if isinstance(p, Opaque)} - {*PRIMITIVES}
     assert {*tables.KERNELS, *tables.REDUCERS} == {*PRIMITIVES, *own}
     assert not {p.name for p in own} & {p.name for p in PRIMITIVES}
+
+
+IMPORTED = """
+import sys
+from heterosis import np
+from heterosis.ir.primitives.products import MATMUL
+from heterosis.codegen.lowerings import tables
+
+print(tables.kernel(MATMUL).scales[0])
+print([name for name in ("boxes", "windows", "recurrent") if
+       f"heterosis.codegen.lowerings.{name}" in sys.modules])
+"""
+
+
+def test_the_kernels_of_another_subject_are_not_imported(tmp_path):
+    assert run_python("-c", IMPORTED, folder=tmp_path).stdout.split("\n")[:2] == ["2", "[]"]
 
 
 @pytest.mark.parametrize("primitive", PRIMITIVES, ids=str)
