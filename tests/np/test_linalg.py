@@ -138,6 +138,8 @@ def test_least_squares():
     )
     assert rank == 1 and distances.shape == (0,)
     close(x, [0.5, 0.5])
+    with pytest.raises(ShapeError, match="rcond is an array of shape"):
+        np.linalg.lstsq(np.array(singular), np.ones(3), rcond=np.ones(2))
 
 
 def test_pinv_of_a_singular_matrix():

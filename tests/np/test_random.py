@@ -1,9 +1,12 @@
 """Distributions by Kolmogorov-Smirnov and chi-square tests with fixed seeds; reproducibility."""
 
+import math
+
 import numpy
 import pytest
 from scipy import stats
 
+import heterosis
 from heterosis import np, npx
 from heterosis.ops import random as ops
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
@@ -286,6 +289,31 @@ def test_vectors():
 def test_wrong_arguments(call, error):
     with pytest.raises(error):
         call()
+
+
+OUT_OF_RANGE = {
+    "normal": lambda a: np.random.normal(0, -a),
+    "gamma": lambda a: np.random.gamma(-a),
+    "poisson": lambda a: np.random.poisson(-a),
+    "exponential": lambda a: np.random.exponential(a * math.nan),
+    "weibull": lambda a: np.random.weibull(a * 0),
+    "binomial": lambda a: np.random.binomial(5, a * 1.5),
+    "geometric": lambda a: np.random.geometric(a * 0),
+    "beta": lambda a: np.random.beta(1.0, -a),
+    "dirichlet": lambda a: np.random.dirichlet(-a),
+    "triangular": lambda a: np.random.triangular(a * 3, a * 2, a),
+    "choice": lambda a: np.random.choice(3, size=2, p=a * 0.5),
+    "choice without replacement": lambda a: np.random.choice(3, 2, False, p=a * 0.5),
+    "choice of less than nothing": lambda a: np.random.choice(3, 2, p=a * np.array([-1, 1, 1])),
+    "multinomial": lambda a: np.random.multinomial(5, a * 0.6),
+}
+
+
+@pytest.mark.parametrize("draw", OUT_OF_RANGE.values(), ids=OUT_OF_RANGE)
+@pytest.mark.parametrize("prepare", [lambda f: f, heterosis.hybridize], ids=["eager", "hybridized"])
+def test_elements_out_of_range(draw, prepare):
+    with pytest.raises(ArgumentError, match="expected|add up to 1|more than 1"):
+        prepare(draw)(np.ones(3)).wait_to_read()
 
 
 def test_numbers_need_no_new_code():

@@ -284,6 +284,14 @@ def test_multibox_target(threshold, ratio):
         numpy.testing.assert_allclose(part.asnumpy(), wanted, rtol=2e-4, atol=2e-4)
 
 
+def test_roi_pooling_counts_images_by_whole_numbers():
+    """As MXNet does: a number of no image gives zeros."""
+    x = np.arange(18, dtype="float32").reshape(2, 1, 3, 3)
+    rois = [[n, 0, 0, 2, 2] for n in (-0.9, -1, 0, 1.9, 2, numpy.nan)]
+    found = npx.roi_pooling(x, np.array(rois), pooled_size=(1, 1), spatial_scale=1.0)
+    assert found.reshape(-1).tolist() == [8, 0, 8, 17, 0, 0]
+
+
 def test_multibox_target_without_labels():
     rng = numpy.random.default_rng(0)
     anchors, predictions = np.array(boxes(rng, 1, 5)), np.zeros((2, 3, 5))

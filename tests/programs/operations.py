@@ -41,7 +41,7 @@ def sampled() -> tuple[Record, ...]:
         if r.samples
         and r.numpy
         and KEY not in r.uses
-        and r.name not in ("shape_array", "assign_part")
+        and r.name not in ("shape_array", "assign_part", "distribution_parameter")
     )
 
 

@@ -617,6 +617,8 @@ class Trace:
         def own(cell: Cell) -> Computed:
             if cell not in computed:
                 value = _own(cell)
+                if value in outputs:  # of another cell, an operation having handed on its operand
+                    value = copy.record.function(value)
                 apart = cell not in tracked and any(value == c.value() for c in tracked)
                 computed[cell] = Computed(add(stop_gradient(value) if apart else value))
             return computed[cell]
@@ -732,12 +734,12 @@ def place(a: Any) -> tuple[Any, ...]:
 
 
 def _own(cell: Cell) -> Value:
-    """The value of a result: a copy, if it is a view of an input where an eager array is none."""
+    """The value of a result: a copy, if it rearranges an input whose memory it does not share."""
     value = base = cell.value()
     while isinstance(base.node.primitive, View):
         (base,) = base.node.inputs
-    shared = cell.base is not None or base.node.primitive is not INPUT
-    return value if shared else copy.record.function(value)
+    shares = (cell.base or cell).source is not None
+    return value if shares or base.node.primitive is not INPUT else copy.record.function(value)
 
 
 def _overlap(one: Any, other: Any) -> CaptureError:

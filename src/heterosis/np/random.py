@@ -6,6 +6,7 @@ operations are compiled together. Parameters are numbers or arrays, which broadc
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from math import prod
@@ -87,20 +88,33 @@ def _check(holds: bool, name: str, parameter: str, given: Any, expected: str) ->
 
 
 def _positive(name: str, parameter: str, given: Any) -> Any:
-    is_array = not isinstance(given, int | float)
-    _check(is_array or given > 0, name, parameter, given, "a positive number")
-    return _real(given)
+    return _parameter(name, parameter, given, "a positive number", above_zero=True)
 
 
 def _not_negative(name: str, parameter: str, given: Any) -> Any:
-    is_array = not isinstance(given, int | float)
-    _check(is_array or given >= 0, name, parameter, given, "a number from 0 on")
-    return _real(given)
+    return _parameter(name, parameter, given, "a number from 0 on")
 
 
 def _chance(name: str, parameter: str, given: Any) -> Any:
-    is_array = not isinstance(given, int | float)
-    _check(is_array or 0 <= given <= 1, name, parameter, given, "a probability, from 0 to 1")
+    return _parameter(name, parameter, given, "a probability, from 0 to 1", most=1.0)
+
+
+def _parameter(
+    name: str,
+    parameter: str,
+    given: Any,
+    expected: str,
+    *,
+    most: float = math.inf,
+    above_zero: bool = False,
+) -> Any:
+    """What a distribution takes: a number is checked now, an array's elements when they are used."""
+    if isinstance(given, _core.ndarray):
+        failure = f"{name}: an element of {parameter} is out of range; expected {expected}."
+        return ops.distribution_parameter(given, failure, most, above_zero)
+    if isinstance(given, int | float):
+        inside = (given > 0 if above_zero else given >= 0) and given <= most
+        _check(inside, name, parameter, given, expected)
     return _real(given)
 
 
@@ -343,6 +357,8 @@ def multinomial(n: int, pvals: Any, size: Any = None, **_: Any) -> Any:
     As in NumPy the last outcome has what the others leave of 1.
     """
     if isinstance(pvals, tuple | list):
+        for share in pvals:
+            _check(0 <= share <= 1, "multinomial", "a probability", share, "a number from 0 to 1")
         total = sum(pvals[:-1])
         _check(total <= 1 + 1e-12, "multinomial", "sum(pvals[:-1])", total, "at most 1")
         pvals = array(pvals, dtype="float64")
@@ -361,6 +377,7 @@ def multivariate_normal(
 
 def dirichlet(alpha: Any, size: Any = None, dtype: Any = None) -> Any:
     """Positive numbers that add up to 1, in the mean in proportion to `alpha`."""
+    alpha = _positive("dirichlet", "alpha", array(alpha))
     return random_choice.dirichlet(alpha, _size(size), _float_dtype("dirichlet", dtype))
 
 

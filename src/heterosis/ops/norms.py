@@ -111,6 +111,9 @@ def least_squares(a, b, rcond=None):
             f"lstsq: a matrix of shape {a.shape} and right-hand sides of shape {b.shape}; "
             "expected (M, N) and (M,) or (M, K)."
         )
+    if rcond is not None and rcond.size != 1:
+        raise ShapeError(f"lstsq: rcond is an array of shape {rcond.shape}; expected one number.")
+    rcond = rcond if rcond is None else views.reshape(rcond, ())
     right = views.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
     u, values, vt = svd(a)
     kept = e.greater(values, _cutoff(a, values, rcond)) if a.size else cast(values, "bool")

@@ -17,8 +17,10 @@ from heterosis.ir.program import IOTA, Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops import real as r
+from heterosis.ops.bounds import required
 from heterosis.ops.record import Key, operation
 from heterosis.ops.rules import broadcast_shapes, cast, wide
+from heterosis.ops.samples import NUMBERS, Case, Samples
 from heterosis.runtime.errors import ShapeError
 
 Size = "tuple[int, ...] | None"
@@ -32,6 +34,28 @@ _UNITS = {
     "float64": bits.UNIT_FLOAT64,
 }
 _OPEN_UNITS = {"float32": bits.OPEN_UNIT_FLOAT32, "float64": bits.OPEN_UNIT_FLOAT64}
+
+
+# -- parameters -----------------------------------------------------------------------------------
+
+
+@operation(
+    numpy=lambda x, *_, **__: x,
+    public=(),
+    samples=Samples([Case((shape,)) for shape in ((), (0,), (37,), (3, 70))], (0, 4), NUMBERS),
+)
+def distribution_parameter(
+    x,
+    failure: str = "a parameter of a distribution is out of range.",
+    most: float = math.inf,
+    above_zero: bool = False,
+):
+    """`x`; the program fails with that message where an element is negative, or more than `most`,
+    or NaN; with `above_zero`, also where it is zero."""
+    zero = constant(0.0, "float64", weak=True)
+    low = e.greater(x, zero) if above_zero else e.greater_equal(x, zero)
+    high = e.less_equal(x, constant(most, "float64", weak=True))
+    return required(x, e.logical_and(low, high), failure)
 
 
 # -- building blocks ------------------------------------------------------------------------------
@@ -213,6 +237,9 @@ def triangular(left, mode, right, size: Size = None, dtype: str = "float32", key
     """Between `left` and `right`, most likely at `mode`."""
     u = open_unit(key, _shape("triangular", size, left, mode, right), dtype)
     left, mode, right = (cast(x, u.dtype) for x in (left, mode, right))
+    in_order = e.logical_and(e.less_equal(left, mode), e.less_equal(mode, right))
+    in_order = e.logical_and(in_order, e.less(left, right))
+    left = required(left, in_order, "triangular: expected left <= mode <= right, and left < right.")
     width, rise = e.subtract(right, left), e.subtract(mode, left)
     below = e.less_equal(e.multiply(u, width), rise)
     up = e.add(left, r.sqrt(e.multiply(e.multiply(u, width), rise)))

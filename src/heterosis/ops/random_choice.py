@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy
+
 from heterosis.ir import views
 from heterosis.ir.primitives.shuffling import SHUFFLED_PLACES
 from heterosis.ir.program import ASSEMBLE, GATHER, IOTA, Value, apply, constant, extent
-from heterosis.ir.types import TensorType
+from heterosis.ir.types import TensorType, is_float, numpy_dtype
 from heterosis.ops import elementwise as e
 from heterosis.ops import real as r
 from heterosis.ops import reductions as rd
+from heterosis.ops.bounds import required, within
 from heterosis.ops.linalg import eigh, real_type, transposed
 from heterosis.ops.linear import product
 from heterosis.ops.random import (
@@ -57,7 +60,7 @@ def shuffled(x, key: Key = None):
 def race(p, key: Key = None):
     """Arrival times at rates `p`: in their order, places are drawn without replacement."""
     times = standard_exponential(key, p.shape, "float64")
-    return e.true_divide(times, cast(p, "float64"))
+    return e.true_divide(times, _probabilities("choice", p))
 
 
 @random_operation(name="random_choice")
@@ -88,7 +91,7 @@ def _check_choices(count: int, p: Value | None, wanted: int) -> None:
 
 def _categories(key: Value, p: Value, shape: tuple[int, ...]) -> Value:
     """Places in `p`, each with its probability there."""
-    sums = rd.cumsum(cast(p, "float64"))
+    sums = rd.cumsum(_probabilities("choice", p))
     total = views.reshape(views.slice_(sums, (p.size - 1,), (1,), (1,)), ())
     return _first_above(sums, e.multiply(open_unit(key, shape, "float64"), total))
 
@@ -120,7 +123,11 @@ def multinomial(n, pvals, size: Size = None, key: Key = None):
             f"multinomial: n of shape {n.shape} and pvals of shape {pvals.shape}; "
             "expected a number of trials and a list of probabilities."
         )
-    levels = _levels(_completed(cast(pvals, "float64")))
+    others = views.slice_(pvals, (0,), (1,), (max(pvals.size - 1, 0),))
+    room = _room(pvals.dtype)
+    enough = e.less_equal(rd.sum(cast(others, "float64")), constant(1.0 + room, "float64"))
+    pvals = required(pvals, enough, "multinomial: the sum of pvals[:-1] is more than 1.")
+    levels = _levels(_completed(_shares("multinomial", pvals)))
     lead = size or ()
     counts = views.broadcast(views.reshape(cast(n, "float64"), (1,)), (*lead, 1))
     for depth, (left, whole) in enumerate(levels):
@@ -128,6 +135,26 @@ def multinomial(n, pvals, size: Size = None, key: Key = None):
     shape = (*lead, pvals.size)
     counts = views.slice_(counts, (0,) * counts.ndim, (1,) * counts.ndim, shape)
     return cast(counts, "int64")
+
+
+def _probabilities(name: str, p: Value) -> Value:
+    """`p` in float64; the program fails unless these are probabilities that add up to 1."""
+    shares = _shares(name, p)
+    away = e.absolute(e.subtract(rd.sum(shares), constant(1.0, "float64")))
+    near = e.less_equal(away, constant(_room(p.dtype), "float64"))
+    return required(shares, near, f"{name}: the probabilities p do not add up to 1.")
+
+
+def _shares(name: str, p: Value) -> Value:
+    return within(cast(p, "float64"), 0.0, 1.0 + _room(p.dtype), _NO_SHARES.format(name))
+
+
+_NO_SHARES = "{}: an element of the probabilities is not from 0 to 1; expected that of all."
+
+
+def _room(dtype: str) -> float:
+    """How far from 1 rounding may take a sum, as in NumPy."""
+    return float(numpy.finfo(numpy_dtype(dtype)).eps) ** 0.5 if is_float(dtype) else 1e-8
 
 
 def _completed(p: Value) -> Value:

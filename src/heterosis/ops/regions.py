@@ -77,9 +77,7 @@ def roi_pooling(data, rois, pooled_size: tuple[int, ...], spatial_scale: float):
     rows = _inside(e.multiply(top, scale), e.multiply(bottom, scale), size[0], x.shape[2])
     columns = _inside(e.multiply(left, scale), e.multiply(right, scale), size[1], x.shape[3])
     number = cast(image, "int64")
-    known = e.logical_and(
-        e.greater_equal(image, _single(0)), e.less(image, cast(extent(x.shape[0]), "float32"))
-    )
+    known = e.logical_and(e.greater_equal(number, 0), e.less(number, extent(x.shape[0])))
     chosen = gathered(x, [bounded("roi_pooling", number, x.shape[0], "clip", 0, x.shape)])
     # First along rows of pixels, then down their largest elements.
     across = _largest(chosen, columns)
