@@ -7,8 +7,9 @@ import warnings
 import pytest
 
 import heterosis
-from heterosis import gluon, lr_scheduler, np, optimizer
+from heterosis import gluon, lr_scheduler, np, npx, optimizer
 from heterosis.gluon import nn, rnn
+from heterosis.ir.program import constant
 from heterosis.ops import REGISTRY
 from heterosis.ops.record import ATTRIBUTE
 from heterosis.runtime.arguments import did_you_mean, expectations
@@ -242,3 +243,12 @@ def test_too_many_attributes_for_a_class():
         lr_scheduler.PolyScheduler(9, 0.1, 2, 0, 0, 0, "linear", 8, 9)
     with pytest.raises(ArgumentError):
         lr_scheduler.FactorScheduler("a")
+
+
+def test_integers_that_no_float_holds():
+    """Among floats, also where a damaged file gives them to an operation."""
+    assert constant(2**1023, "float32").node.attributes["value"] == 2.0**1023
+    with pytest.raises(ArgumentError, match="an integer of 1329 bits"):
+        constant(10**400, "float32")
+    ones = np.ones((3,))
+    assert npx.batch_norm(np.ones((2, 3)), *[ones] * 4, eps=2**1023).tolist() == [[1] * 3] * 2

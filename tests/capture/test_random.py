@@ -216,6 +216,7 @@ def test_every_random_function_has_a_row():
         assert names - _STATE == set(table)
 
 
+@pytest.mark.lengthy
 def test_every_operation_with_a_key_is_drawn_from(monkeypatch):
     keyed = {name for name, record in REGISTRY.items() if KEY in record.uses}
     seen = set()

@@ -164,6 +164,7 @@ def _exported(net, folder):
     return symbol, "data", arrays
 
 
+@pytest.mark.lengthy
 def test_a_block_trained_and_saved_predicts(path):
     net, x = _mlp(), _array(4, 6)
     with autograd.record():
@@ -398,6 +399,7 @@ def _refused(data, path, match="Nothing has been loaded"):
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.lengthy
 def test_every_truncation_is_an_error(small, path):
     for length in range(len(small)):
         _refused(small[:length], path)

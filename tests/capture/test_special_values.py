@@ -126,6 +126,7 @@ def _binary(x, y):
     return [x + y, x - y, x * y, x / y, np.maximum(x, y), np.where(x < y, x, y), x * 0, y - y]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if is_float(d) or d in ("int8", "int64")])
 def test_chains(dtype):
     x = np.array(special(dtype), dtype=dtype)

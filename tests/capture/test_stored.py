@@ -90,6 +90,7 @@ assert both(np.eye(3) * 2)[0, 0] == 0.25
 """
 
 
+@pytest.mark.lengthy
 def test_a_later_process_calls_lapack(tmp_path, monkeypatch):
     monkeypatch.setenv("HETEROSIS_CACHE", str(tmp_path))
     for _ in range(2):

@@ -37,6 +37,7 @@ def test_the_script_finds_itself_as_python_says(run, tmp_path):
     assert done.stdout == f"__main__ {path} ['script.py', '--help', '-x'] beside True\n"
 
 
+@pytest.mark.lengthy
 def test_tracebacks_begin_in_the_script(run):
     done = run("def fail():\n    raise KeyError('gone')\n\nfail()\n")
     lines = done.stderr.splitlines()
@@ -71,6 +72,7 @@ def test_the_exit_status_is_the_scripts(run, end, status):
     assert run(f"import sys\n{end}\n").returncode == status
 
 
+@pytest.mark.lengthy
 def test_a_missing_script_is_named(tmp_path):
     done = run_python("-m", "heterosis", "run", "nowhere.py", folder=tmp_path)
     assert done.returncode == 2

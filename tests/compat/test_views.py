@@ -143,6 +143,7 @@ print(int(x.sum()))
 """
 
 
+@pytest.mark.lengthy
 def test_the_alias_installs_it(tmp_path):
     script = tmp_path / "migrated.py"
     script.write_text(_PROGRAM)

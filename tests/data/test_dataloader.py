@@ -270,6 +270,7 @@ def test_a_late_batch(threads):
     assert time.monotonic() - started < 5
 
 
+@pytest.mark.lengthy
 def test_workers_end_with_their_loader():
     loader = data.DataLoader(list(range(8)), 2, num_workers=2)
     next(iter(loader))

@@ -98,6 +98,7 @@ def test_links_lead_somewhere(document):
         assert "://" in link or (path.parent / link).exists(), link
 
 
+@pytest.mark.lengthy
 def test_the_site_is_built_without_a_warning(tmp_path):
     """Links between pages, and to headings, are checked by the builder."""
     for package in ("sphinx", "myst_parser", "furo"):

@@ -67,6 +67,7 @@ def test_ctrl_c_ends_a_wait_and_nothing_else(wait):
     assert (process.returncode, out) == (0, "interrupted True\n2.0\n"), errors
 
 
+@pytest.mark.lengthy
 def test_the_interpreter_ends_with_work_outstanding():
     code, out, errors = _run("""
     for _ in range(200):
@@ -76,6 +77,7 @@ def test_the_interpreter_ends_with_work_outstanding():
     assert (code, out, errors) == (0, "end\n", "")
 
 
+@pytest.mark.lengthy
 def test_what_nobody_can_read_is_not_computed_at_the_end():
     start = time.monotonic()
     code, out, errors = _run("""
@@ -154,6 +156,7 @@ def test_arrays_in_cycles_and_globals_at_the_end():
     assert (code, errors) == (0, "")
 
 
+@pytest.mark.lengthy
 def test_an_error_of_the_program_stays_its_error():
     code, _, errors = _run("""
     y = x @ x

@@ -32,6 +32,7 @@ from tests.gluon.fit_cases import (
 # -- the call ------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_one_call_trains():
     np.random.seed(0)
     net = network()

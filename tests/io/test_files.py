@@ -176,6 +176,7 @@ def _reads(tree):
     return False
 
 
+@pytest.mark.lengthy
 def test_files_are_read_through_the_door():
     package = Path(heterosis.__file__).parent
     modules = {p.relative_to(package).as_posix(): p for p in package.rglob("*.py")}
@@ -204,6 +205,7 @@ def _writer(path):
     return process
 
 
+@pytest.mark.lengthy
 def test_what_a_killed_writer_left_goes_with_the_next_save(tmp_path):
     with _writer(tmp_path / "old") as killed:
         killed.send_signal(signal.SIGKILL)
@@ -212,6 +214,7 @@ def test_what_a_killed_writer_left_goes_with_the_next_save(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["new"]
 
 
+@pytest.mark.lengthy
 def test_what_is_being_written_stays(tmp_path):
     with _writer(tmp_path / "x") as alive:
         npx.save(tmp_path / "x", np.ones(2))

@@ -57,6 +57,7 @@ def test_slice(shape, data):
     numpy.testing.assert_array_equal(read(moved, memory), expected)
 
 
+@pytest.mark.lengthy
 @given(st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=3), st.data())
 def test_reshape_is_a_view_just_where_numpy_makes_one(shape, data):
     strided, memory, values = counting(shape)

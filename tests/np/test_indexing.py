@@ -183,6 +183,7 @@ def test_values_that_do_not_fit():
         x[[0, 1]] = np.zeros(4)
 
 
+@pytest.mark.lengthy
 def test_an_axis_without_elements():
     x = np.zeros((0, 3))
     assert x[[]].shape == (0, 3)

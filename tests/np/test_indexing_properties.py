@@ -95,6 +95,7 @@ def test_reading(case, lists):
         assert got.shape == numpy.shape(expected)
 
 
+@pytest.mark.lengthy
 @_EXAMPLES
 @given(_cases(), st.sampled_from(["number", "same", "row"]))
 def test_writing(case, kind):

@@ -123,6 +123,7 @@ def test_integers_become_float32():
     close(np.linalg.inv(a), [[0.6, -0.2], [-0.2, 0.4]])
 
 
+@pytest.mark.lengthy
 def test_least_squares():
     for m, n, columns in ((6, 3, ()), (6, 3, (2,)), (3, 5, (2,)), (4, 4, ())):
         a, b = matrix((m, n)), matrix((m, *columns))
@@ -142,6 +143,7 @@ def test_least_squares():
         np.linalg.lstsq(np.array(singular), np.ones(3), rcond=np.ones(2))
 
 
+@pytest.mark.lengthy
 def test_pinv_of_a_singular_matrix():
     a = numpy.outer([1.0, 2, 3], [1.0, 1]).astype("float32")
     close(np.linalg.pinv(np.array(a)), numpy.linalg.pinv(a.astype("float64")))

@@ -178,6 +178,7 @@ def test_three_products_in_a_row():
     numpy.testing.assert_allclose(found, wanted, rtol=1e-13)
 
 
+@pytest.mark.lengthy
 def test_gradients_are_those_of_the_eager_operations():
     generator = numpy.random.default_rng(0)
     arrays = [np.array(generator.normal(size=(2, 3, 20, 8)), dtype="float64") for _ in range(3)]

@@ -144,6 +144,7 @@ def _meet(found, chain, other):
     return any(a[0] < b[1] and b[0] < a[1] for a in spans[:cut] for b in spans[cut:])
 
 
+@pytest.mark.lengthy
 def test_a_network_of_paths_computes_what_it_does_eagerly(at_no_cost):
     def paths(x, v, w):
         one = npx.relu(x @ v) @ w

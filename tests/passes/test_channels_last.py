@@ -151,6 +151,7 @@ def test_a_product_gives_single_channels_their_input(shape, kernel, attributes, 
     check(n, y, expected={"matmul", "depthwise_last"})
 
 
+@pytest.mark.lengthy
 def test_a_product_gives_a_large_input_only():
     n = Network(1, 16, 90, 100)
     x = relu(n.convolve(n.x, 20))
@@ -160,6 +161,7 @@ def test_a_product_gives_a_large_input_only():
     check(n, large, expected={"matmul", "depthwise_last"})
 
 
+@pytest.mark.lengthy
 def test_what_others_need_is_in_memory(monkeypatch):
     monkeypatch.setattr(lowering, "_KEPT", 0)
     n = Network(1, 16, 9, 9)
@@ -169,6 +171,7 @@ def test_what_others_need_is_in_memory(monkeypatch):
     check(n, *outputs, expected={"matmul", "depthwise_last"})
 
 
+@pytest.mark.lengthy
 def test_a_plane_too_large_for_one_band():
     n = Network(1, 16, 70, 80)
     y = n.alone(n.x, pad=(1, 1), stride=(2, 1))
@@ -198,12 +201,14 @@ def test_few_windows_of_several_taps(kernel, attributes, filters, dtype):
     check(n, y, expected={"matmul", "convolve_last"})
 
 
+@pytest.mark.lengthy
 def test_one_axis_of_space():
     n = Network(2, 16, 19)
     y = relu(n.alone(n.x, (3,), pad=(1,)))
     check(n, n.convolve(y, 24, (1,)), expected={"matmul", "depthwise_last"})
 
 
+@pytest.mark.lengthy
 def test_what_lies_between_and_beside():
     """Sums of branches, numbers for each channel, and a value that others need with its channels
     second."""
@@ -217,6 +222,7 @@ def test_what_lies_between_and_beside():
     check(n, *outputs, expected={"matmul", "depthwise_last"})
 
 
+@pytest.mark.lengthy
 def test_what_stays_as_it_is():
     few = Network(1, 12, 6, 6)  # channels that are no whole vectors
     check(few, few.convolve(few.alone(few.x, pad=(1, 1)), 8), expected={"convolve"})

@@ -64,6 +64,7 @@ def test_writes_and_aliases_are_part_of_the_meaning():
     assert call.aliases[0].tolist() == [True, True]
 
 
+@pytest.mark.lengthy
 def test_a_crash_is_told_and_survived():
     worker = Worker()
     crash = Step("unary", "__import__('os').abort()", (), "v1", meaning="np.zeros(3)")

@@ -15,7 +15,7 @@ from heterosis.ir.primitives.families import (
     Primitive,
     Scatter,
 )
-from heterosis.ir.types import TensorType
+from heterosis.ir.types import TensorType, is_float
 from heterosis.runtime.errors import ArgumentError, DTypeError
 
 
@@ -115,7 +115,18 @@ def constant(number: float | bool, dtype: str, *, weak: bool = False) -> Value:
     """A number written in the program."""
     if not isinstance(number, Real):
         raise DTypeError(f"expected a number, and got {number!r}.")
+    if isinstance(number, int) and number.bit_length() > 53 and is_float(dtype):
+        number = _as_float(number)
     return apply(CONSTANT, (), TensorType((), dtype, weak), value=number)
+
+
+def _as_float(number: int) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        raise ArgumentError(
+            f"an integer of {number.bit_length()} bits; expected a number that floats can hold."
+        ) from None
 
 
 def extent(size: int) -> Value:
