@@ -14,6 +14,7 @@ from collections.abc import Callable
 from difflib import unified_diff
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 
 from rich.pretty import pretty_repr
 from tour_network import STAGES as NETWORK_STAGES
@@ -42,14 +43,23 @@ _SCHEDULE = schedule(_PROGRAM, _LAYOUTS, [None], Machine(AVX2, 1), views=False)
 _CODE = function_for_any_size(_SCHEDULE)
 
 
-def record() -> str:
-    """Where the operation is registered."""
-    source = inspect.getsource(sys.modules["heterosis.ops.elementwise"])
-    lines = iter(source.splitlines())
-    found = [next(line for line in lines if line.startswith("add = "))]
+def _assignment(module: ModuleType, name: str) -> str:
+    """Where a module gives something this name."""
+    lines = iter(inspect.getsource(module).splitlines())
+    found = [next(line for line in lines if line.startswith(f"{name} = "))]
     while "".join(found).count("(") > "".join(found).count(")"):
         found.append(next(lines))
     return "\n".join(found)
+
+
+def record() -> str:
+    """Where the operation is registered."""
+    return _assignment(sys.modules["heterosis.ops.elementwise"], "add")
+
+
+def primitive() -> str:
+    """What it is made of."""
+    return _assignment(sys.modules["heterosis.ir.primitives.elementwise"], "ADD")
 
 
 def lowering() -> str:
@@ -104,7 +114,8 @@ def session() -> str:
     return "\n".join(lines)
 
 
-STAGES = {f.__name__: f for f in (record, lowering, program, nest, integers, llvm, session)}
+_ONE_OPERATION = (record, primitive, lowering, program, nest, integers, llvm, session)
+STAGES = {f.__name__: f for f in _ONE_OPERATION}
 STAGES |= {"assembly": assembly_of_the_loop} | NETWORK_STAGES
 
 

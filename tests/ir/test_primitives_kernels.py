@@ -2,11 +2,13 @@
 
 import itertools
 import math
+from importlib import import_module
 
 import numpy
 import pytest
 
 from heterosis import _core, np
+from heterosis.codegen.lowerings import native, tables
 from heterosis.ir.primitives import (
     boxes,
     checks,
@@ -18,10 +20,11 @@ from heterosis.ir.primitives import (
     sorting,
     windows,
 )
+from heterosis.ir.primitives.families import Opaque, Reduction
 from heterosis.ir.program import INPUT, Node, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float, numpy_dtype
-from heterosis.ops import eager
+from heterosis.ops import eager, stored
 from heterosis.runtime.errors import (
     ArgumentError,
     DTypeError,
@@ -29,7 +32,9 @@ from heterosis.runtime.errors import (
     IndexingError,
     LinearAlgebraError,
     ShapeError,
+    UnsupportedError,
 )
+from tests.processes import run_python
 
 WIDE = ("float32", "float64")
 NUMBERS = (*INTEGERS, *FLOATS)
@@ -70,8 +75,7 @@ def meant(node, arrays):
     assert node.attributes.keys() == node.primitive.attributes.keys()
     for name, kind in node.primitive.attributes.items():
         assert isinstance(node.attributes[name], kind)
-    found = node.primitive.meaning(node, *arrays)
-    found = found if isinstance(found, tuple) else (found,)
+    found = node.primitive.evaluate(node, *arrays)
     for array, type_ in zip(found, node.types, strict=True):
         assert (array.shape, array.dtype) == (type_.shape, numpy_dtype(type_.dtype))
     return found
@@ -148,7 +152,7 @@ def test_axes_that_are_none(primitive):
     for axes in ((2,), (-1,), (1, 0), (0, 0), ()):
         with pytest.raises(ShapeError):
             primitive.types(node(primitive, [((3, 4), "float32")], [((), "float32")], axes=axes))
-    with pytest.raises(ShapeError):
+    with pytest.raises(ArgumentError):
         primitive.types(node(primitive, [((3,), "float32")] * 2, [((), "float32")], axes=(0,)))
 
 
@@ -347,7 +351,7 @@ def test_states_that_do_not_fit_a_layer(mode):
                 given = [*types[:place], wrong, *types[place + 1 :]]
                 with pytest.raises(error):
                     right.primitive.types(node(right.primitive, given, results, **right.attributes))
-        with pytest.raises(ShapeError):
+        with pytest.raises(ArgumentError):
             right.primitive.types(node(right.primitive, types[:-1], results, **right.attributes))
 
 
@@ -382,7 +386,7 @@ def failure_of(node, arrays):
     with pytest.raises(HeterosisError) as of_kernel:
         compiled(node, arrays)
     with pytest.raises(HeterosisError) as of_meaning:
-        node.primitive.meaning(node, *arrays)
+        node.primitive.evaluate(node, *arrays)
     assert of_kernel.type is of_meaning.type
     assert str(of_kernel.value).endswith(f": {of_meaning.value}")
     return of_meaning.type
@@ -510,16 +514,9 @@ def test_shuffles_of_too_few():
 
 def factorized(primitive, *arrays):
     """What the kernel gives and what the primitive means: results of the same types."""
-    made = Node(primitive, inputs(*map(types_of, arrays)), {}, ())
-    for count in (1, 2, 3):  # the rule says how many results there are
-        blank = Node(primitive, made.inputs, {}, (TensorType((), "float32"),) * count)
-        try:
-            types = primitive.types(blank)
-        except ShapeError:
-            continue
-        whole = Node(primitive, made.inputs, {}, types)
-        return whole, compiled(whole, arrays), meant(whole, arrays)
-    raise AssertionError(f"{primitive} has no results for {made.inputs}")
+    bare = Node(primitive, inputs(*map(types_of, arrays)), {}, ())
+    whole = Node(primitive, bare.inputs, {}, primitive.types(bare))
+    return compiled(whole, arrays), meant(whole, arrays)
 
 
 def near(got, want, dtype, scale=1.0):
@@ -550,7 +547,7 @@ floats = pytest.mark.parametrize("dtype", WIDE)
 )
 def test_factorisations_that_are_unique(name, dtype, count, n):
     a = square(dtype, count, n, symmetric=True)
-    _, got, want = factorized(getattr(factorizations, name), a)
+    got, want = factorized(getattr(factorizations, name), a)
     near(*got, *want, dtype, scale=max(n, 1))
 
 
@@ -558,7 +555,7 @@ def test_factorisations_that_are_unique(name, dtype, count, n):
 @floats
 def test_systems_of_equations(dtype, count, n):
     a, b = square(dtype, count, n, symmetric=True), drawn((count, 3, n), dtype, seed=1)
-    _, (got,), (want,) = factorized(factorizations.SOLVE, a, b)
+    (got,), (want,) = factorized(factorizations.SOLVE, a, b)
     near(got, want, dtype, scale=max(n, 1))
 
 
@@ -566,7 +563,7 @@ def test_systems_of_equations(dtype, count, n):
 @floats
 def test_triangular_factors(dtype, count, n):
     a = square(dtype, count, n)
-    for packed, pivots in factorized(factorizations.LU, a)[1:]:
+    for packed, pivots in factorized(factorizations.LU, a):
         for one, own, places in zip(a, packed, pivots, strict=True):
             product = numpy.tril(own) @ (numpy.triu(own, 1) + numpy.eye(n))
             for i in reversed(range(n)):
@@ -579,7 +576,7 @@ def test_triangular_factors(dtype, count, n):
 @pytest.mark.parametrize("name", ["SYMMETRIC_L", "SYMMETRIC_U"])
 def test_eigenvectors_of_symmetric_matrices(name, dtype, count, n):
     a = square(dtype, count, n, symmetric=True)
-    _, got, want = factorized(getattr(factorizations, name), a)
+    got, want = factorized(getattr(factorizations, name), a)
     near(got[0], want[0], dtype, scale=n)
     for values, rows in (wide(*got), wide(*want)):
         near(rows.swapaxes(1, 2) @ (values[..., None] * rows), a, dtype, scale=n)
@@ -590,9 +587,9 @@ def test_eigenvectors_of_symmetric_matrices(name, dtype, count, n):
 @floats
 def test_eigenvectors_of_any_matrices(dtype, count, n):
     a = (numpy.triu(square("float64", count, n), 1) + numpy.diag(numpy.arange(n) + 1)).astype(dtype)
-    for values, rows in factorized(factorizations.GENERAL, a)[1:]:
+    for values, rows in factorized(factorizations.GENERAL, a):
         near(rows @ a.swapaxes(1, 2), values[..., None] * rows, dtype, scale=n)
-    for (values,) in factorized(factorizations.GENERAL_VALUES, a)[1:]:
+    for (values,) in factorized(factorizations.GENERAL_VALUES, a):
         near(numpy.sort(values), numpy.broadcast_to(numpy.arange(n) + 1, values.shape), dtype)
 
 
@@ -601,13 +598,13 @@ def test_eigenvectors_of_any_matrices(dtype, count, n):
 @pytest.mark.parametrize("name", ["SINGULAR", "SINGULAR_FULL"])
 def test_singular_vectors(name, dtype, shape):
     a, k = drawn(shape, dtype), min(shape[1:])
-    (values,) = factorized(factorizations.SINGULAR_VALUES, a)[2]
-    for u, s, vt in factorized(getattr(factorizations, name), a)[1:]:
+    (values,) = factorized(factorizations.SINGULAR_VALUES, a)[1]
+    for u, s, vt in factorized(getattr(factorizations, name), a):
         near(s, values, dtype, scale=10)
         near(u[:, :, :k] * s[:, None] @ vt[:, :k], a, dtype, scale=10)
         for own in (u.swapaxes(1, 2) @ u, vt @ vt.swapaxes(1, 2)):
             near(own, numpy.broadcast_to(numpy.eye(own.shape[1]), own.shape), dtype)
-    (got,) = factorized(factorizations.SINGULAR_VALUES, a)[1]
+    (got,) = factorized(factorizations.SINGULAR_VALUES, a)[0]
     near(got, values, dtype, scale=10)
 
 
@@ -615,10 +612,10 @@ def test_singular_vectors(name, dtype, shape):
 @pytest.mark.parametrize("shape", [(2, 5, 3), (1, 3, 5), (2, 4, 4), (0, 2, 3), (2, 1, 1)])
 def test_reflectors(dtype, shape):
     a = drawn(shape, dtype)
-    _, got, want = factorized(factorizations.ORTHOGONAL, a)
+    got, want = factorized(factorizations.ORTHOGONAL, a)
     for one, other in zip(got, want, strict=True):  # no sign is free
         near(one, other, dtype, scale=10)
-    _, (got_q,), (want_q,) = factorized(factorizations.REFLECTORS, *want)
+    (got_q,), (want_q,) = factorized(factorizations.REFLECTORS, *want)
     near(got_q, want_q, dtype)
     k = min(shape[1:])
     near(want_q[:, :, :k] @ numpy.triu(want[0])[:, :k], a, dtype, scale=10)
@@ -654,15 +651,64 @@ def test_matrices_that_do_not_fit(name):
     primitive = getattr(factorizations, name)
     right = [((2, 3, 3), "float32")]
     right += {"SOLVE": [((2, 1, 3), "float32")], "REFLECTORS": [((2, 3), "float32")]}.get(name, [])
-    count = {"LU": 2, "SINGULAR": 3, "SINGULAR_FULL": 3, "ORTHOGONAL": 2, "GENERAL": 2,
-             "SYMMETRIC_L": 2, "SYMMETRIC_U": 2}.get(name, 1)  # fmt: skip
-    results = [((), "float32")] * count
-    assert len(primitive.types(node(primitive, right, results))) == count
+    given = node(primitive, right, [])
+    assert {t.shape[0] for t in primitive.types(given)} == {2}
     with pytest.raises(DTypeError):
-        primitive.types(node(primitive, [(shape, "int32") for shape, _ in right], results))
+        primitive.types(node(primitive, [(shape, "int32") for shape, _ in right], []))
     with pytest.raises(ShapeError):
-        primitive.types(node(primitive, [((3, 3), "float32"), *right[1:]], results))
-    with pytest.raises(ShapeError):
-        primitive.types(node(primitive, right * 2, results))
-    with pytest.raises(ShapeError):
-        primitive.types(node(primitive, right, [*results, ((), "float32")]))
+        primitive.types(node(primitive, [((3, 3), "float32"), *right[1:]], []))
+    with pytest.raises(ArgumentError):
+        primitive.types(node(primitive, [*right, *right, *right], []))
+
+
+# -- the tables -----------------------------------------------------------------------------------
+
+PRIMITIVES = [
+    found
+    for module in (boxes, checks, factorizations, products, recurrent, reductions, shuffling,
+                   sorting, windows)
+    for found in vars(module).values() if isinstance(found, (Opaque, Reduction))
+]  # fmt: skip
+
+
+def test_every_primitive_has_a_name_of_its_own_and_a_line_about_it():
+    assert len({p.name for p in PRIMITIVES}) == len(PRIMITIVES)
+    assert all(p.about.endswith(".") and p.types and p.meaning for p in PRIMITIVES)
+
+
+def test_every_primitive_has_a_row_and_every_row_a_primitive():
+    import_module("heterosis.codegen.lowerings.rows")
+    declared = (*vars(native).values(), *native.RECURRENT_PACKED.values())
+    own = {p for p in declared if isinstance(p, Opaque)} - {*PRIMITIVES}
+    assert {*tables.KERNELS, *tables.REDUCERS} == {*PRIMITIVES, *own}
+    assert not {p.name for p in own} & {p.name for p in PRIMITIVES}
+
+
+IMPORTED = """
+import sys
+from heterosis import np
+from heterosis.ir.primitives.products import MATMUL
+from heterosis.codegen.lowerings import tables
+
+print(tables.kernel(MATMUL).scales[0])
+print([name for name in ("boxes", "windows", "recurrent") if
+       f"heterosis.codegen.lowerings.{name}" in sys.modules])
+"""
+
+
+def test_the_kernels_of_another_subject_are_not_imported(tmp_path):
+    assert run_python("-c", IMPORTED, folder=tmp_path).stdout.split("\n")[:2] == ["2", "[]"]
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES, ids=str)
+def test_what_is_captured_is_known_by_its_text(primitive):
+    found = node(primitive, [((2,), "float32")], [((2,), "float32")])
+    program = Program(found.inputs, found.outputs)
+    assert stored.key(program, [Strided.contiguous((2,))], (), eager.machine()) is not None
+
+
+def test_what_is_packed_is_known_to_the_processor_alone():
+    found = node(native.PACK_RIGHT, [((2, 3), "float32")], [((6,), "float32")])
+    assert native.PACK_RIGHT.types(found) == found.types
+    with pytest.raises(UnsupportedError):
+        native.PACK_RIGHT.evaluate(found, numpy.ones((2, 3), "float32"))

@@ -62,7 +62,12 @@ class Network:
 
 
 def kernels(program):
-    return {node.primitive.name for node in program.nodes() if isinstance(node.primitive, Opaque)}
+    """The kernels of a program, whose nodes keep their rules."""
+    nodes = [node for node in program.nodes() if isinstance(node.primitive, Opaque)]
+    for node in nodes:
+        assert node.primitive.types(node) == node.types
+        assert node.attributes.keys() == node.primitive.attributes.keys()
+    return {node.primitive.name for node in nodes}
 
 
 def check(network, *outputs, expected):

@@ -42,7 +42,12 @@ def both(program, found, arguments):
 
 
 def primitives(program):
-    return {node.primitive.name for node in program.nodes() if isinstance(node.primitive, Opaque)}
+    """The kernels of a program, whose nodes keep their rules."""
+    nodes = [node for node in program.nodes() if isinstance(node.primitive, Opaque)]
+    for node in nodes:
+        assert node.primitive.types(node) == node.types
+        assert node.attributes.keys() == node.primitive.attributes.keys()
+    return {node.primitive.name for node in nodes}
 
 
 def drawn(*shapes):

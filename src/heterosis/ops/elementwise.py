@@ -82,8 +82,7 @@ def whole(name: str, dtype: str) -> tuple[str, str]:
 
 _DTYPES = {no_bool: NUMBERS, integral: WHOLE, whole: WHOLE, real: ("int32", *FLOATS)}
 _DTYPES |= dict.fromkeys((same, counting), DTYPES)
-_TRUTHS = (truth, logical, real_to_truth)
-_DTYPES |= dict.fromkeys(_TRUTHS, DTYPES)
+_DTYPES |= dict.fromkeys((truth, logical, real_to_truth), DTYPES)
 
 # For the many operations that share their loops with others: a scalar, vectors and their rests.
 BRIEF = {
@@ -119,10 +118,11 @@ def _register(
 def _differentiated(
     primitive: Elementwise, rule: Rule, pull: Gradient | None, facts: dict[str, Any]
 ) -> None:
-    """Give a primitive its rule. No gradient flows to what truth values were found from."""
+    """Give a primitive its rule. No gradient flows to what truth values were found from; logic
+    shares its primitives with the bits of integers, which may hold what a gradient should reach."""
     if pull is not None:
         elementwise_adjoint(primitive, pull)
-    elif rule in _TRUTHS or facts.get("piecewise_constant"):
+    elif rule in (truth, real_to_truth) or facts.get("piecewise_constant"):
         piecewise_constant(primitive)
 
 
@@ -330,6 +330,7 @@ def fmin(x1, x2):
     public=METHOD,
     names={"mxnet": "_npi_square"},
     samples=Samples(BRIEF[1]),
+    gradient=lambda g, y, x: multiply(g, add(x, x)),
 )
 def square(x):
     """`x * x`."""
@@ -437,7 +438,8 @@ signbit = _classifier(real_primitives.SIGNBIT, "True for negative numbers, -0.0 
 )
 def isposinf(x):
     """True for positive infinity."""
-    return equal(x, _number(math.inf))
+    x = cast(x, floating(result_type(x)))
+    return equal(x, constant(math.inf, x.dtype))
 
 
 @operation(
@@ -447,7 +449,8 @@ def isposinf(x):
 )
 def isneginf(x):
     """True for negative infinity."""
-    return equal(x, _number(-math.inf))
+    x = cast(x, floating(result_type(x)))
+    return equal(x, constant(-math.inf, x.dtype))
 
 
 _LARGEST = {"float16": 65504.0, "bfloat16": (2.0 - 2.0**-7) * 2.0**127}

@@ -248,7 +248,7 @@ arctanh = _real(
 
 def _turned(x: Value, factor: float) -> Value:
     """`x` times a factor that has the digits of the type that is computed in."""
-    dtype = floating(x.dtype)
+    dtype = floating(result_type(x))
     x = cast(x, wide(dtype))
     return cast(multiply(x, number(factor, x.dtype)), dtype)
 
@@ -344,9 +344,9 @@ def heaviside(x1, x2):
     """0 for negative `x1`, 1 for positive, `x2` at 0."""
     dtype = floating(result_type(x1, x2))
     x1, x2 = cast(x1, dtype), cast(x2, dtype)
-    step = select(greater(x1, _number(0.0)), _number(1.0), number(0.0, dtype))
-    step = select(equal(x1, _number(0.0)), x2, step)
-    return select(isnan(x1), _number(math.nan), step)
+    zero, one = number(0.0, dtype), number(1.0, dtype)
+    step = select(equal(x1, zero), x2, select(greater(x1, zero), one, zero))
+    return select(isnan(x1), number(math.nan, dtype), step)
 
 
 # The distance depends on the precision, so float64 alone can be compared with the reference.

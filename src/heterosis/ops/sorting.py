@@ -39,7 +39,7 @@ _DECODED = {"float32": FROM_SORT_KEY_FLOAT32, "float64": FROM_SORT_KEY_FLOAT64}
 _KEYS = {"float32": "int32", "float64": "int64"}
 
 
-def _widest(dtype: str) -> str:
+def _sorted_as(dtype: str) -> str:
     """The type of 32 or 64 bits that holds all elements of `dtype` in their order."""
     return wide(dtype) if is_float(dtype) else "int64" if dtype == "int64" else "int32"
 
@@ -52,7 +52,7 @@ def _moved(key: Value) -> Value:
 
 def _encoded(x: Value) -> Value:
     """Unsigned integers that stand in the order of elements."""
-    x = cast(x, _widest(x.dtype))
+    x = cast(x, _sorted_as(x.dtype))
     if not is_float(x.dtype):
         return _moved(x)
     return apply(_ENCODED[x.dtype], (x,), TensorType(x.shape, _KEYS[x.dtype]))

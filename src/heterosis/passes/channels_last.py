@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from math import prod
 
+import heterosis.codegen.lowerings.channels_last  # noqa: F401 (the rows of its two primitives)
 from heterosis.codegen.kernel import Machine
 from heterosis.codegen.lowerings.native import CONVOLVE_LAST, DEPTHWISE_LAST
 from heterosis.codegen.lowerings.products import packed_depth, packed_right

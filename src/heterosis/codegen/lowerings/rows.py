@@ -1,4 +1,4 @@
-"""All modules with rows of the tables, which are filled once this is imported."""
+"""All modules with rows: once this is imported, the tables are full."""
 
 from heterosis.codegen.lowerings import (
     boxes,

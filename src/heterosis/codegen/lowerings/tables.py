@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from heterosis.ir.primitives.families import Elementwise, Opaque, Reduction
@@ -51,13 +52,29 @@ class KernelLowering:
     scales: tuple[int, Callable[[Node, Value], Value]] | None = None
 
 
+# What is looked up is imported when something is first compiled, not by `import heterosis`. Who comes
+# while another thread is at it waits for its import.
 ELEMENTS: dict[Elementwise, ElementLowering] = {}
 KERNELS: dict[Opaque, KernelLowering] = {}
 REDUCERS: dict[Reduction, Reducer] = {}
 
+# Modules of `ir.primitives` whose kernels stand in a module of the same name here.
+_SUBJECTS = (
+    "boxes",
+    "checks",
+    "factorizations",
+    "products",
+    "recurrent",
+    "shuffling",
+    "sorting",
+    "windows",
+)
+
 
 def element(primitive: Elementwise) -> ElementLowering:
     """How elements are computed."""
+    if primitive not in ELEMENTS:
+        import heterosis.codegen.lowerings.elementwise  # noqa: F401
     return _row(ELEMENTS, primitive)
 
 
@@ -68,26 +85,32 @@ def cost(primitives: Iterable[Elementwise]) -> float:
 
 def kernel(primitive: Opaque) -> KernelLowering:
     """The kernel of a primitive that has one."""
+    if primitive not in KERNELS:
+        _import_subject(primitive)
     return _row(KERNELS, primitive)
 
 
 def reducer(primitive: Reduction) -> Reducer:
     """How partial results are combined."""
+    if primitive not in REDUCERS:
+        import heterosis.codegen.lowerings.reducers  # noqa: F401
     return _row(REDUCERS, primitive)
 
 
 def _row(table: dict[P, R], primitive: P) -> R:
     if primitive not in table:
-        _fill()
+        import heterosis.codegen.lowerings.rows  # noqa: F401
     if primitive not in table:
         raise _missing(primitive)
     return table[primitive]
 
 
-def _fill() -> None:
-    """Import the rows: when something is compiled first, not by `import heterosis`. Who comes while
-    another thread is at it waits for its import."""
-    import heterosis.codegen.lowerings.rows  # noqa: F401
+def _import_subject(primitive: Opaque) -> None:
+    """Import the kernels of the module that `primitive` stands in: those of another subject are
+    much code that a program may never need."""
+    for subject in _SUBJECTS:
+        if primitive in vars(import_module(f"heterosis.ir.primitives.{subject}")).values():
+            import_module(f"heterosis.codegen.lowerings.{subject}")
 
 
 def _missing(primitive: Any) -> UnsupportedError:

@@ -8,7 +8,6 @@ import numpy
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.primitives.numbers import silent
 from heterosis.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ def _suppressed_types(node: Node) -> tuple[TensorType, ...]:
     return (TensorType((batch, count), "float32"),)
 
 
-@silent
 def _suppressed(node: Node, classes: Any, boxes: Any, threshold: Any) -> Any:
     kept = classes.copy()
     for kinds, planes in zip(kept, boxes, strict=True):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from heterosis.ir.primitives import expected
+from heterosis.ir.primitives.element_types import NUMBERS
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.types import DTYPES, TensorType, is_float
+from heterosis.ir.types import TensorType, is_float
 from heterosis.runtime.errors import ArgumentError, IndexingError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def failures_of_indices(node: Node) -> tuple[str, str]:
 
 def _index_types(node: Node) -> tuple[TensorType, ...]:
     (given,) = expected.operands(node, 1)
-    expected.element_type(node, 0, [dtype for dtype in DTYPES if dtype != "bool"])
+    expected.element_type(node, 0, NUMBERS)
     count, subject, axis = (node.attributes[name] for name in ("count", "subject", "axis"))
     expected.holds(node, count >= 0, "a count from 0 on")
     expected.holds(node, 0 <= axis < len(subject), "an axis of the array that is indexed")

@@ -14,13 +14,10 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 
 
-def operands(node: Node, count: int, results: int = 1) -> tuple[TensorType, ...]:
-    """The types of the operands, of which there must be `count`, and so many `results`."""
-    if (len(node.inputs), len(node.types)) != (count, results):
-        raise ShapeError(
-            f"{node.primitive}: {len(node.inputs)} operands and {len(node.types)} results; "
-            f"expected {count} and {results}."
-        )
+def operands(node: Node, count: int) -> tuple[TensorType, ...]:
+    """The types of the operands, of which there must be `count`."""
+    if len(node.inputs) != count:
+        raise ArgumentError(f"{node.primitive}: {len(node.inputs)} operands; expected {count}.")
     return tuple(value.type for value in node.inputs)
 
 
@@ -63,7 +60,7 @@ def shapes(node: Node, *expected: Shape) -> None:
 
 def result_shape(node: Node, *parts: int | None) -> Shape:
     """The shape of the first result where operands leave some extents open: those that are None."""
-    shape = node.types[0].shape
+    shape = node.types[0].shape if node.types else ()
     fits = len(shape) == len(parts) and all(
         part in (None, extent) for part, extent in zip(parts, shape, strict=True)
     )

@@ -13,7 +13,7 @@ import numpy
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.primitives.numbers import rounded, silent, widened
+from heterosis.ir.primitives.numbers import precise
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import LinearAlgebraError, ShapeError
 
@@ -47,7 +47,7 @@ def _types(
 
     def types(node: Node) -> tuple[TensorType, ...]:
         count, m, n = _matrices(node, square)
-        expected.operands(node, 1, len(shapes(m, n)))
+        expected.operands(node, 1)
         dtype = expected.element_type(node, 0, _FLOATS)
         return tuple(TensorType((count, *shape), dtype) for shape in shapes(m, n))
 
@@ -63,7 +63,7 @@ def _matrices(node: Node, square: bool) -> tuple[int, int, int]:
 
 
 def _lu_types(node: Node) -> tuple[TensorType, ...]:
-    expected.operands(node, 1, 2)
+    expected.operands(node, 1)
     count, n, _ = _matrices(node, True)
     dtype = expected.element_type(node, 0, _FLOATS)
     return TensorType((count, n, n), dtype), TensorType((count, n), "int32")
@@ -99,10 +99,9 @@ def _each(
 ) -> Callable[..., Any]:
     """`function` of one matrix of each operand, for all of them; NumPy's error as `failure`."""
 
-    @silent
     def meaning(node: Node, *arrays: Any) -> Any:
-        results = [numpy.empty(t.shape, t.dtype) for t in node.types]
-        for i, matrices in enumerate(zip(*map(widened, arrays), strict=True)):
+        results = [numpy.empty(type_.shape) for type_ in node.types]
+        for i, matrices in enumerate(zip(*map(precise, arrays), strict=True)):
             try:
                 found = function(*matrices)
             except LinearAlgebraError:
@@ -110,8 +109,8 @@ def _each(
             except numpy.linalg.LinAlgError:
                 raise LinearAlgebraError(failure) from None
             for result, one in zip(results, found, strict=True):
-                result[i] = rounded(one, result.dtype.name)
-        return tuple(results) if len(results) > 1 else results[0]
+                result[i] = one
+        return tuple(results)
 
     return meaning
 

@@ -8,7 +8,7 @@ import numpy
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.primitives.numbers import rounded, silent, widened
+from heterosis.ir.primitives.numbers import precise
 from heterosis.ir.types import DTYPES, TensorType
 from heterosis.runtime.errors import ShapeError
 
@@ -28,9 +28,8 @@ def _types(node: Node) -> tuple[TensorType, ...]:
     return (TensorType((*a.shape[:-1], b.shape[-1]), dtype),)
 
 
-@silent
 def _product(node: Node, a: Any, b: Any) -> Any:
-    return rounded(numpy.matmul(widened(a), widened(b)), node.types[0].dtype)
+    return numpy.matmul(precise(a), precise(b))
 
 
 MATMUL = Opaque(

@@ -13,7 +13,7 @@ import numpy
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.primitives.numbers import rounded, silent, widened
+from heterosis.ir.primitives.numbers import precise
 from heterosis.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def widths(mode: str, keep: bool) -> tuple[int, ...]:
 def _forward_types(mode: str) -> Callable[[Node], tuple[TensorType, ...]]:
     def types(node: Node) -> tuple[TensorType, ...]:
         found = widths(mode, node.attributes["keep"])
-        _, given, *_ = expected.operands(node, 3 + (mode in ("lstm", "gru")), len(found))
+        _, given, *_ = expected.operands(node, 3 + (mode in ("lstm", "gru")))
         dtype = expected.common_element_type(node, _FLOATS)
         more = {"lstm": (2,), "gru": (1,)}.get(mode, ())
         expected.ranks(node, 2, 3, 2, *more)
@@ -88,9 +88,8 @@ def _rnn_relu(given: Any, product: Any, hidden: Any, _: Any) -> tuple[Any, ...]:
 def _forward(step: Callable[..., tuple[Any, ...]], mode: str) -> Callable[..., Any]:
     """All steps; `step(given, product, hidden, memory or bias)` gives the results of one."""
 
-    @silent
     def meaning(node: Node, *arrays: Any) -> Any:
-        weights, given, hidden, *more = map(widened, arrays)
+        weights, given, hidden, *more = map(precise, arrays)
         beside = more[0] if more else None
         results = [numpy.empty(type_.shape) for type_ in node.types]
         for t in _order(len(given), node.attributes["reverse"]):
@@ -98,7 +97,7 @@ def _forward(step: Callable[..., tuple[Any, ...]], mode: str) -> Callable[..., A
             hidden, beside = found[0], found[1] if mode == "lstm" else beside
             for result, one in zip(results, found, strict=False):
                 result[t] = one
-        return tuple(rounded(r, type_.dtype) for r, type_ in zip(results, node.types, strict=True))
+        return tuple(results)
 
     return meaning
 
@@ -156,7 +155,7 @@ def _back_types(mode: str) -> Callable[[Node], tuple[TensorType, ...]]:
     read, written, ends = _BACK[mode]
 
     def types(node: Node) -> tuple[TensorType, ...]:
-        weights, *_, last = expected.operands(node, 1 + len(read), len(written) + ends)
+        weights, *_, last = expected.operands(node, 1 + len(read))
         dtype = expected.common_element_type(node, _FLOATS)
         expected.ranks(node, 2, *(3,) * len(read))
         (_, units), (steps, rows, _) = weights.shape, last.shape
@@ -209,9 +208,8 @@ def _back(step: Callable[..., tuple[Any, ...]], mode: str) -> Callable[..., Any]
     of which the first is what the product's operand received, and what it carries on."""
     _, written, ends = _BACK[mode]
 
-    @silent
     def meaning(node: Node, *arrays: Any) -> Any:
-        weights, *read = map(widened, arrays)
+        weights, *read = map(precise, arrays)
         results = [numpy.empty(type_.shape) for type_ in node.types[: len(written)]]
         product, *carried = (numpy.zeros(node.types[-1].shape) for _ in range(ends))
         for t in _order(len(read[0]), not node.attributes["reverse"]):
@@ -220,8 +218,7 @@ def _back(step: Callable[..., tuple[Any, ...]], mode: str) -> Callable[..., Any]
             product = found[0] @ weights
             for result, one in zip(results, found, strict=False):
                 result[t] = one
-        every = (*results, *carried, product)
-        return tuple(rounded(r, type_.dtype) for r, type_ in zip(every, node.types, strict=True))
+        return (*results, *carried, product)
 
     return meaning
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from heterosis.ir.primitives import expected
+from heterosis.ir.primitives.element_types import NUMBERS
 from heterosis.ir.primitives.families import Reduction, Scan
-from heterosis.ir.primitives.numbers import rounded, silent, widened
+from heterosis.ir.primitives.numbers import precise
 from heterosis.ir.types import DTYPES, TensorType, highest, lowest
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
 
-_NUMBERS = tuple(dtype for dtype in DTYPES if dtype != "bool")
 _AXES = {"axes": tuple}
 
 
@@ -33,7 +33,7 @@ def _reduced(*dtypes: str) -> Callable[[Node], tuple[TensorType, ...]]:
 
 def _scanned(node: Node) -> tuple[TensorType, ...]:
     (x,) = expected.operands(node, 1)
-    dtype = expected.element_type(node, 0, _NUMBERS)
+    dtype = expected.element_type(node, 0, NUMBERS)
     axes = expected.axes(node, x.ndim)
     expected.holds(node, len(axes) == 1, "one axis")
     return (TensorType(x.shape, dtype),)
@@ -42,11 +42,10 @@ def _scanned(node: Node) -> tuple[TensorType, ...]:
 def _added(function: Callable[..., Any]) -> Callable[..., Any]:
     """The meaning of `numpy.sum` and the like: integers wrap, floats are rounded at the end."""
 
-    @silent
     def meaning(node: Node, x: Any) -> Any:
-        wide, axes = widened(x), node.attributes["axes"]
+        wide, axes = precise(x), node.attributes["axes"]
         axis = axes[0] if isinstance(node.primitive, Scan) else axes
-        return rounded(function(wide, axis=axis, dtype=wide.dtype), node.types[0].dtype)
+        return function(wide, axis=axis, dtype=wide.dtype)
 
     return meaning
 
@@ -55,31 +54,31 @@ def _extreme(
     function: Callable[..., Any], of_nothing: Callable[[str], float | int]
 ) -> Callable[..., Any]:
     def meaning(node: Node, x: Any) -> Any:
-        dtype, wide = node.types[0].dtype, widened(x)
-        start = numpy.asarray(of_nothing(dtype)).astype(wide.dtype)
-        return rounded(function(wide, axis=node.attributes["axes"], initial=start), dtype)
+        wide = precise(x)
+        start = numpy.asarray(of_nothing(node.types[0].dtype)).astype(wide.dtype)
+        return function(wide, axis=node.attributes["axes"], initial=start)
 
     return meaning
 
 
 def _any(node: Node, x: Any) -> Any:
-    return numpy.asarray(numpy.any(x, axis=node.attributes["axes"]))
+    return numpy.any(x, axis=node.attributes["axes"])
 
 
 def _all(node: Node, x: Any) -> Any:
-    return numpy.asarray(numpy.all(x, axis=node.attributes["axes"]))
+    return numpy.all(x, axis=node.attributes["axes"])
 
 
 SUM = Reduction(
     "sum",
-    types=_reduced(*_NUMBERS),
+    types=_reduced(*NUMBERS),
     meaning=_added(numpy.sum),
     attributes=_AXES,
     about="The sum of elements; 0 of none. Integers wrap.",
 )
 PROD = Reduction(
     "prod",
-    types=_reduced(*_NUMBERS),
+    types=_reduced(*NUMBERS),
     meaning=_added(numpy.prod),
     attributes=_AXES,
     about="The product of elements; 1 of none. Integers wrap.",

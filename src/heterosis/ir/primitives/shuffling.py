@@ -8,14 +8,11 @@ import numpy
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.primitives.random_bits import below, block
 from heterosis.ir.types import TensorType
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
-
-_LOW = 0xFFFFFFFF
-_MULTIPLIER, _WEYL = 0xD256D193, 0x9E3779B9  # Philox 2x32
-_ROUNDS = 10
 
 
 def _types(node: Node) -> tuple[TensorType, ...]:
@@ -28,22 +25,11 @@ def _types(node: Node) -> tuple[TensorType, ...]:
 
 
 def _shuffled(node: Node, key: Any) -> Any:
-    places = list(range(node.types[0].size))
-    for place in range(node.attributes["wanted"]):
-        other = place + (_block(place, int(key)) * (len(places) - place) >> 64)
-        places[place], places[other] = places[other], places[place]
-    return numpy.array(places, "int64")
-
-
-def _block(counter: int, key: int) -> int:
-    """64 random bits: Philox 2x32-10 (Salmon et al., 2011), the halves of counter and key mixed."""
-    left, right = counter & _LOW, (counter ^ key) >> 32 & _LOW
-    round_key = key & _LOW
-    for _ in range(_ROUNDS):
-        product = left * _MULTIPLIER
-        left, right = product >> 32 ^ round_key ^ right, product & _LOW
-        round_key = round_key + _WEYL & _LOW
-    return left << 32 | right
+    places, turns = numpy.arange(node.types[0].size), numpy.arange(node.attributes["wanted"])
+    others = turns + below(block(turns, key), len(places) - turns)
+    for place, other in zip(turns, others, strict=True):
+        places[[place, other]] = places[[other, place]]
+    return places
 
 
 SHUFFLED_PLACES = Opaque(

@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 _KEYS = ("int32", "int64")
 
 
-def _rows(node: Node, results: int) -> TensorType:
-    (keys,) = expected.operands(node, 1, results)
+def _rows(node: Node) -> TensorType:
+    (keys,) = expected.operands(node, 1)
     expected.ranks(node, 2)
     return TensorType(keys.shape, expected.element_type(node, 0, _KEYS))
 
 
 def _sorted_types(node: Node) -> tuple[TensorType, ...]:
-    return (_rows(node, 1),)
+    return (_rows(node),)
 
 
 def _placed_types(node: Node) -> tuple[TensorType, ...]:
-    keys = _rows(node, 2)
+    keys = _rows(node)
     return keys, TensorType(keys.shape, "int64")
 
 

@@ -17,7 +17,7 @@ import numpy
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.primitives.numbers import rounded, silent, widened
+from heterosis.ir.primitives.numbers import precise
 from heterosis.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -77,37 +77,36 @@ def _correlated(node: Node) -> tuple[TensorType, ...]:
     return (TensorType(expected.result_shape(node, None, groups, rows, columns), dtype),)
 
 
-def _seen(x: Any, windows: Windows, out: Extents) -> Any:
-    """The windows of `x`: (images, groups, channels, *out, *taps)."""
+def _by_taps(x: Any, windows: Windows, out: Extents) -> Iterator[tuple[Any, Any]]:
+    """The index of each tap, and what of `x` it meets: (images, groups, channels, positions)."""
     padded = numpy.pad(x, ((0, 0),) * 3 + ((0, 1),) * 3)
-    places = []
-    for axis, positions in enumerate(out):
-        p, t = numpy.ogrid[:positions, : windows.kernel[axis]]
-        at = p * windows.stride[axis] + t * windows.dilate[axis] + windows.origin[axis]
-        extent = x.shape[3 + axis]
-        at = numpy.where((at >= 0) & (at < extent), at, extent)
-        places.append(numpy.expand_dims(at, tuple(i for i in range(6) if i % 3 != axis)))
-    return padded[:, :, :, places[0], places[1], places[2]]
+    for tap in numpy.ndindex(windows.kernel):
+        places = []
+        for axis, (positions, extent) in enumerate(zip(out, x.shape[3:], strict=True)):
+            start = tap[axis] * windows.dilate[axis] + windows.origin[axis]
+            at = numpy.arange(positions) * windows.stride[axis] + start
+            places.append(numpy.where((at >= 0) & (at < extent), at, extent))
+        window = (..., *numpy.ix_(*places))
+        yield (..., *tap), padded[window].reshape(*x.shape[:3], prod(out))
 
 
-@silent
 def _filtered(node: Node, x: Any, a: Any) -> Any:
-    type_ = node.types[0]
-    windows = _seen(widened(x), windows_of(node), type_.shape[3:])
-    return rounded(numpy.einsum("igcpqrdhw,gocdhw->igopqr", windows, widened(a)), type_.dtype)
+    shape = node.types[0].shape
+    a, total = precise(a), numpy.zeros((*shape[:3], prod(shape[3:])))
+    for tap, seen in _by_taps(precise(x), windows_of(node), shape[3:]):
+        total += a[tap] @ seen
+    return total.reshape(shape)
 
 
-@silent
 def _summed(node: Node, a: Any, x: Any) -> Any:
-    type_, out = node.types[0], node.attributes["out"]
-    windows = _seen(widened(x), windows_of(node), out)
-    left = widened(a).reshape(*a.shape[:3], *out)
-    chunks, _, rows, columns = type_.shape
-    sums = [
-        numpy.einsum("igopqr,igcpqrdhw->gocdhw", left[first:last], windows[first:last])
-        for first, last in chunks_of(a.shape[0], chunks)
-    ]
-    return rounded(numpy.reshape(sums, (chunks, -1, rows, columns)), type_.dtype)
+    chunks, groups, rows, _ = shape = node.types[0].shape
+    windows, a = windows_of(node), precise(a)
+    found = numpy.empty((chunks, groups, rows, x.shape[2], *windows.kernel))
+    for tap, seen in _by_taps(precise(x), windows, node.attributes["out"]):
+        products = a @ seen.swapaxes(2, 3)
+        for chunk, (first, last) in enumerate(chunks_of(len(a), chunks)):
+            found[chunk][tap] = products[first:last].sum(0)
+    return found.reshape(shape)
 
 
 def chunks_of(images: int, chunks: int) -> Iterator[tuple[int, int]]:
