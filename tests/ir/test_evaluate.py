@@ -4,6 +4,9 @@ import ml_dtypes
 import numpy
 import pytest
 
+from heterosis import np, npx
+from heterosis.capture import capture, hybridize
+from heterosis.capture.trace import Argument
 from heterosis.ir import Program, check, evaluate, parse
 from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.primitives.families import Elementwise
@@ -202,3 +205,73 @@ def test_what_does_not_fit_is_refused():
     given = apply(INPUT, (), TensorType((), "bool"))
     with pytest.raises(UnsupportedError, match="mine: NumPy's way"):
         evaluate(Program((given,), (apply(Elementwise("mine"), (given,), given.type),)), [True])
+
+
+HALVES = """
+f(%0: float16[3]):
+  %1: float16[] = sum(%0, axes=(0,))
+  %2: float16[] = multiply(%1, float16(0.001))
+  %3: float16[] = nearest(%2)
+  %4: float16[] = nearest(%1)
+  %5: float16[] = multiply(%4, float16(0.001))
+  %6: float16[1] = reshape(%1)
+  %7: float16[2] = gather(%6, %8)
+  return %3, %5, %1, %7"""
+
+
+def test_elements_of_16_bits_are_rounded_once():
+    """Beyond 65504, there are no numbers of float16; float32 has them."""
+    text = HALVES.replace("[3]):", "[3], %8: int64[2]):")
+    program = parse(text)
+    check(program)
+    given = numpy.full(3, 60000, "float16"), numpy.zeros(2, "int64")
+    product, rounded, total, gathered = evaluate(program, given)
+    assert product == numpy.float16(3 * float(given[0][0]) * numpy.float32(0.001))
+    assert rounded == total == numpy.inf
+    assert gathered.tolist() == [numpy.inf] * 2
+    assert {a.dtype.name for a in (product, rounded, total, gathered)} == {"float16"}
+
+
+def test_conversions_to_16_bits_round():
+    program = parse("""
+    f(%0: float32[1]):
+      %1: bfloat16[1] = to_bfloat16(%0)
+      %2: float32[1] = to_float32(%1)
+      return %2""")
+    check(program)
+    assert evaluate(program, [numpy.array([1.001], "float32")])[0] == 1.0
+
+
+CAPTURED = {
+    "elementwise": lambda a, b: np.where(a > 0, np.exp(a) / 3, np.abs(b) ** 0.5),
+    "numbers": lambda a, b: (a * 2 + 1).astype("int32") // 3,
+    "statistics": lambda a, b: (a.mean(axis=0), b.std(), np.cumsum(a, axis=1), a.argmax(axis=1)),
+    "softmax": lambda a, b: npx.softmax(a) + npx.log_softmax(b, axis=0),
+    "products": lambda a, b: np.dot(a, b.T) + np.einsum("ij,kj->ki", a, b),
+    "convolution": lambda a, b: npx.convolution(
+        a.reshape(1, 1, 6, 6), b[:2].reshape(3, 1, 2, 2), kernel=(2, 2), num_filter=3, no_bias=True
+    ),
+    "pooling": lambda a, b: npx.pooling(a.reshape(1, 1, 6, 6), kernel=(3, 2), stride=(2, 2)),
+    "indexing": lambda a, b: (a[np.array([3, 0, 3])], np.concatenate([a, b], axis=1)[1::2, ::-1]),
+    "sorting": lambda a, b: (np.sort(a, axis=0), np.argsort(b), npx.topk(a, k=2)),
+    "normalization": lambda a, b: npx.layer_norm(a, b[0], b[1]),
+    "linear algebra": lambda a, b: np.linalg.inv(np.dot(a, a.T) / 6 + 3 * np.eye(6)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("function", CAPTURED.values(), ids=CAPTURED)
+def test_captured_programs_compute_what_they_compute_compiled(function, dtype):
+    if dtype == "float16" and function is CAPTURED["linear algebra"]:
+        dtype = "float32"  # the operation takes no others
+    rng = numpy.random.default_rng(3)
+    given = [np.array(rng.normal(size=(6, 6)), dtype=dtype) for _ in range(2)]
+    captured = capture(function, tuple(given), {})
+    sources = [given[s.position] if isinstance(s, Argument) else s.array for s in captured.sources]
+    found = evaluate(captured.program, [array.asnumpy() for array in sources])
+    results = hybridize(function)(*given)
+    results = results if isinstance(results, tuple) else (results,)
+    tolerance = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}[dtype]
+    for array, expected in zip(found, results, strict=True):
+        assert array.dtype == expected.asnumpy().dtype
+        numpy.testing.assert_allclose(array, expected.asnumpy(), tolerance, tolerance)

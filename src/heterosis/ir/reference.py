@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from heterosis.ir.checking import check
+from heterosis.ir.primitives.conversions import NEAREST
 from heterosis.ir.primitives.families import Elementwise, Reduction, View
 from heterosis.ir.primitives.leaves import CONSTANT, INPUT, NUMBER
 from heterosis.ir.program import Node, Program, Value, apply
@@ -67,7 +68,8 @@ class _Elements(dict[Value, Any]):
 
     def held(self, value: Value) -> Any:
         """The elements as the type holds them."""
-        return as_type(self[value], value.dtype)
+        with numpy.errstate(over="ignore"):
+            return as_type(self[value], value.dtype)
 
     def compute(self, node: Node) -> None:
         """Add the results of `node`."""
@@ -95,7 +97,7 @@ def _is_computed(node: Node) -> bool:
     """Whether elements of 16 bits are seen and made as float32."""
     primitive = node.primitive
     if isinstance(primitive, Elementwise):
-        return not primitive.by_type
+        return not primitive.by_type and primitive is not NEAREST
     return primitive is CONSTANT or isinstance(primitive, View) or type(primitive) is Reduction
 
 
