@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from heterosis.ir.primitives.expected import operands
 from heterosis.ir.primitives.families import Leaf
-from heterosis.ir.primitives.operands import no_operands, the_stated
 from heterosis.ir.sizes import Extent, Size
 from heterosis.ir.types import TensorType, is_float, is_half, numpy_dtype
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
@@ -26,18 +26,18 @@ def check_extent(size: Extent) -> Extent:
 
 
 def _input_types(node: Node) -> tuple[TensorType, ...]:
-    no_operands(node)
-    return (the_stated(node),)
+    operands(node, 0)
+    return (node.types[0],)
 
 
 def _number_types(node: Node) -> tuple[TensorType, ...]:
-    no_operands(node)
-    return (TensorType((), the_stated(node).dtype, weak=True),)
+    operands(node, 0)
+    return (TensorType((), node.types[0].dtype, weak=True),)
 
 
 def _constant_types(node: Node) -> tuple[TensorType, ...]:
-    no_operands(node)
-    type_ = the_stated(node)
+    operands(node, 0)
+    type_ = node.types[0]
     if type_.shape:
         raise ShapeError(f"constant: a number of shape {type_.shape}; expected the shape ().")
     if not is_float(type_.dtype):
@@ -59,14 +59,14 @@ def _range(dtype: str) -> tuple[int, int]:
 
 
 def _extent_types(node: Node) -> tuple[TensorType, ...]:
-    no_operands(node)
+    operands(node, 0)
     check_extent(node.attributes["value"])
     return (TensorType((), "int64", weak=True),)
 
 
 def _iota_types(node: Node) -> tuple[TensorType, ...]:
-    no_operands(node)
-    return (TensorType(the_stated(node).shape, "int64"),)
+    operands(node, 0)
+    return (TensorType(node.types[0].shape, "int64"),)
 
 
 def _given(node: Node) -> Any:

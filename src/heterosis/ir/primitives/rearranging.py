@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from heterosis.ir.primitives.expected import operands
 from heterosis.ir.primitives.families import View
-from heterosis.ir.primitives.operands import the_operand, the_stated
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import ShapeError
 
@@ -26,8 +26,14 @@ def _typed(x: TensorType, shape: Shape) -> TensorType:
     return TensorType(shape, x.dtype, x.weak)
 
 
+def _operand(node: Node) -> TensorType:
+    """The type of the only operand."""
+    (x,) = operands(node, 1)
+    return x
+
+
 def _result_shape(node: Node) -> Shape:
-    return the_stated(node).shape
+    return node.types[0].shape
 
 
 def _check_inside(x: TensorType, extent: int, first: int, last: int) -> None:
@@ -70,7 +76,7 @@ def reshaped(x: TensorType, shape: Shape) -> TensorType:
 RESHAPE = View(
     "reshape",
     lambda node: ("reshape", (_result_shape(node),)),
-    types=lambda node: (reshaped(the_operand(node), _result_shape(node)),),
+    types=lambda node: (reshaped(_operand(node), _result_shape(node)),),
     meaning=lambda node, x: numpy.reshape(x, _result_shape(node)),
     about="The same elements, row by row, under the shape of the result.",
 )
@@ -90,7 +96,7 @@ def repeated(x: TensorType, shape: Shape) -> TensorType:
 BROADCAST = View(
     "broadcast",
     lambda node: ("broadcast", (_result_shape(node),)),
-    types=lambda node: (repeated(the_operand(node), _result_shape(node)),),
+    types=lambda node: (repeated(_operand(node), _result_shape(node)),),
     meaning=lambda node, x: numpy.broadcast_to(x, _result_shape(node)),
     about="The operand repeated along extents of 1 and new leading dimensions.",
 )
@@ -110,7 +116,7 @@ def transposed(x: TensorType, axes: tuple[int, ...]) -> TensorType:
 TRANSPOSE = View(
     "transpose",
     lambda node: ("transpose", (node.attributes["axes"],)),
-    types=lambda node: (transposed(the_operand(node), node.attributes["axes"]),),
+    types=lambda node: (transposed(_operand(node), node.attributes["axes"]),),
     meaning=lambda node, x: numpy.transpose(x, node.attributes["axes"]),
     attributes={"axes": tuple[int, ...]},
     about="Dimension i of the result is dimension axes[i] of the operand.",
@@ -131,7 +137,7 @@ def sliced(x: TensorType, starts: Shape, steps: Shape, shape: Shape) -> TensorTy
 
 def _slice_types(node: Node) -> tuple[TensorType, ...]:
     starts, steps = node.attributes["starts"], node.attributes["steps"]
-    return (sliced(the_operand(node), starts, steps, _result_shape(node)),)
+    return (sliced(_operand(node), starts, steps, _result_shape(node)),)
 
 
 def _sliced(node: Node, x: Any) -> Any:
@@ -172,7 +178,7 @@ def along_diagonal(
 
 
 def _diagonal_types(node: Node) -> tuple[TensorType, ...]:
-    x, shape = the_operand(node), _result_shape(node)
+    x, shape = _operand(node), _result_shape(node)
     length = shape[-1] if shape else 0
     return (along_diagonal(x, node.attributes["axes"], node.attributes["start"], length),)
 
@@ -212,7 +218,7 @@ def windowed(x: TensorType, kernel: Shape, steps: Shape) -> TensorType:
 
 
 def _windows_types(node: Node) -> tuple[TensorType, ...]:
-    return (windowed(the_operand(node), node.attributes["kernel"], node.attributes["steps"]),)
+    return (windowed(_operand(node), node.attributes["kernel"], node.attributes["steps"]),)
 
 
 def _windows(node: Node, x: Any) -> Any:

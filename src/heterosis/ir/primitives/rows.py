@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from heterosis.ir.primitives.expected import operands
 from heterosis.ir.primitives.families import Assemble, Elementwise, Gather, Scatter
-from heterosis.ir.primitives.operands import check_indices, the_stated
 from heterosis.ir.primitives.rearranging import places_of, sliced
-from heterosis.ir.types import TensorType, as_type, numpy_dtype
+from heterosis.ir.types import TensorType, as_type, is_integer, numpy_dtype
 from heterosis.runtime.errors import ArgumentError, DTypeError, IndexingError, ShapeError
 
 if TYPE_CHECKING:
@@ -27,12 +27,29 @@ def _check_within(node: Node, rows: tuple[int, ...], indices: tuple[Any, ...]) -
             )
 
 
+def _check_indices(node: Node, indices: tuple[TensorType, ...], ndim: int) -> None:
+    """Raise unless `indices` name rows of an array of `ndim` dimensions: integers of one shape."""
+    if not 1 <= len(indices) <= ndim:
+        raise ArgumentError(
+            f"{node.primitive}: {len(indices)} indices of an array of {ndim} dimensions; expected "
+            "one for each of its leading axes, and for the first at least."
+        )
+    for index in indices:
+        if not is_integer(index.dtype):
+            raise DTypeError(f"{node.primitive}: an index of {index.dtype}; expected integers.")
+        if index.shape != indices[0].shape:
+            raise ShapeError(
+                f"{node.primitive}: indices of shapes {indices[0].shape} and {index.shape}; "
+                "expected one shape."
+            )
+
+
 # -- gather ---------------------------------------------------------------------------------------
 
 
 def _gather_types(node: Node) -> Types:
     x, *indices = (value.type for value in node.inputs)
-    check_indices(node, tuple(indices), x.ndim)
+    _check_indices(node, tuple(indices), x.ndim)
     return (TensorType((*indices[0].shape, *x.shape[len(indices) :]), x.dtype),)
 
 
@@ -56,7 +73,7 @@ def _scatter_types(node: Node) -> Types:
     if len(node.inputs) < 3:
         raise ArgumentError(f"scatter: {len(node.inputs)} operands; expected 3 at least.")
     x, *indices, update = (value.type for value in node.inputs)
-    check_indices(node, tuple(indices), x.ndim)
+    _check_indices(node, tuple(indices), x.ndim)
     rows = (*indices[0].shape, *x.shape[len(indices) :])
     if update.shape != rows:
         raise ShapeError(f"scatter: rows of shape {update.shape}; expected {rows}.")
@@ -111,13 +128,8 @@ SCATTER = Scatter(
 
 
 def _assemble_types(node: Node) -> Types:
-    whole, filled, places = the_stated(node), *_filled_and_places(node)
-    parts = [value.type for value in node.inputs]
-    if len(parts) != len(places) + filled:
-        raise ArgumentError(
-            f"assemble: {len(parts)} operands; expected {len(places)} parts"
-            f"{' and a number in front' if filled else ''}."
-        )
+    filled, places = _filled_and_places(node)
+    parts, whole = operands(node, len(places) + filled), node.types[0]
     for part in parts:
         if part.dtype != whole.dtype:
             raise DTypeError(f"assemble: a part of {part.dtype} in a result of {whole.dtype}.")
