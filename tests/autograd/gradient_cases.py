@@ -27,6 +27,11 @@ def _uniform(*shape: int, low: float = -1.0, high: float = 1.0, seed: int = 0) -
     return numpy.asarray(numpy.random.default_rng((seed, *shape)).uniform(low, high, shape))
 
 
+def _shares(p: Any, **others: Any) -> dict[str, Any]:
+    """Probabilities: the numbers in the proportions that they have."""
+    return others | {"p": p / p.sum()}
+
+
 def _positive(*shape: int) -> numpy.ndarray:
     return _uniform(*shape, low=0.3, high=2.0)
 
@@ -164,10 +169,10 @@ POINTS: dict[str, list[Point]] = {
         Point({"n": _positive(4), "p": _positive(4) / 3}, {"dtype": "float64"})
     ],
     "random_geometric": [Point({"p": _positive(4) / 3}, {"dtype": "float64"})],
-    "random_race": [Point({"p": _positive(5)}, {})],
+    "random_race": [Point({"p": _positive(5)}, {}, _shares)],
     "random_choice": [
         Point({"items": _uniform(6, 3)}, {"size": (4,)}),
-        Point({"items": _uniform(6, 3), "p": _positive(6)}, {"size": (9,)}),
+        Point({"items": _uniform(6, 3), "p": _positive(6)}, {"size": (9,)}, _shares),
         Point({"items": _uniform(6, 3)}, {"size": (4,), "replace": False}),
     ],
     "random_multinomial": [Point({"n": 9, "pvals": _positive(4) / 9}, {})],
