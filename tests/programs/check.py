@@ -130,7 +130,7 @@ def _told(found: Any, eager: Any, expected: Expected, *, unanimous: bool) -> str
         if against is expected.base:
             told = list(gradients.wrong(expected.program, expected.calls, found))
         if not told and isinstance(eager, list):
-            told = list(gradients.unlike(expected.program, found, eager))
+            told = list(gradients.unlike(expected.program, expected.calls, found, eager))
     return "" if told and any(part in told[0] for part in KNOWN) else "; ".join(told)
 
 

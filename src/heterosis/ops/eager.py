@@ -342,8 +342,8 @@ def _finish(run: Callable[..., Any], arguments: list[Any], out: Any, where: Any)
 
 def _attribute(operation_name: str, name: str, given: Any) -> Any:
     """An attribute as plans are found by: numbers and tuples, compared by value."""
-    attribute = _hashable(given)
     try:
+        attribute = _hashable(given)
         hash(attribute)
     except TypeError:
         raise ArgumentError(
@@ -360,4 +360,17 @@ def _hashable(attribute: Any) -> Any:
         return attribute.tolist() if attribute.ndim == 0 else tuple(attribute.tolist())
     if hasattr(attribute, "item") and not hasattr(attribute, "__array_function__"):
         return attribute.item()
+    return attribute if isinstance(attribute, _PLAIN) else _number(attribute)
+
+
+_PLAIN = (int, float, str, type)
+
+
+def _number(attribute: Any) -> Any:
+    """A fraction or a decimal number as one of Python's that the core knows; else as it is."""
+    if isinstance(attribute, complex):
+        raise TypeError("nothing here is complex")
+    for special, convert in (("__index__", int), ("__float__", float), ("__int__", int)):
+        if hasattr(type(attribute), special):
+            return convert(attribute)
     return attribute
