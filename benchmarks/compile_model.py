@@ -62,7 +62,7 @@ def planned(net, x) -> tuple[int, Memory]:
     layouts = [Strided.contiguous(value.shape) for value in program.inputs]
     parameters = [i for i, s in enumerate(captured.sources) if isinstance(s, Outside)]
     ((called, inputs), *_), _ = parts(program, layouts, parameters)
-    _, found = scheduled(called, inputs)
+    found = scheduled(called, inputs)
     return len(found.kernels), memory(found)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -19,13 +18,11 @@ from heterosis.codegen.target import AVX2
 from heterosis.gluon import nn
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
-from heterosis.ops.captured import for_inference
-from heterosis.passes.channels_last import channels_last
-from heterosis.passes.folding import folded
+from heterosis.passes import pipeline
 from heterosis.passes.materialize import kept_values
 from heterosis.passes.memory import memory
-from heterosis.passes.pipeline import PASSES, optimized
-from heterosis.passes.preparation import Split, prepared
+from heterosis.passes.pipeline import in_parts
+from heterosis.passes.preparation import Split
 from heterosis.passes.schedule import schedule
 
 _MACHINE = Machine(AVX2, 1)
@@ -63,7 +60,8 @@ def _split(rows: int = _ROWS) -> Split | None:
     """The program and what is computed ahead of it, if there is such a thing."""
     captured, _ = _captured(rows)
     fixed = _fixed(captured)
-    return prepared(for_inference(captured.program, fixed, _MACHINE), fixed, _MACHINE)
+    found = in_parts(captured.program, fixed, _MACHINE)
+    return found if isinstance(found, Split) else None
 
 
 @cache
@@ -72,7 +70,7 @@ def _scheduled() -> Schedule:
     layouts = [layout_of(s.array) for s in captured.sources if isinstance(s, Outside)]
     split = _split()
     ahead = [Strided.contiguous(v.shape) for v in split.preparation.outputs]
-    rest = optimized(split.rest)
+    rest = split.rest
     layouts = [Strided.contiguous((_ROWS, _COLUMNS)), *layouts, *ahead]
     return schedule(rest, layouts, [None], _MACHINE, views=True, kept=kept_values(rest))
 
@@ -115,21 +113,20 @@ def sources() -> str:
 
 def simplified() -> str:
     """The program after the first pass."""
-    return str(PASSES[0].run(_captured()[0].program))
+    return str(pipeline.PASSES[0].run(_captured()[0].program))
 
 
 def passes() -> str:
     """What each step changes."""
     program = _captured()[0].program
-    steps: list[tuple[str, Callable[[Program], Program]]] = [(p.name, p.run) for p in PASSES]
     fixed = _fixed(_captured()[0])
-    steps.append(("normalisations into weights", lambda p: folded(p, fixed)))
-    steps.append(("channels last", lambda p: channels_last(p, fixed, _MACHINE)))
     lines = []
-    for name, run in steps:
-        before, program = program, run(program)
+    for step in (*pipeline.PASSES, *pipeline.STAGES):
+        before = program
+        more = () if step in pipeline.PASSES else (fixed, _MACHINE)
+        program = step.run(program, *more)
         changed = f"{_count(before)} -> {_count(program)}"
-        lines.append(f"{name:30}{changed if str(before) != str(program) else 'nothing'}")
+        lines.append(f"{step.name:30}{changed if str(before) != str(program) else 'nothing'}")
     return "\n".join(lines)
 
 

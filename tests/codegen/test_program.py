@@ -14,6 +14,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 from heterosis.ops.captured import scheduled
+from heterosis.passes.pipeline import optimized
 
 matmul, maximum, exp = (REGISTRY[n].operation for n in ("matmul", "maximum", "exp"))
 
@@ -24,7 +25,8 @@ def array(*shape):
 
 def code_of(inputs, *outputs):
     layouts = [Strided.contiguous(v.shape) for v in inputs]
-    return function_for_known_sizes(scheduled(Program(tuple(inputs), outputs), layouts)[1])
+    program = optimized(Program(tuple(inputs), outputs))
+    return function_for_known_sizes(scheduled(program, layouts))
 
 
 def layers(widths):

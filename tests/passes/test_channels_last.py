@@ -13,8 +13,7 @@ from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, eager
 from heterosis.ops.captured import compile_inference
 from heterosis.passes import channels_last
-from heterosis.passes.pipeline import optimized
-from heterosis.passes.preparation import prepared
+from heterosis.passes.pipeline import in_parts, optimized
 from heterosis.passes.schedule import schedule
 
 add, multiply, relu, exp, reshape, concatenate, mean, transpose = (
@@ -136,7 +135,7 @@ def joined(program):
 def inference(network, *outputs):
     """What runs in inference."""
     _, after = network.turned(*outputs)
-    return optimized(prepared(optimized(after), network.inputs[1:], eager.machine()).rest)
+    return in_parts(after, network.inputs[1:], eager.machine()).rest
 
 
 @SINGLE_CHANNELS

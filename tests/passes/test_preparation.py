@@ -14,7 +14,7 @@ from heterosis.ops import REGISTRY, eager, recurrence
 from heterosis.ops import window_references as references
 from heterosis.ops.captured import compile_inference
 from heterosis.passes.folding import folded
-from heterosis.passes.preparation import packed, prepared, split
+from heterosis.passes.preparation import packed, split
 
 exp, add, multiply, maximum, transpose = (
     REGISTRY[n].operation for n in ("exp", "add", "multiply", "maximum", "transpose")
@@ -23,6 +23,11 @@ normalise = REGISTRY["batch_norm"].operation
 dense, convolution, deconvolution = (
     REGISTRY[n].operation for n in ("fully_connected", "convolution", "deconvolution")
 )
+
+
+def prepared(program, fixed, machine):
+    """A program in two, as it stands: the pipeline's last two steps."""
+    return split(packed(program, fixed, machine), fixed)
 
 
 def array(*shape):

@@ -10,9 +10,8 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
-from heterosis.codegen.kernel import Machine, Schedule
-from heterosis.ir.primitives.windows import CONVOLVE
-from heterosis.ir.program import INPUT, Program, Value
+from heterosis.codegen.kernel import Schedule
+from heterosis.ir.program import INPUT, Program
 from heterosis.ir.strided import Strided
 from heterosis.ops import stored
 from heterosis.ops.eager import PlanFacts, address, check_room, machine, plan_facts
@@ -21,17 +20,14 @@ if TYPE_CHECKING:
     from heterosis.codegen.program import ProgramCode
 
 
-def scheduled(program: Program, layouts: Sequence[Strided]) -> tuple[Program, Schedule]:
-    """`program`, optimised, and the kernels that run it on inputs that lie as `layouts` say."""
+def scheduled(program: Program, layouts: Sequence[Strided]) -> Schedule:
+    """The kernels that run `program`, which is optimised, on inputs that lie as `layouts` say."""
     from heterosis.passes.materialize import kept_values
-    from heterosis.passes.pipeline import optimized
     from heterosis.passes.schedule import schedule
 
-    program = optimized(program)
     results = [None] * len(program.outputs)
     kept = kept_values(program)
-    found = schedule(program, layouts, results, machine(), views=True, kept=kept, side_by_side=True)
-    return program, found
+    return schedule(program, layouts, results, machine(), views=True, kept=kept, side_by_side=True)
 
 
 def compile_program(program: Program, layouts: Sequence[Strided]) -> Any:
@@ -73,49 +69,22 @@ def parts(
 ) -> tuple[list[tuple[Program, Sequence[Strided]]], list[int]]:
     """What each call runs, with the layouts of its inputs; if something is computed ahead of it,
     also what does so, and the positions of the arrays that this depends on."""
-    found = _prepared(program, parameters) if parameters else None
-    if found is None:
-        return [(_packed(program), layouts)], []
+    from heterosis.passes.pipeline import in_parts
+    from heterosis.passes.preparation import Split
+
+    found = in_parts(program, [program.inputs[i] for i in parameters], machine())
+    if not isinstance(found, Split):
+        return [(found, layouts)], []
     further = [Strided.contiguous(value.shape) for value in found.preparation.outputs]
     arrays = [i for i, v in enumerate(program.inputs) if v.node.primitive is INPUT]
     fixed = [arrays.index(i) for i in found.fixed]
     return [(found.rest, (*layouts, *further)), (found.preparation, layouts)], fixed
 
 
-def _prepared(program: Program, parameters: Collection[int]) -> Any:
-    from heterosis.passes.preparation import prepared
-
-    fixed = [program.inputs[i] for i in parameters]
-    found = for_inference(program, fixed, machine())
-    return prepared(found, fixed, machine())
-
-
-def for_inference(program: Program, fixed: Collection[Value], on: Machine) -> Program:
-    """`program`, optimised for inputs `fixed` that seldom change."""
-    from heterosis.passes.folding import folded
-    from heterosis.passes.pipeline import optimized
-
-    # Folding sees scales and shifts next to their products, where no layout has come between.
-    program = folded(optimized(program), fixed)
-    if any(node.primitive is CONVOLVE for node in program.nodes()):
-        from heterosis.passes.channels_last import channels_last
-
-        program = channels_last(optimized(program), fixed, on)
-    return optimized(program)
-
-
-def _packed(program: Program) -> Program:
-    """The program with operands packed where that pays in every call."""
-    from heterosis.passes.pipeline import optimized
-    from heterosis.passes.preparation import packed
-
-    return packed(optimized(program), (), machine())
-
-
 def _function(program: Program, layouts: Sequence[Strided]) -> tuple[PlanFacts, ProgramCode]:
     from heterosis.codegen.program import function_for_known_sizes
 
-    program, planned = scheduled(program, layouts)
+    planned = scheduled(program, layouts)
     code = function_for_known_sizes(planned)
     facts = plan_facts(program, planned, code)
     check_room(facts)

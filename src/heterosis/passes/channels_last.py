@@ -198,6 +198,8 @@ class _Parts:
 def channels_last(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
     """`program` with channels last inside the parts where that pays; the filters there depend on
     the inputs `fixed` alone."""
+    if not fixed or all(node.primitive is not CONVOLVE for node in program.nodes()):
+        return program
     known = Fixed(fixed)
     for node in program.nodes():
         known.tells_of(node)
@@ -208,7 +210,7 @@ def channels_last(program: Program, fixed: Collection[Value], machine: Machine) 
         worth = way is not None and parts.of(node.outputs[0]).is_worth
         turning.visit(node, way if worth else None)
     outputs = tuple(turning.made[value] for value in program.outputs)
-    return Program(program.inputs, outputs, program.name)
+    return program if outputs == program.outputs else Program(program.inputs, outputs, program.name)
 
 
 class _Turning:

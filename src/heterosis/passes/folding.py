@@ -24,6 +24,8 @@ from heterosis.passes.preparation import Fixed
 def folded(program: Program, fixed: Collection[Value]) -> Program:
     """`program` with every scale and shift of a product that depends on the inputs `fixed` alone
     as part of its weights, and of one shift."""
+    if not fixed:
+        return program
     uses, known = Uses(program), Fixed(fixed)
     ends: dict[Value, _Chain] = {}
     for node in program.nodes():
@@ -34,6 +36,8 @@ def folded(program: Program, fixed: Collection[Value]) -> Program:
             chain = _chain(node, scaling, uses, known)
             if chain.worth:
                 ends[chain.end] = chain
+    if not ends:
+        return program
     made: dict[Value, Value] = {}
     for node in program.nodes():
         here = with_inputs(node, tuple(made[value] for value in node.inputs))

@@ -1,19 +1,27 @@
-"""The passes that a captured program goes through before it is scheduled, in their order.
+"""All passes that a captured program goes through before it is scheduled, in their order.
 
 One operation needs none of them: eager programs are scheduled as they are. Dead code takes no
 pass, since a program's nodes are those that its outputs reach. Differentiation comes before all
 of these: it looks at marks on nodes, which new nodes do not have.
+
+`PASSES` clean a program up, for any back end. `STAGES` are for one processor, and for parameters
+that seldom change; a stage that has changed something is followed by a cleaning up of its own,
+because new nodes bring numbers to fold and repeat each other. What is split last is clean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from heterosis.ir.program import Program
+from heterosis.codegen.kernel import Machine
+from heterosis.ir.program import Program, Value
+from heterosis.passes.channels_last import channels_last
 from heterosis.passes.common import shared
 from heterosis.passes.fold import FOLD
+from heterosis.passes.folding import folded
 from heterosis.passes.halves import widened
+from heterosis.passes.preparation import Split, packed, split
 from heterosis.passes.rewrite import rewritten
 from heterosis.passes.simplify import SIMPLIFY, own
 from heterosis.runtime.settings import settings
@@ -36,6 +44,41 @@ PASSES = (
     # After that, expressions that were written differently look the same.
     Pass("common sub-expressions", shared),
 )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step from program to program that knows the processor, and which inputs are `fixed`:
+    parameters that seldom change, so that work on them alone is done ahead. It gives the program
+    itself where there is nothing to do."""
+
+    name: str
+    run: Callable[[Program, Collection[Value], Machine], Program]
+
+
+STAGES = (
+    # First, where products have their scales and shifts next to them, and no layout between.
+    Stage("scales into weights", lambda program, fixed, machine: folded(program, fixed)),
+    # Before packing, which takes filters as they stand then.
+    Stage("channels last", channels_last),
+    # Last, since no rule knows anything of packed operands.
+    Stage("packed operands", packed),
+)
+
+
+def for_processor(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
+    """`program` as it is scheduled, but for being split."""
+    program = optimized(program)
+    for stage in STAGES:
+        found = _checked(stage.run(program, fixed, machine))
+        program = program if found is program else optimized(found)
+    return program
+
+
+def in_parts(program: Program, fixed: Collection[Value], machine: Machine) -> Split | Program:
+    """`program` as it is scheduled: in two, where something is computed from `fixed` alone."""
+    program = for_processor(program, fixed, machine)
+    return (split(program, fixed) if fixed else None) or program
 
 
 def optimized(program: Program) -> Program:

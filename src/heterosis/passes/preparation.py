@@ -27,11 +27,6 @@ class Split:
     fixed: tuple[int, ...]
 
 
-def prepared(program: Program, fixed: Collection[Value], machine: Machine) -> Split | None:
-    """`program` in two, if there is something to compute from the inputs `fixed` alone."""
-    return split(packed(program, fixed, machine), fixed)
-
-
 def packed(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
     """`program`, with operands that depend on `fixed` alone packed as their kernels read them."""
     known = Fixed(fixed)
@@ -40,7 +35,8 @@ def packed(program: Program, fixed: Collection[Value], machine: Machine) -> Prog
         here = with_inputs(node, tuple(made[value] for value in node.inputs))
         found = _packed(here, known, machine)
         made.update(zip(node.outputs, found or here.outputs, strict=True))
-    return Program(program.inputs, tuple(made[v] for v in program.outputs), program.name)
+    outputs = tuple(made[v] for v in program.outputs)
+    return program if outputs == program.outputs else Program(program.inputs, outputs, program.name)
 
 
 def _packed(node: Node, known: Fixed, machine: Machine) -> tuple[Value, ...] | None:
