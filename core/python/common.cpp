@@ -1,5 +1,8 @@
 #include "common.h"
 
+#include <cxxabi.h>
+#include <unistd.h>
+
 #include <map>
 #include <string>
 
@@ -42,11 +45,15 @@ constexpr Poll kPoll{poll_signals, nullptr};
 
 template <typename Wait>
 void without_lock(Wait wait) {
-  struct Unlocked {
-    PyThreadState* state = PyEval_SaveThread();
-    ~Unlocked() { PyEval_RestoreThread(state); }
-  } unlocked;
-  wait();
+  // No destructor takes the lock back: where the interpreter has ended, that ends the thread.
+  PyThreadState* const state = PyEval_SaveThread();
+  try {
+    wait();
+  } catch (...) {
+    PyEval_RestoreThread(state);
+    throw;
+  }
+  PyEval_RestoreThread(state);
 }
 
 }  // namespace
@@ -54,6 +61,12 @@ void without_lock(Wait wait) {
 void raise_current() {
   try {
     throw;
+#ifdef __GLIBCXX__
+  } catch (const abi::__forced_unwind&) {
+    // The process is leaving: the interpreter ends a thread that asks for its lock, which must not
+    // go through frames that let no exception out. As in Python 3.14, it stays where it is.
+    for (;;) pause();
+#endif
   } catch (const PythonError&) {
   } catch (const Failure& failure) {
     std::string message = failure.what();

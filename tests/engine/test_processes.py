@@ -247,6 +247,33 @@ forked(lambda: (x * 2).wait_to_read())
     assert code == 0, errors
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        "heterosis.hybridize(lambda x: (begun.set(), [time.sleep(0) for _ in count()]))(x)",
+        "(begun.set(), [np.ones((300, 300)) @ np.ones((300, 300)) for _ in count()])",
+        "(begun.set(), [(x + i).wait_to_read() for i in count()])",
+    ],
+    ids=["captures", "issues", "waits"],
+)
+def test_a_thread_that_is_still_at_work_does_not_disturb_the_end(work):
+    code, _, errors = _run(
+        f"""
+import threading, time
+from itertools import count
+import heterosis
+from heterosis import np
+
+x = np.ones((3,))
+begun = threading.Event()
+threading.Thread(target=lambda: {work}, daemon=True).start()
+assert begun.wait(20)
+time.sleep(0.05)
+"""
+    )
+    assert code == 0, errors
+
+
 @pytest.mark.lengthy
 def test_a_fork_while_another_thread_captures():
     code, _, errors = _run(
