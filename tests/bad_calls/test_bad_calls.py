@@ -3,6 +3,8 @@
 import pickle
 import random
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 
@@ -252,3 +254,17 @@ def test_integers_that_no_float_holds():
         constant(10**400, "float32")
     ones = np.ones((3,))
     assert npx.batch_norm(np.ones((2, 3)), *[ones] * 4, eps=2**1023).tolist() == [[1] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: np.hamming(1j, None), lambda: np.hsplit(np.ones((2, 3)), 1j)]
+)
+def test_complex_attributes_are_refused_at_once(call):
+    """Nothing takes them, and what is handed on and on ends in Python's limit of recursion."""
+    with pytest.raises(HeterosisError, match="1j; expected a number"):
+        call()
+
+
+def test_fractions_are_numbers():
+    assert npx.leaky_relu(np.array([-1.0]), slope=Fraction(1, 4)).tolist() == [-0.25]
+    assert npx.leaky_relu(np.array([-1.0]), slope=Decimal("0.5")).tolist() == [-0.5]
