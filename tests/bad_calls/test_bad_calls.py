@@ -271,4 +271,4 @@ def test_fractions_are_numbers():
         npx.batch_norm(x, ones, ones, ones * 0, ones, eps=eps, fix_gamma=False)
         for eps in (3.0, Fraction(3), Decimal(3))
     ]
-    assert found[0].tolist() == found[1].tolist() == found[2].tolist() == [[0.5] * 3] * 2
+    assert found[0].tolist() == found[1].tolist() == found[2].tolist() == [[1.5] * 3] * 2
