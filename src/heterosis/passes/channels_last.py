@@ -198,8 +198,6 @@ class _Parts:
 def channels_last(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
     """`program` with channels last inside the parts where that pays; the filters there depend on
     the inputs `fixed` alone."""
-    if not fixed or all(node.primitive is not CONVOLVE for node in program.nodes()):
-        return program
     known = Fixed(fixed)
     for node in program.nodes():
         known.tells_of(node)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from heterosis.codegen.kernel import Machine
+from heterosis.ir.primitives.windows import CONVOLVE
 from heterosis.ir.program import Program, Value
-from heterosis.passes.channels_last import channels_last
 from heterosis.passes.common import shared
 from heterosis.passes.fold import FOLD
 from heterosis.passes.folding import folded
@@ -56,11 +56,20 @@ class Stage:
     run: Callable[[Program, Collection[Value], Machine], Program]
 
 
+def _channels_last(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
+    """What only convolutions need is loaded for them."""
+    if not fixed or all(node.primitive is not CONVOLVE for node in program.nodes()):
+        return program
+    from heterosis.passes.channels_last import channels_last
+
+    return channels_last(program, fixed, machine)
+
+
 STAGES = (
     # First, where products have their scales and shifts next to them, and no layout between.
     Stage("scales into weights", lambda program, fixed, machine: folded(program, fixed)),
     # Before packing, which takes filters as they stand then.
-    Stage("channels last", channels_last),
+    Stage("channels last", _channels_last),
     # Last, since no rule knows anything of packed operands.
     Stage("packed operands", packed),
 )
