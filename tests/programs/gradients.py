@@ -14,6 +14,7 @@ from tests.programs.program import Array, Program
 
 STEP = 2.0**-17  # of the differences
 DIRECTIONS = 2  # for each variable
+LARGEST = 1e8  # results that are differentiated: beyond it, a step is lost in their rounding
 # How far two gradients may be apart, as a part of the largest element: a step's rounding, times
 # what the worst of a well-behaved program's conditions makes of it.
 NEAR = {"float64": 1e-7, "float32": 2e-3}
@@ -100,6 +101,8 @@ def _along(
         bend_nearer = abs(nearer[1][0] - 2 * middle[0] + nearer[0][0]) / (STEP / 2)
         claimed = float((gradient * direction).sum())
         scale = float(numpy.abs(gradient * direction).sum()) + abs(finer)
+    if middle[2] > LARGEST:
+        return ""
     near = 1e-5 * scale + 1e-9 * middle[1] + 1e-12
     if not numpy.isfinite([slope, finer, bend, claimed]).all():
         return ""
@@ -148,8 +151,9 @@ def _narrowest(program: Program) -> str:
 
 def _value(
     program: Program, given: dict[str, Array], name: str, moved: numpy.ndarray
-) -> tuple[float, float]:
-    """The number that is differentiated, and the size of what it is a sum of."""
+) -> tuple[float, float, float]:
+    """The number that is differentiated, the size of what it is a sum of, and the largest of the
+    results that it is made of."""
     outside = made(program.outside, numpy)
     results = evaluate(program, given, outside, moved=(name, moved)).results
     parts = [_weighed(a, program.mode) for a in results]
@@ -157,6 +161,10 @@ def _value(
     return (
         float(sum(p.sum() for p in together)),
         float(sum(numpy.abs(p).sum() for p in together)),
+        max(
+            (float(numpy.abs(r).max(initial=0)) for r in results if is_float(r.dtype.name)),
+            default=0,
+        ),
     )
 
 
