@@ -21,7 +21,16 @@ from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.ir import views
 from heterosis.ir.primitives.families import View
-from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, apply, substituted
+from heterosis.ir.program import (
+    INPUT,
+    NUMBER,
+    Node,
+    Program,
+    Value,
+    apply,
+    checked,
+    substituted,
+)
 from heterosis.ir.types import TensorType
 from heterosis.ops.cast import copy, stop_gradient
 from heterosis.ops.eager import fitting, fitting_numbers
@@ -29,7 +38,6 @@ from heterosis.ops.record import KEY, Record, as_value
 from heterosis.passes.apart import are_apart
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
-from heterosis.runtime.settings import settings
 
 ndarray = _core.ndarray
 
@@ -194,10 +202,7 @@ def capture(
         taped = trace.taped
         trace, found = _captured(function, arguments, keywords, merged=True, taped=taped)
     if trace.error is None:
-        if settings.check:
-            from heterosis.ir import check
-
-            check(found.program)
+        checked(found.program)
         return found
     if found.writes:
         interrupted(found)

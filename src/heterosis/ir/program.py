@@ -12,10 +12,11 @@ from heterosis.ir.primitives.leaves import CONSTANT, EXTENT, INPUT, IOTA, NUMBER
 from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER
 from heterosis.ir.types import TensorType, is_float
 from heterosis.runtime.errors import ArgumentError, DTypeError
+from heterosis.runtime.settings import settings
 
 __all__ = [
     "ASSEMBLE", "CONSTANT", "EXTENT", "GATHER", "INPUT", "IOTA", "NUMBER", "SCATTER", "Call",
-    "Node", "Program", "Value", "apply", "apply_many", "constant", "extent", "reached",
+    "Node", "Program", "Value", "apply", "apply_many", "checked", "constant", "extent", "reached",
     "substituted", "with_inputs",
 ]  # fmt: skip
 
@@ -141,6 +142,15 @@ class Program:
         from heterosis.ir.text import printed
 
         return printed(self).text
+
+
+def checked(program: Program) -> Program:
+    """`program`, which is well formed: looked at where settings ask for it."""
+    if settings.check:
+        from heterosis.ir.checking import check
+
+        check(program)
+    return program
 
 
 def reached(outputs: Iterable[Value], stops: Container[Value] = ()) -> Iterator[Node]:

@@ -377,7 +377,8 @@ def multivariate_normal(
 
 def dirichlet(alpha: Any, size: Any = None, dtype: Any = None) -> Any:
     """Positive numbers that add up to 1, in the mean in proportion to `alpha`."""
-    alpha = _positive("dirichlet", "alpha", array(alpha))
+    alpha = alpha if isinstance(alpha, _core.ndarray) else array(alpha)
+    alpha = _positive("dirichlet", "alpha", alpha)
     return random_choice.dirichlet(alpha, _size(size), _float_dtype("dirichlet", dtype))
 
 

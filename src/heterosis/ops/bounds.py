@@ -65,8 +65,12 @@ def rising(numbers: Value, failure: str) -> Value:
     return required(numbers, e.greater_equal(after, before), failure)
 
 
-def within(numbers: Value, low: float, high: float, failure: str) -> Value:
-    """`numbers`; the program fails where one is not from `low` to `high`; NaN is not."""
+def within(
+    numbers: Value, low: float, high: float, failure: str, *, above_low: bool = False
+) -> Value:
+    """`numbers`; the program fails where one is not from `low` to `high`, or is `low` if they must be
+    `above_low`; NaN is not."""
     least, most = (constant(n, "float64", weak=True) for n in (low, high))
-    inside = e.logical_and(e.greater_equal(numbers, least), e.less_equal(numbers, most))
+    enough = e.greater(numbers, least) if above_low else e.greater_equal(numbers, least)
+    inside = e.logical_and(enough, e.less_equal(numbers, most))
     return required(numbers, inside, failure)

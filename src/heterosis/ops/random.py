@@ -19,7 +19,7 @@ from heterosis.ir.program import IOTA, Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops import elementwise as e
 from heterosis.ops import real as r
-from heterosis.ops.bounds import required
+from heterosis.ops.bounds import required, within
 from heterosis.ops.record import Key, operation
 from heterosis.ops.rules import broadcast_shapes, cast, wide
 from heterosis.ops.samples import NUMBERS, Case, Samples
@@ -54,10 +54,7 @@ def distribution_parameter(
 ):
     """`x`; the program fails with that message where an element is negative, or more than `most`,
     or NaN; with `above_zero`, also where it is zero."""
-    zero = constant(0.0, "float64", weak=True)
-    low = e.greater(x, zero) if above_zero else e.greater_equal(x, zero)
-    high = e.less_equal(x, constant(most, "float64", weak=True))
-    return required(x, e.logical_and(low, high), failure)
+    return within(x, 0.0, most, failure, above_low=above_zero)
 
 
 # -- building blocks ------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from heterosis.codegen.kernel import Machine
 from heterosis.ir.primitives.windows import CONVOLVE
-from heterosis.ir.program import Program, Value
+from heterosis.ir.program import Program, Value, checked
 from heterosis.passes.common import shared
 from heterosis.passes.fold import FOLD
 from heterosis.passes.folding import folded
@@ -24,7 +24,6 @@ from heterosis.passes.halves import widened
 from heterosis.passes.preparation import Split, packed, split
 from heterosis.passes.rewrite import rewritten
 from heterosis.passes.simplify import SIMPLIFY, own
-from heterosis.runtime.settings import settings
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def for_processor(program: Program, fixed: Collection[Value], machine: Machine) 
     """`program` as it is scheduled, but for being split."""
     program = optimized(program)
     for stage in STAGES:
-        found = _checked(stage.run(program, fixed, machine))
+        found = checked(stage.run(program, fixed, machine))
         program = program if found is program else optimized(found)
     return program
 
@@ -94,15 +93,6 @@ def optimized(program: Program) -> Program:
     """`program`, computing the same with less."""
     found = program
     for step in PASSES:
-        found = _checked(step.run(found))
+        found = checked(step.run(found))
     outputs = zip(program.outputs, found.outputs, strict=True)
-    return _checked(Program(found.inputs, tuple(own(*pair) for pair in outputs), found.name))
-
-
-def _checked(program: Program) -> Program:
-    """`program`, which is well formed; looked at where settings ask for it."""
-    if settings.check:
-        from heterosis.ir import check
-
-        check(program)
-    return program
+    return checked(Program(found.inputs, tuple(own(*pair) for pair in outputs), found.name))

@@ -111,6 +111,7 @@ def _import_subject(primitive: Opaque) -> None:
     for subject in _SUBJECTS:
         if primitive in vars(import_module(f"heterosis.ir.primitives.{subject}")).values():
             import_module(f"heterosis.codegen.lowerings.{subject}")
+            return
 
 
 def _missing(primitive: Any) -> UnsupportedError:

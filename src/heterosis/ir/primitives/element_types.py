@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from heterosis.ir.primitives.expected import operands
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType
-from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
+from heterosis.runtime.errors import DTypeError, ShapeError
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
@@ -29,9 +30,8 @@ class ElementTypes:
     result: str | int
 
     def __call__(self, node: Node) -> tuple[TensorType, ...]:
-        self._check_count(node)
+        given = [type_.dtype for type_ in operands(node, len(self.operands))]
         self._check_shapes(node)
-        given = [value.dtype for value in node.inputs]
         for i, dtype in enumerate(given):
             expected = self._expected(i, given)
             if dtype not in expected:
@@ -46,13 +46,6 @@ class ElementTypes:
         allowed = self.operands[operand]
         return (given[allowed],) if isinstance(allowed, int) else allowed
 
-    def _check_count(self, node: Node) -> None:
-        if len(node.inputs) != len(self.operands):
-            raise ArgumentError(
-                f"{node.primitive.name}: {len(node.inputs)} operands; "
-                f"expected {len(self.operands)}."
-            )
-
     def _check_shapes(self, node: Node) -> None:
         shapes = dict.fromkeys(value.shape for value in node.inputs)
         if len(shapes) > 1:
@@ -62,14 +55,14 @@ class ElementTypes:
             )
 
 
-def alike(operands: int, dtypes: tuple[str, ...] = DTYPES) -> ElementTypes:
+def alike(count: int, dtypes: tuple[str, ...] = DTYPES) -> ElementTypes:
     """All operands of one type, which is the result's."""
-    return ElementTypes((dtypes, *(0 for _ in range(operands - 1))), 0)
+    return ElementTypes((dtypes, *(0 for _ in range(count - 1))), 0)
 
 
-def truth(operands: int, dtypes: tuple[str, ...] = DTYPES) -> ElementTypes:
+def truth(count: int, dtypes: tuple[str, ...] = DTYPES) -> ElementTypes:
     """A question about operands of one type."""
-    return ElementTypes((dtypes, *(0 for _ in range(operands - 1))), "bool")
+    return ElementTypes((dtypes, *(0 for _ in range(count - 1))), "bool")
 
 
 def fixed(*operands: str, result: str) -> ElementTypes:
