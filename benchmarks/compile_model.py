@@ -8,7 +8,8 @@ import sys
 import time
 
 from heterosis import np, npx
-from heterosis.capture.trace import Outside, capture
+from heterosis.capture.captured import Outside
+from heterosis.capture.trace import capture
 from heterosis.codegen import object_cache
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo import vision

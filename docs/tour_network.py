@@ -9,7 +9,7 @@ from functools import cache
 from heterosis import np
 from heterosis.autograd.derivative import layout_of
 from heterosis.capture import capture
-from heterosis.capture.trace import Captured, Outside
+from heterosis.capture.captured import Captured, Outside
 from heterosis.codegen import object_cache
 from heterosis.codegen.compiler import assembly
 from heterosis.codegen.kernel import Machine, OpaqueCall, Place, Schedule

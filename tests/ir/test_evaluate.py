@@ -6,7 +6,7 @@ import pytest
 
 from heterosis import np, npx
 from heterosis.capture import capture, hybridize
-from heterosis.capture.trace import Argument
+from heterosis.capture.captured import Argument
 from heterosis.ir import Program, check, evaluate, parse
 from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.primitives.families import Elementwise

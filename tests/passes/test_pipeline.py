@@ -4,7 +4,7 @@ import pytest
 
 from heterosis import np
 from heterosis.capture import capture
-from heterosis.capture.trace import Outside
+from heterosis.capture.captured import Outside
 from heterosis.gluon import nn, rnn
 from heterosis.gluon.model_zoo import vision
 from heterosis.ops import eager

@@ -13,7 +13,7 @@ from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import OPERAND, Differentiable, described, layout_of
 from heterosis.capture import foreign, trees
-from heterosis.capture.trace import (
+from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
@@ -22,8 +22,8 @@ from heterosis.capture.trace import (
     Source,
     Supplied,
     Window,
-    capture,
 )
+from heterosis.capture.trace import capture
 from heterosis.ir import program as ir
 from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign, copy

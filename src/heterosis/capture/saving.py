@@ -14,10 +14,11 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.capture import plain, trees
+from heterosis.capture.captured import Argument, Captured, Outside, Step
 from heterosis.capture.compiled import Call, Compiled, example
 from heterosis.capture.memory import Cell
 from heterosis.capture.signatures import bound, parameters_of, type_of
-from heterosis.capture.trace import Argument, Captured, Outside, Step, capture, place
+from heterosis.capture.trace import capture, place
 from heterosis.io.atomic import written
 from heterosis.io.packing import pack
 from heterosis.ir.program import CONSTANT, Value

@@ -10,13 +10,26 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import Differentiable, layout_of, set_inline
 from heterosis.capture import trees
+from heterosis.capture.captured import (
+    Argument,
+    Captured,
+    Computed,
+    Outside,
+    RandomKey,
+    Recorded,
+    Source,
+    Step,
+    Supplied,
+    Supply,
+    Window,
+    Write,
+)
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.ir import views
@@ -24,7 +37,6 @@ from heterosis.ir.primitives.families import View
 from heterosis.ir.program import (
     INPUT,
     NUMBER,
-    Node,
     Program,
     Value,
     apply,
@@ -40,146 +52,6 @@ from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
 
 ndarray = _core.ndarray
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An array among the arguments, by its position among all arrays there."""
-
-    position: int
-
-
-@dataclass(frozen=True, eq=False)
-class Outside:
-    """An array that the function found outside: whatever it holds when the program runs."""
-
-    array: Any
-
-
-@dataclass(frozen=True)
-class RandomKey:
-    """A number drawn anew for every run."""
-
-
-class Supply:
-    """Numbers that Python computes anew before every run: those of all `make()`, one after another.
-
-    Capturing has made them once already; these are for the first run.
-    """
-
-    def __init__(self) -> None:
-        self._make: list[Callable[[], Sequence[float]]] = []
-        self.first: list[float] = []
-
-    def add(self, make: Callable[[], Sequence[float]], first: Sequence[float]) -> range:
-        """More numbers: their positions."""
-        self._make.append(make)
-        self.first += first
-        return range(len(self.first) - len(first), len(self.first))
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def numbers(self) -> list[float]:
-        """The numbers for another run."""
-        found = [number for make in self._make for number in make()]
-        if len(found) != len(self.first):
-            raise CaptureError(
-                f"the program was captured with {len(self.first)} numbers that Python supplies, and "
-                f"now there are {len(found)}: a setting of the optimizer has come or gone since. "
-                "Hybridize the training step again."
-            )
-        return found
-
-
-@dataclass(frozen=True)
-class Supplied:
-    """One of the numbers that Python supplies, by position."""
-
-    position: int
-
-
-Source = Argument | Outside | RandomKey | Supplied
-
-
-@dataclass(frozen=True)
-class Computed:
-    """A result of the program, by position."""
-
-    position: int
-
-
-@dataclass(frozen=True, eq=False)
-class Window:
-    """A result that shares the memory of `base`, another one or an array from outside: what the
-    views of `path` show of it, which is `value` in the program."""
-
-    base: Source | Computed
-    whole: TensorType  # of the base
-    path: tuple[Node, ...]
-    value: Value
-
-    def program(self) -> Program:
-        """What makes it of its base."""
-        shown = whole = apply(INPUT, (), self.whole)
-        for node in self.path:
-            shown = views.again(node, shown)
-        return Program((whole,), (shown,), "view")
-
-
-@dataclass(frozen=True)
-class Step:
-    """One call of an operation, as it stands in a symbol: before its mathematics is looked into."""
-
-    record: Record
-    operands: tuple[Value | None, ...]  # those that the program has: arrays and numbers
-    attributes: tuple[Any, ...]  # in the order of parameters, None for arrays
-    results: tuple[Value, ...]
-    scope: str  # the prefix of the block that made the call
-    cells: tuple[Cell | None, ...]  # the arrays among the operands, as they were handed in
-    made: tuple[Cell, ...]  # the arrays of the results
-    in_place: bool  # whether these were there before, and written to
-
-
-@dataclass(frozen=True)
-class Write:
-    """A result that goes into an array from outside; `recorded`, so that gradients flow into it."""
-
-    source: Source
-    position: int
-    recorded: bool
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What a function records by itself: the inputs that gradients from its results go to."""
-
-    goals: dict[int, frozenset[int]]  # by result
-
-    @property
-    def inputs(self) -> frozenset[int]:
-        """All that gradients go to."""
-        return frozenset().union(*self.goals.values())
-
-
-@dataclass
-class Captured:
-    """A program with what it is fed, and what its results are for."""
-
-    program: Program
-    sources: list[Source]  # one for each input of the program
-    result: Any  # what the function returns, with `Computed` and sources in place of arrays
-    writes: list[Write]
-    guards: Guards  # what else it was made of
-    supply: Supply
-    steps: list[Step]
-    entangled: frozenset[int]  # storages of arguments that the function knows from outside too
-    returned: Any  # `result` with the arrays' cells
-    recorded: Recorded | None  # None if the function records nothing by itself
-
-    def leaves_record(self) -> bool:
-        """Whether gradients flow from what a run leaves behind though nobody records it."""
-        return self.recorded is not None and bool(self.recorded.goals)
 
 
 def capture(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from heterosis import _core, capture
 from heterosis.capture import trees
-from heterosis.capture.trace import Argument, Source
+from heterosis.capture.captured import Argument, Source
 from heterosis.gluon.parameter import Parameter
 from heterosis.io import params
 from heterosis.io.atomic import written

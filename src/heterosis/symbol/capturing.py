@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from heterosis.capture.trace import Argument, Captured, Computed, Outside, Source, Step, Window
+from heterosis.capture.captured import Argument, Captured, Computed, Outside, Source, Step, Window
 from heterosis.ir import views
 from heterosis.ir.primitives.conversions import COPY, conversion
 from heterosis.ir.primitives.families import Elementwise
