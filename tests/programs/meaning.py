@@ -156,6 +156,10 @@ def _computed(
         o if i in step.whole else _wide(o, step.dtype is not None and is_float(step.dtype))
         for i, o in enumerate(operands)
     ]
+    if noise is not None:
+        # A number takes the element type of the arrays; its rounding may be all that a difference leaves.
+        unit = UNITS.get(dtype, UNITS["float32"])
+        wide = [o * (1 + unit * noise.uniform(-1, 1)) if _rounds(o, dtype) else o for o in wide]
     if noise is not None and step.rounding == ACCUMULATES:
         # The error of a long sum follows its partial sums, which are larger than its terms.
         longest = max((n for o in wide for n in numpy.shape(o)), default=1)
@@ -181,6 +185,11 @@ def _result_type(operands: list[Any]) -> str:
         if isinstance(operand, numpy.ndarray | numpy.generic) and is_float(operand.dtype.name):
             found = operand.dtype.name if found is None else promote(found, operand.dtype.name)
     return found or DEFAULT_FLOAT
+
+
+def _rounds(operand: Any, dtype: str) -> bool:
+    """Whether it is a number of Python's that `dtype` does not hold."""
+    return type(operand) is float and operand != float(numpy_dtype(dtype).type(operand))
 
 
 def _wide(operand: Any, to_float: bool) -> Any:

@@ -57,6 +57,15 @@ def test_what_is_sensitive_to_rounding_may_differ_by_more():
     assert not list(differences(found, expected, expected.base))
 
 
+def test_a_number_is_rounded_as_the_arrays_beside_it_are():
+    less = Step("outside", "{1} - {0}", ("x0", "k0"), "v0", rounding=ROUNDS)
+    arguments = {"x0": Array(numpy.array([0.09975], "float32"))}
+    program = Program(arguments, (less,), ["v0"], numbers={"k0": 0.1})
+    expected = Expected(program, [program.arguments])
+    found = [_changed(expected.base[0], "results", 0, 1.5e-9)]  # float32 holds 0.1 and 1.5e-9
+    assert not list(differences(found, expected, expected.base))
+
+
 def test_writes_and_aliases_are_part_of_the_meaning():
     view = Step("view", "{0}[::-1]", ("x0",), "v0")
     call = Expected(_program(view, WRITE), [_program(view).arguments]).base[0]
