@@ -6,7 +6,7 @@ import time
 _start = time.perf_counter()
 
 from heterosis import np, npx
-from heterosis.codegen import object_cache
+from heterosis.backends.native.compile import object_cache
 from heterosis.ops import REGISTRY
 
 _imported = time.perf_counter()

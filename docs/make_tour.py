@@ -20,16 +20,17 @@ from rich.pretty import pretty_repr
 from tour_network import STAGES as NETWORK_STAGES
 
 from heterosis import np
-from heterosis.codegen import elementwise, object_cache
-from heterosis.codegen.compiler import assembly
-from heterosis.codegen.function import function_for_any_size
-from heterosis.codegen.kernel import Machine
-from heterosis.codegen.target import AVX2
+from heterosis.backends.native.codegen.emit import elementwise
+from heterosis.backends.native.codegen.emit.function import function_for_any_size
+from heterosis.backends.native.compile import object_cache
+from heterosis.backends.native.compile.compiler import assembly
+from heterosis.backends.native.compile.target import AVX2
+from heterosis.backends.native.schedule.kernel import Machine
+from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir.program import INPUT, NUMBER, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
-from heterosis.passes.schedule import schedule
 
 TOUR = Path(__file__).with_name("tour.md")
 _BLOCK = re.compile(r"(<!-- stage: (\w+) -->\n+```\w*\n)(.*?)(```)", re.DOTALL)

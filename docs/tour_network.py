@@ -8,22 +8,23 @@ from functools import cache
 
 from heterosis import np
 from heterosis.autograd.derivative import layout_of
+from heterosis.backends.native.codegen.emit.program import ProgramCode, function_for_known_sizes
+from heterosis.backends.native.compile import object_cache
+from heterosis.backends.native.compile.compiler import assembly
+from heterosis.backends.native.compile.target import AVX2
+from heterosis.backends.native.schedule.arena import memory
+from heterosis.backends.native.schedule.kernel import Machine, OpaqueCall, Place, Schedule
+from heterosis.backends.native.schedule.materialize import kept_values
+from heterosis.backends.native.schedule.schedule import schedule
+from heterosis.backends.native.stages.pipeline import STAGES as NATIVE
+from heterosis.backends.native.stages.pipeline import in_parts
 from heterosis.capture import capture
 from heterosis.capture.captured import Captured, Outside
-from heterosis.codegen import object_cache
-from heterosis.codegen.compiler import assembly
-from heterosis.codegen.kernel import Machine, OpaqueCall, Place, Schedule
-from heterosis.codegen.program import ProgramCode, function_for_known_sizes
-from heterosis.codegen.target import AVX2
 from heterosis.gluon import nn
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
 from heterosis.passes import pipeline
-from heterosis.passes.materialize import kept_values
-from heterosis.passes.memory import memory
-from heterosis.passes.pipeline import in_parts
 from heterosis.passes.preparation import Split
-from heterosis.passes.schedule import schedule
 
 _MACHINE = Machine(AVX2, 1)
 _ROWS, _COLUMNS = 64, 512
@@ -121,7 +122,7 @@ def passes() -> str:
     program = _captured()[0].program
     fixed = _fixed(_captured()[0])
     lines = []
-    for step in (*pipeline.PASSES, *pipeline.STAGES):
+    for step in (*pipeline.PASSES, *NATIVE):
         before = program
         more = () if step in pipeline.PASSES else (fixed, _MACHINE)
         program = step.run(program, *more)

@@ -11,18 +11,17 @@ import pytest
 
 import heterosis
 from heterosis import np, npx
-from heterosis.codegen import object_cache
-from heterosis.codegen.kernel import Machine
-from heterosis.codegen.target import AVX2, FALLBACK
+from heterosis.backends.native.compile import object_cache, plans, stored, whole
+from heterosis.backends.native.compile.stored import identity
+from heterosis.backends.native.compile.target import AVX2, FALLBACK
+from heterosis.backends.native.schedule.kernel import Machine
 from heterosis.gluon import nn
 from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.primitives.families import Elementwise, Opaque, Reduction
 from heterosis.ir.program import INPUT, Program, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
-from heterosis.ops import captured, eager, stored
 from heterosis.ops.elementwise import add, multiply
-from heterosis.ops.stored import identity
 from heterosis.runtime.errors import OutOfMemoryError
 from tests.processes import run_python
 
@@ -39,7 +38,7 @@ def restart(tmp_path, monkeypatch):
         cache = object_cache.ObjectCache(str(tmp_path))
         _alive.append(cache)
         monkeypatch.setattr(object_cache, "default_cache", lambda: cache)
-        monkeypatch.setattr(eager, "_loaded", {})
+        monkeypatch.setattr(plans, "_loaded", {})
         return cache
 
     begin()
@@ -50,7 +49,7 @@ def forbid_planning(monkeypatch):
     def planned(*arguments):
         raise AssertionError("planned again")
 
-    monkeypatch.setattr(captured, "_functions", planned)
+    monkeypatch.setattr(whole, "_functions", planned)
 
 
 def network():

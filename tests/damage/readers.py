@@ -20,7 +20,7 @@ import numpy
 
 import heterosis
 from heterosis import image, np, npx, recordio, symbol
-from heterosis.codegen.object_cache import ObjectCache
+from heterosis.backends.native.compile.object_cache import ObjectCache
 from heterosis.gluon import SymbolBlock, nn
 from heterosis.gluon.data import vision
 from heterosis.io.params import loads

@@ -44,12 +44,12 @@ def test_the_example_operation_passes_the_tests_of_every_operation(bell):
 
 
 def test_the_example_operation_is_one_loop(bell):
-    from heterosis.codegen.compiler import host_target
-    from heterosis.codegen.kernel import Machine
+    from heterosis.backends.native.compile.compiler import host_target
+    from heterosis.backends.native.schedule.kernel import Machine
+    from heterosis.backends.native.schedule.schedule import schedule
     from heterosis.ir.program import INPUT, Program, apply
     from heterosis.ir.strided import Strided
     from heterosis.ir.types import TensorType
-    from heterosis.passes.schedule import schedule
 
     x = apply(INPUT, (), TensorType((3,), "float32"))
     program = Program((x,), (bell["bell"](x, 2.0),))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy
 
 from heterosis import _core, np
-from heterosis.codegen.object_cache import load
+from heterosis.backends.native.compile.object_cache import load
 from heterosis.np.convert import shared
 
 _PATIENCE = 20_000  # milliseconds until a task gives up

@@ -230,7 +230,9 @@ def forked(work):
 """
 
 
-@pytest.mark.parametrize("module", ["heterosis.passes.schedule", "llvmlite.binding"])
+@pytest.mark.parametrize(
+    "module", ["heterosis.backends.native.schedule.schedule", "llvmlite.binding"]
+)
 def test_a_fork_while_another_thread_is_in_its_first_call(module, tmp_path, monkeypatch):
     monkeypatch.setenv("HETEROSIS_CACHE", str(tmp_path))
     code, _, errors = _run(

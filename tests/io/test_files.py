@@ -129,7 +129,7 @@ def test_an_image_in_a_record_is_named(tmp_path):
 
 # Who opens and parses elsewhere than in the door, and why.
 _ELSEWHERE = {
-    "codegen/object_cache.py": "its entries prove themselves, and lie below this package",
+    "backends/native/compile/object_cache.py": "its entries prove themselves, and lie below this package",
     "compat/coverage.py": "a file of the package",
     "compat/script.py": "a user's program, to be run",
     "demo.py": "what it has written itself",
@@ -138,7 +138,7 @@ _ELSEWHERE = {
     "io/atomic.py": "the door",
     "io/files.py": "the door",
     "io/packing.py": "bytes that the door has read; it translates what is raised",
-    "ops/stored.py": "entries of the object cache",
+    "backends/native/compile/stored.py": "entries of the object cache",
     "recordio.py": "it reads by position, through the door's translation",
     "runtime/registry.py": "a text, and no file",
 }

@@ -3,9 +3,9 @@
 import numpy
 import pytest
 
+from heterosis.backends.native.compile.whole import compile_program
 from heterosis.ir import check, evaluate, parse
 from heterosis.ir.strided import Strided
-from heterosis.ops.captured import compile_program
 from heterosis.runtime.errors import ProgramError, UnsupportedError
 
 COND = """\

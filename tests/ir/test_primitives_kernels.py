@@ -8,7 +8,9 @@ import numpy
 import pytest
 
 from heterosis import _core, np
-from heterosis.codegen.lowerings import native, tables
+from heterosis.backends.native.codegen.lowerings import native, tables
+from heterosis.backends.native.compile import stored
+from heterosis.backends.native.compile.plans import machine
 from heterosis.ir.primitives import (
     boxes,
     checks,
@@ -24,7 +26,7 @@ from heterosis.ir.primitives.families import Opaque, Reduction
 from heterosis.ir.program import INPUT, Node, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float, numpy_dtype
-from heterosis.ops import eager, stored
+from heterosis.ops import eager
 from heterosis.runtime.errors import (
     ArgumentError,
     DTypeError,
@@ -677,7 +679,7 @@ def test_every_primitive_has_a_name_of_its_own_and_a_line_about_it():
 
 
 def test_every_primitive_has_a_row_and_every_row_a_primitive():
-    import_module("heterosis.codegen.lowerings.rows")
+    import_module("heterosis.backends.native.codegen.lowerings.rows")
     declared = (*vars(native).values(), *native.RECURRENT_PACKED.values())
     own = {p for p in declared if isinstance(p, Opaque)} - {*PRIMITIVES}
     assert {*tables.KERNELS, *tables.REDUCERS} == {*PRIMITIVES, *own}
@@ -688,11 +690,11 @@ IMPORTED = """
 import sys
 from heterosis import np
 from heterosis.ir.primitives.products import MATMUL
-from heterosis.codegen.lowerings import tables
+from heterosis.backends.native.codegen.lowerings import tables
 
 print(tables.kernel(MATMUL).scales[0])
 print([name for name in ("boxes", "windows", "recurrent") if
-       f"heterosis.codegen.lowerings.{name}" in sys.modules])
+       f"heterosis.backends.native.codegen.lowerings.{name}" in sys.modules])
 """
 
 
@@ -704,7 +706,7 @@ def test_the_kernels_of_another_subject_are_not_imported(tmp_path):
 def test_what_is_captured_is_known_by_its_text(primitive):
     found = node(primitive, [((2,), "float32")], [((2,), "float32")])
     program = Program(found.inputs, found.outputs)
-    assert stored.key(program, [Strided.contiguous((2,))], (), eager.machine()) is not None
+    assert stored.key(program, [Strided.contiguous((2,))], (), machine()) is not None
 
 
 def test_what_is_packed_is_known_to_the_processor_alone():

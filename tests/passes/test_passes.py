@@ -13,7 +13,7 @@ from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply, constant, exte
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 from heterosis.ops.rules import cast
-from heterosis.passes.common import shared
+from heterosis.passes.common_subexpressions import shared
 from heterosis.passes.fold import FOLD
 from heterosis.passes.pipeline import optimized
 from heterosis.passes.rewrite import rewritten

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heterosis import _core
-from heterosis.codegen.lowerings import tables
+from heterosis.backends.native.codegen.lowerings import tables
+from heterosis.backends.native.compile.whole import compile_program
 from heterosis.ir.primitives.families import Elementwise, Leaf, View
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, substituted
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager
-from heterosis.ops.captured import compile_program
 from heterosis.ops.gradient import cotangents, reached, zeros
 from heterosis.ops.record import Record
 from heterosis.runtime import modes

@@ -12,6 +12,7 @@ from typing import Any
 from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import OPERAND, Differentiable, described, layout_of
+from heterosis.backends.native.compile.whole import compile_inference, compile_program
 from heterosis.capture import foreign, trees
 from heterosis.capture.captured import (
     Argument,
@@ -25,7 +26,6 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.trace import capture
 from heterosis.ir import program as ir
-from heterosis.ops.captured import compile_inference, compile_program
 from heterosis.ops.cast import assign, copy
 from heterosis.runtime import forks, modes
 from heterosis.runtime.settings import settings

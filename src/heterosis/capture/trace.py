@@ -33,6 +33,7 @@ from heterosis.capture.captured import (
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.ir import views
+from heterosis.ir.overlap import are_apart
 from heterosis.ir.primitives.families import View
 from heterosis.ir.program import (
     INPUT,
@@ -47,7 +48,6 @@ from heterosis.ir.types import TensorType
 from heterosis.ops.cast import copy, stop_gradient
 from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.record import KEY, Record, as_value
-from heterosis.passes.apart import are_apart
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
 

@@ -1,42 +1,25 @@
 """The imperative path: an operation on arrays as a program of one node, planned and compiled.
 
-The core calls `plan` once for each new signature and keeps what it returns. The scheduler and the
-code generator are imported by the first call: it takes as long as a third of all other imports.
+The core calls `plan` once for each new signature and keeps what it returns. The back end is
+imported by the first call: it takes as long as a third of all other imports.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from heterosis import _core
-from heterosis.codegen.compiler import host_target
-from heterosis.codegen.kernel import Machine, Schedule
-from heterosis.codegen.target import Target
 from heterosis.ir import views as view
 from heterosis.ir.primitives.conversions import conversion
-from heterosis.ir.program import NUMBER, Program, Value, apply
-from heterosis.ir.strided import Strided, row_major
+from heterosis.ir.program import Program, Value, apply
+from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.runtime.arguments import described
-from heterosis.runtime.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    DTypeError,
-    OutOfMemoryError,
-    ShapeError,
-)
-
-if TYPE_CHECKING:
-    from heterosis.codegen.function import FunctionCode
-    from heterosis.codegen.nest import Buffer, Operand
-    from heterosis.codegen.program import ProgramCode
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 OutDescription = tuple[str, tuple[int, ...], tuple[int, ...]]
-
-_loaded: dict[tuple, Any] = {}  # plans hold plain addresses: what they point into stays
 
 
 def plan(
@@ -53,110 +36,17 @@ def plan(
     With `outs`, they are written instead of new arrays. With `in_place`, the one of them is the
     first operand, and keeps what the program leaves as it is.
     """
-    from heterosis.codegen.function import function_for_any_size
-    from heterosis.passes.halves import widened
-    from heterosis.passes.materialize import compared_sums
-    from heterosis.passes.schedule import schedule
+    from heterosis.backends.native.compile.single import compile_single
 
-    targets: list[Strided | None] = [None] * len(program.outputs)
+    targets = None
     if outs is not None:
         program, targets = _into(program, outs, freely)
-    program = widened(program)
-    planned = schedule(
-        program, layouts, targets, machine(),
-        views=views, in_place=in_place, kept=compared_sums(program),
-    )  # fmt: skip
-    elementwise = _is_elementwise(planned, program, layouts, targets)
-    code = function_for_any_size(planned)
-    facts = plan_facts(program, planned, code, in_place=in_place, elementwise=elementwise)
-    if outs is None:
-        check_room(facts)
-    return facts.plan(address(code))
-
-
-class PlanFacts(NamedTuple):
-    """What the core is told of a plan, but where its code is."""
-
-    name: str
-    integers: Sequence[int]
-    workspace: int
-    nanoseconds: float
-    elementwise: bool
-    results: Sequence[
-        Any
-    ]  # (element type, shape, the input it is a view of or -1, strides, offset)
-    failures: Sequence[Any]  # (error class, message)
-    in_place: bool
-
-    def plan(self, address: int) -> Any:
-        """The plan whose code begins at `address`; 0 if there is nothing to run."""
-        name, integers, *numbers, results, failures, in_place = self
-        given = [tuple(fields) for fields in results], list(map(tuple, failures))
-        return _core.make_plan(name, address, integers, *numbers, *given, in_place)
-
-
-def plan_facts(
-    program: Program,
-    planned: Schedule,
-    code: FunctionCode | ProgramCode,
-    *,
-    in_place: bool = False,
-    elementwise: bool = False,
-) -> PlanFacts:
-    """The facts of the plan for `program` that `code` was made for."""
-    return PlanFacts(
-        program.name,
-        list(code.integers),
-        planned.workspace,
-        code.nanoseconds,
-        elementwise,
-        [_result(i, value, planned) for i, value in enumerate(program.outputs)],
-        list(code.failures),
-        in_place,
-    )
-
-
-def check_room(facts: PlanFacts) -> None:
-    """Refuse at the call what no waiting will make room for."""
-    limit = _core.memory_counters()["limit"]
-    for dtype, shape, base, *_ in facts.results:
-        type_ = TensorType(tuple(shape), dtype)
-        if base < 0 and type_.nbytes > limit:
-            raise OutOfMemoryError(
-                f"{facts.name}: a result {type_} takes {type_.nbytes:,} bytes, and "
-                f"all arrays together may take {limit:,}. Use smaller pieces, or raise "
-                "npx.settings.memory_limit."
-            )
-
-
-def address(code: FunctionCode | ProgramCode) -> int:
-    """Where the machine code of `code` is, compiled or loaded if this is its first use; 0 if there
-    is nothing to run."""
-    from heterosis.codegen import object_cache
-    from heterosis.codegen.abi import ENTRY
-
-    if not code.parts:
-        return 0
-    target = machine().target
-    key = (code.parts, target)
-    if key not in _loaded:
-        _loaded[key] = object_cache.load(code.key, lambda: code.emit(target), target)
-    return _loaded[key].address(ENTRY)
-
-
-@cache
-def _machine(target: Target, threads: int) -> Machine:
-    return Machine(target, threads)
-
-
-def machine() -> Machine:
-    """What eager kernels are planned for; the core asks anew when the number of threads changes."""
-    return _machine(host_target(), _core.threads())
+    return compile_single(program, layouts, targets, views=views, in_place=in_place)
 
 
 def _into(
     program: Program, outs: Sequence[OutDescription], freely: bool
-) -> tuple[Program, list[Strided | None]]:
+) -> tuple[Program, list[Strided]]:
     """`program` with its results converted and repeated as the arrays to be written need them."""
     if len(outs) != len(program.outputs):
         raise ArgumentError(
@@ -198,49 +88,6 @@ def _cast(value: Value, dtype: str) -> Value:
     if value.dtype == dtype:
         return value
     return apply(conversion(dtype), (value,), TensorType(value.shape, dtype))
-
-
-def _result(i: int, value: Value, planned: Schedule) -> tuple:
-    if i in planned.views:
-        base, strided = planned.views[i]
-        return (value.dtype, strided.shape, base, strided.strides, strided.offset)
-    return (value.dtype, value.shape, -1, row_major(value.shape), 0)
-
-
-def _is_elementwise(
-    planned: Schedule,
-    program: Program,
-    layouts: Sequence[Strided],
-    targets: Sequence[Strided | None],
-) -> bool:
-    """Whether each element is written after it has been read and nothing else reads it, where a
-    result is written over an input that lies as it does."""
-    from heterosis.codegen.nest import Load, Nest
-
-    if len(planned.kernels) != 1 or not isinstance(planned.kernels[0], Nest):
-        return False
-    nest = planned.kernels[0]
-    loads = [step for step in nest.steps if isinstance(step, Load)]
-    if nest.reduced or nest.scatters or any(load.indices for load in loads):
-        return False
-    pairs = zip(program.inputs, layouts, strict=True)
-    inputs = [layout for value, layout in pairs if value.node.primitive is not NUMBER]
-    rooms = zip(program.outputs, targets, strict=True)
-    lying = [room or Strided.contiguous(value.shape) for value, room in rooms]
-    alike = {i for i, layout in enumerate(inputs) if layout in lying}
-    read = {_spot(load.operand) for load in loads if load.operand.buffer in _calls(alike)}
-    return not read or read == {_spot(store.operand) for store in nest.stores}
-
-
-def _calls(indices: Iterable[int]) -> set[Buffer]:
-    from heterosis.codegen.nest import Buffer
-
-    return {Buffer("call", i) for i in indices}
-
-
-def _spot(operand: Operand) -> tuple[Any, Any]:
-    """Where in a buffer an operand's elements are."""
-    return operand.offset, operand.strides
 
 
 # -- arguments that the fast path does not take -------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heterosis.codegen.lowerings import tables
+from heterosis.backends.native.codegen.lowerings import tables
 from heterosis.ir.listing import Column
 from heterosis.ir.primitives.families import (
     Control,

@@ -10,9 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from heterosis.codegen.kernel import Machine
-from heterosis.codegen.lowerings.tables import kernel
-from heterosis.ir.primitives.families import Elementwise, Leaf, Opaque, View
+from heterosis.ir.primitives.families import Elementwise, Leaf, View
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, apply, with_inputs
 from heterosis.passes.simplify import own
 
@@ -25,24 +23,6 @@ class Split:
     preparation: Program
     rest: Program
     fixed: tuple[int, ...]
-
-
-def packed(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
-    """`program`, with operands that depend on `fixed` alone packed as their kernels read them."""
-    known = Fixed(fixed)
-    made: dict[Value, Value] = {}
-    for node in program.nodes():
-        here = with_inputs(node, tuple(made[value] for value in node.inputs))
-        found = _packed(here, known, machine)
-        made.update(zip(node.outputs, found or here.outputs, strict=True))
-    outputs = tuple(made[v] for v in program.outputs)
-    return program if outputs == program.outputs else Program(program.inputs, outputs, program.name)
-
-
-def _packed(node: Node, known: Fixed, machine: Machine) -> tuple[Value, ...] | None:
-    packs = kernel(node.primitive).packs if isinstance(node.primitive, Opaque) else None
-    found = None if packs is None else packs(node, known, machine)
-    return None if found is None else found.node.outputs
 
 
 class Fixed:

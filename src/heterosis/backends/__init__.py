@@ -1,0 +1,1 @@
+"""Back ends: what turns programs into something that runs."""

@@ -1,0 +1,1 @@
+"""The native back end: machine code for this processor, through LLVM."""

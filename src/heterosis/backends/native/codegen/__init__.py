@@ -1,0 +1,1 @@
+"""From the description of kernels to LLVM IR."""

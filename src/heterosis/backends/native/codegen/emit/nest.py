@@ -1,0 +1,661 @@
+"""From the description of a loop nest to LLVM IR: one function a nest, a share of its loops a call.
+
+The function is `void @name(ptr call, i64 begin, i64 end, i64 worker)`, an `hx_loop_body` whose
+context is the `hx_call` itself. Shares run over the first kept dimension.
+
+Unrolling is done by vectors wider than a register: LLVM splits them, which keeps independent
+chains apart without writing the body several times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit import access as memory
+from heterosis.backends.native.codegen.emit.builder import (
+    I32,
+    I64,
+    PTR,
+    Module,
+    Size,
+    Type,
+    Value,
+    constant,
+)
+from heterosis.backends.native.codegen.emit.reducers import State, add_compensated
+from heterosis.backends.native.codegen.lowerings import tables
+from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.loops.nest import (
+    Apply,
+    Argument,
+    Counter,
+    Extent,
+    Literal,
+    Load,
+    Nest,
+    Number,
+    Operand,
+    Reduce,
+    Slot,
+    Store,
+    needed,
+    passes_before,
+)
+from heterosis.ir.types import ITEMSIZE, is_float
+
+# Additions of one block run without compensation: few enough to keep the error below a few ulps.
+_BLOCK_TURNS = 64
+_HEAVY, _MEDIUM = 24.0, 8.0  # body costs above which wide vectors would spill registers
+
+
+def emit_nest(module: Module, target: Target, name: str, nest: Nest) -> None:
+    """Define `@name` in `module`."""
+    _Emitter(module, target, name, nest).emit()
+
+
+@dataclass
+class _Scope:
+    """Values and addresses that are known at one place of the loops, and around it."""
+
+    parent: _Scope | None = None
+    values: dict[tuple[int, int], Value] = field(default_factory=dict)
+    places: dict[object, Size | Value] = field(default_factory=dict)
+
+    def value(self, step: int, lanes: int) -> Value | None:
+        scope: _Scope | None = self
+        while scope:
+            if (step, lanes) in scope.values:
+                return scope.values[step, lanes]
+            scope = scope.parent
+        return None
+
+    def place(self, key: object) -> Size | Value:
+        scope = self
+        while key not in scope.places:
+            assert scope.parent is not None, f"no place for {key}"
+            scope = scope.parent
+        return scope.places[key]
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """The mask of a body that also runs on whole vectors: needed unless `full` holds."""
+
+    full: Value
+    mask: Callable[[], Value | None]
+
+
+Mask: TypeAlias = "Value | _Rest | None"
+
+
+class _Emitter:
+    def __init__(self, module: Module, target: Target, name: str, nest: Nest):
+        self.nest, self.target = nest, target
+        self.f = module.function(
+            name,
+            [("call", PTR), ("begin", I64), ("end", I64), ("worker", I64)],
+            attributes=target.function_attributes,
+        )
+        self.call, self.begin, self.end, _ = self.f.parameters
+        self.slots: dict[int, Value] = {}
+        self.depth = len(nest.kept) + len(nest.reduced)
+        self.vector_level = {
+            "kept": len(nest.kept) - 1,
+            "reduced": self.depth - 1,
+            "none": -1,
+        }[nest.vector]
+        self.inner = self._mark(lambda strides: any(s != 0 for s in strides[len(nest.kept) :]))
+        self.varying = self._mark(
+            lambda strides: self.vector_level >= 0 and strides[self.vector_level] != 0
+        )
+        if nest.vector == "kept" and self.vector_level >= 0:
+            for i, step in enumerate(nest.steps):
+                if isinstance(step, Reduce):
+                    self.varying[i] = True
+            self._spread(self.varying)
+        self.passes = self._passes()
+        self.lanes, self.wide = self._widths()
+        self.rest = self.lanes if self._masks() else 0  # lanes at the end of a loop; 0: scalars
+
+    # -- analysis -----------------------------------------------------------------------------
+
+    def _mark(self, depends: Callable[[tuple[Number, ...]], bool]) -> list[bool]:
+        """For every step, whether its value changes along the loops that `depends` looks at."""
+        marks = []
+        for step in self.nest.steps:
+            match step:
+                case Load(operand, indices):
+                    own = depends(operand.strides) or any(marks[i] for i, _ in indices)
+                case Counter(_, strides):
+                    own = depends(strides)
+                case Apply(_, arguments):
+                    own = any(marks[a] for a in arguments)
+                case _:
+                    own = False
+            marks.append(own)
+        return marks
+
+    def _spread(self, marks: list[bool]) -> None:
+        for i, step in enumerate(self.nest.steps):
+            if isinstance(step, Apply):
+                marks[i] = marks[i] or any(marks[a] for a in step.arguments)
+
+    def _passes(self) -> list[tuple[list[int], list[Store]]]:
+        """Reductions and inner stores, by the pass that can run them."""
+        level = passes_before(self.nest.steps)
+        count = max([*level, 0])
+        passes: list[tuple[list[int], list[Store]]] = [([], []) for _ in range(count + 1)]
+        for i, step in enumerate(self.nest.steps):
+            if isinstance(step, Reduce):
+                passes[level[i] - 1][0].append(i)
+        for store in self.nest.stores:
+            if self._is_inner(store):
+                # What is stored while its reduction runs belongs to that very pass.
+                passes[level[store.value] - bool(store.running)][1].append(store)
+        return [p for p in passes if p[0] or p[1]]
+
+    def _is_inner(self, store: Store) -> bool:
+        return any(s != 0 for s in store.operand.strides[len(self.nest.kept) :]) or bool(
+            store.running or store.indices and self.nest.reduced
+        )
+
+    def _widths(self) -> tuple[int, int]:
+        """Lanes of one register, and of the wide vectors that fill several."""
+        if self.vector_level < 0:
+            return 0, 0
+        moving = {s.dtype for s, v in zip(self.nest.steps, self.varying, strict=True) if v}
+        dtypes = moving | {s.operand.dtype for s in self.nest.stores}
+        sizes = [max(ITEMSIZE[d], 4 if is_float(d) else 1) for d in dtypes]
+        lanes = self.target.lanes(max(sizes))
+        cost = self._cost()
+        unroll = 1 if cost > _HEAVY or self._spread_out() else 2 if cost > _MEDIUM else 4
+        return lanes, lanes * unroll
+
+    def _cost(self) -> float:
+        return tables.cost(s.primitive for s in self.nest.steps if isinstance(s, Apply))
+
+    def _spread_out(self) -> bool:
+        """Whether an operand's elements are not neighbours: wide vectors would only cost code."""
+        return any(o.strides[self.vector_level] not in (0, 1) for o in self._all_operands())
+
+    def _masks(self) -> bool:
+        """Whether the processor can load and store part of a vector of every operand's type."""
+        if self.target.name == "avx512":
+            return True
+        sizes = [ITEMSIZE[o.dtype] for o in self._all_operands()]
+        return self.target.name == "avx2" and min(sizes) >= 4
+
+    # -- the function -------------------------------------------------------------------------
+
+    def emit(self) -> None:
+        for slot in sorted(_slots(self.nest)):
+            self.slots[slot] = abi.integer(self.f, self.call, slot)
+        root = _Scope()
+        for operand in self._all_operands():
+            base = self._buffer(operand)
+            element = memory.STORED[operand.dtype]
+            root.places[operand] = self.f.offset(element, base, self.size(operand.offset))
+        for step in self.nest.steps:
+            if isinstance(step, Counter):
+                root.places[step] = self.size(step.offset)
+        self._kept_loops(root, 0)
+        self.f.ret()
+
+    def size(self, number: Number) -> Size:
+        return self.slots[number.index] if isinstance(number, Slot) else number
+
+    def _all_operands(self) -> list[Operand]:
+        loads = [s.operand for s in self.nest.steps if isinstance(s, Load)]
+        return list(dict.fromkeys(loads + [s.operand for s in self.nest.stores]))
+
+    def _buffer(self, operand: Operand) -> Value:
+        if operand.buffer.kind == "temporary":
+            start = self.size(operand.buffer.index)
+            return self.f.offset(Type("i8"), abi.workspace(self.f, self.call), start)
+        return abi.buffer(self.f, self.call, operand.buffer.index)
+
+    def _kept_loops(self, scope: _Scope, level: int) -> None:
+        """The loops over kept dimensions from `level` on; the innermost may run in vectors."""
+        if level == len(self.nest.kept):
+            self._point(scope, 0, None)
+            return
+        first, last = self._range(level)
+        if level == self.vector_level:
+            self._hoist(scope, [s.value for s in self.nest.stores], 0, None)
+            self._span(scope, level, first, last, self._point)
+            return
+        with self.f.loop(first, last) as loop:
+            self._kept_loops(self._advance(scope, level, loop.index), level + 1)
+
+    def _range(self, level: int) -> tuple[Size, Size]:
+        if level == 0:
+            return self.begin, self.end
+        return 0, self.size((self.nest.kept + self.nest.reduced)[level])
+
+    def _advance(self, scope: _Scope, level: int, index: Value) -> _Scope:
+        """The scope inside a loop: every address moved to `index` of dimension `level`."""
+        inside = _Scope(scope)
+        for key in [*self._all_operands(), *self._counters()]:
+            stride = self.size(key.strides[level])
+            if stride == 0:
+                continue
+            moved = self.f.mul_size(index, stride)
+            place = scope.place(key)
+            if isinstance(key, Operand):
+                inside.places[key] = self.f.offset(memory.STORED[key.dtype], place, moved)
+            else:
+                inside.places[key] = self.f.add_size(place, moved)
+        return inside
+
+    def _counters(self) -> list[Counter]:
+        return [s for s in self.nest.steps if isinstance(s, Counter)]
+
+    def _span(
+        self,
+        scope: _Scope,
+        level: int,
+        first: Size,
+        last: Size,
+        body: Callable[[_Scope, int, Mask], None],
+    ) -> None:
+        """Run `body(scope, lanes, mask)` along a dimension: wide, then in parts for the rest."""
+        if self._is_long():
+            self._span_in_one(scope, level, first, last, body)
+            return
+        length = self.f.sub_size(last, first)
+        turn = self.f.add_size(first, self.f.round_down(length, self.wide))
+        with self.f.loop(first, turn, self.wide) as loop:
+            body(self._advance(scope, level, loop.index), self.wide, None)
+        with self.f.loop(turn, last, max(self.rest, 1)) as loop:
+            mask = self._mask(loop.index, last, self.rest)
+            body(self._advance(scope, level, loop.index), self.rest, mask)
+
+    def _is_long(self) -> bool:
+        """Whether the body is so long that compiling it twice costs more than a branch a load."""
+        return self.lanes > 1 and self._cost() > _HEAVY and not self.nest.reduced
+
+    def _span_in_one(self, scope: _Scope, level: int, first: Size, last: Size, body) -> None:
+        """As `_span`, with the body once: loads and stores ask whether this is the rest."""
+        with self.f.loop(first, last, self.lanes) as loop:
+            left = self.f.sub_size(last, loop.index)
+            full = self.f.compare("sge", self.f.int(left), self.f.int(self.lanes))
+            rest = _Rest(full, lambda: self._mask(loop.index, last, self.lanes))
+            body(self._advance(scope, level, loop.index), self.lanes, rest)
+
+    def _mask(self, index: Value, last: Size, lanes: int) -> Value | None:
+        if not lanes:
+            return None
+        left = self.f.min_size(self.f.sub_size(last, index), lanes)  # so that 32 bits hold it
+        limit = self.f.splat(self.f.convert("trunc", self.f.int(left), I32), lanes)
+        return self.f.compare("slt", memory.lane_numbers(self.f, lanes), limit)
+
+    # -- one point of the kept dimensions -----------------------------------------------------
+
+    def _point(self, scope: _Scope, lanes: int, mask: Mask) -> None:
+        """All passes over the reduced dimensions, then what is stored once a point."""
+        for reduces, stores in self.passes:
+            roots = [a for r in reduces for a in self.nest.steps[r].arguments]
+            self._hoist(scope, [*roots, *(s.value for s in stores)], lanes, mask)
+            self._pass(scope, reduces, stores, lanes, mask)
+        outer = [s for s in self.nest.stores if not self._is_inner(s) and not s.running]
+        for store in outer:  # a result may stand where an operand of another does: read all first
+            self.value(scope, store.value, lanes, mask)
+        for store in outer:
+            self._store(scope, store, lanes, mask)
+
+    def _pass(
+        self,
+        scope: _Scope,
+        reduces: list[int],
+        stores: list[Store],
+        lanes: int,
+        mask: Mask,
+    ) -> None:
+        running = _Accumulators(self, reduces, self.wide if self._across else lanes)
+        finished = self._reduced_loops(scope, len(self.nest.kept), running, stores, lanes, mask)
+        for step, value in finished.results(to_scalar=self._across):
+            scope.values[step, 0 if self._across else lanes] = value
+
+    @property
+    def _across(self) -> bool:
+        """Whether vectors run along the reduced dimension, so that lanes must be merged."""
+        return self.nest.vector == "reduced"
+
+    def _reduced_loops(
+        self,
+        scope: _Scope,
+        level: int,
+        running: _Accumulators,
+        stores: list[Store],
+        lanes: int,
+        mask: Mask,
+    ) -> _Accumulators:
+        extent = self.size((self.nest.kept + self.nest.reduced)[level])
+        if level == self.vector_level:
+            return self._reduced_span(scope, level, extent, running, stores)
+        innermost = level == self.depth - 1
+
+        def turn(index: Value, state: _Accumulators) -> _Accumulators:
+            inside = self._advance(scope, level, index)
+            if not innermost:
+                return self._reduced_loops(inside, level + 1, state, stores, lanes, mask)
+            state = state.take(inside, lanes, mask)
+            for store in stores:
+                if store.running:
+                    inside.values[store.value, lanes] = state.current(store.value)
+                self._store(inside, store, lanes, mask)
+            return state
+
+        if innermost and not any(s.running for s in stores):
+            return self._in_blocks(0, extent, 1, running, turn)
+        return self._carry(0, extent, 1, running, turn)
+
+    def _reduced_span(
+        self, scope: _Scope, level: int, extent: Size, running: _Accumulators, stores: list[Store]
+    ) -> _Accumulators:
+        def wide(index: Value, state: _Accumulators) -> _Accumulators:
+            inside = self._advance(scope, level, index)
+            state = state.take(inside, self.wide, None)
+            for store in stores:
+                self._store(inside, store, self.wide, None)
+            return state
+
+        def rest(index: Value, state: _Accumulators) -> _Accumulators:
+            inside = self._advance(scope, level, index)
+            mask = self._mask(index, extent, self.rest)
+            state = state.take(inside, self.rest, mask)
+            for store in stores:
+                self._store(inside, store, self.rest, mask)
+            return state
+
+        turn = self.f.round_down(extent, self.wide)
+        running = self._in_blocks(0, turn, self.wide, running, wide)
+        return self._carry(turn, extent, max(self.rest, 1), running, rest)
+
+    def _in_blocks(self, first: Size, last: Size, step: int, state, turn) -> _Accumulators:
+        """Turns in blocks, so that a compensated sum can put its rounding errors aside."""
+        if not state.compensated:
+            return self._carry(first, last, step, state, turn)
+        block = step * _BLOCK_TURNS
+
+        def one_block(index: Value, outer: _Accumulators) -> _Accumulators:
+            stop = self.f.min_size(self.f.add_size(index, block), last)
+            return self._carry(index, stop, step, outer.opened(), turn).closed(outer)
+
+        return self._carry(first, last, block, state, one_block)
+
+    def _carry(self, first: Size, last: Size, step: int, state, turn) -> _Accumulators:
+        with self.f.loop(first, last, step, state.flat()) as loop:
+            loop.next = turn(loop.index, state.like(loop.carried)).flat()
+        return state.like(loop.results)
+
+    def _store(self, scope: _Scope, store: Store, lanes: int, mask: Mask) -> None:
+        value = self.value(scope, store.value, lanes, mask)
+        self._hold(scope, store.operand, store.indices, lanes, mask, value)
+
+    # -- values -------------------------------------------------------------------------------
+
+    def _hoist(self, scope: _Scope, roots: Iterable[int], lanes: int, mask: Mask) -> None:
+        """Compute here what the coming loop needs but does not change."""
+        for step in self._needed(roots):
+            what = self.nest.steps[step]
+            if self.inner[step] or isinstance(what, Reduce | Literal):
+                continue
+            if self.varying[step] and not lanes or not self._ready(scope, step, lanes):
+                continue
+            self.value(scope, step, lanes if self.varying[step] else 0, mask)
+
+    def _ready(self, scope: _Scope, step: int, lanes: int) -> bool:
+        """Whether every reduction that the step depends on has run."""
+        reduces = [s for s in self._needed([step]) if isinstance(self.nest.steps[s], Reduce)]
+        return all(scope.value(s, 0) or scope.value(s, lanes) for s in reduces)
+
+    def _needed(self, roots: Iterable[int]) -> list[int]:
+        return sorted(needed(self.nest.steps, roots, in_one_pass=False))
+
+    def value(self, scope: _Scope, step: int, lanes: int, mask: Mask) -> Value:
+        """The value of a step for the coming `lanes` elements (0: one element, a scalar)."""
+        known = scope.value(step, lanes)
+        if known is None:
+            known = scope.values[step, lanes] = self._compute(scope, step, lanes, mask)
+        return known
+
+    def _compute(self, scope: _Scope, step: int, lanes: int, mask: Mask) -> Value:
+        what = self.nest.steps[step]
+        if isinstance(what, Literal):
+            element = memory.COMPUTED[what.dtype].element
+            return constant(Type(element, lanes), what.value)
+        if lanes and not self.varying[step]:
+            return self.f.splat(self.value(scope, step, 0, None), lanes)
+        match what:
+            case Load(operand, indices):
+                return self._load(scope, operand, indices, lanes, mask)
+            case Extent(value):
+                return self.f.int(self.size(value))
+            case Argument(index, dtype):
+                stored = abi.scalar(self.f, self.call, index, memory.STORED[dtype])
+                return memory.computed(self.f, dtype, stored)
+            case Counter():
+                return self._count(scope, what, lanes)
+            case Apply(primitive, arguments, dtype):
+                values = [self.value(scope, a, lanes, mask) for a in arguments]
+                return tables.element(primitive).emit(self.f, dtype, *values)
+        raise AssertionError(f"step {step} of {what} is used before its pass has run")
+
+    def _count(self, scope: _Scope, counter: Counter, lanes: int) -> Value:
+        start = self.f.int(scope.place(counter))
+        if not lanes:
+            return start
+        stride = self.f.splat(self.f.int(self.size(counter.strides[self.vector_level])), lanes)
+        ahead = self.f.mul(memory.lane_numbers(self.f, lanes, I64), stride)
+        return self.f.add(self.f.splat(start, lanes), ahead)
+
+    def _load(self, scope, operand: Operand, indices, lanes: int, mask: Mask) -> Value:
+        base, at = self._address(scope, operand, indices, lanes, mask)
+        if at is not None:
+            return self._masked(
+                mask, lambda m: [memory.load_at(self.f, operand.dtype, base, at, m)]
+            )[0]
+        if not lanes:
+            element = self.f.load(memory.STORED[operand.dtype], base)
+            return memory.computed(self.f, operand.dtype, element)
+        step = self.size(operand.strides[self.vector_level])
+        return self._masked(
+            mask, lambda m: [memory.load_vector(self.f, operand.dtype, base, step, lanes, m)]
+        )[0]
+
+    def _masked(self, mask: Mask, access: Callable[[Value | None], list[Value]]) -> Sequence[Value]:
+        """What `access` does to memory: with a mask, without, or the one or the other."""
+        if not isinstance(mask, _Rest):
+            return access(mask)
+        return self.f.if_else(mask.full, lambda: access(None), lambda: access(mask.mask()))
+
+    def _hold(self, scope, operand: Operand, indices, lanes: int, mask, value: Value) -> None:
+        base, _ = self._address(scope, operand, indices, 0, None)
+        if not lanes:
+            self.f.store(memory.stored(self.f, operand.dtype, value), base)
+            return
+        step = self.size(operand.strides[self.vector_level])
+
+        def write(m: Value | None) -> list[Value]:
+            memory.store_vector(self.f, operand.dtype, value, base, step, m)
+            return []
+
+        self._masked(mask, write)
+
+    def _address(
+        self, scope, operand: Operand, indices, lanes: int, mask: Mask
+    ) -> tuple[Value, Value | None]:
+        """Where an element stands: an address, and a vector of positions if lanes differ."""
+        base = scope.place(operand)
+        element = memory.STORED[operand.dtype]
+        apart: Value | None = None
+        for step, stride in indices:
+            spread = lanes if self.varying[step] else 0
+            at = self.value(scope, step, spread, mask)
+            distance = self.f.splat(self.f.int(self.size(stride)), spread)
+            moved = self.f.mul(at, distance)
+            if spread:
+                apart = moved if apart is None else self.f.add(apart, moved)
+            else:
+                base = self.f.offset(element, base, moved)
+        if apart is not None:
+            own = self.size(operand.strides[self.vector_level])
+            if own != 0:
+                ahead = memory.lane_numbers(self.f, lanes, I64)
+                apart = self.f.add(apart, self.f.mul(ahead, self.f.splat(self.f.int(own), lanes)))
+        return base, apart
+
+
+class _Accumulators:
+    """The running states of a pass: a list of values a reduction, plus totals of closed blocks."""
+
+    def __init__(self, emitter: _Emitter, reduces: Sequence[int], lanes: int):
+        self.emitter, self.reduces, self.lanes = emitter, list(reduces), lanes
+        self.steps: list[Reduce] = [emitter.nest.steps[r] for r in reduces]
+        self.states: list[State] = [self._identity(s) for s in self.steps]
+        zero = [constant(state[0].type, 0) for state in self.states]
+        self.totals = [[z, z] for z, s in zip(zero, self.steps, strict=True) if self._summed(s)]
+
+    @property
+    def across(self) -> bool:
+        return self.emitter._across
+
+    @property
+    def compensated(self) -> bool:
+        return bool(self.totals)
+
+    def _dtype(self, step: Reduce) -> str:
+        return self.emitter.nest.steps[step.arguments[0]].dtype
+
+    def _summed(self, step: Reduce) -> bool:
+        return step.reducer.compensated and is_float(self._dtype(step))
+
+    def _identity(self, step: Reduce) -> State:
+        nest = self.emitter.nest
+        types = [
+            Type(memory.COMPUTED[nest.steps[a].dtype].element, self.lanes) for a in step.arguments
+        ]
+        return step.reducer.identity(self._dtype(step), types)
+
+    def flat(self) -> list[Value]:
+        return [v for state in self.states + self.totals for v in state]
+
+    def like(self, flat: Sequence[Value]) -> _Accumulators:
+        """The same accumulators with other values, in the order of `flat`."""
+        made = object.__new__(_Accumulators)
+        made.__dict__.update(self.__dict__)
+        values = iter(flat)
+        made.states = [[next(values) for _ in state] for state in self.states]
+        made.totals = [[next(values) for _ in total] for total in self.totals]
+        return made
+
+    def take(self, scope: _Scope, lanes: int, mask: Mask) -> _Accumulators:
+        """One more turn. Narrower lanes than the state's go into its first lanes."""
+        states = []
+        for step, state in zip(self.steps, self.states, strict=True):
+            new = [self.emitter.value(scope, a, lanes, mask) for a in step.arguments]
+            states.append(self._merge_first(step, state, new, lanes, mask))
+        made = self.like(self.flat())
+        made.states = states
+        return made
+
+    def _merge_first(self, step: Reduce, state: State, new: State, lanes: int, mask) -> State:
+        f, wide = self.emitter.f, self.lanes
+        if lanes == wide:
+            mine = state
+        elif not lanes:
+            mine = [f.extract(s, 0) for s in state]
+        else:
+            mine = [f.shuffle(s, s, range(lanes)) for s in state]
+        merged = step.reducer.merge(f, self._dtype(step), mine, new)
+        if mask is not None and self.across:
+            merged = [f.select(mask, m, s) for m, s in zip(merged, mine, strict=True)]
+        if lanes == wide:
+            return merged
+        if not lanes:
+            return [f.insert(s, m, 0) for s, m in zip(state, merged, strict=True)]
+        spread = [f.shuffle(m, m, [*range(lanes), *[-1] * (wide - lanes)]) for m in merged]
+        pick = [*range(lanes), *range(wide + lanes, 2 * wide)]
+        return [f.shuffle(m, s, pick) for m, s in zip(spread, state, strict=True)]
+
+    def current(self, step: int) -> Value:
+        """The running value of reduction `step`, for a nest that stores every partial result."""
+        at = self.reduces.index(step)
+        return self.states[at][self.steps[at].part]
+
+    def opened(self) -> _Accumulators:
+        """States to begin a block with: sums start from zero, the rest goes on."""
+        made = self.like(self.flat())
+        made.states = [
+            self._identity(step) if self._summed(step) else state
+            for step, state in zip(self.steps, self.states, strict=True)
+        ]
+        return made
+
+    def closed(self, outer: _Accumulators) -> _Accumulators:
+        """Add the block's sums to the totals; sums before the block are kept in `outer`."""
+        made = self.like(self.flat())
+        totals = iter(self.totals)
+        made.totals, made.states = [], []
+        for i, step in enumerate(self.steps):
+            if self._summed(step):
+                block = self.states[i][0]
+                made.totals.append(list(add_compensated(self.emitter.f, *next(totals), block)))
+                made.states.append(outer.states[i])
+            else:
+                made.states.append(self.states[i])
+        return made
+
+    def results(self, *, to_scalar: bool) -> list[tuple[int, Value]]:
+        """The value of every reduction, its lanes merged where vectors ran along the reduction."""
+        found = []
+        totals = iter(self.totals)
+        for number, step, state in zip(self.reduces, self.steps, self.states, strict=True):
+            if self._summed(step):
+                total, lost = next(totals)
+                state = [self.emitter.f.add(total, self.emitter.f.add(state[0], lost))]
+            if to_scalar:
+                state = self._across_lanes(step, state)
+            found.append((number, state[step.part]))
+        return found
+
+    def _across_lanes(self, step: Reduce, state: State) -> State:
+        f, lanes = self.emitter.f, self.lanes
+        while lanes > 1:
+            half = lanes // 2
+            low = [f.shuffle(s, s, range(half)) for s in state]
+            high = [f.shuffle(s, s, range(half, lanes)) for s in state]
+            state = step.reducer.merge(f, self._dtype(step), low, high)
+            lanes = half
+        return [f.extract(s, 0) for s in state]
+
+
+def _slots(nest: Nest) -> set[int]:
+    """Every number that the nest's function reads from the call."""
+    found: set[int] = set()
+
+    def visit(item: object) -> None:
+        if isinstance(item, Slot):
+            found.add(item.index)
+        elif isinstance(item, tuple):
+            for member in item:
+                visit(member)
+
+    visit((nest.kept, nest.reduced))
+    for operand in [s.operand for s in nest.stores]:
+        visit((operand.buffer.index, operand.offset, operand.strides))
+    for store in nest.stores:
+        visit(store.indices)
+    for step in nest.steps:
+        match step:
+            case Load(operand, indices):
+                visit((operand.buffer.index, operand.offset, operand.strides, indices))
+            case Counter(offset, strides):
+                visit((offset, strides))
+            case Extent(value):
+                visit(value)
+    return found

@@ -1,0 +1,1 @@
+"""Kernels that are no loop nests: products, convolutions, sorting, LAPACK."""

@@ -1,0 +1,19 @@
+"""Convolutions of inputs whose channels are neighbours in memory."""
+
+from heterosis.backends.native.codegen.kernels.channels_last.depthwise import (
+    Before,
+    depthwise_scratch_bytes,
+    emit_depthwise,
+    panel_columns,
+)
+from heterosis.backends.native.codegen.kernels.channels_last.problem import Problem
+from heterosis.backends.native.codegen.kernels.channels_last.product import emit_product
+
+__all__ = [
+    "Before",
+    "Problem",
+    "depthwise_scratch_bytes",
+    "emit_depthwise",
+    "emit_product",
+    "panel_columns",
+]

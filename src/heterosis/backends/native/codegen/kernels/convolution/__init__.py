@@ -1,0 +1,108 @@
+"""Convolutions: windows of the input gathered into the panels of the matrix product.
+
+A module's kernels of one kind differ in nothing but numbers: they share the code.
+"""
+
+from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.builder import Module
+from heterosis.backends.native.codegen.kernels.convolution.choose import choose
+from heterosis.backends.native.codegen.kernels.convolution.depthwise import (
+    depthwise_scratch_bytes,
+    emit_depthwise,
+    emit_depthwise_weights,
+)
+from heterosis.backends.native.codegen.kernels.convolution.forward import (
+    emit_forward,
+    emit_pack_filters,
+    packed_numbers,
+    scratch_bytes,
+)
+from heterosis.backends.native.codegen.kernels.convolution.problem import NUMBERS, Problem
+from heterosis.backends.native.codegen.kernels.convolution.tiles import FILTERS
+from heterosis.backends.native.codegen.kernels.convolution.turned import (
+    emit_turned,
+    turned_scratch_bytes,
+)
+from heterosis.backends.native.codegen.kernels.convolution.weights import (
+    POINTERS,
+    emit_weights,
+    weights_scratch_bytes,
+)
+from heterosis.backends.native.codegen.kernels.convolution.winograd import (
+    emit_winograd,
+    winograd_scratch_bytes,
+)
+from heterosis.backends.native.codegen.kernels.matmul.finish import finish_runs
+from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import finish, product_kernel
+from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.loops.epilogue import Epilogue
+
+# The ways to convolve: what emits the code, what it needs of memory, and what ends its results.
+_FORWARD = {
+    "product": (emit_forward, scratch_bytes, finish),
+    "depthwise": (emit_depthwise, depthwise_scratch_bytes, finish_runs),
+    "turned": (emit_turned, turned_scratch_bytes, finish_runs),
+    "winograd": (emit_winograd, winograd_scratch_bytes, finish_runs),
+}
+
+
+def _way(problem: Problem) -> str:
+    if problem.winograd:
+        return "winograd"
+    kinds = (kind for kind in ("depthwise", "turned") if getattr(problem, kind))
+    return next(kinds, "product")
+
+
+def emit_convolve(
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue
+) -> None:
+    """Define `@name(call, x, a, the epilogue's operands..., y, scratch, numbers...)`."""
+    ended = None if epilogue.is_empty else epilogue
+    emit, _, end = _FORWARD[_way(problem)]
+    core, own = f"convolve.{problem.key}", {}
+    if problem.depthwise and ended:  # so little work that results are ended in registers
+        core, own = f"{core}.{ended.digest}", {"epilogue": ended}
+    if not module.defines(core):
+        emit(module, target, core, problem, **own)
+    labels = epilogue.parameters(("call", "x", "a"), ("y", "scratch"), problem.parameters())
+    f = module.function(name, labels)
+    (call, x, a, y, scratch, *numbers), words = epilogue.split(f.parameters, 3, 2)
+    call = abi.with_workspace(f, call, abi.workspace(f, call), words)
+    ending = end(product_kernel(module, target, problem.dtype), ended)
+    f.call(core, [*numbers, call, x, a, y, scratch, ending])
+    f.ret()
+
+
+def emit_correlate(module: Module, target: Target, name: str, problem: Problem) -> None:
+    """Define `@name(call, a, x, y, scratch, numbers...)`."""
+    core = f"correlate.{problem.key}"
+    if not module.defines(core):
+        emit = emit_depthwise_weights if problem.depthwise else emit_weights
+        emit(module, target, core, problem)
+    f = module.function(name, POINTERS + problem.parameters())
+    pointers, numbers = f.parameters[: len(POINTERS)], f.parameters[len(POINTERS) :]
+    f.call(core, [*numbers, *pointers])
+    f.ret()
+
+
+def convolve_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
+    return _FORWARD[_way(problem)][1](problem, target, workers)
+
+
+def correlate_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
+    size = depthwise_scratch_bytes if problem.depthwise else weights_scratch_bytes
+    return size(problem, target, workers)
+
+
+__all__ = [
+    "FILTERS",
+    "NUMBERS",
+    "Problem",
+    "choose",
+    "convolve_scratch_bytes",
+    "correlate_scratch_bytes",
+    "emit_convolve",
+    "emit_correlate",
+    "emit_pack_filters",
+    "packed_numbers",
+]

@@ -1,0 +1,55 @@
+"""Which way to convolve with packed filters is the cheapest, by the multiplications it takes."""
+
+from __future__ import annotations
+
+from math import prod
+
+from heterosis.backends.native.codegen.kernels.convolution.tiles import FILTERS, TAPS, span
+from heterosis.backends.native.codegen.kernels.matmul.element import element
+from heterosis.backends.native.codegen.kernels.matmul.tile import Tile, tile
+from heterosis.backends.native.compile.target import Target
+
+# What it takes to transform an element of a tile, and of a filter, in multiplications. Filters are
+# many, and come from memory.
+_TRANSFORM, _FILTER = 10, 40
+# Tiles need more memory and are less exact, and turning takes time: by how much they must be
+# cheaper.
+_TILES_WORTH, _TURNING_WORTH = 0.85, 0.93
+
+
+def choose(
+    dtype: str, images: int, rows: int, channels: int, kernel: tuple[int, ...],
+    out: tuple[int, ...], target: Target, *, small_steps: bool, each_call: bool,
+) -> dict[str, int]:  # fmt: skip
+    """The kind of a `Problem` with one group. `small_steps`: windows and their taps are one
+    apart. `each_call`: the filters are packed at every call, not once and for all."""
+    shape = tile(target, element(dtype, target))
+    positions = prod(out)
+    windows = _up(images * positions, shape.columns) * _in_tiles(rows, shape) / rows
+    turned = images * _in_tiles(positions, shape) * _up(rows, shape.columns) / rows
+    best: dict[str, int] = {"packed": True}
+    least = windows * prod(kernel)
+    if turned < _TURNING_WORTH * windows:
+        best, least = {"turned": True}, turned * prod(kernel)
+    if dtype == "float32" and small_steps and kernel == (1, TAPS, TAPS) and out[0] == 1:
+        own = _FILTER if each_call else 0
+        cost, m = min((_tiles_cost(m, images, rows, channels, out, shape, own), m) for m in FILTERS)
+        best = {"winograd": m} if cost < _TILES_WORTH * least else best
+    return best
+
+
+def _up(count: int, step: int) -> int:
+    return -(-count // step) * step
+
+
+def _in_tiles(count: int, shape: Tile) -> int:
+    """Rows of tiles that hold `count`: whole ones and the smallest that covers the rest."""
+    whole, rest = count // shape.rows * shape.rows, count % shape.rows
+    return whole + min(n for n in (0, *shape.tails, shape.rows) if n >= rest)
+
+
+def _tiles_cost(
+    m: int, images: int, rows: int, channels: int, out: tuple[int, ...], shape: Tile, filters: int
+) -> float:
+    tiles = images * _up(prod(-(-n // m) for n in out), shape.columns)
+    return span(m) ** 2 * (filters + tiles * (1 + _TRANSFORM / rows + _TRANSFORM / channels))

@@ -1,0 +1,498 @@
+"""Gathers windows of the input into panels, so that a convolution needs no copy of the image.
+
+A panel holds `tile.columns` neighbouring output positions. Where they read neighbouring input
+elements, at most two runs a vector, they are loaded as vectors under masks that leave out the
+padding; otherwise element by element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from heterosis.backends.native.codegen.emit.access import lane_numbers
+from heterosis.backends.native.codegen.emit.builder import (
+    I8,
+    I64,
+    PTR,
+    Function,
+    Size,
+    Type,
+    Value,
+    constant,
+)
+from heterosis.backends.native.codegen.kernels.convolution.problem import AXES, NUMBERS
+from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
+from heterosis.backends.native.codegen.kernels.matmul.packing import transpose
+
+# What loads one vector of a panel: from the starts of runs and a tap's masks.
+_Load = Callable[[Function, "list[list[Value]]", Value, int], Value]
+
+# How the positions of a panel read the input.
+_SCATTERED, _ONE_RUN, _TWO_RUNS = 0, 1, 2
+_OUTSIDE = -(1 << 30)  # a coordinate that no tap brings back into the input
+TABLE_BYTES = 16  # for each step of depth: the offset of its tap, and where its masks are
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Emits the functions that look up and pack windows; `own` is memory of one thread.
+
+    `own` holds, in order: the kind and the starts of runs, the offset of every position, its
+    coordinates, and the masks of every tap.
+    """
+
+    kernel: Kernel
+    step: int
+
+    def name(self, part: str) -> str:
+        """One function for all kernels of a module: they all begin their frames with the numbers
+        of their problem."""
+        return f"windows.{self.kernel.element.dtype}.{self.step}.{part}"
+
+    def _function(self, part: str, parameters: list[tuple[str, Type]]) -> Function | None:
+        """None if the module has it."""
+        module, attributes = self.kernel.module, self.kernel.target.function_attributes
+        if module.defines(self.name(part)):
+            return None
+        return module.function(self.name(part), parameters, attributes=attributes)
+
+    @property
+    def lanes(self) -> int:
+        return self.kernel.tile.lanes
+
+    @property
+    def vectors(self) -> int:
+        return self.kernel.tile.vectors
+
+    @property
+    def columns(self) -> int:
+        return self.kernel.tile.columns
+
+    @property
+    def by_vectors(self) -> bool:
+        """Whether part of a vector can be loaded."""
+        return self.step > 0 and self.kernel.target.name in ("avx512", "avx2")
+
+    @property
+    def integer(self) -> Type:
+        """Coordinates and masks are as wide as the elements, so that lanes match."""
+        return self.kernel.element.compute.as_integer
+
+    # -- memory ---------------------------------------------------------------------------------
+
+    @property
+    def masks_of_tap(self) -> int:
+        """Integers: one mask for all positions, then for each run one for each load."""
+        return self.columns * (1 + 2 * self.step * self.by_vectors)
+
+    @property
+    def _slots(self) -> int:
+        return 1 + 2 * self.vectors + self.columns
+
+    @property
+    def head_bytes(self) -> int:
+        return 8 * self._slots + 3 * self.columns * self.kernel.element.size
+
+    def own_bytes(self, f: Function, taps: Size) -> Size:
+        return f.add_size(
+            self.head_bytes, f.mul_size(taps, self.masks_of_tap * self.kernel.element.size)
+        )
+
+    def _slot(self, f: Function, own: Value, slot: Size) -> Value:
+        return f.offset(I64, own, slot)
+
+    def _offset_of(self, f: Function, own: Value, position: Size) -> Value:
+        return self._slot(f, own, f.add_size(1 + 2 * self.vectors, position))
+
+    def _coordinates(self, f: Function, own: Value, axis: int) -> Value:
+        behind = f.offset(I64, own, self._slots)
+        return f.offset(self.integer, behind, axis * self.columns)
+
+    def masks(self, f: Function, own: Value) -> Value:
+        return f.offset(I8, own, self.head_bytes)
+
+    # -- the table of taps ----------------------------------------------------------------------
+
+    def fill_table(self, f: Function, v: SimpleNamespace, table: Value) -> None:
+        """One entry for each (channel, tap), in the order of the left operand's columns."""
+        taps = f.mul_size(f.mul_size(v.kernel_d, v.kernel_h), v.kernel_w)
+        with f.loop(0, v.channels) as c, f.loop(0, v.kernel_d) as d, f.loop(0, v.kernel_h) as h:
+            at = f.mul_size(c.index, v.x_channel)
+            for axis, index in (("d", d.index), ("h", h.index)):
+                at = f.add_size(at, self._reach(f, v, axis, index))
+            row = f.add_size(f.mul_size(d.index, v.kernel_h), h.index)
+            with f.loop(0, v.kernel_w) as w:
+                tap = f.add_size(f.mul_size(row, v.kernel_w), w.index)
+                entry = f.add_size(f.mul_size(c.index, taps), tap)
+                to = f.offset(I64, table, f.mul_size(entry, 2))
+                f.store(f.int(f.add_size(at, self._reach(f, v, "w", w.index))), to)
+                f.store(f.int(f.mul_size(tap, self.masks_of_tap)), f.offset(I64, to, 1))
+
+    def _reach(self, f: Function, v: SimpleNamespace, axis: str, tap: Size) -> Size:
+        moved = f.mul_size(tap, getattr(v, f"dilate_{axis}"))
+        return f.mul_size(moved, getattr(v, f"x_{axis}"))
+
+    # -- looking up a panel's positions -----------------------------------------------------------
+
+    def emit_look_up(self, problem: SimpleNamespace) -> None:
+        """`look_up(context, at, count, own)`: positions `at` to `at + count` into `own`. The
+        context is a frame that begins with the numbers of the `problem`."""
+        labels = [("context", PTR), ("at", I64), ("count", I64), ("own", PTR)]
+        f = self._function("look_up", labels)
+        if f is None:
+            return
+        context, at, count, own = f.parameters
+        v = Frame(**{label: getattr(problem, label) for label in NUMBERS}).load(f, context)
+        rest, w = f.div_size(at, v.out_w), f.rem_size(at, v.out_w)
+        rest, h = f.div_size(rest, v.out_h), f.rem_size(rest, v.out_h)
+        spot: list[Size] = [f.div_size(rest, v.out_d), f.rem_size(rest, v.out_d), h, w]
+        place = [f.int(size) for size in spot]
+
+        def one_by_one() -> Sequence[Value]:
+            return self._look_up_each(f, v, own, count, place)
+
+        def in_one_row() -> Sequence[Value]:
+            return self._look_up_row(f, v, own, count, place)
+
+        if self.by_vectors:
+            beside = f.compare("sle", f.int(f.add_size(place[3], count)), f.int(v.out_w))
+            kind, *breaks = f.if_else(beside, in_one_row, one_by_one)
+        else:
+            kind, *breaks = one_by_one()
+        f.store(kind, own)
+        self._store_masks(f, v, own, breaks)
+        f.ret()
+
+    def _look_up_row(
+        self, f: Function, v: SimpleNamespace, own: Value, count: Value, place: list[Value]
+    ) -> list[Value]:
+        """Positions in one row of the result: one run, and the same but for the last coordinate."""
+        image, *spot = place
+        here = f.mul_size(image, v.x_image)
+        lanes = lane_numbers(f, self.lanes, self.integer)
+        for number, (axis, p) in enumerate(zip(AXES, spot, strict=True)):
+            apart = getattr(v, f"stride_{axis}")
+            q = f.add_size(f.mul_size(p, apart), getattr(v, f"origin_{axis}"))
+            here = f.add_size(here, f.mul_size(q, getattr(v, f"x_{axis}")))
+            for vector in range(self.vectors):
+                first = vector * self.lanes
+                kept = self._splat(f, f.int(q))
+                if axis == "w":
+                    kept = self._splat(f, f.int(f.add_size(q, f.mul_size(apart, first))))
+                    kept = f.add(kept, f.mul(lanes, self._splat(f, f.int(apart))))
+                    left = self._splat(f, f.int(f.sub_size(count, first)))
+                    outside = constant(kept.type, _OUTSIDE)
+                    kept = f.select(f.compare("slt", lanes, left), kept, outside)
+                to = f.offset(self.integer, self._coordinates(f, own, number), first)
+                f.store(kept, to)
+        for vector in range(self.vectors):
+            start = f.add_size(here, vector * self.lanes * self.step)
+            f.store(f.int(start), self._slot(f, own, 1 + vector))
+            f.store(f.int(start), self._slot(f, own, 1 + self.vectors + vector))
+        return [f.int(_ONE_RUN), *[f.int(self.lanes)] * self.vectors]
+
+    def _look_up_each(
+        self, f: Function, v: SimpleNamespace, own: Value, count: Value, place: list[Value]
+    ) -> list[Value]:
+        """The kind, and where the last run of each vector begins."""
+        breaks: list[Value] = []
+        kind = f.int(_ONE_RUN)
+        for vector in range(self.vectors):
+            place, turns, second = self._look_up_vector(f, v, own, count, vector, place)
+            breaks.append(second)
+            kind = f.int(f.max_size(kind, f.add_size(turns, 1)))
+        scattered = f.compare("sgt", kind, f.int(_TWO_RUNS))
+        kind = f.select(scattered, f.int(_SCATTERED), kind) if self.by_vectors else f.int(0)
+        return [kind, *breaks]
+
+    def _look_up_vector(
+        self, f: Function, v: SimpleNamespace, own: Value, count: Value, vector: int,
+        place: list[Value],
+    ) -> tuple[list[Value], Value, Value]:  # fmt: skip
+        """The next position, how often the run breaks, and the lane where it last does."""
+        zero = f.int(0)
+        state = [*place, zero, zero, f.int(self.lanes), zero]
+        with f.loop(0, self.lanes, 1, state) as lane:
+            *place, before, breaks, second, start = lane.carried
+            image, *spot = place
+            position = f.int(f.add_size(lane.index, vector * self.lanes))
+            inside = f.compare("slt", position, count)
+            here = f.mul_size(image, v.x_image)
+            for number, (axis, p) in enumerate(zip(AXES, spot, strict=True)):
+                q = f.add_size(
+                    f.mul_size(p, getattr(v, f"stride_{axis}")), getattr(v, f"origin_{axis}")
+                )
+                here = f.add_size(here, f.mul_size(q, getattr(v, f"x_{axis}")))
+                kept = f.select(inside, f.int(q), f.int(_OUTSIDE))
+                if self.integer != I64:
+                    kept = f.convert("trunc", kept, self.integer)
+                f.store(kept, f.offset(self.integer, self._coordinates(f, own, number), position))
+            f.store(f.int(here), self._offset_of(f, own, position))
+            apart = f.compare("ne", f.int(here), f.int(f.add_size(before, self.step)))
+            behind = f.compare("sgt", lane.index, zero)
+            broken = f.binary("and", inside, f.binary("and", apart, behind))
+            virtual = f.sub_size(here, f.mul_size(lane.index, self.step))
+            first = f.compare("eq", lane.index, zero)
+            f.if_else(first, lambda: self._keep(f, own, vector, here))
+            lane.next = [
+                *self._following(f, v, place),
+                f.int(here),
+                f.add(breaks, f.convert("zext", broken, I64)),
+                f.select(broken, lane.index, second),
+                f.select(broken, f.int(virtual), start),
+            ]
+        *place, _, breaks, second, start = lane.results
+        f.store(start, self._slot(f, own, 1 + self.vectors + vector))
+        return place, breaks, second
+
+    def _keep(self, f: Function, own: Value, vector: int, start: Size) -> Sequence[Value]:
+        f.store(f.int(start), self._slot(f, own, 1 + vector))
+        return ()
+
+    def _following(self, f: Function, v: SimpleNamespace, place: list[Value]) -> list[Value]:
+        """The position after (image, d, h, w)."""
+        image, *spot = place
+        carry = f.int(1)
+        moved: list[Value] = []
+        for axis, p in zip(reversed(AXES), reversed(spot), strict=True):
+            up = f.add(p, carry)
+            full = f.compare("eq", up, f.int(getattr(v, f"out_{axis}")))
+            moved.insert(0, f.select(full, f.int(0), up))
+            carry = f.convert("zext", full, I64)
+        return [f.add(image, carry), *moved]
+
+    def _store_masks(
+        self, f: Function, v: SimpleNamespace, own: Value, breaks: list[Value]
+    ) -> None:
+        number = Type(self.integer.element, self.lanes)
+        lanes = lane_numbers(f, self.lanes, self.integer)
+        before = [
+            f.compare("slt", lanes, self._splat(f, second)) for second in breaks
+        ]  # fmt: skip
+        masks = self.masks(f, own)
+
+        def inside(axis: int, tap: Value) -> list[Value]:
+            name = AXES[axis]
+            reach = self._splat(f, f.int(f.mul_size(tap, getattr(v, f"dilate_{name}"))))
+            end = self._splat(f, f.int(getattr(v, f"in_{name}")))
+            base = self._coordinates(f, own, axis)
+            found = []
+            for vector in range(self.vectors):
+                start = f.load(number, f.offset(self.integer, base, vector * self.lanes))
+                found.append(f.compare("ult", f.add(start, reach), end))
+            return found
+
+        def both(a: list[Value], b: list[Value]) -> list[Value]:
+            return [f.binary("and", x, y) for x, y in zip(a, b, strict=True)]
+
+        with f.loop(0, v.kernel_d) as d:
+            deep = inside(0, d.index)
+            with f.loop(0, v.kernel_h) as h:
+                row = both(deep, inside(1, h.index))
+                line = f.add_size(f.mul_size(d.index, v.kernel_h), h.index)
+                with f.loop(0, v.kernel_w) as w:
+                    tap = f.add_size(f.mul_size(line, v.kernel_w), w.index)
+                    to = f.offset(self.integer, masks, f.mul_size(tap, self.masks_of_tap))
+                    self._store_tap(f, both(row, inside(2, w.index)), before, to)
+
+    def _splat(self, f: Function, size: Value) -> Value:
+        narrow = size if self.integer == I64 else f.convert("trunc", size, self.integer)
+        return f.splat(narrow, self.lanes)
+
+    def _store_tap(self, f: Function, found: list[Value], before: list[Value], to: Value) -> None:
+        number = Type(self.integer.element, self.lanes)
+        zero = constant(number, 0)
+        whole = [f.convert("sext", bits, number) for bits in found]
+        pieces = list(whole)
+        if self.by_vectors:
+            for run in range(2):
+                for mask, early in zip(whole, before, strict=True):
+                    a, b = (mask, zero) if run == 0 else (zero, mask)
+                    pieces += self._apart(f, f.select(early, a, b))
+        for at, piece in enumerate(pieces):
+            f.store(piece, f.offset(self.integer, to, at * self.lanes))
+
+    def _apart(self, f: Function, mask: Value) -> list[Value]:
+        """The masks of the loads that bring in every `step`-th element."""
+        if self.step == 1:
+            return [mask]
+        zero, half = constant(mask.type, 0), self.lanes // 2
+        return [
+            f.shuffle(mask, zero, [first + i // 2 if i % 2 == 0 else self.lanes
+                                   for i in range(self.lanes)])
+            for first in (0, half)
+        ]  # fmt: skip
+
+    # -- loading one tap for all positions ----------------------------------------------------------
+
+    def _run(self, f: Function, pointer: Value, masks: Value, at: int) -> Value:
+        """A vector of elements `step` apart, under the mask number `at`."""
+        type_ = Type(self.kernel.element.compute.element, self.lanes)
+        number = Type(self.integer.element, self.lanes)
+        loaded = []
+        for part in range(self.step):
+            mask = f.load(number, f.offset(self.integer, masks, (at + part) * self.lanes))
+            bits = f.compare("slt", mask, constant(number, 0))
+            here = f.offset(type_, pointer, part * self.lanes)
+            loaded.append(f.masked_load(type_, here, bits))
+        if self.step == 1:
+            return loaded[0]
+        return f.shuffle(loaded[0], loaded[1], range(0, 2 * self.lanes, 2))
+
+    def _mask_number(self, run: int, vector: int) -> int:
+        return self.vectors + (run * self.vectors + vector) * self.step
+
+    def _load_one_run(
+        self, f: Function, starts: list[list[Value]], masks: Value, vector: int
+    ) -> Value:
+        at = vector if self.step == 1 else self._mask_number(0, vector)
+        return self._run(f, starts[0][vector], masks, at)
+
+    def _load_two_runs(
+        self, f: Function, starts: list[list[Value]], masks: Value, vector: int
+    ) -> Value:
+        """Each lane is zero in one of the two runs: their bits join."""
+        first, second = (
+            f.bits(self._run(f, starts[run][vector], masks, self._mask_number(run, vector)))
+            for run in range(2)
+        )
+        joined = f.binary("or", first, second)
+        return f.convert("bitcast", joined, joined.type.of(self.kernel.element.compute.element))
+
+    def _starts(self, f: Function, x: Value, own: Value) -> list[list[Value]]:
+        return [
+            [
+                f.offset(
+                    self.kernel.element.compute,
+                    x,
+                    f.load(I64, self._slot(f, own, 1 + run * self.vectors + vector)),
+                )
+                for vector in range(self.vectors)
+            ]
+            for run in range(2)
+        ]
+
+    def _entry(self, f: Function, table: Value, own: Value, step: Size) -> tuple[Value, Value]:
+        """The offset of a step's tap, and its masks."""
+        entry = f.offset(I64, table, f.mul_size(step, 2))
+        masks = f.offset(self.integer, self.masks(f, own), f.load(I64, f.offset(I64, entry, 1)))
+        return f.load(I64, entry), masks
+
+    def _moved(self, f: Function, starts: list[list[Value]], offset: Value) -> list[list[Value]]:
+        element = self.kernel.element.compute
+        return [[f.offset(element, start, offset) for start in run] for run in starts]
+
+    def _element(
+        self, f: Function, x: Value, own: Value, offset: Value, masks: Value, at: Value
+    ) -> Value:
+        """One element, zero in the padding; a masked one is read from where there is memory."""
+        element = self.kernel.element
+        mask = f.load(self.integer, f.offset(self.integer, masks, at))
+        there = f.compare("ne", mask, constant(self.integer, 0))
+        place = f.add(f.load(I64, self._offset_of(f, own, at)), offset)
+        safe = f.select(there, place, f.int(0))
+        value = element.load(f, f.offset(element.storage, x, safe))
+        return f.select(there, value, constant(value.type, 0))
+
+    def _by_kind(
+        self, f: Function, own: Value, one: Callable[[], Sequence[Value]],
+        two: Callable[[], Sequence[Value]], scattered: Callable[[], Sequence[Value]],
+    ) -> None:  # fmt: skip
+        if not self.by_vectors:
+            scattered()
+            return
+        kind = f.load(I64, own)
+        f.if_else(
+            f.compare("eq", kind, f.int(_ONE_RUN)),
+            one,
+            lambda: f.if_else(f.compare("eq", kind, f.int(_TWO_RUNS)), two, scattered),
+        )
+
+    # -- panels whose columns are positions ---------------------------------------------------------
+
+    def emit_pack(self) -> None:
+        """`window(x, table, own, depth, into)`: `depth` taps of the positions looked up."""
+        labels = [("x", PTR), ("table", PTR), ("own", PTR), ("depth", I64), ("into", PTR)]
+        f = self._function("window", labels)
+        if f is None:
+            return
+        x, table, own, depth, into = f.parameters
+        element = self.kernel.element
+
+        def vectors(load: _Load) -> Sequence[Value]:
+            starts = self._starts(f, x, own)
+            with f.loop(0, depth) as step:
+                offset, masks = self._entry(f, table, own, step.index)
+                moved = self._moved(f, starts, offset)
+                to = f.offset(element.compute, into, f.mul_size(step.index, self.columns))
+                for vector in range(self.vectors):
+                    value = load(f, moved, masks, vector)
+                    f.store(value, f.offset(element.compute, to, vector * self.lanes))
+            return ()
+
+        def scattered() -> Sequence[Value]:
+            with f.loop(0, depth) as step:
+                offset, masks = self._entry(f, table, own, step.index)
+                to = f.offset(element.compute, into, f.mul_size(step.index, self.columns))
+                with f.loop(0, self.columns) as at:
+                    value = self._element(f, x, own, offset, masks, at.index)
+                    f.store(value, f.offset(element.compute, to, at.index))
+            return ()
+
+        self._by_kind(
+            f, own, lambda: vectors(self._load_one_run), lambda: vectors(self._load_two_runs),
+            scattered,
+        )  # fmt: skip
+        f.ret()
+
+    # -- panels whose columns are taps ----------------------------------------------------------------
+
+    def emit_pack_turned(self) -> None:
+        """`turned(x, table, own, count, into)`: up to `columns` taps, one row for each position
+        looked up."""
+        labels = [("x", PTR), ("table", PTR), ("own", PTR), ("count", I64), ("into", PTR)]
+        f = self._function("turned", labels)
+        if f is None:
+            return
+        x, table, own, count, into = f.parameters
+        last = f.sub_size(count, 1)
+
+        def vectors(load: _Load) -> Sequence[Value]:
+            starts = self._starts(f, x, own)
+            for group in range(self.vectors):
+                taps = range(group * self.lanes, (group + 1) * self.lanes)
+                entries = [self._entry(f, table, own, f.min_size(last, t)) for t in taps]
+                for vector in range(self.vectors):
+                    rows = [
+                        load(f, self._moved(f, starts, offset), masks, vector)
+                        for offset, masks in entries
+                    ]
+                    self._store_turned(f, rows, into, group, vector)
+            return ()
+
+        def scattered() -> Sequence[Value]:
+            element = self.kernel.element.compute
+            with f.loop(0, count) as tap:
+                offset, masks = self._entry(f, table, own, tap.index)
+                with f.loop(0, self.columns) as at:
+                    value = self._element(f, x, own, offset, masks, at.index)
+                    to = f.add_size(f.mul_size(at.index, self.columns), tap.index)
+                    f.store(value, f.offset(element, into, to))
+            return ()
+
+        self._by_kind(
+            f, own, lambda: vectors(self._load_one_run), lambda: vectors(self._load_two_runs),
+            scattered,
+        )  # fmt: skip
+        f.ret()
+
+    def _store_turned(
+        self, f: Function, rows: list[Value], into: Value, group: int, vector: int
+    ) -> None:
+        element = self.kernel.element
+        for i, row in enumerate(transpose(f, rows, 16 // element.size)):
+            at = (vector * self.lanes + i) * self.columns + group * self.lanes
+            f.store(row, f.offset(element.compute, into, at))

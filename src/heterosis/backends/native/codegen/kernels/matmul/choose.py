@@ -1,0 +1,47 @@
+"""Which way to multiply: decided from the actual numbers, by rules that were measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from heterosis.backends.native.codegen.kernels.matmul.element import element
+from heterosis.backends.native.codegen.kernels.matmul.panels import SHARED_ROWS
+from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
+from heterosis.backends.native.compile.target import Target
+
+# A right operand of fewer numbers stays in the first-level cache as it lies.
+_SMALL_RIGHT = 1 << 14
+# With so few runs on one side, dot products beat tiles.
+_FEW_DOTS = 4
+FEW_ROWS = 4
+# Products of fewer multiplications are shared out whole.
+_WHOLE_PRODUCT = 1 << 21
+
+
+def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) -> str:
+    """The variant for a problem whose numbers are all known."""
+    m, n, k = problem.m, problem.n, problem.k
+    packing = "columns" if m <= SHARED_ROWS and n >= 2 * m else "blocked"
+    if problem.b_packed and problem.a_column == 1 and not element(problem.dtype, target).converts:
+        return "panels"
+    if problem.b_packed or element(problem.dtype, target).software_half:
+        return packing
+    if problem.a_column == problem.b_row == 1:
+        if n <= _FEW_DOTS and n <= m:
+            return "dots_of_rows"
+        if m <= _FEW_DOTS and problem.b_column != 1:
+            return "dots_of_columns"
+    if n == 1 < m and problem.a_row == 1 and problem.c_row == 1 and not epilogue:
+        return "direct_transposed"
+    if problem.b_column == 1 and (m <= FEW_ROWS or n * k < _SMALL_RIGHT):
+        return "direct_row" if m == 1 else "direct"
+    return packing
+
+
+def choose(problem: Problem, target: Target, workers: int, *, epilogue: bool = False) -> Problem:
+    """`problem` with its variant and its way of sharing filled in; `generic()` of it is the key
+    under which the compiled code serves every problem of the kind."""
+    variant = choose_variant(problem, target, epilogue=epilogue)
+    one = problem.m * problem.n * problem.k
+    whole = problem.batches > 1 and (one <= _WHOLE_PRODUCT or problem.batches >= 4 * workers)
+    return replace(problem, variant=variant, over_batches=whole)

@@ -1,0 +1,259 @@
+"""The product straight from its operands, nothing copied: small matrices, and a few rows.
+
+The right operand's rows are read as they lie, so its columns must be neighbours; the left one
+may have any strides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.builder import (
+    I64,
+    PTR,
+    Function,
+    Size,
+    Type,
+    Value,
+    constant,
+)
+from heterosis.backends.native.codegen.kernels.matmul.blocked import (
+    ceil_div,
+    core_function,
+    mode_of,
+    round_up,
+)
+from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
+    ACCUMULATE,
+    FINAL,
+    PLACE,
+    Kernel,
+    emit_finish,
+    has,
+    multiply_add,
+)
+from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
+from heterosis.backends.native.codegen.kernels.matmul.tile import direct_tiles
+
+# Multiplications that make a share of the work worth a thread.
+_SHARE_WORK = 1 << 17
+# Rows of the right operand that are walked through at a time when it is large: their pages stay
+# in the address cache.
+_DEPTH = 32
+
+_STRIDES = [("a_row", I64), ("a_column", I64), ("b_row", I64), ("c_row", I64)]
+
+
+def emit_direct(kernel: Kernel, problem: Problem, name: str) -> None:
+    """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`."""
+    heights = _heights(kernel, problem.m)
+    for rows in heights:
+        if not kernel.module.defines(kernel.name(f"strip.{rows}")):
+            _emit_strip(kernel, rows)
+    f, v = core_function(kernel.module, kernel.target, problem, name)
+    memory = Frame.allocate(f)
+    # Many rows are shared by rows, few by columns.
+    tall = f.compare("sge", f.int(v.m), f.int(2 * heights[0]))
+    row_work = f.max_size(1, f.mul_size(v.n, v.k))
+    least = f.max_size(1, f.div_size(_SHARE_WORK, row_work))
+    workers = f.int(1) if problem.over_batches else abi.workers(f, v.call)
+    fair = f.max_size(least, ceil_div(f, v.m, f.mul_size(workers, 2)))
+    rows = f.select(tall, f.int(round_up(f, fair, heights[0])), f.int(f.max_size(v.m, 1)))
+    column_work = f.max_size(1, f.mul_size(v.m, v.k))
+    least = f.max_size(1, f.div_size(_SHARE_WORK, column_work))
+    fair = f.max_size(least, ceil_div(f, v.n, f.mul_size(workers, 2)))
+    columns = f.select(tall, f.int(v.n), f.int(round_up(f, fair, 8 * kernel.tile.lanes)))
+    frame = Frame(**vars(v), share_rows=rows, share_columns=columns)
+    frame.save(f, memory)
+    count = f.mul_size(ceil_div(f, v.m, rows), ceil_div(f, v.n, columns))
+    share(f, v.call, f"{name}.share", memory, count, 1, alone=problem.over_batches)
+    f.ret()
+    _emit_share(kernel, name, frame, heights)
+
+
+def _heights(kernel: Kernel, rows: Size | None) -> list[int]:
+    """The strips that a result of so many rows is made of; None: any number."""
+    heights = list(direct_tiles(kernel.target, kernel.element))
+    return [1] if rows == 1 else heights
+
+
+def _emit_share(kernel: Kernel, name: str, frame: Frame, heights: list[int]) -> None:
+    """A range of rows by a range of columns; one of the two is everything."""
+    f = kernel.module.function(
+        f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
+    )
+    context, begin, end, _ = f.parameters
+    v = frame.load(f, context)
+    with f.loop(begin, end) as part:
+        across = ceil_div(f, v.n, v.share_columns)
+        row = f.mul_size(f.div_size(part.index, across), v.share_rows)
+        column = f.mul_size(f.rem_size(part.index, across), v.share_columns)
+        rows = f.min_size(v.share_rows, f.sub_size(v.m, row))
+        columns = f.min_size(v.share_columns, f.sub_size(v.n, column))
+        _depth_blocks(kernel, f, v, heights, row, column, rows, columns)
+    f.ret()
+
+
+def _depth_blocks(
+    kernel: Kernel, f: Function, v: SimpleNamespace, heights: list[int],
+    row: Size, column: Size, rows: Size, columns: Size,
+) -> None:  # fmt: skip
+    depth: Size = f.max_size(v.k, 1)
+    if kernel.element.splits_depth:
+        large = f.compare("sgt", f.int(f.mul_size(v.k, v.b_row)), f.int(1 << 17))
+        depth = f.select(large, f.int(f.min_size(depth, _DEPTH)), f.int(depth))
+    storage = kernel.element.storage
+    with f.loop(0, f.max_size(v.k, 1), depth) as step:
+        steps = f.min_size(depth, f.sub_size(v.k, step.index))
+        left = f.add_size(f.mul_size(row, v.a_row), f.mul_size(step.index, v.a_column))
+        right = f.add_size(f.mul_size(step.index, v.b_row), column)
+        to = f.add_size(f.mul_size(row, v.c_row), column)
+        operands = SimpleNamespace(
+            a=f.offset(storage, v.a, left), b=f.offset(storage, v.b, right),
+            c=f.offset(storage, v.c, to), depth=steps, mode=mode_of(f, step.index, steps, v.k),
+            a_row=v.a_row, a_column=v.a_column, b_row=v.b_row, c_row=v.c_row,
+            call=v.call, batch=v.batch, row=row, column=column,
+        )  # fmt: skip
+        _strips(kernel, f, operands, heights, rows, columns)
+
+
+def _strips(
+    kernel: Kernel, f: Function, o: SimpleNamespace, heights: list[int], rows: Size, columns: Size
+) -> None:
+    """The tallest strips that fit, then lower ones."""
+    at: Size = 0
+    for height in heights:
+        end = f.add_size(at, f.mul_size(f.div_size(f.sub_size(rows, at), height), height))
+        with f.loop(at, end, height) as i:
+            arguments = [
+                f.offset(kernel.element.storage, o.a, f.mul_size(i.index, o.a_row)),
+                o.b,
+                f.offset(kernel.element.storage, o.c, f.mul_size(i.index, o.c_row)),
+                *(f.int(getattr(o, label)) for label, _ in _STRIDES),
+                f.int(columns), f.int(o.depth), o.mode,
+                o.call, o.batch, f.int(f.add_size(o.row, i.index)), f.int(o.column),
+            ]  # fmt: skip
+            f.call(kernel.name(f"strip.{height}"), arguments)
+        at = end
+
+
+def _emit_strip(kernel: Kernel, rows: int) -> None:
+    """`strip.<rows>(a, b, c, strides, columns, depth, mode, place)`: all columns of some rows."""
+    lanes = kernel.tile.lanes
+    widths = [(vectors, lanes) for vectors in direct_tiles(kernel.target, kernel.element)[rows]]
+    while lanes > 1:
+        lanes //= 2
+        widths.append((1, lanes))
+    for vectors, narrow in widths:
+        _emit_tile(kernel, rows, vectors, narrow)
+    f = kernel.function(
+        f"strip.{rows}",
+        [("a", PTR), ("b", PTR), ("c", PTR), *_STRIDES, ("columns", I64), ("depth", I64)]
+        + [("mode", I64), *PLACE],
+    )
+    columns = f.parameters[7]
+    once = f.compare("eq", f.binary("and", f.parameters[9], constant(I64, ACCUMULATE)), f.int(0))
+    vector = f.compare("sge", columns, f.int(kernel.tile.lanes))
+    f.if_else(
+        f.binary("and", once, vector),
+        lambda: _overlapping(kernel, f, rows, [w for w in widths if w[1] == kernel.tile.lanes]),
+        lambda: _dividing(kernel, f, rows, widths),
+    )
+    f.ret()
+
+
+def _overlapping(
+    kernel: Kernel, f: Function, rows: int, widths: list[tuple[int, int]]
+) -> Sequence[Value]:
+    """Whole tiles; the last ends with the matrix and computes some columns a second time."""
+    columns = f.parameters[7]
+    (vectors, lanes), *narrower = widths
+    width = vectors * lanes
+
+    def whole() -> Sequence[Value]:
+        end = f.round_down(columns, width)
+        with f.loop(0, end, width) as j:
+            _call_tile(kernel, f, rows, vectors, lanes, j.index)
+        rest = f.sub_size(columns, end)
+        f.if_else(f.compare("sgt", rest, f.int(0)), lambda: last(widths[::-1], rest))
+        return ()
+
+    def last(candidates: list[tuple[int, int]], rest: Value) -> Sequence[Value]:
+        """The narrowest tile that covers the rest."""
+        (some, wide), *larger = candidates
+
+        def covered() -> Sequence[Value]:
+            _call_tile(kernel, f, rows, some, wide, f.sub_size(columns, some * wide))
+            return ()
+
+        if not larger:
+            return covered()
+        fits = f.compare("sle", rest, f.int(some * wide))
+        return f.if_else(fits, covered, lambda: last(larger, rest))
+
+    if not narrower:
+        return whole()
+    enough = f.compare("sge", columns, f.int(width))
+    return f.if_else(enough, whole, lambda: _overlapping(kernel, f, rows, narrower))
+
+
+def _dividing(
+    kernel: Kernel, f: Function, rows: int, widths: list[tuple[int, int]]
+) -> Sequence[Value]:
+    """Tiles of falling width, each column once."""
+    columns = f.parameters[7]
+    at: Size = 0
+    for vectors, lanes in widths:
+        end = f.round_down(columns, vectors * lanes)
+        with f.loop(at, end, vectors * lanes) as j:
+            _call_tile(kernel, f, rows, vectors, lanes, j.index)
+        at = end
+    return ()
+
+
+def _call_tile(
+    kernel: Kernel, f: Function, rows: int, vectors: int, lanes: int, column: Value
+) -> None:
+    a, b, c, *strides, _, depth, mode, call, batch, row, column0 = f.parameters
+    storage = kernel.element.storage
+    place = [call, batch, row, f.add_size(column0, column)]
+    arguments = [a, f.offset(storage, b, column), f.offset(storage, c, column)]
+    name = kernel.name(f"tile.{rows}.{vectors}.{lanes}")
+    f.call(name, [*arguments, *strides, depth, mode, *place])
+
+
+def _emit_tile(kernel: Kernel, rows: int, vectors: int, lanes: int) -> None:
+    """`tile.<rows>.<vectors>.<lanes>(a, b, c, strides, depth, mode, place)`."""
+    f = kernel.function(
+        f"tile.{rows}.{vectors}.{lanes}",
+        [("a", PTR), ("b", PTR), ("c", PTR), *_STRIDES, ("depth", I64), ("mode", I64), *PLACE],
+    )
+    element = kernel.element
+    a, b, c, a_row, a_column, b_row, c_row, depth, mode, *place = f.parameters
+    lanes = 0 if lanes == 1 else lanes
+    vector = Type(element.compute.element, lanes)
+    left = [f.offset(element.storage, a, f.mul_size(row, a_row)) for row in range(rows)]
+    zero = constant(vector, 0)
+    with f.loop(0, depth, 1, [constant(I64, 0), b, *[zero] * (rows * vectors)]) as step:
+        at, right, *sums = step.carried
+        loaded = [
+            element.load(f, f.offset(element.storage, right, j * max(lanes, 1)), lanes)
+            for j in range(vectors)
+        ]
+        for row in range(rows):
+            scale = f.splat(element.load(f, f.offset(element.storage, left[row], at)), lanes)
+            for j, part in enumerate(loaded):
+                here = row * vectors + j
+                sums[here] = multiply_add(f, element, scale, part, sums[here])
+        step.next = [
+            f.add_size(at, a_column),
+            f.offset(element.storage, right, b_row),
+            *sums,
+        ]
+    targets = [f.offset(element.storage, c, f.mul_size(row, c_row)) for row in range(rows)]
+    more, final = has(f, mode, ACCUMULATE), has(f, mode, FINAL)
+    emit_finish(kernel, f, targets, c_row, step.results[2:], vectors, more, place, final)
+    f.ret()

@@ -1,0 +1,181 @@
+"""Products whose operands both lie along the depth: every result is a dot product of two runs.
+
+This is a matrix times a vector, and a vector times a transposed matrix, as dense layers have it.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.builder import (
+    I64,
+    PTR,
+    Function,
+    Size,
+    Type,
+    Value,
+    constant,
+)
+from heterosis.backends.native.codegen.kernels.matmul.blocked import (
+    ceil_div,
+    core_function,
+    round_up,
+)
+from heterosis.backends.native.codegen.kernels.matmul.finish import finish_runs
+from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
+from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel, multiply_add
+from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
+from heterosis.backends.native.codegen.kernels.matmul.tile import frugal
+from heterosis.backends.native.loops.epilogue import Position
+
+# Multiplications that make a share of the work worth a thread: memory is the limit here.
+_SHARE_WORK = 1 << 16
+# Runs of the matrix that are read side by side, and vectors of each in flight.
+_RUNS, _UNROLL = 4, 2
+_SHORT_BYTES = 2048  # of a run
+
+
+def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
+    """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`.
+
+    The variant says which operand is the matrix, cut up for the threads: `dots_of_columns`
+    the right one, `dots_of_rows` the left one. The other one has few runs.
+    """
+    by_columns = problem.variant == "dots_of_columns"
+    # Where results are neighbours, all products share their code, and the epilogue comes after it.
+    later = kernel.epilogue if by_columns and not kernel.element.converts else None
+    if later:
+        kernel = product_kernel(kernel.module, kernel.target, kernel.element.dtype)
+    if not kernel.module.defines(kernel.name(f"dot.{_RUNS}.{by_columns}")):
+        for runs in (_RUNS, 1):
+            _emit_dot(kernel, runs, by_columns)
+    f, v = core_function(kernel.module, kernel.target, problem, name)
+    memory = Frame.allocate(f)
+    runs = v.n if by_columns else v.m
+    others = v.m if by_columns else v.n
+    work = f.max_size(1, f.mul_size(others, v.k))
+    workers = f.int(1) if problem.over_batches else abi.workers(f, v.call)
+    fair = ceil_div(f, runs, f.mul_size(workers, 4))
+    least = f.div_size(_SHARE_WORK, work)
+    # Whole cache lines of results for each thread where they are neighbours.
+    piece = round_up(f, f.max_size(f.max_size(fair, least), 1), 16)
+    # As a value: bodies that differ in nothing else are one function.
+    finish = {"finish": finish_runs(kernel, later)} if later else {}
+    frame = Frame(**vars(v), **finish, runs=runs, others=others, piece=piece)
+    frame.save(f, memory)
+    count = ceil_div(f, runs, piece)
+    share(f, v.call, f"{name}.share", memory, count, 1, alone=problem.over_batches)
+    f.ret()
+    _emit_share(kernel, name, frame, by_columns)
+
+
+def _emit_share(kernel: Kernel, name: str, frame: Frame, by_columns: bool) -> None:
+    f = kernel.module.function(
+        f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
+    )
+    context, begin, end, _ = f.parameters
+    v = frame.load(f, context)
+    first = f.mul_size(begin, v.piece)
+    last = f.min_size(f.mul_size(end, v.piece), v.runs)
+    whole = f.add_size(first, f.round_down(f.sub_size(last, first), _RUNS))
+    for begin_at, end_at, runs in ((first, whole, _RUNS), (whole, last, 1)):
+        with f.loop(begin_at, end_at, runs) as run, f.loop(0, v.others) as other:
+            _call_dot(kernel, f, v, runs, by_columns, run.index, other.index)
+    if hasattr(v, "finish"):
+        with f.loop(0, v.others) as other:
+            _finish(kernel, f, v, other.index, first, last)
+    f.ret()
+
+
+def _finish(
+    kernel: Kernel, f: Function, v: SimpleNamespace, row: Value, first: Size, last: Size
+) -> None:
+    """The epilogue of results that are there, side by side."""
+    at = f.offset(kernel.element.storage, v.c, f.add_size(f.mul_size(row, v.c_row), first))
+    count, place = f.int(f.sub_size(last, first)), [v.call, v.batch, row, f.int(first)]
+    f.call_pointer(v.finish, [at, at, count, *place])
+
+
+def _call_dot(
+    kernel: Kernel, f: Function, v: SimpleNamespace, runs: int, by_columns: bool,
+    run: Value, other: Value,
+) -> None:  # fmt: skip
+    storage = kernel.element.storage
+    row, column = (other, run) if by_columns else (run, other)
+    left = f.offset(storage, v.a, f.mul_size(row, v.a_row))
+    right = f.offset(storage, v.b, f.mul_size(column, v.b_column))
+    matrix, vector = (right, left) if by_columns else (left, right)
+    apart, results = (v.b_column, 1) if by_columns else (v.a_row, v.c_row)
+    to = f.offset(storage, v.c, f.add_size(f.mul_size(row, v.c_row), column))
+    arguments = [matrix, vector, to, f.int(apart), f.int(results), f.int(v.k)]
+    f.call(
+        kernel.name(f"dot.{runs}.{by_columns}"),
+        [*arguments, v.call, v.batch, f.int(row), f.int(column)],
+    )
+
+
+def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
+    """`dot.<runs>(matrix, vector, c, apart, results, depth, call, batch, row, column)`."""
+    f = kernel.function(
+        f"dot.{runs}.{by_columns}",
+        [("matrix", PTR), ("vector", PTR), ("c", PTR), ("apart", I64), ("results", I64)]
+        + [("depth", I64), ("call", PTR), ("batch", I64), ("row", I64), ("column", I64)],
+    )
+    matrix, vector, c, apart, results, depth, call, batch, row, column = f.parameters
+    element, lanes = kernel.element, kernel.tile.lanes
+    rows = [f.offset(element.storage, matrix, f.mul_size(run, apart)) for run in range(runs)]
+    following = []
+    if runs == _RUNS:
+        # Short runs end before the processor guesses that they go on: it is told what comes next.
+        short = f.compare("sle", depth, constant(I64, _SHORT_BYTES // element.size))
+        onward = f.select(short, f.int(f.mul_size(apart, runs)), constant(I64, 0))
+        following = [f.offset(element.storage, row, onward) for row in rows]
+    unroll = 1 if frugal(kernel.target, element) else _UNROLL if runs == _RUNS else 4
+    wide = constant(Type(element.compute.element, lanes), 0)
+    whole, vectors = f.round_down(depth, lanes * unroll), f.round_down(depth, lanes)
+
+    def step(at: Value, sums: list[Value], width: int) -> list[Value]:
+        other = element.load(f, f.offset(element.storage, vector, at), width)
+        loaded = [element.load(f, f.offset(element.storage, r, at), width) for r in rows]
+        return [
+            multiply_add(f, element, a, other, total) for a, total in zip(loaded, sums, strict=True)
+        ]
+
+    with f.loop(0, whole, lanes * unroll, [wide] * (runs * unroll)) as loop:
+        for ahead in following:
+            f.prefetch(f.offset(element.storage, ahead, loop.index))
+        for u in range(unroll):
+            part = slice(u * runs, (u + 1) * runs)
+            loop.next[part] = step(f.add_size(loop.index, u * lanes), loop.carried[part], lanes)
+    sums = [_tree(f, loop.results[run::runs]) for run in range(runs)]
+    with f.loop(whole, vectors, lanes, sums) as loop:
+        loop.next = step(loop.index, loop.carried, lanes)
+    scalars = [_horizontal(f, total) for total in loop.results]
+    with f.loop(vectors, depth, 1, scalars) as loop:
+        loop.next = step(loop.index, loop.carried, 0)
+    for run, total in enumerate(loop.results):
+        if kernel.epilogue:
+            down, right = (0, run) if by_columns else (run, 0)
+            at = Position(call, batch, f.add_size(row, down), f.add_size(column, right))
+            total = kernel.epilogue(f, total, at)
+        element.store(f, total, f.offset(element.storage, c, f.mul_size(results, run)))
+    f.ret()
+
+
+def _tree(f: Function, values: list[Value]) -> Value:
+    while len(values) > 1:
+        half = len(values) // 2
+        values = [f.add(a, b) for a, b in zip(values[:half], values[half:], strict=True)]
+    return values[0]
+
+
+def _horizontal(f: Function, a: Value) -> Value:
+    """The sum of all lanes, by halves."""
+    lanes = a.type.lanes
+    while lanes > 1:
+        lanes //= 2
+        low = f.shuffle(a, a, list(range(lanes)))
+        a = f.add(low, f.shuffle(a, a, list(range(lanes, 2 * lanes))))
+    return f.extract(a, 0)

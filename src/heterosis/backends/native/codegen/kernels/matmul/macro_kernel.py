@@ -1,0 +1,207 @@
+"""Packed blocks times packed panels, tile by tile, and what ends the tiles.
+
+The functions here are the same for all products of one element type. An epilogue adds two of its
+own, which are reached through a table: the kernel of a whole tile, and the store of a tile that
+lies across an edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heterosis.backends.native.codegen.emit.builder import (
+    I1,
+    I64,
+    PTR,
+    Function,
+    Module,
+    Value,
+    constant,
+)
+from heterosis.backends.native.codegen.kernels.matmul.element import element
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
+    AT_ONCE,
+    FINAL,
+    PLACE,
+    Kernel,
+    emit_edge_store,
+    emit_micro_kernel,
+    has,
+)
+from heterosis.backends.native.codegen.kernels.matmul.tile import tile
+from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.loops.epilogue import Epilogue
+
+_NOTHING = Value(PTR, "null")
+
+
+def product_kernel(module: Module, target: Target, dtype: str) -> Kernel:
+    """The kernel of all products of these elements."""
+    kind = element(dtype, target)
+    return Kernel(module, target, kind, tile(target, kind), f"matmul.{dtype}")
+
+
+def finish(kernel: Kernel, epilogue: Epilogue | None) -> Value:
+    """What `macro` takes to end results with an epilogue, or without one."""
+    if epilogue is None:
+        return _NOTHING
+    own = kernel.ended_by(epilogue)
+    whole = own.name(f"micro.{kernel.tile.rows}")
+    if not kernel.module.defines(own.name("edge")):
+        emit_edge_store(own)
+        if _is_direct(kernel):
+            emit_micro_kernel(own, kernel.tile.rows)
+    functions = [f"@{whole}" if _is_direct(kernel) else "null", f"@{own.name('edge')}"]
+    return kernel.module.pointers(own.name("finish"), functions)
+
+
+def _is_direct(kernel: Kernel) -> bool:
+    """Whether whole tiles go straight into the result: narrow types are stored by `edge`."""
+    return not kernel.element.converts
+
+
+def as_they_are(f: Function, mode: Value, call: Value) -> list[Value]:
+    """The last arguments of `macro` for results that no epilogue ends."""
+    return [mode, _NOTHING, call, *[f.int(0)] * 3]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The functions that store tiles, and whether they apply an epilogue."""
+
+    applies: Value
+    whole: Value
+    edge: Value
+
+
+def ending(kernel: Kernel, f: Function, mode: Value, finish: Value) -> Ending:
+    """What stores the tiles of this block of depth."""
+    given = f.compare("ne", finish, _NOTHING)
+    applies = f.binary("and", given, has(f, mode, FINAL))
+    plain = [f"micro.{kernel.tile.rows}", "edge"]
+    whole, edge = f.if_else(
+        applies,
+        lambda: [f.load(PTR, f.offset(PTR, finish, i)) for i in range(2)],
+        lambda: [Value(PTR, f"@{kernel.name(part)}") for part in plain],
+    )
+    return Ending(applies, whole, edge)
+
+
+def emit_macro_kernel(kernel: Kernel) -> None:
+    """`macro(a, b, c, c_row, rows, columns, depth, mode, finish, call, batch, row, column)`, once a
+    module.
+
+    A packed block of the left operand times packed panels of the right one.
+    """
+    if kernel.module.defines(kernel.name("macro")):
+        return
+    tile, element = kernel.tile, kernel.element
+    for rows in _heights(kernel):
+        emit_micro_kernel(kernel, rows)
+    emit_edge_store(kernel)
+    f = kernel.function(
+        "macro",
+        [("a", PTR), ("b", PTR), ("c", PTR), ("c_row", I64), ("rows", I64), ("columns", I64)]
+        + [("depth", I64), ("mode", I64), ("finish", PTR), *PLACE],
+    )
+    a, b, c, c_row, rows, columns, depth, mode, finish, call, batch, row0, column0 = f.parameters
+    scratch = f.allocate(element.compute, tile.rows * tile.columns)
+    end = ending(kernel, f, mode, finish)
+    with f.loop(0, columns, tile.columns) as j:
+        right = f.offset(element.compute, b, f.mul_size(j.index, depth))
+        width = f.min_size(tile.columns, f.sub_size(columns, j.index))
+        following = f.offset(element.compute, right, f.mul_size(depth, tile.columns))
+        with f.loop(0, rows, tile.rows) as i:
+            to = f.offset(element.storage, c, f.add_size(f.mul_size(i.index, c_row), j.index))
+            _OneTile(
+                kernel, f, end, scratch,
+                left=f.offset(element.compute, a, f.mul_size(i.index, depth)), right=right,
+                to=to, c_row=c_row, depth=depth, mode=mode,
+                ahead=_ahead(kernel, f, following, i.index, depth),
+                height=f.min_size(tile.rows, f.sub_size(rows, i.index)), width=width,
+                place=[call, batch, f.add_size(row0, i.index), f.add_size(column0, j.index)],
+            ).emit()  # fmt: skip
+    f.ret()
+
+
+def _heights(kernel: Kernel) -> list[int]:
+    return sorted({kernel.tile.rows, *kernel.tile.tails})
+
+
+def _ahead(kernel: Kernel, f: Function, following: Value, row: Value, depth: Value) -> Value:
+    """The part of the next right panel to fetch with the tile that begins at `row`: the first
+    tiles fetch it all."""
+    size = kernel.element.size
+    part = f.mul_size(f.div_size(depth, kernel.tile.unroll), AT_ONCE // size)
+    number = f.div_size(row, kernel.tile.rows)
+    enough = -(-kernel.tile.unroll * kernel.tile.columns * size // AT_ONCE)
+    number = f.min_size(number, enough - 1)
+    return f.offset(kernel.element.compute, following, f.mul_size(number, part))
+
+
+@dataclass(frozen=True)
+class _OneTile:
+    """The smallest kernel that covers a tile: straight into the result where it fits exactly."""
+
+    kernel: Kernel
+    f: Function
+    end: Ending
+    scratch: Value
+    left: Value
+    right: Value
+    to: Value
+    c_row: Value
+    depth: Value
+    mode: Value
+    ahead: Value
+    height: Value
+    width: Value
+    place: list[Value]
+
+    def emit(self) -> None:
+        f, tallest = self.f, self.kernel.tile.rows
+        if not _is_direct(self.kernel):
+            self._smallest(_heights(self.kernel))
+            return
+        # the inner tiles first: they are most of the work
+        f.if_else(self._fits(tallest), self._whole, lambda: self._smallest(_heights(self.kernel)))
+
+    def _fits(self, rows: int) -> Value:
+        f = self.f
+        wide = f.compare("eq", self.width, constant(I64, self.kernel.tile.columns))
+        return f.binary("and", wide, f.compare("eq", self.height, constant(I64, rows)))
+
+    def _whole(self) -> Sequence[Value]:
+        into = [self.to, self.c_row, self.depth, self.mode]
+        self.f.call_pointer(self.end.whole, [self.left, self.right, *into, self.ahead, *self.place])
+        return ()
+
+    def _smallest(self, heights: list[int]) -> Sequence[Value]:
+        rows, *larger = heights
+        if not larger:
+            return self._part(rows)
+        fits = self.f.compare("sle", self.height, constant(I64, rows))
+        return self.f.if_else(fits, lambda: self._part(rows), lambda: self._smallest(larger))
+
+    def _part(self, rows: int) -> Sequence[Value]:
+        if rows == self.kernel.tile.rows or not _is_direct(self.kernel):
+            return self._through_scratch(rows)
+        plain = self.f.binary("xor", self.end.applies, constant(I1, 1))
+        exact = self.f.binary("and", plain, self._fits(rows))
+        return self.f.if_else(exact, lambda: self._short(rows), lambda: self._through_scratch(rows))
+
+    def _short(self, rows: int) -> Sequence[Value]:
+        self._micro(rows, [self.to, self.c_row, self.depth, self.mode])
+        return ()
+
+    def _through_scratch(self, rows: int) -> Sequence[Value]:
+        f = self.f
+        self._micro(rows, [self.scratch, f.int(self.kernel.tile.columns), self.depth, f.int(0)])
+        sizes = [self.c_row, self.height, self.width, self.mode]
+        f.call_pointer(self.end.edge, [self.scratch, self.to, *sizes, *self.place])
+        return ()
+
+    def _micro(self, rows: int, into: list[Value]) -> None:
+        name = self.kernel.name(f"micro.{rows}")
+        self.f.call(name, [self.left, self.right, *into, self.ahead, *self.place])

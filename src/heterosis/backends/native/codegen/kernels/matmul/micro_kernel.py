@@ -1,0 +1,290 @@
+"""The register-tiled kernel under every large product, and the store of tiles at the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from heterosis.backends.native.codegen.emit.access import lane_numbers
+from heterosis.backends.native.codegen.emit.builder import (
+    I64,
+    PTR,
+    Function,
+    Module,
+    Size,
+    Value,
+    constant,
+)
+from heterosis.backends.native.codegen.kernels.matmul.element import Element
+from heterosis.backends.native.codegen.kernels.matmul.tile import Tile
+from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.loops.epilogue import Epilogue, Position
+
+# How a tile meets the result: bits of the `mode` argument.
+ACCUMULATE = 1  # add to what is there: not the first block of depth
+FINAL = 2  # the last block of depth: the epilogue applies
+
+LINE = 64  # bytes that are fetched at once
+_AHEAD = 2048  # how many bytes of the left operand ahead to fetch
+AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop
+
+PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What the functions of one product are specialised for."""
+
+    module: Module
+    target: Target
+    element: Element
+    tile: Tile
+    prefix: str
+    epilogue: Epilogue | None = None
+
+    def function(self, name: str, parameters: list) -> Function:
+        return self.module.function(
+            f"{self.prefix}.{name}", parameters, attributes=self.target.function_attributes
+        )
+
+    def name(self, part: str) -> str:
+        return f"{self.prefix}.{part}"
+
+    def ended_by(self, epilogue: Epilogue | None) -> Kernel:
+        """The same with an epilogue, for functions of its own."""
+        if epilogue is None:
+            return self
+        return replace(self, prefix=self.name(epilogue.digest), epilogue=epilogue)
+
+
+def multiply_add(f: Function, element: Element, a: Value, b: Value, total: Value) -> Value:
+    if element.compute.is_float:
+        return f.fma(a, b, total)
+    return f.add(f.mul(a, b), total)
+
+
+def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
+    """`micro.<rows>(a, b, c, c_row, depth, mode, ahead, call, batch, row, column)`.
+
+    A tile of `rows` x `tile.columns` from a panel of the left operand (`tile.rows` numbers a
+    step) and one of the right. All sums stay in registers until the depth is through. What is
+    wanted soon is fetched from `ahead` on. A kernel with an epilogue is for the last block of
+    depth.
+    """
+    element, tile = kernel.element, kernel.tile
+    f = kernel.function(
+        f"micro.{rows}",
+        [("a", PTR), ("b", PTR), ("c", PTR), ("c_row", I64), ("depth", I64), ("mode", I64)]
+        + [("ahead", PTR), *PLACE],
+    )
+    a, b, c, c_row, depth, mode, ahead, *place = f.parameters
+    targets = [f.offset(element.compute, c, f.mul_size(row, c_row)) for row in range(rows)]
+    for pointer in targets:
+        for byte in range(0, tile.columns * element.size, 64):
+            f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
+    zero = constant(vector_of(kernel), 0)
+    sums: list[Value] = [zero] * (rows * tile.vectors)
+    unrolled = f.round_down(depth, tile.unroll)
+    with f.loop(0, unrolled, tile.unroll, [a, b, *sums]) as loop:
+        at = f.div_size(f.mul_size(loop.index, AT_ONCE // element.size), tile.unroll)
+        lines = _lines(kernel, f, f.offset(element.compute, ahead, at), loop.carried[0])
+        loop.next = _steps(kernel, f, rows, loop.carried, tile.unroll, lines)
+    state = loop.results
+    with f.loop(unrolled, depth, 1, state) as loop:
+        loop.next = _steps(kernel, f, rows, loop.carried, 1)
+    # narrow types arrive in a scratch tile
+    plain = replace(kernel, element=element.widened)
+    sums = loop.results[2:]
+    emit_finish(plain, f, targets, c_row, sums, tile.vectors, has(f, mode, ACCUMULATE), place)
+    f.ret()
+
+
+def _lines(kernel: Kernel, f: Function, ahead: Value, a: Value) -> list[Value]:
+    """What to fetch in a turn of the unrolled loop. Large operands come from memory, where the
+    processor guesses too late what will be read."""
+    kind, size = kernel.element.compute, kernel.element.size
+    right = [f.offset(kind, ahead, byte // size) for byte in range(0, AT_ONCE, LINE)]
+    deep = kernel.tile.unroll * kernel.tile.rows * size
+    left = [f.offset(kind, a, (_AHEAD + byte) // size) for byte in range(0, deep, LINE)]
+    return right + left
+
+
+def vector_of(kernel: Kernel):
+    return type(kernel.element.compute)(kernel.element.compute.element, kernel.tile.lanes)
+
+
+def _steps(
+    kernel: Kernel, f: Function, rows: int, state: Sequence[Value], count: int,
+    lines: Sequence[Value] = (),
+) -> list[Value]:  # fmt: skip
+    """`count` steps of depth: a column of the left panel times a row of the right one. Each
+    fetches some of the `lines`: all at once, they would upset the allocation of registers."""
+    element, tile = kernel.element, kernel.tile
+    a, b, *sums = state
+    for step in range(count):
+        right = row_of_panel(kernel, f, b, step)
+        for line in lines[step::count]:
+            f.prefetch(line)
+        left = _broadcasts(kernel, f, a, step * tile.rows, rows)
+        for row in range(rows):
+            scale = left(row)
+            for j, vector in enumerate(right):
+                at = row * tile.vectors + j
+                sums[at] = multiply_add(f, element, scale, vector, sums[at])
+    a = f.offset(element.compute, a, count * tile.rows)
+    b = f.offset(element.compute, b, count * tile.columns)
+    return [a, b, *sums]
+
+
+def row_of_panel(kernel: Kernel, f: Function, b: Value, step: int) -> list[Value]:
+    """What a panel of the right operand holds `step` steps of depth on."""
+    compute, tile = kernel.element.compute, kernel.tile
+    return [
+        f.load(vector_of(kernel), f.offset(compute, b, step * tile.columns + j * tile.lanes))
+        for j in range(tile.vectors)
+    ]
+
+
+def _broadcasts(
+    kernel: Kernel, f: Function, a: Value, first: int, rows: int
+) -> Callable[[int], Value]:
+    """Row number -> its number in every lane."""
+    element, lanes = kernel.element, kernel.tile.lanes
+
+    def from_memory(row: int) -> Value:
+        return f.splat(f.load(element.compute, f.offset(element.compute, a, first + row)), lanes)
+
+    if kernel.target.name != "neon" or rows % lanes:
+        return from_memory
+    # Multiplying by one lane of a register is an instruction here: four numbers cost one load.
+    loaded = [
+        f.load(vector_of(kernel), f.offset(element.compute, a, first + row))
+        for row in range(0, rows, lanes)
+    ]
+    return lambda row: f.shuffle(loaded[row // lanes], loaded[row // lanes], [row % lanes] * lanes)
+
+
+def emit_finish(
+    kernel: Kernel, f: Function, targets: list[Value], c_row: Value, sums: list[Value],
+    vectors: int, accumulate: Value, place: list[Value], final: Value | None = None,
+    down: Sequence[Size] | None = None,
+) -> None:  # fmt: skip
+    """Add what is there, apply the epilogue (if `final`, in case that is given), store; `targets`
+    are the rows, `vectors` wide. They are one below the other, unless `down` says which row of the
+    tile each is: the last one may come several times."""
+    element, epilogue = kernel.element, kernel.epilogue
+    down = range(len(targets)) if down is None else down
+    width = max(sums[0].type.lanes, 1)
+
+    def pointer(at: int) -> Value:
+        row, j = divmod(at, vectors)
+        return f.offset(element.storage, targets[row], j * width)
+
+    def added() -> list[Value]:
+        return [
+            f.add(total, element.load(f, pointer(at), total.type.lanes))
+            for at, total in enumerate(sums)
+        ]
+
+    def store(values: Sequence[Value]) -> Sequence[Value]:
+        for at, value in enumerate(values):
+            element.store(f, value, pointer(at))
+        return ()
+
+    if kernel.element.splits_depth:
+        sums = f.if_else(accumulate, added, lambda: sums)
+    if epilogue is None:
+        store(sums)
+        return
+    call, batch, row, column = place
+
+    def finished(total: Value, i: Size, j: Size) -> Value:
+        right = f.mul_size(j, width)
+        here = Position(call, batch, f.add_size(row, i), f.add_size(column, right))
+        return epilogue(f, total, here)
+
+    def at_once() -> Sequence[Value]:
+        return store(
+            [finished(total, down[at // vectors], at % vectors) for at, total in enumerate(sums)]
+        )
+
+    def afterwards() -> Sequence[Value]:
+        """One vector after another, read from the cache: dear work is written out once."""
+        store(sums)
+        with f.loop(0, f.add_size(down[-1], 1)) as i, f.loop(0, vectors) as j:
+            at = f.add_size(f.mul_size(i.index, c_row), f.mul_size(j.index, width))
+            to = f.offset(element.storage, targets[0], at)
+            total = element.load(f, to, sums[0].type.lanes)
+            element.store(f, finished(total, i.index, j.index), to)
+        return ()
+
+    # narrow types would be rounded on the way
+    finish = at_once if epilogue.is_cheap or element.converts else afterwards
+    if final is None:
+        finish()
+    else:
+        f.if_else(final, finish, lambda: store(sums))
+
+
+def has(f: Function, mode: Value, bit: int) -> Value:
+    return f.compare("ne", f.binary("and", mode, constant(I64, bit)), constant(I64, 0))
+
+
+def emit_edge_store(kernel: Kernel) -> None:
+    """`edge(tile, c, c_row, rows, columns, mode, call, batch, row, column)`.
+
+    Stores the part of a finished tile that lies inside the result, through the kernel's epilogue
+    if it has one, narrowing it if need be.
+    """
+    f = kernel.function(
+        "edge",
+        [("tile", PTR), ("c", PTR), ("c_row", I64), ("rows", I64), ("columns", I64)]
+        + [("mode", I64), *PLACE],
+    )
+    f.if_else(
+        has(f, f.parameters[5], ACCUMULATE),
+        lambda: _copy_tile(kernel, f, accumulate=True),
+        lambda: _copy_tile(kernel, f, accumulate=False),
+    )
+    f.ret()
+
+
+def _copy_tile(kernel: Kernel, f: Function, *, accumulate: bool) -> Sequence[Value]:
+    element, tile = kernel.element, kernel.tile
+    source, c, c_row, rows, columns, _, call, batch, row0, column0 = f.parameters
+
+    by_masks = kernel.target.name in ("avx512", "avx2") and not element.converts
+
+    def copy(row: Value, column: Value, lanes: int, mask: Value | None = None) -> None:
+        at = f.add_size(f.mul_size(row, tile.columns), column)
+        to = f.offset(element.storage, c, f.add_size(f.mul_size(row, c_row), column))
+        wide = type(element.compute)(element.compute.element, lanes)
+        own = f.offset(element.compute, source, at)
+        value = f.load(wide, own) if mask is None else f.masked_load(wide, own, mask)
+        if accumulate and mask is None:
+            value = f.add(value, element.load(f, to, lanes))
+        elif accumulate:
+            value = f.add(value, f.masked_load(wide, to, mask))
+        if kernel.epilogue:
+            here = Position(call, batch, f.add_size(row0, row), f.add_size(column0, column), mask)
+            value = kernel.epilogue(f, value, here)
+        if mask is None:
+            element.store(f, value, to)
+        else:
+            f.masked_store(value, to, mask)
+
+    whole = f.round_down(columns, tile.lanes)
+    integer = element.compute.as_integer
+    left = f.int(f.sub_size(columns, whole))
+    left = left if integer == I64 else f.convert("trunc", left, integer)
+    lanes = lane_numbers(f, tile.lanes, integer)
+    rest = f.compare("slt", lanes, f.splat(left, tile.lanes))
+    with f.loop(0, rows) as row:
+        with f.loop(0, whole, tile.lanes) as column:
+            copy(row.index, column.index, tile.lanes)
+        with f.loop(whole, columns, tile.lanes if by_masks else 1) as column:
+            if by_masks:
+                copy(row.index, column.index, tile.lanes, rest)
+            else:
+                copy(row.index, column.index, 0)
+    return ()

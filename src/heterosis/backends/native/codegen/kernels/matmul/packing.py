@@ -1,0 +1,225 @@
+"""Copies an operand into panels: `width` neighbours for each step of depth, back to back.
+
+Packing makes the micro-kernel's reads consecutive whatever the strides are, so that transposed
+and strided operands cost a different copy and nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heterosis.backends.native.codegen.emit.builder import (
+    I64,
+    PTR,
+    Function,
+    Module,
+    Value,
+    constant,
+)
+from heterosis.backends.native.codegen.kernels.matmul.element import Element
+from heterosis.backends.native.compile.target import Target
+
+_ROWS = 8
+
+
+def pack_name(element: Element, width: int) -> str:
+    return f"matmul.pack.{element.dtype}.{width}"
+
+
+def emit_pack(module: Module, target: Target, element: Element, width: int) -> str:
+    """Define `pack(source, across, along, panels, count, depth)` and return its name.
+
+    It packs `count` rows of the operand (columns, for the right one), `across` elements apart,
+    each `depth` long with elements `along` apart. The last panel's missing rows are left as
+    they come: they only reach results that nobody stores.
+    """
+    name = pack_name(element, width)
+    if module.defines(name):
+        return name
+    one = _emit_panel(module, target, element, width)
+    f = module.function(
+        name,
+        [("source", PTR), ("across", I64), ("along", I64), ("panels", PTR)]
+        + [("count", I64), ("depth", I64)],
+        attributes=target.function_attributes,
+    )
+    source, across, along, panels, count, depth = f.parameters
+    # Neighbouring panels lie in the same rows of memory: a few rows at a time keeps to few pages.
+    beside = f.compare("eq", across, constant(I64, 1))
+    stretch = f.select(beside, constant(I64, _ROWS), f.max_size(depth, 1))
+    with f.loop(0, depth, stretch) as step, f.loop(0, count, width) as panel:
+        at = f.add_size(f.mul_size(panel.index, across), f.mul_size(step.index, along))
+        begin = f.offset(element.storage, source, at)
+        before = f.add_size(f.mul_size(panel.index, depth), f.mul_size(step.index, width))
+        into = f.offset(element.compute, panels, before)
+        rest = f.min_size(width, f.sub_size(count, panel.index))
+        steps = f.min_size(stretch, f.sub_size(depth, step.index))
+        f.call(one, [begin, across, along, into, rest, steps])
+    f.ret()
+    return name
+
+
+def _emit_panel(module: Module, target: Target, element: Element, width: int) -> str:
+    """One panel: the reading order follows the stride that is 1."""
+    name = pack_name(element, width) + ".panel"
+    f = module.function(
+        name,
+        [("source", PTR), ("across", I64), ("along", I64), ("panel", PTR)]
+        + [("count", I64), ("depth", I64)],
+        attributes=target.function_attributes,
+    )
+    source, across, along, panel, count, depth = f.parameters
+    lanes = target.lanes(element.size)
+
+    def neighbours() -> Sequence[Value]:
+        _copy(f, element, source, along, panel, width, lanes, depth)
+        return ()
+
+    def transposed() -> Sequence[Value]:
+        _transpose(f, element, source, across, panel, width, lanes, count, depth)
+        return ()
+
+    def one_by_one() -> Sequence[Value]:
+        _gather(f, element, source, across, along, panel, width, count, depth)
+        return ()
+
+    full = f.compare("eq", count, constant(I64, width))
+    beside = f.compare("eq", across, constant(I64, 1))
+    deep = f.compare("sge", depth, constant(I64, lanes))
+    rows = f.binary("and", f.compare("eq", along, constant(I64, 1)), deep)
+    f.if_else(
+        f.binary("and", full, beside),
+        neighbours,
+        lambda: f.if_else(rows, transposed, one_by_one),
+    )
+    f.ret()
+    return name
+
+
+def _pieces(width: int, lanes: int) -> list[tuple[int, int]]:
+    """`width` cut into vectors of at most `lanes`, powers of two: (first element, lanes)."""
+    pieces, at = [], 0
+    while at < width:
+        piece = min(lanes, 1 << (width - at).bit_length() - 1)
+        pieces.append((at, piece))
+        at += piece
+    return pieces
+
+
+def _copy(
+    f: Function, element: Element, source: Value, along: Value, panel: Value,
+    width: int, lanes: int, depth: Value,
+) -> None:  # fmt: skip
+    with f.loop(0, depth) as step:
+        begin = f.offset(element.storage, source, f.mul_size(step.index, along))
+        into = f.offset(element.compute, panel, f.mul_size(step.index, width))
+        f.prefetch(f.offset(element.storage, begin, f.mul_size(along, _ROWS)))
+        for at, piece in _pieces(width, lanes):
+            value = element.load(f, f.offset(element.storage, begin, at), piece)
+            f.store(value, f.offset(element.compute, into, at))
+
+
+def _gather(
+    f: Function, element: Element, source: Value, across: Value, along: Value, panel: Value,
+    width: int, count: Value, depth: Value,
+) -> None:  # fmt: skip
+    with f.loop(0, count) as row:
+        begin = f.offset(element.storage, source, f.mul_size(row.index, across))
+        into = f.offset(element.compute, panel, row.index)
+        with f.loop(0, depth) as step:
+            value = element.load(f, f.offset(element.storage, begin, f.mul_size(step.index, along)))
+            f.store(value, f.offset(element.compute, into, f.mul_size(step.index, width)))
+
+
+def _transpose(
+    f: Function, element: Element, source: Value, across: Value, panel: Value,
+    width: int, lanes: int, count: Value, depth: Value,
+) -> None:  # fmt: skip
+    """Blocks of `lanes` steps. The last begins early enough to end with the panel."""
+    last_row = f.sub_size(count, 1)
+    rows = [
+        f.offset(element.storage, source, f.mul_size(f.min_size(row, last_row), across))
+        for row in range(width)
+    ]
+    with f.loop(0, depth, lanes) as step:
+        at = f.min_size(step.index, f.sub_size(depth, lanes))
+        into = f.offset(element.compute, panel, f.mul_size(at, width))
+        turned = [
+            transpose(
+                f,
+                [element.load(f, f.offset(element.storage, row, at), lanes) for row in group],
+                16 // element.size,
+            )
+            for group in (rows[first : first + lanes] for first in range(0, width, lanes))
+        ]
+        for position, columns in enumerate(zip(*turned, strict=True)):
+            _store_step(f, element, columns, into, position, width)
+
+
+def _store_step(
+    f: Function, element: Element, columns: Sequence[Value], into: Value, step: int, width: int
+) -> None:
+    """Store one step of depth. A full store may run into the next step, written after it."""
+    lanes = columns[0].type.lanes
+    for group, column in enumerate(columns):
+        at = step * width + group * lanes
+        valid = min(lanes, width - group * lanes)
+        if valid == lanes or at + lanes <= lanes * width:
+            f.store(column, f.offset(element.compute, into, at))
+            continue
+        for begin, piece in _pieces(valid, lanes):
+            part = f.shuffle(column, column, list(range(begin, begin + piece)))
+            f.store(part, f.offset(element.compute, into, at + begin))
+
+
+def transpose(f: Function, rows: list[Value], chunk: int) -> list[Value]:
+    """Turn up to `lanes` rows into `lanes` columns; missing rows give lanes nobody reads.
+
+    First inside chunks of 16 bytes, where interleaving is one instruction, then whole chunks.
+    """
+    type_ = rows[0].type
+    lanes = type_.lanes
+    chunk = min(chunk, lanes)
+    rows = rows + [Value(type_, "poison")] * (lanes - len(rows))
+    inside = 1
+    while inside < chunk:
+        rows = interleaved(f, rows, chunk)
+        inside *= 2
+    stride = chunk
+    while stride < lanes:
+        rows = _exchange(f, rows, stride)
+        stride *= 2
+    return rows
+
+
+def interleaved(f: Function, rows: list[Value], chunk: int) -> list[Value]:
+    """Of each group of `chunk` rows, the first half with the second, inside chunks of lanes. With
+    4, done twice, element j of row i of a group changes places with element i of row j."""
+    return [
+        row
+        for first in range(0, len(rows), chunk)
+        for i in range(first, first + chunk // 2)
+        for row in _interleave(f, rows[i], rows[i + chunk // 2], chunk)
+    ]
+
+
+def _interleave(f: Function, x: Value, y: Value, chunk: int) -> tuple[Value, Value]:
+    """Alternate the lanes of the chunks' lower halves, and those of their upper halves."""
+    lanes = x.type.lanes
+    low = [
+        begin + i // 2 + lanes * (i % 2) for begin in range(0, lanes, chunk) for i in range(chunk)
+    ]
+    return f.shuffle(x, y, low), f.shuffle(x, y, [lane + chunk // 2 for lane in low])
+
+
+def _exchange(f: Function, rows: list[Value], stride: int) -> list[Value]:
+    """Rows `stride` apart swap: the first's odd groups of `stride` lanes, the second's even."""
+    lanes = len(rows)
+    low = [lane if not lane & stride else lanes + (lane ^ stride) for lane in range(lanes)]
+    high = [lane | stride if not lane & stride else lanes + lane for lane in range(lanes)]
+    turned = list(rows)
+    for i in range(lanes):
+        if not i & stride:
+            x, y = rows[i], rows[i | stride]
+            turned[i], turned[i | stride] = f.shuffle(x, y, low), f.shuffle(x, y, high)
+    return turned

@@ -1,0 +1,311 @@
+"""The product of rows as they lie with a right operand that came packed: nothing is copied.
+
+The numbers of a row must be neighbours. A tile reads as many rows at once as the micro-kernel has
+of them, each a run of its own, so that packing would only move what is already in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Size, Value, constant
+from heterosis.backends.native.codegen.kernels.matmul.blocked import (
+    ceil_div,
+    core_function,
+    depth_blocks,
+    mode_of,
+    round_up,
+    share_count,
+    share_range,
+)
+from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
+from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
+    ACCUMULATE,
+    AT_ONCE,
+    FINAL,
+    LINE,
+    PLACE,
+    Kernel,
+    emit_edge_store,
+    emit_finish,
+    has,
+    multiply_add,
+    row_of_panel,
+    vector_of,
+)
+from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
+
+# Multiplications that make a share of the work worth a thread.
+_SHARE_WORK = 1 << 17
+# Up to so many rows, these stay in the cache and the right operand passes by once.
+SHARED_ROWS = 192
+# How many tiles ahead the memory of results is fetched: a shallow tile is done before it is there.
+_SOON = 2
+# Every row is read from an address of its own; for more of them general registers do not suffice.
+_TALLEST = 12
+
+
+def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
+    """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`."""
+    emit_panel_kernels(kernel)
+    f, v = core_function(kernel.module, kernel.target, problem, name)
+    memory = Frame.allocate(f)
+    depth, _ = depth_blocks(f, kernel, v.k)
+    workers = f.int(1) if problem.over_batches else abi.workers(f, v.call)
+    row_shares, column_shares = _shares(f, kernel, v, workers)
+    frame = Frame(**vars(v), depth=depth, row_shares=row_shares, column_shares=column_shares)
+    frame.save(f, memory)
+    count = f.mul_size(row_shares, column_shares)
+    work = f.mul_size(f.mul_size(v.m, v.n), f.max_size(v.k, 1))
+    one = f.max_size(1, f.div_size(work, count))
+    grain = f.max_size(1, f.div_size(_SHARE_WORK, one))
+    share(f, v.call, f"{name}.share", memory, count, grain, alone=problem.over_batches)
+    f.ret()
+    _emit_share(kernel, f"{name}.share", frame)
+
+
+def _shares(f: Function, kernel: Kernel, v: SimpleNamespace, workers: Size) -> tuple[Value, Value]:
+    """Into how many parts the rows are cut, and the columns; one of the two stays whole."""
+    tile = kernel.tile
+    work = f.mul_size(f.mul_size(v.m, v.n), v.k)
+    by_rows = share_count(f, v.m, tile_rows(kernel), tile.block_rows, work, workers)
+    by_columns = share_count(f, v.n, tile.columns, tile.block_columns, work, workers)
+    few = f.compare("sle", f.int(v.m), f.int(SHARED_ROWS))
+    wide = f.compare("sge", f.int(v.n), f.int(f.mul_size(v.m, 2)))
+    columns = f.binary("and", few, wide)
+    one = f.int(1)
+    return f.select(columns, one, f.int(by_rows)), f.select(columns, f.int(by_columns), one)
+
+
+def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
+    """Each share: some rows times some panels, a block of depth after the other."""
+    f = kernel.module.function(
+        name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
+    )
+    context, begin, end, _ = f.parameters
+    v = frame.load(f, context)
+    tile, storage, compute = kernel.tile, kernel.element.storage, kernel.element.compute
+    scratch = scratch_tile(kernel, f)
+    padded = round_up(f, v.n, tile.columns)
+    with f.loop(begin, end) as part:
+        down = f.int(f.div_size(part.index, v.column_shares))
+        across = f.int(f.rem_size(part.index, v.column_shares))
+        row, rows = share_range(f, down, v.row_shares, v.m, tile_rows(kernel))
+        column, columns = share_range(f, across, v.column_shares, v.n, tile.columns)
+        with f.loop(0, f.max_size(v.k, 1), v.depth) as step:
+            depth = f.min_size(v.depth, f.sub_size(v.k, step.index))
+            left = f.offset(storage, v.a, f.add_size(f.mul_size(row, v.a_row), step.index))
+            right = f.offset(compute, v.b, f.mul_size(step.index, padded))
+            with f.loop(column, f.add_size(column, columns), tile.columns) as j:
+                to = f.add_size(f.mul_size(row, v.c_row), j.index)
+                PanelProduct(
+                    left, v.a_row, runs=1, a_run=0, depth=depth,
+                    panel=f.offset(compute, right, f.mul_size(j.index, depth)),
+                    to=f.offset(storage, v.c, to), c_row=v.c_row,
+                    rows=rows, width=f.sub_size(v.n, j.index),
+                    mode=mode_of(f, step.index, depth, v.k), place=[v.call, v.batch, row, j.index],
+                ).emit(kernel, f, scratch)  # fmt: skip
+    f.ret()
+
+
+# -- one panel ------------------------------------------------------------------------------------
+
+
+def emit_panel_kernels(kernel: Kernel) -> None:
+    """What `PanelProduct` calls, once a module."""
+    for each in (_plain(kernel), kernel):
+        if not kernel.module.defines(each.name("rows")):
+            _emit_rows(each)
+        if not kernel.module.defines(each.name("edge")):
+            emit_edge_store(each)
+
+
+def tile_rows(kernel: Kernel) -> int:
+    """How many rows a tile has here."""
+    return min(kernel.tile.rows, _TALLEST)
+
+
+def scratch_tile(kernel: Kernel, f: Function) -> Value:
+    """Room for a tile that reaches beyond the last column; call it at the start of a function."""
+    return f.allocate(kernel.element.compute, tile_rows(kernel) * kernel.tile.columns)
+
+
+def _plain(kernel: Kernel) -> Kernel:
+    """The kernel without its epilogue."""
+    return product_kernel(kernel.module, kernel.target, kernel.element.dtype)
+
+
+@dataclass(frozen=True)
+class PanelProduct:
+    """Rows times one panel.
+
+    A row is `runs` runs of `depth` neighbours, `a_run` apart; the next row begins `a_row` behind
+    it, and may well overlap it. `width` columns of the panel exist, or more.
+    """
+
+    left: Value
+    a_row: Size
+    runs: Size
+    a_run: Size
+    depth: Size
+    panel: Value
+    to: Value
+    c_row: Size
+    rows: Size
+    width: Size
+    mode: Value
+    place: list[Size | Value]
+
+    def emit(self, kernel: Kernel, f: Function, scratch: Value) -> None:
+        whole = f.compare("sge", f.int(self.width), f.int(kernel.tile.columns))
+        f.if_else(
+            whole,
+            lambda: self.whole(kernel, f),
+            lambda: self._in_part(kernel, f, scratch),
+        )
+
+    def whole(self, kernel: Kernel, f: Function) -> Sequence[Value]:
+        """The same where all columns of the panel exist."""
+        into = [self.to, f.int(self.c_row), f.int(self.rows), self.mode]
+        f.call(kernel.name("rows"), [*self._operands(f, self.left), *into, *map(f.int, self.place)])
+        return ()
+
+    def _operands(self, f: Function, left: Value) -> list[Value]:
+        sizes = map(f.int, (self.a_row, self.runs, self.a_run, self.depth))
+        return [left, *sizes, self.panel]
+
+    def _in_part(self, kernel: Kernel, f: Function, scratch: Value) -> Sequence[Value]:
+        """Tile by tile, by way of a tile of scratch memory."""
+        tile, storage, plain = kernel.tile, kernel.element.storage, _plain(kernel)
+        tallest = tile_rows(kernel)
+        call, batch, row, column = map(f.int, self.place)
+        ends = has(f, self.mode, FINAL)
+        edge = f.select(ends, *(Value(PTR, f"@{each.name('edge')}") for each in (kernel, plain)))
+        with f.loop(0, self.rows, tallest) as i:
+            height = f.int(f.min_size(tallest, f.sub_size(self.rows, i.index)))
+            left = f.offset(storage, self.left, f.mul_size(i.index, self.a_row))
+            place = [call, batch, f.int(f.add_size(row, i.index)), column]
+            into = [scratch, f.int(tile.columns), height, f.int(0)]
+            f.call(plain.name("rows"), [*self._operands(f, left), *into, *place])
+            to = f.offset(storage, self.to, f.mul_size(i.index, self.c_row))
+            sizes = [f.int(self.c_row), height, f.int(self.width), self.mode]
+            f.call_pointer(edge, [scratch, to, *sizes, *place])
+        return ()
+
+
+def _emit_rows(kernel: Kernel) -> None:
+    """`rows(a, a_row, runs, a_run, depth, b, c, c_row, rows, mode, call, batch, row, column)`.
+
+    All rows times one panel, in tiles of two heights that differ by one: together they fit nearly
+    every number of rows. Where they do not, the last tile computes its last row several times over,
+    which costs less than code of its own.
+    """
+    tall = tile_rows(kernel)
+    f = kernel.function(
+        "rows",
+        [("a", PTR), ("a_row", I64), ("runs", I64), ("a_run", I64), ("depth", I64), ("b", PTR)]
+        + [("c", PTR), ("c_row", I64), ("rows", I64), ("mode", I64), *PLACE],
+    )
+    labels = ("a", "a_row", "runs", "a_run", "depth", "b", "c", "c_row", "rows", "mode")
+    labels += ("call", "batch", "row", "column")
+    v = SimpleNamespace(**dict(zip(labels, f.parameters, strict=True)))
+    if kernel.epilogue:
+        kernel.epilogue.read_words(f, v.call)
+    v.accumulate, v.final = has(f, v.mode, ACCUMULATE), has(f, v.mode, FINAL)
+    low = tall - 1
+    tiles = ceil_div(f, v.rows, tall)
+    high = f.max_size(0, f.sub_size(v.rows, f.mul_size(tiles, low)))
+    reached = f.int(f.mul_size(high, tall))
+    _emit_tiles(kernel, f, v, f.int(0), reached, tall, v.rows)
+    fitting = f.mul_size(f.div_size(f.sub_size(v.rows, reached), low), low)
+    whole = f.int(f.add_size(reached, fitting))
+    with f.loop(0, 2) as part:
+        rest = f.compare("ne", part.index, f.int(0))
+        begin, end = f.select(rest, whole, reached), f.select(rest, v.rows, whole)
+        _emit_tiles(kernel, f, v, begin, end, low, f.sub_size(end, begin))
+    f.ret()
+
+
+def _emit_tiles(
+    kernel: Kernel, f: Function, v: SimpleNamespace, begin: Value, end: Value, height: int,
+    there: Size,
+) -> None:  # fmt: skip
+    """Tiles one below the other, of `height` rows, the last of them again if fewer are `there`."""
+    element, tile = kernel.element, kernel.tile
+    lowest = f.sub_size(f.min_size(height, there), 1)
+    down = [f.min_size(i, lowest) for i in range(height)]
+    across = [f.mul_size(i, v.a_row) for i in down]
+    below = [f.mul_size(i, v.c_row) for i in down]
+    with f.loop(begin, end, height) as i:
+        first = f.offset(element.storage, v.a, f.mul_size(i.index, v.a_row))
+        to = f.offset(element.storage, v.c, f.mul_size(i.index, v.c_row))
+        soon = f.offset(element.storage, to, f.mul_size(v.c_row, _SOON * height))
+        for offset in below:
+            pointer = f.offset(element.storage, soon, offset)
+            for byte in range(0, tile.columns * element.size, LINE):
+                f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
+        left = [f.offset(element.storage, first, offset) for offset in across]
+        sums = _sums(kernel, f, v, left, _ahead(kernel, f, v.b, i.index, v.depth))
+        targets = [f.offset(element.storage, to, offset) for offset in below]
+        at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
+        emit_finish(
+            kernel, f, targets, v.c_row, sums, tile.vectors, v.accumulate, at, v.final, down
+        )
+
+
+def _sums(
+    kernel: Kernel, f: Function, v: SimpleNamespace, left: list[Value], ahead: Value
+) -> list[Value]:
+    """A tile in registers: every row in `left` times the panel. What is wanted next is fetched from
+    `ahead` on."""
+    tile, storage = kernel.tile, kernel.element.storage
+    zero = constant(vector_of(kernel), 0)
+    unrolled = f.round_down(v.depth, tile.unroll)
+    with f.loop(0, v.runs, 1, [v.b, *[zero] * (len(left) * tile.vectors)]) as run:
+        behind = f.mul_size(run.index, v.a_run)
+        here = [f.offset(storage, pointer, behind) for pointer in left]
+        with f.loop(0, unrolled, tile.unroll, run.carried) as step:
+            at = f.div_size(f.mul_size(step.index, AT_ONCE // kernel.element.size), tile.unroll)
+            _fetch(kernel, f, f.offset(kernel.element.compute, ahead, at))
+            step.next = _steps(kernel, f, here, step.index, step.carried, tile.unroll)
+        with f.loop(unrolled, v.depth, 1, step.results) as step:
+            step.next = _steps(kernel, f, here, step.index, step.carried, 1)
+        run.next = step.results
+    return run.results[1:]
+
+
+def _ahead(kernel: Kernel, f: Function, panel: Value, row: Value, depth: Value) -> Value:
+    """The part of the next panel to fetch with the tile that begins at `row`: the first tiles fetch
+    it all."""
+    tile, size = kernel.tile, kernel.element.size
+    following = f.offset(kernel.element.compute, panel, f.mul_size(depth, tile.columns))
+    part = f.mul_size(f.div_size(depth, tile.unroll), AT_ONCE // size)
+    enough = -(-tile.unroll * tile.columns * size // AT_ONCE)
+    number = f.min_size(f.div_size(row, tile_rows(kernel)), enough - 1)
+    return f.offset(kernel.element.compute, following, f.mul_size(number, part))
+
+
+def _fetch(kernel: Kernel, f: Function, ahead: Value) -> None:
+    for byte in range(0, AT_ONCE, LINE):
+        f.prefetch(f.offset(kernel.element.compute, ahead, byte // kernel.element.size))
+
+
+def _steps(
+    kernel: Kernel, f: Function, left: list[Value], at: Value, state: Sequence[Value], count: int
+) -> list[Value]:
+    """`count` steps of depth: a column of the rows times a row of the panel."""
+    element, tile = kernel.element, kernel.tile
+    b, *sums = state
+    for step in range(count):
+        right = row_of_panel(kernel, f, b, step)
+        for row, pointer in enumerate(left):
+            here = f.offset(element.storage, f.offset(element.storage, pointer, at), step)
+            scale = f.splat(f.load(element.compute, here), tile.lanes)
+            for j, vector in enumerate(right):
+                place = row * tile.vectors + j
+                sums[place] = multiply_add(f, element, scale, vector, sums[place])
+    return [f.offset(element.compute, b, count * tile.columns), *sums]

@@ -1,0 +1,83 @@
+"""Packs a right operand once and for all: the weights of an inference graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Module, Size, Type
+from heterosis.backends.native.codegen.kernels.matmul.blocked import (
+    depth_blocks,
+    pack_share,
+    packing_shares,
+    right_side,
+    round_up,
+)
+from heterosis.backends.native.codegen.kernels.matmul.element import element
+from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
+from heterosis.backends.native.codegen.kernels.matmul.packing import emit_pack
+from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
+from heterosis.backends.native.codegen.kernels.matmul.tile import tile
+from heterosis.backends.native.compile.target import Target
+
+_SIZES = ("n", "k", "b_row", "b_column")
+
+
+@dataclass(frozen=True)
+class PackedLayout:
+    """What a packed right operand is made of. It depends on the processor, so it is never kept
+    in files: blocks of `depth` steps (the last may be shorter), each of panels of `columns`
+    columns, each of one row of `columns` numbers a step."""
+
+    element: Type
+    depth: int
+    columns: int
+    numbers: int
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.numbers * self.element.bits // 8
+
+
+def packed_b_layout(problem: Problem, target: Target) -> PackedLayout:
+    """The layout for a problem whose `n` and `k` are known."""
+    f = Function(Module(), "layout", [])
+    kind = element(problem.dtype, target)
+    kernel = Kernel(f.module, target, kind, tile(target, kind), "layout")
+    padded = round_up(f, problem.n, kernel.tile.columns)
+    depth, _ = depth_blocks(f, kernel, problem.k)
+    return PackedLayout(kind.compute, depth, kernel.tile.columns, padded * problem.k)
+
+
+def emit_pack_b(module: Module, target: Target, name: str, problem: Problem) -> None:
+    """Define `void @name(ptr call, ptr b, ptr packed, <unknown of n, k, b_row, b_column>)`."""
+    kind = element(problem.dtype, target)
+    kernel = Kernel(module, target, kind, tile(target, kind), f"matmul.{problem.dtype}")
+    emit_pack(module, target, kind, kernel.tile.columns)
+    unknown = [(label, I64) for label in _SIZES if getattr(problem, label) is None]
+    pointers = [("call", PTR), ("b", PTR), ("scratch", PTR)]
+    f = module.function(name, pointers + unknown, attributes=target.function_attributes)
+    memory = Frame.allocate(f)
+    values: dict[str, Size] = {
+        label: size for label in _SIZES if (size := getattr(problem, label)) is not None
+    }
+    labels = [label for label, _ in pointers + unknown]
+    values |= dict(zip(labels, f.parameters, strict=True))
+    v = SimpleNamespace(**values)
+    depth, _ = depth_blocks(f, kernel, v.k)
+    frame = Frame(**values, depth=depth, deep=v.k, width=v.n, column0=0, step0=0)
+    frame.save(f, memory)
+    count, grain = packing_shares(f, v.n, kernel.tile.columns, v.k, depth)
+    share(f, v.call, f"{name}.share", memory, count, grain, alone=problem.over_batches)
+    f.ret()
+    f = module.function(
+        f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes
+    )
+    context, begin, end, _ = f.parameters
+    v = frame.load(f, context)
+    with f.loop(begin, end) as index:
+        pack_share(kernel, f, v, right_side(kernel, v), index.index)
+    f.ret()

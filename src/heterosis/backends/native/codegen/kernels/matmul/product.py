@@ -1,0 +1,155 @@
+"""The front of the package: define a function for a matrix product, and size its scratch memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+
+from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.builder import PTR, Function, Module, Size, Value
+from heterosis.backends.native.codegen.kernels.matmul.blocked import (
+    blocking,
+    emit_blocked,
+    scratch_numbers,
+)
+from heterosis.backends.native.codegen.kernels.matmul.direct import emit_direct
+from heterosis.backends.native.codegen.kernels.matmul.dots import emit_dots
+from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
+from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
+from heterosis.backends.native.codegen.kernels.matmul.panels import emit_panels
+from heterosis.backends.native.codegen.kernels.matmul.problem import SIZES, Problem
+from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.loops.epilogue import Epilogue
+
+# Multiplications that make a share of several small products worth a thread.
+_SHARE_WORK = 1 << 16
+
+
+_CORES = {
+    "direct": emit_direct,
+    "direct_row": emit_direct,
+    "direct_transposed": emit_direct,
+    "dots_of_columns": emit_dots,
+    "dots_of_rows": emit_dots,
+    "panels": emit_panels,
+}
+
+
+def emit_matmul(
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None = None
+) -> None:
+    """Define `void @name(ptr call, ptr a, ptr b, ptr c, <problem.parameters()>)`.
+
+    The pointers are the operands' first elements; the result overlaps neither operand. With an
+    `epilogue`, the call is one that `abi.with_workspace` made with the epilogue's words.
+    """
+    kernel = _kernel(module, target, problem, epilogue)
+    core = f"{name}.one"
+    turned = problem.transposed() if problem.variant == "direct_transposed" else problem
+    _CORES.get(problem.variant, emit_blocked)(kernel, turned, core)
+    pointers = [("call", PTR), ("a", PTR), ("b", PTR), ("c", PTR)]
+    unknown = problem.parameters()
+    f = module.function(name, pointers + unknown, attributes=target.function_attributes)
+    labels = [label for label, _ in pointers + unknown]
+    values = _known(problem) | dict(zip(labels, f.parameters, strict=True))
+    memory = Frame.allocate(f)
+    v = SimpleNamespace(**values)
+
+    def products() -> Sequence[Value]:
+        _each_product(kernel, problem, core, name, f, v, memory)
+        return ()
+
+    work = f.compare("sgt", f.int(f.mul_size(f.min_size(v.m, 1), f.min_size(v.n, 1))), f.int(0))
+    f.if_else(work, products)
+    f.ret()
+
+
+def workspace_bytes(problem: Problem, target: Target, workers: int) -> int:
+    """Scratch bytes the emitted function needs; every number of `problem` is known."""
+    f = Function(Module(), "sizes", [])
+    kernel = _kernel(f.module, target, problem, None)
+    inside = 1 if problem.over_batches else workers
+    numbers = _scratch(f, kernel, problem, SimpleNamespace(**problem.sizes()), inside)
+    return numbers * kernel.element.size * (workers if problem.over_batches else 1)
+
+
+def _scratch(
+    f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, workers: Size
+) -> Size:
+    if problem.variant in _CORES:
+        return 0
+    return scratch_numbers(f, blocking(f, kernel, problem, v, workers), workers)
+
+
+def _kernel(module: Module, target: Target, problem: Problem, epilogue: Epilogue | None) -> Kernel:
+    """Products share their kernels: these depend on the element type and the epilogue only."""
+    return product_kernel(module, target, problem.dtype).ended_by(epilogue)
+
+
+def _known(problem: Problem) -> dict[str, Size]:
+    numbers = dict(problem.sizes())
+    for axis, batch in enumerate(problem.batch):
+        numbers |= {f"batch{axis}_{x}": getattr(batch, x) for x in ("count", "a", "b", "c")}
+    return {label: number for label, number in numbers.items() if number is not None}
+
+
+def _each_product(
+    kernel: Kernel, problem: Problem, core: str, name: str, f: Function,
+    v: SimpleNamespace, memory: Value,
+) -> None:  # fmt: skip
+    scratch = abi.workspace(f, v.call)
+    if not problem.batch:
+        _one(kernel, problem, core, f, v, scratch, f.int(0))
+        return
+    total: Size = 1
+    for axis in range(len(problem.batch)):
+        total = f.mul_size(total, getattr(v, f"batch{axis}_count"))
+    if not problem.over_batches:
+        with f.loop(0, total) as product:
+            _one(kernel, problem, core, f, v, scratch, product.index)
+        return
+    frame = Frame(**vars(v))
+    frame.save(f, memory)
+    work = f.max_size(1, f.mul_size(f.mul_size(v.m, v.n), v.k))
+    grain = f.max_size(1, f.div_size(_SHARE_WORK, work))
+    share(f, v.call, f"{name}.batches", memory, total, grain, alone=False)
+    _emit_batches_body(kernel, problem, core, name, frame)
+
+
+def _emit_batches_body(
+    kernel: Kernel, problem: Problem, core: str, name: str, frame: Frame
+) -> None:
+    f = kernel.module.function(
+        f"{name}.batches", abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
+    )
+    context, begin, end, worker = f.parameters
+    v = frame.load(f, context)
+    size = _scratch(f, kernel, problem, v, 1)
+    scratch = f.offset(kernel.element.compute, abi.workspace(f, v.call), f.mul_size(worker, size))
+    with f.loop(begin, end) as product:
+        _one(kernel, problem, core, f, v, scratch, product.index)
+    f.ret()
+
+
+def _one(
+    kernel: Kernel, problem: Problem, core: str, f: Function, v: SimpleNamespace,
+    scratch: Value, batch: Value,
+) -> None:  # fmt: skip
+    """Call the core on product number `batch`, counted with the last batch axis fastest."""
+    moved: dict[str, Size] = {"a": 0, "b": 0, "c": 0}
+    counts = [getattr(v, f"batch{axis}_count") for axis in range(len(problem.batch))]
+    for axis, here in enumerate(f.unravelled(batch, counts)):
+        for x, offset in moved.items():
+            stride = getattr(v, f"batch{axis}_{x}")
+            moved[x] = f.add_size(offset, f.mul_size(here, stride))
+    storage = kernel.element.storage
+    pointers = {x: f.offset(storage, getattr(v, x), moved[x]) for x in moved}
+    sizes = {label: getattr(v, label) for label in SIZES}
+    if problem.variant == "direct_transposed":
+        pointers = {"b": pointers["b"], "a": pointers["a"], "c": pointers["c"]}
+        sizes = vars(replace(Problem(problem.dtype), **sizes).transposed())
+        problem = problem.transposed()
+    unknown = [sizes[label] for label in SIZES if getattr(problem, label) is None]
+    f.call(core, [v.call, scratch, batch, *pointers.values(), *unknown])

@@ -1,0 +1,102 @@
+"""Register tiles and cache blocks: the table that was measured, one row a processor family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heterosis.backends.native.codegen.emit.builder import I32, I64
+from heterosis.backends.native.codegen.kernels.matmul.element import Element
+from heterosis.backends.native.compile.target import Target
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A micro-kernel keeps `rows` x `vectors` accumulators in registers.
+
+    `tails` are the row counts of the smaller kernels that finish a matrix, `unroll` the steps
+    of depth written out in one turn, `depth` and `block_rows` the part of the left operand
+    that stays in the second-level cache, `shared` the packed right operand's share of the last.
+    """
+
+    rows: int
+    vectors: int
+    lanes: int
+    tails: tuple[int, ...]
+    unroll: int
+    depth: int
+    block_rows: int
+    block_columns: int
+    shared: int
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+
+# (target, computed in) -> rows, vectors, tails, unroll
+_REGISTERS = {
+    ("avx512", "float"): (14, 2, (8, 4, 2), 4),
+    ("avx512", "double"): (14, 2, (8, 4, 2), 4),
+    ("avx512", "i32"): (14, 2, (8, 4, 2), 1),
+    ("avx512", "i64"): (12, 2, (8, 4, 2), 2),
+    ("avx2", "float"): (6, 2, (4, 2), 4),
+    ("avx2", "double"): (6, 2, (4, 2), 4),
+    ("avx2", "i32"): (4, 2, (2,), 2),
+    ("avx2", "i64"): (2, 2, (), 1),
+    ("fallback", "float"): (4, 2, (2,), 2),
+    ("fallback", "double"): (4, 2, (2,), 2),
+    ("fallback", "i32"): (2, 2, (), 1),
+    ("fallback", "i64"): (2, 1, (), 1),
+    ("neon", "float"): (8, 3, (4, 2), 2),
+    ("neon", "double"): (6, 3, (4, 2), 2),
+    ("neon", "i32"): (8, 2, (4, 2), 2),
+    ("neon", "i64"): (4, 2, (2,), 1),
+}
+
+# Tiles that read the operands as they lie: rows -> vectors, the tallest first. Few rows leave
+# registers for wide tiles, which read longer runs.
+_DIRECT = {
+    "avx512": {8: (2, 1), 4: (2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)},
+    "avx2": {6: (2, 1), 4: (2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)},
+    "fallback": {4: (2, 1), 2: (2, 1), 1: (4, 2, 1)},
+    "neon": {6: (2, 1), 4: (2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)},
+}
+_FRUGAL = {4: (1,), 2: (1,), 1: (2, 1)}
+
+
+def frugal(target: Target, element: Element) -> bool:
+    """Whether widening or multiplying a number takes several instructions and registers."""
+    emulated = element.compute == I64 and target.name != "avx512"
+    narrow = target.name == "fallback" and element.compute == I32
+    return emulated or narrow or element.dtype == "bfloat16" or element.software_half
+
+
+def direct_tiles(target: Target, element: Element) -> dict[int, tuple[int, ...]]:
+    return _FRUGAL if frugal(target, element) else _DIRECT[target.name]
+
+
+# target -> depth in bytes of one row, rows of a block, bytes of the shared operand
+_CACHES = {
+    "avx512": (1024, 168, 8 << 20),
+    "avx2": (1536, 120, 8 << 20),
+    "fallback": (1024, 96, 4 << 20),
+    "neon": (1024, 96, 4 << 20),
+}
+
+
+def tile(target: Target, element: Element) -> Tile:
+    rows, vectors, tails, unroll = _REGISTERS[target.name, element.compute.element]
+    depth_bytes, block_rows, shared_bytes = _CACHES[target.name]
+    lanes = target.lanes(element.size)
+    columns = vectors * lanes
+    return Tile(
+        rows,
+        vectors,
+        lanes,
+        tails,
+        unroll,
+        depth=depth_bytes // element.size,
+        block_rows=max(rows, block_rows // rows * rows),
+        block_columns=max(columns, 512 // element.size // columns * columns),
+        shared=shared_bytes // element.size,
+    )

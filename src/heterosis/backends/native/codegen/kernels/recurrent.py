@@ -1,0 +1,483 @@
+"""The loop over the steps of a recurrent layer, forwards and back.
+
+Each step is a matrix product and one pass over its result, in which a `Cell` says what happens.
+What does not depend on the step before (the product with the inputs, for one) is done outside,
+for all steps at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.access import STORED
+from heterosis.backends.native.codegen.emit.builder import (
+    I8,
+    I64,
+    PTR,
+    Function,
+    Module,
+    Type,
+    Value,
+    constant,
+)
+from heterosis.backends.native.codegen.kernels import matmul
+from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
+from heterosis.backends.native.codegen.mathematics.exponential import sigmoid
+from heterosis.backends.native.codegen.mathematics.hyperbolic import tanh
+from heterosis.backends.native.codegen.mathematics.number import Number, where
+from heterosis.backends.native.compile.target import Target
+from heterosis.ir.primitives.recurrent import GATES
+from heterosis.ir.types import ITEMSIZE
+
+# Up to so many rows, a product reads the weights as they lie.
+FEW_ROWS = 4
+_ALIGNMENT = 64
+_SHARE_ELEMENTS = 2000  # of one pass, that are worth a thread
+
+Numbers = list[Number]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An operand of the pass: `width` numbers for each unit of each row of the batch.
+
+    It stands still from step to step unless it is `moving`, and is the same for all rows if
+    `shared`.
+    """
+
+    name: str
+    width: int = 1
+    moving: bool = True
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What happens to every unit in one step: `formula` takes the inputs' numbers, a list for each
+    stream, and gives those of the outputs, and perhaps of more."""
+
+    inputs: tuple[Stream, ...]
+    outputs: tuple[Stream, ...]
+    formula: Callable[..., Sequence[Numbers]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A kind of layer: how many numbers a unit takes from the product, and both passes.
+
+    In `forward`, "product" is the product of the last step's "hidden" with the weights. In `back`,
+    "gates" is what the product's operand received, and "product" what comes of it for the step
+    before.
+    """
+
+    name: str
+    gates: int
+    forward: Pass
+    back: Pass
+
+
+# -- formulas -------------------------------------------------------------------------------------
+
+
+def _lstm(given: Numbers, product: Numbers, memory: Numbers) -> Sequence[Numbers]:
+    enter, keep, fresh, leave = (a + b for a, b in zip(given, product, strict=True))
+    enter, keep, fresh, leave = sigmoid(enter), sigmoid(keep), tanh(fresh), sigmoid(leave)
+    now = keep * memory[0] + enter * fresh
+    return [leave * tanh(now)], [now], [enter, keep, fresh, leave]
+
+
+def _lstm_back(
+    gates: Numbers, memory: Numbers, before: Numbers, of_output: Numbers, of_memory: Numbers,
+    product: Numbers, carried: Numbers,
+) -> Sequence[Numbers]:  # fmt: skip
+    enter, keep, fresh, leave = gates
+    g = of_output[0] + product[0]
+    seen = tanh(memory[0])
+    m = of_memory[0] + carried[0] + g * leave * (1.0 - seen * seen)
+    found = [
+        m * fresh * enter * (1.0 - enter),
+        m * before[0] * keep * (1.0 - keep),
+        m * enter * (1.0 - fresh * fresh),
+        g * seen * leave * (1.0 - leave),
+    ]
+    return found, [m * keep]
+
+
+def _gru(given: Numbers, product: Numbers, bias: Numbers, hidden: Numbers) -> Sequence[Numbers]:
+    reset, keep = (sigmoid(given[i] + product[i]) for i in range(2))
+    inner = product[2] + bias[0]
+    fresh = tanh(given[2] + reset * inner)
+    return [fresh + keep * (hidden[0] - fresh)], [reset, keep, fresh, inner]
+
+
+def _gru_back(
+    gates: Numbers, before: Numbers, of_output: Numbers, product: Numbers, direct: Numbers
+) -> Sequence[Numbers]:
+    reset, keep, fresh, inner = gates
+    g = of_output[0] + product[0] + direct[0]
+    of_fresh = g * (1.0 - keep) * (1.0 - fresh * fresh)
+    of_reset = of_fresh * inner * reset * (1.0 - reset)
+    of_keep = g * (before[0] - fresh) * keep * (1.0 - keep)
+    return (
+        [of_reset, of_keep, of_fresh * reset],
+        [of_reset, of_keep, of_fresh],
+        [g * keep],
+    )
+
+
+def _plain(activation: Callable[[Number], Number]) -> Callable[..., Sequence[Numbers]]:
+    return lambda given, product: ([activation(given[0] + product[0])],)
+
+
+def _rectified(x: Number) -> Number:
+    return where(x <= 0.0, 0.0, x)
+
+
+def _tanh_back(hidden: Numbers, of_output: Numbers, product: Numbers) -> Sequence[Numbers]:
+    y = hidden[0]
+    return ([(of_output[0] + product[0]) * (1.0 - y * y)],)
+
+
+def _relu_back(hidden: Numbers, of_output: Numbers, product: Numbers) -> Sequence[Numbers]:
+    return ([where(hidden[0] > 0.0, of_output[0] + product[0], 0.0)],)
+
+
+# -- kinds of layers ------------------------------------------------------------------------------
+
+
+def _simple(
+    name: str, forward: Callable[..., Sequence[Numbers]], back: Callable[..., Sequence[Numbers]]
+) -> Cell:
+    """One gate, and no state but the output."""
+    return Cell(
+        name,
+        GATES[name],
+        Pass((Stream("given"), Stream("product", moving=False)), (Stream("hidden"),), forward),
+        Pass(
+            (Stream("hidden"), Stream("of_output"), Stream("product", moving=False)),
+            (Stream("gates"),),
+            back,
+        ),
+    )
+
+
+_LSTM = Cell(
+    "lstm",
+    GATES["lstm"],
+    Pass(
+        (Stream("given", 4), Stream("product", 4, moving=False), Stream("memory_before")),
+        (Stream("hidden"), Stream("memory"), Stream("activations", 4)),
+        _lstm,
+    ),
+    Pass(
+        (
+            Stream("activations", 4),
+            Stream("memory"),
+            Stream("before"),
+            Stream("of_output"),
+            Stream("of_memory"),
+            Stream("product", moving=False),
+            Stream("carried", moving=False),
+        ),
+        (Stream("gates", 4), Stream("carried", moving=False)),
+        _lstm_back,
+    ),
+)
+_GRU = Cell(
+    "gru",
+    GATES["gru"],
+    Pass(
+        (
+            Stream("given", 3),
+            Stream("product", 3, moving=False),
+            Stream("bias", moving=False, shared=True),
+            Stream("hidden_before"),
+        ),
+        (Stream("hidden"), Stream("activations", 4)),
+        _gru,
+    ),
+    Pass(
+        (
+            Stream("activations", 4),
+            Stream("before"),
+            Stream("of_output"),
+            Stream("product", moving=False),
+            Stream("direct", moving=False),
+        ),
+        (Stream("gates", 3), Stream("of_given", 3), Stream("direct", moving=False)),
+        _gru_back,
+    ),
+)
+CELLS = {
+    "lstm": _LSTM,
+    "gru": _GRU,
+    "rnn_tanh": _simple("rnn_tanh", _plain(tanh), _tanh_back),
+    "rnn_relu": _simple("rnn_relu", _plain(_rectified), _relu_back),
+}
+
+
+# -- a loop as data -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A loop over steps: forwards from a state, or `back`.
+
+    Forwards, the kernel's inputs are the weights, "given", the first "hidden", and, where the cell
+    has them, the first "memory" and the "bias"; its outputs are what the pass writes, the
+    "activations", which are for the way back, only if they are to be kept (`keep`). Back, the
+    inputs are the weights and what the pass reads; the outputs what the pass writes and the
+    "product" of the last turn.
+    """
+
+    cell: Cell
+    dtype: str
+    back: bool
+    keep: bool
+    problem: matmul.Problem  # one step's product, of any size
+    packs: bool  # the weights, which have not come packed
+
+    @property
+    def step(self) -> Pass:
+        if self.back or self.keep:
+            return self.cell.back if self.back else self.cell.forward
+        kept = tuple(s for s in self.cell.forward.outputs if s.name != "activations")
+        return replace(self.cell.forward, outputs=kept)
+
+    @property
+    def key(self) -> str:
+        facts = (self.cell.name, self.dtype, self.back, self.keep, self.problem, self.packs)
+        return f"recurrence {facts}"
+
+    @property
+    def inputs(self) -> list[str]:
+        """The kernel's inputs behind the weights."""
+        if self.back:
+            written = {s.name for s in self.step.outputs} | {"product"}
+            return [s.name for s in self.step.inputs if s.name not in written]
+        names = [s.name for s in self.step.inputs]
+        more = [n for n in ("memory_before", "bias") if n in names]
+        return ["given", "hidden_before", *more]
+
+    @property
+    def outputs(self) -> list[str]:
+        """The kernel's outputs."""
+        return [s.name for s in self.step.outputs] + (["product"] if self.back else [])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the loop's own memory begins, in bytes: the product, packed weights, the rest."""
+
+    packed: int
+    work: int
+    total: int
+
+
+def plan(
+    cell: Cell, dtype: str, back: bool, keep: bool, rows: int, units: int,
+    target: Target, workers: int, *, packed: bool = False,
+) -> tuple[Recurrence, matmul.Problem, Layout]:  # fmt: skip
+    """The loop for a batch of `rows`, its product with all numbers known, and its memory. The
+    weights may have come `packed`; else they are packed here for more than a few rows."""
+    wide = cell.gates * units
+    n, k = (units, wide) if back else (wide, units)
+    b_row, b_column = (units, 1) if back else (1, units)
+    packs = rows > FEW_ROWS and not packed
+    problem = matmul.Problem(
+        dtype, m=rows, n=n, k=k, a_row=k, a_column=1, b_row=b_row, b_column=b_column, c_row=n,
+        b_packed=packs or packed,
+    )  # fmt: skip
+    actual = matmul.choose(problem, target, workers)
+    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs)
+    at_packed = 0 if back else _aligned(rows * wide * ITEMSIZE[dtype])
+    size = matmul.packed_b_layout(actual, target).size if packs else 0
+    work = _aligned(at_packed + size)
+    total = work + matmul.workspace_bytes(actual, target, workers)
+    return loop, actual, Layout(at_packed, work, total)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def numbers(
+    loop: Recurrence,
+    actual: matmul.Problem,
+    layout: Layout,
+    steps: int,
+    rows: int,
+    units: int,
+    reverse: bool,
+) -> tuple[int, ...]:
+    """What to pass to the function that `emit_recurrence` defines."""
+    backwards = reverse != loop.back
+    first, onward = (steps - 1, -1) if backwards else (0, 1)
+    grain = max(1, _SHARE_ELEMENTS // max(units, 1))
+    own = (steps, rows, units, first, onward, grain, layout.packed, layout.work)
+    return (*own, *loop.problem.arguments(actual))
+
+
+_NUMBERS = ("steps", "rows", "units", "first", "onward", "grain", "packed_at", "work_at")
+
+
+# -- emission -------------------------------------------------------------------------------------
+
+
+def emit_recurrence(module: Module, target: Target, name: str, loop: Recurrence) -> None:
+    """Define `@name(call, weights, inputs..., outputs..., scratch, numbers...)`."""
+    matmul.emit_matmul(module, target, f"{name}.product", loop.problem)
+    if loop.packs:
+        matmul.emit_pack_b(module, target, f"{name}.pack", _to_pack(loop))
+    _emit_pass(module, target, f"{name}.pass", loop)
+    open_ = loop.problem.parameters()
+    outputs = [f"{o}_out" for o in loop.outputs]
+    pointers = ["call", "weights", *loop.inputs, *outputs, "scratch"]
+    parameters = [(p, PTR) for p in pointers]
+    parameters += [(label, I64) for label in _NUMBERS] + open_
+    f = module.function(name, parameters, attributes=target.function_attributes)
+    v = dict(zip([*pointers, *_NUMBERS], f.parameters[: len(parameters) - len(open_)], strict=True))
+    _Loop(f, target, name, loop, v, f.parameters[len(parameters) - len(open_) :]).emit()
+
+
+def _to_pack(loop: Recurrence) -> matmul.Problem:
+    b_row, b_column = (None, 1) if loop.back else (1, None)
+    return replace(loop.problem, n=None, k=None, b_row=b_row, b_column=b_column)
+
+
+class _Loop:
+    """The function around the steps, in the making."""
+
+    def __init__(
+        self, f: Function, target: Target, name: str, loop: Recurrence, v: dict[str, Value],
+        sizes: Sequence[Value],
+    ):  # fmt: skip
+        self.f, self.name, self.loop, self.v, self.sizes = f, name, loop, v, sizes
+        self.element = STORED[loop.dtype]
+        self.memory = Frame.allocate(f)
+        work = f.offset(I8, v["scratch"], v["work_at"])
+        self.call = abi.with_workspace(f, v["call"], work)
+        self.plane = f.mul(v["rows"], v["units"])  # numbers of one step, for a width of 1
+
+    def emit(self) -> None:
+        f, v = self.f, self.v
+        right = self._weights()
+        if self.loop.back:
+            for own in ("product", "carried", "direct"):
+                if f"{own}_out" in v:
+                    self._clear(v[f"{own}_out"])
+        states = [v[n] for n in ("hidden_before", "memory_before") if n in v]
+        with f.loop(0, v["steps"], 1, states) as turn:
+            step = f.add(v["first"], f.mul(turn.index, v["onward"]))
+            if self.loop.back:
+                self._pass(step, [])
+                self._product(self._at("gates_out", step, self.loop.cell.gates), right)
+            else:
+                self._product(turn.carried[0], right)
+                self._pass(step, turn.carried)
+                after = ("hidden_out", "memory_out")
+                turn.next = [self._at(n, step, 1) for n in after[: len(states)]]
+        f.ret()
+
+    def _weights(self) -> Value:
+        """The right operand of the products, packed if that is worth it and not done."""
+        f, v = self.f, self.v
+        if not self.loop.packs:
+            return v["weights"]
+        packed = f.offset(I8, v["scratch"], v["packed_at"])
+        wide = f.mul(v["units"], constant(I64, self.loop.cell.gates))
+        n, k = (v["units"], wide) if self.loop.back else (wide, v["units"])
+        f.call(f"{self.name}.pack", [self.call, v["weights"], packed, n, k, v["units"]])
+        return packed
+
+    def _product(self, left: Value, right: Value) -> None:
+        to = self.v["product_out"] if self.loop.back else self.v["scratch"]
+        self.f.call(f"{self.name}.product", [self.call, left, right, to, *self.sizes])
+
+    def _at(self, pointer: str, step: Value, width: int) -> Value:
+        f = self.f
+        return f.offset(
+            self.element,
+            self.v[pointer],
+            f.mul(step, f.mul(self.plane, constant(I64, width))),
+        )
+
+    def _clear(self, pointer: Value) -> None:
+        with self.f.loop(0, self.plane) as i:
+            zero = constant(self.element, 0.0)
+            self.f.store(zero, self.f.offset(self.element, pointer, i.index))
+
+    def _pass(self, step: Value, states: Sequence[Value]) -> None:
+        frame = Frame(units=self.v["units"], **self._pointers(step, states))
+        frame.save(self.f, self.memory)
+        rows, grain = self.v["rows"], self.v["grain"]
+        share(self.f, self.call, f"{self.name}.pass", self.memory, rows, grain, alone=False)
+
+    def _pointers(self, step: Value, states: Sequence[Value]) -> dict[str, Value]:
+        """Where each stream of the pass begins, in the order that `_frame` has."""
+        given = dict(zip(("hidden_before", "memory_before"), states, strict=False))
+        if not self.loop.back:
+            given["product"] = self.v["scratch"]
+        found = {}
+        for stream, label in _labelled(self.loop.step):
+            pointer = label if label in self.v else f"{stream.name}_out"
+            if stream.name in given and not label.endswith("_out"):
+                found[label] = given[stream.name]
+            elif stream.moving:
+                found[label] = self._at(pointer, step, stream.width)
+            else:
+                found[label] = self.v[pointer]
+        return found
+
+
+def _labelled(step: Pass) -> list[tuple[Stream, str]]:
+    """The streams with names of their own: an output may have the name of an input."""
+    return [(s, s.name) for s in step.inputs] + [(s, f"{s.name}_out") for s in step.outputs]
+
+
+def _emit_pass(module: Module, target: Target, name: str, loop: Recurrence) -> None:
+    """The body of a loop over rows: the cell's formula for every unit."""
+    f = module.function(name, abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes)
+    context, begin, end, _ = f.parameters
+    labels = [label for _, label in _labelled(loop.step)]
+    blank = Value(PTR, "")
+    frame = Frame(units=Value(I64, ""), **dict.fromkeys(labels, blank))
+    v = vars(frame.load(f, context))
+    element = STORED[loop.dtype]
+    lanes = target.lanes(ITEMSIZE[loop.dtype])
+    with f.loop(begin, end) as row:
+        lines = {
+            label: _line(f, element, v[label], stream, row.index, v["units"])
+            for stream, label in _labelled(loop.step)
+        }
+        whole = f.round_down(v["units"], lanes)
+        with f.loop(0, whole, lanes) as unit:
+            _units(f, loop.step, Type(element.element, lanes), lines, unit.index)
+        with f.loop(whole, v["units"]) as unit:
+            _units(f, loop.step, element, lines, unit.index)
+    f.ret()
+
+
+def _line(
+    f: Function, element: Type, pointer: Value, stream: Stream, row: Value, units: Value
+) -> list[Value]:
+    """Where a row's numbers begin, for each of the stream's parts."""
+    width = f.mul(units, constant(I64, stream.width))
+    start = pointer if stream.shared else f.offset(element, pointer, f.mul(row, width))
+    return [f.offset(element, start, f.mul_size(units, i)) for i in range(stream.width)]
+
+
+def _units(
+    f: Function, step: Pass, vector: Type, lines: dict[str, list[Value]], unit: Value
+) -> None:
+    """One vector of units."""
+
+    def at(pointer: Value) -> Value:
+        return f.offset(vector, pointer, unit)
+
+    read = [[Number(f, f.load(vector, at(p))) for p in lines[s.name]] for s in step.inputs]
+    for stream, found in zip(step.outputs, step.formula(*read), strict=False):
+        for number, pointer in zip(found, lines[f"{stream.name}_out"], strict=True):
+            f.store(number.value, at(pointer))

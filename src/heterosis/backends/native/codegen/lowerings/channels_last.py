@@ -1,0 +1,160 @@
+"""The kernels of convolutions that keep channels last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING
+
+from heterosis.backends.native.codegen.emit import abi
+from heterosis.backends.native.codegen.emit.builder import I64, PTR, Module
+from heterosis.backends.native.codegen.kernels import channels_last as code
+from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_LAST, DEPTHWISE_LAST
+from heterosis.backends.native.codegen.lowerings.products import packed_depth
+from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
+from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.loops.epilogue import Epilogue
+from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Multiplied, Place
+from heterosis.ir.program import Node
+from heterosis.ir.types import TensorType, numpy_dtype
+
+if TYPE_CHECKING:
+    from heterosis.backends.native.codegen.kernels.matmul import Problem as Product
+
+_FLOPS_A_NANOSECOND = 50.0
+# Bytes of a result that are still in the second-level cache when the next kernel reads them.
+_KEPT = 1 << 20
+
+
+def _problem(node: Node) -> code.Problem:
+    images, in_h, in_w, channels = node.inputs[0].shape
+    filters = node.types[0].shape[-1]
+    facts = node.attributes
+    pairs = (
+        facts["kernel"],
+        facts["out"],
+        (in_h, in_w),
+        *(facts[name] for name in ("stride", "dilate", "origin")),
+    )
+    return code.Problem(
+        node.types[0].dtype, (images, channels, filters, *(n for pair in pairs for n in pair))
+    )
+
+
+def _product_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
+    epilogue: Epilogue,
+) -> KernelCode:  # fmt: skip
+    problem = _problem(node)
+    depth = prod(node.attributes["kernel"]) * node.inputs[0].shape[-1]
+    return KernelCode(
+        key=f"convolve last {problem.dtype}{epilogue.key}",
+        emit=_emission(code.emit_product, problem, epilogue, scratch=False),
+        numbers=problem.sizes,
+        nanoseconds=2 * node.types[0].size * depth / _FLOPS_A_NANOSECOND,
+    )
+
+
+def _depthwise_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
+    epilogue: Epilogue,
+) -> KernelCode:  # fmt: skip
+    problem = _problem(node)
+    taps = prod(node.attributes["kernel"])
+    return KernelCode(
+        key=f"depthwise last {problem.dtype} {problem.windows()}{epilogue.key}",
+        emit=_emission(code.emit_depthwise, problem, epilogue, scratch=True),
+        numbers=problem.sizes,
+        scratch_bytes=code.depthwise_scratch_bytes(problem, machine.target, machine.workers),
+        nanoseconds=2 * node.types[0].size * taps / _FLOPS_A_NANOSECOND,
+        behind=partial(_behind, problem, epilogue, machine),
+    )
+
+
+def _emission(
+    emit_core: Callable[..., None], problem: code.Problem, epilogue: Epilogue, *, scratch: bool
+) -> Callable[[Module, Target, str], None]:
+    """What defines `@name`, which hands on to the core what that takes."""
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        ended = None if epilogue.is_empty else epilogue
+        emit_core(module, target, f"{name}.product", problem, ended)
+        labels = epilogue.parameters(("call", "x", "a"), ("y", "scratch"), problem.parameters())
+        f = module.function(name, labels)
+        (call, x, a, y, room, *numbers), words = epilogue.split(f.parameters, 3, 2)
+        call = abi.with_workspace(f, call, abi.workspace(f, call), words)
+        f.call(f"{name}.product", [call, x, a, y, *([room] if scratch else []), *numbers])
+        f.ret()
+
+    return emit
+
+
+def _behind(
+    problem: code.Problem, epilogue: Epilogue, machine: Machine, own: KernelCode, other: KernelCode
+) -> KernelCode | None:
+    """A convolution of single channels that asks the product before it for its input, line by
+    line: where that is large, it would be gone from the cache when it is read."""
+    before, sizes = other.product, problem.known()
+    if before is None or not _is_by_panels(before.problem, problem.dtype):
+        return None
+    product = dict(zip(before.labels, other.numbers, strict=False))
+    positions = sizes["images"] * sizes["in_h"] * sizes["in_w"]
+    shape = (positions, sizes["channels"], sizes["channels"])
+    whole = (product["m"], product["n"], product["c_row"]) == shape
+    large = positions * sizes["channels"] * numpy_dtype(problem.dtype).itemsize > _KEPT
+    panels = sizes["channels"] % code.panel_columns(problem, machine.target) == 0
+    deep = product["k"] <= packed_depth(product["k"], problem.dtype, machine)
+    if not (whole and large and panels and deep):
+        return None
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        _emit_behind(module, target, name, problem, epilogue, before)
+
+    return KernelCode(
+        key=f"{own.key} behind {other.key}",
+        emit=emit,
+        numbers=other.numbers + own.numbers,
+        scratch_bytes=own.scratch_bytes,
+        nanoseconds=other.nanoseconds + own.nanoseconds,
+    )
+
+
+def _is_by_panels(product: Product, dtype: str) -> bool:
+    """Whether it is a single product that reads a row as it lies, whenever it is asked."""
+    return product.variant == "panels" and not product.batch and product.dtype == dtype
+
+
+def _emit_behind(
+    module: Module, target: Target, name: str, problem: code.Problem, epilogue: Epilogue,
+    before: Multiplied,
+) -> None:  # fmt: skip
+    """Define `@name`, which takes the pointers of both kernels, then the numbers of both."""
+    ended, first = (None if e.is_empty else e for e in (epilogue, before.epilogue))
+    code.emit_depthwise(module, target, f"{name}.product", problem, ended, code.Before(first))
+    theirs = before.epilogue.parameters(("x", "panels"), (), [(n, I64) for n in before.labels])
+    mine = epilogue.parameters(("a",), ("y", "scratch"), problem.parameters())
+    both = [(f"before_{label}", type_) for label, type_ in theirs] + mine
+    labels = [("call", PTR), *sorted(both, key=lambda parameter: parameter[1] != PTR)]
+    f = module.function(name, labels)
+    found = {label: value for (label, _), value in zip(labels, f.parameters, strict=True)}
+    (x, panels, *numbers), words = before.epilogue.split(
+        [found[f"before_{label}"] for label, _ in theirs], 2, 0
+    )
+    product = dict(zip(before.labels, numbers, strict=True))
+    (a, y, scratch, *numbers), own = epilogue.split([found[label] for label, _ in mine], 1, 2)
+    workspace = abi.workspace(f, found["call"])
+    call, call_before = (
+        abi.with_workspace(f, found["call"], workspace, some) for some in (own, words)
+    )
+    needed = [call_before, x, panels, product["a_row"], product["k"]]
+    f.call(f"{name}.product", [call, x, a, y, scratch, *numbers, *needed])
+    f.ret()
+
+
+def _one_matrix(type_: TensorType) -> tuple[int, int, int]:
+    return 1, prod(type_.shape[:-1]), type_.shape[-1]
+
+
+KERNELS[CONVOLVE_LAST] = KernelLowering(_product_kernel, gapless=True, finishes=_one_matrix)
+KERNELS[DEPTHWISE_LAST] = KernelLowering(_depthwise_kernel, gapless=True, finishes=_one_matrix)

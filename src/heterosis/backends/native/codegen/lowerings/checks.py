@@ -1,0 +1,128 @@
+"""The kernels that check values and stop the program where it must not go on."""
+
+from __future__ import annotations
+
+import math
+
+from heterosis.backends.native.codegen.emit.access import STORED, computed
+from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Module
+from heterosis.backends.native.codegen.emit.builder import Value as Emitted
+from heterosis.backends.native.codegen.emit.builder import constant as code
+from heterosis.backends.native.codegen.emit.conversion import convert
+from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
+from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
+from heterosis.ir.primitives.checks import (
+    CHECK_INDICES,
+    MOST_SHOWN,
+    REQUIRE,
+    failures_of_indices,
+)
+from heterosis.ir.program import Node
+
+# -- indices --------------------------------------------------------------------------------------
+
+_DETAIL_BITS = 16  # of a status, below the number that its message shows
+_OUTSIDE, _SHOWS_NOTHING = 1, 2  # details: which of a kernel's failures it is
+
+
+def _check_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    (given,) = inputs
+    count = node.attributes["count"]
+    rank = len(given.strided.shape)
+    size = math.prod(given.strided.shape)
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        _emit_check(module, name, given.dtype, rank)
+
+    return KernelCode(
+        key=f"indices {given.dtype} {rank}",
+        emit=emit,
+        numbers=(*given.strided.shape, *given.strided.strides, count),
+        nanoseconds=float(size),
+        failures=tuple(("IndexingError", message) for message in failures_of_indices(node)),
+    )
+
+
+def _emit_check(module: Module, name: str, dtype: str, rank: int) -> None:
+    """`name` writes every index counted from the front, and returns at the first one outside."""
+    labels = [f"n{d}" for d in range(rank)] + [f"s{d}" for d in range(rank)]
+    parameters = [(p, PTR) for p in ("call", "given", "checked", "scratch")]
+    f = module.function(name, parameters + [(p, I64) for p in (*labels, "count")], I64)
+    _, given, checked, _, *numbers = f.parameters
+    extents, strides, count = numbers[:rank], numbers[rank:-1], numbers[-1]
+
+    def nest(level: int, source: Emitted, place: Emitted) -> None:
+        if level == rank:
+            _check_one(f, dtype, f.offset(STORED[dtype], given, source), checked, place, count)
+            return
+        with f.loop(0, extents[level]) as loop:
+            step = f.mul(loop.index, strides[level])
+            row = f.mul(place, extents[level])
+            nest(level + 1, f.add(source, step), f.add(row, loop.index))
+
+    nest(0, code(I64, 0), code(I64, 0))
+    f.ret(code(I64, 0))
+
+
+def _check_one(
+    f: Function, dtype: str, source: Emitted, checked: Emitted, place: Emitted, count: Emitted
+) -> None:
+    stored = f.load(STORED[dtype], source)
+    number = computed(f, dtype, stored)
+    if number.type.is_float:
+        nothing = f.compare("uno", number, number)
+        f.leave_if(nothing, lambda: f.ret(code(I64, _SHOWS_NOTHING)))
+    index = convert(f, dtype, "int64", number)
+    behind = f.compare("slt", index, code(I64, 0))
+    index_from_front = f.select(behind, f.add(index, count), index)
+    outside = f.compare("uge", index_from_front, count)
+    shown = f.binary("shl", index, code(I64, _DETAIL_BITS))
+    shifted = f.add(index, code(I64, MOST_SHOWN))
+    huge = f.compare("uge", shifted, code(I64, 2 * MOST_SHOWN))
+    f.leave_if(huge, lambda: f.ret(code(I64, _SHOWS_NOTHING)))
+    f.leave_if(outside, lambda: f.ret(f.add(shown, code(I64, _OUTSIDE))))
+    f.store(index_from_front, f.offset(I64, checked, place))
+
+
+# -- numbers whose order or size matters ----------------------------------------------------------
+
+
+def _require_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    holds, given = (place.strided for place in inputs)
+    dtype = inputs[1].dtype
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        _emit_require(module, name, dtype)
+
+    return KernelCode(
+        key=f"require {dtype}",
+        emit=emit,
+        numbers=(*holds.shape, *given.shape),
+        nanoseconds=float(holds.shape[0] + given.shape[0]),
+        failures=(("ArgumentError", node.attributes["failure"]),),
+    )
+
+
+def _emit_require(module: Module, name: str, dtype: str) -> None:
+    """`name` returns at the first condition that does not hold, and copies the numbers if all do."""
+    parameters = [(p, PTR) for p in ("call", "holds", "given", "kept", "scratch")]
+    f = module.function(name, [*parameters, ("conditions", I64), ("numbers", I64)], I64)
+    _, holds, given, kept, _, conditions, numbers = f.parameters
+    truth, element = STORED["bool"], STORED[dtype]
+    with f.loop(0, conditions) as loop:
+        one = f.load(truth, f.offset(truth, holds, loop.index))
+        fails = f.compare("eq", one, code(truth, 0))
+        f.leave_if(fails, lambda: f.ret(code(I64, 1)))
+    with f.loop(0, numbers) as loop:
+        one = f.load(element, f.offset(element, given, loop.index))
+        f.store(one, f.offset(element, kept, loop.index))
+    f.ret(code(I64, 0))
+
+
+KERNELS[CHECK_INDICES] = KernelLowering(_check_kernel)
+KERNELS[REQUIRE] = KernelLowering(_require_kernel, gapless=True)

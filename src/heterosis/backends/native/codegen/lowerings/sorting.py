@@ -1,0 +1,43 @@
+"""The kernels that sort rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from heterosis.backends.native.codegen.emit.builder import Module
+from heterosis.backends.native.codegen.kernels import sorting as code
+from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
+from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
+from heterosis.ir.primitives.sorting import SORT, SORT_PLACES
+from heterosis.ir.program import Node
+
+_NANOSECONDS = 2.5  # an element and pass
+_SHARE_NANOSECONDS = 20_000.0
+
+
+def _kernel(places: bool) -> Callable[..., KernelCode]:
+    def kernel(
+        node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+    ) -> KernelCode:
+        rows, length = inputs[0].strided.shape
+        sort = code.RowSort(int(inputs[0].dtype.removeprefix("int")), places)
+        room = -(-length * sort.item_bytes // 64) * 64
+        row_nanoseconds = max(length * sort.bits / 8 * _NANOSECONDS, 1.0)
+
+        def emit(module: Module, target: Target, name: str) -> None:
+            code.emit_sort(module, target, name, sort)
+
+        return KernelCode(
+            key=repr(sort),
+            emit=emit,
+            numbers=(rows, length, int(_SHARE_NANOSECONDS / row_nanoseconds) + 1, room),
+            scratch_bytes=room * machine.workers,
+            nanoseconds=rows * row_nanoseconds,
+        )
+
+    return kernel
+
+
+KERNELS[SORT] = KernelLowering(_kernel(False), gapless=True)
+KERNELS[SORT_PLACES] = KernelLowering(_kernel(True), gapless=True)

@@ -1,0 +1,257 @@
+"""The kernels of convolution, and filters packed for them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from math import prod
+from typing import Any
+
+from heterosis.backends.native.codegen.emit.builder import Module
+from heterosis.backends.native.codegen.kernels import convolution as code
+from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_PACKED, PACK_FILTERS
+from heterosis.backends.native.codegen.lowerings.products import packed_right
+from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
+from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.loops.epilogue import Epilogue
+from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
+from heterosis.ir import views
+from heterosis.ir.primitives.elementwise import ADD, MULTIPLY
+from heterosis.ir.primitives.windows import CONVOLVE, CORRELATE, Extents, Windows, windows_of
+from heterosis.ir.program import ASSEMBLE, Node, Value, apply, constant
+from heterosis.ir.strided import Strided
+from heterosis.ir.types import TensorType
+
+_FLOPS_A_NANOSECOND = 50.0
+# So few filters on a single channel are too little for tiles of a matrix product.
+_FEW_ROWS = 4
+
+# Attributes of a node whose filters are packed: of `Problem`, one of which is not false.
+_WAYS: dict[str, int] = {"packed": False, "turned": False, "winograd": 0}
+_LEFT = (
+    ("a_image", "a_group", "a_row", "a_column", "a_channel", "a_d", "a_h", "a_w")
+    + ("chunks",)
+)  # fmt: skip
+
+
+def _problem(
+    node: Node, x: Place, rows: int, out: Extents, left: dict[str, int], **kinds: Any
+) -> code.Problem:
+    """`left` says how the left operand lies."""
+    images, groups, channels, *extents = x.strided.shape
+    w = windows_of(node)
+    sizes = (
+        images, groups, rows, channels, *w.kernel, *out, *extents, *x.strided.strides,
+        *w.stride, *w.dilate, *w.origin, *(left.get(name, 0) for name in _LEFT),
+    )  # fmt: skip
+    beside = x.strided.strides[-1] == 1 and w.stride[-1] <= 2
+    return code.Problem(x.dtype, w.stride[-1] if beside else 0, sizes, **kinds)
+
+
+def _convolve_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
+    epilogue: Epilogue,
+) -> KernelCode:  # fmt: skip
+    x, a = inputs
+    rows, *out = outputs[0].strided.shape[2:]
+    left, kinds = _packed_or_not(node, a.strided)
+    problem = _problem(node, x, rows, tuple(out), left, **kinds)
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_convolve(module, target, name, problem, epilogue)
+
+    depth = x.strided.shape[2] * prod(windows_of(node).kernel)
+    return KernelCode(
+        key=f"convolve {problem.key}{epilogue.key}",
+        emit=emit,
+        numbers=problem.sizes,
+        scratch_bytes=code.convolve_scratch_bytes(problem, machine.target, machine.workers),
+        nanoseconds=2 * prod(outputs[0].strided.shape) * depth / _FLOPS_A_NANOSECOND,
+    )
+
+
+def _packed_or_not(node: Node, a: Strided) -> tuple[dict[str, int], dict[str, Any]]:
+    """How the filters of a node lie, and what kinds of a problem that makes."""
+    if node.primitive is CONVOLVE_PACKED:
+        return {}, {name: node.attributes[name] for name in _WAYS}
+    return _filters(a)
+
+
+def _filters(a: Strided) -> tuple[dict[str, int], dict[str, Any]]:
+    """How filters lie, and what kinds of a problem that makes."""
+    strides = ("a_group", "a_row", "a_channel", "a_d", "a_h", "a_w")
+    column = _column_stride(a)
+    left = dict(zip(strides, a.strides, strict=True)) | {"a_column": column or 0}
+    depthwise = _is_depthwise(a.shape)
+    return left, {"depthwise": depthwise, "scattered": column is None and not depthwise}
+
+
+def _is_depthwise(shape: Extents) -> bool:
+    return shape[2] == 1 and shape[1] <= _FEW_ROWS
+
+
+def _column_stride(a: Strided) -> int | None:
+    """How far apart the columns of the filters are, if all are equally far."""
+    flat = a.reshape((*a.shape[:2], prod(a.shape[2:])))
+    return None if flat is None else flat.strides[2]
+
+
+def _correlate_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    a, x = inputs
+    chunks, _, rows, columns = outputs[0].strided.shape
+    strides = ("a_image", "a_group", "a_row", "a_column")
+    left = dict(zip(strides, a.strided.strides, strict=True)) | {"chunks": chunks}
+    depthwise = x.strided.shape[2] == 1 and rows <= _FEW_ROWS and left["a_column"] == 1
+    problem = _problem(node, x, rows, node.attributes["out"], left, depthwise=depthwise)
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_correlate(module, target, name, problem)
+
+    return KernelCode(
+        key=f"correlate {problem.key}",
+        emit=emit,
+        numbers=problem.sizes,
+        scratch_bytes=code.correlate_scratch_bytes(problem, machine.target, machine.workers),
+        nanoseconds=2 * prod(a.strided.shape) * columns / _FLOPS_A_NANOSECOND,
+    )
+
+
+def _packed_problem(a: Value, left: dict[str, int]) -> code.Problem:
+    """A problem with the filters `a` and one position."""
+    groups, rows, channels, *kernel = a.shape
+    sizes = dict.fromkeys(code.NUMBERS, 1) | left
+    sizes |= {"groups": groups, "rows": rows, "channels": channels}
+    sizes |= {f"kernel_{axis}": taps for axis, taps in zip("dhw", kernel, strict=True)}
+    return code.Problem(a.dtype, 1, tuple(sizes[name] for name in code.NUMBERS), packed=True)
+
+
+def _pack_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    (a,) = inputs
+    problem = _packed_problem(node.inputs[0], _filters(a.strided)[0])
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_pack_filters(module, target, name, problem)
+
+    return KernelCode(
+        key=f"pack filters {problem.key}",
+        emit=emit,
+        numbers=problem.sizes,
+        nanoseconds=prod(outputs[0].strided.shape),
+    )
+
+
+def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value | None:
+    """Filters that change from call to call are packed by their kernel, but transformed here where
+    that pays."""
+    x, a = node.inputs
+    narrow = a.dtype not in ("float32", "float64")
+    if narrow or _is_depthwise(a.shape):
+        return None
+    windows = windows_of(node)
+    upright = _upright(windows)
+    kinds = _cheapest(node, upright, machine, each_call=not fixed(a))
+    if "winograd" in kinds:
+        filters = transformed(a, kinds["winograd"], turned=upright != windows)
+        windows = upright
+    elif fixed(a):
+        filters = a
+    else:
+        return None
+    packed = _packed_filters(filters, kinds, machine)
+    attributes = asdict(windows) | _WAYS | kinds
+    return apply(CONVOLVE_PACKED, (x, packed), node.types[0], **attributes)
+
+
+def _upright(w: Windows) -> Windows:
+    """The same windows with taps that go the way of the input, where they go the other way along
+    the last two axes."""
+    if w.dilate[1:] != (-1, -1):
+        return w
+    origin = tuple(o - t + 1 for o, t in zip(w.origin[1:], w.kernel[1:], strict=True))
+    first = 1 if w.kernel[0] == 1 else w.dilate[0]
+    return replace(w, dilate=(first, 1, 1), origin=(w.origin[0], *origin))
+
+
+def _cheapest(node: Node, w: Windows, machine: Machine, *, each_call: bool) -> dict[str, int]:
+    """The way to convolve, as attributes of the node."""
+    x, a = node.inputs
+    groups, rows, channels, *kernel = a.shape
+    if groups > 1:
+        return {"packed": True}
+    out = node.types[0].shape[3:]
+    whole = all(
+        n - 2 * first == positions + taps - 1 and first <= 0
+        for n, first, positions, taps in zip(x.shape[3:], w.origin, out, kernel, strict=True)
+    )
+    small = w.stride == w.dilate == (1, 1, 1) and whole
+    return code.choose(
+        a.dtype, x.shape[0], rows, channels, tuple(kernel), out, machine.target,
+        small_steps=small, each_call=each_call,
+    )  # fmt: skip
+
+
+def _packed_filters(a: Value, kinds: dict[str, int], machine: Machine) -> Value:
+    if "turned" in kinds:
+        columns = views.reshape(a, (a.shape[1], prod(a.shape[2:])))
+        return packed_right(views.transpose(columns, (1, 0)), machine)
+    numbers = code.packed_numbers(_packed_problem(a, {}), machine.target)
+    return apply(PACK_FILTERS, (a,), TensorType((numbers,), a.dtype))
+
+
+def transformed(a: Value, m: int, *, turned: bool = False) -> Value:
+    """Filters of 3 x 3 taps, for tiles of `m` x `m` results: (places in a tile, rows, channels, 1,
+    1, 1). If `turned`, the taps are in reverse order."""
+    _, rows, channels, *_ = a.shape
+    shape = (1, rows, channels)
+    lines = code.FILTERS[m]
+
+    def tap(h: int, w: int) -> Value:
+        h, w = (2 - h, 2 - w) if turned else (h, w)
+        one = views.slice_(a, (0, 0, 0, 0, h, w), (1,) * 6, (*shape, 1, 1, 1))
+        return views.reshape(one, shape)
+
+    halves = [[_weighted(line, [tap(h, w) for h in range(3)]) for w in range(3)] for line in lines]
+    parts = [_weighted(line, half) for half in halves for line in lines]
+    places = tuple(((place, 0, 0), (1, 1, 1)) for place in range(len(parts)))
+    type_ = TensorType((len(parts), rows, channels), a.dtype)
+    whole = apply(ASSEMBLE, parts, type_, places=places, filled=False)
+    return views.reshape(whole, (*type_.shape, 1, 1, 1))
+
+
+def _weighted(weights: Sequence[float], values: Sequence[Value]) -> Value:
+    """The sum of `values`, each times its weight."""
+    terms = [
+        value if weight == 1 else apply(MULTIPLY, (value, _repeated(weight, value)), value.type)
+        for weight, value in zip(weights, values, strict=True)
+        if weight
+    ]
+    return functools.reduce(lambda total, term: apply(ADD, (total, term), total.type), terms)
+
+
+def _repeated(number: float, like: Value) -> Value:
+    return views.broadcast(constant(number, like.dtype), like.shape)
+
+
+def _scaled(node: Node, factors: Value) -> Value:
+    x, a = node.inputs
+    spread = views.broadcast(views.reshape(factors, (*a.shape[:2], 1, 1, 1, 1)), a.shape)
+    filters = apply(MULTIPLY, (a, spread), a.type)
+    return apply(CONVOLVE, (x, filters), node.types[0], **node.attributes)
+
+
+def _filters_and_positions(type_: TensorType) -> tuple[int, int, int]:
+    images, groups, rows, *out = type_.shape
+    return images, groups * rows, prod(out)
+
+
+KERNELS[CONVOLVE] = KernelLowering(
+    _convolve_kernel, finishes=_filters_and_positions, packs=_packs, scales=(1, _scaled)
+)
+KERNELS[CONVOLVE_PACKED] = KernelLowering(_convolve_kernel, finishes=_filters_and_positions)
+KERNELS[CORRELATE] = KernelLowering(_correlate_kernel)
+KERNELS[PACK_FILTERS] = KernelLowering(_pack_kernel, gapless=True)

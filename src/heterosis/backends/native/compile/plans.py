@@ -1,0 +1,117 @@
+"""Plans: what the core is told of compiled kernels, and where their machine code is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from heterosis import _core
+from heterosis.backends.native.compile.compiler import host_target
+from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.schedule.kernel import Machine, Schedule
+from heterosis.ir.program import Program, Value
+from heterosis.ir.strided import row_major
+from heterosis.ir.types import TensorType
+from heterosis.runtime.errors import OutOfMemoryError
+
+if TYPE_CHECKING:
+    from heterosis.backends.native.codegen.emit.function import FunctionCode
+    from heterosis.backends.native.codegen.emit.program import ProgramCode
+
+_loaded: dict[tuple[Any, ...], Any] = {}  # plans hold plain addresses: what they point into stays
+
+
+class PlanFacts(NamedTuple):
+    """What the core is told of a plan, but where its code is."""
+
+    name: str
+    integers: Sequence[int]
+    workspace: int
+    nanoseconds: float
+    elementwise: bool
+    # (element type, shape, the input it is a view of or -1, strides, offset)
+    results: Sequence[Any]
+    failures: Sequence[Any]  # (error class, message)
+    in_place: bool
+
+    def plan(self, address: int) -> Any:
+        """The plan whose code begins at `address`; 0 if there is nothing to run."""
+        return _core.make_plan(
+            self.name,
+            address,
+            self.integers,
+            self.workspace,
+            self.nanoseconds,
+            self.elementwise,
+            [tuple(fields) for fields in self.results],
+            [tuple(fields) for fields in self.failures],
+            self.in_place,
+        )
+
+
+def plan_facts(
+    program: Program,
+    planned: Schedule,
+    code: FunctionCode | ProgramCode,
+    *,
+    in_place: bool = False,
+    elementwise: bool = False,
+) -> PlanFacts:
+    """The facts of the plan for `program` that `code` was made for."""
+    return PlanFacts(
+        program.name,
+        list(code.integers),
+        planned.workspace,
+        code.nanoseconds,
+        elementwise,
+        [_result(i, value, planned) for i, value in enumerate(program.outputs)],
+        list(code.failures),
+        in_place,
+    )
+
+
+def check_room(facts: PlanFacts) -> None:
+    """Refuse at the call what no waiting will make room for."""
+    limit = _core.memory_counters()["limit"]
+    for dtype, shape, base, *_ in facts.results:
+        type_ = TensorType(tuple(shape), dtype)
+        if base < 0 and type_.nbytes > limit:
+            raise OutOfMemoryError(
+                f"{facts.name}: a result {type_} takes {type_.nbytes:,} bytes, and "
+                f"all arrays together may take {limit:,}. Use smaller pieces, or raise "
+                "npx.settings.memory_limit."
+            )
+
+
+def address(code: FunctionCode | ProgramCode) -> int:
+    """Where the machine code of `code` is, compiled or loaded if this is its first use; 0 if there
+    is nothing to run."""
+    from heterosis.backends.native.codegen.emit.abi import ENTRY
+    from heterosis.backends.native.compile import object_cache
+
+    if not code.parts:
+        return 0
+    target = machine().target
+    key = (code.parts, target)
+    if key not in _loaded:
+        _loaded[key] = object_cache.load(code.key, lambda: code.emit(target), target)
+    found: int = _loaded[key].address(ENTRY)
+    return found
+
+
+@cache
+def _machine(target: Target, threads: int) -> Machine:
+    return Machine(target, threads)
+
+
+def machine() -> Machine:
+    """What eager kernels are planned for; the core asks anew when the number of threads changes."""
+    return _machine(host_target(), _core.threads())
+
+
+def _result(i: int, value: Value, planned: Schedule) -> tuple[Any, ...]:
+    if i in planned.views:
+        base, strided = planned.views[i]
+        return (value.dtype, strided.shape, base, strided.strides, strided.offset)
+    return (value.dtype, value.shape, -1, row_major(value.shape), 0)

@@ -1,0 +1,75 @@
+"""One operation as kernels of its own: code for any size, which all shapes of a kind share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from heterosis.backends.native.codegen.emit.function import function_for_any_size
+from heterosis.backends.native.compile.plans import address, check_room, machine, plan_facts
+from heterosis.backends.native.loops.nest import Buffer, Load, Nest, Operand
+from heterosis.backends.native.schedule.kernel import Schedule
+from heterosis.backends.native.schedule.materialize import compared_sums
+from heterosis.backends.native.schedule.schedule import schedule
+from heterosis.ir.program import NUMBER, Program
+from heterosis.ir.strided import Strided
+from heterosis.passes.halves import widened
+
+
+def compile_single(
+    program: Program,
+    layouts: Sequence[Strided],
+    targets: Sequence[Strided] | None,
+    *,
+    views: bool,
+    in_place: bool = False,
+) -> Any:
+    """How to run `program` on operands that lie as `layouts` say: a plan for the core.
+
+    With `targets`, arrays that lie so are written instead of new ones. With `in_place`, the one of
+    them is the first operand, and keeps what the program leaves as it is.
+    """
+    into = [None] * len(program.outputs) if targets is None else list(targets)
+    program = widened(program)
+    planned = schedule(
+        program, layouts, into, machine(),
+        views=views, in_place=in_place, kept=compared_sums(program),
+    )  # fmt: skip
+    elementwise = _is_elementwise(planned, program, layouts, into)
+    code = function_for_any_size(planned)
+    facts = plan_facts(program, planned, code, in_place=in_place, elementwise=elementwise)
+    if targets is None:
+        check_room(facts)
+    return facts.plan(address(code))
+
+
+def _is_elementwise(
+    planned: Schedule,
+    program: Program,
+    layouts: Sequence[Strided],
+    targets: Sequence[Strided | None],
+) -> bool:
+    """Whether each element is written after it has been read and nothing else reads it, where a
+    result is written over an input that lies as it does."""
+    if len(planned.kernels) != 1 or not isinstance(planned.kernels[0], Nest):
+        return False
+    nest = planned.kernels[0]
+    loads = [step for step in nest.steps if isinstance(step, Load)]
+    if nest.reduced or nest.scatters or any(load.indices for load in loads):
+        return False
+    pairs = zip(program.inputs, layouts, strict=True)
+    inputs = [layout for value, layout in pairs if value.node.primitive is not NUMBER]
+    rooms = zip(program.outputs, targets, strict=True)
+    lying = [room or Strided.contiguous(value.shape) for value, room in rooms]
+    alike = {i for i, layout in enumerate(inputs) if layout in lying}
+    read = {_spot(load.operand) for load in loads if load.operand.buffer in _calls(alike)}
+    return not read or read == {_spot(store.operand) for store in nest.stores}
+
+
+def _calls(indices: Iterable[int]) -> set[Buffer]:
+    return {Buffer("call", i) for i in indices}
+
+
+def _spot(operand: Operand) -> tuple[Any, Any]:
+    """Where in a buffer an operand's elements are."""
+    return operand.offset, operand.strides

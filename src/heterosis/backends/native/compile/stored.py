@@ -1,0 +1,85 @@
+"""Plans of captured programs on disk: a process that finds them there neither plans nor compiles.
+
+They are entries of the object cache, under the same distrust, and name the objects that they run.
+The key is the program itself with all that planning looks at; our own source is part of it, the
+core's too, as it is of every key of that cache.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from heterosis.backends.native.codegen.emit.abi import ENTRY
+from heterosis.backends.native.compile import object_cache
+from heterosis.backends.native.compile.plans import PlanFacts, check_room, machine
+from heterosis.backends.native.schedule.kernel import Machine
+from heterosis.ir.primitives import is_declared
+from heterosis.ir.program import Program
+from heterosis.ir.strided import Strided
+from heterosis.ir.text import printed
+from heterosis.runtime.settings import settings
+
+if TYPE_CHECKING:
+    from heterosis.backends.native.codegen.emit.program import ProgramCode
+
+
+def key(
+    program: Program, layouts: Sequence[Strided], parameters: Collection[int], machine: Machine
+) -> bytes | None:
+    """What the plans are found by; None if they are not to be kept."""
+    text = identity(program)
+    if text is None:
+        return None
+    # A plan that was never checked does not count as checked.
+    facts = f"plans\n{text}\n{layouts}\n{parameters}\n{machine.workers}\n{settings.check}"
+    return object_cache.default_cache().key(facts, machine.target)
+
+
+def identity(program: Program) -> str | None:
+    """The text of `program`; None if it does not tell all.
+
+    A primitive from outside the package may change behind its name.
+    """
+    found = printed(program)
+    complete = found.complete and all(map(is_declared, found.primitives))
+    return found.text if complete else None
+
+
+def write(
+    key: bytes | None,
+    functions: Sequence[tuple[PlanFacts, ProgramCode]],
+    fixed: list[int],
+) -> None:
+    """Keep the plans of a program and of its preparation."""
+    if key is not None:
+        described = [[_entry(code), *facts] for facts, code in functions]
+        content = json.dumps([described, fixed]).encode()
+        object_cache.default_cache().write(key, content)
+
+
+def _entry(code: ProgramCode) -> str:
+    """The name of the object of `code`, if it needs one."""
+    entry = object_cache.default_cache().key(code.key, machine().target) if code.parts else None
+    return entry.hex() if entry else ""
+
+
+def read(key: bytes | None) -> tuple[list[Any], list[int]] | None:
+    """The plans that were kept, and the arrays that the preparation takes."""
+    content = object_cache.default_cache().read(key)
+    if content is None:
+        return None
+    described, fixed = json.loads(content)
+    plans = [_plan(*facts) for facts in described]
+    return None if None in plans else (plans, fixed)
+
+
+def _plan(entry: str, *described: Any) -> Any:
+    """A plan from what is written about it; None if its object is not there any more."""
+    facts = PlanFacts(*described)
+    check_room(facts)
+    if not entry:
+        return facts.plan(0)
+    made = object_cache.default_cache().find(bytes.fromhex(entry))
+    return made and facts.plan(made.address(ENTRY))

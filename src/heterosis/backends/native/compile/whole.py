@@ -1,0 +1,100 @@
+"""The way of captured programs: optimised as a whole, then planned and compiled as one function.
+
+What came of a program is kept on disk beside its machine code, so that a later process neither
+plans nor compiles it again. What plans and compiles is imported on first need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from heterosis import _core
+from heterosis.backends.native.compile import stored
+from heterosis.backends.native.compile.plans import (
+    PlanFacts,
+    address,
+    check_room,
+    machine,
+    plan_facts,
+)
+from heterosis.backends.native.schedule.kernel import Schedule
+from heterosis.ir.program import INPUT, Program
+from heterosis.ir.strided import Strided
+
+if TYPE_CHECKING:
+    from heterosis.backends.native.codegen.emit.program import ProgramCode
+
+
+def scheduled(program: Program, layouts: Sequence[Strided]) -> Schedule:
+    """The kernels that run `program`, which is optimised, on inputs that lie as `layouts` say."""
+    from heterosis.backends.native.schedule.materialize import kept_values
+    from heterosis.backends.native.schedule.schedule import schedule
+
+    results = [None] * len(program.outputs)
+    kept = kept_values(program)
+    return schedule(program, layouts, results, machine(), views=True, kept=kept, side_by_side=True)
+
+
+def compile_program(program: Program, layouts: Sequence[Strided]) -> Any:
+    """How to run `program`: a plan for the core. Results that only rearrange an input are views
+    of it."""
+    return compile_inference(program, layouts, ())
+
+
+def compile_inference(
+    program: Program, layouts: Sequence[Strided], parameters: Collection[int]
+) -> Any:
+    """The same for a program whose inputs at the positions `parameters` seldom change, and no
+    gradients of which will be asked for: what depends on these alone is computed ahead, and anew
+    when one has changed."""
+    key = stored.key(program, layouts, parameters, machine())
+    plans, fixed = stored.read(key) or _compiled(key, program, layouts, parameters)
+    if len(plans) == 1:
+        return plans[0]
+    rest, preparation = plans
+    return _core.with_preparation(rest, preparation, fixed)
+
+
+def _compiled(
+    key: bytes | None, program: Program, layouts: Sequence[Strided], parameters: Collection[int]
+) -> tuple[list[Any], list[int]]:
+    functions, fixed = _functions(program, layouts, parameters)
+    plans = [facts.plan(address(code)) for facts, code in functions]
+    stored.write(key, functions, fixed)
+    return plans, fixed
+
+
+def _functions(
+    program: Program, layouts: Sequence[Strided], parameters: Collection[int]
+) -> tuple[list[tuple[PlanFacts, ProgramCode]], list[int]]:
+    """The functions of what `parts` gives."""
+    programs, fixed = parts(program, layouts, parameters)
+    return [_function(*part) for part in programs], fixed
+
+
+def parts(
+    program: Program, layouts: Sequence[Strided], parameters: Collection[int]
+) -> tuple[list[tuple[Program, Sequence[Strided]]], list[int]]:
+    """What each call runs, with the layouts of its inputs; if something is computed ahead of it,
+    also what does so, and the positions of the arrays that this depends on."""
+    from heterosis.backends.native.stages.pipeline import in_parts
+    from heterosis.passes.preparation import Split
+
+    found = in_parts(program, [program.inputs[i] for i in parameters], machine())
+    if not isinstance(found, Split):
+        return [(found, layouts)], []
+    further = [Strided.contiguous(value.shape) for value in found.preparation.outputs]
+    arrays = [i for i, v in enumerate(program.inputs) if v.node.primitive is INPUT]
+    fixed = [arrays.index(i) for i in found.fixed]
+    return [(found.rest, (*layouts, *further)), (found.preparation, layouts)], fixed
+
+
+def _function(program: Program, layouts: Sequence[Strided]) -> tuple[PlanFacts, ProgramCode]:
+    from heterosis.backends.native.codegen.emit.program import function_for_known_sizes
+
+    planned = scheduled(program, layouts)
+    code = function_for_known_sizes(planned)
+    facts = plan_facts(program, planned, code)
+    check_room(facts)
+    return facts, code

@@ -1,0 +1,1 @@
+"""Loop nests as data: what they read, compute, reduce and write, and which work shares one."""

@@ -1,0 +1,176 @@
+"""Loop nests in canonical form: few dimensions, good order, vectors along the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from heterosis.backends.native.loops.nest import (
+    Counter,
+    Load,
+    Nest,
+    Operand,
+    Step,
+    Store,
+    operands_of,
+)
+
+Strides = tuple[int, ...]
+
+# Extents of a dimension that is no good for vectors, and of one that is better though what it stores
+# is apart.
+_SHORT, _LONG = 4, 32
+
+
+def canonical(
+    kept: tuple[int, ...],
+    reduced: tuple[int, ...],
+    steps: tuple[Step, ...],
+    stores: tuple[Store, ...],
+) -> Nest:
+    """Drop dimensions of extent 1, order the rest for locality, merge what runs on."""
+    nest = Nest(kept, reduced, steps, stores, "kept")
+    ordered = nest.scatters or any(store.running for store in stores)
+    dims = list(range(len(kept) + len(reduced)))
+    outer = [d for d in dims[: len(kept)] if kept[d] != 1]
+    inner = [d for d in dims[len(kept) :] if reduced[d - len(kept)] != 1]
+    if reduced and not inner:
+        inner = dims[-1:]  # a reduction over one element is one all the same
+    extents = kept + reduced
+    columns = _columns(nest)
+    if not ordered:
+        across = _runs_along(columns, extents, outer, inner)
+        outer = _by_stride(outer, columns, output_first=not reduced or across)
+        outer = outer if reduced else _long_inside(outer, extents, columns)
+        inner = _by_stride(inner, columns, output_first=False)
+    groups = _merge(outer, extents, columns), _merge(inner, extents, columns)
+    return _choose_vector(_rebuild(nest, extents, *groups))
+
+
+def _columns(nest: Nest) -> list[Strides]:
+    """The strides of everything that moves with the loops; the outputs come last."""
+    loads = [s.operand.strides for s in nest.steps if isinstance(s, Load)]
+    counters = [s.strides for s in nest.steps if isinstance(s, Counter)]
+    return loads + counters + [s.operand.strides for s in nest.stores]
+
+
+def _runs_along(
+    columns: list[Strides], extents: Strides, outer: Sequence[int], inner: Sequence[int]
+) -> bool:
+    """Whether memory is read along a reduced dimension rather than along a kept one."""
+
+    def unit(dims: Sequence[int]) -> int:
+        return sum(abs(c[d]) == 1 and extents[d] > 1 for c in columns for d in dims)
+
+    return unit(inner) > 0 and unit(inner) >= unit(outer) - 1
+
+
+def _by_stride(dims: list[int], columns: list[Strides], *, output_first: bool) -> list[int]:
+    """Largest steps outermost, judged by the output, or by what is read, then by the others."""
+    ranked = list(reversed(columns)) if output_first else columns
+    return sorted(dims, key=lambda d: tuple(-abs(c[d]) for c in ranked))
+
+
+def _long_inside(dims: list[int], extents: Strides, columns: list[Strides]) -> list[int]:
+    """The same order, but for a short innermost dimension, which no vector would fit: then one that
+    is long, and along which something is read in runs, comes inside of it."""
+    if len(dims) < 2 or extents[dims[-1]] >= _SHORT:
+        return dims
+    long = [d for d in dims[:-1] if extents[d] >= _LONG and any(abs(c[d]) == 1 for c in columns)]
+    return [d for d in dims if d not in long[-1:]] + long[-1:]
+
+
+def _merge(dims: list[int], extents: Strides, columns: list[Strides]) -> list[list[int]]:
+    """Runs of dimensions that step through memory as one would."""
+    groups: list[list[int]] = []
+    for d in dims:
+        joins = groups and all(c[groups[-1][-1]] == c[d] * extents[d] for c in columns)
+        if joins:
+            groups[-1].append(d)
+        else:
+            groups.append([d])
+    return groups
+
+
+def _rebuild(nest: Nest, extents: Strides, kept: list[list[int]], reduced: list[list[int]]) -> Nest:
+    def sizes(groups: list[list[int]]) -> Strides:
+        return tuple(_product(extents[d] for d in group) for group in groups)
+
+    last = [group[-1] for group in kept + reduced]
+
+    def thin(strides: Strides) -> Strides:
+        return tuple(strides[d] for d in last)
+
+    steps = tuple(_with_strides(step, thin) for step in nest.steps)
+    stores = tuple(replace(s, operand=_thin(s.operand, thin)) for s in nest.stores)
+    if not kept:
+        return _with_a_point(replace(nest, kept=(1,), reduced=sizes(reduced)), steps, stores)
+    return replace(nest, kept=sizes(kept), reduced=sizes(reduced), steps=steps, stores=stores)
+
+
+def _with_a_point(nest: Nest, steps: tuple[Step, ...], stores: tuple[Store, ...]) -> Nest:
+    """Every nest has a kept dimension, so that shares of it can be handed out."""
+
+    def add(strides: Strides) -> Strides:
+        return (0, *strides)
+
+    steps = tuple(_with_strides(step, add) for step in steps)
+    stores = tuple(replace(s, operand=_thin(s.operand, add)) for s in stores)
+    return replace(nest, steps=steps, stores=stores)
+
+
+def _with_strides(step: Step, change: Callable[[Strides], Strides]) -> Step:
+    if isinstance(step, Load):
+        return replace(step, operand=_thin(step.operand, change))
+    if isinstance(step, Counter):
+        return replace(step, strides=change(step.strides))
+    return step
+
+
+def _thin(operand: Operand, change: Callable[[Strides], Strides]) -> Operand:
+    return replace(operand, strides=change(operand.strides))
+
+
+def _product(numbers) -> int:
+    total = 1
+    for n in numbers:
+        total *= n
+    return total
+
+
+def _choose_vector(nest: Nest) -> Nest:
+    """Vectors run where memory does; a scattering nest runs row by row, or by element."""
+    columns = _columns(nest)
+    last_kept, last = len(nest.kept) - 1, len(nest.kept) + len(nest.reduced) - 1
+    if nest.scatters:
+        return replace(nest, vector="kept" if _scatters_rows(nest) else "none")
+    if nest.kept == (1,) and not nest.reduced:
+        return replace(nest, vector="none")
+    if any(store.running for store in nest.stores):
+        steps_over_rows = abs(nest.stores[0].operand.strides[last_kept]) == 1
+        return replace(nest, vector="kept" if steps_over_rows else "none")
+    if not nest.reduced:
+        return replace(nest, vector="kept")
+    loads = columns[: -len(nest.stores)]
+    better = _ease(loads, last_kept) > _ease(loads, last)
+    return replace(nest, vector="kept" if better else "reduced")
+
+
+def _ease(loads: list[Strides], dim: int) -> tuple[int, int]:
+    """How well vectors along `dim` are loaded: few from scattered places, many from one run."""
+    strides = [abs(load[dim]) for load in loads]
+    return -sum(s > 1 for s in strides), sum(s == 1 for s in strides)
+
+
+def _scatters_rows(nest: Nest) -> bool:
+    """Whether the innermost dimension runs within rows, so that all its places differ."""
+    last = len(nest.kept) - 1
+    moves: list[bool] = []
+    for step in nest.steps:
+        own = isinstance(step, Load) and step.operand.strides[last] != 0
+        own = own or isinstance(step, Counter) and step.strides[last] != 0
+        moves.append(own or any(moves[i] for i in operands_of(step)))
+    stores = [store for store in nest.stores if store.indices]
+    places = [i for store in stores for i, _ in store.indices]
+    along = all(store.operand.strides[last] != 0 for store in stores)
+    return not nest.reduced and along and not any(moves[i] for i in places)

@@ -1,0 +1,112 @@
+"""The kinds of loop nests, each made for the value that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from heterosis.backends.native.codegen.lowerings.tables import reducer
+from heterosis.backends.native.loops.inlining import Loops, repeated
+from heterosis.backends.native.loops.kept import stash
+from heterosis.backends.native.loops.nest import Apply, Load, Operand, Store
+from heterosis.backends.native.loops.reduction_fusion import (
+    reduced_shape,
+    reductions,
+    repeated_along,
+)
+from heterosis.backends.native.schedule.kernel import Place
+from heterosis.ir.primitives.families import Scan
+from heterosis.ir.program import Node, Value
+from heterosis.ir.strided import Move, row_major
+
+if TYPE_CHECKING:
+    from heterosis.backends.native.schedule.schedule import Scheduler
+
+
+def map_value(
+    scheduler: Scheduler, value: Value, room: Place, moves: tuple[Move, ...] = ()
+) -> None:
+    """Write `value`, rearranged by `moves`, into `room`: point by point, reductions included."""
+    loops, order, moves = _loops_for(scheduler, value, room.strided.shape, moves)
+    step = loops.inline(value, moves)
+    strides = tuple(room.strided.strides[a] for a in order)
+    padding = (0,) * (len(loops.kept) + len(loops.reduced) - len(strides))
+    operand = Operand(room.buffer, room.dtype, room.strided.offset, strides + padding)
+    store = Store(operand, loops.converted(step, room.dtype))
+    steps, stores = stash(len(loops.kept), tuple(loops.steps), (store,))
+    loops.steps = list(steps)
+    loops.finish([*stores, *_kept_stores(loops, value)])
+
+
+def _loops_for(
+    scheduler: Scheduler, value: Value, shape: tuple[int, ...], moves: tuple[Move, ...]
+) -> tuple[Loops, tuple[int, ...], tuple[Move, ...]]:
+    """Loops that the first fitting reduction can join, the order in which they go over `shape`,
+    and the moves from `value` to them."""
+    for reduction, between in reductions(value, moves, scheduler.places):
+        along = repeated_along(reduction, between, shape)
+        if along is None:
+            continue
+        order = (*(a for a in range(len(shape)) if a not in along), *along)
+        kept = tuple(shape[a] for a in order[: len(shape) - len(along)])
+        reduced = reduced_shape(reduction.node)
+        moves = (*moves, ("transpose", (order,)))
+        if not along:
+            moves = (*moves, *repeated(shape, reduced))
+        return Loops(scheduler, kept, reduced), order, moves
+    return Loops(scheduler, shape), tuple(range(len(shape))), moves
+
+
+def _kept_stores(loops: Loops, root: Value) -> Iterator[Store]:
+    """What keeps reductions that other kernels will need, and that ran on the way to `root`."""
+    scheduler = loops.scheduler
+    for value, step in loops.joined.items():
+        if value in scheduler.kept and value not in scheduler.places and value != root:
+            room = scheduler.places[value] = scheduler.temporary(value.type)
+            strides = row_major(loops.kept) + (0,) * len(loops.reduced)
+            yield Store(Operand(room.buffer, room.dtype, 0, strides), step)
+
+
+def map_together(scheduler: Scheduler, group: Sequence[tuple[Value, Place]]) -> None:
+    """Write several elementwise values of one shape, each into its room."""
+    loops = Loops(scheduler, group[0][1].strided.shape)
+    stores = []
+    for value, room in group:
+        step = loops.converted(loops.inline(value, ()), room.dtype)
+        operand = Operand(room.buffer, room.dtype, room.strided.offset, room.strided.strides)
+        stores.append(Store(operand, step))
+    loops.finish(stores)
+
+
+def scan(scheduler: Scheduler, value: Value, room: Place) -> None:
+    """Write running results along one axis, which becomes the only reduced dimension."""
+    (axis,) = value.node.attributes["axes"]
+    order = (*(a for a in range(value.ndim) if a != axis), axis)
+    shape = tuple(value.shape[a] for a in order)
+    loops = Loops(scheduler, shape[:-1], shape[-1:])
+    step = loops.reduce(value, (("transpose", (order,)),))
+    strides = tuple(room.strided.strides[a] for a in order)
+    operand = Operand(room.buffer, room.dtype, room.strided.offset, strides)
+    primitive = value.node.primitive
+    assert isinstance(primitive, Scan), f"{primitive} has no running results"
+    loops.finish([Store(operand, step, running=reducer(primitive))])
+
+
+def scatter(
+    scheduler: Scheduler, node: Node, indices: Sequence[Value], update: Value, room: Place
+) -> None:
+    """Write or add rows at computed places, in order, so that the last of equals wins."""
+    loops = Loops(scheduler, update.shape)
+    rank, lead = len(indices), indices[0].shape
+    moves = repeated(lead, update.shape[len(lead) :])
+    strides = (0,) * len(lead) + room.strided.strides[rank:]
+    operand = Operand(room.buffer, room.dtype, room.strided.offset, strides)
+    found = [loops.inline(index, moves) for index in indices]
+    places = tuple(zip(found, room.strided.strides[:rank], strict=True))
+    step = loops.converted(loops.inline(update, ()), room.dtype)
+    combine = node.attributes["combine"]
+    rows = room.strided.shape[:rank]
+    if combine is not None:
+        old = loops.add(Load(operand, places, rows))
+        step = loops.add(Apply(combine, (old, step), room.dtype, room.dtype))
+    loops.finish([Store(operand, step, places, rows=rows)])

@@ -1,0 +1,171 @@
+"""The memory plan: temporaries of a schedule take each other's place when they are no longer needed.
+
+A temporary lives from the first kernel that touches it to the last one. Where a nest reads one
+for the last time and writes another at the same positions, the two stand in the same place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from heterosis.backends.native.loops.nest import Buffer, Load, Nest, Operand, known, reads_late
+from heterosis.backends.native.schedule.kernel import Kernel, OpaqueCall, Schedule
+from heterosis.ir.types import ITEMSIZE
+
+ALIGNMENT = 64
+
+
+@dataclass
+class Block:
+    """Memory that is in use from kernel `first` to kernel `last`, both included."""
+
+    size: int
+    first: int
+    last: int
+
+    def meets(self, other: Block) -> bool:
+        """Whether both are in use at one time."""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of workspace as planned, beside what no sharing would take, and the least possible:
+    what is alive at once, in this order of kernels."""
+
+    planned: int
+    intermediates: int
+    least: int
+
+
+def plan_memory(schedule: Schedule) -> None:
+    """Give every temporary of `schedule` its place in the workspace."""
+    if len(schedule.temporaries) < 2:  # the usual eager operation
+        schedule.starts = [0] * len(schedule.temporaries)
+        schedule.workspace = sum(map(rounded, schedule.temporaries))
+        return
+    blocks = _blocks(schedule)
+    distinct = list({id(block): block for block in blocks}.values())
+    starts = dict(zip(map(id, distinct), placed(distinct), strict=True))
+    schedule.starts = [starts[id(block)] for block in blocks]
+    ends = (starts[id(block)] + rounded(block.size) for block in distinct)
+    schedule.workspace = max(ends, default=0)
+
+
+def memory(schedule: Schedule) -> Memory:
+    """What `plan_memory` has reached."""
+    distinct = list({id(block): block for block in _blocks(schedule)}.values())
+    alive = (
+        sum(rounded(block.size) for block in distinct if block.first <= at <= block.last)
+        for at, _ in schedule.steps()
+    )
+    separate = sum(map(rounded, schedule.temporaries))
+    return Memory(schedule.workspace, separate, max(alive, default=0))
+
+
+def rounded(size: int) -> int:
+    """Bytes that a temporary of `size` takes, so that the next one is aligned."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+# -- places ---------------------------------------------------------------------------------------
+
+
+def placed(blocks: Sequence[Block]) -> list[int]:
+    """A start for each block: the largest first, each into the tightest gap that it fits."""
+    starts: dict[int, int] = {}
+    for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].size, blocks[i].first)):
+        met = (j for j in starts if blocks[i].meets(blocks[j]))
+        taken = sorted((starts[j], starts[j] + rounded(blocks[j].size)) for j in met)
+        starts[i] = _tightest_gap(taken, rounded(blocks[i].size))
+    return [starts[i] for i in range(len(blocks))]
+
+
+def _tightest_gap(taken: Sequence[tuple[int, int]], size: int) -> int:
+    """Where `size` bytes fit between sorted ranges; behind them all if nowhere else."""
+    best, least, end = None, None, 0
+    for start, stop in taken:
+        gap = start - end
+        if gap >= size and (least is None or gap < least):
+            best, least = end, gap
+        end = max(end, stop)
+    return end if best is None else best
+
+
+# -- lifetimes ------------------------------------------------------------------------------------
+
+
+def _blocks(schedule: Schedule) -> list[Block]:
+    """One for each temporary; those that share a place share the block."""
+    blocks = [Block(size, len(schedule.kernels), -1) for size in schedule.temporaries]
+    for at, lengths in schedule.steps():  # what runs side by side needs its memory all the time
+        for kernel in schedule.kernels[at : at + sum(lengths)]:
+            for i in touched(kernel):
+                blocks[i].first, blocks[i].last = min(blocks[i].first, at), at
+    for at, lengths in schedule.steps():
+        kernel = schedule.kernels[at]
+        if isinstance(kernel, Nest) and len(lengths) == 1:
+            _share(blocks, at, kernel)
+    return blocks
+
+
+def uses(kernels: Iterable[Kernel]) -> Counter[int]:
+    """How many kernels touch each temporary."""
+    return Counter(i for kernel in kernels for i in set(touched(kernel)))
+
+
+def touched(kernel: Kernel) -> Iterator[int]:
+    """The temporaries that a kernel reads or writes."""
+    return (known(b.index) for b in _buffers(kernel) if b.kind == "temporary")
+
+
+def _buffers(kernel: Kernel) -> Iterable[Buffer]:
+    if isinstance(kernel, OpaqueCall):
+        places = [place.buffer for place in kernel.inputs + kernel.outputs]
+        return [*places, kernel.scratch] if kernel.scratch else places
+    return [operand.buffer for operand in _loads(kernel)] + [
+        s.operand.buffer for s in kernel.stores
+    ]
+
+
+def _loads(nest: Nest) -> list[Operand]:
+    return [step.operand for step in nest.steps if isinstance(step, Load)]
+
+
+def _share(blocks: list[Block], at: int, nest: Nest) -> None:
+    """Let what the nest writes first stand where something stands that it is the last to read."""
+    if nest.scatters or any(store.running for store in nest.stores):
+        return
+    for store in nest.stores:
+        new = store.operand.buffer
+        if new.kind != "temporary" or blocks[known(new.index)].first != at:
+            continue
+        for old in dict.fromkeys(load.buffer for load in _loads(nest)):
+            if old.kind == "temporary" and _fits_in_place(blocks, at, nest, old, new):
+                _join(blocks, blocks[known(old.index)], blocks[known(new.index)])
+                break
+
+
+def _fits_in_place(blocks: list[Block], at: int, nest: Nest, old: Buffer, new: Buffer) -> bool:
+    before, after = blocks[known(old.index)], blocks[known(new.index)]
+    if before is after or before.last != at or before.size < after.size:
+        return False
+    mine = [step for step in nest.steps if isinstance(step, Load) and step.operand.buffer == old]
+    theirs = [store.operand for store in nest.stores if store.operand.buffer == new]
+    where = {_position(operand) for operand in [*(step.operand for step in mine), *theirs]}
+    fits = len(where) == 1 and not any(step.indices for step in mine)
+    return fits and not (nest.reduced and reads_late(nest, old, new))
+
+
+def _position(operand: Operand) -> tuple[object, ...]:
+    """Equal where each turn of the loops touches the same bytes."""
+    return ITEMSIZE[operand.dtype], operand.offset, operand.strides
+
+
+def _join(blocks: list[Block], before: Block, after: Block) -> None:
+    before.last = after.last
+    for i, block in enumerate(blocks):
+        if block is after:
+            blocks[i] = before

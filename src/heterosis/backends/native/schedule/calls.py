@@ -1,0 +1,98 @@
+"""Kernels that are no loop nests, and the elementwise work that they do before they store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from heterosis.backends.native.codegen.lowerings.tables import KernelLowering, kernel
+from heterosis.backends.native.loops.epilogue import Epilogue
+from heterosis.backends.native.loops.inlining import EpilogueSteps, NeedsCopy
+from heterosis.backends.native.schedule.epilogues import FINISHED, Attached, attached, candidates
+from heterosis.backends.native.schedule.kernel import KernelCode, OpaqueCall, Place
+from heterosis.ir.primitives.families import Elementwise, Opaque, View
+from heterosis.ir.program import CONSTANT, EXTENT, Node, Value
+from heterosis.ir.strided import Strided, row_major
+
+if TYPE_CHECKING:
+    from heterosis.backends.native.schedule.schedule import Scheduler
+
+
+def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
+    """Append the call of `node`'s kernel; its results go to `rooms`, or where they find room."""
+    lowering = _lowering(node)
+    find = scheduler.gapless if lowering.gapless else scheduler.whole
+    inputs = tuple(find(operand) for operand in node.inputs)
+    finish = _finish(scheduler, node)
+    for output in (finish.result,) if finish else node.outputs:
+        room = rooms.get(output) or scheduler.homes.get(output)
+        if room is None or not room.strided.is_contiguous:
+            room = scheduler.temporary(output.type)
+        scheduler.places[output] = room
+    if finish:
+        code, outputs = _finishing(scheduler, node, inputs, finish)
+        inputs += finish.inputs
+    else:
+        outputs = tuple(scheduler.places[output] for output in node.outputs)
+        none = (Epilogue(),) if lowering.finishes else ()
+        code = lowering.kernel(node, inputs, outputs, scheduler.machine, *none)
+    scratch = scheduler.scratch(code.scratch_bytes) if code.scratch_bytes else None
+    epilogue = finish.code if finish else None
+    scheduler.result.kernels.append(OpaqueCall(code, inputs, outputs, scratch, node, epilogue))
+    for output, room in rooms.items():
+        scheduler.write(output, room)
+
+
+def _lowering(node: Node) -> KernelLowering:
+    assert isinstance(node.primitive, Opaque), f"{node.primitive} has no kernel of its own"
+    return kernel(node.primitive)
+
+
+def _finishing(
+    scheduler: Scheduler, node: Node, inputs: tuple[Place, ...], finish: Attached
+) -> tuple[KernelCode, tuple[Place, ...]]:
+    """The kernel with its epilogue, and its result as it sees it."""
+    room = scheduler.places[finish.result]
+    strided = Strided(node.types[0].shape, row_major(node.types[0].shape), room.strided.offset)
+    outputs = (Place(room.buffer, room.dtype, strided),)
+    code = _lowering(node).kernel(node, inputs, outputs, scheduler.machine, finish.code)
+    return replace(code, numbers=code.numbers + finish.numbers), outputs
+
+
+def _finish(scheduler: Scheduler, node: Node) -> Attached | None:
+    """What can be done behind `node` before its result is stored."""
+    finishes = _lowering(node).finishes
+    if finishes is None:
+        return None
+    (source,) = node.outputs
+    shape = finishes(source.type)
+    place = Place(FINISHED, source.dtype, Strided.contiguous(source.shape))
+    for result, between in candidates(source, scheduler.uses, lambda v: _is_ready(scheduler, v)):
+        scheduler.places[source] = place
+        steps = EpilogueSteps(scheduler, result.size)
+        try:
+            steps.inline(result, (("reshape", (shape,)),))
+            found = attached(result, steps.steps, shape)
+        except NeedsCopy:
+            found = None
+        finally:
+            del scheduler.places[source]
+        if found:
+            scheduler.inside |= between
+            return found
+    return None
+
+
+def _is_ready(scheduler: Scheduler, value: Value) -> bool:
+    """Whether a value is made of what has been computed, by elementwise work and views."""
+    stack, seen = [value], set[Value]()
+    while stack:
+        one = stack.pop()
+        if one in scheduler.places or one in scheduler.numbers or one in seen:
+            continue
+        seen.add(one)
+        known = one.node.primitive in (CONSTANT, EXTENT)
+        if not known and not isinstance(one.node.primitive, Elementwise | View):
+            return False
+        stack.extend(one.node.inputs)
+    return True

@@ -1,0 +1,159 @@
+"""Which values of a large program get memory although every loop nest could compute them itself.
+
+Nests inline the elementwise work that they need. What several nests need would be computed, and
+its operands read, again in each: along a chain of residual blocks, more with every block.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from heterosis.backends.native.codegen.lowerings import tables
+from heterosis.ir.primitives.families import (
+    Elementwise,
+    Gather,
+    Leaf,
+    Opaque,
+    Reduction,
+    Scan,
+    View,
+)
+from heterosis.ir.primitives.reductions import MAX, MIN
+from heterosis.ir.program import Node, Program, Value
+
+# Values that depend on longer chains of others get memory: a nest must stay of reasonable length.
+_DEEPEST = 100
+# Additions; below this, computing again costs less than a trip to memory.
+_DEAR = 8.0
+
+
+def kept_values(program: Program) -> set[Value]:
+    """The values to be computed once, into memory, for all kernels that use them."""
+    nodes = list(program.nodes())
+    several = _needed_by_several(program, nodes)
+    kept = several | _too_deep(nodes, several)
+    return {Value(node) for node in kept if not isinstance(node.primitive, Leaf)}
+
+
+def unrearranged(value: Value) -> Value:
+    """What `value` is a view of."""
+    while isinstance(value.node.primitive, View):
+        value = value.node.inputs[0]
+    return value
+
+
+def compared_sums(program: Program) -> set[Value]:
+    """Reductions below an extreme whose operand is used elsewhere too, to find what reaches it.
+
+    Computed by two nests, in two orders, they would round differently, and nothing would reach it.
+    """
+    nodes = list(program.nodes())
+    users = Counter(value for node in nodes for value in node.inputs)
+    found: set[Value] = set()
+    for node in nodes:
+        if node.primitive in (MAX, MIN):
+            found |= _sums_below(node.inputs[0], users)
+    return found
+
+
+def _sums_below(operand: Value, users: Counter[Value]) -> set[Value]:
+    found: set[Value] = set()
+    seen: set[tuple[Value, bool]] = set()
+    stack = [(operand, False)]
+    while stack:
+        value, shared = stack.pop()
+        shared = shared or users[value] > 1
+        if (value, shared) in seen:
+            continue
+        seen.add((value, shared))
+        if not isinstance(value.node.primitive, Reduction):
+            inlined = isinstance(value.node.primitive, Elementwise | View)
+            stack += [(own, shared) for own in value.node.inputs] if inlined else []
+        elif shared:
+            found.add(value)
+    return found
+
+
+# -- what several nests need ------------------------------------------------------------------------
+
+
+def _needed_by_several(program: Program, nodes: list[Node]) -> set[Node]:
+    """Nodes whose users end up in different nests, and that are worth a trip to memory."""
+    worth = _worth(nodes)
+    used = {value.node for node in nodes for value in node.inputs}
+    found: set[Node] = set()
+    nests: dict[Node, set[Node]] = {node: set() for node in nodes}  # where each is computed
+    for value in program.outputs:
+        nests[unrearranged(value).node].add(unrearranged(value).node)
+    for node in reversed(nodes):
+        own = node in nests[node]  # it gets memory in any case: others should read it there
+        if own and node in used or node in worth and len(nests[node]) > 1:
+            found.add(node)
+        if own or node in found:
+            nests[node] = {node}
+        for i, value in enumerate(node.inputs):
+            nests[value.node] |= _nests_of_operand(node, i, nests[node])
+    return found
+
+
+def _nests_of_operand(user: Node, position: int, nests: set[Node]) -> set[Node]:
+    primitive = user.primitive
+    if _is_inlined(user):
+        return nests
+    whole = isinstance(primitive, Opaque) or isinstance(primitive, Gather) and position == 0
+    return {unrearranged(user.inputs[position]).node} if whole else {user}
+
+
+def _is_inlined(node: Node) -> bool:
+    primitive = node.primitive
+    return isinstance(primitive, Elementwise | View | Reduction) and not isinstance(primitive, Scan)
+
+
+def _worth(nodes: list[Node]) -> set[Node]:
+    """Reductions, dear values, and those that are made of more than one array.
+
+    What is repeated counts for nothing: it is small, and loops compute it outside.
+    """
+    found: set[Node] = set()
+    sources: dict[Node, list[Node]] = {}  # two at most
+    costs: dict[Node, float] = {}
+    for node in nodes:
+        operands = [value.node for value in node.inputs]
+        sources[node], costs[node] = [], 0.0
+        if not _is_inlined(node):
+            sources[node] = [node] if node.types[0].ndim else []
+        elif not _repeats(node):
+            primitive = node.primitive
+            own = tables.element(primitive).cost if isinstance(primitive, Elementwise) else 0.0
+            sources[node] = list(dict.fromkeys(s for n in operands for s in sources[n]))[:2]
+            costs[node] = own + max((costs[n] for n in operands), default=0.0)
+        if len(node.types) == 1 and _is_worth(node, len(sources[node]), costs[node]):
+            found.add(node)
+            sources[node], costs[node] = [node], 0.0
+    return found
+
+
+def _repeats(node: Node) -> bool:
+    return isinstance(node.primitive, View) and node.types[0].size > node.inputs[0].size
+
+
+def _is_worth(node: Node, sources: int, cost: float) -> bool:
+    if isinstance(node.primitive, Reduction):
+        return True
+    return isinstance(node.primitive, Elementwise) and (sources > 1 or cost >= _DEAR)
+
+
+# -- long chains ------------------------------------------------------------------------------------
+
+
+def _too_deep(nodes: list[Node], kept: set[Node]) -> set[Node]:
+    """Nodes at which chains of inlined work are cut."""
+    found: set[Node] = set()
+    depths: dict[Node, int] = {}
+    for node in nodes:
+        longest = max((depths[value.node] for value in node.inputs), default=0)
+        depths[node] = longest + 1 if _is_inlined(node) and node not in kept else 0
+        if depths[node] > _DEEPEST:
+            found.add(node)
+            depths[node] = 0
+    return found

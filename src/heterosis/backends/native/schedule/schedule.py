@@ -1,0 +1,283 @@
+"""From a program to the kernels that run it, in order.
+
+Elementwise work and views are inlined into the loop nests that use them; reductions over the same
+points join one nest (softmax is one); what other kernels need whole gets a buffer.
+
+The parts, in the order in which they work: `homes` tells where results and what they are assembled
+of will stand; `places` finds what stands in memory through views; `together` says which values
+share a nest; `nests` makes nests, `inlining` the steps inside them, with the reductions that
+`joining` lets in; `calls` adds the kernels that are no nests, `bands` and `chains` join some of
+those, `branches` puts others side by side, and `memory` places the temporaries. `proof` checks all of
+that, where it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from math import prod
+
+from heterosis.backends.native.loops import kinds as nests
+from heterosis.backends.native.loops.inlining import deep_nodes
+from heterosis.backends.native.loops.nest import Buffer, Nest, known
+from heterosis.backends.native.schedule import horizontal_fusion as together
+from heterosis.backends.native.schedule import places
+from heterosis.backends.native.schedule.arena import plan_memory
+from heterosis.backends.native.schedule.bands import join_bands
+from heterosis.backends.native.schedule.branches import run_branches_side_by_side
+from heterosis.backends.native.schedule.calls import call
+from heterosis.backends.native.schedule.chains import chain
+from heterosis.backends.native.schedule.epilogues import Uses
+from heterosis.backends.native.schedule.kernel import Machine, Place, Schedule
+from heterosis.backends.native.schedule.materialize import unrearranged
+from heterosis.backends.native.schedule.placement import Homes
+from heterosis.ir.overlap import are_apart
+from heterosis.ir.primitives.families import Assemble, Control, Opaque, Reduction, Scan, Scatter
+from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value
+from heterosis.ir.strided import Strided
+from heterosis.ir.types import TensorType
+from heterosis.ir.views import BROADCAST, RESHAPE
+from heterosis.runtime.errors import UnsupportedError
+from heterosis.runtime.settings import settings
+
+
+def schedule(
+    program: Program,
+    layouts: Sequence[Strided],
+    outputs: Sequence[Strided | None],
+    machine: Machine,
+    *,
+    views: bool,
+    in_place: bool = False,
+    kept: AbstractSet[Value] = frozenset(),
+    side_by_side: bool = False,
+) -> Schedule:
+    """Plan `program` for inputs that lie as `layouts` say.
+
+    `outputs` gives the layout of each result's memory (None: without gaps). With `views`, a result
+    that only rearranges an input is reported as a view of it instead of being written. With
+    `in_place`, the one result is written where the first input stands. The `kept` values get
+    memory even where nests could compute them. Branches may run `side_by_side`: code for any size
+    knows no such kernels.
+    """
+    scheduler = Scheduler(program, layouts, machine)
+    if in_place:
+        scheduler.update()
+    else:
+        scheduler.run(outputs, views, kept)
+        join_bands(scheduler.result, machine)
+        chain(scheduler.result)
+    if side_by_side:
+        run_branches_side_by_side(scheduler.result, machine.workers)
+    plan_memory(scheduler.result)
+    if settings.check:
+        from heterosis.backends.native.schedule.proof import prove
+
+        prove(program, layouts, outputs, scheduler.result, in_place=in_place)
+    return scheduler.result
+
+
+class Scheduler:
+    """The schedule in the making: what has been computed, and where it stands."""
+
+    def __init__(self, program: Program, layouts: Sequence[Strided], machine: Machine):
+        self.program, self.machine = program, machine
+        self.result = Schedule()
+        self.uses = Uses(program)
+        self.places: dict[Value, Place] = {}
+        self.numbers: dict[Value, int] = {}
+        self.homes = Homes(self.uses, self.places)
+        self.inside: set[Node] = set()  # what kernels do on their results: no value of its own
+        self.kept: AbstractSet[Value] = frozenset()
+        self.inputs = self._take_inputs(layouts)
+
+    def _take_inputs(self, layouts: Sequence[Strided]) -> int:
+        """Place the arrays that the program is given; how many there are."""
+        buffers = 0
+        for value, layout in zip(self.program.inputs, layouts, strict=True):
+            if value.node.primitive is NUMBER:
+                self.numbers[value] = len(self.numbers)
+            else:
+                self.places[value] = Place(Buffer("call", buffers), value.dtype, layout)
+                buffers += 1
+        return buffers
+
+    # -- in what order ------------------------------------------------------------------------
+
+    def run(
+        self, outputs: Sequence[Strided | None], views: bool, kept: AbstractSet[Value] = frozenset()
+    ) -> None:
+        """Write every result, or report it as a view."""
+        rooms = self._rooms(outputs, views)
+        self.kept = kept
+        self._place_in_order()
+        rooms = [(value, room) for value, room in rooms if not self._stands(value, room)]
+        for group in together.groups(rooms, self.places):
+            if len(group) > 1:
+                nests.map_together(self, group)
+            else:
+                self.write(*group[0])
+            for value, room in group:
+                self.places.setdefault(value, room)
+
+    def update(self) -> None:
+        """Write the one result over the first input."""
+        (value,), (first, *_) = self.program.outputs, self.program.inputs
+        self.write(value, self.places[first])
+
+    def _rooms(self, outputs: Sequence[Strided | None], views: bool) -> list[tuple[Value, Place]]:
+        """The results that are no views, and where they will stand: behind the inputs."""
+        rooms: list[tuple[Value, Place]] = []
+        for i, (value, layout) in enumerate(zip(self.program.outputs, outputs, strict=True)):
+            found = self._as_view(value) if views and layout is None else None
+            if found:
+                self.result.views[i] = found
+                continue
+            buffer = Buffer("call", self.inputs + len(rooms))
+            strided = layout or Strided.contiguous(value.shape)
+            rooms.append((value, Place(buffer, value.dtype, strided)))
+            self.homes.settle(*rooms[-1])
+        return rooms
+
+    def _as_view(self, value: Value) -> tuple[int, Strided] | None:
+        """The input and layout that `value` is a view of, if it is one."""
+        if unrearranged(value).node.primitive is not INPUT:
+            return None
+        place = places.found(value, self.places)
+        return (known(place.buffer.index), place.strided) if place else None
+
+    def _place_in_order(self) -> None:
+        """Compute whole operands, and what is to be kept, in the program's order: found by need,
+        they would lie as deep in the stack as the program is long."""
+        for node in reversed(self.uses.order):
+            if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.homes:
+                self.homes.settle(node.outputs[0], self.temporary(node.types[0]))
+        reduced: list[Value] = []
+        deep = set(deep_nodes(self.uses.order))
+        for node in self.uses.order:
+            needed = self.kept if node not in deep else node.outputs
+            kept = [v for v in node.outputs if v in needed and node not in self.inside]
+            if type(node.primitive) is Reduction:
+                reduced += kept
+            elif isinstance(node.primitive, Opaque):
+                self._place_reduced(reduced)
+                if node.outputs[0] not in self.places:
+                    call(self, node, {})
+            elif kept:
+                self._place_reduced(reduced)
+                for value in kept:
+                    self.place(value)
+        self._place_reduced(reduced)
+
+    def _place_reduced(self, values: list[Value]) -> None:
+        """The last first: its nest may need the others, and stores them too."""
+        while values:
+            self.place(values.pop())
+
+    def append(self, nest: Nest, kept: Sequence[int]) -> None:
+        """Run `nest` next, unless its loops have no points."""
+        if prod(kept):
+            self.result.kernels.append(nest)
+
+    # -- what stands in memory ----------------------------------------------------------------
+
+    def temporary(self, type_: TensorType) -> Place:
+        """Room for a whole value in the workspace."""
+        return Place(self.scratch(type_.nbytes), type_.dtype, Strided.contiguous(type_.shape))
+
+    def scratch(self, nbytes: int) -> Buffer:
+        """Room for bytes in the workspace."""
+        self.result.temporaries.append(nbytes)
+        return Buffer("temporary", len(self.result.temporaries) - 1)
+
+    def place(self, value: Value) -> Place:
+        """Where `value` stands in memory; computed into the workspace on first need."""
+        if value not in self.places:
+            node = value.node
+            if isinstance(node.primitive, Opaque):
+                call(self, node, {})
+            else:
+                room = self.homes.get(value) or self.temporary(value.type)
+                self.write(value, room)
+                self.places[value] = room
+        return self.places[value]
+
+    def whole(self, value: Value) -> Place:
+        """Where `value` stands, views of memory left as they are: for kernels with strides."""
+        found = places.found(value, self.places)
+        if found:
+            return found
+        base = value
+        while base.node.primitive in (RESHAPE, BROADCAST):
+            (base,) = base.node.inputs
+        if unrearranged(base) in self.places or not 0 < base.size <= value.size:
+            return self.place(value)
+        self.place(base)
+        return places.found(value, self.places) or self.place(value)
+
+    def gapless(self, value: Value) -> Place:
+        """Where `value` stands row by row; a copy if it stands otherwise."""
+        base = unrearranged(value)
+        if base in self.places or isinstance(base.node.primitive, Opaque):
+            place = self.whole(value)
+        else:
+            place = self.place(value)
+        if place.strided.is_contiguous:
+            return place
+        room = self.temporary(value.type)
+        nests.map_value(self, value, room)
+        return room
+
+    def _stands(self, value: Value, room: Place) -> bool:
+        return places.stands(value, room, self.places)
+
+    # -- writing a value ----------------------------------------------------------------------
+
+    def write(self, value: Value, room: Place) -> None:
+        """Append the kernels that compute `value` into `room`."""
+        if self._stands(value, room):
+            return
+        value, room = places.in_own_shape(value, room, self.places)
+        value, room = places.seen_through(value, room, self.places)
+        primitive = None if value in self.places else value.node.primitive
+        if isinstance(primitive, Opaque):
+            call(self, value.node, {value: room})
+        elif isinstance(primitive, Assemble):
+            self._assemble(value, room)
+        elif isinstance(primitive, Scatter):
+            self._scatter(value, room)
+        elif isinstance(primitive, Scan):
+            nests.scan(self, value, room)
+        elif isinstance(primitive, Control):
+            raise UnsupportedError(
+                f"{primitive}: the native back end has no code for choices and loops within a "
+                "program yet; heterosis.ir.evaluate computes them."
+            )
+        else:
+            nests.map_value(self, value, room)
+
+    def _assemble(self, value: Value, room: Place) -> None:
+        if value.node.attributes["filled"]:
+            fill = value.node.inputs[0]
+            nests.map_value(self, fill, room, (("broadcast", (value.shape,)),))
+        rooms = list(places.parts(value, room))
+        parts = [part for part, _ in rooms]
+        shared = together.share_work(parts, self.places)
+        if shared and are_apart(value.node.attributes["places"], [v.shape for v in parts]):
+            nests.map_together(self, rooms)
+            return
+        for part, inside in rooms:
+            self.write(part, inside)
+        for gone in self.homes.passing[value.node]:
+            self.places.pop(gone, None)
+
+    def _scatter(self, value: Value, room: Place) -> None:
+        base, *indices, update = value.node.inputs
+        if self.places.get(base) != room:
+            before = set(self.places)
+            self.write(base, room)
+            # What was found to stand there stands there no longer.
+            for other in self.places.keys() - before:
+                if self.places[other].buffer == room.buffer:
+                    del self.places[other]
+        nests.scatter(self, value.node, indices, update, room)

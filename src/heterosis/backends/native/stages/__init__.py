@@ -1,0 +1,1 @@
+"""Steps from program to program that are for this back end alone."""

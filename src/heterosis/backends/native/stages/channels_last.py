@@ -1,0 +1,259 @@
+"""Networks whose convolutions mix channels or positions, but not both, keep their channels last.
+
+With channels last, a convolution of single positions is a matrix product that reads its rows as they
+lie, and one of single channels has whole vectors of them at every tap. Users see channels second:
+arrays are turned where they enter such a part of a program, and where they leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from math import prod
+
+import heterosis.backends.native.codegen.lowerings.channels_last  # noqa: F401 (the rows of its two primitives)
+from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_LAST, DEPTHWISE_LAST
+from heterosis.backends.native.codegen.lowerings.products import packed_depth, packed_right
+from heterosis.backends.native.schedule.kernel import Machine
+from heterosis.ir import views
+from heterosis.ir.primitives.families import Elementwise, Opaque
+from heterosis.ir.primitives.products import MATMUL
+from heterosis.ir.primitives.windows import CONVOLVE, Extents, windows_of
+from heterosis.ir.program import ASSEMBLE, Node, Program, Value, apply, constant, with_inputs
+from heterosis.ir.types import TensorType, numpy_dtype
+from heterosis.passes.preparation import Fixed
+
+# What an element costs that is turned on its way in or out, in multiplications that go faster with
+# channels last.
+_TURNING = 200
+# Which part of the multiplications these must be: windows of many channels have faster ways.
+_MOST = 0.9
+
+
+# -- convolutions with channels last ---------------------------------------------------------------
+
+
+def _pointwise(x: Value, node: Node, machine: Machine) -> Value:
+    """`x` and results are (images, positions, channels)."""
+    images, positions, channels = x.shape
+    rows = views.reshape(x, (images * positions, channels))
+    columns = _columns(node.inputs[1])
+    found = apply(MATMUL, (rows, columns), TensorType((rows.shape[0], columns.shape[1]), x.dtype))
+    return views.reshape(found, (images, positions, found.shape[1]))
+
+
+def _columns(a: Value) -> Value:
+    """Filters (1, rows, channels, 1, *taps) as a right operand: rows for taps and channels."""
+    _, rows, channels, _, *taps = a.shape
+    last = views.transpose(views.reshape(a, (rows, channels, *taps)), (2, 3, 1, 0))
+    return views.reshape(last, (prod(taps) * channels, rows))
+
+
+def _windows(x: Value, node: Node, machine: Machine) -> Value:
+    """Windows of several taps, or with steps between them."""
+    w, extents, out = windows_of(node), node.inputs[0].shape[4:], node.types[0].shape[4:]
+    around = []
+    for n, kernel, stride, origin, count in zip(
+        extents, w.kernel[1:], w.stride[1:], w.origin[1:], out, strict=True
+    ):
+        around.append((-origin, max(0, (count - 1) * stride + kernel + origin - n)))
+    seen = _padded(views.reshape(x, (x.shape[0], *extents, x.shape[2])), around)
+    packed = packed_right(_columns(node.inputs[1]), machine)
+    return _applied(CONVOLVE_LAST, seen, packed, node, (0, 0))
+
+
+def _padded(x: Value, around: list[tuple[int, int]]) -> Value:
+    """Zeros before and behind the two axes of space."""
+    if not any(map(any, around)):
+        return x
+    images, *extents, channels = x.shape
+    whole = (b + n + a for n, (b, a) in zip(extents, around, strict=True))
+    place = ((0, around[0][0], around[1][0], 0), (1,) * 4)
+    type_ = TensorType((images, *whole, channels), x.dtype)
+    return apply(ASSEMBLE, (constant(0, x.dtype), x), type_, places=(place,), filled=True)
+
+
+def _depthwise(x: Value, node: Node, machine: Machine) -> Value:
+    extents, a = node.inputs[0].shape[4:], node.inputs[1]
+    seen = views.reshape(x, (x.shape[0], *extents, x.shape[2]))
+    taps = views.transpose(views.reshape(a, (a.shape[0], prod(a.shape[3:]))), (1, 0))
+    return _applied(
+        DEPTHWISE_LAST, seen, packed_right(taps, machine), node, windows_of(node).origin[1:]
+    )
+
+
+def _applied(primitive: Opaque, x: Value, a: Value, node: Node, origin: Extents) -> Value:
+    w = windows_of(node)
+    images, groups, rows, _, *out = node.types[0].shape
+    type_ = TensorType((images, prod(out), groups * rows), x.dtype)
+    steps = dict(
+        zip(("stride", "dilate", "origin"), (w.stride[1:], w.dilate[1:], origin), strict=True)
+    )
+    return apply(primitive, (x, a), type_, kernel=w.kernel[1:], out=tuple(out), **steps)
+
+
+# -- which convolutions ----------------------------------------------------------------------------
+
+Way = Callable[[Value, Node, Machine], Value]
+
+
+def _way(node: Node, known: Callable[[Value], bool], machine: Machine) -> Way | None:
+    """How to compute a convolution with channels last; None if there is no good way."""
+    x, a = node.inputs
+    w, (_, groups, _, *out) = windows_of(node), node.types[0].shape
+    if not known(a) or a.dtype not in ("float32", "float64"):
+        return None
+    if groups == 1 and w.kernel == w.stride == (1, 1, 1) and (*out,) == x.shape[3:]:
+        return _pointwise
+    flat = out[0] == x.shape[3] == w.kernel[0] == 1 and w.origin[0] == 0
+    forwards = min(w.dilate) >= 1 and max(w.origin) <= 0
+    if not (flat and forwards and _is_one_block(node, machine)):
+        return None
+    if groups > 1:
+        lanes = machine.target.lanes(numpy_dtype(a.dtype).itemsize)
+        return _depthwise if a.shape[1:3] == (1, 1) and groups % lanes == 0 else None
+    return _windows if w.dilate == (1, 1, 1) else None
+
+
+def _is_one_block(node: Node, machine: Machine) -> bool:
+    """Whether the filters are packed in one block of depth: the kernels here know no others."""
+    a = node.inputs[1]
+    deep = prod(a.shape[2:])
+    return deep <= packed_depth(deep, a.dtype, machine)
+
+
+@dataclass
+class _Part:
+    """Convolutions with nothing but elementwise work between them."""
+
+    ways: dict[Node, Way | None] = field(default_factory=dict)
+    turned: int = 0  # elements that enter or leave
+
+    @property
+    def is_worth(self) -> bool:
+        work = {node: _multiplications(node) for node in self.ways}
+        fast = sum(n for node, n in work.items() if self.ways[node] in (_pointwise, _depthwise))
+        slow = sum(work.values()) - fast
+        return None not in self.ways.values() and (
+            fast > _TURNING * self.turned and slow <= (1 - _MOST) * (fast + slow)
+        )
+
+
+def _multiplications(node: Node) -> int:
+    return node.types[0].size * prod(node.inputs[1].shape[2:])
+
+
+class _Parts:
+    """The parts of a program, found by the values in them."""
+
+    def __init__(self, program: Program, known: Callable[[Value], bool], machine: Machine):
+        self._above: dict[
+            Value, Value
+        ] = {}  # another value of the same part; the top one's, itself
+        self._parts: dict[Value, _Part] = {}
+        nodes = list(program.nodes())
+        for node in nodes:
+            self._connect(node)
+        for node in nodes:
+            if node.primitive is CONVOLVE:
+                self.of(node.outputs[0]).ways[node] = _way(node, known, machine)
+                self._count(node.outputs[0], [v for v in node.inputs[:1] if v not in self._above])
+            elif node.outputs[0] not in self._above:
+                self._leave(node.inputs)
+        self._leave(program.outputs)
+
+    def _leave(self, values: Collection[Value]) -> None:
+        for value in values:
+            if value in self._above:
+                self._count(value, [value])
+
+    def _count(self, value: Value, turned: Collection[Value]) -> None:
+        """The part of `value` has to turn these."""
+        self.of(value).turned += sum(v.size for v in turned)
+
+    def _connect(self, node: Node) -> None:
+        (value, *_) = node.outputs
+        if node.primitive is CONVOLVE:
+            inside = [v for v in node.inputs[:1] if v in self._above]
+        elif node.primitive is views.RESHAPE or isinstance(node.primitive, Elementwise):
+            inside = [v for v in node.inputs if v in self._above]
+            if not inside:
+                return
+        else:
+            return
+        self._above[value] = value
+        for other in inside:
+            self._above[self._top(other)] = self._top(value)
+
+    def _top(self, value: Value) -> Value:
+        while self._above[value] != value:
+            self._above[value] = self._above[self._above[value]]
+            value = self._above[value]
+        return value
+
+    def of(self, value: Value) -> _Part:
+        return self._parts.setdefault(self._top(value), _Part())
+
+
+def channels_last(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
+    """`program` with channels last inside the parts where that pays; the filters there depend on
+    the inputs `fixed` alone."""
+    known = Fixed(fixed)
+    for node in program.nodes():
+        known.tells_of(node)
+    parts = _Parts(program, known, machine)
+    turning = _Turning(machine)
+    for node in program.nodes():
+        way = parts.of(node.outputs[0]).ways[node] if node.primitive is CONVOLVE else None
+        worth = way is not None and parts.of(node.outputs[0]).is_worth
+        turning.visit(node, way if worth else None)
+    outputs = tuple(turning.made[value] for value in program.outputs)
+    return program if outputs == program.outputs else Program(program.inputs, outputs, program.name)
+
+
+class _Turning:
+    """A program in the making: `made` has what became of a value, and `last`, of some, the same as
+    (images, positions, channels)."""
+
+    def __init__(self, machine: Machine):
+        self.machine = machine
+        self.made: dict[Value, Value] = {}
+        self.last: dict[Value, Value] = {}
+
+    def visit(self, node: Node, way: Way | None) -> None:
+        (value, *_) = node.outputs
+        found = self._found(node, way)
+        if found is None:
+            here = with_inputs(node, tuple(self.made[v] for v in node.inputs))
+            self.made.update(zip(node.outputs, here.outputs, strict=True))
+            return
+        self.last[value] = found
+        self.made[value] = views.reshape(views.transpose(found, (0, 2, 1)), value.shape)
+
+    def _found(self, node: Node, way: Way | None) -> Value | None:
+        """The result with channels last, if its operands are there so or the node has a `way`."""
+        if way is not None:
+            x, a = node.inputs
+            images, groups, channels, *extents = x.shape
+            lines = (images, prod(extents), groups * channels)
+            here = with_inputs(node, (self.made[x], self.made[a]))
+            return way(self._turned(x, lines), here, self.machine)
+        inside = [v for v in node.inputs if v in self.last]
+        if not inside:
+            return None
+        if node.primitive is views.RESHAPE:
+            return self.last[node.inputs[0]]
+        if not isinstance(node.primitive, Elementwise):
+            return None
+        shape = self.last[inside[0]].shape
+        operands = [self._turned(v, shape) for v in node.inputs]
+        type_ = TensorType(shape, node.types[0].dtype)
+        return apply(node.primitive, operands, type_, **node.attributes)
+
+    def _turned(self, value: Value, shape: Extents) -> Value:
+        """A value as (images, positions, channels)."""
+        if value in self.last and self.last[value].shape == shape:
+            return self.last[value]
+        images, positions, channels = shape
+        second = views.reshape(self.made[value], (images, channels, positions))
+        return views.transpose(second, (0, 2, 1))

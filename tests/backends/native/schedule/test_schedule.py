@@ -1,0 +1,305 @@
+"""What becomes one loop nest, what needs memory, and which dimensions are left."""
+
+import pytest
+
+from heterosis.backends.native.compile.target import AVX2
+from heterosis.backends.native.loops.nest import Apply, Buffer, Load, Nest, Reduce
+from heterosis.backends.native.schedule.kernel import Machine, OpaqueCall
+from heterosis.backends.native.schedule.materialize import compared_sums, kept_values
+from heterosis.backends.native.schedule.schedule import schedule
+from heterosis.ir import views
+from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply, constant
+from heterosis.ir.strided import Strided
+from heterosis.ir.types import TensorType
+from heterosis.ops import REGISTRY
+from heterosis.ops.gradient import cotangents
+
+MACHINE = Machine(AVX2, 2)
+add, multiply, subtract, exp = (
+    REGISTRY[n].operation for n in ("add", "multiply", "subtract", "exp")
+)
+total, largest, divide = (REGISTRY[n].operation for n in ("sum", "max", "true_divide"))
+matmul, mean = REGISTRY["matmul"].operation, REGISTRY["mean"].operation
+
+
+def array(*shape):
+    return apply(INPUT, (), TensorType(shape, "float32"))
+
+
+def planned(inputs, *outputs, layouts=None, share=False):
+    layouts = layouts or [Strided.contiguous(v.shape) for v in inputs]
+    program = Program(tuple(inputs), outputs)
+    return schedule(program, layouts, [None] * len(outputs), MACHINE, views=share)
+
+
+def optimized_plan(inputs, *outputs):
+    layouts = [Strided.contiguous(v.shape) for v in inputs]
+    program = Program(tuple(inputs), outputs)
+    kept = kept_values(program)
+    return schedule(program, layouts, [None] * len(outputs), MACHINE, views=True, kept=kept)
+
+
+def only_nest(found) -> Nest:
+    (nest,) = found.kernels
+    assert isinstance(nest, Nest)
+    return nest
+
+
+def reductions(nest: Nest) -> int:
+    return sum(isinstance(step, Reduce) for step in nest.steps)
+
+
+def test_a_chain_of_elementwise_work_is_one_flat_loop():
+    x, y = array(4, 5), array(4, 5)
+    nest = only_nest(planned([x, y], exp(multiply(add(x, y), x))))
+    assert nest.kept == (20,)
+    assert nest.reduced == ()
+
+
+def test_broadcasting_keeps_the_dimensions_it_needs():
+    x, y = array(4, 5), array(5)
+    assert only_nest(planned([x, y], add(x, y))).kept == (4, 5)
+
+
+def test_a_transposed_operand_is_read_with_strides():
+    x, y = array(5, 4), array(4, 5)
+    found = planned([x, y], add(views.transpose(x, (1, 0)), y))
+    assert only_nest(found).kept == (4, 5)
+    assert found.workspace == 0
+
+
+def softmax(x):
+    e = exp(subtract(x, largest(x, axis=-1, keepdims=True)))
+    return divide(e, total(e, axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize("shape", [(30, 40), (1, 5, 6, 40)])
+def test_softmax_is_one_nest_that_computes_its_exponentials_once(shape):
+    x = array(*shape)
+    nest = only_nest(planned([x], softmax(x)))
+    assert (nest.kept, nest.reduced) == ((30,), (40,))
+    assert sum(isinstance(step, Apply) and step.primitive.name == "exp" for step in nest.steps) == 1
+    assert reductions(nest) == 2
+    assert len(nest.stores) == 2  # the exponentials on their way, and the result
+
+
+def test_a_variance_is_one_nest():
+    x = array(30, 40)
+    centred = subtract(x, mean(x, axis=1, keepdims=True))
+    nest = only_nest(planned([x], mean(multiply(centred, centred), axis=1)))
+    assert reductions(nest) == 2
+
+
+def test_reductions_along_different_axes_are_nests_of_their_own():
+    x = array(30, 40)
+    both = add(total(x, axis=0), total(x))
+    assert len(planned([x], both).kernels) == 2
+
+
+def test_a_long_reduction_to_one_element_is_cut_into_pieces():
+    x = array(1 << 20)
+    found = planned([x], total(x))
+    assert found.kernels[0].kept == (32,)
+    assert found.workspace > 0
+
+
+def test_elementwise_work_before_a_product_gets_memory():
+    x, y = array(4, 5), array(5, 6)
+    found = planned([x, y], matmul(exp(x), y))
+    assert [type(k) for k in found.kernels] == [Nest, OpaqueCall]
+    assert found.workspace >= 80
+
+
+def test_a_rearranged_input_is_a_view_where_that_is_allowed():
+    x = array(4, 6)
+    moved = views.transpose(views.reshape(x, (2, 2, 6)), (2, 0, 1))
+    found = planned([x], moved, share=True)
+    assert not found.kernels
+    assert found.views[0] == (0, Strided((6, 2, 2), (1, 12, 6)))
+    assert len(planned([x], moved).kernels) == 1
+
+
+def test_a_reshape_that_strides_cannot_express_copies_first():
+    x = array(4, 6)
+    flat = views.reshape(views.transpose(x, (1, 0)), (24,))
+    found = planned([x], add(flat, flat))
+    assert len(found.kernels) == 2
+    assert found.workspace >= 96
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_loops_without_points_are_left_out(shape):
+    x = array(*shape)
+    assert not planned([x], exp(x)).kernels
+
+
+def test_a_sum_over_nothing_still_writes_its_zeros():
+    x = array(3, 0)
+    nest = only_nest(planned([x], total(x, axis=1)))
+    assert nest.kept == (3,)
+
+
+def test_each_input_is_loaded_once_a_pass():
+    x = array(8)
+    nest = only_nest(planned([x], add(multiply(x, x), x)))
+    assert sum(isinstance(step, Load) for step in nest.steps) == 1
+
+
+def test_part_of_a_sum_is_not_joined_as_if_it_were_the_whole():
+    x, y = array(30, 40), array(10)
+    first = views.slice_(total(x, axis=0), (0,), (1,), (10,))
+    nests = planned([x, y], add(first, y)).kernels
+    assert [nest.kept for nest in nests] == [(40,), (10,)]
+    assert [reductions(nest) for nest in nests] == [1, 0]
+
+
+def test_vectors_run_where_least_is_gathered():
+    x, row, other = array(30, 40), array(30, 1), array(30, 1)
+    along_columns = multiply(multiply(x, x), multiply(row, other))
+    assert only_nest(planned([x, row, other], total(along_columns, axis=0))).vector == "kept"
+    assert only_nest(planned([x, row, other], total(along_columns, axis=1))).vector == "reduced"
+
+
+def test_parts_that_share_work_are_one_nest():
+    x, dy = array(2, 3, 8, 8), array(2, 3, 4, 4)
+    gradient = REGISTRY["pooling_gradient"].operation
+    nest = only_nest(planned([dy, x], gradient(dy, x, (2, 2), stride=(2, 2))))
+    assert len(nest.stores) == 4
+    assert sum(isinstance(step, Load) for step in nest.steps) == 5
+
+
+def test_parts_that_overlap_are_written_in_order():
+    x = array(6)
+    shared = exp(x)
+    places = (((0,), (1,)), ((3,), (1,)))
+    type_ = TensorType((9,), "float32")
+    both = (add(shared, x), multiply(shared, x))
+    whole = apply(ASSEMBLE, both, type_, places=places, filled=False)
+    assert len(planned([x], whole).kernels) == 2
+
+
+def test_the_gradient_of_a_transposed_matrix_is_written_without_a_copy():
+    x, w, dy = array(6, 5), array(4, 5), array(6, 4)
+    y = matmul(x, views.transpose(w, (1, 0)))
+    (dw,) = cotangents([y], [dy], [w])
+    (call,) = planned([x, dy], dw).kernels
+    assert isinstance(call, OpaqueCall)
+
+
+def test_a_rearranged_product_is_written_where_it_will_stand():
+    x, y = array(4, 5), array(5, 6)
+    found = planned([x, y], views.reshape(matmul(x, y), (24,)))
+    assert [type(k) for k in found.kernels] == [OpaqueCall]
+    assert not found.temporaries
+
+
+@pytest.mark.parametrize("step", [lambda x, w: matmul(exp(x), w), lambda x, w: exp(add(x, w))])
+def test_long_programs_do_not_exhaust_the_stack(step):
+    x, w = array(4, 4), array(4, 4)
+    value = x
+    for _ in range(400):
+        value = step(value, w)
+    found = optimized_plan([x, w], value)
+    assert len(found.kernels) >= 5
+    assert len(set(found.starts)) <= 3
+
+
+def loads(nest: Nest) -> int:
+    return sum(isinstance(step, Load) for step in nest.steps)
+
+
+def test_a_residual_chain_is_not_computed_again_in_every_block():
+    x, w = array(8, 8), array(8, 8)
+    value = x
+    for _ in range(6):
+        value = add(value, matmul(exp(value), w))
+    found = optimized_plan([x, w], value)
+    assert max(loads(k) for k in found.kernels if isinstance(k, Nest)) == 1
+    assert len(found.kernels) == 12  # the sum is done by the product
+
+
+def test_what_one_nest_needs_twice_stays_inside():
+    x, y, w = array(30, 40), array(30, 40), array(40, 5)
+    found = optimized_plan([x, y, w], matmul(softmax(multiply(x, y)), w))
+    assert [type(k) for k in found.kernels] == [Nest, OpaqueCall]
+
+
+def test_what_two_results_need_is_computed_once():
+    x, y = array(30, 40), array(30, 40)
+    scores = multiply(x, y)
+    found = optimized_plan([x, y], softmax(scores), total(scores, axis=0))
+    assert len(found.kernels) == 3
+    assert [loads(k) for k in found.kernels] == [2, 2, 1]  # softmax reads its exponentials back
+
+
+def test_a_result_that_others_need_is_read_where_it_stands():
+    x, w = array(8, 8), array(8, 8)
+    y = add(x, w)
+    found = optimized_plan([x, w], matmul(y, w), y)
+    assert len(found.kernels) == 2
+    assert not [t for t in found.temporaries if t == 256]
+
+
+def test_a_rearranged_operand_is_computed_once():
+    x, w = array(4, 6), array(4, 5)
+    y = exp(x)
+    found = optimized_plan([x, w], matmul(views.transpose(y, (1, 0)), w), add(y, y))
+    assert len(found.kernels) == 3
+    assert loads(found.kernels[-1]) == 1
+
+
+def test_a_product_is_read_transposed_by_the_next_without_a_copy():
+    x, y, z = array(6, 5), array(5, 4), array(6, 3)
+    found = planned([x, y, z], matmul(views.transpose(matmul(x, y), (1, 0)), z))
+    assert [type(kernel) for kernel in found.kernels] == [OpaqueCall, OpaqueCall]
+
+
+def test_what_is_transposed_and_reshaped_is_copied_once():
+    x, y, w = array(2, 3, 8), array(2, 8, 4), array(24, 5)
+    heads = views.reshape(views.transpose(matmul(x, y), (2, 0, 1)), (1, 24))
+    found = optimized_plan([x, y, w], matmul(heads, w))
+    assert [type(k) for k in found.kernels] == [OpaqueCall, Nest, OpaqueCall]
+
+
+def test_subtracting_a_repeated_mean_is_not_worth_memory():
+    x, w = array(30, 40), array(40, 5)
+    y = exp(x)
+    centred = subtract(y, mean(y, axis=0, keepdims=True))
+    variance = mean(multiply(centred, centred), axis=0, keepdims=True)
+    found = optimized_plan([x, w], matmul(divide(centred, variance), w))
+    assert [t for t in found.temporaries if t == 30 * 40 * 4] == [4800]
+
+
+def test_a_mean_and_a_variance_that_others_need_are_one_nest():
+    x = array(30, 40)
+    average = mean(x, axis=0)
+    centred = subtract(x, average)
+    variance = mean(multiply(centred, centred), axis=0)
+    running = (multiply(average, average), multiply(variance, variance))
+    found = optimized_plan([x], divide(centred, variance), *running)
+    statistics = found.kernels[0]
+    assert reductions(statistics) == 2
+    assert len(statistics.stores) == 2
+    assert len(found.kernels) == 3
+
+
+def test_a_part_that_is_written_over_stands_elsewhere_for_its_other_users():
+    x = array(3, 4)
+    y = exp(x)
+    whole = ((0, 0), (1, 1))
+    places = (whole, whole)
+    seven = views.broadcast(constant(7.0, "float32"), (3, 4))
+    over = apply(ASSEMBLE, (y, seven), y.type, places=places, filled=False)
+    first, *_ = optimized_plan([x], over, y).kernels
+    assert first.stores[0].operand.buffer != Buffer("call", 1)
+
+
+def test_sums_that_are_compared_with_the_largest_of_them_are_computed_once():
+    x = array(4, 5)
+    sums = total(x, axis=1)
+    scaled = multiply(sums, constant(2.0, "float32"))
+    most = largest(scaled)
+    assert compared_sums(Program((x,), (most,))) == set()
+    reached = REGISTRY["equal"].operation(scaled, most)
+    assert compared_sums(Program((x,), (reached,))) == {sums}
+    assert compared_sums(Program((x,), (REGISTRY["equal"].operation(x, largest(x)),))) == set()
