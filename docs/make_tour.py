@@ -55,7 +55,7 @@ def _assignment(module: ModuleType, name: str) -> str:
 
 def record() -> str:
     """Where the operation is registered."""
-    return _assignment(sys.modules["heterosis.ops.elementwise"], "add")
+    return _assignment(sys.modules["heterosis.ops.math.elementwise"], "add")
 
 
 def primitive() -> str:

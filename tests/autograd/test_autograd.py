@@ -11,10 +11,10 @@ from heterosis.ir import views
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import INPUT, apply, constant, substituted
 from heterosis.ir.types import TensorType
-from heterosis.ops import elementwise
 from heterosis.ops.adjoint import piecewise_constant
-from heterosis.ops.cast import stop_gradient
 from heterosis.ops.gradient import cotangents
+from heterosis.ops.math import elementwise
+from heterosis.ops.math.cast import stop_gradient
 from heterosis.runtime.errors import ArgumentError, AutogradError, DTypeError, UnsupportedError
 
 

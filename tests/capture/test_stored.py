@@ -21,7 +21,7 @@ from heterosis.ir.primitives.families import Elementwise, Opaque, Reduction
 from heterosis.ir.program import INPUT, Program, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
-from heterosis.ops.elementwise import add, multiply
+from heterosis.ops.math.elementwise import add, multiply
 from heterosis.runtime.errors import OutOfMemoryError
 from tests.processes import run_python
 

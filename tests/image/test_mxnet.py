@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 from heterosis import image, np, npx
-from heterosis.ops import resize as resizing
+from heterosis.ops.vision import resize as resizing
 
 HERE = Path(__file__).parent
 STORED = dict(numpy.load(HERE / "mxnet.npz"))

@@ -8,7 +8,7 @@ from scipy import stats
 
 import heterosis
 from heterosis import np, npx
-from heterosis.ops import random as ops
+from heterosis.ops.random import draws as ops
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
 R = np.random
@@ -125,7 +125,7 @@ def test_known_numbers():
     from heterosis.ir.primitives.random_bits import RANDOM_BLOCK
     from heterosis.ir.program import apply
     from heterosis.ir.types import TensorType
-    from heterosis.ops.elementwise import add
+    from heterosis.ops.math.elementwise import add
     from heterosis.ops.record import REGISTRY, operation
 
     if "philox_for_tests" not in REGISTRY:

@@ -5,10 +5,10 @@ import pytest
 
 from heterosis import np, npx
 from heterosis.ir import views
-from heterosis.ops import window_references as references
-from heterosis.ops.convolution import convolution_data_gradient, convolution_weight_gradient
 from heterosis.ops.gradient import cotangents
-from heterosis.ops.pooling import pooling_gradient
+from heterosis.ops.nn import window_references as references
+from heterosis.ops.nn.convolution import convolution_data_gradient, convolution_weight_gradient
+from heterosis.ops.nn.pooling import pooling_gradient
 from heterosis.ops.record import Record
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 

@@ -143,7 +143,7 @@ def test_gradients(network, states):
 @pytest.mark.lengthy
 def test_differentiating_what_kept_nothing_gives_the_same():
     """As a traced program does: activations are computed again."""
-    from heterosis.ops.rnn import rnn
+    from heterosis.ops.nn.rnn import rnn
 
     for network in (("lstm", 1, False, 3), ("gru", 1, True, None)):
         mode, layers, both, projection = network

@@ -5,7 +5,7 @@ import pytest
 
 import heterosis
 from heterosis import lr_scheduler, np, npx, optimizer
-from heterosis.ops import optimizers as rules
+from heterosis.ops.training import optimizers as rules
 from heterosis.runtime.errors import ArgumentError, FormatError
 from tests.train.cases import OPTIMIZERS, SCHEDULERS, UPDATES, gradients, updated
 from tests.train.stored import answers

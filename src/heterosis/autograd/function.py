@@ -9,8 +9,8 @@ from typing import Any
 from heterosis import _core
 from heterosis.autograd.tape import Entry, Node, ResultType, Source, changed, source_of
 from heterosis.ir.types import is_float
-from heterosis.ops.creation import full
-from heterosis.ops.shape import broadcast_to
+from heterosis.ops.array.creation import full
+from heterosis.ops.array.shape import broadcast_to
 from heterosis.runtime import modes
 from heterosis.runtime.errors import AutogradError, ShapeError, UnsupportedError
 

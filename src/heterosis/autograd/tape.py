@@ -21,9 +21,9 @@ from heterosis.autograd.derivative import (
     snapshot,
 )
 from heterosis.ir.types import is_float
-from heterosis.ops import elementwise as e
-from heterosis.ops.cast import assign
-from heterosis.ops.creation import full
+from heterosis.ops.array.creation import full
+from heterosis.ops.math import elementwise as e
+from heterosis.ops.math.cast import assign
 from heterosis.ops.record import Record
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, AutogradError

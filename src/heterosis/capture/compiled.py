@@ -26,7 +26,7 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.trace import capture
 from heterosis.ir import program as ir
-from heterosis.ops.cast import assign, copy
+from heterosis.ops.math.cast import assign, copy
 from heterosis.runtime import forks, modes
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user

@@ -45,8 +45,8 @@ from heterosis.ir.program import (
     substituted,
 )
 from heterosis.ir.types import TensorType
-from heterosis.ops.cast import copy, stop_gradient
 from heterosis.ops.eager import fitting, fitting_numbers
+from heterosis.ops.math.cast import copy, stop_gradient
 from heterosis.ops.record import KEY, Record, as_value
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError

@@ -10,7 +10,7 @@ from typing import Any
 
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.npx.ctc import ctc_loss
-from heterosis.ops import losses
+from heterosis.ops.nn import losses
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 

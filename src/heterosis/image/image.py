@@ -18,7 +18,7 @@ from heterosis import np
 from heterosis.image import codec
 from heterosis.ir.program import Value
 from heterosis.np.convert import from_numpy, shared
-from heterosis.ops import resize as resizing
+from heterosis.ops.vision import resize as resizing
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from heterosis.runtime.modes import refuse_python_numbers
 

@@ -8,7 +8,7 @@ from typing import Any
 from heterosis import np, npx
 from heterosis.ndarray.elementwise import add_n
 from heterosis.ndarray.operator import operator
-from heterosis.ops import normalization
+from heterosis.ops.nn import normalization
 from heterosis.runtime.errors import ArgumentError, ShapeError
 from heterosis.runtime.kinds import Positive
 

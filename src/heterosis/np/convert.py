@@ -10,8 +10,8 @@ from heterosis import _core
 from heterosis.ir.program import Value
 from heterosis.ir.types import DEFAULT_FLOAT, as_type, numpy_dtype
 from heterosis.np.dtypes import default_dtype, dtype_name
-from heterosis.ops.cast import copy as _copied
-from heterosis.ops.join import stack as _stacked
+from heterosis.ops.array.join import stack as _stacked
+from heterosis.ops.math.cast import copy as _copied
 from heterosis.runtime import modes
 from heterosis.runtime.context import check_context
 from heterosis.runtime.errors import DTypeError, ShapeError, UnsupportedError

@@ -15,9 +15,9 @@ from heterosis.ir.program import Value
 from heterosis.ir.types import ITEMSIZE, is_float
 from heterosis.np.convert import array, asarray, from_dlpack, operand
 from heterosis.np.dtypes import dtype_name
-from heterosis.ops import creation as _operations
-from heterosis.ops.creation import check_layout, check_shape
-from heterosis.ops.grids import grids as _grids
+from heterosis.ops.array import creation as _operations
+from heterosis.ops.array.creation import check_layout, check_shape
+from heterosis.ops.array.grids import grids as _grids
 from heterosis.runtime.errors import DTypeError, ZeroStepError
 
 

@@ -19,9 +19,9 @@ import numpy
 from heterosis import _core
 from heterosis.ir.program import Value
 from heterosis.np import convert
-from heterosis.ops.elementwise import where as _choose
-from heterosis.ops.indexing import assign_part, gather, scatter, select_part
-from heterosis.ops.shape import reshape, transpose
+from heterosis.ops.array.indexing import assign_part, gather, scatter, select_part
+from heterosis.ops.array.shape import reshape, transpose
+from heterosis.ops.math.elementwise import where as _choose
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, IndexingError, UnsupportedError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from heterosis import _core
-from heterosis.ops.norms import least_squares
+from heterosis.ops.linalg.matrix_functions import least_squares
 from heterosis.ops.record import public_names
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import LinearAlgebraError

@@ -13,8 +13,8 @@ from heterosis.ir.types import DTYPES, numpy_dtype
 from heterosis.np import convert, indexing, interoperate, text
 from heterosis.np.dtypes import dtype_name
 from heterosis.ops import eager
-from heterosis.ops.cast import astype as _astype
-from heterosis.ops.cast import copy as _copy
+from heterosis.ops.math.cast import astype as _astype
+from heterosis.ops.math.cast import copy as _copy
 from heterosis.ops.record import REGISTRY, public_names
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import checked

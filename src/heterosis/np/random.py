@@ -16,8 +16,8 @@ from heterosis import _core
 from heterosis.ir.types import INTEGERS, is_float
 from heterosis.np.convert import array
 from heterosis.np.dtypes import dtype_name
-from heterosis.ops import random as ops
-from heterosis.ops import random_choice
+from heterosis.ops.random import choice as choices
+from heterosis.ops.random import draws as ops
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, DTypeError
@@ -362,7 +362,7 @@ def multinomial(n: int, pvals: Any, size: Any = None, **_: Any) -> Any:
         total = sum(pvals[:-1])
         _check(total <= 1 + 1e-12, "multinomial", "sum(pvals[:-1])", total, "at most 1")
         pvals = array(pvals, dtype="float64")
-    return random_choice.multinomial(_not_negative("multinomial", "n", n), pvals, _size(size))
+    return choices.multinomial(_not_negative("multinomial", "n", n), pvals, _size(size))
 
 
 def multivariate_normal(
@@ -372,14 +372,14 @@ def multivariate_normal(
 
     `cov` is not checked: negative eigenvalues count as 0.
     """
-    return random_choice.multivariate_normal(mean, cov, _size(size))
+    return choices.multivariate_normal(mean, cov, _size(size))
 
 
 def dirichlet(alpha: Any, size: Any = None, dtype: Any = None) -> Any:
     """Positive numbers that add up to 1, in the mean in proportion to `alpha`."""
     alpha = alpha if isinstance(alpha, _core.ndarray) else array(alpha)
     alpha = _positive("dirichlet", "alpha", alpha)
-    return random_choice.dirichlet(alpha, _size(size), _float_dtype("dirichlet", dtype))
+    return choices.dirichlet(alpha, _size(size), _float_dtype("dirichlet", dtype))
 
 
 def choice(
@@ -400,12 +400,12 @@ def choice(
         _check(p.shape == (count,), "choice", "p's shape", p.shape, f"({count},)")
     if p is not None and not replace:
         return _weighted_order(items, p, wanted, size, out)
-    return random_choice.choice(items, p, count, size, replace, out=out)
+    return choices.choice(items, p, count, size, replace, out=out)
 
 
 def _weighted_order(items: Any, p: Any, wanted: int, size: tuple[int, ...] | None, out: Any) -> Any:
     """The first to arrive of racers that have rates `p`: draws without replacement."""
-    found = random_choice.race(p).argsort()[:wanted].astype("int64").reshape(size or ())
+    found = choices.race(p).argsort()[:wanted].astype("int64").reshape(size or ())
     found = found if items is None else items.take(found, axis=0)
     if out is None:
         return found
@@ -421,14 +421,14 @@ def shuffle(x: Any) -> None:
             "see permutation for a new array."
         )
     if x.size:
-        random_choice.shuffled(x, out=x)
+        choices.shuffled(x, out=x)
 
 
 def permutation(x: Any) -> Any:
     """The numbers below `x`, or the rows of the array `x`, in random order, as a new array."""
     if isinstance(x, int):
-        return random_choice.choice(None, None, x, (x,), False)
-    return random_choice.shuffled(x)
+        return choices.choice(None, None, x, (x,), False)
+    return choices.shuffled(x)
 
 
 _check_members(globals())

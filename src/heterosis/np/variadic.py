@@ -11,9 +11,9 @@ import numpy
 from heterosis import _core
 from heterosis.ir.program import Value
 from heterosis.np import convert
-from heterosis.ops import einsum as _einsum
-from heterosis.ops import indexing, join, shape
-from heterosis.ops import split as _split
+from heterosis.ops.array import indexing, join, shape
+from heterosis.ops.array import split as _split
+from heterosis.ops.linalg import einsum as _einsum
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError
 
 ndarray = _core.ndarray

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from heterosis import np
-from heterosis.ops.ctc import LOW, ctc_cost, ctc_step
-from heterosis.ops.softmax import log_softmax
+from heterosis.ops.nn.ctc import LOW, ctc_cost, ctc_step
+from heterosis.ops.nn.softmax import log_softmax
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
 

@@ -22,8 +22,8 @@ from heterosis.image.image import (
     resize_short,
     scale_down,
 )
-from heterosis.ops import image as _operations
 from heterosis.ops.record import public_names as _public_names
+from heterosis.ops.vision import image as _operations
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.modes import refuse_python_numbers as _refuse_python_numbers
 

@@ -7,9 +7,9 @@ from typing import Any
 from heterosis import _core
 from heterosis.np.indexing import argwhere
 from heterosis.np.inquiry import ndim
-from heterosis.ops import dropout as _random
-from heterosis.ops import network, normalization
-from heterosis.ops import rnn as recurrent
+from heterosis.ops.nn import dropout as _random
+from heterosis.ops.nn import layers, normalization
+from heterosis.ops.nn import rnn as recurrent
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
@@ -43,7 +43,7 @@ def leaky_relu(
     between the bounds: random in training, else halfway. 'gelu' is smooth everywhere."""
     if act_type == "rrelu" and modes.is_training():
         return _random.random_leaky_relu(data, float(lower_bound), float(upper_bound))
-    return network.leaky_relu(data, gamma, act_type, slope, lower_bound, upper_bound)
+    return layers.leaky_relu(data, gamma, act_type, slope, lower_bound, upper_bound)
 
 
 def batch_norm(

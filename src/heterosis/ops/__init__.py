@@ -1,47 +1,43 @@
 """The operations: importing a family's module registers its records."""
 
 from heterosis import _core
-from heterosis.ops import (
-    cast,
-    convolution,
+from heterosis.ops import gradient
+from heterosis.ops.array import (
     creation,
-    ctc,
     diagonals,
-    dropout,
-    einsum,
-    elementwise,
-    gradient,
     grids,
-    image,
     indexing,
     join,
     legacy,
-    linalg,
-    linalg_gradients,
-    linear,
-    losses,
-    multibox,
-    network,
-    normalization,
-    norms,
-    optimizers,
     pad,
-    pooling,
-    products,
-    random,
-    random_choice,
-    real,
-    reductions,
-    regions,
-    resize,
-    rnn,
     shape,
-    softmax,
     sorting,
     split,
-    statistics,
 )
+from heterosis.ops.linalg import (
+    einsum,
+    factorizations,
+    gradients,
+    matmul,
+    matrix_functions,
+    products,
+)
+from heterosis.ops.math import cast, elementwise, real, reductions, statistics
+from heterosis.ops.nn import (
+    convolution,
+    ctc,
+    dropout,
+    layers,
+    losses,
+    normalization,
+    pooling,
+    rnn,
+    softmax,
+)
+from heterosis.ops.random import choice, draws
 from heterosis.ops.record import REGISTRY
+from heterosis.ops.training import optimizers
+from heterosis.ops.vision import image, multibox, regions, resize
 from heterosis.runtime import errors
 
 _ERRORS = (
@@ -90,33 +86,33 @@ for _name in _OPERATORS:
 __all__ = [
     "REGISTRY",
     "cast",
+    "choice",
     "convolution",
     "creation",
     "ctc",
     "diagonals",
+    "draws",
     "dropout",
     "einsum",
     "elementwise",
+    "factorizations",
     "gradient",
+    "gradients",
     "grids",
     "image",
     "indexing",
     "join",
+    "layers",
     "legacy",
-    "linalg",
-    "linalg_gradients",
-    "linear",
     "losses",
+    "matmul",
+    "matrix_functions",
     "multibox",
-    "network",
     "normalization",
-    "norms",
     "optimizers",
     "pad",
     "pooling",
     "products",
-    "random",
-    "random_choice",
     "real",
     "reductions",
     "regions",

@@ -7,8 +7,8 @@ from heterosis.ir import views
 from heterosis.ir.primitives.checks import CHECK_INDICES, REQUIRE
 from heterosis.ir.program import Value, apply, constant, extent
 from heterosis.ir.types import TensorType
-from heterosis.ops import elementwise as e
 from heterosis.ops.adjoint import Cotangents, Step, adjoint
+from heterosis.ops.math import elementwise as e
 from heterosis.ops.rules import cast
 from heterosis.runtime.errors import ArgumentError, IndexingError
 

@@ -180,7 +180,7 @@ def _finish(run: Callable[..., Any], arguments: list[Any], out: Any, where: Any)
         (out,) = out
     if where is True:
         return run(*arguments, out=out) if out is not None else run(*arguments)
-    from heterosis.ops.elementwise import where as choose
+    from heterosis.ops.math.elementwise import where as choose
 
     result = run(*arguments)
     base = out if out is not None else _core.empty(result._dtype_name, result.shape)

@@ -20,8 +20,8 @@ from heterosis.ops.adjoint import (
     is_piecewise_constant,
     rule_of,
 )
-from heterosis.ops.elementwise import add, equal, select
-from heterosis.ops.reductions import sum as total
+from heterosis.ops.math.elementwise import add, equal, select
+from heterosis.ops.math.reductions import sum as total
 from heterosis.ops.rules import cast
 from heterosis.runtime.errors import UnsupportedError
 
@@ -190,7 +190,7 @@ def _placed(x: Value, place: tuple, shape: tuple[int, ...]) -> Value:
 
 @adjoint(views.DIAGONAL)
 def _diagonal(step: Step) -> Cotangents:
-    from heterosis.ops.creation import iota
+    from heterosis.ops.array.creation import iota
 
     (x,), g = step.inputs, step.cotangent
     axes, start = step.attributes["axes"], step.attributes["start"]
@@ -210,7 +210,7 @@ def _diagonal(step: Step) -> Cotangents:
 
 @adjoint(GATHER)
 def _gather(step: Step) -> Cotangents:
-    from heterosis.ops.indexing import scattered
+    from heterosis.ops.array.indexing import scattered
 
     data, *indices = step.inputs
     found = scattered(zeros(data), indices, step.cotangent, add=True)
@@ -219,7 +219,7 @@ def _gather(step: Step) -> Cotangents:
 
 @adjoint(SCATTER)
 def _scatter(step: Step) -> Cotangents:
-    from heterosis.ops.indexing import gathered, scattered
+    from heterosis.ops.array.indexing import gathered, scattered
 
     _, *indices, update = step.inputs
     g = step.cotangent
@@ -232,8 +232,8 @@ def _scatter(step: Step) -> Cotangents:
 
 def _if_last(x: Value, base: Value, indices: Sequence[Value]) -> Value:
     """`x`, with zeros for the rows that were written over: of equal places the last counts."""
-    from heterosis.ops.creation import iota
-    from heterosis.ops.indexing import gathered, scattered
+    from heterosis.ops.array.creation import iota
+    from heterosis.ops.array.indexing import gathered, scattered
 
     lead = indices[0].shape
     numbers = views.reshape(iota(math.prod(lead)), lead)

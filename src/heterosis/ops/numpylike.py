@@ -10,7 +10,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, extent
-from heterosis.ops.creation import iota
+from heterosis.ops.array.creation import iota
 from heterosis.ops.record import REGISTRY, as_value
 
 _OURS = {"divide": "true_divide"}  # where NumPy's name is none of a record

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from heterosis import _core
-from heterosis.ops import optimizers as rules
+from heterosis.ops.training import optimizers as rules
 from heterosis.optimizer.optimizer import RuleOptimizer, register, zeros_like_weight
 from heterosis.optimizer.steps import Step
 

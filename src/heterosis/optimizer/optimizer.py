@@ -8,7 +8,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.np import zeros
-from heterosis.ops.cast import assign
+from heterosis.ops.math.cast import assign
 from heterosis.optimizer.steps import Step, run
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError

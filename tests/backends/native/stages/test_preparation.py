@@ -14,8 +14,9 @@ from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.program import INPUT, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
-from heterosis.ops import REGISTRY, eager, recurrence
-from heterosis.ops import window_references as references
+from heterosis.ops import REGISTRY, eager
+from heterosis.ops.nn import recurrence
+from heterosis.ops.nn import window_references as references
 from heterosis.passes.preparation import split
 
 exp, add, multiply, maximum, transpose = (

@@ -1,0 +1,1 @@
+"""Making arrays, and giving their elements other places."""

@@ -1,0 +1,1 @@
+"""Mathematics, element by element and along axes."""

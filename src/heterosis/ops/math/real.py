@@ -1,0 +1,505 @@
+"""Functions of real numbers, element by element. Integers become float32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy
+
+from heterosis.ir.primitives import real as primitives
+from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.program import Value, apply
+from heterosis.ir.program import constant as number
+from heterosis.ir.types import FLOATS, TensorType, is_float
+from heterosis.ops.adjoint import elementwise_adjoint, piecewise_constant
+from heterosis.ops.math.elementwise import (
+    BRIEF,
+    METHOD,
+    absolute,
+    add,
+    binary,
+    equal,
+    greater,
+    isnan,
+    less,
+    logical_and,
+    maximum,
+    multiply,
+    negative,
+    power,
+    real,
+    same,
+    select,
+    sign,
+    square,
+    subtract,
+    true_divide,
+    unary,
+)
+from heterosis.ops.record import operation
+from heterosis.ops.rules import broadcast_all, cast, floating, result_type, wide
+from heterosis.ops.samples import Case, Samples
+
+_PRECISE = ("float32", "float64")
+
+
+def _number(value: float) -> Value:
+    """A constant of whatever float type it meets."""
+    return number(value, "float64", weak=True)
+
+
+def _real(primitive: Elementwise, documentation: str, **facts: Any) -> Any:
+    """A function of one real number."""
+    return unary(primitive, real, documentation, **({"public": METHOD} | facts))
+
+
+# -- exponentials, logarithms, roots --------------------------------------------------------------
+
+exp = _real(primitives.EXP, "e to the power `x`.", pull=lambda g, y, x: multiply(g, y))
+exp2 = _real(
+    primitives.EXP2,
+    "2 to the power `x`.",
+    pull=lambda g, y, x: multiply(g, multiply(y, _number(math.log(2.0)))),
+)
+expm1 = _real(
+    primitives.EXPM1,
+    "`exp(x) - 1`, accurate for small `x`.",
+    pull=lambda g, y, x: multiply(g, add(y, _number(1.0))),
+)
+log = _real(
+    primitives.LOG,
+    "The natural logarithm.",
+    domain=(0.01, 50),
+    pull=lambda g, y, x: true_divide(g, x),
+)
+log2 = _real(
+    primitives.LOG2,
+    "The logarithm to base 2.",
+    domain=(0.01, 50),
+    pull=lambda g, y, x: true_divide(g, multiply(x, _number(math.log(2.0)))),
+)
+log10 = _real(
+    primitives.LOG10,
+    "The logarithm to base 10.",
+    domain=(0.01, 50),
+    pull=lambda g, y, x: true_divide(g, multiply(x, _number(math.log(10.0)))),
+)
+log1p = _real(
+    primitives.LOG1P,
+    "`log(1 + x)`, accurate for small `x`.",
+    domain=(-0.9, 50),
+    pull=lambda g, y, x: true_divide(g, add(x, _number(1.0))),
+)
+sqrt = _real(
+    primitives.SQRT,
+    "The square root.",
+    domain=(0, 50),
+    pull=lambda g, y, x: true_divide(g, add(y, y)),
+)
+
+
+def root(x: Value) -> Value:
+    """The square root of a sum of squares: a length, whose gradient at zero counts as zero."""
+    zero = equal(x, _number(0.0))
+    return select(zero, x, sqrt(select(zero, _number(1.0), x)))
+
+
+cbrt = _real(
+    primitives.CBRT,
+    "The cube root.",
+    pull=lambda g, y, x: true_divide(g, multiply(_number(3.0), square(y))),
+)
+
+
+reciprocal = unary(
+    primitives.RECIPROCAL,
+    real,
+    "`1 / x`.",
+    domain=(0.5, 4),
+    public=METHOD,
+    pull=lambda g, y, x: negative(multiply(g, square(y))),
+)
+rsqrt = _real(
+    primitives.RSQRT,
+    "`1 / sqrt(x)`.",
+    domain=(0.1, 50),
+    pull=lambda g, y, x: multiply(g, multiply(_number(-0.5), multiply(y, square(y)))),
+    public=("npx", "ndarray"),
+)
+
+
+@operation(
+    numpy=lambda x: 1 / numpy.cbrt(x),
+    public=("npx", "ndarray"),
+    samples=Samples(BRIEF[1], (0.1, 50), dtypes=FLOATS),
+)
+def rcbrt(x):
+    """`1 / cbrt(x)`."""
+    return reciprocal(cbrt(x))
+
+
+@operation(
+    numpy=numpy.float_power,
+    samples=Samples(BRIEF[2], ((0.5, 4), (-3, 3)), dtypes=("int32", "float32", "float64")),
+)
+def float_power(x1, x2):
+    """`x1 ** x2` in float64."""
+    return power(cast(x1, "float64"), cast(x2, "float64"))
+
+
+# `absolute`: near zero the larger operand and the logarithm cancel, as they do in NumPy.
+@operation(numpy=numpy.logaddexp, samples=Samples(BRIEF[2], dtypes=_PRECISE, absolute=8))
+def logaddexp(x1, x2):
+    """`log(exp(x1) + exp(x2))` without overflow."""
+    dtype = floating(result_type(x1, x2))
+    a, b = broadcast_all("logaddexp", (cast(x1, dtype), cast(x2, dtype)))
+    apart = add(maximum(a, b), log1p(exp(negative(absolute(subtract(a, b))))))
+    # Equal infinities have no difference.
+    return select(equal(a, b), add(a, number(math.log(2.0), dtype)), apart)
+
+
+# -- angles ---------------------------------------------------------------------------------------
+
+sin = _real(
+    primitives.SIN, "The sine of an angle in radians.", pull=lambda g, y, x: multiply(g, cos(x))
+)
+cos = _real(
+    primitives.COS,
+    "The cosine of an angle in radians.",
+    pull=lambda g, y, x: negative(multiply(g, sin(x))),
+)
+tan = _real(
+    primitives.TAN,
+    "The tangent of an angle in radians.",
+    domain=(-1.5, 1.5),
+    pull=lambda g, y, x: multiply(g, add(square(y), _number(1.0))),
+)
+arcsin = _real(
+    primitives.ARCSIN,
+    "The angle whose sine is `x`.",
+    domain=(-1, 1),
+    pull=lambda g, y, x: true_divide(g, sqrt(subtract(_number(1.0), square(x)))),
+)
+arccos = _real(
+    primitives.ARCCOS,
+    "The angle whose cosine is `x`.",
+    domain=(-1, 1),
+    pull=lambda g, y, x: negative(true_divide(g, sqrt(subtract(_number(1.0), square(x))))),
+)
+arctan = _real(
+    primitives.ARCTAN,
+    "The angle whose tangent is `x`.",
+    pull=lambda g, y, x: true_divide(g, add(square(x), _number(1.0))),
+)
+
+
+def _pull_arctan2(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    share = true_divide(g, add(square(a), square(b)))
+    return multiply(share, b), negative(multiply(share, a))
+
+
+arctan2 = binary(
+    primitives.ARCTAN2,
+    real,
+    "The angle of the point `(x2, x1)`.",
+    pull=_pull_arctan2,
+)
+
+
+def _pull_hypot(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
+    length = select(equal(y, _number(0.0)), _number(1.0), y)
+    return multiply(g, true_divide(a, length)), multiply(g, true_divide(b, length))
+
+
+hypot = binary(
+    primitives.HYPOT,
+    real,
+    "`sqrt(x1**2 + x2**2)` without overflow.",
+    pull=_pull_hypot,
+)
+sinh = _real(primitives.SINH, "The hyperbolic sine.", pull=lambda g, y, x: multiply(g, cosh(x)))
+cosh = _real(primitives.COSH, "The hyperbolic cosine.", pull=lambda g, y, x: multiply(g, sinh(x)))
+tanh = _real(
+    primitives.TANH,
+    "The hyperbolic tangent.",
+    pull=lambda g, y, x: multiply(g, subtract(_number(1.0), square(y))),
+)
+arcsinh = _real(
+    primitives.ARCSINH,
+    "The inverse of `sinh`.",
+    pull=lambda g, y, x: true_divide(g, sqrt(add(square(x), _number(1.0)))),
+)
+arccosh = _real(
+    primitives.ARCCOSH,
+    "The inverse of `cosh`.",
+    domain=(1, 9),
+    pull=lambda g, y, x: true_divide(g, sqrt(subtract(square(x), _number(1.0)))),
+)
+arctanh = _real(
+    primitives.ARCTANH,
+    "The inverse of `tanh`.",
+    domain=(-0.99, 0.99),
+    pull=lambda g, y, x: true_divide(g, subtract(_number(1.0), square(x))),
+)
+
+
+def _turned(x: Value, factor: float) -> Value:
+    """`x` times a factor that has the digits of the type that is computed in."""
+    dtype = floating(result_type(x))
+    x = cast(x, wide(dtype))
+    return cast(multiply(x, number(factor, x.dtype)), dtype)
+
+
+@operation(
+    numpy=numpy.degrees,
+    public=METHOD,
+    aliases=("rad2deg",),
+    names={"mxnet": "_npi_degrees"},
+    samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
+)
+def degrees(x):
+    """An angle in radians, in degrees."""
+    return _turned(x, 180.0 / math.pi)
+
+
+@operation(
+    numpy=numpy.radians,
+    public=METHOD,
+    aliases=("deg2rad",),
+    names={"mxnet": "_npi_radians"},
+    samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
+)
+def radians(x):
+    """An angle in degrees, in radians."""
+    return _turned(x, math.pi / 180.0)
+
+
+# -- rounding -------------------------------------------------------------------------------------
+
+
+def _rounding(primitive: Elementwise, documentation: str, **facts: Any) -> Any:
+    """Rounding to integers, which leaves integers as they are."""
+    facts["piecewise_constant"] = "whole numbers, with steps between"
+    dtypes = ("bool", "int8", *FLOATS)
+    reference = getattr(numpy, primitive.name)
+    return unary(
+        primitive, same, documentation,
+        reference=reference, domain=(-9, 9), dtypes=dtypes, public=METHOD, **facts,
+    )  # fmt: skip
+
+
+floor = _rounding(primitives.FLOOR, "The greatest integer not above `x`.")
+ceil = _rounding(primitives.CEIL, "The least integer not below `x`.")
+trunc = _rounding(primitives.TRUNC, "The integer part.", aliases=("fix",))
+rint = _rounding(primitives.RINT, "The nearest integer; the even one of two.")
+
+_ROUND_CASES = (*BRIEF[1], *(Case(((3, 70),), {"decimals": d}) for d in (1, -1)))
+
+
+@operation(
+    numpy=numpy.around,
+    public=METHOD,
+    aliases=("around", "round_"),
+    names={"mxnet": "_npi_around"},
+    piecewise_constant="multiples of one number, with steps between",
+    samples=Samples(_ROUND_CASES, (-60, 60), dtypes=("int32", *_PRECISE)),
+)
+def round(x, decimals: int = 0):
+    """The nearest number with `decimals` digits behind the point; the even one of two."""
+    if not is_float(x.dtype):
+        return _rounded_integer(x, decimals)
+    if not decimals:
+        return rint(x)
+    scale = number(10.0 ** abs(decimals), x.dtype)
+    if decimals > 0:
+        return true_divide(rint(multiply(x, scale)), scale)
+    return multiply(rint(true_divide(x, scale)), scale)
+
+
+def _rounded_integer(x: Value, decimals: int) -> Value:
+    if decimals >= 0:
+        return rint(x)
+    scale = number(10.0**-decimals, "float64")
+    return cast(multiply(rint(true_divide(cast(x, "float64"), scale)), scale), x.dtype)
+
+
+# -- parts of a float -----------------------------------------------------------------------------
+
+copysign = binary(
+    primitives.COPYSIGN,
+    real,
+    "The size of `x1` with the sign of `x2`.",
+    pull=lambda g, y, a, b: (multiply(g, multiply(sign(a), sign(y))), None),
+)
+
+
+@operation(
+    numpy=numpy.heaviside,
+    samples=Samples(BRIEF[2], dtypes=("int32", *FLOATS)),
+)
+def heaviside(x1, x2):
+    """0 for negative `x1`, 1 for positive, `x2` at 0."""
+    dtype = floating(result_type(x1, x2))
+    x1, x2 = cast(x1, dtype), cast(x2, dtype)
+    zero, one = number(0.0, dtype), number(1.0, dtype)
+    step = select(equal(x1, zero), x2, select(greater(x1, zero), one, zero))
+    return select(isnan(x1), number(math.nan, dtype), step)
+
+
+# The distance depends on the precision, so float64 alone can be compared with the reference.
+spacing = unary(
+    primitives.SPACING,
+    real,
+    "The distance to the next number away from zero.",
+    piecewise_constant="the same for all numbers of one exponent",
+    dtypes=("float64",),
+)
+elementwise_adjoint(primitives.FRACTION, lambda g, y, x: g)
+elementwise_adjoint(
+    primitives.LDEXP, lambda g, y, x1, x2: (apply(primitives.LDEXP, (g, x2), g.type), None)
+)
+piecewise_constant(primitives.EXPONENT)
+
+
+@partial(elementwise_adjoint, primitives.MANTISSA)
+def _pull_mantissa(g: Value, y: Value, x: Value) -> Value:
+    """By the power of two that the mantissa was divided by; zero, which has none, is kept."""
+    zero = equal(x, _number(0.0))
+    return select(zero, g, true_divide(multiply(g, y), select(zero, _number(1.0), x)))
+
+
+@operation(numpy=numpy.modf, samples=Samples(BRIEF[1], dtypes=("int32", *_PRECISE)))
+def modf(x):
+    """The fraction and the integer part, both with the sign of `x`."""
+    x = cast(x, floating(result_type(x)))
+    return apply(primitives.FRACTION, (x,), TensorType(x.shape, x.dtype)), trunc(x)
+
+
+@operation(numpy=numpy.frexp, samples=Samples(BRIEF[1], dtypes=("int32", *_PRECISE)))
+def frexp(x):
+    """`(m, e)` with `x == m * 2**e` and `m` from 0.5 up to 1; `e` is int32."""
+    x = cast(x, floating(result_type(x)))
+    mantissa = apply(primitives.MANTISSA, (x,), TensorType(x.shape, x.dtype))
+    return mantissa, apply(primitives.EXPONENT, (x,), TensorType(x.shape, "int32"))
+
+
+@operation(
+    numpy=lambda x1, x2: x1 * 2.0**x2,
+    names={"mxnet": "_npi_ldexp"},
+    samples=Samples(BRIEF[2], dtypes=("int32", "float32", "float64")),
+)
+def ldexp(x1, x2):
+    """`x1 * 2**x2`, exact for integer `x2`."""
+    x1 = cast(x1, floating(result_type(x1)))
+    if is_float(x2.dtype):
+        return multiply(x1, exp2(cast(x2, x1.dtype)))
+    x1, x2 = broadcast_all("ldexp", (x1, cast(x2, "int64")))
+    return apply(primitives.LDEXP, (x1, x2), TensorType(x1.shape, x1.dtype))
+
+
+# -- special functions and activations ------------------------------------------------------------
+
+NETWORK = ("npx", "ndarray")
+
+
+def _special(name: str) -> Callable[..., Any]:
+    def reference(x: Any) -> Any:
+        from scipy import special  # tests alone have it
+
+        return getattr(special, name)(x)
+
+    return reference
+
+
+erf = _real(
+    primitives.ERF,
+    "The error function.",
+    public=("npx",),
+    reference=_special("erf"),
+    pull=lambda g, y, x: multiply(
+        g, multiply(_number(2.0 / math.sqrt(math.pi)), exp(negative(square(x))))
+    ),
+)
+erfinv = _real(
+    primitives.ERFINV,
+    "The inverse of the error function.",
+    domain=(-0.99, 0.99),
+    public=("npx",),
+    reference=_special("erfinv"),
+    pull=lambda g, y, x: multiply(g, multiply(_number(math.sqrt(math.pi) / 2.0), exp(square(y)))),
+)
+gamma = _real(
+    primitives.GAMMA,
+    "The gamma function.",
+    domain=(0.5, 5),
+    public=("npx",),
+    reference=_special("gamma"),
+    pull=lambda g, y, x: multiply(g, multiply(y, digamma(x))),
+)
+gammaln = _real(
+    primitives.GAMMALN,
+    "The logarithm of the absolute value of the gamma function.",
+    domain=(3, 30),
+    public=("npx",),
+    reference=_special("gammaln"),
+    pull=lambda g, y, x: multiply(g, digamma(x)),
+)
+sigmoid = _real(
+    primitives.SIGMOID,
+    "`1 / (1 + exp(-x))`.",
+    public=NETWORK,
+    names={"mxnet": "sigmoid", "onnx": "Sigmoid"},
+    pull=lambda g, y, x: multiply(g, multiply(y, subtract(_number(1.0), y))),
+)
+
+
+@operation(
+    numpy=lambda x: numpy.maximum(x, 0),
+    public=NETWORK,
+    names={"mxnet": "relu", "onnx": "Relu"},
+    samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
+    gradient=lambda g, y, x: select(greater(y, _number(0.0)), g, _number(0.0)),
+)
+def relu(x):
+    """`x` where it is positive, else 0."""
+    return maximum(x, number(0, "int64", weak=True))
+
+
+@operation(
+    numpy=_special("digamma"),
+    public=("npx",),
+    samples=Samples(BRIEF[1], (0.5, 9), dtypes=_PRECISE, ulps=64, absolute=16),
+)
+def digamma(x):
+    """The derivative of `gammaln`."""
+    x = cast(x, floating(x.dtype))
+    mirrored = less(x, _number(0.5))
+    inside = select(mirrored, subtract(_number(1.0), x), x)
+    # Where the argument is large the asymptotic series is exact: get there by the recurrence.
+    shifted = inside
+    lost = number(0.0, x.dtype)
+    for _ in range(_DIGAMMA_STEPS):
+        lost = add(lost, reciprocal(shifted))
+        shifted = add(shifted, _number(1.0))
+    inverse = square(reciprocal(shifted))
+    series = number(0.0, x.dtype)
+    for coefficient in reversed(_DIGAMMA_SERIES):
+        series = multiply(inverse, add(series, _number(coefficient)))
+    large = subtract(subtract(log(shifted), true_divide(_number(0.5), shifted)), series)
+    result = subtract(large, lost)
+    # At whole numbers the tangent is zero: what is not used must not be infinite, or its gradient
+    # would not be zero.
+    turn = select(equal(x, _number(0.0)), x, subtract(x, rint(x)))  # exact, with the zero's sign
+    outside = select(mirrored, turn, _number(0.25))
+    turned = true_divide(_number(math.pi), tan(multiply(_number(math.pi), outside)))
+    mirror = select(mirrored, subtract(result, turned), result)
+    has_pole = logical_and(less(x, _number(0.0)), equal(outside, _number(0.0)))
+    return select(has_pole, number(math.nan, x.dtype), mirror)
+
+
+# The Bernoulli numbers B(2n) over 2n: what follows the logarithm in the asymptotic series.
+_DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+_DIGAMMA_STEPS = 7

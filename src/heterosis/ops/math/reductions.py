@@ -1,0 +1,564 @@
+"""Operations that combine elements along axes."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from heterosis.ir import views
+from heterosis.ir.primitives.families import Reduction, Scan
+from heterosis.ir.primitives.reductions import ALL, ANY, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM
+from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
+from heterosis.ir.types import FLOATS, TensorType, highest, is_float, lowest
+from heterosis.ops.adjoint import Cotangents, Step, adjoint
+from heterosis.ops.array.creation import iota
+from heterosis.ops.math.elementwise import (
+    METHOD,
+    add,
+    equal,
+    isnan,
+    logical_or,
+    maximum,
+    minimum,
+    multiply,
+    select,
+    square,
+    subtract,
+    true_divide,
+)
+from heterosis.ops.math.real import root
+from heterosis.ops.record import operation
+from heterosis.ops.rules import cast, floating, wide
+from heterosis.ops.samples import Case, Samples, reduction_cases
+from heterosis.runtime.errors import ShapeError, check_axes, check_axis
+
+Axes = "int | tuple[int, ...] | None"
+
+_ZERO = constant(0.0, "float64", weak=True)
+
+# The smallest set that meets every kind of loop; the sum runs through all.
+_BRIEF = tuple(
+    Case((shape,), {"axis": axis})
+    for shape, axis in (((), None), ((300,), None), ((5, 7), 0), ((70, 3), 1), ((2, 3, 4), -2))
+)
+_KEPT = (*_BRIEF, Case(((2, 3, 4),), {"axis": (0, 2), "keepdims": True}))
+_ARRAYS = (*_BRIEF, Case(((2, 3, 4),), {"axis": 1, "dtype": "float64"}))
+
+
+def _repeated(x: Value, step: Step) -> Value:
+    """A value of the reduction's result, repeated over what was reduced."""
+    shape, axes = step.inputs[0].shape, step.attributes["axes"]
+    return views.broadcast(_kept(x, shape, axes), shape)
+
+
+@adjoint(SUM)
+def _pull_sum(step: Step) -> Cotangents:
+    return (_repeated(step.cotangent, step),)
+
+
+@adjoint(PROD)
+def _pull_prod(step: Step) -> Cotangents:
+    (x,), axes = step.inputs, step.attributes["axes"]
+    kept = tuple(a for a in range(x.ndim) if a not in axes)
+    order = (*kept, *axes)
+    turned = views.transpose(x, order)
+    rows = views.reshape(
+        turned, (math.prod(x.shape[a] for a in kept), count_along("prod", x, axes))
+    )
+    others = views.reshape(_others(rows), turned.shape)
+    others = views.transpose(others, tuple(order.index(a) for a in range(x.ndim)))
+    return (multiply(_repeated(step.cotangent, step), others),)
+
+
+def _others(rows: Value) -> Value:
+    """For each element, the product of all others in its row.
+
+    By halves, multiplying only: what divides by elements is wrong where they are zero, and what
+    looks for zeros has no second derivative there.
+    """
+    length = rows.shape[1]
+    if length <= 1:
+        return views.broadcast(constant(1.0, rows.dtype), rows.shape)
+    half = (length + 1) // 2
+    first = _columns(rows, 0, half)
+    second = shifted(rows, 1, half, half, 1.0)
+    rest = _others(multiply(first, second))
+    of_second = _columns(multiply(rest, first), 0, length - half)
+    places = tuple(((0, at), (1, 1)) for at in (0, half))
+    parts = (multiply(rest, second), of_second)
+    return apply(ASSEMBLE, parts, rows.type, places=places, filled=False)
+
+
+def _columns(rows: Value, begin: int, end: int) -> Value:
+    return views.slice_(rows, (0, begin), (1, 1), (rows.shape[0], end - begin))
+
+
+def shifted(x: Value, axis: int, by: int, length: int, fill: float) -> Value:
+    """The elements along `axis` from the place `by` on, which may be negative, `length` of them;
+    where there are none, `fill`."""
+    begin, end = builtins.max(by, 0), builtins.min(by + length, x.shape[axis])
+    at = tuple(begin if a == axis else 0 for a in range(x.ndim))
+    ones = (1,) * x.ndim
+    kept = views.slice_(x, at, ones, _with_extent(x.shape, axis, end - begin))
+    if end - begin == length:
+        return kept
+    place = tuple(begin - by if a == axis else 0 for a in range(x.ndim))
+    type_ = TensorType(_with_extent(x.shape, axis, length), x.dtype)
+    operands = (constant(fill, x.dtype), kept)
+    return apply(ASSEMBLE, operands, type_, places=((place, ones),), filled=True)
+
+
+def _with_extent(shape: tuple[int, ...], axis: int, extent: int) -> tuple[int, ...]:
+    return (*shape[:axis], extent, *shape[axis + 1 :])
+
+
+@adjoint(MAX, MIN)
+def _pull_extreme(step: Step) -> Cotangents:
+    """Elements that share the extreme value share its cotangent."""
+    (x,), (y,), g = step.inputs, step.outputs, step.cotangent
+    reached = equal(x, _repeated(y, step))
+    count = reduce(SUM, cast(reached, wide(g.dtype)), step.attributes["axes"], False)
+    share = cast(true_divide(cast(g, count.dtype), count), g.dtype)
+    return (select(reached, _repeated(share, step), _ZERO),)
+
+
+@adjoint(CUMSUM)
+def _pull_cumsum(step: Step) -> Cotangents:
+    (axis,) = step.attributes["axes"]
+    return (_from_behind(step.cotangent, axis),)
+
+
+@adjoint(CUMPROD)
+def _pull_cumprod(step: Step) -> Cotangents:
+    (x,), (y,), (axis,) = step.inputs, step.outputs, step.attributes["axes"]
+    length = x.shape[axis]
+    if length == 0:
+        return (step.cotangent,)
+    before = shifted(y, axis, -1, length, 1.0)
+    # What an element's successors pass back: total[i] = g[i] + x[i + 1] * total[i + 1], for all i
+    # at once in steps of 1, 2, 4, ... No division, as elements may be zero.
+    total, factor, step_ = step.cotangent, shifted(x, axis, 1, length, 0.0), 1
+    while step_ < length:
+        total = add(total, multiply(factor, shifted(total, axis, step_, length, 0.0)))
+        factor = multiply(factor, shifted(factor, axis, step_, length, 0.0))
+        step_ *= 2
+    return (multiply(before, total),)
+
+
+def _from_behind(x: Value, axis: int) -> Value:
+    """For each element, the sum of itself and all that follow along `axis`."""
+    turned = _reversed(x, axis)
+    return _reversed(apply(CUMSUM, (turned,), TensorType(x.shape, x.dtype), axes=(axis,)), axis)
+
+
+def _reversed(x: Value, axis: int) -> Value:
+    starts = tuple(builtins.max(n - 1, 0) if a == axis else 0 for a, n in enumerate(x.shape))
+    steps = tuple(-1 if a == axis else 1 for a in range(x.ndim))
+    return views.slice_(x, starts, steps, x.shape)
+
+
+def reduce(primitive: Reduction, x: Value, axis: Axes, keepdims: bool) -> Value:
+    """`x` reduced along `axis`, which stays as an extent of 1 if `keepdims`."""
+    axes = check_axes(primitive.name, axis, x.ndim)
+    if not axes:
+        return x
+    result = apply(primitive, (x,), TensorType(without(x.shape, axes), x.dtype), axes=axes)
+    return _kept(result, x.shape, axes) if keepdims else result
+
+
+def without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The extents of the other axes."""
+    return tuple(n for a, n in enumerate(shape) if a not in axes)
+
+
+def _kept(x: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Value:
+    """A reduced value with the reduced axes back in their places, of extent 1."""
+    return views.reshape(x, tuple(1 if a in axes else n for a, n in enumerate(shape)))
+
+
+def count_along(operation_name: str, x: Value, axis: Axes) -> int:
+    """How many elements become one."""
+    return math.prod(x.shape[a] for a in check_axes(operation_name, axis, x.ndim))
+
+
+def _check_not_empty(name: str, x: Value, axis: Axes) -> None:
+    if not count_along(name, x, axis):
+        raise ShapeError(
+            f"{name}: no elements along axis {axis} of shape {x.shape}, and nothing is the {name} "
+            "of no elements. Give an array that is not empty there, or a value for `initial`."
+        )
+
+
+def _only(x: Value, where: Value | None, otherwise: Any) -> Value:
+    """`x`, with `otherwise` where `where` is false."""
+    if where is None:
+        return x
+    neutral = constant(otherwise, "float64" if is_float(x.dtype) else "int64", weak=True)
+    return select(where, x, cast(neutral, x.dtype))
+
+
+# -- sums and products ----------------------------------------------------------------------------
+
+
+def _accumulated(a: Value, dtype: str | None) -> Value:
+    """`a` as sums and products take it: truth values count as int64."""
+    return cast(a, dtype or ("int64" if a.dtype == "bool" else a.dtype))
+
+
+@operation(
+    numpy=numpy.sum,
+    public=METHOD,
+    names={"mxnet": "_np_sum"},
+    samples=Samples(reduction_cases(dtype=("float64", "int64")), absolute=400),
+)
+def sum(
+    a,
+    axis: Axes = None,
+    dtype: str | None = None,
+    keepdims: bool = False,
+    initial=None,
+    where=None,
+):
+    """The sum of elements along `axis`; of all, without one."""
+    a = _accumulated(a, dtype)
+    total = reduce(SUM, _only(a, where, 0), axis, keepdims)
+    return total if initial is None else add(total, cast(initial, a.dtype))
+
+
+@operation(
+    numpy=numpy.prod,
+    public=METHOD,
+    aliases=("product",),
+    names={"mxnet": "_np_prod"},
+    samples=Samples(_KEPT, (0.5, 1.5), ulps=64),
+)
+def prod(
+    a,
+    axis: Axes = None,
+    dtype: str | None = None,
+    keepdims: bool = False,
+    initial=None,
+    where=None,
+):
+    """The product of elements along `axis`."""
+    a = _accumulated(a, dtype)
+    total = reduce(PROD, _only(a, where, 1), axis, keepdims)
+    return total if initial is None else multiply(total, cast(initial, a.dtype))
+
+
+@operation(
+    numpy=numpy.nansum,
+    public=METHOD,
+    samples=Samples(_KEPT, dtypes=("int32", "float32", "float64"), absolute=400),
+)
+def nansum(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False):
+    """The sum of elements that are not NaN."""
+    return sum(_without_nan(a, 0.0), axis, dtype, keepdims)
+
+
+@operation(
+    numpy=numpy.nanprod,
+    public=METHOD,
+    samples=Samples(_KEPT, (0.5, 1.5), ulps=64, dtypes=("int32", "float32", "float64")),
+)
+def nanprod(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False):
+    """The product of elements that are not NaN."""
+    return prod(_without_nan(a, 1.0), axis, dtype, keepdims)
+
+
+def _without_nan(a: Value, otherwise: float) -> Value:
+    return select(isnan(a), constant(otherwise, a.dtype), a) if is_float(a.dtype) else a
+
+
+@operation(numpy=numpy.count_nonzero, samples=Samples(_KEPT, dtypes=("bool", "int32", "float32")))
+def count_nonzero(a, axis: Axes = None, keepdims: bool = False):
+    """How many elements are not zero."""
+    return sum(cast(a, "bool"), axis, None, keepdims)
+
+
+# -- extremes -------------------------------------------------------------------------------------
+
+
+def _extreme(primitive: Reduction, pick: Callable, least: Callable):
+    def function(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+        if initial is None:
+            _check_not_empty(primitive.name, a, axis)
+        result = reduce(primitive, _only(a, where, least(a.dtype)), axis, keepdims)
+        return result if initial is None else pick(result, cast(initial, a.dtype))
+
+    return function
+
+
+_max = _extreme(MAX, maximum, lowest)
+_min = _extreme(MIN, minimum, highest)
+
+
+@operation(
+    numpy=numpy.max,
+    public=METHOD,
+    aliases=("amax",),
+    names={"mxnet": "_np_max"},
+    samples=Samples(_KEPT),
+)
+def max(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+    """The largest element along `axis`; NaN if any is."""
+    return _max(a, axis, keepdims, initial, where)
+
+
+@operation(
+    numpy=numpy.min,
+    public=METHOD,
+    aliases=("amin",),
+    names={"mxnet": "_np_min"},
+    samples=Samples(_KEPT),
+)
+def min(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+    """The smallest element along `axis`; NaN if any is."""
+    return _min(a, axis, keepdims, initial, where)
+
+
+@operation(numpy=numpy.ptp, samples=Samples(_KEPT, dtypes=("int32", "float32")))
+def ptp(a, axis: Axes = None, keepdims: bool = False):
+    """The distance from the smallest to the largest element."""
+    return subtract(max(a, axis, keepdims), min(a, axis, keepdims))
+
+
+def _place_of_extreme(
+    name: str, primitive: Reduction, a: Value, axis: int | None, keepdims: bool
+) -> Value:
+    """The least position of an element that equals the extreme one, or of a NaN."""
+    _check_not_empty(name, a, axis)
+    found = equal(a, reduce(primitive, a, axis, True))
+    if is_float(a.dtype):
+        found = logical_or(found, isnan(a))
+    # Places of 32 bits, where they suffice, are as wide as the elements of most arrays.
+    width = "int32" if a.size < 2**31 else "int64"
+    nowhere = constant(highest(width), width)
+    places = select(found, cast(_numbered(a.shape, axis), width), nowhere)
+    return cast(reduce(MIN, places, axis, keepdims), "int64")
+
+
+def _numbered(shape: tuple[int, ...], axis: int | None) -> Value:
+    """Every element's position along `axis`; among all, without one."""
+    if axis is None:
+        return views.reshape(iota(math.prod(shape)), shape)
+    axis %= len(shape)
+    line = views.reshape(
+        iota(shape[axis]), tuple(n if a == axis else 1 for a, n in enumerate(shape))
+    )
+    return views.broadcast(line, shape)
+
+
+_ARGUMENT_CASES = (*_BRIEF, Case(((2, 3, 4),), {"axis": 1, "keepdims": True}))
+
+
+@operation(
+    numpy=numpy.argmax,
+    public=METHOD,
+    names={"mxnet": "_npi_argmax"},
+    samples=Samples(_ARGUMENT_CASES),
+)
+def argmax(a, axis: int | None = None, keepdims: bool = False):
+    """The position of the first largest element along `axis`; of the first NaN if there is one."""
+    return _place_of_extreme("argmax", MAX, a, axis, keepdims)
+
+
+@operation(
+    numpy=numpy.argmin,
+    public=METHOD,
+    names={"mxnet": "_npi_argmin"},
+    samples=Samples(_ARGUMENT_CASES),
+)
+def argmin(a, axis: int | None = None, keepdims: bool = False):
+    """The position of the first smallest element along `axis`; of the first NaN if there is one."""
+    return _place_of_extreme("argmin", MIN, a, axis, keepdims)
+
+
+@operation(
+    numpy=numpy.any,
+    public=METHOD,
+    aliases=("sometrue",),
+    names={"mxnet": "_np_any"},
+    samples=Samples(_KEPT, (-1, 1), dtypes=("bool", "uint8", "bfloat16", "float32")),
+)
+def any(a, axis: Axes = None, keepdims: bool = False, where=None):
+    """Whether an element along `axis` is true."""
+    return reduce(ANY, _only(cast(a, "bool"), where, False), axis, keepdims)
+
+
+@operation(
+    numpy=numpy.all,
+    public=METHOD,
+    names={"mxnet": "_np_all"},
+    samples=Samples(_KEPT, (-1, 1), dtypes=("bool", "uint8", "bfloat16", "float32")),
+)
+def all(a, axis: Axes = None, keepdims: bool = False, where=None):
+    """Whether all elements along `axis` are true."""
+    return reduce(ALL, _only(cast(a, "bool"), where, True), axis, keepdims)
+
+
+# -- averages and spread --------------------------------------------------------------------------
+
+
+@operation(
+    numpy=numpy.mean,
+    public=METHOD,
+    names={"mxnet": "_npi_mean"},
+    samples=Samples(_ARRAYS, absolute=20),
+)
+def mean(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False, where=None):
+    """The arithmetic mean along `axis`."""
+    dtype = dtype or floating(a.dtype)
+    a = _to_sum(a, dtype)
+    if where is not None:
+        total = sum(a, axis, None, keepdims, None, where)
+        return cast(true_divide(total, _count(a, axis, keepdims, where)), dtype)
+    total = reduce(SUM, a, axis, keepdims)
+    return cast(true_divide(total, extent(count_along("mean", a, axis))), dtype)
+
+
+def _to_sum(a: Value, dtype: str) -> Value:
+    """Elements of `dtype`, in the type that their sums are made in."""
+    a = cast(a, dtype)
+    return cast(a, wide(dtype)) if is_float(dtype) else a
+
+
+def _count(a: Value, axis: Axes, keepdims: bool, where: Value) -> Value:
+    """How many elements along `axis` `where` picks."""
+    return sum(views.broadcast(cast(where, "bool"), a.shape), axis, None, keepdims)
+
+
+@operation(
+    numpy=numpy.var,
+    public=METHOD,
+    names={"mxnet": "_npi_var"},
+    samples=Samples(
+        (*_ARRAYS, Case(((3, 70),), {"axis": 1, "ddof": 1})),
+        dtypes=("bool", "int32", "float16", "float32", "float64"),
+        ulps=16,
+        absolute=20,
+    ),
+)
+def var(
+    a,
+    axis: Axes = None,
+    dtype: str | None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+):
+    """The mean squared distance from the mean; `ddof` is subtracted from the number of elements."""
+    dtype = dtype or floating(a.dtype)
+    a = _to_sum(a, dtype)
+    centred = subtract(a, mean(a, axis, None, True))
+    total = reduce(SUM, square(centred), axis, keepdims)
+    freedom = builtins.max(count_along("var", a, axis) - ddof, 0)
+    return cast(true_divide(total, extent(freedom)), dtype)
+
+
+@operation(
+    numpy=numpy.std,
+    public=METHOD,
+    names={"mxnet": "_npi_std"},
+    samples=Samples(
+        (*_ARRAYS, Case(((3, 70),), {"axis": 1, "ddof": 1})),
+        dtypes=("bool", "int32", "float16", "float32", "float64"),
+        ulps=16,
+        absolute=20,
+    ),
+)
+def std(
+    a,
+    axis: Axes = None,
+    dtype: str | None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+):
+    """The standard deviation: the square root of the variance."""
+    return root(var(a, axis, dtype, ddof, keepdims))
+
+
+@operation(
+    numpy=lambda a, weights, **more: numpy.average(a, weights=weights, **more),
+    names={"mxnet": "_npi_average"},
+    samples=Samples(
+        (
+            Case(((3, 4), (3, 4))),
+            Case(((3, 70), (70,)), {"axis": 1, "returned": True}),
+        ),
+        ((-4, 4), (1, 3)),
+        dtypes=("int32", "float32", "float64"),
+        ulps=16,
+        absolute=20,
+    ),
+)
+def average(a, axis: Axes = None, weights=None, returned: bool = False, keepdims: bool = False):
+    """The mean along `axis`, weighted if there are `weights`; with their sum if `returned`."""
+    if weights is None:
+        result = mean(a, axis, None, keepdims)
+        total = cast(extent(count_along("average", a, axis)), result.dtype)
+    else:
+        weights = _along("average", weights, a, axis)
+        product = true_divide(multiply(a, weights), constant(1, "int64", weak=True))
+        weights = views.broadcast(cast(weights, product.dtype), a.shape)
+        total = reduce(SUM, weights, axis, keepdims)
+        result = true_divide(reduce(SUM, product, axis, keepdims), total)
+    return (result, views.broadcast(total, result.shape)) if returned else result
+
+
+def _along(name: str, weights: Value, a: Value, axis: Axes) -> Value:
+    """Weights of one axis, standing along it."""
+    if weights.shape == a.shape:
+        return weights
+    if weights.ndim != 1 or not isinstance(axis, int):
+        raise ShapeError(
+            f"{name}: weights of shape {weights.shape} for an array of shape {a.shape} and axis "
+            f"{axis}; give weights of the array's shape, or one-dimensional ones and their axis."
+        )
+    axis = check_axis(name, axis, a.ndim)
+    if weights.shape[0] != a.shape[axis]:
+        raise ShapeError(
+            f"{name}: {weights.shape[0]} weights for axis {axis} of extent {a.shape[axis]}."
+        )
+    return views.reshape(weights, tuple(n if d == axis else 1 for d, n in enumerate(a.shape)))
+
+
+# -- running results ------------------------------------------------------------------------------
+
+
+def _scan(primitive: Scan, a: Value, axis: int | None, dtype: str | None) -> Value:
+    a = _accumulated(a, dtype)
+    if axis is None:
+        a, axis = views.reshape(a, (a.size,)), 0
+    axis = check_axis(primitive.name, axis, a.ndim)
+    return apply(primitive, (a,), TensorType(a.shape, a.dtype), axes=(axis,))
+
+
+_SCAN_CASES = (
+    *_BRIEF,
+    Case(((0, 3),), {"axis": 0}),
+    Case(((3, 4),), {"axis": 1, "dtype": "float64"}),
+)
+
+
+@operation(
+    numpy=numpy.cumsum,
+    public=METHOD,
+    names={"mxnet": "_np_cumsum"},
+    samples=Samples(_SCAN_CASES, absolute=400),
+)
+def cumsum(a, axis: int | None = None, dtype: str | None = None):
+    """The sum of all elements so far along `axis`; of the flattened array, without one."""
+    return _scan(CUMSUM, a, axis, dtype)
+
+
+@operation(
+    numpy=numpy.cumprod,
+    samples=Samples(_SCAN_CASES, (0.5, 1.5), ulps=64, dtypes=("int32", *FLOATS)),
+)
+def cumprod(a, axis: int | None = None, dtype: str | None = None):
+    """The product of all elements so far along `axis`."""
+    return _scan(CUMPROD, a, axis, dtype)

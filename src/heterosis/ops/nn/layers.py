@@ -1,0 +1,431 @@
+"""Layers of neural networks that are a few steps of mathematics, without random numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from heterosis.ir import views
+from heterosis.ir.program import Value, constant
+from heterosis.ir.types import FLOATS
+from heterosis.ops.array.creation import iota
+from heterosis.ops.array.indexing import gathered
+from heterosis.ops.bounds import bounded
+from heterosis.ops.linalg.matmul import product
+from heterosis.ops.math import elementwise as e
+from heterosis.ops.math import real as r
+from heterosis.ops.math.cast import astype
+from heterosis.ops.record import operation
+from heterosis.ops.rules import cast, floating
+from heterosis.ops.samples import Case, Samples
+from heterosis.runtime.context import Context, check_context
+from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
+
+_NETWORK = ("npx",)
+_PRECISE = ("float32", "float64")
+
+# -- activations ----------------------------------------------------------------------------------
+
+
+def _zero() -> Value:
+    return constant(0, "int64", weak=True)
+
+
+def softrelu(x: Value) -> Value:
+    """`log(1 + exp(x))` without overflow; written so that its derivative at 0 is 1/2."""
+    positive = e.greater_equal(x, _zero())
+    size = e.select(positive, e.negative(x), x)
+    return e.add(e.select(positive, x, _zero()), r.log1p(r.exp(size)))
+
+
+def softsign(x: Value) -> Value:
+    """`x / (1 + |x|)`."""
+    return e.true_divide(x, e.add(e.absolute(x), constant(1, "int64", weak=True)))
+
+
+_ACTIVATIONS: dict[str, Callable[[Value], Value]] = {
+    "relu": r.relu,
+    "sigmoid": r.sigmoid,
+    "softrelu": softrelu,
+    "softsign": softsign,
+    "tanh": r.tanh,
+}
+_ACTIVATION_REFERENCES: dict[str, Callable[[Any], Any]] = {
+    "relu": lambda x: numpy.maximum(x, 0),
+    "sigmoid": lambda x: 1 / (1 + numpy.exp(-x)),
+    "softrelu": lambda x: numpy.log1p(numpy.exp(x)),
+    "softsign": lambda x: x / (1 + abs(x)),
+    "tanh": numpy.tanh,
+}
+
+
+@operation(
+    numpy=lambda data, act_type: _ACTIVATION_REFERENCES[act_type](data),
+    public=_NETWORK,
+    names={"mxnet": "Activation"},
+    samples=Samples(
+        [Case(((3, 37),), {"act_type": kind}) for kind in _ACTIVATIONS],
+        (-9, 9),
+        dtypes=("int32", "float16", *_PRECISE),
+        ulps=8,
+    ),
+)
+def activation(data, act_type: str):
+    """'relu', 'sigmoid', 'tanh', 'softrelu' (`log(1 + exp(x))`) or 'softsign' (`x / (1 + |x|)`)."""
+    if act_type not in _ACTIVATIONS:
+        raise ArgumentError(
+            f"activation: act_type={act_type!r}; expected one of {', '.join(_ACTIVATIONS)}."
+        )
+    return _ACTIVATIONS[act_type](cast(data, floating(data.dtype)))
+
+
+_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+
+
+def leak(x: Value, slope: Value) -> Value:
+    """`x` where it is positive, else `slope * x`."""
+    return e.select(e.greater(x, _zero()), x, e.multiply(x, cast(slope, x.dtype)))
+
+
+def _exponential_leak(x: Value, slope: Value) -> Value:
+    # The exponential sees no positive numbers: it would overflow there, and its derivative too.
+    positive = e.greater(x, _zero())
+    below = r.expm1(e.select(positive, _zero(), x))
+    return e.select(positive, x, e.multiply(below, cast(slope, x.dtype)))
+
+
+def _selu(x: Value) -> Value:
+    return e.multiply(
+        _exponential_leak(x, constant(_SELU_ALPHA, x.dtype)), constant(_SELU_SCALE, x.dtype)
+    )
+
+
+def _gelu(x: Value) -> Value:
+    """`x` times the probability that a normal number is below it."""
+    below = r.erf(e.multiply(x, constant(math.sqrt(0.5), x.dtype)))
+    one, half = constant(1, "int64", weak=True), constant(0.5, x.dtype)
+    return e.multiply(e.multiply(x, half), e.add(below, one))
+
+
+def _learnt_leak(x: Value, gamma: Value | None) -> Value:
+    if gamma is None:
+        raise ArgumentError("leaky_relu: act_type='prelu' needs gamma, the slopes to be learnt.")
+    return leak(x, _along_channels("leaky_relu: gamma", gamma, x))
+
+
+def _along_channels(what: str, given: Value, x: Value) -> Value:
+    """One number for all, for each channel (axis 1), or for each element."""
+    channels = x.shape[1] if x.ndim > 1 else x.size
+    if given.shape == x.shape or given.size == 1:
+        return given if given.shape == x.shape else views.reshape(given, ())
+    if given.shape != (channels,):
+        raise ShapeError(
+            f"{what} has shape {given.shape} for data of shape {x.shape}; expected (1,), "
+            f"({channels},) or the shape of the data."
+        )
+    return views.reshape(given, (channels,) + (1,) * max(x.ndim - 2, 0))
+
+
+def _leaky_reference(data, gamma=None, act_type="leaky", slope=0.25):
+    from scipy import special  # tests alone have it
+
+    negative = numpy.minimum(data, 0)
+    if act_type == "gelu":
+        return data * special.ndtr(data)
+    if act_type == "selu":
+        return _SELU_SCALE * numpy.where(data > 0, data, _SELU_ALPHA * numpy.expm1(negative))
+    if act_type == "elu":
+        return numpy.where(data > 0, data, slope * numpy.expm1(negative))
+    slopes = {"leaky": slope, "rrelu": (0.125 + 0.334) / 2}
+    if act_type == "prelu":
+        slopes["prelu"] = gamma.reshape((-1,) + (1,) * max(data.ndim - 2, 0))
+    return numpy.where(data > 0, data, slopes[act_type] * data)
+
+
+@operation(
+    numpy=_leaky_reference,
+    public=(),
+    names={"mxnet": "LeakyReLU"},
+    samples=Samples(
+        (
+            *(Case(((3, 37),), {"act_type": k}) for k in ("leaky", "elu", "selu", "gelu", "rrelu")),
+            Case(((3, 5),), {"act_type": "elu", "slope": 0.5}),
+            Case(((2, 3, 5), (3,)), {"act_type": "prelu"}),
+            Case(((7,), (1,)), {"act_type": "prelu"}),
+        ),
+        dtypes=("float16", *_PRECISE),
+        ulps=8,
+    ),
+)
+def leaky_relu(
+    data,
+    gamma=None,
+    act_type: str = "leaky",
+    slope=0.25,
+    lower_bound=0.125,
+    upper_bound=0.334,
+):
+    """`data` where it is positive; below, what `act_type` says: 'leaky' and 'prelu' a line of
+    `slope` or of slopes `gamma`, 'elu' and 'selu' an exponential curve, 'rrelu' the line halfway
+    between the bounds. 'gelu' is smooth: `data` times the normal distribution's `P(X < data)`."""
+    x = cast(data, floating(data.dtype))
+    if act_type == "prelu":
+        return _learnt_leak(x, gamma)
+    if gamma is not None:
+        raise ArgumentError(f"leaky_relu: gamma is for act_type='prelu', and this is {act_type!r}.")
+    if act_type == "rrelu":
+        bounds = e.add(cast(lower_bound, x.dtype), cast(upper_bound, x.dtype))
+        return leak(x, e.multiply(bounds, constant(0.5, x.dtype)))
+    kinds = {"leaky": leak, "elu": _exponential_leak}
+    if act_type in kinds:
+        return kinds[act_type](x, slope)
+    if act_type not in ("selu", "gelu"):
+        raise ArgumentError(
+            f"leaky_relu: act_type={act_type!r}; expected leaky, prelu, elu, selu, gelu or rrelu."
+        )
+    return _selu(x) if act_type == "selu" else _gelu(x)
+
+
+def _smooth_reference(data, scalar=1.0):
+    size, square = abs(data), scalar * scalar
+    return numpy.where(size < 1 / square, 0.5 * square * data * data, size - 0.5 / square)
+
+
+@operation(
+    numpy=_smooth_reference,
+    public=_NETWORK,
+    names={"mxnet": "smooth_l1"},
+    samples=Samples(
+        [Case(((3, 37),)), Case(((5,),), {"scalar": 2.0})], dtypes=("int32", *_PRECISE), ulps=8
+    ),
+)
+def smooth_l1(data, scalar=1.0):
+    """The absolute value, rounded off to a parabola within `1 / scalar**2` of zero."""
+    x = cast(data, floating(data.dtype))
+    square = e.square(cast(scalar, x.dtype))
+    half, size = constant(0.5, x.dtype), e.absolute(x)
+    near = e.multiply(e.multiply(e.square(x), square), half)
+    far = e.subtract(size, e.true_divide(half, square))
+    return e.select(e.less(size, r.reciprocal(square)), near, far)
+
+
+# -- products and tables --------------------------------------------------------------------------
+
+
+def _rows(x: Value, flatten: bool) -> Value:
+    """Vectors to multiply, one a row."""
+    lead = x.shape[:1] if flatten else x.shape[:-1]
+    width = math.prod(x.shape[1:]) if flatten else x.shape[-1]
+    return views.reshape(x, (math.prod(lead), width))
+
+
+def _dense_reference(data, weight, bias=None, flatten=True, **_):
+    x = data.reshape(len(data), math.prod(data.shape[1:])) if flatten else data
+    return x @ weight.T + (0 if bias is None else bias)
+
+
+@operation(
+    numpy=_dense_reference,
+    public=_NETWORK,
+    names={"mxnet": "FullyConnected"},
+    samples=Samples(
+        (
+            Case(((3, 4), (5, 4), (5,))),
+            Case(((3, 2, 4), (5, 8), (5,)), {"num_hidden": 5}),
+            Case(((3, 2, 4), (5, 4), (5,)), {"flatten": False}),
+            Case(((4,), (5, 4)), {"flatten": False, "no_bias": True}),
+            Case(((0, 4), (5, 4), (5,))),
+        ),
+        dtypes=("int32", "bfloat16", *_PRECISE),
+        ulps=8,
+        absolute=200,
+    ),
+)
+def fully_connected(
+    data,
+    weight,
+    bias=None,
+    num_hidden: int | None = None,
+    no_bias: bool = False,
+    flatten: bool = True,
+):
+    """`data @ weight.T + bias`, over all dimensions but the first, or, without `flatten`, over the
+    last. `weight` is (outputs, inputs); `num_hidden`, if given, is the number of outputs."""
+    if not data.ndim:
+        raise ShapeError("fully_connected: data of shape (); expected at least one dimension.")
+    x, outputs = _rows(data, flatten), weight.shape[0] if weight.ndim else 0
+    if weight.shape != (num_hidden or outputs, x.shape[1]):
+        raise ShapeError(
+            f"fully_connected: weight of shape {weight.shape} for data of shape {data.shape}; "
+            f"expected ({num_hidden or 'outputs'}, {x.shape[1]})."
+        )
+    result = product("fully_connected", x, views.transpose(weight, (1, 0)))
+    if not no_bias:
+        result = e.add(result, _checked_bias(bias, outputs))
+    return views.reshape(result, (*(data.shape[:1] if flatten else data.shape[:-1]), outputs))
+
+
+def _checked_bias(bias: Value | None, outputs: int) -> Value:
+    if bias is None or bias.shape != (outputs,):
+        given = "no bias" if bias is None else f"a bias of shape {bias.shape}"
+        raise ShapeError(f"fully_connected: {given}; expected shape ({outputs},), or no_bias=True.")
+    return bias
+
+
+@operation(
+    numpy=lambda data: data.reshape(len(data), -1),
+    public=_NETWORK,
+    names={"mxnet": "Flatten"},
+    samples=Samples([Case(((2, 3, 4),)), Case(((3, 2),))], dtypes=("int32", "float32")),
+    views=True,
+)
+def batch_flatten(data):
+    """All dimensions but the first merged into one."""
+    if not data.ndim:
+        raise ShapeError("batch_flatten: data of shape (); expected at least one dimension.")
+    return _rows(data, True)
+
+
+@operation(
+    numpy=lambda data, weight: weight[numpy.clip(data.astype("int64"), 0, len(weight) - 1)],
+    public=_NETWORK,
+    names={"mxnet": "Embedding"},
+    samples=Samples(
+        [Case(((5,), (4, 3))), Case(((2, 3), (7, 2))), Case(((), (4, 3))), Case(((0,), (4, 3)))],
+        ((-2, 9), (-4, 4)),
+        dtypes=("int32", "float16", *_PRECISE),
+    ),
+)
+def embedding(
+    data,
+    weight,
+    input_dim: int | None = None,
+    output_dim: int | None = None,
+    dtype: str | None = None,
+    sparse_grad: bool = False,
+):
+    """The rows of `weight` that `data` numbers; numbers outside mean the nearest row.
+
+    `input_dim` and `output_dim`, if given, are the extents of `weight`. `dtype` and `sparse_grad`
+    are accepted and change nothing: the result has the weights' type, and gradients are dense.
+    """
+    wanted = (input_dim, output_dim)
+    if weight.ndim != 2 or any(w not in (None, n) for w, n in zip(wanted, weight.shape)):
+        expected = tuple(n or "any" for n in wanted)
+        raise ShapeError(f"embedding: weight of shape {weight.shape}; expected {expected}.")
+    place = bounded("embedding", data, weight.shape[0], "clip", 0, weight.shape)
+    return gathered(weight, [place])
+
+
+# -- sequences ------------------------------------------------------------------------------------
+
+
+def _counted_like(data, start=0.0, step=1.0, repeat=1, axis=None):
+    shape = data.shape if axis is None else (data.shape[axis],)
+    found = start + step * (numpy.arange(math.prod(shape)) // repeat)
+    return found.reshape(shape).astype(data.dtype)
+
+
+@operation(
+    numpy=_counted_like,
+    public=_NETWORK,
+    names={"mxnet": "_contrib_arange_like"},
+    samples=Samples(
+        (
+            Case(((2, 3),)),
+            Case(((),)),
+            Case(((2, 3),), {"axis": -1}),
+            Case(((2, 3),), {"start": 2.0, "step": 0.5, "repeat": 2}),
+            Case(((0, 3),)),
+        ),
+        dtypes=("int32", *FLOATS),
+    ),
+)
+def arange_like(
+    data,
+    start=0.0,
+    step=1.0,
+    repeat: int = 1,
+    ctx: Context | None = None,
+    axis: int | None = None,
+):
+    """Numbers from `start` on, `step` apart, each `repeat` times: as many as `data` has elements,
+    in its shape, or as it has along `axis`."""
+    check_context(ctx or None)
+    if repeat < 1:
+        raise ArgumentError(f"arange_like: repeat={repeat}; expected 1 or more.")
+    shape = (
+        data.shape if axis is None else (data.shape[check_axis("arange_like", axis, data.ndim)],)
+    )
+    wide = "float32" if data.dtype in ("float16", "bfloat16", "float32") else "float64"
+    place = iota(math.prod(shape))
+    if repeat > 1:
+        place = e.floor_divide(place, constant(repeat, "int64"))
+    found = e.add(e.multiply(cast(place, wide), cast(step, wide)), cast(start, wide))
+    return views.reshape(cast(found, data.dtype), shape)
+
+
+def _masked_reference(data, sequence_length=None, use_sequence_length=False, value=0.0, axis=0):
+    if not use_sequence_length:
+        return data
+    result = numpy.moveaxis(data.copy(), axis, 0)
+    for b, length in enumerate(sequence_length):
+        result[int(numpy.ceil(length)) :, b] = value
+    return numpy.moveaxis(result, 0, axis)
+
+
+@operation(
+    numpy=_masked_reference,
+    public=_NETWORK,
+    names={"mxnet": "SequenceMask"},
+    samples=Samples(
+        (
+            Case(((4, 3, 2),)),
+            Case(((4, 3, 2), (3,)), {"use_sequence_length": True, "value": -1.0}),
+            Case(((3, 4), (3,)), {"use_sequence_length": True, "axis": 1}),
+        ),
+        ((-4, 4), (0, 5)),
+        dtypes=("int32", "float16", "float32"),
+        integer_arrays=(1,),
+    ),
+)
+def sequence_mask(
+    data,
+    sequence_length=None,
+    use_sequence_length: bool = False,
+    value=0.0,
+    axis: int = 0,
+):
+    """`data` with `value` behind the end of each sequence. `axis`, 0 or 1, counts the steps and the
+    other one the sequences; without `use_sequence_length`, `data` as it is."""
+    if not use_sequence_length:
+        return astype(data, data.dtype)
+    if axis not in (0, 1) or data.ndim < 2:
+        raise ArgumentError(
+            f"sequence_mask: axis={axis} and data of shape {data.shape}; expected axis 0 or 1 of "
+            "(steps, batch, ...) or (batch, steps, ...)."
+        )
+    steps, batch = data.shape[axis], data.shape[1 - axis]
+    if sequence_length is None or sequence_length.shape != (batch,):
+        given = None if sequence_length is None else sequence_length.shape
+        raise ShapeError(f"sequence_mask: sequence_length of shape {given}; expected ({batch},).")
+    place, length = [
+        views.reshape(v, tuple(v.size if a == at else 1 for a in range(data.ndim)))
+        for v, at in ((iota(steps), axis), (sequence_length, 1 - axis))
+    ]
+    return e.select(e.less(place, length), data, cast(value, data.dtype))
+
+
+@operation(
+    name="cast",
+    numpy=lambda data, dtype: data.astype(dtype),
+    public=_NETWORK,
+    names={"mxnet": "Cast"},
+    samples=Samples([Case(((3, 4),), {"dtype": d}) for d in ("int32", "float64", "bool")]),
+)
+def cast_to(data, dtype: str):
+    """A new array with elements converted to `dtype`."""
+    return astype(data, dtype)

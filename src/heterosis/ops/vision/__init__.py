@@ -1,0 +1,1 @@
+"""Images, and boxes on them."""
