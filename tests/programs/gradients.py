@@ -109,7 +109,9 @@ def _along(
     if abs(slope - finer) > near or max(bend, bend_nearer) > 1e-2 * scale + 1e-6 * middle[1]:
         return ""
     narrowest = _narrowest(narrow)
-    near += NEAR.get(narrowest, 0.05) * scale * (narrowest != "float64")
+    if narrowest != "float64":
+        # What cancels between two operands of one step leaves the rounding of both.
+        near += NEAR.get(narrowest, 0.05) * scale + UNITS[narrowest] * middle[1]
     if abs(claimed - finer) <= near + _spread(program, given, name, direction, UNITS[narrowest]):
         return ""
     return f"{claimed} along a direction, differences say {finer}"
