@@ -230,6 +230,6 @@ def store_vector(
 
 
 def _addresses(f: Function, element: Type, base: Value, step: Value | int, lanes: int) -> Value:
-    stride = f.splat(f.int(step), lanes)
+    stride = f.splat(f.i64(step), lanes)
     at = f.mul(lane_numbers(f, lanes, Type("i64")), stride)
     return f.offsets(element, base, at)

@@ -184,14 +184,14 @@ class Function:
 
     # -- sizes: folded when both are known ----------------------------------------------------
 
-    def int(self, size: int | Value) -> Value:
+    def i64(self, size: Size) -> Value:
         """A size as an `i64` value."""
         return constant(I64, size) if isinstance(size, int) else size
 
     def _size(self, instruction: str, fold: Callable[[int, int], int], a: Size, b: Size) -> Size:
         if isinstance(a, int) and isinstance(b, int):
             return fold(a, b)
-        return self.emit(I64, f"{instruction} i64 {self.int(a).text}, {self.int(b).text}")
+        return self.emit(I64, f"{instruction} i64 {self.i64(a).text}, {self.i64(b).text}")
 
     def add_size(self, a: Size, b: Size) -> Size:
         if a == 0 or b == 0:
@@ -218,12 +218,12 @@ class Function:
     def min_size(self, a: Size, b: Size) -> Size:
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
-        return self.intrinsic("smin", self.int(a), self.int(b))
+        return self.intrinsic("smin", self.i64(a), self.i64(b))
 
     def max_size(self, a: Size, b: Size) -> Size:
         if isinstance(a, int) and isinstance(b, int):
             return max(a, b)
-        return self.intrinsic("smax", self.int(a), self.int(b))
+        return self.intrinsic("smax", self.i64(a), self.i64(b))
 
     def unravelled(self, index: Size, counts: Sequence[Size]) -> list[Size]:
         """The indices along axes of these counts, outermost first, of element `index` of them all."""
@@ -318,7 +318,7 @@ class Function:
         """The address of element `index` behind `pointer`."""
         if index == 0:
             return pointer
-        return self.emit(PTR, f"getelementptr {element.scalar}, {pointer}, {self.int(index)}")
+        return self.emit(PTR, f"getelementptr {element.scalar}, {pointer}, {self.i64(index)}")
 
     def load(self, type_: Type, pointer: Value, *, align: int | None = None) -> Value:
         """Unaligned unless said otherwise: a view may begin at any element."""
@@ -403,7 +403,7 @@ class Function:
         """
         head, exit_, before = self._fresh("loop"), self._fresh("done"), self._block
         known = isinstance(start, int) and isinstance(stop, int)
-        first, last = self.int(start), self.int(stop)
+        first, last = self.i64(start), self.i64(stop)
         if not (known and start < stop):
             # What no turn changes is computed in a block of its own, if there is one.
             ahead = self._fresh("ahead")
@@ -418,7 +418,7 @@ class Function:
         inside = [Value(c.type, f"%{self._fresh('c')}") for c in carried]
         state = Loop(index, inside)
         yield state
-        following = self.emit(I64, f"add nsw i64 {index.text}, {self.int(step).text}")
+        following = self.emit(I64, f"add nsw i64 {index.text}, {self.i64(step).text}")
         more = self.compare("slt", following, last)
         latch = self._block
         self.statement(f"br {more}, label %{head}, label %{exit_}, !llvm.loop !0")

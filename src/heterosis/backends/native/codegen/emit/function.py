@@ -258,7 +258,7 @@ def _emit_call_part(f: Function, target: Target, part: CallPart, name: str, fail
     (call,) = f.parameters
     arguments = [call, *(_address(f, call, o) for o in part.inputs + part.outputs)]
     arguments.append(_scratch(f, call, part.scratch))
-    arguments += [f.int(_number(f, call, n)) for n in part.numbers]
+    arguments += [f.i64(_number(f, call, n)) for n in part.numbers]
     if not part.code.failures:
         f.call(name, arguments)
         return
@@ -269,7 +269,7 @@ def _emit_call_part(f: Function, target: Target, part: CallPart, name: str, fail
 def return_if_failed(f: Function, status: Value, failures: int | Value) -> None:
     """Leave with a kernel's failure; `failures` is how many the kernels before have."""
     failed = f.compare("ne", status, constant(I64, 0))
-    f.leave_if(failed, lambda: f.ret(f.add(status, f.int(failures))))
+    f.leave_if(failed, lambda: f.ret(f.add(status, f.i64(failures))))
 
 
 def _number(f: Function, call: Value, number: Number) -> Value | int:

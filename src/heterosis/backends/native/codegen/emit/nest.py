@@ -281,7 +281,7 @@ class _Emitter:
         """As `_span`, with the body once: loads and stores ask whether this is the rest."""
         with self.f.loop(first, last, self.lanes) as loop:
             left = self.f.sub_size(last, loop.index)
-            full = self.f.compare("sge", self.f.int(left), self.f.int(self.lanes))
+            full = self.f.compare("sge", self.f.i64(left), self.f.i64(self.lanes))
             rest = _Rest(full, lambda: self._mask(loop.index, last, self.lanes))
             body(self._advance(scope, level, loop.index), self.lanes, rest)
 
@@ -289,7 +289,7 @@ class _Emitter:
         if not lanes:
             return None
         left = self.f.min_size(self.f.sub_size(last, index), lanes)  # so that 32 bits hold it
-        limit = self.f.splat(self.f.convert("trunc", self.f.int(left), I32), lanes)
+        limit = self.f.splat(self.f.convert("trunc", self.f.i64(left), I32), lanes)
         return self.f.compare("slt", memory.lane_numbers(self.f, lanes), limit)
 
     # -- one point of the kept dimensions -----------------------------------------------------
@@ -434,7 +434,7 @@ class _Emitter:
             case Load(operand, indices):
                 return self._load(scope, operand, indices, lanes, mask)
             case Extent(value):
-                return self.f.int(self.size(value))
+                return self.f.i64(self.size(value))
             case Argument(index, dtype):
                 stored = abi.scalar(self.f, self.call, index, memory.STORED[dtype])
                 return memory.computed(self.f, dtype, stored)
@@ -446,10 +446,10 @@ class _Emitter:
         raise AssertionError(f"step {step} of {what} is used before its pass has run")
 
     def _count(self, scope: _Scope, counter: Counter, lanes: int) -> Value:
-        start = self.f.int(scope.place(counter))
+        start = self.f.i64(scope.place(counter))
         if not lanes:
             return start
-        stride = self.f.splat(self.f.int(self.size(counter.strides[self.vector_level])), lanes)
+        stride = self.f.splat(self.f.i64(self.size(counter.strides[self.vector_level])), lanes)
         ahead = self.f.mul(memory.lane_numbers(self.f, lanes, I64), stride)
         return self.f.add(self.f.splat(start, lanes), ahead)
 
@@ -496,7 +496,7 @@ class _Emitter:
         for step, stride in indices:
             spread = lanes if self.varying[step] else 0
             at = self.value(scope, step, spread, mask)
-            distance = self.f.splat(self.f.int(self.size(stride)), spread)
+            distance = self.f.splat(self.f.i64(self.size(stride)), spread)
             moved = self.f.mul(at, distance)
             if spread:
                 apart = moved if apart is None else self.f.add(apart, moved)
@@ -506,7 +506,7 @@ class _Emitter:
             own = self.size(operand.strides[self.vector_level])
             if own != 0:
                 ahead = memory.lane_numbers(self.f, lanes, I64)
-                apart = self.f.add(apart, self.f.mul(ahead, self.f.splat(self.f.int(own), lanes)))
+                apart = self.f.add(apart, self.f.mul(ahead, self.f.splat(self.f.i64(own), lanes)))
         return base, apart
 
 

@@ -114,7 +114,7 @@ class _Row:
         f = self.f
         with f.loop(0, self.length) as loop:
             key = self._key(self.keys, loop.index)
-            earlier = self._count(0, loop.index, "ule", key, f.int(0))
+            earlier = self._count(0, loop.index, "ule", key, f.i64(0))
             rank = self._count(f.add_size(loop.index, 1), self.length, "ult", key, earlier)
             self._put(self.result, rank, key)
             if self.places is not None:
@@ -138,7 +138,7 @@ class _Row:
             shift = f.mul(loop.index, constant(I64, 8))
             counts = f.offset(I64, histogram, f.mul(loop.index, constant(I64, _DIGITS)))
             source, target, *places = loop.carried
-            first = self._digit(self._key(source, f.int(0)), shift)
+            first = self._digit(self._key(source, f.i64(0)), shift)
             same = f.load(I64, f.offset(I64, counts, first))
 
             def move() -> list[Value]:

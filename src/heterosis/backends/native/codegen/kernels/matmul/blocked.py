@@ -120,12 +120,12 @@ def blocking(f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, 
 
 def mode_of(f: Function, at: Size, depth: Size, k: Size) -> Value:
     """What a block of `depth` steps that begins at step `at` has to do with the result."""
-    first = f.compare("eq", f.int(at), f.int(0))
-    last = f.compare("sge", f.int(f.add_size(at, depth)), f.int(k))
+    first = f.compare("eq", f.i64(at), f.i64(0))
+    last = f.compare("sge", f.i64(f.add_size(at, depth)), f.i64(k))
     return f.binary(
         "or",
-        f.select(first, f.int(0), f.int(ACCUMULATE)),
-        f.select(last, f.int(FINAL), f.int(0)),
+        f.select(first, f.i64(0), f.i64(ACCUMULATE)),
+        f.select(last, f.i64(FINAL), f.i64(0)),
     )
 
 
@@ -191,7 +191,7 @@ def call_pack(
     kernel: Kernel, f: Function, width: int, source: Value, across: Size, along: Size,
     into: Value, count: Size, depth: Size,
 ) -> None:  # fmt: skip
-    sizes = [f.int(across), f.int(along), into, f.int(count), f.int(depth)]
+    sizes = [f.i64(across), f.i64(along), into, f.i64(count), f.i64(depth)]
     f.call(pack_name(kernel.element, width), [source, *sizes])
 
 
@@ -215,7 +215,7 @@ class _Driver:
         kernel, problem = self.kernel, self.problem
         f, v = core_function(kernel.module, kernel.target, problem, self.name)
         memory = Frame.allocate(f)
-        workers = f.int(1) if problem.over_batches else abi.workers(f, v.call)
+        workers = f.i64(1) if problem.over_batches else abi.workers(f, v.call)
         blocks = blocking(f, kernel, problem, v, workers)
         private = f.offset(kernel.element.compute, v.scratch, blocks.shared)
         with (
@@ -320,8 +320,8 @@ class _Driver:
         to = f.offset(
             self.kernel.element.storage, v.c, f.add_size(f.mul_size(row, v.c_row), column)
         )
-        sizes = [f.int(size) for size in (v.c_row, rows, columns, depth)]
-        place = [v.call, v.batch, f.int(row), f.int(column)]
+        sizes = [f.i64(size) for size in (v.c_row, rows, columns, depth)]
+        place = [v.call, v.batch, f.i64(row), f.i64(column)]
         f.call(self.kernel.name("macro"), [left, right, to, *sizes, mode, v.finish, *place])
 
     # -- parallel loops -------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def _is_direct(kernel: Kernel) -> bool:
 
 def as_they_are(f: Function, mode: Value, call: Value) -> list[Value]:
     """The last arguments of `macro` for results that no epilogue ends."""
-    return [mode, _NOTHING, call, *[f.int(0)] * 3]
+    return [mode, _NOTHING, call, *[f.i64(0)] * 3]
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class _OneTile:
 
     def _through_scratch(self, rows: int) -> Sequence[Value]:
         f = self.f
-        self._micro(rows, [self.scratch, f.int(self.kernel.tile.columns), self.depth, f.int(0)])
+        self._micro(rows, [self.scratch, f.i64(self.kernel.tile.columns), self.depth, f.i64(0)])
         sizes = [self.c_row, self.height, self.width, self.mode]
         f.call_pointer(self.end.edge, [self.scratch, self.to, *sizes, *self.place])
         return ()

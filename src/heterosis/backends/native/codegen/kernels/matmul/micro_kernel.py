@@ -275,7 +275,7 @@ def _copy_tile(kernel: Kernel, f: Function, *, accumulate: bool) -> Sequence[Val
 
     whole = f.round_down(columns, tile.lanes)
     integer = element.compute.as_integer
-    left = f.int(f.sub_size(columns, whole))
+    left = f.i64(f.sub_size(columns, whole))
     left = left if integer == I64 else f.convert("trunc", left, integer)
     lanes = lane_numbers(f, tile.lanes, integer)
     rest = f.compare("slt", lanes, f.splat(left, tile.lanes))

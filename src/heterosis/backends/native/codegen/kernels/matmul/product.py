@@ -61,7 +61,7 @@ def emit_matmul(
         _each_product(kernel, problem, core, name, f, v, memory)
         return ()
 
-    work = f.compare("sgt", f.int(f.mul_size(f.min_size(v.m, 1), f.min_size(v.n, 1))), f.int(0))
+    work = f.compare("sgt", f.i64(f.mul_size(f.min_size(v.m, 1), f.min_size(v.n, 1))), f.i64(0))
     f.if_else(work, products)
     f.ret()
 
@@ -101,7 +101,7 @@ def _each_product(
 ) -> None:  # fmt: skip
     scratch = abi.workspace(f, v.call)
     if not problem.batch:
-        _one(kernel, problem, core, f, v, scratch, f.int(0))
+        _one(kernel, problem, core, f, v, scratch, f.i64(0))
         return
     total: Size = 1
     for axis in range(len(problem.batch)):
