@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 Size: TypeAlias = "int | Value"
 
 
+def known(size: Size | None) -> int:
+    """A size that is a number already."""
+    assert isinstance(size, int), f"{size} is not known yet"
+    return size
+
+
 class Type(NamedTuple):
     """An LLVM first-class type: `lanes` elements, or a scalar where `lanes` is 0."""
 
@@ -402,9 +408,9 @@ class Function:
         A loop that is known to turn at least once is written without the entry check.
         """
         head, exit_, before = self._fresh("loop"), self._fresh("done"), self._block
-        known = isinstance(start, int) and isinstance(stop, int)
+        turns = isinstance(start, int) and isinstance(stop, int) and start < stop
         first, last = self.i64(start), self.i64(stop)
-        if not (known and start < stop):
+        if not turns:
             # What no turn changes is computed in a block of its own, if there is one.
             ahead = self._fresh("ahead")
             enter = self.compare("slt", first, last)
@@ -428,7 +434,7 @@ class Function:
             for phi, a, b in incoming
         ]
         self._label(exit_)
-        if known and start < stop:
+        if turns:
             state.results = list(state.next)
         else:
             state.results = [
