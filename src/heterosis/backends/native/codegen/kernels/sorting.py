@@ -16,6 +16,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     PTR,
     Function,
     Module,
+    Size,
     Type,
     Value,
     constant,
@@ -80,11 +81,11 @@ def _emit_rows(module: Module, name: str, sort: RowSort, frame: Frame) -> None:
         places = f.offset(I64, v.places, at) if sort.places else None
         row = _Row(f, sort, v.length, keys, result, places)
 
-        def by_counting(row=row) -> tuple[()]:
+        def by_counting(row: _Row = row) -> tuple[()]:
             row.by_counting()
             return ()
 
-        def by_radix(row=row) -> tuple[()]:
+        def by_radix(row: _Row = row) -> tuple[()]:
             row.by_radix(histogram, mine)
             return ()
 
@@ -120,7 +121,7 @@ class _Row:
             if self.places is not None:
                 f.store(loop.index, f.offset(I64, self.places, rank))
 
-    def _count(self, first, last, predicate: str, key: Value, so_far: Value) -> Value:
+    def _count(self, first: Size, last: Size, predicate: str, key: Value, so_far: Value) -> Value:
         f = self.f
         with f.loop(first, last, carried=[so_far]) as loop:
             holds = f.compare(predicate, self._key(self.keys, loop.index), key)
@@ -198,7 +199,7 @@ class _Row:
         def copy() -> tuple[()]:
             with f.loop(0, self.length) as loop:
                 self._put(self.result, loop.index, self._key(source, loop.index))
-                if places:
+                if self.places is not None:
                     origin = f.load(I64, f.offset(I64, places[0], loop.index))
                     f.store(origin, f.offset(I64, self.places, loop.index))
             return ()

@@ -50,9 +50,9 @@ _STRIDES = [("a_row", I64), ("a_column", I64), ("b_row", I64), ("c_row", I64)]
 def emit_direct(kernel: Kernel, problem: Problem, name: str) -> None:
     """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`."""
     heights = _heights(kernel, problem.m)
-    for rows in heights:
-        if not kernel.module.defines(kernel.name(f"strip.{rows}")):
-            _emit_strip(kernel, rows)
+    for height in heights:
+        if not kernel.module.defines(kernel.name(f"strip.{height}")):
+            _emit_strip(kernel, height)
     f, v = core_function(kernel.module, kernel.target, problem, name)
     memory = Frame.allocate(f)
     # Many rows are shared by rows, few by columns.
@@ -177,7 +177,7 @@ def _overlapping(
         end = f.round_down(columns, width)
         with f.loop(0, end, width) as j:
             _call_tile(kernel, f, rows, vectors, lanes, j.index)
-        rest = f.sub_size(columns, end)
+        rest = f.i64(f.sub_size(columns, end))
         f.if_else(f.compare("sgt", rest, f.i64(0)), lambda: last(widths[::-1], rest))
         return ()
 
@@ -186,7 +186,8 @@ def _overlapping(
         (some, wide), *larger = candidates
 
         def covered() -> Sequence[Value]:
-            _call_tile(kernel, f, rows, some, wide, f.sub_size(columns, some * wide))
+            begin = f.i64(f.sub_size(columns, some * wide))
+            _call_tile(kernel, f, rows, some, wide, begin)
             return ()
 
         if not larger:
@@ -219,7 +220,7 @@ def _call_tile(
 ) -> None:
     a, b, c, *strides, _, depth, mode, call, batch, row, column0 = f.parameters
     storage = kernel.element.storage
-    place = [call, batch, row, f.add_size(column0, column)]
+    place = [call, batch, row, f.i64(f.add_size(column0, column))]
     arguments = [a, f.offset(storage, b, column), f.offset(storage, c, column)]
     name = kernel.name(f"tile.{rows}.{vectors}.{lanes}")
     f.call(name, [*arguments, *strides, depth, mode, *place])
@@ -249,7 +250,7 @@ def _emit_tile(kernel: Kernel, rows: int, vectors: int, lanes: int) -> None:
                 here = row * vectors + j
                 sums[here] = multiply_add(f, element, scale, part, sums[here])
         step.next = [
-            f.add_size(at, a_column),
+            f.i64(f.add_size(at, a_column)),
             f.offset(element.storage, right, b_row),
             *sums,
         ]

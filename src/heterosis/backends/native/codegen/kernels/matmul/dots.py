@@ -148,7 +148,9 @@ def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
             f.prefetch(f.offset(element.storage, ahead, loop.index))
         for u in range(unroll):
             part = slice(u * runs, (u + 1) * runs)
-            loop.next[part] = step(f.add_size(loop.index, u * lanes), loop.carried[part], lanes)
+            loop.next[part] = step(
+                f.i64(f.add_size(loop.index, u * lanes)), loop.carried[part], lanes
+            )
     sums = [_tree(f, loop.results[run::runs]) for run in range(runs)]
     with f.loop(whole, vectors, lanes, sums) as loop:
         loop.next = step(loop.index, loop.carried, lanes)

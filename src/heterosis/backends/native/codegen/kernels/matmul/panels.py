@@ -210,8 +210,8 @@ def _emit_rows(kernel: Kernel) -> None:
         [("a", PTR), ("a_row", I64), ("runs", I64), ("a_run", I64), ("depth", I64), ("b", PTR)]
         + [("c", PTR), ("c_row", I64), ("rows", I64), ("mode", I64), *PLACE],
     )
-    labels = ("a", "a_row", "runs", "a_run", "depth", "b", "c", "c_row", "rows", "mode")
-    labels += ("call", "batch", "row", "column")
+    labels = ["a", "a_row", "runs", "a_run", "depth", "b", "c", "c_row", "rows", "mode"]
+    labels += ["call", "batch", "row", "column"]
     v = SimpleNamespace(**dict(zip(labels, f.parameters, strict=True)))
     if kernel.epilogue:
         kernel.epilogue.read_words(f, v.call)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
-from heterosis.backends.native.codegen.emit.builder import PTR, Function, Module, Size, Value
+from heterosis.backends.native.codegen.emit.builder import PTR, Function, Module, Size, Value, known
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     blocking,
     emit_blocked,
@@ -72,7 +72,7 @@ def workspace_bytes(problem: Problem, target: Target, workers: int) -> int:
     kernel = _kernel(f.module, target, problem, None)
     inside = 1 if problem.over_batches else workers
     numbers = _scratch(f, kernel, problem, SimpleNamespace(**problem.sizes()), inside)
-    return numbers * kernel.element.size * (workers if problem.over_batches else 1)
+    return known(numbers) * kernel.element.size * (workers if problem.over_batches else 1)
 
 
 def _scratch(
