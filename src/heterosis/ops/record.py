@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 from heterosis import _core
 from heterosis.ir import views
@@ -28,16 +28,33 @@ from heterosis.runtime.kinds import Kind
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
 ARRAY, ATTRIBUTE, SEQUENCE, KEY = range(4)
 _USE_OF_ANNOTATION = {inspect.Parameter.empty: ARRAY, "Operands": SEQUENCE, "Key": KEY}
+# Annotations that say the same as none: arrays, as the operation's program has them. They are there
+# for who reads and checks the program; users, who give arrays, are not shown them.
+_OF_ARRAYS = frozenset(
+    f"{name}{optional}" for name in ("Value", "Array") for optional in ("", " | None")
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 REGISTRY: dict[str, Record] = {}
 
 
-class Operands(tuple):
-    """Annotation of a parameter that takes a sequence of arrays."""
+if TYPE_CHECKING:  # what the operation's program is given
+    Operands: TypeAlias = Sequence[Value]
+    Key: TypeAlias = Any  # a value; None in a signature stands for a fresh one
+else:
+
+    class Operands(tuple):
+        """Annotation of a parameter that takes a sequence of arrays."""
+
+    class Key(int):
+        """Annotation of a parameter that the core fills with a fresh key for random numbers."""
 
 
-class Key(int):
-    """Annotation of a parameter that the core fills with a fresh key for random numbers."""
+def default(number: float) -> Value:
+    """A number for where no array is given: a value, like the array, when the operation runs."""
+    return cast("Value", number)
 
 
 class Parameter(NamedTuple):
@@ -50,7 +67,9 @@ class Parameter(NamedTuple):
 
 def _parameters(function: Callable[..., Any]) -> list[Parameter]:
     while hasattr(function, "__wrapped__"):
+        _hide_values(function)
         function = function.__wrapped__
+    _hide_values(function)
     code, empty = function.__code__, inspect.Parameter.empty
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     given = function.__defaults__ or ()
@@ -58,6 +77,13 @@ def _parameters(function: Callable[..., Any]) -> list[Parameter]:
     defaults |= function.__kwdefaults__ or {}
     annotations = function.__annotations__
     return [Parameter(n, defaults.get(n, empty), annotations.get(n, empty)) for n in names]
+
+
+def _hide_values(function: Callable[..., Any]) -> None:
+    """Leave just those annotations that tell users something: of attributes."""
+    annotations = function.__annotations__
+    for name in [n for n, kind in annotations.items() if n == "return" or kind in _OF_ARRAYS]:
+        del annotations[name]
 
 
 @dataclass(eq=False)
@@ -287,21 +313,27 @@ class Record:
             raise ArgumentTypeError(f"{self.name}{self.signature}: {error}.{question}") from None
 
 
-def operation(**facts: Any) -> Callable[[Callable[..., Any]], Any]:
+def operation(**facts: Any) -> Callable[[Callable[P, R]], _core.Operation[P, R]]:
     """Register a function on program values as an operation; the result is what users call.
 
-    Parameters without annotation are arrays; `Operands` and `Key` mark sequences of arrays and
-    random keys; every other annotation marks an attribute, a Python value fixed in the program.
+    Parameters without annotation, and those that are annotated `Value`, are arrays; `Operands` and
+    `Key` mark sequences of arrays and random keys; every other annotation marks an attribute, a
+    Python value fixed in the program.
     """
 
-    def register(function: Callable[..., Any]) -> Any:
+    def register(function: Callable[P, R]) -> _core.Operation[P, R]:
         name = facts.pop("name", function.__name__.rstrip("_"))
         if name in REGISTRY:
             raise HeterosisError(f"operation {name!r} is registered twice; rename one of them.")
         record = REGISTRY[name] = Record(name, function, **facts)
-        return record.operation
+        return cast("_core.Operation[P, R]", record.operation)
 
     return register
+
+
+def as_users_call(operation_: _core.Operation[..., Any]) -> Callable[..., Any]:
+    """An operation as it is called with arrays, where numbers and `out` are welcome."""
+    return operation_
 
 
 def gradient_of(operation_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
