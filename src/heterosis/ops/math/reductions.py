@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
@@ -18,6 +18,7 @@ from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.array.creation import iota
 from heterosis.ops.math.elementwise import (
     METHOD,
+    Binary,
     add,
     equal,
     isnan,
@@ -36,7 +37,7 @@ from heterosis.ops.rules import cast, floating, wide
 from heterosis.ops.samples import Case, Samples, reduction_cases
 from heterosis.runtime.errors import ShapeError, check_axes, check_axis
 
-Axes = "int | tuple[int, ...] | None"
+Axes: TypeAlias = "int | tuple[int, ...] | None"
 
 _ZERO = constant(0.0, "float64", weak=True)
 
@@ -216,13 +217,13 @@ def _accumulated(a: Value, dtype: str | None) -> Value:
     samples=Samples(reduction_cases(dtype=("float64", "int64")), absolute=400),
 )
 def sum(
-    a,
+    a: Value,
     axis: Axes = None,
     dtype: str | None = None,
     keepdims: bool = False,
-    initial=None,
-    where=None,
-):
+    initial: Value | None = None,
+    where: Value | None = None,
+) -> Value:
     """The sum of elements along `axis`; of all, without one."""
     a = _accumulated(a, dtype)
     total = reduce(SUM, _only(a, where, 0), axis, keepdims)
@@ -237,13 +238,13 @@ def sum(
     samples=Samples(_KEPT, (0.5, 1.5), ulps=64),
 )
 def prod(
-    a,
+    a: Value,
     axis: Axes = None,
     dtype: str | None = None,
     keepdims: bool = False,
-    initial=None,
-    where=None,
-):
+    initial: Value | None = None,
+    where: Value | None = None,
+) -> Value:
     """The product of elements along `axis`."""
     a = _accumulated(a, dtype)
     total = reduce(PROD, _only(a, where, 1), axis, keepdims)
@@ -255,7 +256,7 @@ def prod(
     public=METHOD,
     samples=Samples(_KEPT, dtypes=("int32", "float32", "float64"), absolute=400),
 )
-def nansum(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False):
+def nansum(a: Value, axis: Axes = None, dtype: str | None = None, keepdims: bool = False) -> Value:
     """The sum of elements that are not NaN."""
     return sum(_without_nan(a, 0.0), axis, dtype, keepdims)
 
@@ -265,7 +266,7 @@ def nansum(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = Fals
     public=METHOD,
     samples=Samples(_KEPT, (0.5, 1.5), ulps=64, dtypes=("int32", "float32", "float64")),
 )
-def nanprod(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False):
+def nanprod(a: Value, axis: Axes = None, dtype: str | None = None, keepdims: bool = False) -> Value:
     """The product of elements that are not NaN."""
     return prod(_without_nan(a, 1.0), axis, dtype, keepdims)
 
@@ -275,7 +276,7 @@ def _without_nan(a: Value, otherwise: float) -> Value:
 
 
 @operation(numpy=numpy.count_nonzero, samples=Samples(_KEPT, dtypes=("bool", "int32", "float32")))
-def count_nonzero(a, axis: Axes = None, keepdims: bool = False):
+def count_nonzero(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """How many elements are not zero."""
     return sum(cast(a, "bool"), axis, None, keepdims)
 
@@ -283,8 +284,12 @@ def count_nonzero(a, axis: Axes = None, keepdims: bool = False):
 # -- extremes -------------------------------------------------------------------------------------
 
 
-def _extreme(primitive: Reduction, pick: Callable, least: Callable):
-    def function(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+def _extreme(
+    primitive: Reduction, pick: Binary, least: Callable[[str], float]
+) -> Callable[[Value, Axes, bool, Value | None, Value | None], Value]:
+    def function(
+        a: Value, axis: Axes, keepdims: bool, initial: Value | None, where: Value | None
+    ) -> Value:
         if initial is None:
             _check_not_empty(primitive.name, a, axis)
         result = reduce(primitive, _only(a, where, least(a.dtype)), axis, keepdims)
@@ -304,7 +309,13 @@ _min = _extreme(MIN, minimum, highest)
     names={"mxnet": "_np_max"},
     samples=Samples(_KEPT),
 )
-def max(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+def max(
+    a: Value,
+    axis: Axes = None,
+    keepdims: bool = False,
+    initial: Value | None = None,
+    where: Value | None = None,
+) -> Value:
     """The largest element along `axis`; NaN if any is."""
     return _max(a, axis, keepdims, initial, where)
 
@@ -316,13 +327,19 @@ def max(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
     names={"mxnet": "_np_min"},
     samples=Samples(_KEPT),
 )
-def min(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+def min(
+    a: Value,
+    axis: Axes = None,
+    keepdims: bool = False,
+    initial: Value | None = None,
+    where: Value | None = None,
+) -> Value:
     """The smallest element along `axis`; NaN if any is."""
     return _min(a, axis, keepdims, initial, where)
 
 
 @operation(numpy=numpy.ptp, samples=Samples(_KEPT, dtypes=("int32", "float32")))
-def ptp(a, axis: Axes = None, keepdims: bool = False):
+def ptp(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """The distance from the smallest to the largest element."""
     return subtract(max(a, axis, keepdims), min(a, axis, keepdims))
 
@@ -362,7 +379,7 @@ _ARGUMENT_CASES = (*_BRIEF, Case(((2, 3, 4),), {"axis": 1, "keepdims": True}))
     names={"mxnet": "_npi_argmax"},
     samples=Samples(_ARGUMENT_CASES),
 )
-def argmax(a, axis: int | None = None, keepdims: bool = False):
+def argmax(a: Value, axis: int | None = None, keepdims: bool = False) -> Value:
     """The position of the first largest element along `axis`; of the first NaN if there is one."""
     return _place_of_extreme("argmax", MAX, a, axis, keepdims)
 
@@ -373,7 +390,7 @@ def argmax(a, axis: int | None = None, keepdims: bool = False):
     names={"mxnet": "_npi_argmin"},
     samples=Samples(_ARGUMENT_CASES),
 )
-def argmin(a, axis: int | None = None, keepdims: bool = False):
+def argmin(a: Value, axis: int | None = None, keepdims: bool = False) -> Value:
     """The position of the first smallest element along `axis`; of the first NaN if there is one."""
     return _place_of_extreme("argmin", MIN, a, axis, keepdims)
 
@@ -385,7 +402,7 @@ def argmin(a, axis: int | None = None, keepdims: bool = False):
     names={"mxnet": "_np_any"},
     samples=Samples(_KEPT, (-1, 1), dtypes=("bool", "uint8", "bfloat16", "float32")),
 )
-def any(a, axis: Axes = None, keepdims: bool = False, where=None):
+def any(a: Value, axis: Axes = None, keepdims: bool = False, where: Value | None = None) -> Value:
     """Whether an element along `axis` is true."""
     return reduce(ANY, _only(cast(a, "bool"), where, False), axis, keepdims)
 
@@ -396,7 +413,7 @@ def any(a, axis: Axes = None, keepdims: bool = False, where=None):
     names={"mxnet": "_np_all"},
     samples=Samples(_KEPT, (-1, 1), dtypes=("bool", "uint8", "bfloat16", "float32")),
 )
-def all(a, axis: Axes = None, keepdims: bool = False, where=None):
+def all(a: Value, axis: Axes = None, keepdims: bool = False, where: Value | None = None) -> Value:
     """Whether all elements along `axis` are true."""
     return reduce(ALL, _only(cast(a, "bool"), where, True), axis, keepdims)
 
@@ -410,7 +427,13 @@ def all(a, axis: Axes = None, keepdims: bool = False, where=None):
     names={"mxnet": "_npi_mean"},
     samples=Samples(_ARRAYS, absolute=20),
 )
-def mean(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False, where=None):
+def mean(
+    a: Value,
+    axis: Axes = None,
+    dtype: str | None = None,
+    keepdims: bool = False,
+    where: Value | None = None,
+) -> Value:
     """The arithmetic mean along `axis`."""
     dtype = dtype or floating(a.dtype)
     a = _to_sum(a, dtype)
@@ -444,12 +467,12 @@ def _count(a: Value, axis: Axes, keepdims: bool, where: Value) -> Value:
     ),
 )
 def var(
-    a,
+    a: Value,
     axis: Axes = None,
     dtype: str | None = None,
     ddof: int = 0,
     keepdims: bool = False,
-):
+) -> Value:
     """The mean squared distance from the mean; `ddof` is subtracted from the number of elements."""
     dtype = dtype or floating(a.dtype)
     a = _to_sum(a, dtype)
@@ -471,12 +494,12 @@ def var(
     ),
 )
 def std(
-    a,
+    a: Value,
     axis: Axes = None,
     dtype: str | None = None,
     ddof: int = 0,
     keepdims: bool = False,
-):
+) -> Value:
     """The standard deviation: the square root of the variance."""
     return root(var(a, axis, dtype, ddof, keepdims))
 
@@ -495,7 +518,13 @@ def std(
         absolute=20,
     ),
 )
-def average(a, axis: Axes = None, weights=None, returned: bool = False, keepdims: bool = False):
+def average(
+    a: Value,
+    axis: Axes = None,
+    weights: Value | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Value | tuple[Value, Value]:
     """The mean along `axis`, weighted if there are `weights`; with their sum if `returned`."""
     if weights is None:
         result = mean(a, axis, None, keepdims)
@@ -550,7 +579,7 @@ _SCAN_CASES = (
     names={"mxnet": "_np_cumsum"},
     samples=Samples(_SCAN_CASES, absolute=400),
 )
-def cumsum(a, axis: int | None = None, dtype: str | None = None):
+def cumsum(a: Value, axis: int | None = None, dtype: str | None = None) -> Value:
     """The sum of all elements so far along `axis`; of the flattened array, without one."""
     return _scan(CUMSUM, a, axis, dtype)
 
@@ -559,6 +588,6 @@ def cumsum(a, axis: int | None = None, dtype: str | None = None):
     numpy=numpy.cumprod,
     samples=Samples(_SCAN_CASES, (0.5, 1.5), ulps=64, dtypes=("int32", *FLOATS)),
 )
-def cumprod(a, axis: int | None = None, dtype: str | None = None):
+def cumprod(a: Value, axis: int | None = None, dtype: str | None = None) -> Value:
     """The product of all elements so far along `axis`."""
     return _scan(CUMPROD, a, axis, dtype)
