@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heterosis.autograd.rules.table import is_piecewise_constant, rule_of
 from heterosis.backends.native.codegen.lowerings import tables
 from heterosis.ir.listing import Column
 from heterosis.ir.primitives.families import (
@@ -12,7 +13,6 @@ from heterosis.ir.primitives.families import (
     Primitive,
     Reduction,
 )
-from heterosis.ops.adjoint import is_piecewise_constant, rule_of
 from heterosis.runtime.errors import UnsupportedError
 
 
