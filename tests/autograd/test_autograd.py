@@ -170,6 +170,17 @@ def test_what_was_not_recorded_has_no_gradient():
         autograd.grad(y, np.ones(1))
 
 
+@pytest.mark.parametrize("mode", ["raise", "clip", "wrap"])
+def test_indices_that_are_floats_receive_zeros(mode):
+    """Fractions of them are cut off: what they find changes in steps."""
+
+    def function(x, index):
+        return np.take(x * x, index, mode=mode).sum()
+
+    for run in (function, heterosis.hybridize(function)):
+        assert gradient(run, [1.0, 2.0, 3.0], [1.5, 1.0, 2.25]) == [[0, 8, 6], [0, 0, 0]]
+
+
 def test_views_and_indexing():
     assert gradient(lambda x: x[1:] * 2, [1.0, 2.0, 3.0]) == [0, 2, 2]
     assert gradient(lambda x: x[::-2] * np.array([1.0, 2.0]), [1.0, 2.0, 3.0]) == [2, 0, 1]
