@@ -90,7 +90,7 @@ def _nothing(step: Step) -> Cotangents:
 
 
 def rule_of(primitive: Primitive) -> Rule | None:
-    """The rule of `primitive`, if it has one."""
+    """The rule of `primitive`, if it has one; `absent` says why others have none."""
     if primitive not in _RULES:
         subject = subject_of(primitive)
         if subject in _SUBJECTS:
