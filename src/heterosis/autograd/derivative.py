@@ -18,8 +18,9 @@ from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, substitut
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager
-from heterosis.ops.gradient import cotangents, reached, zeros
+from heterosis.ops.gradient import cotangents, reached
 from heterosis.ops.record import Record
+from heterosis.ops.rules import zeros
 from heterosis.runtime import modes
 
 OPERAND, RESULT, COTANGENT = "operand", "result", "cotangent"
