@@ -30,9 +30,7 @@ ARRAY, ATTRIBUTE, SEQUENCE, KEY = range(4)
 _USE_OF_ANNOTATION = {inspect.Parameter.empty: ARRAY, "Operands": SEQUENCE, "Key": KEY}
 # Annotations that say the same as none: arrays, as the operation's program has them. They are there
 # for who reads and checks the program; users, who give arrays, are not shown them.
-_OF_ARRAYS = frozenset(
-    f"{name}{optional}" for name in ("Value", "Array") for optional in ("", " | None")
-)
+_OF_ARRAYS = frozenset(("Value", "Value | None", "Array", "Array | None", Value, Value | None))
 
 P = ParamSpec("P")
 R = TypeVar("R")
