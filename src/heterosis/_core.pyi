@@ -222,7 +222,7 @@ def is_training() -> bool:
 def set_training(on: bool) -> None: ...
 
 class Guards:
-    """What a program was made of, each row a kind, a place and what was there:
+    """What a program was made of, each row a kind, a place and what was there.
 
     ("namespace", dict or class, [(name[, value]), ...], names): no other of the names is there;
     ("dict", dict, items); ("cell", cell[, value]); ("slot", object, name[, value]);

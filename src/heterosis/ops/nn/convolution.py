@@ -58,7 +58,7 @@ def _windows(g: Geometry) -> Windows:
 
 
 def _filters(w: Value, groups: int) -> Value:
-    """(groups, filters, channels, *taps)"""
+    """As (groups, filters, channels, *taps)."""
     kernel = _three(w.shape[2:], 1)
     return views.reshape(w, (groups, w.shape[0] // groups, w.shape[1], *kernel))
 

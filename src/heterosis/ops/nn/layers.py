@@ -317,7 +317,9 @@ def embedding(
     are accepted and change nothing: the result has the weights' type, and gradients are dense.
     """
     wanted = (input_dim, output_dim)
-    if weight.ndim != 2 or any(w not in (None, n) for w, n in zip(wanted, weight.shape)):
+    if weight.ndim != 2 or any(
+        w not in (None, n) for w, n in zip(wanted, weight.shape, strict=True)
+    ):
         expected = tuple(n or "any" for n in wanted)
         raise ShapeError(f"embedding: weight of shape {weight.shape}; expected {expected}.")
     place = bounded("embedding", data, weight.shape[0], "clip", 0, weight.shape)

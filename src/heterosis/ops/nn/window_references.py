@@ -59,7 +59,9 @@ def convolution(
     out = _out(x.shape[2:], kernel, stride, dilate)
     y = numpy.zeros((x.shape[0], w.shape[0], *out))
     for tap, where in _taps(kernel, stride, dilate, out):
-        parts = zip(numpy.split(x[where], num_group, 1), numpy.split(w[tap], num_group))
+        parts = zip(
+            numpy.split(x[where], num_group, 1), numpy.split(w[tap], num_group), strict=True
+        )
         y += numpy.concatenate([numpy.einsum("nc...,oc->no...", a, b) for a, b in parts], 1)
     if bias is not None:
         y += bias.reshape(-1, *(1,) * axes)
@@ -79,7 +81,7 @@ def convolution_data_gradient(
     stride, dilate, pad = _axes(stride, axes, 1), _axes(dilate, axes, 1), _axes(pad, axes, 0)
     dx = numpy.zeros((*shape[:2], *(n + 2 * p for n, p in zip(shape[2:], pad, strict=True))))
     for tap, where in _taps(weight.shape[2:], stride, dilate, dy.shape[2:]):
-        parts = zip(numpy.split(dy, num_group, 1), numpy.split(weight[tap], num_group))
+        parts = zip(numpy.split(dy, num_group, 1), numpy.split(weight[tap], num_group), strict=True)
         dx[where] += numpy.concatenate([numpy.einsum("no...,oc->nc...", a, b) for a, b in parts], 1)
     inside: Any = (..., *(slice(p, p + n) for n, p in zip(shape[2:], pad, strict=True)))
     return dx[inside]
@@ -99,7 +101,7 @@ def convolution_weight_gradient(
     x = _padded(data, _axes(pad, axes, 0))
     dw = numpy.zeros((dy.shape[1], x.shape[1] // num_group, *kernel))
     for tap, where in _taps(kernel, stride, dilate, dy.shape[2:]):
-        parts = zip(numpy.split(dy, num_group, 1), numpy.split(x[where], num_group, 1))
+        parts = zip(numpy.split(dy, num_group, 1), numpy.split(x[where], num_group, 1), strict=True)
         flat = ((a.reshape(*a.shape[:2], -1), b.reshape(*b.shape[:2], -1)) for a, b in parts)
         dw[tap] = numpy.concatenate([numpy.einsum("nop,ncp->oc", *f) for f in flat])
     return dw

@@ -169,7 +169,7 @@ def _scatters_rows(nest: Nest) -> bool:
     moves: list[bool] = []
     for step in nest.steps:
         own = isinstance(step, Load) and step.operand.strides[last] != 0
-        own = own or isinstance(step, Counter) and step.strides[last] != 0
+        own = own or (isinstance(step, Counter) and step.strides[last] != 0)
         moves.append(own or any(moves[i] for i in operands_of(step)))
     stores = [store for store in nest.stores if store.indices]
     places = [i for store in stores for i, _ in store.indices]

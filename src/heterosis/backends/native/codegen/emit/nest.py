@@ -170,7 +170,7 @@ class _Emitter:
 
     def _is_inner(self, store: Store) -> bool:
         return any(s != 0 for s in store.operand.strides[len(self.nest.kept) :]) or bool(
-            store.running or store.indices and self.nest.reduced
+            store.running or (store.indices and self.nest.reduced)
         )
 
     def _widths(self) -> tuple[int, int]:
@@ -420,7 +420,7 @@ class _Emitter:
             what = self.nest.steps[step]
             if self.inner[step] or isinstance(what, Reduce | Literal):
                 continue
-            if self.varying[step] and not lanes or not self._ready(scope, step, lanes):
+            if (self.varying[step] and not lanes) or not self._ready(scope, step, lanes):
                 continue
             self.value(scope, step, lanes if self.varying[step] else 0, mask)
 
