@@ -7,12 +7,12 @@ import pytest
 
 import heterosis
 from heterosis import _core, autograd, gluon, np, npx
+from heterosis.autograd.rules.table import piecewise_constant
 from heterosis.ir import views
 from heterosis.ir.calls import collected, moved
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import INPUT, apply, constant
 from heterosis.ir.types import TensorType
-from heterosis.ops.adjoint import piecewise_constant
 from heterosis.ops.gradient import cotangents
 from heterosis.ops.math import elementwise
 from heterosis.ops.math.cast import stop_gradient
@@ -169,6 +169,17 @@ def test_what_was_not_recorded_has_no_gradient():
         y.backward()
     with pytest.raises(AutogradError, match="attach_grad"):
         autograd.grad(y, np.ones(1))
+
+
+@pytest.mark.parametrize("mode", ["raise", "clip", "wrap"])
+def test_indices_that_are_floats_receive_zeros(mode):
+    """Fractions of them are cut off: what they find changes in steps."""
+
+    def function(x, index):
+        return np.take(x * x, index, mode=mode).sum()
+
+    for run in (function, heterosis.hybridize(function)):
+        assert gradient(run, [1.0, 2.0, 3.0], [1.5, 1.0, 2.25]) == [[0, 8, 6], [0, 0, 0]]
 
 
 def test_views_and_indexing():

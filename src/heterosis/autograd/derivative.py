@@ -19,7 +19,8 @@ from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager
-from heterosis.ops.gradient import cotangents, reached, zeros
+from heterosis.ops.gradient import cotangents, reached
+from heterosis.ops.rules import zeros
 from heterosis.runtime import modes
 
 OPERAND, RESULT, COTANGENT = "operand", "result", "cotangent"

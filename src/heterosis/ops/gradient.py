@@ -1,30 +1,16 @@
-"""Reverse-mode differentiation of programs, from results back to inputs.
-
-Also the rules of the primitives that no single operation owns: views, gathers, assemblies.
-"""
+"""Reverse-mode differentiation of programs, from results back to inputs."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from heterosis.ir import views
+from heterosis.autograd.rules.table import Cotangents, Step, is_piecewise_constant, rule_of
 from heterosis.ir.calls import Call, moved, note
-from heterosis.ir.primitives.conversions import conversion
-from heterosis.ir.program import ASSEMBLE, GATHER, SCATTER, Node, Value, apply, constant
-from heterosis.ir.types import INTEGERS, TensorType, is_float
-from heterosis.ops.adjoint import (
-    Cotangents,
-    Step,
-    adjoint,
-    is_piecewise_constant,
-    rule_of,
-)
-from heterosis.ops.math.elementwise import add, equal, select
-from heterosis.ops.math.reductions import sum as total
+from heterosis.ir.program import Node, Value
+from heterosis.ir.types import INTEGERS, is_float
+from heterosis.ops.math.elementwise import add
 from heterosis.ops.record import REGISTRY
-from heterosis.ops.rules import cast
+from heterosis.ops.rules import zeros
 from heterosis.runtime.errors import UnsupportedError
 
 Unit = Node | Call  # what is differentiated as a whole
@@ -132,11 +118,9 @@ def _pulled_back(
 
 def _pull(node: Node, step: Step) -> Cotangents:
     rule = rule_of(node.primitive)
-    if rule is not None:
-        return rule(step)
-    if node.primitive is conversion(node.types[0].dtype):
-        return (cast(step.cotangent, node.inputs[0].dtype),)
-    raise _without_gradient(node)
+    if rule is None:
+        raise _without_gradient(node)
+    return rule(step)
 
 
 def _without_gradient(node: Unit) -> UnsupportedError:
@@ -149,8 +133,7 @@ def _without_gradient(node: Unit) -> UnsupportedError:
 
 def _is_step(node: Node) -> bool:
     """Whether a gradient may end here, since the results change in steps only."""
-    primitive = node.primitive
-    return is_piecewise_constant(primitive) or primitive is conversion(node.types[0].dtype)
+    return is_piecewise_constant(node.primitive)
 
 
 def _results(unit: Unit) -> tuple[Value, ...]:
@@ -189,127 +172,3 @@ def _units(outputs: Sequence[Value], owners: Mapping[int, Call]) -> Iterator[Uni
             seen.add(id(unit))
             stack.append((unit, True))
             stack.extend((unit_of(operand), False) for operand in reversed(unit.inputs))
-
-
-def zeros(like: Value, shape: tuple[int, ...] | None = None) -> Value:
-    """Zeros of the element type of `like`."""
-    return views.broadcast(
-        cast(constant(0.0, "float64", weak=True), like.dtype),
-        like.shape if shape is None else shape,
-    )
-
-
-# -- views ----------------------------------------------------------------------------------------
-
-
-@adjoint(views.RESHAPE)
-def _reshape(step: Step) -> Cotangents:
-    return (views.reshape(step.cotangent, step.inputs[0].shape),)
-
-
-@adjoint(views.TRANSPOSE)
-def _transpose(step: Step) -> Cotangents:
-    axes = step.attributes["axes"]
-    return (views.transpose(step.cotangent, tuple(axes.index(a) for a in range(len(axes)))),)
-
-
-@adjoint(views.BROADCAST)
-def _broadcast(step: Step) -> Cotangents:
-    return (summed_to(step.cotangent, step.inputs[0].shape),)
-
-
-def summed_to(x: Value, shape: tuple[int, ...]) -> Value:
-    """The sum over everything that repeating a value of `shape` to that of `x` has added."""
-    new = x.ndim - len(shape)
-    axes = [a for a in range(x.ndim) if a < new or (shape[a - new] == 1 and x.shape[a] != 1)]
-    return views.reshape(total(x, tuple(axes)) if axes else x, shape)
-
-
-@adjoint(views.SLICE)
-def _slice(step: Step) -> Cotangents:
-    (x,), g = step.inputs, step.cotangent
-    place = (step.attributes["starts"], step.attributes["steps"])
-    return (_placed(g, place, x.shape),)
-
-
-def _placed(x: Value, place: tuple, shape: tuple[int, ...]) -> Value:
-    """`x` standing at `place` among zeros."""
-    type_ = TensorType(shape, x.dtype)
-    zero = cast(constant(0.0, "float64", weak=True), x.dtype)
-    return apply(ASSEMBLE, (zero, x), type_, places=(place,), filled=True)
-
-
-@adjoint(views.DIAGONAL)
-def _diagonal(step: Step) -> Cotangents:
-    from heterosis.ops.array.creation import iota
-
-    (x,), g = step.inputs, step.cotangent
-    axes, start = step.attributes["axes"], step.attributes["start"]
-    rest = tuple(a for a in range(x.ndim) if a not in axes)
-    along = iota(g.shape[-1])
-    places = [add(along, constant(first, "int64")) for first in start]
-    order = (*axes, *rest)
-    base = zeros(g, tuple(x.shape[a] for a in order))
-    update = views.transpose(g, (g.ndim - 1, *range(g.ndim - 1)))
-    type_ = TensorType(base.shape, g.dtype)
-    found = apply(SCATTER, (base, *places, update), type_, combine=None)
-    return (views.transpose(found, tuple(order.index(a) for a in range(x.ndim))),)
-
-
-# -- elements at computed places ------------------------------------------------------------------
-
-
-@adjoint(GATHER)
-def _gather(step: Step) -> Cotangents:
-    from heterosis.ops.array.indexing import scattered
-
-    data, *indices = step.inputs
-    found = scattered(zeros(data), indices, step.cotangent, add=True)
-    return (found, *(None for _ in indices))
-
-
-@adjoint(SCATTER)
-def _scatter(step: Step) -> Cotangents:
-    from heterosis.ops.array.indexing import gathered, scattered
-
-    _, *indices, update = step.inputs
-    g = step.cotangent
-    found = gathered(g, indices)
-    if step.attributes["combine"] is not None:
-        return (g, *(None for _ in indices), found)
-    kept = scattered(g, indices, zeros(update))
-    return (kept, *(None for _ in indices), _if_last(found, step.inputs[0], indices))
-
-
-def _if_last(x: Value, base: Value, indices: Sequence[Value]) -> Value:
-    """`x`, with zeros for the rows that were written over: of equal places the last counts."""
-    from heterosis.ops.array.creation import iota
-    from heterosis.ops.array.indexing import gathered, scattered
-
-    lead = indices[0].shape
-    numbers = views.reshape(iota(math.prod(lead)), lead)
-    none = views.broadcast(constant(-1, "int64"), base.shape[: len(indices)])
-    last = gathered(scattered(none, indices, numbers), indices)
-    remains = views.reshape(equal(last, numbers), lead + (1,) * (x.ndim - len(lead)))
-    return select(remains, x, constant(0.0, "float64", weak=True))
-
-
-@adjoint(ASSEMBLE)
-def _assemble(step: Step) -> Cotangents:
-    g = step.cotangent
-    parts, places = list(step.inputs), step.attributes["places"]
-    found: list[Value | None] = [None] if step.attributes["filled"] else []
-    parts = parts[len(found) :]
-    for i, (part, place) in enumerate(zip(parts, places, strict=True)):
-        covered = math.prod(part.shape) == g.size and len(parts) > i + 1
-        own = _without(g, parts[i + 1 :], places[i + 1 :]) if covered else g
-        found.append(views.slice_(own, *place, part.shape))
-    return tuple(found)
-
-
-def _without(g: Value, parts: Sequence[Value], places: Sequence[Any]) -> Value:
-    """`g` with zeros where later parts stand over the first."""
-    whole = ((0,) * g.ndim, (1,) * g.ndim)
-    blanks = [zeros(g, part.shape) for part in parts]
-    type_ = TensorType(g.shape, g.dtype)
-    return apply(ASSEMBLE, (g, *blanks), type_, places=(whole, *places), filled=False)

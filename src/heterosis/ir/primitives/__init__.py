@@ -23,16 +23,22 @@ _MODULES = (
 )  # fmt: skip
 
 
-_met: set[Primitive] = set()  # of modules that were loaded
+_subjects: dict[Primitive, str] = {}  # of modules that were loaded
+
+
+def subject_of(primitive: Primitive) -> str | None:
+    """The module here that declares `primitive`, None if none does. Modules that nobody has loaded
+    are not loaded for that: what they declare is met nowhere."""
+    if primitive not in _subjects:
+        for name in _MODULES:
+            if f"{__name__}.{name}" in sys.modules:
+                _subjects.update(dict.fromkeys(_declared(name), name))
+    return _subjects.get(primitive)
 
 
 def is_declared(primitive: Primitive) -> bool:
-    """Whether the table has `primitive`. Modules that nobody has loaded are not loaded for that:
-    what they declare is met nowhere."""
-    if primitive not in _met:
-        loaded = (name for name in _MODULES if f"{__name__}.{name}" in sys.modules)
-        _met.update(chain.from_iterable(map(_declared, loaded)))
-    return primitive in _met
+    """Whether the table has `primitive`."""
+    return subject_of(primitive) is not None
 
 
 def _declared(module: str) -> Iterator[Primitive]:

@@ -17,7 +17,6 @@ from heterosis.ir.primitives.sort_keys import (
 from heterosis.ir.primitives.sorting import SORT, SORT_PLACES
 from heterosis.ir.program import Value, apply, apply_many, constant
 from heterosis.ir.types import FLOATS, TensorType, is_float
-from heterosis.ops.adjoint import piecewise_constant
 from heterosis.ops.array.creation import iota
 from heterosis.ops.array.indexing import gathered, scattered
 from heterosis.ops.math import elementwise as e
@@ -27,9 +26,6 @@ from heterosis.ops.record import operation
 from heterosis.ops.rules import cast, wide
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
-
-piecewise_constant(SORT_PLACES)  # of which only the places are used
-
 
 # -- keys -----------------------------------------------------------------------------------------
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+from heterosis.autograd.rules.absent import ABSENT
+from heterosis.autograd.rules.table import is_piecewise_constant, rule_of
 from heterosis.backends.native.codegen.lowerings import tables
 from heterosis.ir.listing import Column
-from heterosis.ir.primitives.families import (
-    Control,
-    Elementwise,
-    Leaf,
-    Opaque,
-    Primitive,
-    Reduction,
-)
-from heterosis.ops.adjoint import is_piecewise_constant, rule_of
+from heterosis.ir.primitives.families import Control, Elementwise, Opaque, Primitive, Reduction
 from heterosis.runtime.errors import UnsupportedError
 
 
@@ -38,11 +32,9 @@ def _is_native(primitive: Primitive) -> bool:
 
 def derivative(primitive: Primitive) -> str:
     """What is known of its derivative."""
-    if isinstance(primitive, Leaf):
-        return "-"
     if is_piecewise_constant(primitive):
         return "zero"
-    return "yes" if rule_of(primitive) else "none"
+    return "yes" if rule_of(primitive) else ABSENT[primitive].word
 
 
 COLUMNS: dict[str, Column] = {"back ends": back_ends, "derivative": derivative}
