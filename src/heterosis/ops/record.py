@@ -134,7 +134,7 @@ class Record:
 
     # -- called by the core -------------------------------------------------------------------
 
-    def plan(self, operands: list, attributes: tuple, outs: list | None) -> Any:
+    def plan(self, operands: list[Any], attributes: tuple[Any, ...], outs: list[Any] | None) -> Any:
         """The plan for operands of these types and layouts, written into `outs` if given."""
         self._check(attributes)
         _, layouts, program = self.program(operands, attributes)
@@ -191,7 +191,7 @@ class Record:
 
     def arguments(
         self, operands: Iterable[Any], attributes: Sequence[Any]
-    ) -> Iterator[tuple[inspect.Parameter, int, Any]]:
+    ) -> Iterator[tuple[Parameter, int, Any]]:
         """Each parameter with its use and what a call gave: an attribute, an operand, or a tuple of
         operands where there is a sequence. Attributes come in the order of parameters, with the
         number of arrays where a sequence is."""
@@ -222,7 +222,8 @@ class Record:
         self, values: Iterable[Value | None], attributes: Sequence[Any]
     ) -> tuple[Value, ...]:
         """The operation's program on the given values and attributes."""
-        arguments, values = [], tuple(values)
+        arguments: list[Any] = []
+        values = tuple(values)
         for parameter, use, given in self.arguments(values, attributes):
             if use == ATTRIBUTE:
                 arguments.append(attribute_value(parameter.name, given))
@@ -236,7 +237,7 @@ class Record:
         bound.apply_defaults()
         self._check([bound.arguments[parameter.name] for parameter in self.parameters])
         floats = any(is_float(v.dtype) for v in _values(bound.arguments.values()))
-        arguments = []
+        arguments: list[Any] = []
         for parameter, use in zip(self.parameters, self.uses, strict=True):
             given = bound.arguments.get(parameter.name, parameter.default)
             if use == ARRAY:
@@ -327,7 +328,7 @@ class Record:
             )
         return value
 
-    def _bind(self, arguments: tuple, keywords: dict) -> inspect.BoundArguments:
+    def _bind(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> inspect.BoundArguments:
         try:
             return self.signature.bind(*arguments, **keywords)
         except TypeError as error:
@@ -433,7 +434,7 @@ def _as_tuple(result: Any) -> tuple[Value, ...]:
 
 def public_names(module: str) -> dict[str, Any]:
     """The operations that users find in `module`, under all their names."""
-    found = {}
+    found: dict[str, Any] = {}
     for record in REGISTRY.values():
         if module in record.public:
             found |= dict.fromkeys((record.name, *record.aliases), record.operation)

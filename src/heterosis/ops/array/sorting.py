@@ -89,7 +89,7 @@ def sorted_along(x: Value, axis: int) -> Value:
     return _back(sorted_rows(_rows(x, axis)), x.shape, axis)
 
 
-def _gradient_of_sorted(g, y, x):
+def _gradient_of_sorted(g: Value, y: Value, x: Value) -> Value:
     # Keys are integers, which no gradient flows through: it goes from place to place instead.
     places = _places(_last_axis(x), False)
     zeros = views.broadcast(constant(0.0, g.dtype), places.shape)
@@ -105,7 +105,7 @@ def _gradient_of_sorted(g, y, x):
     gradient=_gradient_of_sorted,
     public=(),
 )
-def sorted_rows(x):
+def sorted_rows(x: Value) -> Value:
     """Ascending order along the last axis."""
     if x.ndim == 0:
         raise ShapeError("sorted_rows: an array without dimensions; expected rows to sort.")
