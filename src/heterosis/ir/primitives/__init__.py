@@ -23,16 +23,22 @@ _MODULES = (
 )  # fmt: skip
 
 
-_met: set[Primitive] = set()  # of modules that were loaded
+_PLACES = tuple(f"{__name__}.{module}" for module in _MODULES)
+_met: set[Primitive] = set()  # that are declared
 
 
 def is_declared(primitive: Primitive) -> bool:
-    """Whether the table has `primitive`. Modules that nobody has loaded are not loaded for that:
-    what they declare is met nowhere."""
+    """Whether the table has `primitive`, which then stands in its module under its name in capitals.
+
+    Modules that nobody has loaded are not loaded for that: what they declare is met nowhere.
+    """
     if primitive not in _met:
-        loaded = (name for name in _MODULES if f"{__name__}.{name}" in sys.modules)
-        _met.update(chain.from_iterable(map(_declared, loaded)))
-    return primitive in _met
+        name = primitive.name.upper()
+        modules = filter(None, map(sys.modules.get, _PLACES))
+        if not any(vars(module).get(name) is primitive for module in modules):
+            return False
+        _met.add(primitive)
+    return True
 
 
 def _declared(module: str) -> Iterator[Primitive]:
