@@ -10,6 +10,8 @@ from heterosis import np
 from heterosis.ir.types import is_float
 from heterosis.ops import REGISTRY
 from heterosis.ops.record import ARRAY, KEY, SEQUENCE
+from tests.capture.comparison import same, with_gradients
+from tests.choose import spread
 from tests.ops.harness import LAYOUTS, arguments, lay_out
 
 CASES = 4  # of an operation's samples
@@ -17,6 +19,7 @@ _DTYPES = ("float32", "int32")  # or the first that the operation takes
 
 
 def sampled():
+    """Every operation with samples, by its name, with one or two element types."""
     for name, record in sorted(REGISTRY.items()):
         if record.samples:
             chosen = [d for d in _DTYPES if d in record.samples.dtypes]
@@ -81,18 +84,19 @@ def _laid_out(value, layout):
 
 
 def differentiable():
+    """The names of all operations with samples that gradients may flow through."""
     for name, record in sorted(REGISTRY.items()):
         chosen = record.samples and KEY not in record.uses
         if chosen and any(map(is_float, record.samples.dtypes)):
             yield name
 
 
-def precise(record):
+def _precise(record):
     """The float type with the most bits that the operation computes in."""
     return max(filter(is_float, record.samples.dtypes), key=lambda d: np.dtype(d).itemsize)
 
 
-def variables_of(calls, operands):
+def _variables(calls, operands):
     """The arrays that gradients flow to."""
     indices = calls.record.samples.integer_arrays
     for given in operands:
@@ -101,3 +105,32 @@ def variables_of(calls, operands):
                 for item in a if isinstance(a, list) else [a]:
                     if isinstance(item, np.ndarray) and is_float(item.dtype.name):
                         yield item
+
+
+def results_agree(name, dtype, hybridize, ulps):
+    """An operation gives the same captured by `hybridize`, to some units in the last place."""
+    record = REGISTRY[name]
+    calls = Calls(record, dtype, spread(record.samples.cases, CASES))
+
+    def all_of(operands, turned):
+        return calls.single(operands), calls.amid(turned)
+
+    compiled = hybridize(all_of)
+    given = calls.operands(), calls.turned(calls.operands())
+    wanted = all_of(*given)
+    for _ in range(2):
+        same(compiled(*given), wanted, ulps)
+    assert compiled.captures == 1
+
+
+def gradients_agree(name, hybridize, ulps):
+    """The same for the gradients of an operation amid others."""
+    record = REGISTRY[name]
+    calls = Calls(record, _precise(record), spread(record.samples.cases, CASES))
+    operands = calls.turned(calls.operands())
+    variables = list(_variables(calls, operands))
+    wanted = with_gradients(lambda: calls.amid(operands), variables)
+    compiled = hybridize(calls.amid)
+    for _ in range(2):
+        same(with_gradients(lambda: compiled(operands), variables), wanted, ulps)
+    assert compiled.captures == 1
