@@ -180,6 +180,14 @@ class Draft:
             and value.ndim <= 5
         )
 
+    def is_known(self, name: str) -> bool:
+        """Whether NumPy gives the same numbers: it does not for what random numbers go into."""
+        unknown: set[str | None] = set()
+        for step in self.steps:
+            if not step.known or not unknown.isdisjoint(step.operands):
+                unknown.add(step.operands[0] if step.is_write else step.result)
+        return name not in unknown
+
     def view(self, text: str, *operands: str) -> str | None:
         """One more view. NumPy's would be no view but a number, if all axes had one."""
         meaning = f"{text[:-1]}, ...]" if text.endswith("]") and "..." not in text else None

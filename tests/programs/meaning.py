@@ -175,8 +175,8 @@ def _computed(
             unit = UNITS.get(dtype, UNITS["float32"])
             found = found + step.absolute * unit * noise.uniform(-1, 1, found.shape)
     if step.dtype is None and not is_float(found.dtype.name):
-        return numpy.array(found)
-    return numpy.array(found, dtype=numpy_dtype(dtype))
+        return numpy.array(found, order="C")  # as results are here: reshaping them shows them
+    return numpy.array(found, dtype=numpy_dtype(dtype), order="C")
 
 
 def _result_type(operands: list[Any]) -> str:
