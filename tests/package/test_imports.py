@@ -31,7 +31,8 @@ IMPORTS = list(every())
 def _layers() -> list[list[list[str]]]:
     """From the top: what stands side by side, in groups that must not import each other."""
     whole = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    (contract,) = whole["tool"]["importlinter"]["contracts"]
+    contracts = whole["tool"]["importlinter"]["contracts"]
+    (contract,) = (c for c in contracts if c["type"] == "layers")
     return [[group.split(" : ") for group in line.split(" | ")] for line in contract["layers"]]
 
 
