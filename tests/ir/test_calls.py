@@ -103,7 +103,7 @@ def _program(inputs, outputs, calls=()):
 def test_a_call_is_made_of_its_operands_alone():
     x, y, results, (call,) = _relu()
     check(_program((x, y), results, [call]))
-    with pytest.raises(ProgramError, match="the call of relu: .*an input of the program"):
+    with pytest.raises(ProgramError, match=r"the call of relu: .*an input of the program"):
         check(_program((x, y), results, [replace(call, operands=(y,))]))
     with pytest.raises(ProgramError, match="needs none of its results"):
         check(_program((x, y), (y,), [call]))
