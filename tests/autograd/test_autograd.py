@@ -9,8 +9,9 @@ import heterosis
 from heterosis import _core, autograd, gluon, np, npx
 from heterosis.autograd.rules.table import piecewise_constant
 from heterosis.ir import views
+from heterosis.ir.calls import collected, moved
 from heterosis.ir.primitives.families import Elementwise
-from heterosis.ir.program import INPUT, apply, constant, substituted
+from heterosis.ir.program import INPUT, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops.gradient import cotangents
 from heterosis.ops.math import elementwise
@@ -375,18 +376,19 @@ def test_a_gradient_does_not_end_in_what_encodes_it():
     encoded = apply(bits, (x,), TensorType((3,), "int32"))
     y = apply(numbers, (elementwise.add(encoded, encoded),), x.type)
     with pytest.raises(UnsupportedError, match="numbers has no gradient"):
-        cotangents([y], [g], [x])
+        cotangents([y], [g], [x], ())
     piecewise_constant(bits)
-    assert cotangents([y], [g], [x]) == [None]
+    assert cotangents([y], [g], [x], ()) == [None]
 
 
-def test_substituted_programs_keep_gradients_of_their_own():
+def test_moved_programs_keep_gradients_of_their_own():
     x, z = (apply(INPUT, (), TensorType((3,), "float32")) for _ in range(2))
-    stopped = elementwise.add(stop_gradient(elementwise.negative(x)), x)
-    (again,) = substituted((stopped,), {x: z})
-    ones = constant(1.0, "float32")
-    given = views.broadcast(ones, (3,))
-    assert cotangents([again], [given], [z]) == cotangents([stopped], [given], [x]) == [given]
+    with collected() as calls:
+        stopped = elementwise.add(stop_gradient(elementwise.negative(x)), x)
+    (again,), others = moved((stopped,), calls, {x: z})
+    given = views.broadcast(constant(1.0, "float32"), (3,))
+    assert cotangents([stopped], [given], [x], calls) == [given]
+    assert cotangents([again], [given], [z], others) == [given]
 
 
 def test_mark_variables():

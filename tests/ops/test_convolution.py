@@ -132,7 +132,7 @@ def test_the_gradient_of_windows():
 
     def both(x, dy):
         every = views.windows(x, (3, 2), (2, 3))
-        return every, *cotangents((every,), (dy,), (x,))
+        return every, *cotangents((every,), (dy,), (x,), ())
 
     x, dy = drawn(2, 3, 8, 10), drawn(2, 3, 3, 3, 3, 2)
     every, dx = Record("windows", both).operation(np.array(x), np.array(dy))

@@ -7,19 +7,19 @@ the mathematics asks for; nothing else is kept between the two.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heterosis import _core
 from heterosis.backends.native.codegen.lowerings import tables
 from heterosis.backends.native.compile.whole import compile_program
+from heterosis.ir.calls import Call, collected, moved, needed
 from heterosis.ir.primitives.families import Elementwise, Leaf, View
-from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, substituted
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager
 from heterosis.ops.gradient import cotangents, reached
-from heterosis.ops.record import Record
 from heterosis.ops.rules import zeros
 from heterosis.runtime import modes
 
@@ -39,12 +39,12 @@ class Differentiable:
     results: tuple[tuple[str, tuple[int, ...]], ...]  # element types and shapes, as written
     kept: int = 0
     whole: bool = False  # a captured program: its derivative is optimised as one, too
-    call: tuple[Record, tuple[Any, ...]] | None = None  # the operation and attributes that it is
     _derivatives: dict[tuple[Any, ...], Derivative] = field(default_factory=dict)
     _reached: dict[tuple[int, ...], set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Where gradients can flow, found once: every call that is recorded asks for it."""
+        assert self.program.calls is not None, "a program that was rewritten has lost its gradients"
         inputs = enumerate(self.inputs)
         self.float_inputs = [i for i, v in inputs if v is not None and is_float(v.dtype)]
         self.float_results = [i for i, (dtype, _) in enumerate(self.results) if is_float(dtype)]
@@ -73,7 +73,7 @@ class Differentiable:
         _, results, _ = _cotangents(self, wanted, {}, frozenset())
         kept = _worth_keeping(self.program, results)
         outputs = (*self.program.outputs, *kept)
-        program = Program(self.program.inputs, outputs, self.program.name)
+        program = replace(self.program, outputs=outputs)
         return Differentiable(
             program, self.inputs, self.layouts, described(outputs), len(kept), True
         )
@@ -88,6 +88,7 @@ class Derivative:
     sources: tuple[tuple[str, int], ...]  # (OPERAND, RESULT or COTANGENT, position)
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    calls: tuple[Call, ...]  # that some of it was made by
     idle: frozenset[int]  # outputs that are zeros, because no gradient flows there
     whole: bool
     _compiled: dict[tuple[Any, ...], tuple[Differentiable, Any]] = field(default_factory=dict)
@@ -95,7 +96,7 @@ class Derivative:
     def run(self, arguments: Sequence[Any]) -> tuple[Differentiable, tuple[Any, ...]]:
         """The program for arguments that lie as these do, and its results."""
         if modes.is_capturing():
-            program = Program(self.inputs, self.outputs, f"{self.of} (backward)")
+            program = self._program()
             (inline,) = _inline
             layouts = tuple(map(layout_of, arguments))
             results = described(self.outputs)
@@ -105,10 +106,14 @@ class Derivative:
         differentiable, plan = self._plan(arguments)
         return differentiable, _core.run_plan(plan, arguments)
 
+    def _program(self) -> Program:
+        calls = needed(self.calls, self.outputs)
+        return Program(self.inputs, self.outputs, f"{self.of} (backward)", calls)
+
     def _plan(self, arguments: Sequence[Any]) -> tuple[Differentiable, Any]:
         key = tuple(getattr(a, "_element_strides", None) for a in arguments)
         if key not in self._compiled:
-            program = Program(self.inputs, self.outputs, f"{self.of} (backward)")
+            program = self._program()
             layouts = tuple(map(layout_of, arguments))
             if self.whole:
                 plan = compile_program(program, layouts)
@@ -136,7 +141,7 @@ def snapshot(array: Any) -> Any:
     """While a program is captured: what `array` holds now, whatever is written to it later."""
     value = apply(INPUT, (), TensorType(array.shape, array._dtype_name))
     (inline,) = _inline
-    return inline(Program((value,), (value,), "snapshot"), (array,))[0]
+    return inline(Program((value,), (value,), "snapshot", ()), (array,))[0]
 
 
 def layout_of(argument: Any) -> Strided:
@@ -151,9 +156,11 @@ def _differentiated(
 ) -> Derivative:
     outputs = of.program.outputs
     held = {v: apply(INPUT, (), v.type) for v in outputs if v.node.primitive not in (INPUT, NUMBER)}
-    given, results, idle = _cotangents(of, wanted, held, missing)
+    with collected() as made:
+        given, results, idle = _cotangents(of, wanted, held, missing)
+    calls = (*_calls(of), *made)
     if of.whole:
-        results = substituted(results, held)
+        results, calls = moved(results, calls, held)
     origins = {v: (OPERAND, i) for i, v in enumerate(of.inputs) if v is not None}
     origins |= {held[v]: (RESULT, i) for i, v in enumerate(outputs) if v in held}
     origins |= {v: (COTANGENT, i) for i, v in enumerate(given) if v is not None}
@@ -164,14 +171,20 @@ def _differentiated(
         tuple(origins[v] for v in inputs),
         inputs,
         results,
+        calls,
         idle,
         of.whole,
     )
 
 
+def _calls(of: Differentiable) -> tuple[Call, ...]:
+    return of.program.calls or ()
+
+
 def _reached(of: Differentiable, wanted: tuple[int, ...]) -> set[int]:
     outputs = of.program.outputs
-    found = reached(outputs, [value for i in wanted if (value := of.inputs[i]) is not None])
+    sources = [value for i in wanted if (value := of.inputs[i]) is not None]
+    found = reached(outputs, sources, _calls(of))
     return {i for i in of.float_results if outputs[i] in found}
 
 
@@ -189,7 +202,7 @@ def _cotangents(
         for i, v in enumerate(outputs)
     ]
     targets = [value for i in wanted if (value := of.inputs[i]) is not None]
-    found = cotangents(outputs, given, targets, held)
+    found = cotangents(outputs, given, targets, _calls(of), held)
     # What no gradient flows to receives zeros: a variable's old gradient must not stay.
     results = tuple(
         zeros(target) if value is None else value

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from heterosis.autograd.rules.table import Cotangents, Step, is_piecewise_constant, rule_of
-from heterosis.ir.program import Call, Node, Value
+from heterosis.ir.calls import Call, moved, note
+from heterosis.ir.program import Node, Value
 from heterosis.ir.types import INTEGERS, is_float
 from heterosis.ops.math.elementwise import add
+from heterosis.ops.record import REGISTRY
+from heterosis.ops.rules import zeros
 from heterosis.runtime.errors import UnsupportedError
 
 Unit = Node | Call  # what is differentiated as a whole
@@ -17,26 +20,31 @@ def cotangents(
     outputs: Sequence[Value],
     given: Sequence[Value | None],
     wanted: Sequence[Value],
+    calls: Sequence[Call],
     known: Mapping[Value, Value] | None = None,
 ) -> list[Value | None]:
-    """What each value of `wanted` receives when `outputs` receive `given`.
+    """What each value of `wanted` receives when `outputs`, made by `calls`, receive `given`.
 
     `known` maps values that need not be computed again to inputs that hold them.
     """
-    return _Reverse(outputs, wanted, known or {}).run(outputs, given, wanted)
+    return _Reverse(outputs, wanted, calls, known or {}).run(outputs, given, wanted)
 
 
-def reached(outputs: Sequence[Value], wanted: Sequence[Value]) -> set[Value]:
+def reached(outputs: Sequence[Value], wanted: Sequence[Value], calls: Sequence[Call]) -> set[Value]:
     """The values below `outputs` that gradients reach `wanted` from."""
-    return _Reverse(outputs, wanted, {}).active
+    return _Reverse(outputs, wanted, calls, {}).active
 
 
 class _Reverse:
     def __init__(
-        self, outputs: Sequence[Value], wanted: Sequence[Value], known: Mapping[Value, Value]
+        self,
+        outputs: Sequence[Value],
+        wanted: Sequence[Value],
+        calls: Sequence[Call],
+        known: Mapping[Value, Value],
     ):
         self.known = known
-        self.order = list(_units(outputs))
+        self.order = list(_units(outputs, _owners(calls)))
         self.active = set(wanted)  # values through which a gradient may reach `wanted`
         self.encoded: set[Value] = set()  # integers that hold what a gradient should reach
         for unit in self.order:
@@ -47,7 +55,7 @@ class _Reverse:
         known = [v for v in unit.inputs if v in self.active or v in self.encoded]
         if not known:
             return
-        self.active.update(v for v in unit.outputs if is_float(v.dtype))
+        self.active.update(v for v in _results(unit) if is_float(v.dtype))
         if isinstance(unit, Node) and not _is_step(unit):
             self.encoded.update(v for v in unit.outputs if v.dtype in INTEGERS)
 
@@ -68,20 +76,44 @@ class _Reverse:
         self.received[value] = cotangent if before is None else add(before, cotangent)
 
     def _visit(self, unit: Unit) -> None:
-        received = tuple(self.received.get(value) for value in unit.outputs)
+        received = tuple(self.received.get(value) for value in _results(unit))
         if all(cotangent is None for cotangent in received):
             return
         if any(operand in self.encoded for operand in unit.inputs):
             raise _without_gradient(unit)
-        operands = tuple(self.known.get(v, v) for v in unit.inputs)
-        results = tuple(self.known.get(v, v) for v in unit.outputs)
-        found = (
-            unit.pull(operands, results, received)
-            if isinstance(unit, Call)
-            else _pull(unit, Step(operands, results, received, unit.attributes))
-        )
+        if isinstance(unit, Call):
+            found = self._pulled(unit, received)
+        else:
+            operands, results = self._known(unit.inputs), self._known(unit.outputs)
+            found = _pull(unit, Step(operands, results, received, unit.attributes))
         for operand, cotangent in zip(unit.inputs, found, strict=True):
             self._receive(operand, cotangent)
+
+    def _pulled(self, call: Call, received: tuple[Value | None, ...]) -> Cotangents:
+        results = self._known(call.results)
+        if call.pullback is not None:
+            return _pulled_back(call, self._known(call.pullback.saved), received)
+        operands = [v if v is None else self.known.get(v, v) for v in call.operands]
+        return REGISTRY[call.operation].pull(operands, call.attributes, results, received)
+
+    def _known(self, values: Sequence[Value]) -> tuple[Value, ...]:
+        return tuple(self.known.get(v, v) for v in values)
+
+
+def _pulled_back(
+    call: Call, saved: Sequence[Value], received: Sequence[Value | None]
+) -> Cotangents:
+    """What operands receive by a gradient that is a program."""
+    pullback = call.pullback
+    assert pullback is not None, "asked for of such calls only"
+    given = [zeros(y) if g is None else g for g, y in zip(received, call.results, strict=True)]
+    program = pullback.program
+    mapping = dict(zip(program.inputs, (*saved, *given), strict=True))
+    outputs, calls = moved(program.outputs, program.calls or (), mapping)
+    for inner in calls:
+        note(inner)
+    found = dict(zip(pullback.to, outputs, strict=True))
+    return [found.get(i) for i in range(len(call.inputs))]
 
 
 def _pull(node: Node, step: Step) -> Cotangents:
@@ -104,10 +136,34 @@ def _is_step(node: Node) -> bool:
     return is_piecewise_constant(node.primitive)
 
 
-def _units(outputs: Sequence[Value]) -> Iterator[Unit]:
+def _results(unit: Unit) -> tuple[Value, ...]:
+    return unit.results if isinstance(unit, Call) else unit.outputs
+
+
+def _owners(calls: Sequence[Call]) -> dict[int, Call]:
+    """The calls with gradients of their own, by the nodes of their results."""
+    found: dict[int, Call] = {}
+    for call in calls:
+        for step in call.steps or (call,):
+            nodes = {id(value.node) for value in step.results}
+            # An argument may be handed back as it came: nothing was done to it.
+            if _has_own_gradient(step) and nodes.isdisjoint(id(v.node) for v in step.inputs):
+                found |= dict.fromkeys(nodes, step)
+    return found
+
+
+def _has_own_gradient(call: Call) -> bool:
+    return call.pullback is not None or REGISTRY[call.operation].has_own_gradient
+
+
+def _units(outputs: Sequence[Value], owners: Mapping[int, Call]) -> Iterator[Unit]:
     """Calls with gradients of their own, and the nodes outside of them, operands before users."""
+
+    def unit_of(value: Value) -> Unit:
+        return owners.get(id(value.node)) or value.node
+
     seen: set[int] = set()
-    stack: list[tuple[Unit, bool]] = [(_unit(v), False) for v in reversed(outputs)]
+    stack: list[tuple[Unit, bool]] = [(unit_of(v), False) for v in reversed(outputs)]
     while stack:
         unit, expanded = stack.pop()
         if expanded:
@@ -115,8 +171,4 @@ def _units(outputs: Sequence[Value]) -> Iterator[Unit]:
         elif id(unit) not in seen:
             seen.add(id(unit))
             stack.append((unit, True))
-            stack.extend((_unit(operand), False) for operand in reversed(unit.inputs))
-
-
-def _unit(value: Value) -> Unit:
-    return value.node.call or value.node
+            stack.extend((unit_of(operand), False) for operand in reversed(unit.inputs))

@@ -181,7 +181,7 @@ def test_parts_that_overlap_are_written_in_order():
 def test_the_gradient_of_a_transposed_matrix_is_written_without_a_copy():
     x, w, dy = array(6, 5), array(4, 5), array(6, 4)
     y = matmul(x, views.transpose(w, (1, 0)))
-    (dw,) = cotangents([y], [dy], [w])
+    (dw,) = cotangents([y], [dy], [w], ())
     (call,) = planned([x, dy], dw).kernels
     assert isinstance(call, OpaqueCall)
 
