@@ -7,13 +7,13 @@ import pytest
 
 import heterosis
 from heterosis import _core, autograd, gluon, np, npx
+from heterosis.autograd.reverse import cotangents
 from heterosis.autograd.rules.table import piecewise_constant
 from heterosis.ir import views
 from heterosis.ir.calls import collected, moved
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import INPUT, apply, constant
 from heterosis.ir.types import TensorType
-from heterosis.ops.gradient import cotangents
 from heterosis.ops.math import elementwise
 from heterosis.ops.math.cast import stop_gradient
 from heterosis.runtime.errors import ArgumentError, AutogradError, DTypeError, UnsupportedError

@@ -4,8 +4,8 @@ import numpy
 import pytest
 
 from heterosis import np, npx
+from heterosis.autograd.reverse import cotangents
 from heterosis.ir import views
-from heterosis.ops.gradient import cotangents
 from heterosis.ops.nn import window_references as references
 from heterosis.ops.nn.convolution import convolution_data_gradient, convolution_weight_gradient
 from heterosis.ops.nn.pooling import pooling_gradient

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heterosis import _core
+from heterosis.autograd.reverse import cotangents, reached
 from heterosis.backends.native.codegen.lowerings import tables
 from heterosis.backends.native.compile.whole import compile_program
 from heterosis.ir.calls import Call, collected, moved, needed
@@ -19,7 +20,6 @@ from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager
-from heterosis.ops.gradient import cotangents, reached
 from heterosis.ops.rules import zeros
 from heterosis.runtime import modes
 

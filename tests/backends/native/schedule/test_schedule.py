@@ -2,6 +2,7 @@
 
 import pytest
 
+from heterosis.autograd.reverse import cotangents
 from heterosis.backends.native.compile.target import AVX2
 from heterosis.backends.native.loops.nest import Apply, Buffer, Load, Nest, Reduce
 from heterosis.backends.native.schedule.kernel import Machine, OpaqueCall
@@ -12,7 +13,6 @@ from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
-from heterosis.ops.gradient import cotangents
 
 MACHINE = Machine(AVX2, 2)
 add, multiply, subtract, exp = (
