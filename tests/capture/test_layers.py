@@ -37,14 +37,14 @@ def facts(net, call, inputs):
     return predicted, trained, gradients, [p.data().copy() for p in parameters], call()
 
 
-def agree(net, inputs, variables=None, call=None, ulps=64, least=0.0):
+def agree(net, inputs, variables=None, call=None, ulps=64, least=0.0, backend="native"):
     """The block as it is, then hybridized."""
     call = call or (lambda: net(*inputs))
     variables = inputs if variables is None else variables
     net.initialize(init.Normal(0.1), force_reinit=True)
     call()
     wanted = facts(net, call, variables)
-    net.hybridize()
+    net.hybridize(backend=backend)
     found = facts(net, call, variables)
     same(found, wanted, ulps, least=least)
 

@@ -92,7 +92,7 @@ NPX = {
 _MODULES = {"np": (np.random, NP), "nd": (nd.random, ND), "npx": (npx.random, NPX)}
 _STATE = {"seed", "get_state", "set_state"}
 
-_LAYERS = {
+LAYERS = {
     "Dropout": lambda: gluon.nn.Dropout(0.5),
     "Dropout(axes)": lambda: gluon.nn.Dropout(0.5, axes=(0,)),
     "LSTM": lambda: gluon.rnn.LSTM(4, 2, dropout=0.5),
@@ -122,7 +122,7 @@ _INTO = {
 }
 
 
-def _calls():
+def calls():
     """Every row as its name and a function without arguments."""
     for module, (home, table) in _MODULES.items():
         for name, row in table.items():
@@ -140,31 +140,32 @@ def _sequence(run):
     return found, np.random.get_state()
 
 
-def _agree(eager, compiled):
+def agree(eager, compiled, equal=numpy.testing.assert_array_equal):
+    """Three calls after one seed give equal numbers, and leave the generator in one state."""
     wanted, state = _sequence(eager)
     for _ in range(2):
         found, now = _sequence(compiled)
         assert now == state
         for one, other in zip(found, wanted, strict=True):
             for x, y in zip(one, other, strict=True):
-                numpy.testing.assert_array_equal(x, y)
+                equal(x, y)
 
 
-@pytest.mark.parametrize("name, run", [pytest.param(*row, id=row[0]) for row in _calls()])
+@pytest.mark.parametrize("name, run", [pytest.param(*row, id=row[0]) for row in calls()])
 def test_functions(name, run):
     with autograd.train_mode():
-        _agree(run, heterosis.hybridize(run))
+        agree(run, heterosis.hybridize(run))
 
 
-@pytest.mark.parametrize("name", list(_LAYERS))
+@pytest.mark.parametrize("name", list(LAYERS))
 def test_layers(name):
-    layer = _LAYERS[name]()
+    layer = LAYERS[name]()
     layer.initialize()
     x = np.ones((5, 4, 4))
     layer(x)
     compiled = heterosis.hybridize(lambda: layer(x))
     with autograd.train_mode():
-        _agree(lambda: layer(x), compiled)
+        agree(lambda: layer(x), compiled)
 
 
 _PYTHON_S = {
@@ -187,7 +188,7 @@ def test_numbers_that_python_draws_are_not_compiled_in(name):
 def test_one_step_of_colours_has_no_order():
     one = partial(npx.image.random_color_jitter, _image, 0.5)
     with autograd.train_mode():
-        _agree(one, heterosis.hybridize(one))
+        agree(one, heterosis.hybridize(one))
 
 
 def test_calls_that_fail_draw_nothing():
@@ -229,6 +230,6 @@ def test_every_operation_with_a_key_is_drawn_from(monkeypatch):
 
         monkeypatch.setattr(record, "traced", noted)
     with autograd.train_mode():
-        for _, run in _calls():
+        for _, run in calls():
             heterosis.hybridize(run)()
     assert seen == keyed

@@ -21,7 +21,7 @@ from heterosis.runtime.errors import (
     UninitializedError,
     UnsupportedError,
 )
-from tests.capture.test_operations import CASES, Calls, _sampled
+from tests.capture.calls import CASES, Calls, sampled
 from tests.choose import spread
 
 
@@ -314,7 +314,7 @@ def test_without_the_source(path):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name, dtype", list(_sampled()))
+@pytest.mark.parametrize("name, dtype", list(sampled()))
 def test_every_operation_is_the_same_program(name, dtype, path):
     record = REGISTRY[name]
     calls = Calls(record, dtype, spread(record.samples.cases, CASES))

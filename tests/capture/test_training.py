@@ -55,8 +55,13 @@ def _values(net):
 @pytest.mark.lengthy
 @pytest.mark.parametrize(("optimizer", "settings"), OPTIMIZERS)
 def test_a_whole_training_step_as_one_program(optimizer, settings):
+    steps_agree(optimizer, settings, heterosis.hybridize)
+
+
+def steps_agree(optimizer, settings, hybridize):
+    """Steps leave the same weights captured by `hybridize`, and are captured once."""
     found = []
-    for compile_ in (lambda step: step, heterosis.hybridize):
+    for compile_ in (lambda step: step, hybridize):
         net, step = _step(optimizer, settings)
         step = compile_(step)
         np.random.seed(5)

@@ -106,9 +106,14 @@ PROGRAMS = [
 @pytest.mark.each("program")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_writes_in_place(program):
+    writes_agree(program, heterosis.hybridize)
+
+
+def writes_agree(program, hybridize):
+    """A program gives, and leaves in its argument, the same captured by `hybridize`."""
     numbers = numpy.linspace(-1, 1, 24, dtype="float32").reshape(4, 6)
     given, expected = np.array(numbers), np.array(numbers)
-    compiled = heterosis.hybridize(program)
+    compiled = hybridize(program)
     for _ in range(2):  # what the first call has written, the second one reads
         wanted = program(expected)
         same(compiled(given), wanted, 16)
@@ -167,9 +172,14 @@ SHARING = [
 @pytest.mark.each("program")
 @pytest.mark.parametrize("program", SHARING, ids=lambda program: program.__name__)
 def test_what_shares_memory_goes_on_sharing_it(program):
+    sharing_agrees(program, heterosis.hybridize)
+
+
+def sharing_agrees(program, hybridize):
+    """Writes to a result show in the others, and in the argument, captured by `hybridize` too."""
     numbers = numpy.linspace(-1, 1, 24, dtype="float32").reshape(4, 6)
     count = len(list(leaves(_listed(program(np.array(numbers))))))
-    compiled = heterosis.hybridize(program)
+    compiled = hybridize(program)
     for written in range(count):
         results = []
         for function in (program, compiled):

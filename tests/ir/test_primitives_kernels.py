@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy
 import pytest
 
-from heterosis import _core, np
+from heterosis import _core, ir, np
 from heterosis.backends.native.codegen.lowerings import native, tables
 from heterosis.backends.native.compile import stored
 from heterosis.backends.native.compile.plans import machine
@@ -15,6 +15,7 @@ from heterosis.ir.primitives import (
     boxes,
     checks,
     factorizations,
+    is_declared,
     products,
     recurrent,
     reductions,
@@ -463,7 +464,7 @@ def test_matching(batch, labels, anchors):
     overlaps.flat[1::7] = numpy.nan
     counts = numpy.arange(batch)[::-1] % (labels + 1)
     operands = [types_of(overlaps), types_of(counts)]
-    check(node(boxes.MATCH, operands, [((batch, anchors), "int64")]), [overlaps, counts])
+    check(node(boxes.MATCH_BOXES, operands, [((batch, anchors), "int64")]), [overlaps, counts])
 
 
 @pytest.mark.parametrize("batch, count", [(2, 9), (1, 40), (3, 1), (2, 0), (0, 4)])
@@ -475,16 +476,18 @@ def test_suppression(batch, count, any_class):
     planes[:, 2:] += planes[:, :2]
     arrays = [classes, planes, numpy.array([0.25], "float32")]
     attributes = {"any_class": any_class}
-    check(node(boxes.SUPPRESS, map(types_of, arrays), [types_of(classes)], **attributes), arrays)
+    check(
+        node(boxes.SUPPRESS_BOXES, map(types_of, arrays), [types_of(classes)], **attributes), arrays
+    )
 
 
 def test_boxes_that_do_not_fit():
     overlaps, counts, result = ((2, 3, 7), "float32"), ((2,), "int64"), ((2, 7), "int64")
     for wrong in ([overlaps, ((3,), "int64")], [((2, 7), "float32"), counts]):
         with pytest.raises(ShapeError):
-            boxes.MATCH.types(node(boxes.MATCH, wrong, [result]))
+            boxes.MATCH_BOXES.types(node(boxes.MATCH_BOXES, wrong, [result]))
     with pytest.raises(DTypeError):
-        boxes.MATCH.types(node(boxes.MATCH, [overlaps, ((2,), "int32")], [result]))
+        boxes.MATCH_BOXES.types(node(boxes.MATCH_BOXES, [overlaps, ((2,), "int32")], [result]))
     classes, limit = ((2, 5), "float32"), ((1,), "float32")
     for planes, error in (
         (((2, 5, 4), "float32"), ShapeError),
@@ -492,7 +495,7 @@ def test_boxes_that_do_not_fit():
     ):
         with pytest.raises(error):
             given = [classes, planes, limit]
-            boxes.SUPPRESS.types(node(boxes.SUPPRESS, given, [classes], any_class=True))
+            boxes.SUPPRESS_BOXES.types(node(boxes.SUPPRESS_BOXES, given, [classes], any_class=True))
 
 
 # -- shuffling ------------------------------------------------------------------------------------
@@ -676,6 +679,11 @@ PRIMITIVES = [
 def test_every_primitive_has_a_name_of_its_own_and_a_line_about_it():
     assert len({p.name for p in PRIMITIVES}) == len(PRIMITIVES)
     assert all(p.about.endswith(".") and p.types and p.meaning for p in PRIMITIVES)
+
+
+def test_every_primitive_stands_under_its_name():
+    assert [p.name for p in ir.PRIMITIVES.values() if not is_declared(p)] == []
+    assert not is_declared(Opaque(products.MATMUL.name))
 
 
 def test_every_primitive_has_a_row_and_every_row_a_primitive():

@@ -18,7 +18,7 @@ from tests.programs.program import Program
 from tests.programs.report import reproduction
 from tests.programs.shrink import shrunk
 
-WAYS = ("eager", "hybridized", "loaded", "other_threads")
+WAYS = ("eager", "hybridized", "loaded", "other_threads", "reference")
 
 # What is refused in one way of running and not in another, and says so: compiled programs are
 # recorded as one, so that `backward` has been at all of them; singular is a question of rounding.

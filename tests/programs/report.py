@@ -12,17 +12,20 @@ from tests.programs.program import Array, Program, numbers_set
 
 def reproduction(program: Program, way: str, target: str, told: str) -> str:
     """A script that shows what is wrong with a program."""
+    by_reference = way == "reference"
+    flags = ", backend=reference.NAME" if by_reference else ""
     lines = [
         f"# {way}{f' on {target}' if target else ''}: {told[:300]}",
         f"# python -m tests.programs {program.origin}",
         "import numpy, heterosis",
         "from heterosis import autograd, np, npx",
+        *(["from tests.backends import reference"] if by_reference else []),
         *_arrays(program.outside),
         *(f"{name}.attach_grad()" for name in program.variables() if program.mode == "inside"),
         *_held(program),
         *numbers_set(program.numbers),
         program.source(),
-        "for function in (program, heterosis.hybridize(program)):",
+        f"for function in (program, heterosis.hybridize(program{flags})):",
         *("    " + line for line in _calling(program)),
     ]
     if program.changes:

@@ -21,6 +21,7 @@ from heterosis import autograd, gluon, np, npx
 from heterosis.ir.types import is_float
 from heterosis.ops import REGISTRY
 from heterosis.runtime.settings import settings
+from tests.backends.reference import NAME as REFERENCE
 from tests.programs.coverage import Lines
 from tests.programs.gradients import weights
 from tests.programs.meaning import Call, aliases, made
@@ -69,6 +70,10 @@ class Ways:
     def hybridized(self) -> list[Call]:
         found = namespace(self.program)
         return self._called(heterosis.hybridize(found["program"]), found)
+
+    def reference(self) -> list[Call]:
+        found = namespace(self.program)
+        return self._called(heterosis.hybridize(found["program"], backend=REFERENCE), found)
 
     def loaded(self) -> list[Call]:
         found = namespace(self.program)

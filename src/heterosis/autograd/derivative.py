@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from heterosis import _core
 from heterosis.autograd.reverse import cotangents, reached
-from heterosis.backends.native.codegen.lowerings import tables
-from heterosis.backends.native.compile.whole import compile_program
+from heterosis.backends import Backend
 from heterosis.ir.calls import Call, collected, moved, needed
 from heterosis.ir.primitives.families import Elementwise, Leaf, View
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply
@@ -22,6 +22,8 @@ from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager
 from heterosis.ops.rules import zeros
 from heterosis.runtime import modes
+
+Run = Callable[[Sequence[Any]], tuple[Any, ...]]  # the results for operands
 
 OPERAND, RESULT, COTANGENT = "operand", "result", "cotangent"
 
@@ -38,9 +40,10 @@ class Differentiable:
     layouts: tuple[Strided | None, ...]
     results: tuple[tuple[str, tuple[int, ...]], ...]  # element types and shapes, as written
     kept: int = 0
-    whole: bool = False  # a captured program: its derivative is optimised as one, too
-    _derivatives: dict[tuple[Any, ...], Derivative] = field(default_factory=dict)
-    _reached: dict[tuple[int, ...], set[int]] = field(default_factory=dict)
+    whole: bool = False  # a captured program: its derivative reads results where it can
+    backend: Backend | None = None  # what compiles its derivatives as one, as it was itself
+    _derivatives: dict[tuple[Any, ...], Derivative] = field(default_factory=dict, init=False)
+    _reached: dict[tuple[int, ...], set[int]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Where gradients can flow, found once: every call that is recorded asks for it."""
@@ -71,12 +74,11 @@ class Differentiable:
     def keeping(self, wanted: tuple[int, ...]) -> Differentiable:
         """The program with what its derivative would else have to compute again as outputs."""
         _, results, _ = _cotangents(self, wanted, {}, frozenset())
-        kept = _worth_keeping(self.program, results)
+        assert self.backend is not None, "operations keep what they are given and give"
+        kept = _worth_keeping(self.program, results, self.backend)
         outputs = (*self.program.outputs, *kept)
         program = replace(self.program, outputs=outputs)
-        return Differentiable(
-            program, self.inputs, self.layouts, described(outputs), len(kept), True
-        )
+        return replace(self, program=program, results=described(outputs), kept=len(kept))
 
 
 @dataclass(eq=False)
@@ -90,8 +92,8 @@ class Derivative:
     outputs: tuple[Value, ...]
     calls: tuple[Call, ...]  # that some of it was made by
     idle: frozenset[int]  # outputs that are zeros, because no gradient flows there
-    whole: bool
-    _compiled: dict[tuple[Any, ...], tuple[Differentiable, Any]] = field(default_factory=dict)
+    backend: Backend | None
+    _compiled: dict[tuple[Any, ...], tuple[Differentiable, Run]] = field(default_factory=dict)
 
     def run(self, arguments: Sequence[Any]) -> tuple[Differentiable, tuple[Any, ...]]:
         """The program for arguments that lie as these do, and its results."""
@@ -103,25 +105,29 @@ class Derivative:
             return Differentiable(program, self.inputs, layouts, results), inline(
                 program, arguments
             )
-        differentiable, plan = self._plan(arguments)
-        return differentiable, _core.run_plan(plan, arguments)
+        differentiable, run = self._found(arguments)
+        return differentiable, run(arguments)
 
     def _program(self) -> Program:
         calls = needed(self.calls, self.outputs)
         return Program(self.inputs, self.outputs, f"{self.of} (backward)", calls)
 
-    def _plan(self, arguments: Sequence[Any]) -> tuple[Differentiable, Any]:
+    def _found(self, arguments: Sequence[Any]) -> tuple[Differentiable, Run]:
+        """The program for arguments that lie as these do, and how to run it."""
         key = tuple(getattr(a, "_element_strides", None) for a in arguments)
         if key not in self._compiled:
             program = self._program()
             layouts = tuple(map(layout_of, arguments))
-            if self.whole:
-                plan = compile_program(program, layouts)
-            else:
-                plan = eager.plan(program, layouts, None, views=True, freely=False)
             results = described(self.outputs)
-            self._compiled[key] = Differentiable(program, self.inputs, layouts, results), plan
+            of = Differentiable(program, self.inputs, layouts, results, backend=self.backend)
+            self._compiled[key] = of, self._compile(program, layouts)
         return self._compiled[key]
+
+    def _compile(self, program: Program, layouts: Sequence[Strided]) -> Run:
+        if self.backend is not None:
+            return self.backend.compile(program, layouts).run
+        plan = eager.plan(program, layouts, None, views=True, freely=False)
+        return partial(_core.run_plan, plan)
 
 
 def described(values: Sequence[Value]) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -173,7 +179,7 @@ def _differentiated(
         results,
         calls,
         idle,
-        of.whole,
+        of.backend,
     )
 
 
@@ -212,10 +218,7 @@ def _cotangents(
     return given, results, idle
 
 
-_CHEAP = 8.0  # elementwise work that costs less than writing and reading its result
-
-
-def _worth_keeping(program: Program, results: Sequence[Value]) -> list[Value]:
+def _worth_keeping(program: Program, results: Sequence[Value], backend: Backend) -> list[Value]:
     """Values of the program that `results` use and that are dear to compute again."""
     forward = {value for node in program.nodes() for value in node.outputs}
     kept: dict[Value, None] = {}
@@ -226,17 +229,17 @@ def _worth_keeping(program: Program, results: Sequence[Value]) -> list[Value]:
         if value in seen:
             continue
         seen.add(value)
-        if value in forward and _is_dear(value):
+        if value in forward and _is_dear(value, backend):
             kept[value] = None
         else:
             stack.extend(value.node.inputs)
     return [value for value in kept if value not in program.outputs]
 
 
-def _is_dear(value: Value) -> bool:
+def _is_dear(value: Value, backend: Backend) -> bool:
     primitive = value.node.primitive
     if isinstance(primitive, Elementwise):
-        return tables.element(primitive).cost > _CHEAP
+        return backend.is_dear(primitive)
     return not isinstance(primitive, Leaf | View)
 
 

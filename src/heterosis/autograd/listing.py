@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
+from heterosis import backends
 from heterosis.autograd.rules.absent import ABSENT
 from heterosis.autograd.rules.table import is_piecewise_constant, rule_of
-from heterosis.backends.native.codegen.lowerings import tables
 from heterosis.ir.listing import Column
-from heterosis.ir.primitives.families import Control, Elementwise, Opaque, Primitive, Reduction
-from heterosis.runtime.errors import UnsupportedError
+from heterosis.ir.primitives.families import Primitive
 
 
 def back_ends(primitive: Primitive) -> str:
     """The back ends that compute it."""
-    return "native" if _is_native(primitive) else "none"
-
-
-def _is_native(primitive: Primitive) -> bool:
-    """Whether the native back end has a row for it, where its family has rows."""
-    try:
-        match primitive:
-            case Elementwise():
-                tables.element(primitive)
-            case Reduction():
-                tables.reducer(primitive)
-            case Opaque():
-                tables.kernel(primitive)
-    except UnsupportedError:
-        return False
-    return not isinstance(primitive, Control)
+    found = (name for name in backends.names() if backends.named(name).has(primitive))
+    return ", ".join(found) or "none"
 
 
 def derivative(primitive: Primitive) -> str:

@@ -1,1 +1,117 @@
-"""Back ends: what turns programs into something that runs."""
+"""Back ends: what turns programs into something that runs.
+
+A program and its derivatives are compiled by one back end, which `hybridize(backend=...)` names.
+Operations that are called one by one run on the native one, as all arrays do that Python sees.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from heterosis.runtime.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from heterosis import _core
+    from heterosis.ir.primitives.families import Elementwise, Primitive
+    from heterosis.ir.program import Program
+    from heterosis.ir.strided import Strided
+
+NATIVE = "native"
+
+
+class Executable(NamedTuple):
+    """A compiled program. `run(operands)` gives its results, an array each.
+
+    Operands are arrays, and Python's numbers for the inputs that are numbers. Results have memory
+    of their own; whoever captured the program sees to those that share an operand's. A `plan`
+    makes them so by itself: the core runs it without Python.
+    """
+
+    run: Callable[[Sequence[Any]], tuple[Any, ...]]
+    plan: _core.Plan | None = None
+
+
+class Backend(ABC):
+    """Compiles programs for some machine."""
+
+    @abstractmethod
+    def compile(
+        self, program: Program, layouts: Sequence[Strided], fixed: Collection[int] = ()
+    ) -> Executable:
+        """How to run `program`, which is closed and well formed, on inputs that lie as `layouts`
+        say.
+
+        Inputs at the positions `fixed` seldom change, as parameters, and where there are some, no
+        gradients will be asked for: what depends on these alone may be computed once, and again
+        when one was written to.
+        """
+
+    @abstractmethod
+    def has(self, primitive: Primitive) -> bool:
+        """Whether programs may contain `primitive`."""
+
+    @abstractmethod
+    def is_dear(self, primitive: Elementwise) -> bool:
+        """Whether an element takes longer to compute than to write and read: derivatives then get
+        it from the run of their program, and else compute it again."""
+
+
+class EagerBackend(Backend):
+    """Runs single operations, too, as plans that the core keeps by their signatures."""
+
+    @abstractmethod
+    def plan(
+        self,
+        program: Program,
+        layouts: Sequence[Strided],
+        targets: Sequence[Strided] | None,
+        *,
+        views: bool,
+        in_place: bool = False,
+    ) -> _core.Plan:
+        """How to run `program`, of one operation, on operands that lie as `layouts` say.
+
+        With `targets`, arrays that lie so are written instead of new ones. With `in_place`, the one
+        of them is the first operand, and keeps what the program leaves as it is. With `views`,
+        results that only rearrange an operand share its memory.
+        """
+
+
+def _native() -> Backend:
+    from heterosis.backends.native import Native
+
+    return Native()
+
+
+_makers: dict[str, Callable[[], Backend]] = {NATIVE: _native}
+_made: dict[str, Backend] = {}
+
+
+def register(name: str, make: Callable[[], Backend]) -> None:
+    """Let `hybridize(backend=name)` compile by what `make()` gives, called when it is first used."""
+    _makers[name] = make
+    _made.pop(name, None)
+
+
+def names() -> tuple[str, ...]:
+    """The back ends that there are."""
+    return tuple(_makers)
+
+
+def named(name: str) -> Backend:
+    """The back end of that name."""
+    if name not in _made:
+        if name not in _makers:
+            raise ArgumentError(
+                f"there is no back end {name!r}; known are {', '.join(map(repr, _makers))}. Give "
+                "one of these to hybridize, or make yours known with heterosis.backends.register."
+            )
+        _made[name] = _makers[name]()
+    return _made[name]
+
+
+def eager() -> EagerBackend:
+    """The back end of operations that are called one by one."""
+    return cast(EagerBackend, named(NATIVE))

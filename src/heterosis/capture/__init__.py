@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from heterosis.autograd import function as _function
+from heterosis.backends import NATIVE as _NATIVE
 from heterosis.capture import functions as _functions
 from heterosis.capture import trace as _trace
 from heterosis.capture.compiled import Compiled
@@ -18,22 +19,26 @@ _trace.install()
 _function.set_embed(_functions.embedded)
 
 
-def hybridize(function: Any = None, **flags: Any) -> Any:
+def hybridize(function: Any = None, *, backend: str = _NATIVE, **flags: Any) -> Any:
     """`function` of arrays, compiled: call it, or write `@hybridize` above its definition.
 
     It is captured at its first call, and again for arguments of other types, shapes or values
-    that are no arrays. A block is hybridized itself, and returned.
+    that are no arrays. A block is hybridized itself, and returned. `backend` names what compiles
+    the program and its derivatives: "native", for this processor, or one that was made known with
+    `heterosis.backends.register`. What other hybridized functions call becomes part of theirs.
     """
     if function is None:
-        return lambda given: hybridize(given, **flags)
+        return lambda given: hybridize(given, backend=backend, **flags)
     if hasattr(function, "hybridize"):
-        function.hybridize(**flags)
+        function.hybridize(backend=backend, **flags)
         return function
     if not callable(function):
         raise ArgumentError(
             f"hybridize: got {function!r}; expected a function of arrays, or a HybridBlock."
         )
-    return function if isinstance(function, Compiled) else Compiled(function)
+    if isinstance(function, Compiled):
+        return function.compiled_by(backend)
+    return Compiled(function, backend)
 
 
 def save(net: Any, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
@@ -45,7 +50,8 @@ def save(net: Any, path: str | os.PathLike[str], /, *inputs: Any, **keywords: An
     if hasattr(net, "save_program"):
         net.save_program(path, *inputs, **keywords)
     else:
-        hybridize(net).save(path, *inputs, **keywords)
+        compiled = net if isinstance(net, Compiled) else hybridize(net)
+        compiled.save(path, *inputs, **keywords)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from heterosis import _core
+from heterosis import _core, backends
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import OPERAND, Differentiable, described, layout_of
-from heterosis.backends.native.compile.whole import compile_inference, compile_program
 from heterosis.capture import foreign, trees
 from heterosis.capture.captured import (
     Argument,
@@ -24,8 +23,11 @@ from heterosis.capture.captured import (
     Supplied,
     Window,
 )
+from heterosis.capture.memory import Cell, window
 from heterosis.capture.trace import capture
 from heterosis.ir import program as ir
+from heterosis.ir.strided import Strided
+from heterosis.ops import eager
 from heterosis.ops.math.cast import assign, copy
 from heterosis.runtime import forks, modes
 from heterosis.runtime.settings import settings
@@ -47,9 +49,10 @@ class Compiled:
 
     _read_by_capture = frozenset(("function",))
 
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any], backend: str = backends.NATIVE):
+        backends.named(backend)  # an unknown one is refused here and not at the first call
         functools.update_wrapper(self, function, updated=())
-        self.function = function
+        self.function, self.backend = function, backend
         self._start()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -150,11 +153,11 @@ class Compiled:
             self.function,
             arguments,
             keywords,
-            interrupted=lambda found: Program(found, arrays).run(arrays),
+            interrupted=lambda found: self._compiled(found, arrays).run(arrays),
         )
         self.examples.pop(key[0], None)  # the latest comes last
         self.examples[key[0]] = example((arguments, keywords))
-        program = Program(captured, arrays)
+        program = self._compiled(captured, arrays)
         if captured.writes:
             outside = (source.array for source in captured.sources if isinstance(source, Outside))
             self._outside.update(array._storage_id for array in outside)
@@ -162,6 +165,18 @@ class Compiled:
             program.sharing = self._sharing(arrays)
         self._keep(key, program)
         return program
+
+    def _compiled(self, captured: Captured, arrays: Sequence[Any]) -> Program:
+        return Program(captured, arrays, backends.named(self.backend))
+
+    def compiled_by(self, backend: str) -> Compiled:
+        """The same function, compiled by the back end of that name."""
+        if backend == self.backend:
+            return self
+        backends.named(backend)
+        found = object.__new__(type(self))
+        found.__setstate__({**self.__getstate__(), "backend": backend})
+        return found
 
     def save(self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
         """Write a file for `heterosis.load`, which needs no Python of the function.
@@ -187,7 +202,7 @@ class Compiled:
         name = f"_hybridized_{self.function.__name__}"
         found = instance.__dict__.get(name)
         if found is None:
-            found = Compiled(self.function.__get__(instance, owner))
+            found = Compiled(self.function.__get__(instance, owner), self.backend)
             instance.__dict__[name] = found
         return found
 
@@ -195,7 +210,7 @@ class Compiled:
 class Program:
     """A captured program, planned for arguments of one kind."""
 
-    def __init__(self, captured: Captured, arguments: Sequence[Any]):
+    def __init__(self, captured: Captured, arguments: Sequence[Any], backend: backends.Backend):
         self.captured = captured
         self.sharing: Hashable = None  # which arrays share memory, if it writes to some
         self._windows: dict[Hashable, Any] = {}  # plans for what shares the memory of another
@@ -208,17 +223,18 @@ class Program:
         arrays = [_array(source, arguments) for source in captured.sources]
         layouts = tuple(map(layout_of, arrays))
         self.plain = self.kept = Differentiable(
-            program, program.inputs, layouts, described(program.outputs), whole=True
-        )
+            program, program.inputs, layouts, described(program.outputs),
+            whole=True, backend=backend,
+        )  # fmt: skip
         wanted = self._wanted(arrays) if self._recorded else ()
         if wanted:
             self.kept = self.plain.keeping(wanted)
         self._copies = self._copied(wanted) if captured.writes else {}
-        parameters = [i for i, s in enumerate(captured.sources) if isinstance(s, Outside)]
-        if self._recorded or captured.writes or not parameters:
-            self.plan = compile_program(self._with_copies(), layouts)
-        else:
-            self.plan = compile_inference(program, layouts, parameters)
+        seldom = not (self._recorded or captured.writes)  # does what is outside change
+        fixed = [i for i, s in enumerate(captured.sources) if seldom and isinstance(s, Outside)]
+        self.executable = backend.compile(self._with_copies(), layouts, fixed)
+        shares = self.executable.plan is not None  # does what runs see to views by itself
+        self._views = {} if shares else dict(_views(captured, layouts))
 
     def fits(self, arguments: Sequence[Any]) -> bool:
         """Whether gradients flow to the same arguments, as far as that matters."""
@@ -250,7 +266,8 @@ class Program:
         """Let `replay` run the program for arguments like these, if it can by itself."""
         captured = self.captured
         items = self._items()
-        if items is None:
+        plan = self.executable.plan
+        if items is None or plan is None:
             return
         sources = [_described(source) for source in captured.sources]
         writes = [
@@ -260,7 +277,7 @@ class Program:
         supply = captured.supply.numbers if captured.supply else None
         record = self._record if self._recorded else None
         guards, constants = captured.guards.native, captured.recorded is not None
-        replay.add(arguments, self.plan, sources, items, writes, supply, record, guards, constants)
+        replay.add(arguments, plan, sources, items, writes, supply, record, guards, constants)
 
     def _items(self) -> Any:
         """What is returned, as the core describes it; None if it is nested or no array."""
@@ -281,7 +298,7 @@ class Program:
         """What the function returns, its arrays being `arguments`."""
         captured = self.captured
         operands = self._operands(arguments)
-        results = _core.run_plan(self.plan, operands)
+        results = self._results(operands)
         if self._recorded:
             self._record(operands, results)
         for write in captured.writes:
@@ -298,11 +315,22 @@ class Program:
 
         return trees.replaced(captured.result, array, Computed | Window | Argument | Outside)
 
+    def _results(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """What the program computes, with views of operands where these are only rearranged."""
+        results = self.executable.run(operands)
+        if not self._views:
+            return results
+        shown = {i: self._window(w, operands[at]) for i, (at, w) in self._views.items()}
+        return [shown.get(i, result) for i, result in enumerate(results)]
+
     def _window(self, window: Window, base: Any) -> Any:
         """What `window` shows of the array that it shares the memory of."""
         layout = layout_of(base)
         if (window, layout) not in self._windows:
-            self._windows[window, layout] = compile_program(window.program(), (layout,))
+            program = window.program()
+            self._windows[window, layout] = eager.plan(
+                program, (layout,), None, views=True, freely=False
+            )
         (found,) = _core.run_plan(self._windows[window, layout], [base])
         return found
 
@@ -338,6 +366,24 @@ class Program:
             else _array(source, arguments)
             for source in self.captured.sources
         ]
+
+
+def _views(
+    captured: Captured, layouts: Sequence[Strided]
+) -> Iterator[tuple[int, tuple[int, Window]]]:
+    """The results that only rearrange an array, whose memory they share eagerly: by position, with
+    the operand that it is."""
+    places = zip(captured.program.inputs, captured.sources, layouts, strict=True)
+    cells = {
+        value: Cell(value, source=source, layout=layout)
+        for value, source, layout in places
+        if isinstance(source, Argument | Outside)
+    }
+    for i, value in enumerate(captured.program.outputs):
+        cell = window(value, cells)
+        if cell is not None and (base := cell.base) is not None:
+            shown = Window(base.source, base.value().type, cell.path, value)
+            yield i, (captured.sources.index(base.source), shown)
 
 
 def _array(source: Source, arguments: Sequence[Any]) -> Any:

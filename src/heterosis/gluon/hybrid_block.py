@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from heterosis import _core, autograd, capture, ndarray, symbol
+from heterosis import _core, autograd, backends, capture, ndarray, symbol
 from heterosis.gluon.block import Block
 from heterosis.gluon.parameter import Parameter, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-from heterosis.symbol.composition import check_back_end
+from heterosis.symbol.composition import PROCESSOR
 
 
 class HybridBlock(Block):
@@ -122,7 +122,7 @@ class HybridBlock(Block):
     # -- capture ----------------------------------------------------------------------------------
 
     def hybridize(
-        self, active: bool = True, backend: str | None = None, clear: bool = True,
+        self, active: bool = True, backend: str | None = backends.NATIVE, clear: bool = True,
         static_alloc: bool = False, static_shape: bool = False, inline_limit: int = 2,
         forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,
         **kwargs: Any,
@@ -130,20 +130,22 @@ class HybridBlock(Block):
         """Compile the block as a whole at its next call, or with `active=False` no longer.
 
         The program is captured anew for inputs of other types or shapes, and when parameters get
-        other arrays. The flags are Gluon's; memory is planned and reused whatever they say.
+        other arrays. `backend` names what compiles it: "native", which Gluon calls "MKLDNN", or one
+        that was made known with `heterosis.backends.register`. The other flags are Gluon's; memory
+        is planned and reused whatever they say.
         """
-        if backend is not None:
-            check_back_end("hybridize", backend)
+        backend = backends.NATIVE if backend in (None, PROCESSOR) else backend
+        backends.named(backend)  # an unknown one is refused here and not at the first call
         self._active = active
         self._flags = {
             "static_alloc": static_alloc, "static_shape": static_shape,
             "inline_limit": inline_limit, "forward_bulk_size": forward_bulk_size,
             "backward_bulk_size": backward_bulk_size, **kwargs,
         }  # fmt: skip
-        if active and (clear or self._compiled is None):
-            self._compiled = capture.Compiled(self._captured_forward)
+        if active and (clear or self._compiled is None or self._compiled.backend != backend):
+            self._compiled = capture.Compiled(self._captured_forward, backend)
         self._replay = self._compiled.replay if active and self._compiled else None
-        super().hybridize(active, clear=clear, **self._flags)
+        super().hybridize(active, backend=backend, clear=clear, **self._flags)
 
     def register_op_hook(self, callback: Callable[..., None], monitor_all: bool = False) -> None:
         """Remember a monitor of operations in compiled blocks; imperative ones have none."""
@@ -151,8 +153,7 @@ class HybridBlock(Block):
         super().register_op_hook(callback, monitor_all)
 
     def optimize_for(self, x: Any, *args: Any, backend: str | None = None, **options: Any) -> None:
-        """Hybridize the block and compile it for arguments like these. The one `backend` is
-        "MKLDNN", the processor's."""
+        """Hybridize the block for a back end, and compile it for arguments like these."""
         self.hybridize(backend=backend or "", **options)
         self(x, *args)
 

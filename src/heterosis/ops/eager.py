@@ -1,7 +1,6 @@
 """The imperative path: an operation on arrays as a program of one node, planned and compiled.
 
-The core calls `plan` once for each new signature and keeps what it returns. The back end is
-imported by the first call: it takes as long as a third of all other imports.
+The core calls `plan` once for each new signature and keeps what it returns.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from heterosis import _core
+from heterosis import _core, backends
 from heterosis.ir import views as view
 from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.program import Program, Value, apply
@@ -36,12 +35,10 @@ def plan(
     With `outs`, they are written instead of new arrays. With `in_place`, the one of them is the
     first operand, and keeps what the program leaves as it is.
     """
-    from heterosis.backends.native.compile.single import compile_single
-
     targets = None
     if outs is not None:
         program, targets = _into(program, outs, freely)
-    return compile_single(program, layouts, targets, views=views, in_place=in_place)
+    return backends.eager().plan(program, layouts, targets, views=views, in_place=in_place)
 
 
 def _into(

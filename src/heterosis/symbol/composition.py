@@ -278,21 +278,21 @@ _REFUSED = {
     "wait_to_read": _VALUES,
     "gradient": "bind the symbol with args_grad, and call forward(is_train=True) and backward",
 }
-_PROCESSOR = "MKLDNN"  # what MXNet calls the back end that compiles for the processor
+PROCESSOR = "MKLDNN"  # what MXNet calls the back end that compiles for the processor
 
 
-def check_back_end(what: str, backend: str | None) -> None:
-    """There is one, for the processor, and all that runs is compiled by it."""
-    if backend != _PROCESSOR:
+def _check_back_end(what: str, backend: str | None) -> None:
+    """Symbols are compiled for the processor, by whoever runs them."""
+    if backend != PROCESSOR:
         raise UnsupportedError(
-            f"{what}: there is no back end {backend!r}, only {_PROCESSOR!r}, the processor's; "
-            "hybridize(), bind and SymbolBlock compile for it without being told."
+            f"{what}: symbols know no back end {backend!r}, only {PROCESSOR!r}, the processor's; "
+            "bind and SymbolBlock compile for it without being told."
         )
 
 
 def _for_back_end(name: str) -> Callable[..., Symbol]:
     def run(self: Symbol, backend: str, *arguments: Any, **options: Any) -> Symbol:
-        check_back_end(name, backend)
+        _check_back_end(name, backend)
         return self
 
     run.__name__, run.__doc__ = name, "The symbol itself: it is compiled as a whole when it runs."

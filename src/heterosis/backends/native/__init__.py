@@ -1,1 +1,67 @@
-"""The native back end: machine code for this processor, through LLVM."""
+"""The native back end: machine code for this processor, through LLVM.
+
+What compiles is imported by the first program: it takes as long as a third of all other imports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from heterosis import _core
+from heterosis.backends import EagerBackend, Executable
+from heterosis.ir.primitives.families import Control, Elementwise, Opaque, Primitive, Reduction
+from heterosis.ir.program import Program
+from heterosis.ir.strided import Strided
+from heterosis.runtime.errors import UnsupportedError
+
+_CHEAP = 8.0  # elementwise work that costs less than writing and reading its result
+
+
+class Native(EagerBackend):
+    """Compiles for the processor that this process runs on."""
+
+    def compile(
+        self, program: Program, layouts: Sequence[Strided], fixed: Collection[int] = ()
+    ) -> Executable:
+        """A plan for the core, in which results that only rearrange an input are views of it."""
+        from heterosis.backends.native.compile.whole import compile_program
+
+        plan = compile_program(program, layouts, fixed)
+        return Executable(partial(_core.run_plan, plan), plan)
+
+    def plan(
+        self,
+        program: Program,
+        layouts: Sequence[Strided],
+        targets: Sequence[Strided] | None,
+        *,
+        views: bool,
+        in_place: bool = False,
+    ) -> _core.Plan:
+        """Code for any size, which all shapes of a kind share."""
+        from heterosis.backends.native.compile.single import compile_single
+
+        return compile_single(program, layouts, targets, views=views, in_place=in_place)
+
+    def has(self, primitive: Primitive) -> bool:
+        """Whether there is a row for it, where its family has rows."""
+        from heterosis.backends.native.codegen.lowerings import tables
+
+        try:
+            match primitive:
+                case Elementwise():
+                    tables.element(primitive)
+                case Reduction():
+                    tables.reducer(primitive)
+                case Opaque():
+                    tables.kernel(primitive)
+        except UnsupportedError:
+            return False
+        return not isinstance(primitive, Control)
+
+    def is_dear(self, primitive: Elementwise) -> bool:
+        """What its row says that it costs."""
+        from heterosis.backends.native.codegen.lowerings import tables
+
+        return tables.element(primitive).cost > _CHEAP

@@ -23,16 +23,20 @@ _MODULES = (
 )  # fmt: skip
 
 
-_subjects: dict[Primitive, str] = {}  # of modules that were loaded
+_subjects: dict[Primitive, str] = {}  # of those that were asked for
 
 
 def subject_of(primitive: Primitive) -> str | None:
-    """The module here that declares `primitive`, None if none does. Modules that nobody has loaded
-    are not loaded for that: what they declare is met nowhere."""
+    """The module here that declares `primitive`, under its name in capitals; None if none does.
+
+    Modules that nobody has loaded are not loaded for that: what they declare is met nowhere.
+    """
     if primitive not in _subjects:
-        for name in _MODULES:
-            if f"{__name__}.{name}" in sys.modules:
-                _subjects.update(dict.fromkeys(_declared(name), name))
+        name = primitive.name.upper()
+        for subject in _MODULES:
+            module = sys.modules.get(f"{__name__}.{subject}")
+            if module is not None and vars(module).get(name) is primitive:
+                _subjects[primitive] = subject
     return _subjects.get(primitive)
 
 

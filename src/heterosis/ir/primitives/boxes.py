@@ -81,14 +81,14 @@ def _overlaps(a: Any, b: Any) -> Any:
     return numpy.where(covered <= 0.0, numpy.float32(0), shared / covered)
 
 
-MATCH = Opaque(
+MATCH_BOXES = Opaque(
     "match_boxes",
     types=_matched_types,
     meaning=_matched,
     about="Each anchor's label, or -1: of overlaps (batch, labels, anchors), of which the first "
     "so many labels count, the greatest makes a pair, then the greatest between what is left.",
 )
-SUPPRESS = Opaque(
+SUPPRESS_BOXES = Opaque(
     "suppress_boxes",
     types=_suppressed_types,
     meaning=_suppressed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heterosis.ir import views
-from heterosis.ir.primitives.boxes import MATCH, SIDES, SUPPRESS
+from heterosis.ir.primitives.boxes import MATCH_BOXES, SIDES, SUPPRESS_BOXES
 from heterosis.ir.program import Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops.array.join import stack
@@ -61,7 +61,7 @@ def matched(overlap: Value, counts: Value) -> Value:
     """For `overlap` (batch, labels, anchors), of which the first `counts` labels are looked at:
     each anchor's label, or -1. The pair that overlaps most comes first, and so on."""
     batch, _, anchors = overlap.shape
-    return apply(MATCH, (overlap, counts), TensorType((batch, anchors), "int64"))
+    return apply(MATCH_BOXES, (overlap, counts), TensorType((batch, anchors), "int64"))
 
 
 def suppressed(kind: Value, boxes: Value, threshold: float, any_class: bool) -> Value:
@@ -69,4 +69,4 @@ def suppressed(kind: Value, boxes: Value, threshold: float, any_class: bool) -> 
     planes = views.transpose(boxes, (0, 2, 1))
     limit = views.reshape(single(threshold), (1,))
     operands = (kind, planes, limit)
-    return apply(SUPPRESS, operands, TensorType(kind.shape, "float32"), any_class=any_class)
+    return apply(SUPPRESS_BOXES, operands, TensorType(kind.shape, "float32"), any_class=any_class)

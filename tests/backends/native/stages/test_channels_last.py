@@ -6,7 +6,7 @@ import pytest
 from heterosis import _core, np
 from heterosis.backends.native.codegen.lowerings import channels_last as lowering
 from heterosis.backends.native.compile.plans import machine
-from heterosis.backends.native.compile.whole import compile_inference
+from heterosis.backends.native.compile.whole import compile_program
 from heterosis.backends.native.schedule.kernel import OpaqueCall
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.backends.native.stages import channels_last
@@ -83,7 +83,7 @@ def check(network, *outputs, expected):
     plans = (
         eager.plan(before, layouts, None, views=True, freely=False),
         eager.plan(after, layouts, None, views=True, freely=False),
-        compile_inference(network.program(*outputs), layouts, range(1, len(arguments))),
+        compile_program(network.program(*outputs), layouts, range(1, len(arguments))),
     )
     wanted, *found = ([y.asnumpy() for y in _core.run_plan(p, arguments)] for p in plans)
     for results in found:

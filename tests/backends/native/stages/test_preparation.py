@@ -6,7 +6,7 @@ import pytest
 import heterosis
 from heterosis import _core, np, npx
 from heterosis.backends.native.compile.plans import machine
-from heterosis.backends.native.compile.whole import compile_inference
+from heterosis.backends.native.compile.whole import compile_program
 from heterosis.backends.native.stages.prepack import packed
 from heterosis.backends.native.stages.scale_folding import folded
 from heterosis.ir import views
@@ -260,7 +260,7 @@ def test_inference_with_parameters_prepared():
     x, w, b, s = inputs = [array(9, 20), array(7, 20), array(7), array(7)]
     program = Program(tuple(inputs), (multiply(dense(x, w, b), s),))
     layouts = [Strided.contiguous(v.shape) for v in inputs]
-    plan = compile_inference(program, layouts, (1, 2, 3))
+    plan = compile_program(program, layouts, (1, 2, 3))
     for seed in (1, 2):
         arguments = [a * seed for a in drawn((9, 20), (7, 20), (7,), (7,))]
         (result,) = _core.run_plan(plan, arguments)

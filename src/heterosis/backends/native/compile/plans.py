@@ -35,7 +35,7 @@ class PlanFacts(NamedTuple):
     failures: Sequence[Any]  # (error class, message)
     in_place: bool
 
-    def plan(self, address: int) -> Any:
+    def plan(self, address: int) -> _core.Plan:
         """The plan whose code begins at `address`; 0 if there is nothing to run."""
         return _core.make_plan(
             self.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from heterosis import _core
 from heterosis.backends.native.codegen.emit.function import function_for_any_size
 from heterosis.backends.native.compile.plans import address, check_room, machine, plan_facts
 from heterosis.backends.native.loops.nest import Buffer, Load, Nest, Operand
@@ -23,7 +24,7 @@ def compile_single(
     *,
     views: bool,
     in_place: bool = False,
-) -> Any:
+) -> _core.Plan:
     """How to run `program` on operands that lie as `layouts` say: a plan for the core.
 
     With `targets`, arrays that lie so are written instead of new ones. With `in_place`, the one of

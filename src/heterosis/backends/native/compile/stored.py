@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from heterosis import _core
 from heterosis.backends.native.codegen.emit.abi import ENTRY
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.plans import PlanFacts, check_room, machine
@@ -65,21 +66,22 @@ def _entry(code: ProgramCode) -> str:
     return entry.hex() if entry else ""
 
 
-def read(key: bytes | None) -> tuple[list[Any], list[int]] | None:
+def read(key: bytes | None) -> tuple[list[_core.Plan], list[int]] | None:
     """The plans that were kept, and the arrays that the preparation takes."""
     content = object_cache.default_cache().read(key)
     if content is None:
         return None
     described, fixed = json.loads(content)
     plans = [_plan(*facts) for facts in described]
-    return None if None in plans else (plans, fixed)
+    found = [plan for plan in plans if plan is not None]
+    return (found, fixed) if len(found) == len(plans) else None
 
 
-def _plan(entry: str, *described: Any) -> Any:
+def _plan(entry: str, *described: Any) -> _core.Plan | None:
     """A plan from what is written about it; None if its object is not there any more."""
     facts = PlanFacts(*described)
     check_room(facts)
     if not entry:
         return facts.plan(0)
     made = object_cache.default_cache().find(bytes.fromhex(entry))
-    return made and facts.plan(made.address(ENTRY))
+    return facts.plan(made.address(ENTRY)) if made else None

@@ -7,7 +7,7 @@ plans nor compiles it again. What plans and compiles is imported on first need.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from heterosis import _core
 from heterosis.backends.native.compile import stored
@@ -36,18 +36,15 @@ def scheduled(program: Program, layouts: Sequence[Strided]) -> Schedule:
     return schedule(program, layouts, results, machine(), views=True, kept=kept, side_by_side=True)
 
 
-def compile_program(program: Program, layouts: Sequence[Strided]) -> Any:
+def compile_program(
+    program: Program, layouts: Sequence[Strided], parameters: Collection[int] = ()
+) -> _core.Plan:
     """How to run `program`: a plan for the core. Results that only rearrange an input are views
-    of it."""
-    return compile_inference(program, layouts, ())
+    of it.
 
-
-def compile_inference(
-    program: Program, layouts: Sequence[Strided], parameters: Collection[int]
-) -> Any:
-    """The same for a program whose inputs at the positions `parameters` seldom change, and no
-    gradients of which will be asked for: what depends on these alone is computed ahead, and anew
-    when one has changed."""
+    With `parameters`, inputs at these positions seldom change, and no gradients will be asked for:
+    what depends on these alone is computed ahead, and anew when one has changed.
+    """
     key = stored.key(program, layouts, parameters, machine())
     plans, fixed = stored.read(key) or _compiled(key, program, layouts, parameters)
     if len(plans) == 1:
@@ -58,7 +55,7 @@ def compile_inference(
 
 def _compiled(
     key: bytes | None, program: Program, layouts: Sequence[Strided], parameters: Collection[int]
-) -> tuple[list[Any], list[int]]:
+) -> tuple[list[_core.Plan], list[int]]:
     functions, fixed = _functions(program, layouts, parameters)
     plans = [facts.plan(address(code)) for facts, code in functions]
     stored.write(key, functions, fixed)

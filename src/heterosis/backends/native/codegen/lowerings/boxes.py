@@ -7,7 +7,7 @@ from heterosis.backends.native.codegen.kernels import boxes as code
 from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
 from heterosis.backends.native.compile.target import Target
 from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
-from heterosis.ir.primitives.boxes import MATCH, SUPPRESS
+from heterosis.ir.primitives.boxes import MATCH_BOXES, SUPPRESS_BOXES
 from heterosis.ir.program import Node
 
 
@@ -45,5 +45,5 @@ def _suppress_kernel(
     )
 
 
-KERNELS[MATCH] = KernelLowering(_match_kernel, gapless=True)
-KERNELS[SUPPRESS] = KernelLowering(_suppress_kernel, gapless=True)
+KERNELS[MATCH_BOXES] = KernelLowering(_match_kernel, gapless=True)
+KERNELS[SUPPRESS_BOXES] = KernelLowering(_suppress_kernel, gapless=True)
