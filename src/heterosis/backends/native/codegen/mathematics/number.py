@@ -24,7 +24,7 @@ class Number:
     """
 
     __slots__ = ("f", "value")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # what compares to code has no hash
 
     def __init__(self, f: Function, value: Value):
         self.f, self.value = f, value
@@ -169,11 +169,11 @@ class Number:
     def __ge__(self, other: Number | float) -> Number:
         return self._compare("ge", other)
 
-    def __eq__(self, other: Number | float) -> Number:  # type: ignore[override]
+    def __eq__(self, other: Number | float) -> Number:  # type: ignore[override]  # code that compares
         predicate = "oeq" if self.type.is_float else "eq"
         return self.made(self.f.compare(predicate, self.value, self.wrap(other).value))
 
-    def __ne__(self, other: Number | float) -> Number:  # type: ignore[override]
+    def __ne__(self, other: Number | float) -> Number:  # type: ignore[override]  # code that compares
         predicate = "une" if self.type.is_float else "ne"
         return self.made(self.f.compare(predicate, self.value, self.wrap(other).value))
 
