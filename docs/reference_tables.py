@@ -74,8 +74,8 @@ class Primitives(Directive):
     """The primitives, with what is known of each."""
 
     def run(self) -> list[nodes.Node]:
+        from heterosis.autograd.listing import COLUMNS
         from heterosis.ir.listing import listing
-        from heterosis.ops.listing import COLUMNS
 
         heads, *rows = listing(COLUMNS)
         shown = [

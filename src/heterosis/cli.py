@@ -48,8 +48,8 @@ def _names(arguments: argparse.Namespace) -> None:
 
 
 def _ir(arguments: argparse.Namespace) -> None:
+    from heterosis.autograd.listing import COLUMNS
     from heterosis.ir import listing
-    from heterosis.ops.listing import COLUMNS
 
     print(listing.text(COLUMNS))
 

@@ -4,12 +4,12 @@ import copy
 import pickle
 
 import pytest
+from heterosis.autograd.listing import back_ends
 
 import heterosis
 from heterosis import autograd, backends, np
 from heterosis.gluon import nn
 from heterosis.ir import PRIMITIVES
-from heterosis.ops.listing import back_ends
 from heterosis.runtime.errors import ArgumentError
 from tests.backends.reference import NAME, Reference
 from tests.processes import run_python

@@ -56,9 +56,13 @@ def same_bits(found: Any, wanted: Any) -> bool:
         return bool(found == wanted)
     if (found.dtype, found.shape) != (wanted.dtype, wanted.shape):
         return False
-    a, b = found.asnumpy(), wanted.asnumpy()
-    if not is_float(wanted.dtype.name):
-        return bool((a == b).all())
+    return bool(equal_elements(found.asnumpy(), wanted.asnumpy()).all())
+
+
+def equal_elements(a: numpy.ndarray, b: numpy.ndarray) -> numpy.ndarray:
+    """Where two arrays have the same: a NaN is a NaN, and a zero has its sign."""
+    if not is_float(b.dtype.name):
+        return a == b
     a, b = a.astype("float64"), b.astype("float64")
     equal = (a == b) & (numpy.signbit(a) == numpy.signbit(b))
-    return bool((equal | numpy.isnan(a) & numpy.isnan(b)).all())
+    return equal | numpy.isnan(a) & numpy.isnan(b)

@@ -12,14 +12,15 @@ from functools import partial
 from typing import Any
 
 from heterosis import _core
+from heterosis.autograd.reverse import cotangents, reached
 from heterosis.backends import Backend
+from heterosis.ir.calls import Call, collected, moved, needed
 from heterosis.ir.primitives.families import Elementwise, Leaf, View
-from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, substituted
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops import eager
-from heterosis.ops.gradient import cotangents, reached, zeros
-from heterosis.ops.record import Record
+from heterosis.ops.rules import zeros
 from heterosis.runtime import modes
 
 Run = Callable[[Sequence[Any]], tuple[Any, ...]]  # the results for operands
@@ -41,12 +42,12 @@ class Differentiable:
     kept: int = 0
     whole: bool = False  # a captured program: its derivative reads results where it can
     backend: Backend | None = None  # what compiles its derivatives as one, as it was itself
-    call: tuple[Record, tuple[Any, ...]] | None = None  # the operation and attributes that it is
     _derivatives: dict[tuple[Any, ...], Derivative] = field(default_factory=dict, init=False)
     _reached: dict[tuple[int, ...], set[int]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         """Where gradients can flow, found once: every call that is recorded asks for it."""
+        assert self.program.calls is not None, "a program that was rewritten has lost its gradients"
         inputs = enumerate(self.inputs)
         self.float_inputs = [i for i, v in inputs if v is not None and is_float(v.dtype)]
         self.float_results = [i for i, (dtype, _) in enumerate(self.results) if is_float(dtype)]
@@ -76,7 +77,7 @@ class Differentiable:
         assert self.backend is not None, "operations keep what they are given and give"
         kept = _worth_keeping(self.program, results, self.backend)
         outputs = (*self.program.outputs, *kept)
-        program = Program(self.program.inputs, outputs, self.program.name)
+        program = replace(self.program, outputs=outputs)
         return replace(self, program=program, results=described(outputs), kept=len(kept))
 
 
@@ -89,6 +90,7 @@ class Derivative:
     sources: tuple[tuple[str, int], ...]  # (OPERAND, RESULT or COTANGENT, position)
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    calls: tuple[Call, ...]  # that some of it was made by
     idle: frozenset[int]  # outputs that are zeros, because no gradient flows there
     backend: Backend | None
     _compiled: dict[tuple[Any, ...], tuple[Differentiable, Run]] = field(default_factory=dict)
@@ -96,7 +98,7 @@ class Derivative:
     def run(self, arguments: Sequence[Any]) -> tuple[Differentiable, tuple[Any, ...]]:
         """The program for arguments that lie as these do, and its results."""
         if modes.is_capturing():
-            program = Program(self.inputs, self.outputs, f"{self.of} (backward)")
+            program = self._program()
             (inline,) = _inline
             layouts = tuple(map(layout_of, arguments))
             results = described(self.outputs)
@@ -106,11 +108,15 @@ class Derivative:
         differentiable, run = self._found(arguments)
         return differentiable, run(arguments)
 
+    def _program(self) -> Program:
+        calls = needed(self.calls, self.outputs)
+        return Program(self.inputs, self.outputs, f"{self.of} (backward)", calls)
+
     def _found(self, arguments: Sequence[Any]) -> tuple[Differentiable, Run]:
         """The program for arguments that lie as these do, and how to run it."""
         key = tuple(getattr(a, "_element_strides", None) for a in arguments)
         if key not in self._compiled:
-            program = Program(self.inputs, self.outputs, f"{self.of} (backward)")
+            program = self._program()
             layouts = tuple(map(layout_of, arguments))
             results = described(self.outputs)
             of = Differentiable(program, self.inputs, layouts, results, backend=self.backend)
@@ -141,7 +147,7 @@ def snapshot(array: Any) -> Any:
     """While a program is captured: what `array` holds now, whatever is written to it later."""
     value = apply(INPUT, (), TensorType(array.shape, array._dtype_name))
     (inline,) = _inline
-    return inline(Program((value,), (value,), "snapshot"), (array,))[0]
+    return inline(Program((value,), (value,), "snapshot", ()), (array,))[0]
 
 
 def layout_of(argument: Any) -> Strided:
@@ -156,9 +162,11 @@ def _differentiated(
 ) -> Derivative:
     outputs = of.program.outputs
     held = {v: apply(INPUT, (), v.type) for v in outputs if v.node.primitive not in (INPUT, NUMBER)}
-    given, results, idle = _cotangents(of, wanted, held, missing)
+    with collected() as made:
+        given, results, idle = _cotangents(of, wanted, held, missing)
+    calls = (*_calls(of), *made)
     if of.whole:
-        results = substituted(results, held)
+        results, calls = moved(results, calls, held)
     origins = {v: (OPERAND, i) for i, v in enumerate(of.inputs) if v is not None}
     origins |= {held[v]: (RESULT, i) for i, v in enumerate(outputs) if v in held}
     origins |= {v: (COTANGENT, i) for i, v in enumerate(given) if v is not None}
@@ -169,14 +177,20 @@ def _differentiated(
         tuple(origins[v] for v in inputs),
         inputs,
         results,
+        calls,
         idle,
         of.backend,
     )
 
 
+def _calls(of: Differentiable) -> tuple[Call, ...]:
+    return of.program.calls or ()
+
+
 def _reached(of: Differentiable, wanted: tuple[int, ...]) -> set[int]:
     outputs = of.program.outputs
-    found = reached(outputs, [value for i in wanted if (value := of.inputs[i]) is not None])
+    sources = [value for i in wanted if (value := of.inputs[i]) is not None]
+    found = reached(outputs, sources, _calls(of))
     return {i for i in of.float_results if outputs[i] in found}
 
 
@@ -194,7 +208,7 @@ def _cotangents(
         for i, v in enumerate(outputs)
     ]
     targets = [value for i in wanted if (value := of.inputs[i]) is not None]
-    found = cotangents(outputs, given, targets, held)
+    found = cotangents(outputs, given, targets, _calls(of), held)
     # What no gradient flows to receives zeros: a variable's old gradient must not stay.
     results = tuple(
         zeros(target) if value is None else value

@@ -353,7 +353,7 @@ def _traced(
     described = [_described(operand) for operand in operands]
     inputs, layouts, program = record.program(described, attributes)
     types = tuple((r._dtype_name, r.shape) for r in results)
-    return Differentiable(program, inputs, layouts, types, call=(record, attributes))
+    return Differentiable(program, inputs, layouts, types)
 
 
 def _described(operand: Any) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell
 from heterosis.ir import views
+from heterosis.ir.calls import Call
 from heterosis.ir.program import INPUT, Node, Program, Value, apply
 from heterosis.ir.types import TensorType
-from heterosis.ops.record import Record
+from heterosis.ops.record import REGISTRY, Record
 from heterosis.runtime.errors import CaptureError
 
 
@@ -102,16 +103,16 @@ class Window:
 
 @dataclass(frozen=True)
 class Step:
-    """One call of an operation, as it stands in a symbol: before its mathematics is looked into."""
+    """One call that the function has made, and the arrays that it was made with."""
 
-    record: Record
-    operands: tuple[Value | None, ...]  # those that the program has: arrays and numbers
-    attributes: tuple[Any, ...]  # in the order of parameters, None for arrays
-    results: tuple[Value, ...]
-    scope: str  # the prefix of the block that made the call
+    call: Call
     cells: tuple[Cell | None, ...]  # the arrays among the operands, as they were handed in
     made: tuple[Cell, ...]  # the arrays of the results
     in_place: bool  # whether these were there before, and written to
+
+    @property
+    def record(self) -> Record:
+        return REGISTRY[self.call.operation]
 
 
 @dataclass(frozen=True)

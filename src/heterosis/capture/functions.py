@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from heterosis import _core
@@ -10,10 +10,12 @@ from heterosis.autograd.function import Function, described, gradients_of, recor
 from heterosis.capture.memory import Cell, window
 from heterosis.capture.trace import Trace, active
 from heterosis.ir import views
-from heterosis.ir.program import INPUT, Call, Value, apply, constant, substituted
-from heterosis.ir.types import is_float
+from heterosis.ir.calls import Call, Pullback, collected, moved, note
+from heterosis.ir.primitives.families import Leaf
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, reached
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
+from heterosis.runtime.lines import user_line
 
 ndarray = _core.ndarray
 
@@ -26,7 +28,7 @@ def embedded(function: Function, inputs: tuple[Any, ...]) -> Any:
     if not trace.recorded:
         trace.check_reached(type(function).__name__, inputs)
         return recorded(function, inputs)
-    operands = [trace.cell(a).value() for a in inputs if isinstance(a, ndarray)]
+    operands = tuple(trace.cell(a).value() for a in inputs if isinstance(a, ndarray))
     outputs = function.forward(*inputs)
     single = not isinstance(outputs, list | tuple)
     results = [outputs] if single else list(outputs)
@@ -34,8 +36,9 @@ def embedded(function: Function, inputs: tuple[Any, ...]) -> Any:
     values = tuple(trace.cell(array).value() for array in made)
     known = {id(result): array for result, array in zip(results, made, strict=True)}
     with replaced(function, lambda array: known.get(id(array), array)):
-        pull = _pulled(trace, function, inputs, values)
-    Call(tuple(operands), values, pull).mark()
+        pullback = _pullback(trace, function, inputs, operands, values)
+    name, line = type(function).__name__, user_line()
+    note(Call(name, operands, (), values, scope=trace.scope, line=line, pullback=pullback))
     return made[0] if single else type(outputs)(made)
 
 
@@ -51,45 +54,57 @@ def _own(trace: Trace, result: Any) -> Any:
     return trace.array((window(same, {value: cell}) if shared else None) or Cell(same))
 
 
-def _pulled(
-    trace: Trace, function: Function, inputs: tuple[Any, ...], results: Sequence[Value]
-) -> Any:
-    """What to call for what the inputs receive: `backward`, captured for any cotangents."""
-    given = [apply(INPUT, (), value.type) for value in results]
+def _pullback(
+    trace: Trace,
+    function: Function,
+    inputs: tuple[Any, ...],
+    operands: Sequence[Value],
+    results: Sequence[Value],
+) -> Pullback:
+    """`backward`, captured for any cotangents of `results`."""
+    given = tuple(apply(INPUT, (), value.type) for value in results)
     name = type(function).__name__
     before = _writes(trace)
-    found = function.backward(*(trace.array(Cell(v)) for v in given))
-    found = gradients_of(name, found, list(map(described, inputs)))
+    with collected() as calls:
+        found = function.backward(*(trace.array(Cell(v)) for v in given))
+        found = gradients_of(name, found, list(map(described, inputs)))
+        arrays = [g for g, a in zip(found, inputs, strict=True) if isinstance(a, ndarray)]
+        gradients = {i: trace.cell(g).value() for i, g in enumerate(arrays) if g is not None}
     if any(before.get(cell, 0) != writes for cell, writes in _writes(trace).items()):
         raise CaptureError(
             f"{name}.backward writes to an array from outside of itself, and in a hybridized "
             "program it may run at another time, or not at all. Return what it computes, or leave "
             "the function that calls it unhybridized."
         )
-    arrays = [g for g, a in zip(found, inputs, strict=True) if isinstance(a, ndarray)]
-    gradients = [None if g is None else trace.cell(g).value() for g in arrays]
+    saved = _saved(gradients.values(), (*operands, *results), given)
+    inside = {value: apply(INPUT, (), value.type) for value in saved}
+    outputs, calls = moved(tuple(gradients.values()), calls, inside)
+    program = Program((*inside.values(), *given), outputs, f"{name}.backward", calls)
+    return Pullback(program, saved, tuple(gradients))
 
-    def pull(
-        operands: tuple[Value, ...],
-        outputs: tuple[Value, ...],
-        received: tuple[Value | None, ...],
-    ) -> list[Value | None]:
-        mapping = {
-            stand_in: _zeros(stand_in) if cotangent is None else cotangent
-            for stand_in, cotangent in zip(given, received, strict=True)
-        }
-        known = [value for value in gradients if value is not None]
-        ready = dict(zip(known, substituted(known, mapping), strict=True))
-        return [None if value is None else ready[value] for value in gradients]
 
-    return pull
+def _saved(
+    gradients: Iterable[Value], forward: Iterable[Value], given: Collection[Value]
+) -> tuple[Value, ...]:
+    """What `gradients` need of what `forward` is made of, and of the program's other inputs."""
+    nodes = set(reached(forward))
+    saved: dict[Value, None] = {}
+    waiting = list(gradients)
+    seen: set[Value] = set(given)
+    while waiting:
+        value = waiting.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        primitive = value.node.primitive
+        is_number = isinstance(primitive, Leaf) and primitive not in (INPUT, NUMBER)
+        if not is_number and (value.node in nodes or isinstance(primitive, Leaf)):
+            saved[value] = None
+        else:
+            waiting.extend(value.node.inputs)
+    return tuple(saved)
 
 
 def _writes(trace: Trace) -> dict[Cell, int]:
     """How often each array from outside of the program was written to."""
     return {cell: cell.writes for cell in trace.cells.values() if cell.source is not None}
-
-
-def _zeros(like: Value) -> Value:
-    number = constant(0.0 if is_float(like.dtype) else 0, like.dtype)
-    return views.broadcast(number, like.shape)

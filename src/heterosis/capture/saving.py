@@ -140,7 +140,7 @@ class _Program:
             self.numbers[thing] = len(self.numbers)
 
     def _call(self, step: Step) -> Facts:
-        facts: Facts = {"operation": step.record.name, "arguments": self._arguments(step)}
+        facts: Facts = {"operation": step.call.operation, "arguments": self._arguments(step)}
         if step.in_place:
             facts["out"] = [self._array(step, cell)["array"] for cell in step.made]
         else:
@@ -149,9 +149,9 @@ class _Program:
 
     def _arguments(self, step: Step) -> Facts:
         """What the call was given by the names of parameters; keys for random numbers are drawn."""
-        operands = zip(step.operands, step.cells, strict=True)
+        operands = zip(step.call.operands, step.cells, strict=True)
         found: Facts = {}
-        for parameter, use, given in step.record.arguments(operands, step.attributes):
+        for parameter, use, given in step.record.arguments(operands, step.call.attributes):
             if use == ATTRIBUTE:
                 found[parameter.name] = self._attribute(step, parameter.name, given)
             elif use == SEQUENCE:
@@ -193,7 +193,7 @@ class _Program:
 
     def _refused(self, step: Step, why: str) -> UnsupportedError:
         return UnsupportedError(
-            f"{self.writer.name}: the operation {step.record.name} cannot be saved: {why}. "
+            f"{self.writer.name}: the operation {step.call.operation} cannot be saved: {why}. "
             f"{_FOR_INFERENCE}"
         )
 

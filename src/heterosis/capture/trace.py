@@ -33,6 +33,7 @@ from heterosis.capture.captured import (
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.ir import views
+from heterosis.ir.calls import Call, collected, moved, needed, note
 from heterosis.ir.overlap import are_apart
 from heterosis.ir.primitives.families import View
 from heterosis.ir.program import (
@@ -42,7 +43,6 @@ from heterosis.ir.program import (
     Value,
     apply,
     checked,
-    substituted,
 )
 from heterosis.ir.types import TensorType
 from heterosis.ops.eager import fitting, fitting_numbers
@@ -50,6 +50,7 @@ from heterosis.ops.math.cast import copy, stop_gradient
 from heterosis.ops.record import KEY, Record, as_value
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
+from heterosis.runtime.lines import user_line
 
 ndarray = _core.ndarray
 
@@ -102,8 +103,9 @@ def _captured(
     trace = Trace(name, guards, merged=merged, taped=taped)
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
     try:
-        result = _run(trace, function, *stand_ins)
-        return trace, trace.finish(result)
+        with collected(trace.calls):
+            result = _run(trace, function, *stand_ins)
+            return trace, trace.finish(result)
     finally:
         trace.restore()
 
@@ -148,6 +150,7 @@ class Trace:
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
         self.supply = Supply()
+        self.calls: list[Call] = []
         self.steps: list[Step] = []
         self.scope = ""
 
@@ -245,7 +248,9 @@ class Trace:
         inside = modes.is_recording() and not self.recorded
         self.records |= inside
         given = self._stopped(operands, values) if modes.is_recording() else values
-        results = made = record.traced(given, attributes)
+        call = record.called(values, attributes, on=given, scope=self.scope, line=user_line())
+        note(call)
+        results = call.results
         if self.recorded and not modes.is_recording():
             results = tuple(map(stop_gradient, results))
         if out is None:
@@ -257,10 +262,8 @@ class Trace:
             if inside and any(map(tape.source_of, operands)):
                 self._check_views(outs)
             result = self._write(record, results, out)
-        written, scope = tuple(map(self.cell, outs)), self.scope
-        self.steps.append(
-            Step(record, values, attributes, made, scope, cells, written, out is not None)
-        )
+        written = tuple(map(self.cell, outs))
+        self.steps.append(Step(call, cells, written, out is not None))
         if inside:
             self._record(record, operands, values, attributes, result)
         if self.records and out is not None:
@@ -415,7 +418,9 @@ class Trace:
             for argument in arguments
         )
         mapping = dict(zip(program.inputs, values, strict=True))
-        return tuple(self.array(Cell(v)) for v in substituted(program.outputs, mapping))
+        results, calls = moved(program.outputs, program.calls or (), mapping)
+        self.calls += calls
+        return tuple(self.array(Cell(v)) for v in results)
 
     def _write(self, record: Record, results: tuple[Value, ...], out: Any) -> Any:
         outs = out if isinstance(out, tuple) else (out,)
@@ -525,7 +530,7 @@ class Trace:
         goals |= {computed[c].position: tracked[c] for c in tracked if c in computed}
         self.guards.finish()
         return Captured(
-            Program(values, tuple(outputs), self.name),
+            Program(values, tuple(outputs), self.name, needed(self.calls, outputs)),
             [source for _, source in self.inputs],
             result,
             writes,

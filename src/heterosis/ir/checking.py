@@ -5,10 +5,11 @@ The time this takes grows with the number of nodes, and with nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import GenericAlias, UnionType
 from typing import Any, get_args
 
+from heterosis.ir.calls import Call, Pullback, inputs_besides
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.primitives.leaves import EXTENT, INPUT, NUMBER
 from heterosis.ir.program import Node, Program, Value
@@ -26,7 +27,8 @@ def check(program: Program) -> None:
 
     That is: its inputs are different, and are all that it is given; the attributes of each node are
     those of its primitive, of their kinds; the rule of the primitive gives the types that the
-    node says it has; and all that holds of programs that are attributes.
+    node says that it has; and all that holds of programs that are attributes. Its calls speak of
+    values of the program, and what each gives is made of nothing but what it was given.
     """
     _check_inputs(program)
     given = {value.node for value in program.inputs}
@@ -37,6 +39,7 @@ def check(program: Program) -> None:
             raise ProgramError(f"{program.name}, {line_of(program, node)!r}: {error}") from error
     for value in program.outputs:
         _check_exists(value, "a result")
+    _check_calls(program, program.calls or ())
 
 
 def _check_inputs(program: Program) -> None:
@@ -67,6 +70,43 @@ def _check_exists(value: Value, what: str) -> None:
         raise ProgramError(
             f"{what} is result {value.index} of {value.node.primitive}, which has {count}."
         )
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+def _check_calls(program: Program, calls: Sequence[Call]) -> None:
+    nodes = {*program.nodes(), *(value.node for value in program.inputs)}
+    for call in calls:
+        for one in (call, *call.steps):
+            try:
+                _check_call(one, nodes)
+            except ProgramError as error:
+                raise ProgramError(
+                    f"{program.name}, the call of {one.operation}: {error}"
+                ) from error
+
+
+def _check_call(call: Call, nodes: set[Node]) -> None:
+    for value in call.results:
+        _check_exists(value, "a result")
+    results = [value for value in call.results if value.node in nodes]
+    if not results:
+        raise ProgramError("the program needs none of its results.")
+    if set(inputs_besides(results, call.inputs)) - set(call.held):
+        raise ProgramError("its results are made of an input of the program that is none of its.")
+    if call.pullback is not None:
+        _check_pullback(call, call.pullback)
+
+
+def _check_pullback(call: Call, pullback: Pullback) -> None:
+    given = [value.type for value in (*pullback.saved, *call.results)]
+    taken = [value.type for value in pullback.program.inputs]
+    if len(given) != len(taken) or not all(map(_agree, given, taken)):
+        raise ProgramError("its gradient takes other values than it saves and receives.")
+    if len(pullback.to) != len(pullback.program.outputs):
+        raise ProgramError("its gradient gives more or less than it says.")
+    check(pullback.program)
 
 
 # -- attributes -----------------------------------------------------------------------------------

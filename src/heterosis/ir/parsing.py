@@ -6,9 +6,10 @@ import re
 from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from heterosis.ir.calls import Call, Pullback
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.primitives.leaves import INPUT, NUMBER
 from heterosis.ir.program import Node, Program, Value, constant, extent
@@ -127,6 +128,12 @@ class _Line:
         """Whether the next tokens are a name and `=`."""
         return self.here.kind == "word" and self.is_followed_by("=")
 
+    def begins_a_type(self) -> bool:
+        """Whether the next token is a type, which may be weak."""
+        ahead = self._tokens[self._at : self._at + 2]
+        kinds = [token.kind for token in ahead[self.here.text == "weak" :]]
+        return kinds[:1] == ["type"]
+
     def error(self, what: str) -> ProgramError:
         return ProgramError(f"line {self.number}, {self.text!r}: {what}.")
 
@@ -194,15 +201,71 @@ class _Body:
         self.line.expect(":")
         self._end()
         self.line = self.reader.next_line()
-        while not self.line.takes("return"):
+        while self.line.here.kind == "value":
             self._node()
             self.line = self.reader.next_line()
+        calls = self._calls("call")
+        self.line.expect("return")
         outputs: list[Value] = []
         while self.line.here is not _END:
             outputs.append(self._operand())
             if not self.line.takes(","):
                 self._end()
-        return Program(tuple(inputs), tuple(outputs), name)
+        return Program(tuple(inputs), tuple(outputs), name, calls)
+
+    def _calls(self, kind: str) -> tuple[Call, ...]:
+        """The calls from this line on; the line behind them is the next."""
+        found: list[Call] = []
+        while self.line.takes(kind):
+            call = self._call()
+            self.line = self.reader.next_line()
+            pullback = self._pullback() if self.line.takes("pullback") else None
+            steps = self._calls("step") if kind == "call" else ()
+            found.append(replace(call, steps=steps, pullback=pullback))
+        return tuple(found)
+
+    def _call(self) -> Call:
+        line, operands, results = self.line, list[Value | None](), list[Value]()
+        name = self._name()
+        line.expect("(")
+        line.listed(")", lambda: operands.append(self._given()))
+        attributes: Any = (None,) * len(operands)
+        if line.takes("with"):
+            attributes = self._attribute()
+        line.expect("gives")
+        results.append(self._value())
+        while line.takes(","):
+            results.append(self._value())
+        held: list[Value] = []
+        if line.takes("holding"):
+            line.expect("(")
+            line.listed(")", lambda: held.append(self._operand()))
+        scope = str(literal_eval(line.take("text", "a scope"))) if line.takes("in") else ""
+        place = str(literal_eval(line.take("text", "a line"))) if line.takes("at") else ""
+        self._end()
+        return Call(name, tuple(operands), attributes, tuple(results), tuple(held), scope, place)
+
+    def _given(self) -> Value | None:
+        return None if self.line.takes("None") else self._value()
+
+    def _value(self) -> Value:
+        """A value of the program, or one that it does not need: that has no name but a type."""
+        if self.line.begins_a_type():
+            return Value(Node(INPUT, (), {}, (self._type(),)))
+        return self._operand()
+
+    def _pullback(self) -> Pullback:
+        """A gradient that is a program, up to the line behind it."""
+        line, saved = self.line, list[Value]()
+        line.expect("to")
+        to = self._attribute()
+        line.expect("saves")
+        line.expect("(")
+        line.listed(")", lambda: saved.append(self._operand()))
+        line.expect("=")
+        program = self.reader.program(line)
+        self.line = self.reader.next_line()
+        return Pullback(program, tuple(saved), to)
 
     def _name(self) -> str:
         if self.line.here.kind == "text":

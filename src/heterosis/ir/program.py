@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.primitives.leaves import CONSTANT, EXTENT, INPUT, IOTA, NUMBER, check_extent
@@ -14,8 +14,11 @@ from heterosis.ir.types import TensorType, is_float
 from heterosis.runtime.errors import ArgumentError, DTypeError
 from heterosis.runtime.settings import settings
 
+if TYPE_CHECKING:
+    from heterosis.ir.calls import Call
+
 __all__ = [
-    "ASSEMBLE", "CONSTANT", "EXTENT", "GATHER", "INPUT", "IOTA", "NUMBER", "SCATTER", "Call",
+    "ASSEMBLE", "CONSTANT", "EXTENT", "GATHER", "INPUT", "IOTA", "NUMBER", "SCATTER",
     "Node", "Program", "Value", "apply", "apply_many", "checked", "constant", "extent", "reached",
     "substituted", "with_inputs",
 ]  # fmt: skip
@@ -29,30 +32,10 @@ class Node:
     inputs: tuple[Value, ...]
     attributes: dict[str, Any]
     types: tuple[TensorType, ...]
-    call: Call | None = None  # the operation with a gradient of its own that ends here
 
     @property
     def outputs(self) -> tuple[Value, ...]:
         return tuple(Value(self, i) for i in range(len(self.types)))
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """Nodes that differentiation takes as one step, since their operation knows better.
-
-    `pull(inputs, outputs, cotangents)` gives what each of `inputs` receives.
-    """
-
-    inputs: tuple[Value, ...]
-    outputs: tuple[Value, ...]
-    pull: Callable[
-        [tuple[Value, ...], tuple[Value, ...], tuple[Value | None, ...]], Sequence[Value | None]
-    ]
-
-    def mark(self) -> None:
-        """Make the call known to the nodes of its outputs, which must not be those of inputs."""
-        for output in self.outputs:
-            object.__setattr__(output.node, "call", self)
 
 
 class Value:
@@ -128,11 +111,16 @@ def extent(size: int) -> Value:
 
 @dataclass(frozen=True)
 class Program:
-    """Inputs to outputs. The nodes between are those that the outputs reach."""
+    """Inputs to outputs. The nodes between are those that the outputs reach.
+
+    `calls` are the operations that the nodes were made by, in order; None once the program has been
+    rewritten, after which no gradient is asked for.
+    """
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     name: str = field(default="program", compare=False)
+    calls: tuple[Call, ...] | None = field(default=None, compare=False)
 
     def nodes(self) -> Iterator[Node]:
         """Every node once, operands before their users."""
@@ -176,35 +164,10 @@ def with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:
 
 
 def substituted(outputs: Sequence[Value], mapping: Mapping[Value, Value]) -> tuple[Value, ...]:
-    """`outputs` as they are once the values in `mapping` are replaced; what stays is shared.
-
-    Operations with gradients of their own keep them.
-    """
+    """`outputs` as they are once the values in `mapping` are replaced; what stays is shared."""
     known = dict(mapping)
-    calls: dict[int, Call] = {}
-    for node in _reached_with_calls(outputs, mapping):
+    for node in reached(outputs, mapping):
         made = with_inputs(node, tuple(known.get(v, v) for v in node.inputs))
-        if made is not node and node.call is not None:
-            calls[id(node.call)] = node.call
         for old, new in zip(node.outputs, made.outputs, strict=True):
             known.setdefault(old, new)
-    for call in calls.values():
-        if not any(v in mapping for v in call.outputs):
-            inputs, made_ = (tuple(known[v] for v in vs) for vs in (call.inputs, call.outputs))
-            Call(inputs, made_, call.pull).mark()
     return tuple(known.get(v, v) for v in outputs)
-
-
-def _reached_with_calls(outputs: Sequence[Value], stops: Container[Value]) -> Iterator[Node]:
-    """As `reached`, with all that the calls of these nodes have among their inputs and outputs."""
-    roots = list(outputs)
-    seen: set[int] = set()
-    found = list(reached(roots, stops))
-    while True:
-        calls = {id(node.call): node.call for node in found if node.call is not None}
-        new = [call for key, call in calls.items() if key not in seen]
-        if not new:
-            return iter(found)
-        seen |= calls.keys()
-        roots += [value for call in new for value in (*call.inputs, *call.outputs)]
-        found = list(reached(roots, stops))

@@ -11,18 +11,30 @@
 same nodes in the same order, and is written as the same text. A line is a node: its results with
 their types, its primitive, its operands and its attributes. Numbers stand where they are used;
 nodes that no result needs are not part of a program. Attributes that are programs follow the line
-of their node, each under its name. What gradients by record are, a node's `call`, is not written.
+of their node, each under its name.
+
+Behind the nodes stand the calls of operations that they were made by, if they are known:
+
+      call relu(%0) gives %4 in 'dense0_' at 'net.py:12'
+      call sort(%4) with (None, -1) gives %7
+        step sorted_rows(%5) gives %6
+
+A step is what differentiation takes as one. A type stands where a call speaks of a value that
+the results do not need. A gradient of the user's is a program that follows its call, `pullback to
+(0,) saves (%4) = ...`, of what it saves and what the results receive. What is compiled does not
+depend on calls: cache keys are made from the text without them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
+from heterosis.ir.calls import Call
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.primitives.leaves import CONSTANT, EXTENT, INPUT, NUMBER
 from heterosis.ir.program import Node, Program, Value
@@ -35,6 +47,10 @@ _PLAIN = frozenset((int, float, bool, str, type(None)))
 USUAL = {bool: "bool", float: "float32"}  # the element types of numbers that are written alone
 
 
+def _named(name: str) -> str:
+    return name if _WORD.match(name) else repr(name)
+
+
 @dataclass
 class Printed:
     """The text of a program. It is `complete` if nothing in the program lacks a text; `primitives`
@@ -45,16 +61,16 @@ class Printed:
     primitives: set[Primitive]
 
 
-def printed(program: Program) -> Printed:
-    """The text of `program`."""
-    printer = _Printer()
+def printed(program: Program, *, calls: bool = True) -> Printed:
+    """The text of `program`, with its calls or without."""
+    printer = _Printer(calls)
     printer.program(program, program.name, "", "")
     return Printed("\n".join(printer.lines), printer.complete, printer.primitives)
 
 
 def line_of(program: Program, node: Node) -> str:
     """The line of `node` in the text of `program`."""
-    printer = _Printer()
+    printer = _Printer(calls=False)
     printer.program(program, program.name, "", "")
     at = printer.found.get(id(node))
     return printer.lines[at].strip() if at is not None else str(node.primitive)
@@ -70,7 +86,8 @@ class _Names(dict[Value, str]):
 class _Printer:
     """The lines so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: bool) -> None:
+        self.with_calls = calls
         self.lines: list[str] = []
         self.complete = True
         self.primitives: set[Primitive] = set()
@@ -83,9 +100,10 @@ class _Printer:
         head = len(self.lines)
         self.lines.append("")
         self._body(program, names, margin + _STEP)
+        if self.with_calls and program.calls is not None:
+            self._calls("call", program.calls, names, margin + _STEP)
         inputs = ", ".join(f"{names[v]}: {self._input_type(v)}" for v in program.inputs)
-        name = name if _WORD.match(name) else repr(name)
-        self.lines[head] = f"{margin}{label}{name}({inputs}):"
+        self.lines[head] = f"{margin}{label}{_named(name)}({inputs}):"
         outputs = ", ".join([names[v] for v in program.outputs])
         self.lines.append(f"{margin}{_STEP}return {outputs}".rstrip())
 
@@ -111,6 +129,36 @@ class _Printer:
             self.lines.append(f"{margin}{left} = {primitive.name}({inside})")
             for name, value in programs:
                 self.program(value, value.name, margin + _STEP, f"{name} = ")
+
+    def _calls(self, kind: str, calls: Sequence[Call], names: _Names, margin: str) -> None:
+        for call in calls:
+            self.lines.append(f"{margin}{kind} {self._call(call, names)}")
+            self._calls("step", call.steps, names, margin + _STEP)
+            if call.pullback:
+                to, saved = call.pullback.to, ", ".join(names[v] for v in call.pullback.saved)
+                label = f"pullback to {self._attribute(to)} saves ({saved}) = "
+                program = call.pullback.program
+                self.program(program, program.name, margin + _STEP, label)
+
+    def _call(self, call: Call, names: _Names) -> str:
+        def value(v: Value | None) -> str:
+            """What nothing else needs has no name: it is known by its type."""
+            if v is None:
+                return "None"
+            if v.node.primitive is CONSTANT or v.node.primitive is EXTENT:
+                return self._number(v.node)
+            return names[v] if v in names else self._type(v.type)
+
+        operands = ", ".join(map(value, call.operands))
+        parts = [f"{_named(call.operation)}({operands})"]
+        if any(attribute is not None for attribute in call.attributes):
+            parts.append(f"with {self._attribute(call.attributes)}")
+        parts.append(f"gives {', '.join(map(value, call.results))}")
+        if call.held:
+            parts.append(f"holding ({', '.join(names[v] for v in call.held)})")
+        parts += [f"in {call.scope!r}"] if call.scope else []
+        parts += [f"at {call.line!r}"] if call.line else []
+        return " ".join(parts)
 
     def _add_attributes(
         self, attributes: Mapping[str, Any], to: list[str]

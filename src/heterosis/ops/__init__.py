@@ -1,7 +1,6 @@
 """The operations: importing a family's module registers its records."""
 
 from heterosis import _core
-from heterosis.ops import gradient
 from heterosis.ops.array import (
     creation,
     diagonals,
@@ -96,7 +95,6 @@ __all__ = [
     "einsum",
     "elementwise",
     "factorizations",
-    "gradient",
     "gradients",
     "grids",
     "image",

@@ -7,7 +7,6 @@ from heterosis.ir import views
 from heterosis.ir.primitives.checks import CHECK_INDICES, REQUIRE
 from heterosis.ir.program import Value, apply, constant, extent
 from heterosis.ir.types import TensorType
-from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.rules import cast
 from heterosis.runtime.errors import ArgumentError, IndexingError
@@ -51,11 +50,6 @@ def required(numbers: Value, holds: Value, failure: str) -> Value:
     operands = [views.reshape(v, (v.size,)) for v in (holds, numbers)]
     found = apply(REQUIRE, operands, operands[1].type, failure=failure)
     return views.reshape(found, numbers.shape)
-
-
-@adjoint(REQUIRE)
-def _pull_required(step: Step) -> Cotangents:
-    return None, step.cotangent
 
 
 def rising(numbers: Value, failure: str) -> Value:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from heterosis import _core
 from heterosis.ir import views
-from heterosis.ir.program import INPUT, NUMBER, Call, Program, Value, apply, constant
+from heterosis.ir.calls import Call, collected, note
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, dtype_name, is_float
 from heterosis.ops import eager
@@ -151,9 +152,8 @@ class Record:
     ) -> tuple[tuple[Value | None, ...], tuple[Strided | None, ...], Program]:
         """Values and layouts of the operands, and the operation's program on them."""
         values, layouts = zip(*map(_input, operands), strict=True) if operands else ((), ())
-        results = self.traced(values, attributes)
-        present = tuple(v for v in values if v is not None)
-        return values, layouts, Program(present, results, self.name)
+        call = self.called(values, tuple(attributes))
+        return values, layouts, Program(call.inputs, call.results, self.name, (call,))
 
     # -- tracing ------------------------------------------------------------------------------
 
@@ -177,6 +177,22 @@ class Record:
                 yield parameter, use, tuple(next(waiting) for _ in range(given))
             else:
                 yield parameter, use, given if use == ATTRIBUTE else next(waiting)
+
+    def called(
+        self,
+        values: tuple[Value | None, ...],
+        attributes: tuple[Any, ...],
+        *,
+        on: tuple[Value | None, ...] | None = None,
+        scope: str = "",
+        line: str = "",
+    ) -> Call:
+        """A call on the given values and attributes; traced `on` others that stand for them."""
+        with collected() as steps:
+            results = self.traced(values if on is None else on, attributes)
+        return Call(
+            self.name, values, attributes, results, scope=scope, line=line, steps=tuple(steps)
+        )
 
     def traced(
         self, values: Iterable[Value | None], attributes: Sequence[Any]
@@ -210,14 +226,29 @@ class Record:
         return self._apply(arguments)
 
     def _apply(self, arguments: list[Any]) -> Any:
-        if self.with_none is None or all(a is not None for a in arguments):
+        if self.with_none is not None and any(a is None for a in arguments):
+            shape = next((a.shape for a in arguments if a is not None), ())
+            return views.broadcast(constant(self.with_none, "bool"), shape)
+        if not self.has_own_gradient:
+            return self._call_function(arguments)
+        with collected():  # what it is made of is not differentiated
             result = self._call_function(arguments)
-            rule = self._rule()
-            if rule is not None:
-                self._mark(rule, arguments, _as_tuple(result))
-            return result
-        shape = next((a.shape for a in arguments if a is not None), ())
-        return views.broadcast(constant(self.with_none, "bool"), shape)
+        operands, attributes = self._taken_apart(arguments)
+        note(Call(self.name, operands, attributes, _as_tuple(result)))
+        return result
+
+    def _taken_apart(
+        self, arguments: Sequence[Any]
+    ) -> tuple[tuple[Value | None, ...], tuple[Any, ...]]:
+        """Operands and attributes, as calls have them, of what the function is given."""
+        operands: list[Value | None] = []
+        attributes: list[Any] = []
+        for use, given in zip(self.uses, arguments, strict=True):
+            operands += given if use == SEQUENCE else () if use == ATTRIBUTE else (given,)
+            attributes.append(
+                given if use == ATTRIBUTE else len(given) if use == SEQUENCE else None
+            )
+        return tuple(operands), tuple(attributes)
 
     def _call_function(self, arguments: list[Any]) -> Any:
         try:
@@ -238,38 +269,32 @@ class Record:
                     f"{self.name}: {name} is {described(given)}; expected {kind.text}."
                 )
 
-    def _rule(self) -> Callable[..., Any] | None:
-        """The record's own gradient; None where it follows from the primitives."""
-        if self.piecewise_constant or self.stops_gradients:
-            return lambda g, y, *arguments: (None,) * len(tuple(_values(arguments)))
-        return self.gradient
+    @property
+    def has_own_gradient(self) -> bool:
+        """Whether gradients do not follow from the primitives that it is made of."""
+        return self.gradient is not None or bool(self.piecewise_constant) or self.stops_gradients
 
-    def _mark(
-        self, rule: Callable[..., Any], arguments: list[Any], outputs: tuple[Value, ...]
-    ) -> None:
-        """Let differentiation use a rule of the record's for what has just been traced.
+    def pull(
+        self,
+        operands: Sequence[Value | None],
+        attributes: Sequence[Any],
+        results: Sequence[Value],
+        received: Sequence[Value | None],
+    ) -> Sequence[Value | None]:
+        """What the operands of a call that there are receive, by the record's own gradient.
 
-        `rule(g, y, *arguments)` gives the array argument's cotangent, or a tuple with one for
+        `gradient(g, y, *arguments)` gives the array argument's cotangent, or a tuple with one for
         each; `g` and `y` are tuples where there are several results.
         """
-        inputs = tuple(_values(arguments))
-        if any(output.node is operand.node for output in outputs for operand in inputs):
-            return  # an argument handed back as it came
-
-        def pull(
-            operands: tuple[Value, ...],
-            results: tuple[Value, ...],
-            received: tuple[Value | None, ...],
-        ) -> Any:
-            given = _refilled(arguments, iter(operands))
-            g = tuple(
-                _zeros(y) if own is None else own for own, y in zip(received, results, strict=True)
-            )
-            one = len(results) == 1
-            found = rule(g[0] if one else g, results[0] if one else results, *given)
-            return found if isinstance(found, tuple) else (found,)
-
-        Call(inputs, outputs, pull).mark()
+        if self.gradient is None:
+            return [None for operand in operands if operand is not None]
+        given = [argument for _, _, argument in self.arguments(operands, attributes)]
+        g = tuple(
+            _zeros(y) if own is None else own for own, y in zip(received, results, strict=True)
+        )
+        one = len(results) == 1
+        found = self.gradient(g[0] if one else g, results[0] if one else results, *given)
+        return found if isinstance(found, tuple) else (found,)
 
     def _check_present(self, parameter: Parameter, value: Value | None) -> Value | None:
         if value is None and parameter.default is not None and self.with_none is None:
@@ -358,18 +383,6 @@ def _leaves(arguments: Iterable[Any]) -> Iterable[Any]:
             yield from argument
         else:
             yield argument
-
-
-def _refilled(arguments: Iterable[Any], operands: Iterator[Value]) -> list[Any]:
-    """`arguments` with the next of `operands` in place of every value."""
-    return [
-        tuple(_refilled(a, operands))
-        if isinstance(a, tuple | list) and any(map(_is_value, a))
-        else next(operands)
-        if _is_value(a)
-        else a
-        for a in arguments
-    ]
 
 
 def _is_value(given: Any) -> bool:

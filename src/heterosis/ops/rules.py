@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from heterosis.ir import views
 from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.primitives.families import Elementwise
-from heterosis.ir.program import Value, apply
+from heterosis.ir.program import Value, apply, constant
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float, promote
 from heterosis.runtime.errors import ShapeError
 
@@ -23,6 +23,17 @@ def cast(x: Value, dtype: str) -> Value:
 
 def _strong(x: Value) -> Value:
     return apply(conversion(x.dtype), (x,), TensorType(x.shape, x.dtype))
+
+
+def weak(value: float) -> Value:
+    """A number of whatever float type it meets."""
+    return constant(value, "float64", weak=True)
+
+
+def zeros(like: Value, shape: tuple[int, ...] | None = None) -> Value:
+    """Zeros of the element type of `like`."""
+    zero = cast(weak(0.0), like.dtype)
+    return views.broadcast(zero, like.shape if shape is None else shape)
 
 
 def result_type(*values: Value) -> str:

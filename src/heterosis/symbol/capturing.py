@@ -1,29 +1,30 @@
-"""From a captured program to a graph of MXNet's operators: each step becomes its operator."""
+"""From a captured program to a graph of MXNet's operators: each call becomes its operator."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from heterosis.capture.captured import Argument, Captured, Computed, Outside, Source, Step, Window
+from heterosis.capture.captured import Argument, Captured, Computed, Outside, Source, Window
 from heterosis.ir import views
+from heterosis.ir.calls import Call
 from heterosis.ir.primitives.conversions import COPY, conversion
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import CONSTANT, EXTENT, NUMBER, Value
-from heterosis.ops.record import ARRAY, KEY, SEQUENCE
+from heterosis.ops.record import ARRAY, KEY, REGISTRY, SEQUENCE
 from heterosis.runtime.errors import UnsupportedError
 from heterosis.symbol.attributes import encoded
 from heterosis.symbol.graph import Entry, Node, reached, variable
 from heterosis.symbol.spelling import IDLE, PARAMETERS, TURNED, WITH_NUMBER
 
-UNKNOWN = "?"  # the operator of steps that MXNet has none for
+UNKNOWN = "?"  # the operator of calls that MXNet has none for
 
 Rule = Callable[["Writer", "Arguments"], "Sequence[Entry] | None"]
 RULES: dict[str, Rule] = {}  # by record: what is no plain operator with plain attributes
 
 
 def rule(*records: str) -> Callable[[Rule], Rule]:
-    """Let a function write the steps of these records; None means that MXNet has no words."""
+    """Let a function write the calls of these records; None means that MXNet has no words."""
 
     def register(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(records, function))
@@ -45,9 +46,10 @@ def graph_of(
     for value, source in zip(captured.program.inputs, captured.sources, strict=True):
         if isinstance(source, Argument | Outside):
             sources[source] = writer.entries[value] = variable(*named(source))
-    names = _Names(captured.steps)
-    for step in captured.steps:
-        writer.write(step, names.of(step))
+    calls = [step.call for step in captured.steps]
+    names = _Names(calls)
+    for call in calls:
+        writer.write(call, names.of(call))
     heads = []
     for leaf in _leaves(captured.result):
         heads.append(sources[leaf] if leaf in sources else writer.entry(_value(captured, leaf)))
@@ -97,28 +99,28 @@ def _check_expressed(heads: Sequence[Entry]) -> None:
 class _Names:
     """Names of nodes: the block's prefix and 'fwd', or the operation and a number."""
 
-    def __init__(self, steps: Sequence[Step]):
-        self._steps: dict[str, int] = {}
-        for step in steps:
-            self._steps[step.scope] = self._steps.get(step.scope, 0) + 1
+    def __init__(self, calls: Sequence[Call]):
+        self._calls: dict[str, int] = {}
+        for call in calls:
+            self._calls[call.scope] = self._calls.get(call.scope, 0) + 1
         self._used: dict[str, int] = {}
 
-    def of(self, step: Step) -> str:
-        """A name that no other step has."""
-        alone = step.scope and self._steps[step.scope] == 1
+    def of(self, call: Call) -> str:
+        """A name that no other call has."""
+        alone = call.scope and self._calls[call.scope] == 1
         if alone:
-            return f"{step.scope}fwd"
-        stem = f"{step.scope}{step.record.name}"
+            return f"{call.scope}fwd"
+        stem = f"{call.scope}{call.operation}"
         self._used[stem] = self._used.get(stem, -1) + 1
         return f"{stem}{self._used[stem]}"
 
 
 class Arguments:
-    """The arguments of a step by the names of its record's parameters."""
+    """The arguments of a call by the names of its record's parameters."""
 
-    def __init__(self, step: Step, name: str):
-        self.record, self.name, self.results = step.record, name, step.results
-        given = list(step.record.arguments(step.operands, step.attributes))
+    def __init__(self, call: Call, name: str):
+        self.record, self.name, self.results = REGISTRY[call.operation], name, call.results
+        given = list(self.record.arguments(call.operands, call.attributes))
         self.uses = {parameter.name: use for parameter, use, _ in given}
         self._given = {parameter.name: value for parameter, _, value in given}
 
@@ -146,14 +148,14 @@ class Writer:
     def __init__(self) -> None:
         self.entries: dict[Value, Entry] = {}
 
-    def write(self, step: Step, name: str) -> None:
-        """Add the operators for a step."""
-        arguments = Arguments(step, name)
-        made = RULES.get(step.record.name, plain)(self, arguments)
+    def write(self, call: Call, name: str) -> None:
+        """Add the operators for a call."""
+        arguments = Arguments(call, name)
+        made = RULES.get(call.operation, plain)(self, arguments)
         if made is None:
-            inputs = [self.entry(v) for v in step.operands if v is not None and _is_array(v)]
-            made = self._lost(step.record.name, inputs, len(step.results))
-        for value, entry in zip(step.results, made, strict=True):
+            inputs = [self.entry(v) for v in call.inputs if _is_array(v)]
+            made = self._lost(call.operation, inputs, len(call.results))
+        for value, entry in zip(call.results, made, strict=True):
             self.entries.setdefault(value, entry)
 
     def _lost(self, name: str, inputs: Sequence[Entry], results: int = 1) -> list[Entry]:
@@ -196,7 +198,7 @@ class Writer:
     def single(
         self, operator: str, arguments: Arguments, *inputs: Value, **attributes: Any
     ) -> list[Entry]:
-        """The one node that a step is."""
+        """The one node that a call is."""
         entries = [self.entry(value) for value in inputs]
         return self.node(operator, arguments.name, entries, attributes, len(arguments.results))
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from heterosis import _core, capture
 from heterosis.autograd import tape
+from heterosis.autograd.derivative import Differentiable
 from heterosis.autograd.tape import Entry, Leaf, Node, ProgramNode, Source
-from heterosis.ops.record import KEY, Record
+from heterosis.ir.calls import Call
+from heterosis.ops.record import KEY, REGISTRY
 from heterosis.runtime import modes
 from heterosis.runtime.errors import AutogradError, UnsupportedError
 from heterosis.symbol.symbol import Symbol
@@ -69,8 +71,8 @@ class _History:
             return inputs[operand] if isinstance(operand, _Place) else operand
 
         for node, operands in self._calls:
-            record, attributes = node.of.call
-            found = _call(record, [value(operand) for operand in operands], attributes)
+            (call,) = node.of.program.calls
+            found = _called(call, [value(operand) for operand in operands])
             results[node] = found if isinstance(found, tuple) else (found,)
         return value(self.head)
 
@@ -93,7 +95,7 @@ def _reached(head: Entry) -> list[ProgramNode]:
 
 
 def _check(node: Node) -> None:
-    if not isinstance(node, ProgramNode) or node.of.call is None:
+    if not isinstance(node, ProgramNode) or not _is_single(node.of):
         raise UnsupportedError(
             f"get_symbol: {node.name} is no single operation. A hybridized block has a symbol of "
             "its own: export it. Functions and gradients of gradients have none."
@@ -105,9 +107,18 @@ def _check(node: Node) -> None:
         )
 
 
-def _call(record: Record, operands: Sequence[Any], attributes: Sequence[Any]) -> Any:
-    """Call an operation with what the core was given; keys for random numbers are drawn anew."""
-    given = record.arguments(operands, attributes)
+def _is_single(of: Differentiable) -> bool:
+    """Whether it is the call of one operation, outside of what is hybridized."""
+    if of.whole:
+        return False
+    calls = [(call.operands, call.results) for call in of.program.calls or ()]
+    return calls == [(of.inputs, of.program.outputs)]
+
+
+def _called(call: Call, operands: Sequence[Any]) -> Any:
+    """An operation, called with what the core was given; keys for random numbers are drawn anew."""
+    record = REGISTRY[call.operation]
+    given = record.arguments(operands, call.attributes)
     return record.operation(**{p.name: value for p, use, value in given if use != KEY})
 
 

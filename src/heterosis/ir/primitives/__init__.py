@@ -23,22 +23,26 @@ _MODULES = (
 )  # fmt: skip
 
 
-_PLACES = tuple(f"{__name__}.{module}" for module in _MODULES)
-_met: set[Primitive] = set()  # that are declared
+_subjects: dict[Primitive, str] = {}  # of those that were asked for
 
 
-def is_declared(primitive: Primitive) -> bool:
-    """Whether the table has `primitive`, which then stands in its module under its name in capitals.
+def subject_of(primitive: Primitive) -> str | None:
+    """The module here that declares `primitive`, under its name in capitals; None if none does.
 
     Modules that nobody has loaded are not loaded for that: what they declare is met nowhere.
     """
-    if primitive not in _met:
+    if primitive not in _subjects:
         name = primitive.name.upper()
-        modules = filter(None, map(sys.modules.get, _PLACES))
-        if not any(vars(module).get(name) is primitive for module in modules):
-            return False
-        _met.add(primitive)
-    return True
+        for subject in _MODULES:
+            module = sys.modules.get(f"{__name__}.{subject}")
+            if module is not None and vars(module).get(name) is primitive:
+                _subjects[primitive] = subject
+    return _subjects.get(primitive)
+
+
+def is_declared(primitive: Primitive) -> bool:
+    """Whether the table has `primitive`."""
+    return subject_of(primitive) is not None
 
 
 def _declared(module: str) -> Iterator[Primitive]:

@@ -15,9 +15,8 @@ from heterosis.ir.primitives.sort_keys import (
     SORT_KEY_FLOAT64,
 )
 from heterosis.ir.primitives.sorting import SORT, SORT_PLACES
-from heterosis.ir.program import Call, Value, apply, apply_many, constant
+from heterosis.ir.program import Value, apply, apply_many, constant
 from heterosis.ir.types import FLOATS, TensorType, is_float
-from heterosis.ops.adjoint import piecewise_constant
 from heterosis.ops.array.creation import iota
 from heterosis.ops.array.indexing import gathered, scattered
 from heterosis.ops.math import elementwise as e
@@ -26,10 +25,7 @@ from heterosis.ops.math.real import NETWORK
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast, wide
 from heterosis.ops.samples import Case, Samples
-from heterosis.runtime.errors import ArgumentError, check_axis
-
-piecewise_constant(SORT_PLACES)  # of which only the places are used
-
+from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 
 # -- keys -----------------------------------------------------------------------------------------
 
@@ -88,24 +84,36 @@ def _back(x: Value, shape: tuple[int, ...], axis: int) -> Value:
 
 def sorted_along(x: Value, axis: int) -> Value:
     """`x` in ascending order along `axis`, counted from the front."""
-    rows = _rows(x, axis)
-    keys = _keys(rows, False)
-    keys = apply(SORT, (keys,), keys.type)
-    found = _decoded(keys, x.dtype)
+    return _back(sorted_rows(_rows(x, axis)), x.shape, axis)
+
+
+def _gradient_of_sorted(g, y, x):
     # Keys are integers, which no gradient flows through: it goes from place to place instead.
-    Call((rows,), (found,), _pull_sorted).mark()
-    return _back(found, x.shape, axis)
+    places = _places(_last_axis(x), False)
+    zeros = views.broadcast(constant(0.0, g.dtype), places.shape)
+    found = scattered(zeros, [_numbers(places), places], _last_axis(g), add=True)
+    return views.reshape(found, x.shape)
 
 
-def _pull_sorted(
-    operands: tuple[Value, ...], results: tuple[Value, ...], received: tuple[Value | None, ...]
-) -> tuple[Value]:
-    """What elements of rows receive for what they receive in ascending order."""
-    (rows,), (g,) = operands, received
-    assert g is not None, "a call of which no result receives anything is never visited"
-    places = _places(rows, False)
-    zeros = views.broadcast(constant(0.0, g.dtype), g.shape)
-    return (scattered(zeros, [_numbers(places), places], g, add=True),)
+@operation(
+    numpy=lambda x: numpy.sort(x, axis=-1),
+    samples=Samples(
+        [Case((shape,)) for shape in ((3, 4), (1, 70), (2, 1), (0, 3), (5,))], (-90, 90)
+    ),
+    gradient=_gradient_of_sorted,
+    public=(),
+)
+def sorted_rows(x):
+    """Ascending order along the last axis."""
+    if x.ndim == 0:
+        raise ShapeError("sorted_rows: an array without dimensions; expected rows to sort.")
+    keys = _keys(_last_axis(x), False)
+    return views.reshape(_decoded(apply(SORT, (keys,), keys.type), x.dtype), x.shape)
+
+
+def _last_axis(x: Value) -> Value:
+    """`x` as a matrix of what stands along its last axis."""
+    return _rows(x, x.ndim - 1)
 
 
 def _places(rows: Value, descending: bool) -> Value:

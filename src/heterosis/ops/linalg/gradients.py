@@ -6,11 +6,11 @@ from typing import Any
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, constant
-from heterosis.ops.gradient import summed_to
 from heterosis.ops.linalg import factorizations
 from heterosis.ops.linalg.factorizations import identity, transposed
 from heterosis.ops.linalg.matmul import matmul
 from heterosis.ops.math import elementwise as e
+from heterosis.ops.math.reductions import summed_to
 from heterosis.ops.record import gradient_of
 from heterosis.ops.rules import cast
 from heterosis.runtime.errors import UnsupportedError

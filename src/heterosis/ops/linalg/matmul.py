@@ -8,37 +8,10 @@ from heterosis.ir import views
 from heterosis.ir.primitives.products import MATMUL
 from heterosis.ir.program import Value, apply
 from heterosis.ir.types import TensorType
-from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.record import operation
 from heterosis.ops.rules import broadcast_shapes, cast, result_type
 from heterosis.ops.samples import NUMBERS, Case, Samples
 from heterosis.runtime.errors import ShapeError
-
-
-@adjoint(MATMUL)
-def _pull_matmul(step: Step) -> Cotangents:
-    (a, b), g = step.inputs, step.cotangent
-    return _received(a, g, _turned(b)), _received(b, _turned(a), g)
-
-
-def _received(operand: Value, left: Value, right: Value) -> Value:
-    """`left @ right`, which `operand` receives. Of a transposed matrix, the transposed product: it
-    is written as the matrix itself lies."""
-    node, last = operand.node, operand.ndim - 1
-    turned = (*range(last - 1), last, last - 1)
-    if node.primitive is views.TRANSPOSE and node.attributes["axes"] == turned:
-        return _turned(_multiplied(_turned(right), _turned(left)))
-    return _multiplied(left, right)
-
-
-def _turned(x: Value) -> Value:
-    """Every matrix transposed."""
-    return views.transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
-
-
-def _multiplied(a: Value, b: Value) -> Value:
-    type_ = TensorType((*a.shape[:-1], b.shape[-1]), a.dtype)
-    return apply(MATMUL, (a, b), type_)
 
 
 def product(name: str, a: Value, b: Value) -> Value:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from heterosis.ir import views
-from heterosis.ir.primitives.conversions import COPY, NEAREST
+from heterosis.ir.primitives.conversions import COPY
 from heterosis.ir.program import apply
 from heterosis.ir.types import DTYPES, TensorType
-from heterosis.ops.adjoint import elementwise_adjoint
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast
-from heterosis.passes.halves import nearest
 from heterosis.runtime.errors import DTypeError
-
-elementwise_adjoint(COPY, lambda g, y, x: g)
-elementwise_adjoint(NEAREST, lambda g, y, x: nearest(g))
 
 
 @operation()

@@ -14,14 +14,10 @@ from heterosis.ir.primitives.conversions import COPY
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import Value, apply, constant
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float
-from heterosis.ops.adjoint import elementwise_adjoint, piecewise_constant
 from heterosis.ops.record import operation
 from heterosis.ops.rules import broadcast_all, cast, elementwise, floating, result_type
 from heterosis.ops.samples import NUMBERS, WHOLE, Case, Samples, elementwise_cases
 from heterosis.runtime.errors import DTypeError
-
-# What each operand receives, from what the result receives, the result, and the operands.
-Gradient = Callable[..., Any]
 
 # What a rule makes of the operands: (type they are converted to, type of the result).
 Rule = Callable[[str, str], tuple[str, str]]
@@ -115,17 +111,6 @@ def _register(
     return operation(name=name, numpy=reference, samples=samples, **facts)(function)
 
 
-def _differentiated(
-    primitive: Elementwise, rule: Rule, pull: Gradient | None, facts: dict[str, Any]
-) -> None:
-    """Give a primitive its rule. No gradient flows to what truth values were found from; logic
-    shares its primitives with the bits of integers, which may hold what a gradient should reach."""
-    if pull is not None:
-        elementwise_adjoint(primitive, pull)
-    elif rule in (truth, real_to_truth) or facts.get("piecewise_constant"):
-        piecewise_constant(primitive)
-
-
 def unary(
     primitive: Elementwise,
     rule: Rule,
@@ -136,13 +121,11 @@ def unary(
     dtypes: tuple[str, ...] | None = None,
     cases: Sequence[Case] = BRIEF[1],
     reference: Callable[..., Any] | None = None,
-    pull: Gradient | None = None,
     **facts: Any,
 ) -> Any:
     """Register the operation on one array that is `primitive`, whose meaning is its reference if
     there is no other."""
     name = name or primitive.name
-    _differentiated(primitive, rule, pull, facts)
 
     def function(x):
         return elementwise(primitive, (x,), *rule(name, result_type(x)))
@@ -162,12 +145,10 @@ def binary(
     dtypes: tuple[str, ...] | None = None,
     cases: Sequence[Case] = BRIEF[2],
     reference: Callable[..., Any] | None = None,
-    pull: Gradient | None = None,
     **facts: Any,
 ) -> Any:
     """Register the operation on two arrays, or an array and a number, that is `primitive`."""
     name = name or primitive.name
-    _differentiated(primitive, rule, pull, facts)
 
     def function(x1, x2):
         return elementwise(primitive, (x1, x2), *rule(name, result_type(x1, x2)))
@@ -182,58 +163,16 @@ _DIVISION = ((-9, 9), (0.5, 4))
 
 # -- arithmetic -----------------------------------------------------------------------------------
 
-
-def _pull_power(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    from heterosis.ops.math.real import log
-
-    zero = equal(a, _number(0))
-    # `0 ** 0` is 1 for all bases near: its slope is 0, and not 0 times infinity.
-    base = select(logical_and(zero, equal(b, _number(0))), _number(1), a)
-    slope = multiply(b, power(base, subtract(b, _number(1))))
-    # Zero to any positive power is zero, and has no logarithm.
-    growth = multiply(y, log(select(zero, _number(1), a)))
-    return multiply(g, slope), multiply(g, growth)
-
-
-def _to_chosen(g: Value, first: Value) -> tuple[Value, Value]:
-    """A cotangent to the first operand where `first` is true, else to the second."""
-    return select(first, g, _number(0)), select(first, _number(0), g)
-
-
-def _number(value: float) -> Value:
-    return constant(value, "float64", weak=True)
-
-
 # The samples of every shape class: all others share its loops.
-add = binary(
-    primitives.ADD,
-    same,
-    "`x1 + x2`.",
-    cases=elementwise_cases(2),
-    pull=lambda g, y, a, b: (g, g),
-)
-subtract = binary(
-    primitives.SUBTRACT,
-    no_bool,
-    "`x1 - x2`.",
-    pull=lambda g, y, a, b: (g, negative(g)),
-)
-multiply = binary(
-    primitives.MULTIPLY,
-    same,
-    "`x1 * x2`.",
-    pull=lambda g, y, a, b: (multiply(g, b), multiply(g, a)),
-)
+add = binary(primitives.ADD, same, "`x1 + x2`.", cases=elementwise_cases(2))
+subtract = binary(primitives.SUBTRACT, no_bool, "`x1 - x2`.")
+multiply = binary(primitives.MULTIPLY, same, "`x1 * x2`.")
 true_divide = binary(
     real_primitives.TRUE_DIVIDE,
     real,
     "`x1 / x2`, always a float.",
     domain=((-4, 4), (0.5, 4)),
     aliases=("divide",),
-    pull=lambda g, y, a, b: (
-        true_divide(g, b),
-        negative(true_divide(multiply(g, y), b)),
-    ),
 )
 floor_divide = binary(
     primitives.FLOOR_DIVIDE,
@@ -247,14 +186,12 @@ mod = binary(
     counting,
     "`x1 % x2`, with the sign of `x2`. Integers modulo zero give 0.",
     aliases=("remainder",),
-    pull=lambda g, y, a, b: (g, negative(multiply(g, floor_divide(a, b)))),
     domain=_DIVISION,
 )
 fmod = binary(
     primitives.FMOD,
     counting,
     "The remainder of `x1 / x2` with the sign of `x1`.",
-    pull=lambda g, y, a, b: (g, negative(multiply(g, true_divide(subtract(a, y), b)))),
     domain=_DIVISION,
 )
 power = binary(
@@ -263,14 +200,8 @@ power = binary(
     "`x1 ** x2`. Integers stay integers: negative exponents give `1 / x1`, rounded to zero.",
     domain=((0.5, 4), (0, 3)),
     reference=numpy.power,
-    pull=_pull_power,
 )
-negative = unary(
-    primitives.NEGATIVE,
-    no_bool,
-    "`-x`.",
-    pull=lambda g, y, x: negative(g),
-)
+negative = unary(primitives.NEGATIVE, no_bool, "`-x`.")
 positive = unary(COPY, no_bool, "`+x`: a copy.", name="positive", reference=numpy.positive)
 absolute = unary(
     primitives.ABSOLUTE,
@@ -278,7 +209,6 @@ absolute = unary(
     "The distance from zero.",
     aliases=("abs",),
     public=METHOD,
-    pull=lambda g, y, x: multiply(g, sign(x)),
 )
 fabs = unary(
     primitives.ABSOLUTE, real, "The distance from zero, a float.", name="fabs", reference=numpy.fabs
@@ -290,18 +220,8 @@ sign = unary(
     public=METHOD,
     piecewise_constant="one of three numbers",
 )
-maximum = binary(
-    primitives.MAXIMUM,
-    same,
-    "The larger element; NaN if either is.",
-    pull=lambda g, y, a, b: _to_chosen(g, greater_equal(a, b)),
-)
-minimum = binary(
-    primitives.MINIMUM,
-    same,
-    "The smaller element; NaN if either is.",
-    pull=lambda g, y, a, b: _to_chosen(g, less_equal(a, b)),
-)
+maximum = binary(primitives.MAXIMUM, same, "The larger element; NaN if either is.")
+minimum = binary(primitives.MINIMUM, same, "The smaller element; NaN if either is.")
 
 
 def _unless_nan(choose: Callable[[Value, Value], Value], x1: Value, x2: Value) -> Value:
@@ -395,10 +315,6 @@ logical_not = unary(
     "True where `x` is zero or false.",
     name="logical_not",
     reference=numpy.logical_not,
-)
-
-elementwise_adjoint(
-    primitives.SELECT, lambda g, y, condition, a, b: (None, *_to_chosen(g, condition))
 )
 
 
@@ -502,10 +418,4 @@ gcd = binary(
     domain=(-60, 60),
     dtypes=INTEGERS,
 )
-lcm = binary(
-    primitives.LCM,
-    whole,
-    "The least common multiple.",
-    domain=(-11, 11),
-    dtypes=INTEGERS,
-)
+lcm = binary(primitives.LCM, whole, "The least common multiple.", domain=(-11, 11), dtypes=INTEGERS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy
@@ -14,7 +13,6 @@ from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import Value, apply
 from heterosis.ir.program import constant as number
 from heterosis.ir.types import FLOATS, TensorType, is_float
-from heterosis.ops.adjoint import elementwise_adjoint, piecewise_constant
 from heterosis.ops.math.elementwise import (
     BRIEF,
     METHOD,
@@ -33,22 +31,16 @@ from heterosis.ops.math.elementwise import (
     real,
     same,
     select,
-    sign,
     square,
     subtract,
     true_divide,
     unary,
 )
 from heterosis.ops.record import operation
-from heterosis.ops.rules import broadcast_all, cast, floating, result_type, wide
+from heterosis.ops.rules import broadcast_all, cast, floating, result_type, weak, wide
 from heterosis.ops.samples import Case, Samples
 
 _PRECISE = ("float32", "float64")
-
-
-def _number(value: float) -> Value:
-    """A constant of whatever float type it meets."""
-    return number(value, "float64", weak=True)
 
 
 def _real(primitive: Elementwise, documentation: str, **facts: Any) -> Any:
@@ -58,77 +50,27 @@ def _real(primitive: Elementwise, documentation: str, **facts: Any) -> Any:
 
 # -- exponentials, logarithms, roots --------------------------------------------------------------
 
-exp = _real(primitives.EXP, "e to the power `x`.", pull=lambda g, y, x: multiply(g, y))
-exp2 = _real(
-    primitives.EXP2,
-    "2 to the power `x`.",
-    pull=lambda g, y, x: multiply(g, multiply(y, _number(math.log(2.0)))),
-)
-expm1 = _real(
-    primitives.EXPM1,
-    "`exp(x) - 1`, accurate for small `x`.",
-    pull=lambda g, y, x: multiply(g, add(y, _number(1.0))),
-)
-log = _real(
-    primitives.LOG,
-    "The natural logarithm.",
-    domain=(0.01, 50),
-    pull=lambda g, y, x: true_divide(g, x),
-)
-log2 = _real(
-    primitives.LOG2,
-    "The logarithm to base 2.",
-    domain=(0.01, 50),
-    pull=lambda g, y, x: true_divide(g, multiply(x, _number(math.log(2.0)))),
-)
-log10 = _real(
-    primitives.LOG10,
-    "The logarithm to base 10.",
-    domain=(0.01, 50),
-    pull=lambda g, y, x: true_divide(g, multiply(x, _number(math.log(10.0)))),
-)
-log1p = _real(
-    primitives.LOG1P,
-    "`log(1 + x)`, accurate for small `x`.",
-    domain=(-0.9, 50),
-    pull=lambda g, y, x: true_divide(g, add(x, _number(1.0))),
-)
-sqrt = _real(
-    primitives.SQRT,
-    "The square root.",
-    domain=(0, 50),
-    pull=lambda g, y, x: true_divide(g, add(y, y)),
-)
+exp = _real(primitives.EXP, "e to the power `x`.")
+exp2 = _real(primitives.EXP2, "2 to the power `x`.")
+expm1 = _real(primitives.EXPM1, "`exp(x) - 1`, accurate for small `x`.")
+log = _real(primitives.LOG, "The natural logarithm.", domain=(0.01, 50))
+log2 = _real(primitives.LOG2, "The logarithm to base 2.", domain=(0.01, 50))
+log10 = _real(primitives.LOG10, "The logarithm to base 10.", domain=(0.01, 50))
+log1p = _real(primitives.LOG1P, "`log(1 + x)`, accurate for small `x`.", domain=(-0.9, 50))
+sqrt = _real(primitives.SQRT, "The square root.", domain=(0, 50))
 
 
 def root(x: Value) -> Value:
     """The square root of a sum of squares: a length, whose gradient at zero counts as zero."""
-    zero = equal(x, _number(0.0))
-    return select(zero, x, sqrt(select(zero, _number(1.0), x)))
+    zero = equal(x, weak(0.0))
+    return select(zero, x, sqrt(select(zero, weak(1.0), x)))
 
 
-cbrt = _real(
-    primitives.CBRT,
-    "The cube root.",
-    pull=lambda g, y, x: true_divide(g, multiply(_number(3.0), square(y))),
-)
+cbrt = _real(primitives.CBRT, "The cube root.")
 
 
-reciprocal = unary(
-    primitives.RECIPROCAL,
-    real,
-    "`1 / x`.",
-    domain=(0.5, 4),
-    public=METHOD,
-    pull=lambda g, y, x: negative(multiply(g, square(y))),
-)
-rsqrt = _real(
-    primitives.RSQRT,
-    "`1 / sqrt(x)`.",
-    domain=(0.1, 50),
-    pull=lambda g, y, x: multiply(g, multiply(_number(-0.5), multiply(y, square(y)))),
-    public=("npx", "ndarray"),
-)
+reciprocal = unary(primitives.RECIPROCAL, real, "`1 / x`.", domain=(0.5, 4), public=METHOD)
+rsqrt = _real(primitives.RSQRT, "`1 / sqrt(x)`.", domain=(0.1, 50), public=("npx", "ndarray"))
 
 
 @operation(
@@ -163,87 +105,24 @@ def logaddexp(x1, x2):
 
 # -- angles ---------------------------------------------------------------------------------------
 
-sin = _real(
-    primitives.SIN, "The sine of an angle in radians.", pull=lambda g, y, x: multiply(g, cos(x))
-)
-cos = _real(
-    primitives.COS,
-    "The cosine of an angle in radians.",
-    pull=lambda g, y, x: negative(multiply(g, sin(x))),
-)
-tan = _real(
-    primitives.TAN,
-    "The tangent of an angle in radians.",
-    domain=(-1.5, 1.5),
-    pull=lambda g, y, x: multiply(g, add(square(y), _number(1.0))),
-)
-arcsin = _real(
-    primitives.ARCSIN,
-    "The angle whose sine is `x`.",
-    domain=(-1, 1),
-    pull=lambda g, y, x: true_divide(g, sqrt(subtract(_number(1.0), square(x)))),
-)
-arccos = _real(
-    primitives.ARCCOS,
-    "The angle whose cosine is `x`.",
-    domain=(-1, 1),
-    pull=lambda g, y, x: negative(true_divide(g, sqrt(subtract(_number(1.0), square(x))))),
-)
-arctan = _real(
-    primitives.ARCTAN,
-    "The angle whose tangent is `x`.",
-    pull=lambda g, y, x: true_divide(g, add(square(x), _number(1.0))),
-)
+sin = _real(primitives.SIN, "The sine of an angle in radians.")
+cos = _real(primitives.COS, "The cosine of an angle in radians.")
+tan = _real(primitives.TAN, "The tangent of an angle in radians.", domain=(-1.5, 1.5))
+arcsin = _real(primitives.ARCSIN, "The angle whose sine is `x`.", domain=(-1, 1))
+arccos = _real(primitives.ARCCOS, "The angle whose cosine is `x`.", domain=(-1, 1))
+arctan = _real(primitives.ARCTAN, "The angle whose tangent is `x`.")
 
 
-def _pull_arctan2(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    share = true_divide(g, add(square(a), square(b)))
-    return multiply(share, b), negative(multiply(share, a))
+arctan2 = binary(primitives.ARCTAN2, real, "The angle of the point `(x2, x1)`.")
 
 
-arctan2 = binary(
-    primitives.ARCTAN2,
-    real,
-    "The angle of the point `(x2, x1)`.",
-    pull=_pull_arctan2,
-)
-
-
-def _pull_hypot(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    length = select(equal(y, _number(0.0)), _number(1.0), y)
-    return multiply(g, true_divide(a, length)), multiply(g, true_divide(b, length))
-
-
-hypot = binary(
-    primitives.HYPOT,
-    real,
-    "`sqrt(x1**2 + x2**2)` without overflow.",
-    pull=_pull_hypot,
-)
-sinh = _real(primitives.SINH, "The hyperbolic sine.", pull=lambda g, y, x: multiply(g, cosh(x)))
-cosh = _real(primitives.COSH, "The hyperbolic cosine.", pull=lambda g, y, x: multiply(g, sinh(x)))
-tanh = _real(
-    primitives.TANH,
-    "The hyperbolic tangent.",
-    pull=lambda g, y, x: multiply(g, subtract(_number(1.0), square(y))),
-)
-arcsinh = _real(
-    primitives.ARCSINH,
-    "The inverse of `sinh`.",
-    pull=lambda g, y, x: true_divide(g, sqrt(add(square(x), _number(1.0)))),
-)
-arccosh = _real(
-    primitives.ARCCOSH,
-    "The inverse of `cosh`.",
-    domain=(1, 9),
-    pull=lambda g, y, x: true_divide(g, sqrt(subtract(square(x), _number(1.0)))),
-)
-arctanh = _real(
-    primitives.ARCTANH,
-    "The inverse of `tanh`.",
-    domain=(-0.99, 0.99),
-    pull=lambda g, y, x: true_divide(g, subtract(_number(1.0), square(x))),
-)
+hypot = binary(primitives.HYPOT, real, "`sqrt(x1**2 + x2**2)` without overflow.")
+sinh = _real(primitives.SINH, "The hyperbolic sine.")
+cosh = _real(primitives.COSH, "The hyperbolic cosine.")
+tanh = _real(primitives.TANH, "The hyperbolic tangent.")
+arcsinh = _real(primitives.ARCSINH, "The inverse of `sinh`.")
+arccosh = _real(primitives.ARCCOSH, "The inverse of `cosh`.", domain=(1, 9))
+arctanh = _real(primitives.ARCTANH, "The inverse of `tanh`.", domain=(-0.99, 0.99))
 
 
 def _turned(x: Value, factor: float) -> Value:
@@ -328,12 +207,7 @@ def _rounded_integer(x: Value, decimals: int) -> Value:
 
 # -- parts of a float -----------------------------------------------------------------------------
 
-copysign = binary(
-    primitives.COPYSIGN,
-    real,
-    "The size of `x1` with the sign of `x2`.",
-    pull=lambda g, y, a, b: (multiply(g, multiply(sign(a), sign(y))), None),
-)
+copysign = binary(primitives.COPYSIGN, real, "The size of `x1` with the sign of `x2`.")
 
 
 @operation(
@@ -357,18 +231,6 @@ spacing = unary(
     piecewise_constant="the same for all numbers of one exponent",
     dtypes=("float64",),
 )
-elementwise_adjoint(primitives.FRACTION, lambda g, y, x: g)
-elementwise_adjoint(
-    primitives.LDEXP, lambda g, y, x1, x2: (apply(primitives.LDEXP, (g, x2), g.type), None)
-)
-piecewise_constant(primitives.EXPONENT)
-
-
-@partial(elementwise_adjoint, primitives.MANTISSA)
-def _pull_mantissa(g: Value, y: Value, x: Value) -> Value:
-    """By the power of two that the mantissa was divided by; zero, which has none, is kept."""
-    zero = equal(x, _number(0.0))
-    return select(zero, g, true_divide(multiply(g, y), select(zero, _number(1.0), x)))
 
 
 @operation(numpy=numpy.modf, samples=Samples(BRIEF[1], dtypes=("int32", *_PRECISE)))
@@ -414,22 +276,13 @@ def _special(name: str) -> Callable[..., Any]:
     return reference
 
 
-erf = _real(
-    primitives.ERF,
-    "The error function.",
-    public=("npx",),
-    reference=_special("erf"),
-    pull=lambda g, y, x: multiply(
-        g, multiply(_number(2.0 / math.sqrt(math.pi)), exp(negative(square(x))))
-    ),
-)
+erf = _real(primitives.ERF, "The error function.", public=("npx",), reference=_special("erf"))
 erfinv = _real(
     primitives.ERFINV,
     "The inverse of the error function.",
     domain=(-0.99, 0.99),
     public=("npx",),
     reference=_special("erfinv"),
-    pull=lambda g, y, x: multiply(g, multiply(_number(math.sqrt(math.pi) / 2.0), exp(square(y)))),
 )
 gamma = _real(
     primitives.GAMMA,
@@ -437,7 +290,6 @@ gamma = _real(
     domain=(0.5, 5),
     public=("npx",),
     reference=_special("gamma"),
-    pull=lambda g, y, x: multiply(g, multiply(y, digamma(x))),
 )
 gammaln = _real(
     primitives.GAMMALN,
@@ -445,14 +297,12 @@ gammaln = _real(
     domain=(3, 30),
     public=("npx",),
     reference=_special("gammaln"),
-    pull=lambda g, y, x: multiply(g, digamma(x)),
 )
 sigmoid = _real(
     primitives.SIGMOID,
     "`1 / (1 + exp(-x))`.",
     public=NETWORK,
     names={"mxnet": "sigmoid", "onnx": "Sigmoid"},
-    pull=lambda g, y, x: multiply(g, multiply(y, subtract(_number(1.0), y))),
 )
 
 
@@ -461,7 +311,7 @@ sigmoid = _real(
     public=NETWORK,
     names={"mxnet": "relu", "onnx": "Relu"},
     samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
-    gradient=lambda g, y, x: select(greater(y, _number(0.0)), g, _number(0.0)),
+    gradient=lambda g, y, x: select(greater(y, weak(0.0)), g, weak(0.0)),
 )
 def relu(x):
     """`x` where it is positive, else 0."""
@@ -476,27 +326,27 @@ def relu(x):
 def digamma(x):
     """The derivative of `gammaln`."""
     x = cast(x, floating(x.dtype))
-    mirrored = less(x, _number(0.5))
-    inside = select(mirrored, subtract(_number(1.0), x), x)
+    mirrored = less(x, weak(0.5))
+    inside = select(mirrored, subtract(weak(1.0), x), x)
     # Where the argument is large the asymptotic series is exact: get there by the recurrence.
     shifted = inside
     lost = number(0.0, x.dtype)
     for _ in range(_DIGAMMA_STEPS):
         lost = add(lost, reciprocal(shifted))
-        shifted = add(shifted, _number(1.0))
+        shifted = add(shifted, weak(1.0))
     inverse = square(reciprocal(shifted))
     series = number(0.0, x.dtype)
     for coefficient in reversed(_DIGAMMA_SERIES):
-        series = multiply(inverse, add(series, _number(coefficient)))
-    large = subtract(subtract(log(shifted), true_divide(_number(0.5), shifted)), series)
+        series = multiply(inverse, add(series, weak(coefficient)))
+    large = subtract(subtract(log(shifted), true_divide(weak(0.5), shifted)), series)
     result = subtract(large, lost)
     # At whole numbers the tangent is zero: what is not used must not be infinite, or its gradient
     # would not be zero.
-    turn = select(equal(x, _number(0.0)), x, subtract(x, rint(x)))  # exact, with the zero's sign
-    outside = select(mirrored, turn, _number(0.25))
-    turned = true_divide(_number(math.pi), tan(multiply(_number(math.pi), outside)))
+    turn = select(equal(x, weak(0.0)), x, subtract(x, rint(x)))  # exact, with the zero's sign
+    outside = select(mirrored, turn, weak(0.25))
+    turned = true_divide(weak(math.pi), tan(multiply(weak(math.pi), outside)))
     mirror = select(mirrored, subtract(result, turned), result)
-    has_pole = logical_and(less(x, _number(0.0)), equal(outside, _number(0.0)))
+    has_pole = logical_and(less(x, weak(0.0)), equal(outside, weak(0.0)))
     return select(has_pole, number(math.nan, x.dtype), mirror)
 
 

@@ -12,9 +12,8 @@ import numpy
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Reduction, Scan
 from heterosis.ir.primitives.reductions import ALL, ANY, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM
-from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
+from heterosis.ir.program import Value, apply, constant, extent
 from heterosis.ir.types import FLOATS, TensorType, highest, is_float, lowest
-from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.array.creation import iota
 from heterosis.ops.math.elementwise import (
     METHOD,
@@ -38,8 +37,6 @@ from heterosis.runtime.errors import ShapeError, check_axes, check_axis
 
 Axes = "int | tuple[int, ...] | None"
 
-_ZERO = constant(0.0, "float64", weak=True)
-
 # The smallest set that meets every kind of loop; the sum runs through all.
 _BRIEF = tuple(
     Case((shape,), {"axis": axis})
@@ -49,125 +46,13 @@ _KEPT = (*_BRIEF, Case(((2, 3, 4),), {"axis": (0, 2), "keepdims": True}))
 _ARRAYS = (*_BRIEF, Case(((2, 3, 4),), {"axis": 1, "dtype": "float64"}))
 
 
-def _repeated(x: Value, step: Step) -> Value:
-    """A value of the reduction's result, repeated over what was reduced."""
-    shape, axes = step.inputs[0].shape, step.attributes["axes"]
-    return views.broadcast(_kept(x, shape, axes), shape)
-
-
-@adjoint(SUM)
-def _pull_sum(step: Step) -> Cotangents:
-    return (_repeated(step.cotangent, step),)
-
-
-@adjoint(PROD)
-def _pull_prod(step: Step) -> Cotangents:
-    (x,), axes = step.inputs, step.attributes["axes"]
-    kept = tuple(a for a in range(x.ndim) if a not in axes)
-    order = (*kept, *axes)
-    turned = views.transpose(x, order)
-    rows = views.reshape(
-        turned, (math.prod(x.shape[a] for a in kept), count_along("prod", x, axes))
-    )
-    others = views.reshape(_others(rows), turned.shape)
-    others = views.transpose(others, tuple(order.index(a) for a in range(x.ndim)))
-    return (multiply(_repeated(step.cotangent, step), others),)
-
-
-def _others(rows: Value) -> Value:
-    """For each element, the product of all others in its row.
-
-    By halves, multiplying only: what divides by elements is wrong where they are zero, and what
-    looks for zeros has no second derivative there.
-    """
-    length = rows.shape[1]
-    if length <= 1:
-        return views.broadcast(constant(1.0, rows.dtype), rows.shape)
-    half = (length + 1) // 2
-    first = _columns(rows, 0, half)
-    second = shifted(rows, 1, half, half, 1.0)
-    rest = _others(multiply(first, second))
-    of_second = _columns(multiply(rest, first), 0, length - half)
-    places = tuple(((0, at), (1, 1)) for at in (0, half))
-    parts = (multiply(rest, second), of_second)
-    return apply(ASSEMBLE, parts, rows.type, places=places, filled=False)
-
-
-def _columns(rows: Value, begin: int, end: int) -> Value:
-    return views.slice_(rows, (0, begin), (1, 1), (rows.shape[0], end - begin))
-
-
-def shifted(x: Value, axis: int, by: int, length: int, fill: float) -> Value:
-    """The elements along `axis` from the place `by` on, which may be negative, `length` of them;
-    where there are none, `fill`."""
-    begin, end = builtins.max(by, 0), builtins.min(by + length, x.shape[axis])
-    at = tuple(begin if a == axis else 0 for a in range(x.ndim))
-    ones = (1,) * x.ndim
-    kept = views.slice_(x, at, ones, _with_extent(x.shape, axis, end - begin))
-    if end - begin == length:
-        return kept
-    place = tuple(begin - by if a == axis else 0 for a in range(x.ndim))
-    type_ = TensorType(_with_extent(x.shape, axis, length), x.dtype)
-    operands = (constant(fill, x.dtype), kept)
-    return apply(ASSEMBLE, operands, type_, places=((place, ones),), filled=True)
-
-
-def _with_extent(shape: tuple[int, ...], axis: int, extent: int) -> tuple[int, ...]:
-    return (*shape[:axis], extent, *shape[axis + 1 :])
-
-
-@adjoint(MAX, MIN)
-def _pull_extreme(step: Step) -> Cotangents:
-    """Elements that share the extreme value share its cotangent."""
-    (x,), (y,), g = step.inputs, step.outputs, step.cotangent
-    reached = equal(x, _repeated(y, step))
-    count = reduce(SUM, cast(reached, wide(g.dtype)), step.attributes["axes"], False)
-    share = cast(true_divide(cast(g, count.dtype), count), g.dtype)
-    return (select(reached, _repeated(share, step), _ZERO),)
-
-
-@adjoint(CUMSUM)
-def _pull_cumsum(step: Step) -> Cotangents:
-    (axis,) = step.attributes["axes"]
-    return (_from_behind(step.cotangent, axis),)
-
-
-@adjoint(CUMPROD)
-def _pull_cumprod(step: Step) -> Cotangents:
-    (x,), (y,), (axis,) = step.inputs, step.outputs, step.attributes["axes"]
-    length = x.shape[axis]
-    if length == 0:
-        return (step.cotangent,)
-    before = shifted(y, axis, -1, length, 1.0)
-    # What an element's successors pass back: total[i] = g[i] + x[i + 1] * total[i + 1], for all i
-    # at once in steps of 1, 2, 4, ... No division, as elements may be zero.
-    total, factor, step_ = step.cotangent, shifted(x, axis, 1, length, 0.0), 1
-    while step_ < length:
-        total = add(total, multiply(factor, shifted(total, axis, step_, length, 0.0)))
-        factor = multiply(factor, shifted(factor, axis, step_, length, 0.0))
-        step_ *= 2
-    return (multiply(before, total),)
-
-
-def _from_behind(x: Value, axis: int) -> Value:
-    """For each element, the sum of itself and all that follow along `axis`."""
-    turned = _reversed(x, axis)
-    return _reversed(apply(CUMSUM, (turned,), TensorType(x.shape, x.dtype), axes=(axis,)), axis)
-
-
-def _reversed(x: Value, axis: int) -> Value:
-    starts = tuple(builtins.max(n - 1, 0) if a == axis else 0 for a, n in enumerate(x.shape))
-    steps = tuple(-1 if a == axis else 1 for a in range(x.ndim))
-    return views.slice_(x, starts, steps, x.shape)
-
-
 def reduce(primitive: Reduction, x: Value, axis: Axes, keepdims: bool) -> Value:
     """`x` reduced along `axis`, which stays as an extent of 1 if `keepdims`."""
     axes = check_axes(primitive.name, axis, x.ndim)
     if not axes:
         return x
     result = apply(primitive, (x,), TensorType(without(x.shape, axes), x.dtype), axes=axes)
-    return _kept(result, x.shape, axes) if keepdims else result
+    return with_axes_back(result, x.shape, axes) if keepdims else result
 
 
 def without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -175,9 +60,16 @@ def without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n for a, n in enumerate(shape) if a not in axes)
 
 
-def _kept(x: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Value:
+def with_axes_back(x: Value, shape: tuple[int, ...], axes: tuple[int, ...]) -> Value:
     """A reduced value with the reduced axes back in their places, of extent 1."""
     return views.reshape(x, tuple(1 if a in axes else n for a, n in enumerate(shape)))
+
+
+def summed_to(x: Value, shape: tuple[int, ...]) -> Value:
+    """The sum over everything that repeating a value of `shape` to that of `x` has added."""
+    new = x.ndim - len(shape)
+    axes = [a for a in range(x.ndim) if a < new or (shape[a - new] == 1 and x.shape[a] != 1)]
+    return views.reshape(sum(x, tuple(axes)) if axes else x, shape)
 
 
 def count_along(operation_name: str, x: Value, axis: Axes) -> int:

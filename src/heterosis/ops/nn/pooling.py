@@ -15,7 +15,6 @@ from typing import Any
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
 from heterosis.ir.types import TensorType, is_float
-from heterosis.ops.adjoint import Cotangents, Step, adjoint
 from heterosis.ops.array.creation import iota
 from heterosis.ops.array.pad import with_constant
 from heterosis.ops.math import elementwise as e
@@ -292,20 +291,21 @@ def _first_in_windows(every: Value, axes: tuple[_Axis, ...]) -> Value:
     return reductions.min(e.select(largest, numbers, beyond), space, keepdims=True)
 
 
-@adjoint(views.WINDOWS)
-def _pull_windows(step: Step) -> Cotangents:
-    dy, steps, kernel = step.cotangent, step.attributes["steps"], step.attributes["kernel"]
-    extents, counts = step.inputs[0].shape[2:], dy.shape[2 : 2 + len(kernel)]
+def together(every: Value, extents: Extents, steps: Extents) -> Value:
+    """What `views.windows` has taken apart: for each of the elements that lie along `extents`, the
+    sum of what `every` (batch, channels, *counts, *kernel) has in the windows that it is in."""
+    dims = len(extents)
+    counts, kernel = every.shape[2 : 2 + dims], every.shape[2 + dims :]
     each = zip(extents, kernel, steps, counts, strict=True)
     axes = tuple(_Axis(n, k, s, 0, 0, out) for n, k, s, out in each)
-    shape = dy.shape[: 2 + len(kernel)]
+    shape = every.shape[: 2 + dims]
 
     def at(tap: Extents, seen: Callable) -> Value:
         start = (0,) * len(shape) + tap
-        part = views.slice_(dy, start, (1,) * dy.ndim, shape + (1,) * len(tap))
+        part = views.slice_(every, start, (1,) * every.ndim, shape + (1,) * len(tap))
         return seen(_with_margin(views.reshape(part, shape), axes, 0.0))
 
-    return (_spread(dy, axes, at),)
+    return _spread(every, axes, at)
 
 
 # -- what users call ------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from heterosis.ir import views
 from heterosis.ir.primitives.boxes import MATCH_BOXES, SIDES, SUPPRESS_BOXES
 from heterosis.ir.program import Value, apply, constant
 from heterosis.ir.types import TensorType
-from heterosis.ops.adjoint import piecewise_constant
 from heterosis.ops.array.join import stack
 from heterosis.ops.array.split import part
 from heterosis.ops.math import elementwise as e
@@ -56,9 +55,6 @@ def overlaps(a: Value, b: Value) -> Value:
     covered = e.subtract(e.add(*areas), shared)
     nothing = e.less_equal(covered, single(0))
     return e.select(nothing, single(0), e.true_divide(shared, covered))
-
-
-piecewise_constant(MATCH_BOXES, SUPPRESS_BOXES)  # numbers of places, and of classes
 
 
 def matched(overlap: Value, counts: Value) -> Value:

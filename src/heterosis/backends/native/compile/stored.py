@@ -43,7 +43,7 @@ def identity(program: Program) -> str | None:
 
     A primitive from outside the package may change behind its name.
     """
-    found = printed(program)
+    found = printed(program, calls=False)
     complete = found.complete and all(map(is_declared, found.primitives))
     return found.text if complete else None
 

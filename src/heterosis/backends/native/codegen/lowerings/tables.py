@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from heterosis.ir.primitives import subject_of
 from heterosis.ir.primitives.families import Elementwise, Opaque, Reduction
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import UnsupportedError
@@ -108,10 +109,9 @@ def _row(table: dict[P, R], primitive: P) -> R:
 def _import_subject(primitive: Opaque) -> None:
     """Import the kernels of the module that `primitive` stands in: those of another subject are
     much code that a program may never need."""
-    for subject in _SUBJECTS:
-        if primitive in vars(import_module(f"heterosis.ir.primitives.{subject}")).values():
-            import_module(f"heterosis.backends.native.codegen.lowerings.{subject}")
-            return
+    subject = subject_of(primitive)
+    if subject in _SUBJECTS:
+        import_module(f"{__package__}.{subject}")
 
 
 def _missing(primitive: Any) -> UnsupportedError:

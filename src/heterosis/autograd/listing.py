@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from heterosis import backends
+from heterosis.autograd.rules.absent import ABSENT
+from heterosis.autograd.rules.table import is_piecewise_constant, rule_of
 from heterosis.ir.listing import Column
-from heterosis.ir.primitives.families import Leaf, Primitive
-from heterosis.ops.adjoint import is_piecewise_constant, rule_of
+from heterosis.ir.primitives.families import Primitive
 
 
 def back_ends(primitive: Primitive) -> str:
@@ -16,11 +17,9 @@ def back_ends(primitive: Primitive) -> str:
 
 def derivative(primitive: Primitive) -> str:
     """What is known of its derivative."""
-    if isinstance(primitive, Leaf):
-        return "-"
     if is_piecewise_constant(primitive):
         return "zero"
-    return "yes" if rule_of(primitive) else "none"
+    return "yes" if rule_of(primitive) else ABSENT[primitive].word
 
 
 COLUMNS: dict[str, Column] = {"back ends": back_ends, "derivative": derivative}

@@ -1,0 +1,174 @@
+"""Reverse-mode differentiation of programs, from results back to inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from heterosis.autograd.rules.table import Cotangents, Step, is_piecewise_constant, rule_of
+from heterosis.ir.calls import Call, moved, note
+from heterosis.ir.program import Node, Value
+from heterosis.ir.types import INTEGERS, is_float
+from heterosis.ops.math.elementwise import add
+from heterosis.ops.record import REGISTRY
+from heterosis.ops.rules import zeros
+from heterosis.runtime.errors import UnsupportedError
+
+Unit = Node | Call  # what is differentiated as a whole
+
+
+def cotangents(
+    outputs: Sequence[Value],
+    given: Sequence[Value | None],
+    wanted: Sequence[Value],
+    calls: Sequence[Call],
+    known: Mapping[Value, Value] | None = None,
+) -> list[Value | None]:
+    """What each value of `wanted` receives when `outputs`, made by `calls`, receive `given`.
+
+    `known` maps values that need not be computed again to inputs that hold them.
+    """
+    return _Reverse(outputs, wanted, calls, known or {}).run(outputs, given, wanted)
+
+
+def reached(outputs: Sequence[Value], wanted: Sequence[Value], calls: Sequence[Call]) -> set[Value]:
+    """The values below `outputs` that gradients reach `wanted` from."""
+    return _Reverse(outputs, wanted, calls, {}).active
+
+
+class _Reverse:
+    def __init__(
+        self,
+        outputs: Sequence[Value],
+        wanted: Sequence[Value],
+        calls: Sequence[Call],
+        known: Mapping[Value, Value],
+    ):
+        self.known = known
+        self.order = list(_units(outputs, _owners(calls)))
+        self.active = set(wanted)  # values through which a gradient may reach `wanted`
+        self.encoded: set[Value] = set()  # integers that hold what a gradient should reach
+        for unit in self.order:
+            self._follow(unit)
+        self.received: dict[Value, Value] = {}
+
+    def _follow(self, unit: Unit) -> None:
+        known = [v for v in unit.inputs if v in self.active or v in self.encoded]
+        if not known:
+            return
+        self.active.update(v for v in _results(unit) if is_float(v.dtype))
+        if isinstance(unit, Node) and not _is_step(unit):
+            self.encoded.update(v for v in unit.outputs if v.dtype in INTEGERS)
+
+    def run(
+        self, outputs: Sequence[Value], given: Sequence[Value | None], wanted: Sequence[Value]
+    ) -> list[Value | None]:
+        for output, cotangent in zip(outputs, given, strict=True):
+            self._receive(output, cotangent)
+        for unit in reversed(self.order):
+            if any(operand in self.active or operand in self.encoded for operand in unit.inputs):
+                self._visit(unit)
+        return [self.received.get(value) for value in wanted]
+
+    def _receive(self, value: Value, cotangent: Value | None) -> None:
+        if cotangent is None or value not in self.active:
+            return
+        before = self.received.get(value)
+        self.received[value] = cotangent if before is None else add(before, cotangent)
+
+    def _visit(self, unit: Unit) -> None:
+        received = tuple(self.received.get(value) for value in _results(unit))
+        if all(cotangent is None for cotangent in received):
+            return
+        if any(operand in self.encoded for operand in unit.inputs):
+            raise _without_gradient(unit)
+        if isinstance(unit, Call):
+            found = self._pulled(unit, received)
+        else:
+            operands, results = self._known(unit.inputs), self._known(unit.outputs)
+            found = _pull(unit, Step(operands, results, received, unit.attributes))
+        for operand, cotangent in zip(unit.inputs, found, strict=True):
+            self._receive(operand, cotangent)
+
+    def _pulled(self, call: Call, received: tuple[Value | None, ...]) -> Cotangents:
+        results = self._known(call.results)
+        if call.pullback is not None:
+            return _pulled_back(call, self._known(call.pullback.saved), received)
+        operands = [v if v is None else self.known.get(v, v) for v in call.operands]
+        return REGISTRY[call.operation].pull(operands, call.attributes, results, received)
+
+    def _known(self, values: Sequence[Value]) -> tuple[Value, ...]:
+        return tuple(self.known.get(v, v) for v in values)
+
+
+def _pulled_back(
+    call: Call, saved: Sequence[Value], received: Sequence[Value | None]
+) -> Cotangents:
+    """What operands receive by a gradient that is a program."""
+    pullback = call.pullback
+    assert pullback is not None, "asked for of such calls only"
+    given = [zeros(y) if g is None else g for g, y in zip(received, call.results, strict=True)]
+    program = pullback.program
+    mapping = dict(zip(program.inputs, (*saved, *given), strict=True))
+    outputs, calls = moved(program.outputs, program.calls or (), mapping)
+    for inner in calls:
+        note(inner)
+    found = dict(zip(pullback.to, outputs, strict=True))
+    return [found.get(i) for i in range(len(call.inputs))]
+
+
+def _pull(node: Node, step: Step) -> Cotangents:
+    rule = rule_of(node.primitive)
+    if rule is None:
+        raise _without_gradient(node)
+    return rule(step)
+
+
+def _without_gradient(node: Unit) -> UnsupportedError:
+    name = node.primitive.name if isinstance(node, Node) else "an operation"
+    return UnsupportedError(
+        f"{name} has no gradient; keep it out of what is recorded, with autograd.pause() or "
+        ".detach()."
+    )
+
+
+def _is_step(node: Node) -> bool:
+    """Whether a gradient may end here, since the results change in steps only."""
+    return is_piecewise_constant(node.primitive)
+
+
+def _results(unit: Unit) -> tuple[Value, ...]:
+    return unit.results if isinstance(unit, Call) else unit.outputs
+
+
+def _owners(calls: Sequence[Call]) -> dict[int, Call]:
+    """The calls with gradients of their own, by the nodes of their results."""
+    found: dict[int, Call] = {}
+    for call in calls:
+        for step in call.steps or (call,):
+            nodes = {id(value.node) for value in step.results}
+            # An argument may be handed back as it came: nothing was done to it.
+            if _has_own_gradient(step) and nodes.isdisjoint(id(v.node) for v in step.inputs):
+                found |= dict.fromkeys(nodes, step)
+    return found
+
+
+def _has_own_gradient(call: Call) -> bool:
+    return call.pullback is not None or REGISTRY[call.operation].has_own_gradient
+
+
+def _units(outputs: Sequence[Value], owners: Mapping[int, Call]) -> Iterator[Unit]:
+    """Calls with gradients of their own, and the nodes outside of them, operands before users."""
+
+    def unit_of(value: Value) -> Unit:
+        return owners.get(id(value.node)) or value.node
+
+    seen: set[int] = set()
+    stack: list[tuple[Unit, bool]] = [(unit_of(v), False) for v in reversed(outputs)]
+    while stack:
+        unit, expanded = stack.pop()
+        if expanded:
+            yield unit
+        elif id(unit) not in seen:
+            seen.add(id(unit))
+            stack.append((unit, True))
+            stack.extend((unit_of(operand), False) for operand in reversed(unit.inputs))
