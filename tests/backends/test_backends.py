@@ -4,10 +4,10 @@ import copy
 import pickle
 
 import pytest
-from heterosis.autograd.listing import back_ends
 
 import heterosis
 from heterosis import autograd, backends, np
+from heterosis.autograd.listing import back_ends
 from heterosis.gluon import nn
 from heterosis.ir import PRIMITIVES
 from heterosis.runtime.errors import ArgumentError
