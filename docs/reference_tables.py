@@ -129,7 +129,7 @@ def _code(text: str) -> list[nodes.Node]:
 
 def _text(documentation: str) -> list[nodes.Node]:
     """The first paragraph of a docstring; what stands in backticks is code."""
-    paragraph = " ".join(documentation.split("\n\n")[0].split())
+    paragraph = " ".join(documentation.split("\n\n", maxsplit=1)[0].split())
     make: tuple[Callable[[str], nodes.Node], ...] = (nodes.Text, lambda t: nodes.literal(t, t))
     return [make[i % 2](part) for i, part in enumerate(paragraph.split("`")) if part]
 

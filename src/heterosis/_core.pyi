@@ -5,7 +5,7 @@ Element types go by name ("float32"); strides and offsets count elements unless 
 
 from collections.abc import Callable, Iterator, Sequence
 from inspect import Signature
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Generic, ParamSpec, TypeAlias, TypedDict, TypeVar
 
 import numpy
 from typing_extensions import Self
@@ -150,7 +150,18 @@ def from_dlpack(capsule: Any) -> ndarray:
 
 # -- operations -----------------------------------------------------------------------------------
 
-class Operation:
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+class _Record(Generic[_P, _R]):
+    """`heterosis.ops.record.Record`."""
+
+    @property
+    def function(self) -> Callable[_P, _R]: ...
+    def __getattr__(self, name: str) -> Any: ...
+    def __setattr__(self, name: str, value: Any) -> None: ...
+
+class Operation(Generic[_P, _R]):
     """A callable that dispatches: known signatures run without entering Python."""
 
     __name__: str
@@ -159,12 +170,12 @@ class Operation:
     def __new__(
         cls, record: Any, name: str, parameters: tuple[tuple[str, int, Any, bool], ...]
     ) -> Self: ...
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+    def __call__(self, *arguments: _P.args, **keywords: _P.kwargs) -> _R: ...
     def each(self, calls: Sequence[tuple[tuple[Any, ...], Any]]) -> None:
         """Call with every (positional arguments, out) of a list: one native call."""
     def __get__(self, instance: Any, owner: type | None = None, /) -> Callable[..., Any]: ...
     @property
-    def record(self) -> Any:
+    def record(self) -> _Record[_P, _R]:
         """What the operation is: the registry's record."""
     @property
     def plans(self) -> int:
@@ -211,7 +222,7 @@ def is_training() -> bool:
 def set_training(on: bool) -> None: ...
 
 class Guards:
-    """What a program was made of, each row a kind, a place and what was there:
+    """What a program was made of, each row a kind, a place and what was there.
 
     ("namespace", dict or class, [(name[, value]), ...], names): no other of the names is there;
     ("dict", dict, items); ("cell", cell[, value]); ("slot", object, name[, value]);

@@ -98,7 +98,7 @@ def test_layers_that_draw(name):
 
 
 @pytest.mark.lengthy
-@pytest.mark.parametrize(("optimizer", "settings"), OPTIMIZERS)
+@pytest.mark.parametrize("optimizer, settings", OPTIMIZERS)
 def test_training_steps(optimizer, settings):
     """They write weights, statistics and states, and are supplied with numbers in every run."""
     steps_agree(optimizer, settings, hybridize)

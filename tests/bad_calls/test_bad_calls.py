@@ -235,7 +235,7 @@ def test_names_that_were_meant():
 
 
 def test_checked_functions_are_functions():
-    assert np.zeros is heterosis.np.zeros and "shape" in repr(np.split) or np.split.__name__
+    assert (np.zeros is heterosis.np.zeros and "shape" in repr(np.split)) or np.split.__name__
     assert pickle.loads(pickle.dumps(np.split))(np.ones(2), 2)[0].tolist() == [1]
     assert rnn.LSTM.__init__.__doc__ == rnn.LSTM.__init__.__wrapped__.__doc__
 

@@ -53,7 +53,7 @@ def _values(net):
 
 
 @pytest.mark.lengthy
-@pytest.mark.parametrize(("optimizer", "settings"), OPTIMIZERS)
+@pytest.mark.parametrize("optimizer, settings", OPTIMIZERS)
 def test_a_whole_training_step_as_one_program(optimizer, settings):
     steps_agree(optimizer, settings, heterosis.hybridize)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -80,10 +81,8 @@ def _params(name: str) -> None:
     def read(folder: Path) -> Any:
         path = folder / f"{name}.params"
         whole = path.read_bytes()
-        try:
+        with contextlib.suppress(FormatError):
             _numbered(loads(whole))
-        except FormatError:
-            pass
         return _numbered(npx.load(path))
 
 
@@ -156,7 +155,10 @@ def _saved_block(folder: Path) -> list[str]:
 @_kind("a block by its parts", _saved_block)
 def _read_block(folder: Path) -> Any:
     net = _network()
-    names = lambda: [list(net.collect_params()), _values(net)]
+
+    def names() -> list[Any]:
+        return [list(net.collect_params()), _values(net)]
+
     return _all_or_nothing(lambda: net.load(str(folder / "x")), names)
 
 
@@ -284,7 +286,10 @@ def _checkpoint(folder: Path) -> list[str]:
 @_kind("a checkpoint", _checkpoint, layers.within_checkpoint)
 def _read_checkpoint(folder: Path) -> Any:
     made = _cached("resumed", _trained)
-    resume = lambda: fit_cases.run(*made, fit_cases.loader(), folder, epochs=1)
+
+    def resume() -> Any:
+        return fit_cases.run(*made, fit_cases.loader(), folder, epochs=1)
+
     _all_or_nothing(resume, lambda: _everything(made))
     fit_cases.run(*made, fit_cases.loader(), None, epochs=1)
 

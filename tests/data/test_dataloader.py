@@ -124,7 +124,7 @@ def test_any_structure_comes_back():
 def test_large_messages():
     text = "x" * 100_000
     loader = data.DataLoader([text] * 8, 2, batchify_fn=batchify.AsList(), num_workers=2)
-    assert [b for b in loader] == [[text, text]] * 4
+    assert list(loader) == [[text, text]] * 4
     everything_at_once = data.DataLoader(np.arange(50_000), 50_000, num_workers=1)
     (batch,) = everything_at_once
     assert (batch == np.arange(50_000)).all()
@@ -132,7 +132,7 @@ def test_large_messages():
 
 def test_shared_memory_is_used_again_and_kept_while_it_is_needed():
     loader = data.DataLoader(data.SimpleDataset(list(X)), 1, num_workers=1, prefetch=1)
-    kept = [batch for batch in loader]
+    kept = list(loader)
     for i, batch in enumerate(kept):
         assert (batch[0].asnumpy() == X[i]).all()
     derived = [batch * 2 for batch in kept]

@@ -116,7 +116,7 @@ def test_what_the_default_makes():
     assert [b.tolist() for b in batch] == [[[1, 1], [0, 0]], [1, 2], [2.5, 3.5]]
     assert [b.dtype.name for b in batch] == ["float32", "int64", "float64"]
     assert all(isinstance(b, np.ndarray) for b in batch)
-    with pytest.raises(ShapeError, match="number 1 has.*batchify.Pad"):
+    with pytest.raises(ShapeError, match=r"number 1 has.*batchify.Pad"):
         batchify.default_batchify_fn([np.ones((2,)), np.ones((3,))])
     with pytest.raises(DTypeError, match="AsList"):
         batchify.default_batchify_fn(["a", "b"])

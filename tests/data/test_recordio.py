@@ -100,7 +100,7 @@ def test_a_file_that_was_cut(tmp_path, theirs, length):
     path = tmp_path / "cut.rec"
     path.write_bytes(STORED["record_a.rec"].tobytes()[:length])
     file = recordio.MXRecordIO(path, "r")
-    with pytest.raises(FormatError, match="ends within a record.*cut off or damaged"):
+    with pytest.raises(FormatError, match=r"ends within a record.*cut off or damaged"):
         while file.read() is not None:
             pass
 
@@ -124,7 +124,7 @@ def test_other_damage(tmp_path, theirs):
     with pytest.raises(FormatError, match="line 2"):
         recordio.MXIndexedRecordIO(*theirs, "r")
     os.remove(theirs[0])
-    with pytest.raises(FileNotFoundError, match="index of .* is missing"):
+    with pytest.raises(FileNotFoundError, match=r"index of .* is missing"):
         recordio.MXIndexedRecordIO(*theirs, "r")
 
 

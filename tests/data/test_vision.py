@@ -62,7 +62,7 @@ def test_the_usual_folder(digits, monkeypatch):
 
 
 def test_files_that_are_missing_or_wrong(digits):
-    with pytest.raises(FileNotFoundError, match="train-images.*gz is not in /nowhere.*zalando"):
+    with pytest.raises(FileNotFoundError, match=r"train-images.*gz is not in /nowhere.*zalando"):
         vision.FashionMNIST(root="/nowhere")
     with pytest.raises(FileNotFoundError, match=r"data_batch_1.bin, or cifar-10-.*kriz"):
         vision.CIFAR10(root="/nowhere")

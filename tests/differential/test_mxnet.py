@@ -56,7 +56,7 @@ def test_a_process_that_ends_is_followed_by_another(mxnet):
     with closing(MXNetProcess()) as other:
         with pytest.raises(AskedInVain, match="the process ended"):
             other.call("os", "_exit", 3)
-        with pytest.raises(AskedInVain, match="no word in 0.1 s"):
+        with pytest.raises(AskedInVain, match=r"no word in 0.1 s"):
             other.call("time", "sleep", 60, seconds=0.1)
         with pytest.raises(AskedInVain, match="TypeError"):
             other.call("os", "getpgid", "x")

@@ -173,7 +173,10 @@ def cell_facts(expression, length, valid_length, layout, scope, make):
     cell = eval(expression, {**scope, "stacked": stacked})
     x = make(numbers((2, length, 3) if layout == "NTC" else (length, 2, 3)))
     valid = None if valid_length is None else make(numpy.array(valid_length, "float32"))
-    call = lambda: cell.unroll(length, x, layout=layout, merge_outputs=True, valid_length=valid)
+
+    def call():
+        return cell.unroll(length, x, layout=layout, merge_outputs=True, valid_length=valid)
+
     parameters = fixed(make, make, cell, call)
     outputs, states = call()
     return {

@@ -217,7 +217,7 @@ def test_the_processor_is_a_back_end():
 
 def test_what_is_not_there_says_so():
     net = nn.Dense(2)
-    with pytest.raises(ArgumentError, match="no back end 'any'; known are 'native'.*hybridize"):
+    with pytest.raises(ArgumentError, match=r"no back end 'any'; known are 'native'.*hybridize"):
         net.optimize_for(np.ones((1, 2)), backend="any")
     with pytest.raises(NotImplementedError, match=r"forward\(self"):
         nn.Block()(1)

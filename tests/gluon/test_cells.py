@@ -95,7 +95,7 @@ def test_what_cells_refuse():
         both(np.ones((1, 2)), both.begin_state(1))
     with pytest.raises(ArgumentError, match="each of its two cells"):
         rnn.ZoneoutCell(both)
-    with pytest.raises(ShapeError, match="length=3.*4 steps"):
+    with pytest.raises(ShapeError, match=r"length=3.*4 steps"):
         initialized(rnn.GRUCell(2)).unroll(3, np.ones((1, 4, 2)))
 
 

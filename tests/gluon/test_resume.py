@@ -233,7 +233,7 @@ def test_unfit_checkpoints_change_nothing(name, tmp_path):
 
 def test_a_checkpoint_of_another_optimizer(tmp_path):
     run(*made(), loader(), tmp_path, epochs=1)
-    with pytest.raises(FormatError, match="Adam.*SGD"):
+    with pytest.raises(FormatError, match=r"Adam.*SGD"):
         run(*made("sgd"), loader(), tmp_path)
 
 

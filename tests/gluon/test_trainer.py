@@ -44,7 +44,7 @@ def test_gradients_can_be_changed_between(net):
 
 def test_stale_gradients(net):
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1.0, "wd": 0.0})
-    with pytest.raises(UserWarning, match="'dense0_bias', 'dense0_weight'.*ignore_stale_grad"):
+    with pytest.raises(UserWarning, match=r"'dense0_bias', 'dense0_weight'.*ignore_stale_grad"):
         trainer.step(1)
     backward(net)
     trainer.step(1)
@@ -93,7 +93,7 @@ def test_truncated_states_are_refused(net, tmp_path, length):
     trainer.save_states(path)
     path.write_bytes(path.read_bytes()[:length])
     before = trainer.updater.states
-    with pytest.raises(FormatError, match="states: .*cut off.*Nothing has been loaded"):
+    with pytest.raises(FormatError, match=r"states: .*cut off.*Nothing has been loaded"):
         trainer.load_states(path)
     assert trainer.updater.states is before
 

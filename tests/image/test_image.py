@@ -75,7 +75,7 @@ def test_encoded_and_decoded(extension, exact, channels):
 
 
 def test_encoding_refuses():
-    with pytest.raises(ArgumentError, match=".gif"):
+    with pytest.raises(ArgumentError, match=r".gif"):
         codec.encode(numpy.zeros((2, 2), "uint8"), ".gif")
     with pytest.raises(ShapeError, match="float32"):
         codec.encode(numpy.zeros((2, 2), "float32"), ".png")

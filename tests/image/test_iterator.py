@@ -102,7 +102,7 @@ def test_wrong_arguments(records):
 def test_a_broken_image_is_named(tmp_path):
     (tmp_path / "bad.png").write_bytes(b"bad")
     iterator = image.ImageIter(1, (3, 4, 4), path_root=str(tmp_path), imglist=[[0, "bad.png"]])
-    with pytest.raises(FormatError, match="file 'bad.png'"):
+    with pytest.raises(FormatError, match=r"file 'bad.png'"):
         next(iterator)
 
 

@@ -46,7 +46,7 @@ READERS = {
 @pytest.mark.parametrize("name", [True, 1, None, 2.5, b"\0", "a\0b"])
 def test_a_number_is_no_name(reader, name):
     """It would be a descriptor, and closed after its use."""
-    with pytest.raises(ArgumentTypeError, match="no name of a file|expected a string or a path"):
+    with pytest.raises(ArgumentTypeError, match=r"no name of a file|expected a string or a path"):
         READERS[reader](name)
     os.fstat(1)
 
@@ -59,7 +59,7 @@ def test_a_number_is_no_name_to_write_to():
 
 @pytest.mark.parametrize("reader", READERS)
 def test_what_the_system_says_names_the_file(reader, tmp_path):
-    with pytest.raises(MissingFileError, match="no file .*nowhere.*expected"):
+    with pytest.raises(MissingFileError, match=r"no file .*nowhere.*expected"):
         READERS[reader](str(tmp_path / "nowhere"))
     with pytest.raises(FileError, match="directory") as caught:
         READERS[reader](str(tmp_path))
@@ -88,14 +88,14 @@ def test_no_more_is_decompressed_than_is_wanted(head, tmp_path, monkeypatch):
     taken = []
     some = files.Source.some
     monkeypatch.setattr(files.Source, "some", lambda s, n: taken.append(n) or some(s, n))
-    with pytest.raises(FormatError, match="begins with 0|more bytes follow"):
+    with pytest.raises(FormatError, match=r"begins with 0|more bytes follow"):
         MNIST(tmp_path)
     assert sum(taken) < 1 << 20
 
 
 def test_a_head_that_promises_too_much(tmp_path):
     _mnist(tmp_path, struct.pack(">4I", 0x803, 1 << 31, 1 << 31, 1 << 31), 0)
-    with pytest.raises(FormatError, match="should take .* bytes, and there can be"):
+    with pytest.raises(FormatError, match=r"should take .* bytes, and there can be"):
         MNIST(tmp_path)
 
 

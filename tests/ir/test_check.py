@@ -84,7 +84,7 @@ def test_whole_programs_pass(line):
 
 
 @pytest.mark.parametrize(
-    ("kind", "before", "after", "message"), DAMAGES, ids=[f"{d[0]} {d[2]}" for d in DAMAGES]
+    "kind, before, after, message", DAMAGES, ids=[f"{d[0]} {d[2]}" for d in DAMAGES]
 )
 def test_damage_is_found(kind, before, after, message):
     line = LINES[kind]
@@ -139,7 +139,7 @@ MADE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("program", "message"), MADE.values(), ids=MADE)
+@pytest.mark.parametrize("program, message", MADE.values(), ids=MADE)
 def test_what_no_text_could_say_is_found(program, message):
     with pytest.raises(ProgramError, match=message):
         check(program)
@@ -156,7 +156,7 @@ f(%0: bool[], %1: float32[2]):
       return %0
   return %2"""
     check(parse(text))  # what is not needed is no part of the program
-    with pytest.raises(ProgramError, match="f, .*cond.*b, .*reshape.*cannot give 1 elements"):
+    with pytest.raises(ProgramError, match=r"f, .*cond.*b, .*reshape.*cannot give 1 elements"):
         check(parse(text.replace("return %0\n  return", "return %1\n  return")))
 
 
@@ -185,5 +185,5 @@ def test_long_programs_take_no_stack():
     again = parse(str(program))
     check(again)
     assert str(again) == str(program)
-    with pytest.raises(ProgramError, match="%10001: .*transpose"):
+    with pytest.raises(ProgramError, match=r"%10001: .*transpose"):
         check(Program((x,), (node_of(TRANSPOSE, x.type, value, axes=(1, 0)),), "f"))

@@ -126,7 +126,7 @@ DAMAGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "before", "after", "message"), DAMAGES)
+@pytest.mark.parametrize("text, before, after, message", DAMAGES)
 def test_damage_is_found(text, before, after, message):
     assert text.count(before) == 1
     with pytest.raises(ProgramError, match=f"(?s){message}"):
@@ -137,5 +137,5 @@ def test_damage_is_found(text, before, after, message):
 def test_the_native_back_end_refuses_them(text):
     program = parse(text)
     layouts = [Strided.contiguous(value.shape) for value in program.inputs]
-    with pytest.raises(UnsupportedError, match="cond|while_loop|scan: .*heterosis.ir.evaluate"):
+    with pytest.raises(UnsupportedError, match=r"cond|while_loop|scan: .*heterosis.ir.evaluate"):
         compile_program(program, layouts)

@@ -59,7 +59,7 @@ VIEWS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "expected"), VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("line, expected", VIEWS.values(), ids=VIEWS)
 def test_views(line, expected):
     found = run(X, line, x)
     numpy.testing.assert_array_equal(found, expected)

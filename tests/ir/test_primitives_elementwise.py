@@ -185,7 +185,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("primitive", "operands", "error", "message"), REFUSED)
+@pytest.mark.parametrize("primitive, operands, error, message", REFUSED)
 def test_types_that_do_not_go_together(primitive, operands, error, message):
     with pytest.raises(error, match=message):
         types(primitive, *operands)

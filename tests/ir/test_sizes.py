@@ -32,7 +32,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), FORMS.items(), ids=FORMS)
+@pytest.mark.parametrize("text, expected", FORMS.items(), ids=FORMS)
 def test_equal_sizes_have_one_form(text, expected):
     expected = parse_size(expected) if isinstance(expected, str) else expected
     assert parse_size(text) == expected

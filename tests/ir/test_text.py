@@ -63,7 +63,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize(("text", "given"), NUMBERS.items(), ids=NUMBERS)
+@pytest.mark.parametrize("text, given", NUMBERS.items(), ids=NUMBERS)
 def test_numbers_are_exact(text, given):
     value, dtype, is_weak = given
     program = Program((), (constant(value, dtype, weak=is_weak),))
@@ -188,7 +188,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("text", "message"), WRONG.items(), ids=range(len(WRONG)))
+@pytest.mark.parametrize("text, message", WRONG.items(), ids=range(len(WRONG)))
 def test_what_is_no_program_is_refused(text, message):
     with pytest.raises(ProgramError, match=f"(?s){message}"):
         parse(text)

@@ -29,7 +29,7 @@ def test_as_numpy_shares_unless_told_otherwise():
     assert x.tolist() == [1, 0, 0]
     assert numpy.asarray(x, dtype="float64").dtype == "float64"
     assert numpy.asarray(np.ones(2, dtype="bfloat16")).dtype == numpy_dtype("bfloat16")
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="copy"):
         x.__array__("float64", copy=False)
 
 
@@ -107,8 +107,8 @@ def test_scalars_of_numpy_adapt():
 
 def test_none_equals_no_element():
     x = np.ones((2, 1))
-    assert (x == None).tolist() == [[False], [False]]
-    assert (x != None).tolist() == [[True], [True]]
+    assert (x == None).tolist() == [[False], [False]]  # noqa: E711 - element by element
+    assert (x != None).tolist() == [[True], [True]]  # noqa: E711
     for act in (lambda: x + None, lambda: x < None, lambda: x + "a", lambda: x == "a"):
         with pytest.raises(DTypeError):
             act()

@@ -54,7 +54,7 @@ def test_pythons_protocols(m):
     for act in (lambda: hash(m), lambda: len(np.array(1.0)), lambda: list(np.array(1.0))):
         with pytest.raises(TypeError):
             act()
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="truth value"):
         bool(m)
 
 

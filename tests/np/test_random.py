@@ -312,7 +312,7 @@ OUT_OF_RANGE = {
 @pytest.mark.parametrize("draw", OUT_OF_RANGE.values(), ids=OUT_OF_RANGE)
 @pytest.mark.parametrize("prepare", [lambda f: f, heterosis.hybridize], ids=["eager", "hybridized"])
 def test_elements_out_of_range(draw, prepare):
-    with pytest.raises(ArgumentError, match="expected|add up to 1|more than 1"):
+    with pytest.raises(ArgumentError, match=r"expected|add up to 1|more than 1"):
         prepare(draw)(np.ones(3)).wait_to_read()
 
 

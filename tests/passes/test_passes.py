@@ -108,7 +108,7 @@ def _nested(program):
     return names.get(result, result)
 
 
-@pytest.mark.parametrize(("given", "value", "expected"), VIEWS + CASTS + NEUTRAL)
+@pytest.mark.parametrize("given, value, expected", VIEWS + CASTS + NEUTRAL)
 def test_simplified(given, value, expected):
     rules = SIMPLIFY + tuple(
         rule for rule in FOLD if expected == "%0" or "to_float32(%0)" in expected
@@ -124,7 +124,7 @@ def int_(value):
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
+    "value, expected",
     [
         (f["add"](f["add"](int_(1), int_(2)), f["add"](int_(3), int_(4))), "int64(10)"),
         (f["multiply"](constant(0.1, "float32"), constant(3, "float32")), "0.30000001192092896"),
@@ -169,7 +169,7 @@ def test_equal_expressions_are_one():
     assert str(shared(Program((a, b), (value,), "f"))) == expected
 
 
-@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (1, True), (1, 1.0)])
+@pytest.mark.parametrize("one, other", [(0.0, -0.0), (1, True), (1, 1.0)])
 def test_numbers_that_compare_equal_stay_apart(one, other):
     values = tuple(constant(n, "float32") for n in (one, other))
     before = Program((), values)

@@ -83,7 +83,7 @@ def _rules_used(program):
 
 # There are no special numbers among integers: test_passes.py folds those.
 @pytest.mark.parametrize(
-    ("name", "dtype"),
+    "name, dtype",
     [(n, d) for n in _ROWS for d in (*FLOATS, "int8", "int64") if is_float(d) or n != "numbers"],
 )
 def test_rewrites(name, dtype):

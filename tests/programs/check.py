@@ -53,7 +53,7 @@ class Failure:
     @property
     def form(self) -> str:
         """What equal failures have in common: the lines, with names and numbers left out."""
-        lines = [line for line in self.program.source().splitlines()[1:]]
+        lines = list(self.program.source().splitlines()[1:])
         text = re.sub(r"-?\b\d+(\.\d+)?\b", "N", "; ".join(line.strip() for line in lines))
         text = re.sub(r"\b[xvck]\d+\b", "a", text)
         way = "compiled" if self.way in ("hybridized", "other_threads") else self.way

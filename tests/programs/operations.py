@@ -225,7 +225,7 @@ def _fitted(draft: Draft, record: Record, position: int, shape: tuple[int, ...],
 
 def _bounded(draft: Draft, record: Record, position: int, name: str | None) -> str | None:
     """The array, or one whose elements the operation is made for."""
-    if name is None or not draft.is_float(name) or draft.chance(0.1) and draft.is_known(name):
+    if name is None or not draft.is_float(name) or (draft.chance(0.1) and draft.is_known(name)):
         return name
     low, high = record.samples.bounds(position)
     values = draft.values[name].astype("float64")

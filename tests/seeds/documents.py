@@ -75,7 +75,7 @@ def _prompted(text: str) -> list[tuple[str, str]]:
 
 
 def _python(rest: str) -> str:
-    blocks = rest.split("\n\n\n")[0].strip().split("\n\n")
+    blocks = rest.split("\n\n\n", maxsplit=1)[0].strip().split("\n\n")
     while _RESULT.fullmatch(blocks[-1]):
         blocks.pop()
     for count in range(len(blocks), 0, -1):

@@ -165,7 +165,9 @@ def test_a_block_without_a_program_says_what_to_do(tmp_path):
 
 def test_all_operations_without_an_operator_are_listed(tmp_path):
     net = nn.HybridLambda(lambda F, x: F.np.cross(F.np.fmod(x, 2), x // 3))
-    with pytest.raises(UnsupportedError, match="3 operations .* cross, floor_divide, fmod") as told:
+    with pytest.raises(
+        UnsupportedError, match=r"3 operations .* cross, floor_divide, fmod"
+    ) as told:
         exported(net, tmp_path, np.ones((2, 3)))
     assert "hybridlambda" not in str(told.value)
     assert not list(tmp_path.iterdir())

@@ -30,7 +30,7 @@ def test_networks_compute_the_same_in_both(mxnet, case, tmp_path):
     assert near(mxnet_in_ours), mxnet_in_ours
 
 
-@pytest.mark.parametrize(("text", "shape"), FUNCTIONS, ids=[text for text, _ in FUNCTIONS])
+@pytest.mark.parametrize("text, shape", FUNCTIONS, ids=[text for text, _ in FUNCTIONS])
 def test_mxnet_computes_what_our_functions_do(mxnet, text, shape, tmp_path):
     roundtrip.run_here("write", [("function", text, shape)], tmp_path)
     ours = roundtrip.arrays(tmp_path, "function")

@@ -70,7 +70,7 @@ def test_types():
 
 
 @pytest.mark.parametrize(
-    ("make", "expected"),
+    "make, expected",
     [
         (lambda x: 2 * x + 1, lambda a: 2 * a + 1),
         (lambda x: 3 - x / 2, lambda a: 3 - a / 2),
@@ -149,7 +149,7 @@ def text(*nodes, heads=((0, 0, 0),)):
 
 
 @pytest.mark.parametrize(
-    ("given", "where"),
+    "given, where",
     [
         ("", "no JSON.*expected a symbol file. Was it cut off"),
         (text(node())[:-9], "cut off"),
@@ -220,7 +220,7 @@ def test_unknown_attributes_are_not_passed_over():
 
 def test_attributes_that_are_missing_are_an_error():
     read = sym.load_json(text(node(), node("Activation", "a", [[0, 0]]), heads=[[1, 0]]))
-    with pytest.raises(ArgumentError, match="operator Activation: .*act_type"):
+    with pytest.raises(ArgumentError, match=r"operator Activation: .*act_type"):
         read.eval(x=np.ones(1))
 
 
@@ -235,7 +235,7 @@ def test_deep_graphs_need_no_recursion():
 def test_what_arrays_have_and_symbols_have_not():
     layer = nn.Dense(2)
     layer.initialize()
-    with pytest.raises(AttributeError, match="a Symbol has no shape.*hybridize it"):
+    with pytest.raises(AttributeError, match=r"a Symbol has no shape.*hybridize it"):
         layer(sym.var("data"))
     with pytest.raises(AttributeError, match="no attribute 'colour'"):
         sym.var("data").colour  # noqa: B018

@@ -64,7 +64,7 @@ def test_truncated_states_are_refused(tmp_path, length):
     file = tmp_path / "states"
     store.save_optimizer_states(str(file))
     file.write_bytes(file.read_bytes()[:length])
-    with pytest.raises(FormatError, match="states: .*cut off.*Nothing has been loaded"):
+    with pytest.raises(FormatError, match=r"states: .*cut off.*Nothing has been loaded"):
         store.load_optimizer_states(str(file))
 
 

@@ -61,7 +61,7 @@ def test_damaged_states_change_nothing(damage):
 def test_states_of_another_optimizer_are_refused():
     _, adam = updated(heterosis, np.array, "adam")
     _, sgd = updated(heterosis, np.array, "sgd momentum")
-    with pytest.raises(FormatError, match="Adam.*SGD"):
+    with pytest.raises(FormatError, match=r"Adam.*SGD"):
         sgd.set_states(adam.get_states(dump_optimizer=True))
     assert sgd.optimizer.num_update == 4
 

@@ -9,9 +9,8 @@ from typing import Any
 from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.function import Function
-from heterosis.autograd.tape import Leaf
+from heterosis.autograd.tape import Leaf, full
 from heterosis.ir.types import is_float
-from heterosis.ops.array.creation import full
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, AutogradError, DTypeError, UnsupportedError
 from heterosis.runtime.modes import (

@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from heterosis import _core
-from heterosis.autograd.tape import Entry, Node, ResultType, Source, changed, source_of
+from heterosis.autograd.tape import Entry, Node, ResultType, Source, changed, full, source_of
 from heterosis.ir.types import is_float
-from heterosis.ops.array.creation import full
-from heterosis.ops.array.shape import broadcast_to
+from heterosis.ops.array import shape as shapes
+from heterosis.ops.record import as_users_call
 from heterosis.runtime import modes
 from heterosis.runtime.errors import AutogradError, ShapeError, UnsupportedError
 
 ndarray = _core.ndarray
+
+_broadcast_to = as_users_call(shapes.broadcast_to)
 
 
 class Function:
@@ -104,7 +106,7 @@ def _fitting(name: str, gradient: Any, like: ResultType) -> Any:
     if not isinstance(gradient, ndarray):
         return full(shape, gradient, dtype)
     try:
-        repeated = gradient if gradient.shape == shape else broadcast_to(gradient, shape)
+        repeated = gradient if gradient.shape == shape else _broadcast_to(gradient, shape)
     except ShapeError:
         raise AutogradError(
             f"{name}.backward returned a gradient of shape {gradient.shape} for an argument of "

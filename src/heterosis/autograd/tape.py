@@ -21,16 +21,19 @@ from heterosis.autograd.derivative import (
     snapshot,
 )
 from heterosis.ir.types import is_float
-from heterosis.ops.array.creation import full
+from heterosis.ops.array import creation
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math.cast import assign
-from heterosis.ops.record import Record
+from heterosis.ops.record import Record, as_users_call
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, AutogradError
 
 ndarray = _core.ndarray
 Operands = tuple[Any, ...]  # arrays, numbers and None
 ResultType = tuple[str, tuple[int, ...]]  # element type and shape
+
+full = as_users_call(creation.full)
+_add, _assign = as_users_call(e.add), as_users_call(assign)
 
 _numbers = itertools.count()
 _MOST_PROGRAMS = 8192  # then all are dropped: shapes that vary without end
@@ -48,9 +51,9 @@ class Leaf:
     def receive(self, total: Any) -> None:
         """Store what `backward` has found."""
         if self.request == "add":
-            e.add(self.grad, total, out=self.grad)
+            _add(self.grad, total, out=self.grad)
         else:
-            assign(total, out=self.grad)
+            _assign(total, out=self.grad)
 
 
 class Entry:

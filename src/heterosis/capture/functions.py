@@ -78,8 +78,8 @@ def _pullback(
         )
     saved = _saved(gradients.values(), (*operands, *results), given)
     inside = {value: apply(INPUT, (), value.type) for value in saved}
-    outputs, calls = moved(tuple(gradients.values()), calls, inside)
-    program = Program((*inside.values(), *given), outputs, f"{name}.backward", calls)
+    outputs, moved_calls = moved(tuple(gradients.values()), calls, inside)
+    program = Program((*inside.values(), *given), outputs, f"{name}.backward", moved_calls)
     return Pullback(program, saved, tuple(gradients))
 
 

@@ -33,7 +33,8 @@ class Guards:
         self._names = frozenset(reach.attributes)
         self._rows: dict[Hashable, tuple[str, Row]] = {}  # with a path that users understand
         self._late: dict[Hashable, Namespace | Contents] = {}  # noted when the capture ends
-        for place in (*reach.namespaces, *reach.contents):
+        places: list[Namespace | Contents] = [*reach.namespaces, *reach.contents]
+        for place in places:
             if place.is_ours:
                 self._late[type(place), id(place.place)] = place
             else:
@@ -60,6 +61,7 @@ class Guards:
         """Let the program depend on attributes, as they are when the capture ends."""
         made = Namespace(type(value).__name__, vars(value), is_ours=True, is_global=True)
         namespace = self._late.setdefault((Namespace, id(vars(value))), made)
+        assert isinstance(namespace, Namespace)
         namespace.found.update(dict.fromkeys(names, ()))
 
     def depend_on_all(self, value: Any) -> None:
@@ -98,7 +100,7 @@ class Guards:
 
     def holds(self) -> bool:
         """Whether all is as it was."""
-        return self._native.holds()
+        return bool(self._native.holds())
 
     def changes(self) -> Iterator[str]:
         """What has changed, for people."""

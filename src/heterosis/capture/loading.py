@@ -227,8 +227,9 @@ class _Reader:
             return returned
 
         for node in capture(run, (inputs,), {}).program.nodes():
-            if node.primitive is ASSEMBLE:
-                ASSEMBLE.types(node)
+            types = node.primitive.types
+            if node.primitive is ASSEMBLE and types is not None:
+                types(node)
 
 
 def _told(error: Exception) -> str:

@@ -70,7 +70,7 @@ def window(value: Value, cells: dict[Value, Cell]) -> Cell | None:
 
 def _is_window(root: Cell, path: tuple[Node, ...]) -> bool:
     """Whether strides can express the views, so that the memory is shared and not copied."""
-    moves = [node.primitive.move(node) for node in path]
+    moves = [v.move(node) for node in path if isinstance(v := node.primitive, View)]
     return moved(root.layout or Strided.contiguous(root.value().shape), moves) is not None
 
 

@@ -53,7 +53,7 @@ class SymbolBlock(HybridBlock):
                 name, shape=shape, dtype=dtype or "float32", allow_deferred_init=True,
                 init=attributes.get(name, {}).get("__init__"), **frozen,
             )  # fmt: skip
-        start = len(os.path.commonprefix(list(self.params)))
+        start = len(os.path.commonprefix(list(self.params)))  # noqa: RUF071 - by letters it shall
         self._reg_params = {name[start:]: p for name, p in self.params.items()}
 
     @staticmethod

@@ -185,9 +185,7 @@ def _contents(reader: _Reader) -> tuple[list[_Entry], list[str]]:
     if magic != _LIST_MAGIC:
         reader.at = 0
         raise reader.wrong(f"it begins with {magic:#x}, and .params files with {_LIST_MAGIC:#x}")
-    entries = []
-    for place in range(count):
-        entries.append(_entry(reader, f"array {place} of {count}"))
+    entries = [_entry(reader, f"array {place} of {count}") for place in range(count)]
     names = _names(reader, count)
     if reader.at != reader.size:
         raise reader.wrong("more bytes follow the last name")

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, reached, substituted
@@ -95,7 +96,15 @@ def needed(
     """Those of `calls` that have made something of what `outputs` need, but for what only values
     in `stops` are made of."""
     found = {id(node) for node in reached(outputs, stops or ())}
-    return tuple(_with_needed_steps(c, found) for c in calls if _is_needed(c, found))
+    return tuple(chain.from_iterable(_needed(call, found) for call in calls))
+
+
+def _needed(call: Call, nodes: set[int]) -> Iterator[Call]:
+    """The call, or else those of its steps that something of is needed."""
+    if _is_needed(call, nodes):
+        yield _with_needed_steps(call, nodes)
+    else:
+        yield from (step for step in call.steps if _is_needed(step, nodes))
 
 
 def _is_needed(call: Call, nodes: set[int]) -> bool:

@@ -74,13 +74,15 @@ class Value:
         return self.type.size
 
 
-def apply(primitive: Primitive, inputs: Iterable[Value], type_: TensorType, **attributes) -> Value:
+def apply(
+    primitive: Primitive, inputs: Iterable[Value], type_: TensorType, **attributes: Any
+) -> Value:
     """The only result of a new node."""
     return Value(Node(primitive, tuple(inputs), attributes, (type_,)))
 
 
 def apply_many(
-    primitive: Primitive, inputs: Iterable[Value], types: Iterable[TensorType], **attributes
+    primitive: Primitive, inputs: Iterable[Value], types: Iterable[TensorType], **attributes: Any
 ) -> tuple[Value, ...]:
     """All results of a new node."""
     return Node(primitive, tuple(inputs), attributes, tuple(types)).outputs

@@ -66,7 +66,7 @@ class _Names(dict[Any, str]):
 
     def __missing__(self, given: Any) -> str:
         try:
-            name = numpy.dtype(given).name
+            name = str(numpy.dtype(given).name)
         except (SyntaxError, TypeError, ValueError):  # NumPy parses texts with commas
             name = str(given)
         if name not in DTYPES:

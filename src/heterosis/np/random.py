@@ -61,10 +61,7 @@ def set_state(state: tuple[str, int, int]) -> None:
 def _size(size: Any, out: Any = None) -> tuple[int, ...] | None:
     if size is None:
         return None if out is None else out.shape
-    if isinstance(size, tuple | list):
-        found = tuple(int(n) for n in size)
-    else:
-        found = (int(size),)
+    found = tuple(int(n) for n in size) if isinstance(size, tuple | list) else (int(size),)
     if min(found, default=0) < 0:
         raise ArgumentError(f"size {size} has a negative extent; expected numbers from 0 on.")
     return found

@@ -15,6 +15,7 @@ from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.program import Program, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType, is_float
+from heterosis.runtime import forks  # noqa: F401 - forks wait for what a first call imports
 from heterosis.runtime.arguments import described
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 

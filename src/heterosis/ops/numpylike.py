@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -14,6 +14,10 @@ from heterosis.ops.array.creation import iota
 from heterosis.ops.record import REGISTRY, as_value
 
 _OURS = {"divide": "true_divide"}  # where NumPy's name is none of a record
+
+
+# An array as mathematics in NumPy's words has it: a `Term`, or one of NumPy's in the reference.
+Array: TypeAlias = Any
 
 
 class Term(NDArrayOperatorsMixin):

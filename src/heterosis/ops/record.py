@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 from heterosis import _core
 from heterosis.ir import views
@@ -29,16 +29,31 @@ from heterosis.runtime.kinds import Kind
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
 ARRAY, ATTRIBUTE, SEQUENCE, KEY = range(4)
 _USE_OF_ANNOTATION = {inspect.Parameter.empty: ARRAY, "Operands": SEQUENCE, "Key": KEY}
+# Annotations that say the same as none: arrays, as the operation's program has them. They are there
+# for who reads and checks the program; users, who give arrays, are not shown them.
+_OF_ARRAYS = frozenset(("Value", "Value | None", "Array", "Array | None", Value, Value | None))
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 REGISTRY: dict[str, Record] = {}
 
 
-class Operands(tuple):
-    """Annotation of a parameter that takes a sequence of arrays."""
+if TYPE_CHECKING:  # what the operation's program is given
+    Operands: TypeAlias = Sequence[Value]
+    Key: TypeAlias = Any  # a value; None in a signature stands for a fresh one
+else:
+
+    class Operands(tuple):
+        """Annotation of a parameter that takes a sequence of arrays."""
+
+    class Key(int):
+        """Annotation of a parameter that the core fills with a fresh key for random numbers."""
 
 
-class Key(int):
-    """Annotation of a parameter that the core fills with a fresh key for random numbers."""
+def default(number: float) -> Value:
+    """A number for where no array is given: a value, like the array, when the operation runs."""
+    return cast("Value", number)
 
 
 class Parameter(NamedTuple):
@@ -51,7 +66,9 @@ class Parameter(NamedTuple):
 
 def _parameters(function: Callable[..., Any]) -> list[Parameter]:
     while hasattr(function, "__wrapped__"):
+        _hide_values(function)
         function = function.__wrapped__
+    _hide_values(function)
     code, empty = function.__code__, inspect.Parameter.empty
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     given = function.__defaults__ or ()
@@ -59,6 +76,13 @@ def _parameters(function: Callable[..., Any]) -> list[Parameter]:
     defaults |= function.__kwdefaults__ or {}
     annotations = function.__annotations__
     return [Parameter(n, defaults.get(n, empty), annotations.get(n, empty)) for n in names]
+
+
+def _hide_values(function: Callable[..., Any]) -> None:
+    """Leave just those annotations that tell users something: of attributes."""
+    annotations = function.__annotations__
+    for name in [n for n, kind in annotations.items() if n == "return" or kind in _OF_ARRAYS]:
+        del annotations[name]
 
 
 @dataclass(eq=False)
@@ -110,7 +134,7 @@ class Record:
 
     # -- called by the core -------------------------------------------------------------------
 
-    def plan(self, operands: list, attributes: tuple, outs: list | None) -> Any:
+    def plan(self, operands: list[Any], attributes: tuple[Any, ...], outs: list[Any] | None) -> Any:
         """The plan for operands of these types and layouts, written into `outs` if given."""
         self._check(attributes)
         _, layouts, program = self.program(operands, attributes)
@@ -167,7 +191,7 @@ class Record:
 
     def arguments(
         self, operands: Iterable[Any], attributes: Sequence[Any]
-    ) -> Iterator[tuple[inspect.Parameter, int, Any]]:
+    ) -> Iterator[tuple[Parameter, int, Any]]:
         """Each parameter with its use and what a call gave: an attribute, an operand, or a tuple of
         operands where there is a sequence. Attributes come in the order of parameters, with the
         number of arrays where a sequence is."""
@@ -198,7 +222,8 @@ class Record:
         self, values: Iterable[Value | None], attributes: Sequence[Any]
     ) -> tuple[Value, ...]:
         """The operation's program on the given values and attributes."""
-        arguments, values = [], tuple(values)
+        arguments: list[Any] = []
+        values = tuple(values)
         for parameter, use, given in self.arguments(values, attributes):
             if use == ATTRIBUTE:
                 arguments.append(attribute_value(parameter.name, given))
@@ -212,7 +237,7 @@ class Record:
         bound.apply_defaults()
         self._check([bound.arguments[parameter.name] for parameter in self.parameters])
         floats = any(is_float(v.dtype) for v in _values(bound.arguments.values()))
-        arguments = []
+        arguments: list[Any] = []
         for parameter, use in zip(self.parameters, self.uses, strict=True):
             given = bound.arguments.get(parameter.name, parameter.default)
             if use == ARRAY:
@@ -303,7 +328,7 @@ class Record:
             )
         return value
 
-    def _bind(self, arguments: tuple, keywords: dict) -> inspect.BoundArguments:
+    def _bind(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> inspect.BoundArguments:
         try:
             return self.signature.bind(*arguments, **keywords)
         except TypeError as error:
@@ -312,21 +337,27 @@ class Record:
             raise ArgumentTypeError(f"{self.name}{self.signature}: {error}.{question}") from None
 
 
-def operation(**facts: Any) -> Callable[[Callable[..., Any]], Any]:
+def operation(**facts: Any) -> Callable[[Callable[P, R]], _core.Operation[P, R]]:
     """Register a function on program values as an operation; the result is what users call.
 
-    Parameters without annotation are arrays; `Operands` and `Key` mark sequences of arrays and
-    random keys; every other annotation marks an attribute, a Python value fixed in the program.
+    Parameters without annotation, and those that are annotated `Value`, are arrays; `Operands` and
+    `Key` mark sequences of arrays and random keys; every other annotation marks an attribute, a
+    Python value fixed in the program.
     """
 
-    def register(function: Callable[..., Any]) -> Any:
+    def register(function: Callable[P, R]) -> _core.Operation[P, R]:
         name = facts.pop("name", function.__name__.rstrip("_"))
         if name in REGISTRY:
             raise HeterosisError(f"operation {name!r} is registered twice; rename one of them.")
         record = REGISTRY[name] = Record(name, function, **facts)
-        return record.operation
+        return cast("_core.Operation[P, R]", record.operation)
 
     return register
+
+
+def as_users_call(operation_: _core.Operation[..., Any]) -> Callable[..., Any]:
+    """An operation as it is called with arrays, where numbers and `out` are welcome."""
+    return operation_
 
 
 def gradient_of(operation_: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -403,7 +434,7 @@ def _as_tuple(result: Any) -> tuple[Value, ...]:
 
 def public_names(module: str) -> dict[str, Any]:
     """The operations that users find in `module`, under all their names."""
-    found = {}
+    found: dict[str, Any] = {}
     for record in REGISTRY.values():
         if module in record.public:
             found |= dict.fromkeys((record.name, *record.aliases), record.operation)

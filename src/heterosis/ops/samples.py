@@ -22,7 +22,7 @@ class Case:
     A shape of `None` stands for a Python number; a list of shapes for a sequence of arrays.
     """
 
-    shapes: tuple[Shape | None | list[Shape], ...]
+    shapes: tuple[Shape | list[Shape] | None, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 

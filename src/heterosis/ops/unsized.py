@@ -32,9 +32,8 @@ class Unsized:
         """The array, made in `shape`, which must agree with what was known."""
         if self.made is not None:
             return self.made
-        fits = (
-            self.shape is None
-            or len(shape) == len(self.shape)
+        fits = self.shape is None or (
+            len(shape) == len(self.shape)
             and all(known in (UNKNOWN, n) for known, n in zip(self.shape, shape, strict=True))
         )
         if not fits:

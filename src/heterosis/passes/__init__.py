@@ -1,0 +1,1 @@
+"""From program to program, for any back end."""

@@ -109,8 +109,8 @@ def _may_be_wider(value: Value, known: dict[Value, bool]) -> bool:
     """Whether `value` is computed, not read, moved or converted."""
     if value not in known:
         node, primitive = value.node, value.node.primitive
-        passes_on = (
-            isinstance(primitive, View) or isinstance(primitive, Elementwise) and primitive.keeps
+        passes_on = isinstance(primitive, View) or (
+            isinstance(primitive, Elementwise) and primitive.keeps
         )
         if not is_half(value.dtype) or primitive in (NEAREST, conversion(value.dtype)):
             known[value] = False

@@ -16,10 +16,12 @@ class Context:
     """A kind of device and its number; `with ctx:` makes it the current one."""
 
     __slots__ = ("device_id", "device_type")
+    device_type: str
+    device_id: int
 
     def __init__(self, device_type: str | Context, device_id: int = 0):
         if isinstance(device_type, Context):
-            device_type, device_id = device_type.device_type, device_type.device_id
+            device_id, device_type = device_type.device_id, device_type.device_type
         if device_type not in DEVICE_TYPES:
             raise ArgumentError(
                 f"Context: {device_type!r} is no device; expected one of {', '.join(DEVICE_TYPES)}."

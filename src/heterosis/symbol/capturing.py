@@ -50,9 +50,10 @@ def graph_of(
     names = _Names(calls)
     for call in calls:
         writer.write(call, names.of(call))
-    heads = []
-    for leaf in _leaves(captured.result):
-        heads.append(sources[leaf] if leaf in sources else writer.entry(_value(captured, leaf)))
+    heads = [
+        sources[leaf] if leaf in sources else writer.entry(_value(captured, leaf))
+        for leaf in _leaves(captured.result)
+    ]
     _check_expressed(heads)
     return heads
 

@@ -123,7 +123,9 @@ class Pad:
 
     def _extents(self, parts: list[numpy.ndarray]) -> list[int]:
         unit = self._round_to or 1
-        return [-(-max(n) // unit) * unit for n in zip(*(part.shape for part in parts))]
+        return [
+            -(-max(n) // unit) * unit for n in zip(*(part.shape for part in parts), strict=False)
+        ]
 
 
 class Group:

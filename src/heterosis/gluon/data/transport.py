@@ -43,6 +43,8 @@ class Stored(NamedTuple):
 
 
 class Segment(NamedTuple):
+    """Shared memory that messages stand in."""
+
     number: int
     file: int
     memory: mmap.mmap

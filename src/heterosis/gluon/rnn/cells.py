@@ -41,7 +41,7 @@ class RecurrentCell(Block):
     ) -> States:
         """The states before the first step, made by `func(shape=..., **kwargs)`."""
         self._check_unmodified()
-        facts = [info for info in self.state_info(batch_size)]
+        facts = list(self.state_info(batch_size))
         return [func(shape=info["shape"], **kwargs) for info in facts]
 
     def _check_unmodified(self) -> None:

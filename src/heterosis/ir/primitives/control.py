@@ -104,7 +104,7 @@ WHILE_LOOP = Control(
 
 def _scan_types(node: Node) -> Types:
     body, carried, length = (node.attributes[name] for name in ("body", "carried", "length"))
-    if not 0 <= carried <= len(node.inputs) or isinstance(length, int) and length < 0:
+    if not 0 <= carried <= len(node.inputs) or (isinstance(length, int) and length < 0):
         raise ArgumentError(
             f"scan: carried={carried}, length={length} with {len(node.inputs)} operands; expected "
             "as many carried as there are operands at most, and a length from 0 on."

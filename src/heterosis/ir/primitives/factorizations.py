@@ -56,7 +56,7 @@ def _types(
 
 def _matrices(node: Node, square: bool) -> tuple[int, int, int]:
     shape = node.inputs[0].shape if node.inputs else ()
-    if len(shape) != 3 or square and shape[1] != shape[2]:
+    if len(shape) != 3 or (square and shape[1] != shape[2]):
         wanted = "(count, n, n)" if square else "(count, rows, columns)"
         raise ShapeError(f"{node.primitive}: matrices of shape {shape}; expected {wanted}.")
     return shape[0], shape[1], shape[2]

@@ -14,7 +14,7 @@ from heterosis.ir.program import IOTA, Value, apply, constant, extent
 from heterosis.ir.types import DEFAULT_FLOAT, ITEMSIZE, TensorType, is_float, is_integer
 from heterosis.ops.math import elementwise, real
 from heterosis.ops.math.elementwise import select
-from heterosis.ops.record import operation
+from heterosis.ops.record import default, operation
 from heterosis.ops.rules import broadcast_all, cast, floating, result_type
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.context import Context, check_context
@@ -68,7 +68,7 @@ def iota(count: int) -> Value:
     return apply(IOTA, (), TensorType((count,), "int64"))
 
 
-def cases_of(*cases: dict[str, Any], shapes: tuple = (), **more: Any) -> Samples:
+def cases_of(*cases: dict[str, Any], shapes: tuple[Any, ...] = (), **more: Any) -> Samples:
     return Samples([Case(shapes, case) for case in cases], dtypes=_ONE_TYPE, **more)
 
 
@@ -77,14 +77,18 @@ _TYPED = [{"shape": (2, 3), "dtype": d} for d in ("bool", "int8", "int64", "floa
 
 
 @operation(numpy=numpy.zeros, names={"mxnet": "_npi_zeros"}, samples=cases_of(*_SHAPES, *_TYPED))
-def zeros(shape: Shape, dtype: str | None = None, order: str = "C", ctx: Context | None = None):
+def zeros(
+    shape: Shape, dtype: str | None = None, order: str = "C", ctx: Context | None = None
+) -> Value:
     """A new array of zeros."""
     check_layout("zeros", order, ctx)
     return filled("zeros", constant(0, "int64"), shape, dtype)
 
 
 @operation(numpy=numpy.ones, names={"mxnet": "_npi_ones"}, samples=cases_of(*_SHAPES, *_TYPED))
-def ones(shape: Shape, dtype: str | None = None, order: str = "C", ctx: Context | None = None):
+def ones(
+    shape: Shape, dtype: str | None = None, order: str = "C", ctx: Context | None = None
+) -> Value:
     """A new array of ones."""
     check_layout("ones", order, ctx)
     return filled("ones", constant(1, "int64"), shape, dtype)
@@ -97,11 +101,11 @@ def ones(shape: Shape, dtype: str | None = None, order: str = "C", ctx: Context 
 )
 def full(
     shape: Shape,
-    fill_value,
+    fill_value: Value,
     dtype: str | None = None,
     order: str = "C",
     ctx: Context | None = None,
-):
+) -> Value:
     """A new array that repeats a number, or an array that broadcasts to `shape`."""
     check_layout("full", order, ctx)
     dtype = dtype or _type_of_fill(fill_value)
@@ -144,12 +148,12 @@ def _like(name: str, a: Value, number: Value, dtype: str | None, shape: Shape | 
 
 @_constant_like(numpy=numpy.zeros_like)
 def zeros_like(
-    a,
+    a: Value,
     dtype: str | None = None,
     order: str = "C",
     ctx: Context | None = None,
     shape: Shape | None = None,
-):
+) -> Value:
     """Zeros with the shape and element type of `a`."""
     check_layout("zeros_like", order, ctx)
     return _like("zeros_like", a, constant(0, "int64"), dtype, shape)
@@ -157,12 +161,12 @@ def zeros_like(
 
 @_constant_like(numpy=numpy.ones_like)
 def ones_like(
-    a,
+    a: Value,
     dtype: str | None = None,
     order: str = "C",
     ctx: Context | None = None,
     shape: Shape | None = None,
-):
+) -> Value:
     """Ones with the shape and element type of `a`."""
     check_layout("ones_like", order, ctx)
     return _like("ones_like", a, constant(1, "int64"), dtype, shape)
@@ -178,13 +182,13 @@ def ones_like(
     ),
 )
 def full_like(
-    a,
-    fill_value,
+    a: Value,
+    fill_value: Value,
     dtype: str | None = None,
     order: str = "C",
     ctx: Context | None = None,
     shape: Shape | None = None,
-):
+) -> Value:
     """An array with the shape and element type of `a` that repeats a number."""
     check_layout("full_like", order, ctx)
     shape = check_shape("full_like", a.shape if shape is None else shape)
@@ -217,7 +221,7 @@ def _progression_reference(start: float, step: float, num: int, dtype: str) -> n
         shapes=(None, None),
     ),
 )
-def progression(start, step, num: int, dtype: str):
+def progression(start: Value, step: Value, num: int, dtype: str) -> Value:
     """`num` numbers from `start` on, `step` apart."""
     wide = "float64" if is_float(dtype) else "int64"
     return cast(_progression(cast(start, wide), cast(step, wide), num), dtype)
@@ -253,7 +257,7 @@ def _check_count(name: str, num: Any) -> int:
     return count
 
 
-_SPACED = (
+_SPACED: tuple[dict[str, Any], ...] = (
     {},
     {"num": 5},
     {"num": 5, "endpoint": False},
@@ -275,8 +279,13 @@ _SPACED = (
     ),
 )
 def spaced(
-    start, stop, num: int = 50, endpoint: bool = True, dtype: str | None = None, axis: int = 0
-):
+    start: Value,
+    stop: Value,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: str | None = None,
+    axis: int = 0,
+) -> Value:
     """`num` evenly spaced numbers from `start` to `stop`."""
     points = _spaced(start, stop, _check_count("linspace", num), endpoint)
     dtype = dtype or floating(result_type(start, stop))
@@ -293,15 +302,15 @@ def spaced(
     ),
 )
 def logspace(
-    start,
-    stop,
+    start: Value,
+    stop: Value,
     num: int = 50,
     endpoint: bool = True,
-    base=10.0,
+    base: Value = default(10.0),
     dtype: str | None = None,
     axis: int = 0,
     ctx: Context | None = None,
-):
+) -> Value:
     """`num` numbers from `base ** start` to `base ** stop`, evenly spaced in their logarithm."""
     check_layout("logspace", "C", ctx)
     points = _spaced(start, stop, _check_count("logspace", num), endpoint)

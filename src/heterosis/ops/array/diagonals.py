@@ -44,7 +44,7 @@ _PLANES = [
     samples=samples(*_PLANES),
     views=True,
 )
-def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
+def diagonal(a: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """The elements whose indices along two axes are `offset` apart, as the last dimension."""
     return diagonal_of("diagonal", a, offset, axis1, axis2)
 
@@ -55,7 +55,9 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
     names={"mxnet": "_np_trace"},
     samples=samples(*_PLANES, dtypes=("bool", "int8", "float32", "float64"), absolute=20),
 )
-def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: str | None = None):
+def trace(
+    a: Value, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: str | None = None
+) -> Value:
     """The sum along a diagonal."""
     along = diagonal_of("trace", a, offset, axis1, axis2)
     return reductions.sum(along, -1, dtype)
@@ -80,7 +82,7 @@ _VECTORS = [((3,), {}), ((3,), {"k": 1}), ((3,), {"k": -2}), ((0,), {})]
     names={"mxnet": "_np_diag"},
     samples=samples(*_VECTORS, ((3, 4), {}), ((3, 4), {"k": -1})),
 )
-def diag(v, k: int = 0):
+def diag(v: Value, k: int = 0) -> Value:
     """The `k`-th diagonal of a matrix, or a matrix with `v` on its `k`-th diagonal."""
     if v.ndim == 1:
         return on_diagonal(v, k)
@@ -94,7 +96,7 @@ def diag(v, k: int = 0):
     names={"mxnet": "_np_diagflat"},
     samples=samples(*_VECTORS, ((2, 2), {"k": 1}), ((), {})),
 )
-def diagflat(v, k: int = 0):
+def diagflat(v: Value, k: int = 0) -> Value:
     """A matrix with all elements of `v` on its `k`-th diagonal."""
     return on_diagonal(views.reshape(v, (v.size,)), k)
 
@@ -105,7 +107,7 @@ def _column_less_row(x: Value) -> Value:
     return e.subtract(views.broadcast(iota(columns), (rows, columns)), row)
 
 
-def _part_of_matrix(name: str, m: Value, k: int, inside) -> Value:
+def _part_of_matrix(name: str, m: Value, k: int, inside: e.Binary) -> Value:
     if m.ndim == 0:
         raise ShapeError(f"{name}: needs at least one dimension, and got a single number.")
     if m.ndim == 1:
@@ -118,12 +120,12 @@ _MATRICES = [((3, 4), {}), ((4, 3), {"k": 1}), ((2, 3, 3), {"k": -1}), ((3,), {}
 
 
 @operation(numpy=numpy.tril, names={"mxnet": "_npi_tril"}, samples=samples(*_MATRICES))
-def tril(m, k: int = 0):
+def tril(m: Value, k: int = 0) -> Value:
     """The elements on and below the `k`-th diagonal of matrices, the others zero."""
     return _part_of_matrix("tril", m, k, e.less_equal)
 
 
 @operation(numpy=numpy.triu, samples=samples(*_MATRICES))
-def triu(m, k: int = 0):
+def triu(m: Value, k: int = 0) -> Value:
     """The elements on and above the `k`-th diagonal of matrices, the others zero."""
     return _part_of_matrix("triu", m, k, e.greater_equal)

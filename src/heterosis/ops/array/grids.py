@@ -49,7 +49,7 @@ def eye(
     dtype: str | None = None,
     order: str = "C",
     ctx: Context | None = None,
-):
+) -> Value:
     """A matrix with ones on the `k`-th diagonal."""
     check_layout("eye", order, ctx)
     on = elementwise.equal(_diagonal_distance(*_matrix_shape("eye", N, M)), extent(k))
@@ -61,7 +61,7 @@ def eye(
     names={"mxnet": "_npi_identity"},
     samples=cases_of({"n": 3}, {"n": 0}, {"n": 2, "dtype": "int64"}),
 )
-def identity(n: int, dtype: str | None = None, ctx: Context | None = None):
+def identity(n: int, dtype: str | None = None, ctx: Context | None = None) -> Value:
     """A square matrix with ones on its diagonal."""
     return eye.record.function(n, dtype=dtype, ctx=ctx)
 
@@ -73,7 +73,7 @@ def tri(
     k: int = 0,
     dtype: str | None = None,
     ctx: Context | None = None,
-):
+) -> Value:
     """A matrix with ones on and below the `k`-th diagonal."""
     check_layout("tri", "C", ctx)
     below = elementwise.less_equal(_diagonal_distance(*_matrix_shape("tri", N, M)), extent(k))
@@ -90,7 +90,7 @@ def tri(
         {"dimensions": (2, 3)}, {"dimensions": (4,), "dtype": "float32"}, {"dimensions": (0, 2)}
     ),
 )
-def indices(dimensions: Shape, dtype: str = "int32", ctx: Context | None = None):
+def indices(dimensions: Shape, dtype: str = "int32", ctx: Context | None = None) -> Value:
     """The index along each dimension, at every place of a grid."""
     check_layout("indices", "C", ctx)
     if not isinstance(dimensions, tuple):
@@ -128,7 +128,7 @@ def _along(x: Value, axis: int, rank: int) -> Value:
         dtypes=("int32", "float32"),
     ),
 )
-def grids(xi: Operands, indexing: str = "xy", sparse: bool = False):
+def grids(xi: Operands, indexing: str = "xy", sparse: bool = False) -> tuple[Value, ...]:
     """Coordinate grids from one-dimensional coordinates."""
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f"meshgrid: indexing={indexing!r}; expected 'xy' or 'ij'.")
@@ -171,21 +171,21 @@ def _untyped(reference: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @operation(numpy=_untyped(numpy.hanning), names={"mxnet": "_npi_hanning"}, samples=_WINDOWS)
-def hanning(M: int, dtype: str | None = None, ctx: Context | None = None):
+def hanning(M: int, dtype: str | None = None, ctx: Context | None = None) -> Value:
     """The Hann window of `M` points."""
     check_layout("hanning", "C", ctx)
     return _window("hanning", M, dtype, (0.5, -0.5))
 
 
 @operation(numpy=_untyped(numpy.hamming), names={"mxnet": "_npi_hamming"}, samples=_WINDOWS)
-def hamming(M: int, dtype: str | None = None, ctx: Context | None = None):
+def hamming(M: int, dtype: str | None = None, ctx: Context | None = None) -> Value:
     """The Hamming window of `M` points."""
     check_layout("hamming", "C", ctx)
     return _window("hamming", M, dtype, (0.54, -0.46))
 
 
 @operation(numpy=_untyped(numpy.blackman), names={"mxnet": "_npi_blackman"}, samples=_WINDOWS)
-def blackman(M: int, dtype: str | None = None, ctx: Context | None = None):
+def blackman(M: int, dtype: str | None = None, ctx: Context | None = None) -> Value:
     """The Blackman window of `M` points."""
     check_layout("blackman", "C", ctx)
     return _window("blackman", M, dtype, (0.42, -0.5, 0.08))

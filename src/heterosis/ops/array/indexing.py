@@ -74,7 +74,7 @@ def _places(
         integer_arrays=(1,),
     ),
 )
-def gather(a, indices: Operands, position: int, subject: Subject | None = None):
+def gather(a: Value, indices: Operands, position: int, subject: Subject | None = None) -> Value:
     """Rows of `a` at places along its leading axes; the new dimensions stand at `position`."""
     places = _places("index", a, indices, subject)
     rank = places[0].ndim
@@ -82,7 +82,7 @@ def gather(a, indices: Operands, position: int, subject: Subject | None = None):
     return move_axes("index", found, tuple(range(rank)), tuple(range(position, position + rank)))
 
 
-def _scatter_reference(a, value, indices, position, add=False):
+def _scatter_reference(a: Any, value: Any, indices: Any, position: Any, add: Any = False) -> Any:
     result = a.copy()
     rank = indices[0].ndim
     value = numpy.moveaxis(value, range(position, position + rank), range(rank))
@@ -111,13 +111,13 @@ def _scatter_reference(a, value, indices, position, add=False):
     ),
 )
 def scatter(
-    a,
-    value,
+    a: Value,
+    value: Value,
     indices: Operands,
     position: int,
     subject: Subject | None = None,
     add: bool = False,
-):
+) -> Value:
     """`a` with `value` written, or added, at places along its leading axes; `value` has the shape
     that `gather` gives, or broadcasts to it. With `out=a`, nothing else is copied."""
     places = _places("index", a, indices, subject)
@@ -151,7 +151,7 @@ def _slices(starts: Any, steps: Any, counts: Any) -> tuple[slice, ...]:
     )
 
 
-def _assign_reference(a, value, starts, steps, counts, shape):
+def _assign_reference(a: Any, value: Any, starts: Any, steps: Any, counts: Any, shape: Any) -> Any:
     result = a.copy()
     result[_slices(starts, steps, counts)] = numpy.broadcast_to(value, shape).reshape(counts)
     return result
@@ -169,7 +169,7 @@ _PARTS = (
     numpy=lambda a, starts, steps, counts, shape: a[_slices(starts, steps, counts)].reshape(shape),
     samples=samples(*(((5, 4), part) for part in _PARTS)),
 )
-def select_part(a, starts: Any, steps: Any, counts: Any, shape: Any):
+def select_part(a: Value, starts: Any, steps: Any, counts: Any, shape: Any) -> Value:
     """`counts[d]` elements from `starts[d]` on, `steps[d]` apart, under another shape: what an
     index of integers and slices selects."""
     return views.reshape(views.slice_(a, starts, steps, counts), shape)
@@ -181,7 +181,7 @@ def select_part(a, starts: Any, steps: Any, counts: Any, shape: Any):
     numpy=_assign_reference,
     samples=samples(*((((5, 4), part["shape"]), part) for part in _PARTS)),
 )
-def assign_part(a, value, starts: Any, steps: Any, counts: Any, shape: Any):
+def assign_part(a: Value, value: Value, starts: Any, steps: Any, counts: Any, shape: Any) -> Value:
     """`a` with `value` written where `select_part` reads."""
     fitting = views.reshape(cast(_fitting(value, shape), a.dtype), counts)
     views.slice_(a, starts, steps, counts)  # raises for places outside
@@ -207,7 +207,7 @@ def assign_part(a, value, starts: Any, steps: Any, counts: Any, shape: Any):
         integer_arrays=(1,),
     ),
 )
-def take(a, indices, axis: int | None = None, mode: str = "raise"):
+def take(a: Value, indices: Value, axis: int | None = None, mode: str = "raise") -> Value:
     """The elements, or the rows along `axis`, at `indices`. `mode` says what becomes of an index
     outside: 'raise', 'clip' to the nearest end, or 'wrap' around."""
     if axis is None:
@@ -254,7 +254,7 @@ def _places_along(name: str, a: Value, indices: Value, axis: int) -> list[Value]
         integer_arrays=(1,),
     ),
 )
-def take_along_axis(arr, indices, axis: int | None = -1):
+def take_along_axis(arr: Value, indices: Value, axis: int | None = -1) -> Value:
     """For each position off `axis`, the elements that `indices` names along it."""
     if axis is None:
         arr, axis = views.reshape(arr, (arr.size,)), 0
@@ -290,12 +290,12 @@ def _check_rows(name: str, indices: Value, ndim: int) -> list[Value]:
         integer_arrays=(1,),
     ),
 )
-def gather_nd(data, indices):
+def gather_nd(data: Value, indices: Value) -> Value:
     """Rows of `data` at the places whose coordinates stand along the first axis of `indices`."""
     return gathered(data, _places("gather_nd", data, _check_rows("gather_nd", indices, data.ndim)))
 
 
-def _scatter_nd_reference(data, indices, shape):
+def _scatter_nd_reference(data: Any, indices: Any, shape: Any) -> Any:
     result = numpy.zeros(shape, data.dtype)
     result[tuple(indices)] = data
     return result
@@ -312,7 +312,7 @@ def _scatter_nd_reference(data, indices, shape):
         integer_arrays=(1,),
     ),
 )
-def scatter_nd(data, indices, shape: Any):
+def scatter_nd(data: Value, indices: Value, shape: Any) -> Value:
     """Zeros of `shape` with the rows of `data` at the places that `indices` names as `gather_nd`
     does; of equal places the last counts."""
     shape = as_tuple(shape)
@@ -340,7 +340,7 @@ def _check_order(name: str, order: str) -> None:
         integer_arrays=(0,),
     ),
 )
-def unravel_index(indices, shape: Any, order: str = "C"):
+def unravel_index(indices: Value, shape: Any, order: str = "C") -> tuple[Value, ...]:
     """Indices of the flattened array as one index for each dimension of `shape`."""
     _check_order("unravel_index", order)
     shape = as_tuple(shape)
@@ -362,7 +362,7 @@ def unravel_index(indices, shape: Any, order: str = "C"):
         integer_arrays=(0,),
     ),
 )
-def ravel_multi_index(multi_index: Operands, dims: Any, mode: str = "raise"):
+def ravel_multi_index(multi_index: Operands, dims: Any, mode: str = "raise") -> Value:
     """One index for each dimension of `dims` as an index of the flattened array."""
     dims = as_tuple(dims)
     if len(multi_index) != len(dims):
@@ -375,4 +375,5 @@ def ravel_multi_index(multi_index: Operands, dims: Any, mode: str = "raise"):
     for axis, (index, n) in enumerate(zip(multi_index, dims, strict=True)):
         own = bounded("ravel_multi_index", index, n, mode, axis, dims)
         total = own if total is None else e.add(e.multiply(total, extent(n)), own)
+    assert total is not None
     return total

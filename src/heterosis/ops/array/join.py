@@ -59,7 +59,8 @@ def joined_in_turn(
         out = _core.empty(dtype, shape)
     before = (slice(None),) * axis
     for x, end in zip(arrays, ends, strict=True):
-        out[(*before, slice(end - x.shape[axis], end))] = x
+        place = (*before, slice(end - x.shape[axis], end))
+        out[place] = x
     return out
 
 
@@ -92,7 +93,7 @@ def _check_some(name: str, arrays: Sequence[Value]) -> None:
         raise ArgumentError(f"{name}: no arrays; need at least one array to put together.")
 
 
-def _joins(*cases: tuple[list, dict[str, Any]]) -> Samples:
+def _joins(*cases: tuple[list[tuple[int, ...]], dict[str, Any]]) -> Samples:
     return Samples([Case((shapes,), attributes) for shapes, attributes in cases], dtypes=MOVED)
 
 
@@ -154,7 +155,7 @@ def _column_stack(arrays: Sequence[Any]) -> tuple[Sequence[Any], int]:
         ([(5,)], {}),
     ),
 )
-def concatenate(seq: Operands, axis: int | None = 0):
+def concatenate(seq: Operands, axis: int | None = 0) -> Value:
     """Arrays one behind the other along `axis`; without one, all their elements."""
     return joined("concatenate", *_concatenate(seq, axis))
 
@@ -165,7 +166,7 @@ def concatenate(seq: Operands, axis: int | None = 0):
     names={"mxnet": "_npi_stack"},
     samples=_joins(([(2, 3), (2, 3)], {}), ([(2, 3), (2, 3)], {"axis": -1}), ([(), (), ()], {})),
 )
-def stack(arrays: Operands, axis: int = 0):
+def stack(arrays: Operands, axis: int = 0) -> Value:
     """Arrays of one shape along a new dimension at `axis`."""
     return joined("stack", *_stack(arrays, axis))
 
@@ -177,7 +178,7 @@ def stack(arrays: Operands, axis: int = 0):
     names={"mxnet": "_npi_vstack"},
     samples=_joins(([(3,), (2, 3)], {}), ([(), ()], {})),
 )
-def vstack(arrays: Operands):
+def vstack(arrays: Operands) -> Value:
     """Arrays one below the other."""
     return joined("vstack", *_vstack(arrays))
 
@@ -188,7 +189,7 @@ def vstack(arrays: Operands):
     names={"mxnet": "_npi_hstack"},
     samples=_joins(([(3,), (2,)], {}), ([(2, 1), (2, 3)], {}), ([(), ()], {})),
 )
-def hstack(arrays: Operands):
+def hstack(arrays: Operands) -> Value:
     """Arrays beside each other."""
     return joined("hstack", *_hstack(arrays))
 
@@ -199,7 +200,7 @@ def hstack(arrays: Operands):
     names={"mxnet": "_npi_dstack"},
     samples=_joins(([(3,), (3,)], {}), ([(2, 3), (2, 3, 2)], {})),
 )
-def dstack(arrays: Operands):
+def dstack(arrays: Operands) -> Value:
     """Arrays behind each other, along the third dimension."""
     return joined("dstack", *_dstack(arrays))
 
@@ -210,7 +211,7 @@ def dstack(arrays: Operands):
     names={"mxnet": "_npi_column_stack"},
     samples=_joins(([(3,), (3, 2)], {}), ([(2,), (2,)], {})),
 )
-def column_stack(arrays: Operands):
+def column_stack(arrays: Operands) -> Value:
     """One-dimensional arrays as columns of a matrix, matrices as they are."""
     return joined("column_stack", *_column_stack(arrays))
 
@@ -219,7 +220,7 @@ def column_stack(arrays: Operands):
     numpy=numpy.append,
     samples=samples((((2, 3), (4,)), {}), (((2, 3), (1, 3)), {"axis": 0})),
 )
-def append(arr, values, axis: int | None = None):
+def append(arr: Value, values: Value, axis: int | None = None) -> Value:
     """`values` behind `arr` along `axis`; without one, all elements in one dimension."""
     return concatenate((arr, values), axis)
 
@@ -239,7 +240,7 @@ def append(arr, values, axis: int | None = None):
         ((), {"repeats": 2}),
     ),
 )
-def repeat_each(a, repeats: int, axis: int | None = None):
+def repeat_each(a: Value, repeats: int, axis: int | None = None) -> Value:
     """Each element `repeats` times in a row along `axis`."""
     if repeats < 0:
         raise ArgumentError(f"repeat: repeats={repeats}; expected none or more.")
@@ -264,7 +265,7 @@ def repeat_each(a, repeats: int, axis: int | None = None):
         ((2,), {"reps": 0}),
     ),
 )
-def tile(A, reps: Any):
+def tile(A: Value, reps: Any) -> Value:
     """The whole array, repeated `reps` times along each dimension."""
     reps = as_tuple(reps)
     if min(reps, default=1) < 0:
@@ -284,7 +285,7 @@ def tile(A, reps: Any):
         ((4,), {"new_shape": (2, 3)}), ((2, 3), {"new_shape": 4}), ((0,), {"new_shape": (2,)})
     ),
 )
-def resize(a, new_shape: Any):
+def resize(a: Value, new_shape: Any) -> Value:
     """The elements in their order, over and over again, under another shape."""
     shape = as_tuple(new_shape)
     if min(shape, default=0) < 0:
@@ -321,7 +322,7 @@ def _rolled(x: Value, shift: int, axis: int) -> Value:
         ((2, 3), {"shift": ()}),
     ),
 )
-def roll(a, shift: Any, axis: Axis = None):
+def roll(a: Value, shift: Any, axis: Axis = None) -> Value:
     """Elements moved by `shift` places along `axis`; those that leave come in again behind."""
     if axis is None:
         flat = sum(as_tuple(shift))
@@ -361,7 +362,9 @@ def _ends(given: Value | None, x: Value, axis: int) -> list[Value]:
         dtypes=("bool", "int32", "float32"),
     ),
 )
-def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
+def diff(
+    a: Value, n: int = 1, axis: int = -1, prepend: Value | None = None, append: Value | None = None
+) -> Value:
     """Each element less the one before it along `axis`, `n` times over."""
     if n < 0:
         raise ArgumentError(f"diff: n={n}; expected none or more.")
@@ -378,7 +381,7 @@ def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
     names={"mxnet": "_npi_ediff1d"},
     samples=samples(((5,), {}), ((2, 3), {}), ((0,), {}), dtypes=("int32", "float32")),
 )
-def ediff1d(ary, to_end=None, to_begin=None):
+def ediff1d(ary: Value, to_end: Value | None = None, to_begin: Value | None = None) -> Value:
     """Each element less the one before it, in one dimension, with more elements at the ends."""
     flat = _difference(views.reshape(ary, (ary.size,)), 0)
     ends = [

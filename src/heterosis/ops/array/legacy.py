@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
@@ -13,20 +13,20 @@ from heterosis.ir.program import ASSEMBLE, GATHER, Value, apply, constant, exten
 from heterosis.ir.types import TensorType
 from heterosis.ops.array.creation import filled, iota
 from heterosis.ops.math import elementwise as e
-from heterosis.ops.record import REGISTRY, operation
+from heterosis.ops.record import REGISTRY, default, operation
 from heterosis.ops.rules import cast
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 
 _MEMBER = ("npx", "ndarray")
-Axes = "int | tuple[int, ...]"
+Axes: TypeAlias = "int | tuple[int, ...]"
 
 # -- parts ----------------------------------------------------------------------------------------
 
 _FEW = ("int32", "float32")
 
 
-def _parts(*cases: tuple[tuple, dict[str, Any]]) -> Samples:
+def _parts(*cases: tuple[tuple[Any, ...], dict[str, Any]]) -> Samples:
     return Samples([Case(shapes, attributes) for shapes, attributes in cases], dtypes=_FEW)
 
 
@@ -36,7 +36,9 @@ def _sliced(x: Value, ranges: list[range]) -> Value:
     return views.slice_(x, starts, tuple(r.step for r in ranges), tuple(map(len, ranges)))
 
 
-def _ranges(x: Value, begin: tuple, end: tuple, step: tuple) -> list[range]:
+def _ranges(
+    x: Value, begin: tuple[Any, ...], end: tuple[Any, ...], step: tuple[Any, ...]
+) -> list[range]:
     given = [slice(*limits) for limits in zip(begin, end, step, strict=True)]
     given += [slice(None)] * (x.ndim - len(given))
     return [range(n)[s] for n, s in zip(x.shape, given, strict=True)]
@@ -55,7 +57,9 @@ def _ranges(x: Value, begin: tuple, end: tuple, step: tuple) -> list[range]:
         (((5, 6),), {"begin": (None,), "end": (None,), "step": (-1,)}),
     ),
 )
-def slice_(data, begin: tuple, end: tuple, step: tuple | None = None):
+def slice_(
+    data: Value, begin: tuple[Any, ...], end: tuple[Any, ...], step: tuple[Any, ...] | None = None
+) -> Value:
     """The elements from `begin` to `end`, `step` apart, along the leading dimensions."""
     step = step or (None,) * len(begin)
     if not len(begin) == len(end) == len(step) <= data.ndim:
@@ -80,7 +84,7 @@ def _slice_axis(x: numpy.ndarray, axis: int, begin: int, end: int | None) -> num
         (((5, 6),), {"axis": -2, "begin": 2, "end": None}),
     ),
 )
-def slice_axis(data, axis: int, begin: int, end: int | None):
+def slice_axis(data: Value, axis: int, begin: int, end: int | None) -> Value:
     """The elements from `begin` to `end` along one axis."""
     axis = check_axis("slice_axis", axis, data.ndim)
     ranges = [range(n) for n in data.shape]
@@ -88,7 +92,7 @@ def slice_axis(data, axis: int, begin: int, end: int | None):
     return _sliced(data, ranges)
 
 
-def _slice_like(x: numpy.ndarray, y: numpy.ndarray, axes: tuple = ()) -> numpy.ndarray:
+def _slice_like(x: numpy.ndarray, y: numpy.ndarray, axes: tuple[Any, ...] = ()) -> numpy.ndarray:
     cut = [slice(n if not axes or a in axes else None) for a, n in enumerate(y.shape)]
     return x[tuple(cut)]
 
@@ -99,7 +103,7 @@ def _slice_like(x: numpy.ndarray, y: numpy.ndarray, axes: tuple = ()) -> numpy.n
     names={"mxnet": "slice_like"},
     samples=_parts((((5, 6), (2, 3)), {}), (((5, 6), (2, 3)), {"axes": (1,)})),
 )
-def slice_like(data, shape_like, axes: Axes = ()):
+def slice_like(data: Value, shape_like: Value, axes: Axes = ()) -> Value:
     """The first elements along `axes` (all of them by default), as many as `shape_like` has."""
     axes = axes if isinstance(axes, tuple) else (axes,)
     chosen = [check_axis("slice_like", a, data.ndim) for a in axes] or range(shape_like.ndim)
@@ -109,7 +113,7 @@ def slice_like(data, shape_like, axes: Axes = ()):
     return _sliced(data, ranges)
 
 
-def _pick(x: numpy.ndarray, index: numpy.ndarray, axis: int = -1, keepdims: bool = False):
+def _pick(x: numpy.ndarray, index: numpy.ndarray, axis: int = -1, keepdims: bool = False) -> Any:
     at = numpy.clip(numpy.expand_dims(index, axis), 0, x.shape[axis] - 1).astype("int64")
     found = numpy.take_along_axis(x, at, axis)
     return found if keepdims else found.squeeze(axis)
@@ -130,7 +134,9 @@ def _pick(x: numpy.ndarray, index: numpy.ndarray, axis: int = -1, keepdims: bool
         integer_arrays=(1,),
     ),
 )
-def pick(data, index, axis: int = -1, keepdims: bool = False, mode: str = "clip"):
+def pick(
+    data: Value, index: Value, axis: int = -1, keepdims: bool = False, mode: str = "clip"
+) -> Value:
     """One element for each position off `axis`: the one that `index` names along it."""
     axis = check_axis("pick", axis, data.ndim)
     shape = tuple(n for a, n in enumerate(data.shape) if a != axis)
@@ -152,13 +158,13 @@ def counter_along(shape: tuple[int, ...], axis: int) -> Value:
 
 def _bounded(name: str, index: Value, count: int, mode: str) -> Value:
     if mode == "wrap":
-        return REGISTRY["mod"].operation(index, extent(count))
+        return e.mod(index, extent(count))
     if mode != "clip":
         raise ArgumentError(f"{name}: mode={mode!r}; expected 'clip' or 'wrap'.")
     return e.minimum(e.maximum(index, 0), extent(count - 1))
 
 
-def _one_hot(indices: numpy.ndarray, depth: int, **more: Any) -> numpy.ndarray:
+def _one_hot(indices: numpy.ndarray, depth: int, **more: Any) -> Any:
     return (indices[..., None] == numpy.arange(depth)).astype("float32")
 
 
@@ -172,7 +178,13 @@ def _one_hot(indices: numpy.ndarray, depth: int, **more: Any) -> numpy.ndarray:
         dtypes=("int32",),
     ),
 )
-def one_hot(indices, depth: int, on_value=1.0, off_value=0.0, dtype: str = "float32"):
+def one_hot(
+    indices: Value,
+    depth: int,
+    on_value: Value = default(1.0),
+    off_value: Value = default(0.0),
+    dtype: str = "float32",
+) -> Value:
     """A new last dimension of `depth`: `on_value` at each index, `off_value` elsewhere."""
     shape = (*indices.shape, depth)
     at = views.broadcast(views.reshape(indices, (*indices.shape, 1)), shape)
@@ -183,7 +195,14 @@ def one_hot(indices, depth: int, on_value=1.0, off_value=0.0, dtype: str = "floa
 # -- shapes ---------------------------------------------------------------------------------------
 
 
-def _reshaped_like(x, y, lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=None):
+def _reshaped_like(
+    x: Any,
+    y: Any,
+    lhs_begin: Any = None,
+    lhs_end: Any = None,
+    rhs_begin: Any = None,
+    rhs_end: Any = None,
+) -> Any:
     before = x.shape[: lhs_begin or 0]
     after = () if lhs_end is None else x.shape[lhs_end:]
     return x.reshape((*before, *y.shape[slice(rhs_begin, rhs_end)], *after))
@@ -200,13 +219,13 @@ def _reshaped_like(x, y, lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=N
     ),
 )
 def reshape_like(
-    lhs,
-    rhs,
+    lhs: Value,
+    rhs: Value,
     lhs_begin: int | None = None,
     lhs_end: int | None = None,
     rhs_begin: int | None = None,
     rhs_end: int | None = None,
-):
+) -> Value:
     """`lhs` in the shape of `rhs`; with bounds, its dimensions from `lhs_begin` up to `lhs_end`
     replaced by those of `rhs` from `rhs_begin` up to `rhs_end`."""
     dimensions = range(lhs.ndim)[slice(lhs_begin, lhs_end)]
@@ -225,7 +244,9 @@ def reshape_like(
     names={"mxnet": "broadcast_like"},
     samples=_parts((((1, 3), (2, 3)), {})),
 )
-def broadcast_like(lhs, rhs, lhs_axes: Axes | None = None, rhs_axes: Axes | None = None):
+def broadcast_like(
+    lhs: Value, rhs: Value, lhs_axes: Axes | None = None, rhs_axes: Axes | None = None
+) -> Value:
     """`lhs` repeated to the shape of `rhs`, along all axes or along those that are named."""
     if lhs_axes is None and rhs_axes is None:
         return _repeated("broadcast_like", lhs, rhs.shape)
@@ -242,7 +263,7 @@ def broadcast_like(lhs, rhs, lhs_axes: Axes | None = None, rhs_axes: Axes | None
     names={"mxnet": "broadcast_axis"},
     samples=_parts((((2, 1, 3),), {"axis": 1, "size": 4})),
 )
-def broadcast_axes(data, axis: Axes = (), size: Axes = ()):
+def broadcast_axes(data: Value, axis: Axes = (), size: Axes = ()) -> Value:
     """`data` repeated `size` times along axes of extent 1."""
     shape = list(data.shape)
     for at, count in zip(_tuple(axis), _tuple(size), strict=True):
@@ -250,7 +271,7 @@ def broadcast_axes(data, axis: Axes = (), size: Axes = ()):
     return _repeated("broadcast_axes", data, tuple(shape))
 
 
-def _tuple(given: Any) -> tuple:
+def _tuple(given: Any) -> tuple[Any, ...]:
     return given if isinstance(given, tuple) else (given,)
 
 
@@ -268,7 +289,7 @@ def _repeated(name: str, x: Value, shape: tuple[int, ...]) -> Value:
     names={"mxnet": "shape_array"},
     samples=_parts((((2, 6),), {}), (((3,),), {}), (((),), {})),
 )
-def shape_array(data):
+def shape_array(data: Value) -> Value:
     """The shape, as an array of int64."""
     if not data.ndim:
         return filled("shape_array", constant(0, "int64"), (0,), "int64")
@@ -283,18 +304,17 @@ def shape_array(data):
     names={"mxnet": "size_array"},
     samples=_parts((((2, 6),), {}), (((),), {})),
 )
-def size_array(data):
+def size_array(data: Value) -> Value:
     """The number of elements, as an array of one int64."""
     return views.reshape(cast(extent(data.size), "int64"), (1,))
 
 
-def _blocks(name: str, x: Value, block: int, divides: tuple[int, ...]) -> tuple[int, int, int, int]:
+def _check_blocks(name: str, x: Value, block: int, divides: tuple[int, ...]) -> None:
     if x.ndim != 4 or block < 1 or any(n % block for n in divides):
         raise ShapeError(
             f"{name}: blocks of {block} do not fit an array of shape {x.shape}; expected (batch, "
             "channels, height, width) that they divide."
         )
-    return x.shape
 
 
 @operation(
@@ -303,13 +323,16 @@ def _blocks(name: str, x: Value, block: int, divides: tuple[int, ...]) -> tuple[
     names={"mxnet": "depth_to_space"},
     samples=_parts((((2, 8, 2, 3),), {"block_size": 2})),
 )
-def depth_to_space(data, block_size: int):
+def depth_to_space(data: Value, block_size: int) -> Value:
     """Channels moved into blocks of pixels."""
-    _blocks("depth_to_space", data, block_size, (data.shape[1] // block_size,))
-    return _rearranged(views.reshape, views.transpose, data, block_size)
+    _check_blocks("depth_to_space", data, block_size, (data.shape[1] // block_size,))
+    result: Value = _rearranged(views.reshape, views.transpose, data, block_size)
+    return result
 
 
-def _rearranged(reshape: Callable, transpose: Callable, x: Any, block: int) -> Any:
+def _rearranged(
+    reshape: Callable[..., Any], transpose: Callable[..., Any], x: Any, block: int
+) -> Any:
     n, c, h, w = x.shape
     x = reshape(x, (n, block, block, c // block**2, h, w))
     return reshape(transpose(x, (0, 3, 4, 1, 5, 2)), (n, c // block**2, h * block, w * block))
@@ -321,13 +344,16 @@ def _rearranged(reshape: Callable, transpose: Callable, x: Any, block: int) -> A
     names={"mxnet": "space_to_depth"},
     samples=_parts((((2, 3, 4, 6),), {"block_size": 2})),
 )
-def space_to_depth(data, block_size: int):
+def space_to_depth(data: Value, block_size: int) -> Value:
     """Blocks of pixels moved into channels."""
-    _blocks("space_to_depth", data, block_size, data.shape[2:])
-    return _gathered(views.reshape, views.transpose, data, block_size)
+    _check_blocks("space_to_depth", data, block_size, data.shape[2:])
+    result: Value = _gathered(views.reshape, views.transpose, data, block_size)
+    return result
 
 
-def _gathered(reshape: Callable, transpose: Callable, x: Any, block: int) -> Any:
+def _gathered(
+    reshape: Callable[..., Any], transpose: Callable[..., Any], x: Any, block: int
+) -> Any:
     n, c, h, w = x.shape
     x = reshape(x, (n, c, h // block, block, w // block, block))
     return reshape(transpose(x, (0, 3, 5, 1, 2, 4)), (n, c * block**2, h // block, w // block))
@@ -343,6 +369,6 @@ def _gathered(reshape: Callable, transpose: Callable, x: Any, block: int) -> Any
     piecewise_constant="numbers of places",
     samples=Samples([Case(((3, 4),)), Case(((2, 3, 4),))], dtypes=("float32",)),
 )
-def argmax_channel(data):
+def argmax_channel(data: Value) -> Value:
     """The index of the largest element along axis 1, as float32."""
     return cast(REGISTRY["argmax"].operation(data, axis=1), "float32")

@@ -69,7 +69,9 @@ _SOURCES: dict[str, Callable[[Value, int], Value]] = {
 }
 
 
-def _from_places(x: Value, around: tuple[Width, ...], source: Callable[[Value, int], Value]):
+def _from_places(
+    x: Value, around: tuple[Width, ...], source: Callable[[Value, int], Value]
+) -> Value:
     shape = tuple(n + b + a for n, (b, a) in zip(x.shape, around, strict=True))
     if not x.size:
         raise ShapeError(f"pad: an array of shape {x.shape} has no elements to repeat.")
@@ -96,7 +98,9 @@ _STATISTICS: dict[str, Callable[[Value, int], Value]] = {
 }
 
 
-def _with_statistics(x: Value, around: tuple[Width, ...], of: Callable[[Value, int], Value]):
+def _with_statistics(
+    x: Value, around: tuple[Width, ...], of: Callable[[Value, int], Value]
+) -> Value:
     for axis, (before, after) in enumerate(around):
         if not before and not after:
             continue
@@ -119,7 +123,9 @@ def with_constant(x: Value, around: tuple[Width, ...], number: Any) -> Value:
     return apply(ASSEMBLE, (fill, x), type_, places=(place,), filled=True)
 
 
-def _with_ramps(x: Value, around: tuple[Width, ...], ends: tuple[tuple[float, float], ...]):
+def _with_ramps(
+    x: Value, around: tuple[Width, ...], ends: tuple[tuple[float, float], ...]
+) -> Value:
     for axis, ((before, after), (low, high)) in enumerate(zip(around, ends, strict=True)):
         n = x.shape[axis]
         rising = _ramp(part(x, axis, 0, 1), axis, before, low)
@@ -163,13 +169,13 @@ _ALL = ("constant", *_SOURCES, *_STATISTICS, "linear_ramp")
     ),
 )
 def pad(
-    x,
+    x: Value,
     pad_width: Any,
     mode: str = "constant",
     constant_values: Any = 0,
     end_values: Any = 0,
     reflect_type: str = "even",
-):
+) -> Value:
     """More elements before and behind along every dimension, made as `mode` says: constant, edge,
     reflect, symmetric, wrap, maximum, minimum, mean or linear_ramp."""
     around = widths("pad", pad_width, x.ndim)

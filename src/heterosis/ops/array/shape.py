@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
@@ -23,7 +23,7 @@ from heterosis.runtime.errors import (
     check_axis,
 )
 
-Axis = "int | tuple[int, ...] | None"
+Axis: TypeAlias = "int | tuple[int, ...] | None"
 
 # Rearranging is the same for all types of one width; these meet every width and bool.
 MOVED = ("bool", "float16", "float32", "int64")
@@ -90,7 +90,7 @@ def _check_order(name: str, order: str) -> bool:
     return order == "F"
 
 
-_RESHAPES = [
+_RESHAPES: list[tuple[Any, dict[str, Any]]] = [
     ((2, 6), {"newshape": (3, 4)}),
     ((2, 6), {"newshape": -1}),
     ((2, 6), {"newshape": (2, -1, 3)}),
@@ -106,7 +106,7 @@ _RESHAPES = [
     samples=samples(*_RESHAPES, ((2, 3), {"newshape": (3, 2), "order": "F"})),
     views=True,
 )
-def reshape(a, newshape: Any, order: str = "C"):
+def reshape(a: Value, newshape: Any, order: str = "C") -> Value:
     """The same elements under another shape; one extent may be -1 and is inferred."""
     shape = inferred_shape("reshape", a.shape, newshape)
     if _check_order("reshape", order):
@@ -120,7 +120,7 @@ def reshape(a, newshape: Any, order: str = "C"):
     samples=samples(((2, 3), {}), ((), {}), ((0, 2), {}), ((2, 3), {"order": "F"})),
     views=True,
 )
-def ravel(a, order: str = "C"):
+def ravel(a: Value, order: str = "C") -> Value:
     """All elements in one dimension; a copy only where they do not stand in that order."""
     return views.reshape(_reversed(a) if _check_order("ravel", order) else a, (a.size,))
 
@@ -140,7 +140,7 @@ def ravel(a, order: str = "C"):
     ),
     views=True,
 )
-def coded_reshape(a, newshape: Any, reverse: bool = False, order: str = "C"):
+def coded_reshape(a: Value, newshape: Any, reverse: bool = False, order: str = "C") -> Value:
     """A reshape with codes: -1 infers, -2 keeps an extent, -3 drops a 1, -4 keeps all that follow,
     -5 multiplies two, -6 splits one into the next two numbers; `reverse` matches from the right."""
     codes = as_tuple(newshape)
@@ -156,7 +156,8 @@ _INFER, _KEEP, _DROP, _REST, _MERGE, _SPLIT = -1, -2, -3, -4, -5, -6
 
 def _reversed_codes(codes: tuple[int, ...]) -> tuple[int, ...]:
     """The codes from right to left; the two numbers of a split stay behind it."""
-    groups, at = [], 0
+    groups: list[tuple[int, ...]] = []
+    at = 0
     while at < len(codes):
         length = 3 if codes[at] == _SPLIT else 1
         group = codes[at : at + length]
@@ -206,7 +207,7 @@ def _decode_one(code: int, pending: list[int], rest: list[int]) -> list[int]:
     samples=samples(((2, 3), {"axis": 0}), ((2, 3), {"axis": -1}), ((3,), {"axis": (0, 2)})),
     views=True,
 )
-def expand_dims(a, axis: Axis):
+def expand_dims(a: Value, axis: Axis) -> Value:
     """A new dimension of extent 1 at `axis`."""
     added = as_tuple(axis)
     axes = check_axes("expand_dims", added, a.ndim + len(added))
@@ -222,7 +223,7 @@ def expand_dims(a, axis: Axis):
     samples=samples(((1, 3, 1), {}), ((1, 3, 1), {"axis": (0, -1)}), ((2, 1), {"axis": 1})),
     views=True,
 )
-def squeeze(a, axis: Axis = None):
+def squeeze(a: Value, axis: Axis = None) -> Value:
     """Without the dimensions of extent 1, or without those that `axis` names."""
     axes = check_axes("squeeze", axis, a.ndim)
     long = [i for i in axes if a.shape[i] != 1]
@@ -250,7 +251,7 @@ def at_least(x: Value, ndim: int) -> Value:
     samples=samples(*[(s, {"ndim": n}) for s in ((), (3,), (2, 3)) for n in (1, 2, 3)]),
     views=True,
 )
-def atleast_nd(a, ndim: int):
+def atleast_nd(a: Value, ndim: int) -> Value:
     """At least `ndim` dimensions."""
     return at_least(a, ndim)
 
@@ -275,7 +276,7 @@ def repeated(name: str, x: Value, shape: tuple[int, ...]) -> Value:
     names={"mxnet": "_npi_broadcast_to", "onnx": "Expand"},
     samples=samples(((3, 1), {"shape": (2, 3, 4)}), ((), {"shape": (2,)}), ((3,), {"shape": 3})),
 )
-def broadcast_to(array, shape: Any):
+def broadcast_to(array: Value, shape: Any) -> Value:
     """A new array that repeats `array` along extents of 1 and new dimensions in front."""
     return repeated("broadcast_to", array, as_tuple(shape))
 
@@ -285,7 +286,7 @@ def broadcast_to(array, shape: Any):
     numpy=lambda args: numpy.broadcast_arrays(*args),
     samples=Samples([Case(([(3, 1), (4,), ()],))], dtypes=("float32",)),
 )
-def broadcast_arrays(args: Operands):
+def broadcast_arrays(args: Operands) -> tuple[Value, ...]:
     """All arrays repeated to their common shape."""
     return tuple(broadcast_all("broadcast_arrays", args))
 
@@ -301,7 +302,7 @@ def broadcast_arrays(args: Operands):
     ),
     views=True,
 )
-def transpose(a, axes: Any = None):
+def transpose(a: Value, axes: Any = None) -> Value:
     """The dimensions in the order `axes`; reversed without one."""
     if axes is None:
         return _reversed(a)
@@ -321,7 +322,7 @@ def transpose(a, axes: Any = None):
     samples=samples(((2, 3, 4), {"axis1": 0, "axis2": -1}), ((2, 3), {"axis1": 1, "axis2": 1})),
     views=True,
 )
-def swapaxes(a, axis1: int, axis2: int):
+def swapaxes(a: Value, axis1: int, axis2: int) -> Value:
     """Two dimensions exchanged."""
     first, second = check_axis("swapaxes", axis1, a.ndim), check_axis("swapaxes", axis2, a.ndim)
     order = list(range(a.ndim))
@@ -338,7 +339,7 @@ def swapaxes(a, axis1: int, axis2: int):
     ),
     views=True,
 )
-def moveaxis(a, source: Any, destination: Any):
+def moveaxis(a: Value, source: Any, destination: Any) -> Value:
     """The dimensions `source` at the places `destination`; the others keep their order."""
     return move_axes("moveaxis", a, as_tuple(source), as_tuple(destination))
 
@@ -348,7 +349,7 @@ def moveaxis(a, source: Any, destination: Any):
     samples=samples(((2, 3, 4), {"axis": 2}), ((2, 3, 4), {"axis": 0, "start": 3})),
     views=True,
 )
-def rollaxis(a, axis: int, start: int = 0):
+def rollaxis(a: Value, axis: int, start: int = 0) -> Value:
     """Dimension `axis` moved to stand before dimension `start`."""
     axis = check_axis("rollaxis", axis, a.ndim)
     start = check_axis("rollaxis", start, a.ndim + 1)
@@ -372,19 +373,19 @@ def flipped(x: Value, axes: Sequence[int]) -> Value:
     samples=samples(((2, 3), {}), ((2, 3, 4), {"axis": (0, -1)}), ((0, 2), {"axis": 0})),
     views=True,
 )
-def flip(m, axis: Axis = None):
+def flip(m: Value, axis: Axis = None) -> Value:
     """The elements from last to first along `axis`."""
     return flipped(m, check_axes("flip", axis, m.ndim))
 
 
 @operation(numpy=numpy.flipud, samples=samples(((2, 3), {}), ((3,), {})), views=True)
-def flipud(m):
+def flipud(m: Value) -> Value:
     """Upside down: from last to first along the first dimension."""
     return flipped(m, check_axes("flipud", 0, m.ndim))
 
 
 @operation(numpy=numpy.fliplr, samples=samples(((2, 3), {})), views=True)
-def fliplr(m):
+def fliplr(m: Value) -> Value:
     """Left for right: from last to first along the second dimension."""
     return flipped(m, check_axes("fliplr", 1, m.ndim))
 
@@ -395,7 +396,7 @@ def fliplr(m):
     samples=samples(*[((2, 3), {"k": k}) for k in range(-1, 4)], ((2, 3, 4), {"axes": (1, 2)})),
     views=True,
 )
-def rot90(m, k: int = 1, axes: tuple[int, int] = (0, 1)):
+def rot90(m: Value, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
     """Turned by 90 degrees `k` times, from the first of `axes` towards the second."""
     first, second = (check_axis("rot90", a, m.ndim) for a in axes)
     if first == second:

@@ -5,6 +5,8 @@ Elements become unsigned integers in the same order, so one kernel sorts every e
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 
 from heterosis.ir import views
@@ -87,7 +89,7 @@ def sorted_along(x: Value, axis: int) -> Value:
     return _back(sorted_rows(_rows(x, axis)), x.shape, axis)
 
 
-def _gradient_of_sorted(g, y, x):
+def _gradient_of_sorted(g: Value, y: Value, x: Value) -> Value:
     # Keys are integers, which no gradient flows through: it goes from place to place instead.
     places = _places(_last_axis(x), False)
     zeros = views.broadcast(constant(0.0, g.dtype), places.shape)
@@ -103,7 +105,7 @@ def _gradient_of_sorted(g, y, x):
     gradient=_gradient_of_sorted,
     public=(),
 )
-def sorted_rows(x):
+def sorted_rows(x: Value) -> Value:
     """Ascending order along the last axis."""
     if x.ndim == 0:
         raise ShapeError("sorted_rows: an array without dimensions; expected rows to sort.")
@@ -162,7 +164,9 @@ def _check_kind(name: str, kind: str | None, order: str | None) -> None:
     names={"mxnet": "_npi_sort"},
     samples=Samples(_CASES, (-90, 90)),
 )
-def sort(a, axis: int | None = -1, kind: str | None = None, order: str | None = None):
+def sort(
+    a: Value, axis: int | None = -1, kind: str | None = None, order: str | None = None
+) -> Value:
     """Elements in ascending order along `axis`, NaN last; all in one row if it is None."""
     _check_kind("sort", kind, order)
     x, axis = _flattened("sort", a, axis)
@@ -175,14 +179,23 @@ def sort(a, axis: int | None = -1, kind: str | None = None, order: str | None = 
     names={"mxnet": "_npi_argsort"},
     samples=Samples(_CASES, (-9, 9)),
 )
-def argsort(a, axis: int | None = -1, kind: str | None = None, order: str | None = None):
+def argsort(
+    a: Value, axis: int | None = -1, kind: str | None = None, order: str | None = None
+) -> Value:
     """The places of elements in ascending order along `axis`; equal ones keep their order."""
     _check_kind("argsort", kind, order)
     x, axis = _flattened("argsort", a, axis)
     return _back(_places(_rows(x, axis), False), x.shape, axis)
 
 
-def _topk_reference(a, axis=-1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"):
+def _topk_reference(
+    a: Any,
+    axis: Any = -1,
+    k: Any = 1,
+    ret_typ: Any = "indices",
+    is_ascend: Any = False,
+    dtype: Any = "float32",
+) -> Any:
     if axis is None:
         a, axis = a.reshape(-1), 0
     key = a.astype("float64")
@@ -213,13 +226,13 @@ _TOPK_CASES = (
     samples=Samples(_TOPK_CASES, (-99, 99), dtypes=("int32", *FLOATS)),
 )
 def topk(
-    data,
+    data: Value,
     axis: int | None = -1,
     k: int = 1,
     ret_typ: str = "indices",
     is_ascend: bool = False,
     dtype: str = "float32",
-):
+) -> Value | tuple[Value, Value]:
     """The `k` largest (or smallest) elements along `axis`, in order; all of them if `k` is 0.
 
     `ret_typ` says what is returned: their "indices", as `dtype`; their "value"; "both", values
@@ -234,7 +247,9 @@ def topk(
         return views.reshape(_back(_marked(rows, places), x.shape, axis), data.shape)
     indices = _back(cast(places, dtype), shape, axis)
     values = _back(gathered(rows, [_numbers(places), places]), shape, axis)
-    return {"indices": indices, "value": values, "both": (values, indices)}[ret_typ]
+    if ret_typ == "both":
+        return values, indices
+    return values if ret_typ == "value" else indices
 
 
 def _check_topk(k: int, length: int, ret_typ: str) -> int:

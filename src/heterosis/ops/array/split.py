@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
@@ -13,7 +13,7 @@ from heterosis.ops.array.shape import as_tuple, samples
 from heterosis.ops.record import operation
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 
-Sections = "int | tuple[int, ...]"
+Sections: TypeAlias = "int | tuple[int, ...]"
 _MOST_EMPTY = 4096  # parts, where there are fewer elements
 
 
@@ -52,7 +52,7 @@ def _parts(name: str, x: Value, sections: Any, axis: int, equal: bool) -> tuple[
     return tuple(part(x, axis, *b) for b in _bounds(name, x.shape[axis], sections, equal))
 
 
-_WIDE = [
+_WIDE: list[tuple[Any, dict[str, Any]]] = [
     ((4, 6), {"indices_or_sections": 2}),
     ((4, 6), {"indices_or_sections": (1, 3), "axis": 1}),
     ((4, 6), {"indices_or_sections": 3, "axis": -1}),
@@ -66,7 +66,7 @@ _WIDE = [
     samples=samples(*_WIDE, ((6,), {"indices_or_sections": (-2, 9)})),
     views=True,
 )
-def split(ary, indices_or_sections: Sections, axis: int = 0):
+def split(ary: Value, indices_or_sections: Sections, axis: int = 0) -> tuple[Value, ...]:
     """Equal parts, or the parts between the given places, along `axis`."""
     return _parts("split", ary, indices_or_sections, axis, equal=True)
 
@@ -77,7 +77,7 @@ def split(ary, indices_or_sections: Sections, axis: int = 0):
     samples=samples(*_WIDE, ((7,), {"indices_or_sections": 3})),
     views=True,
 )
-def array_split(ary, indices_or_sections: Sections, axis: int = 0):
+def array_split(ary: Value, indices_or_sections: Sections, axis: int = 0) -> tuple[Value, ...]:
     """Parts as `split` makes them; the first ones are longer where they cannot be equal."""
     return _parts("array_split", ary, indices_or_sections, axis, equal=False)
 
@@ -88,7 +88,7 @@ def array_split(ary, indices_or_sections: Sections, axis: int = 0):
     samples=samples(((4, 6), {"indices_or_sections": 2}), ((4,), {"indices_or_sections": (1,)})),
     views=True,
 )
-def hsplit(ary, indices_or_sections: Sections):
+def hsplit(ary: Value, indices_or_sections: Sections) -> tuple[Value, ...]:
     """Parts along the second dimension, or the only one."""
     return _parts("hsplit", ary, indices_or_sections, int(ary.ndim > 1), equal=True)
 
@@ -99,7 +99,7 @@ def hsplit(ary, indices_or_sections: Sections):
     samples=samples(((4, 6), {"indices_or_sections": 2})),
     views=True,
 )
-def vsplit(ary, indices_or_sections: Sections):
+def vsplit(ary: Value, indices_or_sections: Sections) -> tuple[Value, ...]:
     """Parts along the first of at least two dimensions."""
     return _parts("vsplit", _deep("vsplit", ary, 2), indices_or_sections, 0, equal=True)
 
@@ -110,7 +110,7 @@ def vsplit(ary, indices_or_sections: Sections):
     samples=samples(((2, 3, 4), {"indices_or_sections": 2})),
     views=True,
 )
-def dsplit(ary, indices_or_sections: Sections):
+def dsplit(ary: Value, indices_or_sections: Sections) -> tuple[Value, ...]:
     """Parts along the third dimension."""
     return _parts("dsplit", _deep("dsplit", ary, 3), indices_or_sections, 2, equal=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy
@@ -53,7 +53,7 @@ class _Term:
 # -- the subscripts -------------------------------------------------------------------------------
 
 
-def _parse(subscripts: str, operands: tuple[Value, ...]) -> tuple[list[str], str]:
+def _parse(subscripts: str, operands: Sequence[Value]) -> tuple[list[str], str]:
     """The labels of every operand's axes and of the result's."""
     text = subscripts.replace(" ", "")
     given, arrow, wanted = text.partition("->")
@@ -156,7 +156,7 @@ def _product(a: _Term, b: _Term, needed: set[str]) -> _Term:
     return _Term(views.reshape(result, (*lead, *extents)), labels)
 
 
-_CASES = (
+_CASES: tuple[tuple[str, list[tuple[int, ...]]], ...] = (
     ("ij,jk", [(3, 4), (4, 5)]),
     ("ij,jk->ki", [(3, 4), (4, 5)]),
     ("bij,bkj->bik", [(2, 3, 4), (2, 5, 4)]),
@@ -184,7 +184,7 @@ _CASES = (
         absolute=400,
     ),
 )
-def summation(operands: Operands, subscripts: str):
+def summation(operands: Operands, subscripts: str) -> Value:
     """Products of the operands, summed over the labels that the result does not have."""
     labels, wanted = _parse(subscripts, operands)
     terms = [_without_repeats(x, own) for x, own in zip(operands, labels, strict=True)]

@@ -100,8 +100,8 @@ _SQUARE = ((3, 3), (1, 1), (17, 17), (2, 4, 4), (0, 0), (0, 3, 3))
 
 def matrix_samples(*cases: Case, shapes: Any = (), **facts: Any) -> Samples:
     every = (*(Case((shape,)) for shape in shapes), *cases)
-    facts = {"ulps": 3e3, "absolute": 3e3, "dtypes": REAL} | facts
-    return Samples(every, **facts)
+    every_fact: dict[str, Any] = {"ulps": 3e3, "absolute": 3e3, "dtypes": REAL} | facts
+    return Samples(every, **every_fact)
 
 
 linear_algebra = partial(operation, public=("linalg",))
@@ -111,7 +111,7 @@ linear_algebra = partial(operation, public=("linalg",))
 
 
 @linear_algebra(numpy=numpy.linalg.cholesky, names={"mxnet": "_npi_cholesky"})
-def cholesky(a, upper: bool = False):
+def cholesky(a: Value, upper: bool = False) -> Value:
     """L, lower triangular, with `L @ L.T == a`; its transpose if `upper`. Needs `a` positive
     definite, and reads only its lower triangle."""
     a = matrices("cholesky", a, square=True)
@@ -121,7 +121,7 @@ def cholesky(a, upper: bool = False):
 
 
 @linear_algebra(numpy=numpy.linalg.qr)
-def qr(a, mode: str = "reduced"):
+def qr(a: Value, mode: str = "reduced") -> Value | tuple[Value, Value]:
     """An orthogonal matrix and an upper triangular one whose product is `a`.
 
     `mode` is "reduced", "complete" (a square orthogonal matrix) or "r" (only the triangular one).
@@ -157,7 +157,7 @@ def _widened(x: Value, columns: int) -> Value:
 
 
 @linear_algebra(numpy=numpy.linalg.svd, names={"mxnet": "_npi_svd"})
-def svd(a, full_matrices: bool = False, compute_uv: bool = True):
+def svd(a: Value, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """U, S and V transposed, with `a == (U * S) @ Vt`; only S unless `compute_uv`.
 
     S holds min(M, N) numbers, the largest first. U has as many columns and Vt as many rows, unless
@@ -178,7 +178,7 @@ def svd(a, full_matrices: bool = False, compute_uv: bool = True):
 
 
 @linear_algebra(numpy=numpy.linalg.eigh, names={"mxnet": "_npi_eigh"})
-def eigh(a, UPLO: str = "L"):
+def eigh(a: Value, UPLO: str = "L") -> tuple[Value, Value]:
     """Eigenvalues of symmetric matrices, upwards, and their eigenvectors as columns.
 
     `UPLO` names the triangle that is read: "L" or "U".
@@ -192,7 +192,7 @@ def eigh(a, UPLO: str = "L"):
 
 
 @linear_algebra(numpy=numpy.linalg.eigvalsh, names={"mxnet": "_npi_eigvalsh"})
-def eigvalsh(a, UPLO: str = "L"):
+def eigvalsh(a: Value, UPLO: str = "L") -> Value:
     """Eigenvalues of symmetric matrices, upwards."""
     a = matrices("eigvalsh", a, square=True)
     what = factorizations.SYMMETRIC_VALUES[_triangle_named("eigvalsh", UPLO)]
@@ -206,7 +206,7 @@ def _triangle_named(name: str, uplo: str) -> str:
 
 
 @linear_algebra(numpy=numpy.linalg.eig, names={"mxnet": "_npi_eig"})
-def eig(a):
+def eig(a: Value) -> tuple[Value, Value]:
     """Eigenvalues and eigenvectors, as columns, of square matrices whose eigenvalues are real."""
     a = matrices("eig", a, square=True)
     n = a.shape[-1]
@@ -215,7 +215,7 @@ def eig(a):
 
 
 @linear_algebra(numpy=numpy.linalg.eigvals, names={"mxnet": "_npi_eigvals"})
-def eigvals(a):
+def eigvals(a: Value) -> Value:
     """Eigenvalues of square matrices whose eigenvalues are real."""
     a = matrices("eigvals", a, square=True)
     return _factorize(factorizations.GENERAL_VALUES, (a,), (a.shape[-1],))[0]
@@ -227,7 +227,7 @@ def eigvals(a):
 @linear_algebra(
     numpy=numpy.linalg.inv, names={"mxnet": "_npi_inv"}, samples=matrix_samples(shapes=_SQUARE)
 )
-def inv(a):
+def inv(a: Value) -> Value:
     """The inverse of square matrices."""
     a = matrices("inv", a, square=True)
     return _factorize(factorizations.INVERSE, (a,), a.shape[-2:])[0]
@@ -251,7 +251,7 @@ def _signed(odd: Value, x: Value) -> Value:
 @linear_algebra(
     numpy=numpy.linalg.det, names={"mxnet": "_npi_det"}, samples=matrix_samples(shapes=_SQUARE)
 )
-def det(a):
+def det(a: Value) -> Value:
     """The determinant of square matrices."""
     diagonal, odd = _lu(matrices("det", a, square=True))
     return _signed(odd, rd.prod(diagonal, -1))
@@ -262,7 +262,7 @@ def det(a):
     names={"mxnet": "_npi_slogdet"},
     samples=matrix_samples(shapes=_SQUARE),
 )
-def slogdet(a):
+def slogdet(a: Value) -> tuple[Value, Value]:
     """The sign of the determinant, and the logarithm of its size."""
     diagonal, odd = _lu(matrices("slogdet", a, square=True))
     sign = _signed(odd, rd.prod(e.sign(diagonal), -1))
@@ -279,7 +279,7 @@ _SYSTEMS = (((3, 3), (3,)), ((5, 5), (5, 2)), ((2, 4, 4), (4, 3)), ((3, 3), (2, 
         *(Case(pair) for pair in (*_SYSTEMS, ((0, 0), (0, 2)), ((2, 2), (2, 0))))
     ),
 )
-def solve(a, b):
+def solve(a: Value, b: Value) -> Value:
     """The x with `a @ x == b`. `b` is a vector if it has one dimension, else a stack of matrices."""
     if b.ndim == 1:
         found = _solved(a, views.reshape(b, (*b.shape, 1)))
@@ -306,7 +306,7 @@ def _solved(a: Value, b: Value) -> Value:
     names={"mxnet": "_npi_tensorinv"},
     samples=matrix_samples(Case(((2, 3, 3, 2),)), Case(((4, 2, 2),), {"ind": 1})),
 )
-def tensorinv(a, ind: int = 2):
+def tensorinv(a: Value, ind: int = 2) -> Value:
     """The inverse of `tensordot(a, ., ind)`: the first `ind` dimensions count as rows."""
     if ind <= 0:
         raise ArgumentError(f"tensorinv: ind is {ind}; expected a positive number of dimensions.")
@@ -326,7 +326,7 @@ def _reference_tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
         Case(((2, 3, 6), (2, 3))), Case(((2, 6, 3), (2, 3)), {"axes": (1,)}), Case(((4, 4), (4,)))
     ),
 )
-def tensorsolve(a, b, axes: tuple[int, ...] | None = None):
+def tensorsolve(a: Value, b: Value, axes: tuple[int, ...] | None = None) -> Value:
     """The x with `tensordot(a, x, x.ndim) == b`; `axes` of `a` are moved to its end first."""
     if axes is not None:
         moved = tuple(axis % a.ndim for axis in axes)

@@ -49,7 +49,7 @@ _MATMUL_CASES = tuple(
     names={"mxnet": "_npi_matmul", "onnx": "MatMul"},
     samples=Samples(_MATMUL_CASES, dtypes=NUMBERS, ulps=8, absolute=200),
 )
-def matmul(a, b):
+def matmul(a: Value, b: Value) -> Value:
     """The matrix product; stacks of matrices broadcast."""
     if a.ndim == 0 or b.ndim == 0:
         raise ShapeError(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
@@ -30,7 +31,7 @@ from heterosis.ops.rules import cast, floating, wide
 from heterosis.ops.samples import Case
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axes
 
-Order = "int | float | str | None"
+Order: TypeAlias = "int | float | str | None"
 
 _ANY = ((3, 5), (5, 3), (2, 4, 3), (1, 1))
 
@@ -50,7 +51,8 @@ def _inserted(x: Value, axis: int) -> Value:
 
 def _values(a: Value) -> Value:
     """Singular values; sizes of eigenvalues would do for symmetric matrices, and are no cheaper."""
-    return svd(a, compute_uv=False)
+    values: Value = svd(a, compute_uv=False)
+    return values
 
 
 def _cutoff(a: Value, values: Value, relative: Value | None) -> Value:
@@ -70,7 +72,7 @@ def _cutoff(a: Value, values: Value, relative: Value | None) -> Value:
     names={"mxnet": "_npi_pinv"},
     samples=matrix_samples(shapes=(*_ANY, (0, 3), (2, 3, 0))),
 )
-def pinv(a, rcond=None, hermitian: bool = False):
+def pinv(a: Value, rcond: Value | None = None, hermitian: bool = False) -> Value:
     """The inverse in the sense of least squares.
 
     Singular values up to `rcond` times the largest count as zero; by default, as many as rounding
@@ -89,7 +91,7 @@ def pinv(a, rcond=None, hermitian: bool = False):
     numpy=numpy.linalg.matrix_rank,
     samples=matrix_samples(shapes=((3, 5), (4, 4), (2, 4, 3), (5,), ())),
 )
-def matrix_rank(A, tol=None, hermitian: bool = False):
+def matrix_rank(A: Value, tol: Value | None = None, hermitian: bool = False) -> Value:
     """How many singular values exceed `tol`; by default, what rounding makes uncertain."""
     if A.ndim < 2:
         return cast(rd.max(e.not_equal(views.reshape(A, (A.size,)), _zero())), "int64")
@@ -102,7 +104,9 @@ def matrix_rank(A, tol=None, hermitian: bool = False):
 
 
 @linear_algebra(name="least_squares", public=())
-def least_squares(a, b, rcond=None):
+def least_squares(
+    a: Value, b: Value, rcond: Value | None = None
+) -> tuple[Value, Value, Value, Value]:
     """x of least size that makes `a @ x - b` smallest; squared distances, rank, singular values."""
     dtype = real_type("lstsq", a, b)
     a, b = cast(matrices("lstsq", a), dtype), cast(b, dtype)
@@ -128,7 +132,7 @@ def least_squares(a, b, rcond=None):
 
 # -- norms ----------------------------------------------------------------------------------------
 
-_NAMED = {"inf": inf, "-inf": -inf}
+_NAMED: dict[Order, Order] = {"inf": inf, "-inf": -inf}
 
 
 def _norm_cases() -> tuple[Case, ...]:
@@ -155,7 +159,9 @@ def _norm_cases() -> tuple[Case, ...]:
         *_norm_cases(), domain=(0.1, 4), dtypes=(*REAL, "int32", "float16"), ulps=40
     ),
 )
-def norm(x, ord: Order = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False):
+def norm(
+    x: Value, ord: Order = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> Value:
     """The size of vectors or matrices.
 
     Without `ord` and `axis`, the root of the sum of all squares. An `axis` means vectors along it:
@@ -170,7 +176,7 @@ def norm(x, ord: Order = None, axis: int | tuple[int, ...] | None = None, keepdi
         raise ArgumentError(
             f"norm: {len(axes)} axes and ord {ord!r}; name one axis for vectors or two for matrices."
         )
-    size = _matrix_norm if of_matrices else _vector_norm
+    size: Callable[..., Value] = _matrix_norm if of_matrices else _vector_norm
     found = size(cast(x, wide(dtype)), ord, axes)
     if keepdims:
         kept = tuple(1 if a in axes else n for a, n in enumerate(x.shape))
@@ -228,14 +234,15 @@ def _matrix_norm(x: Value, ord: Any, axes: tuple[int, int]) -> Value:
         )
     kept = tuple(a for a in range(x.ndim) if a not in axes)
     values = _values(views.transpose(x, (*kept, rows, columns)))
-    return {"nuc": rd.sum, 2: rd.max, -2: rd.min}[ord](values, -1)
+    over: dict[Order, Callable[..., Value]] = {"nuc": rd.sum, 2: rd.max, -2: rd.min}
+    return over[ord](values, -1)
 
 
 @linear_algebra(
     numpy=numpy.linalg.cond,
     samples=matrix_samples(*(Case(((4, 4),), {"p": p}) for p in (None, "fro", 1, 2, -2, inf))),
 )
-def cond(x, p: Order = None):
+def cond(x: Value, p: Order = None) -> Value:
     """How much a matrix magnifies relative errors: the norm of it times that of its inverse."""
     x = matrices("cond", x)
     if p in (None, 2, -2):
@@ -256,7 +263,7 @@ def cond(x, p: Order = None):
         *(Case(((3, 3),), {"n": n}) for n in (-2, 0, 1, 2, 5)), Case(((2, 4, 4),), {"n": 3})
     ),
 )
-def matrix_power(a, n: int):
+def matrix_power(a: Value, n: int) -> Value:
     """The product of `n` copies of each square matrix; of its inverse where `n` is negative."""
     if n < 0:
         a = matrices("matrix_power", a, square=True)
@@ -278,7 +285,7 @@ def matrix_power(a, n: int):
     numpy=numpy.linalg.multi_dot,
     samples=matrix_samples(Case(([(3, 4), (4, 5), (5, 2)],)), Case(([(4,), (4, 5), (5,)],))),
 )
-def multi_dot(arrays: Operands):
+def multi_dot(arrays: Operands) -> Value:
     """The product of several matrices, in the order that takes the fewest multiplications."""
     if len(arrays) < 2:
         raise ArgumentError(f"multi_dot: needs two arrays or more, and got {len(arrays)}.")
@@ -302,12 +309,12 @@ def _cheapest(bounds: tuple[int, ...]) -> dict[tuple[int, int], int]:
                 cut: price[i, cut] + price[cut + 1, j] + bounds[i] * bounds[cut + 1] * bounds[j + 1]
                 for cut in range(i, j)
             }
-            cuts[i, j] = min(prices, key=prices.get)
+            cuts[i, j] = min(prices, key=prices.__getitem__)
             price[i, j] = prices[cuts[i, j]]
     return cuts
 
 
-def _chain(arrays: Any, cuts: dict[tuple[int, int], int], i: int, j: int) -> Value:
+def _chain(arrays: Sequence[Value], cuts: dict[tuple[int, int], int], i: int, j: int) -> Value:
     if i == j:
         return arrays[i]
     cut = cuts[i, j]

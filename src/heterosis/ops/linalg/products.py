@@ -67,7 +67,7 @@ _DOTS = (
     names={"mxnet": "_np_dot"},
     samples=_pairs(*_DOTS, ((), (3,)), ((2, 2), ()), dtypes=("int32", "bfloat16", "float32")),
 )
-def dot(a, b):
+def dot(a: Value, b: Value) -> Value:
     """The matrix product; for more dimensions, the sum over the last of `a` and the last but one of
     `b`. With a single number, the product."""
     if a.ndim == 0 or b.ndim == 0:
@@ -79,7 +79,7 @@ def dot(a, b):
     numpy=numpy.inner,
     samples=_pairs(((4,), (4,)), ((3, 4), (2, 5, 4)), ((), (3,)), dtypes=("int32", "float32")),
 )
-def inner(a, b):
+def inner(a: Value, b: Value) -> Value:
     """The sum of products over the last dimensions."""
     if a.ndim == 0 or b.ndim == 0:
         return e.multiply(a, b)
@@ -90,7 +90,7 @@ def inner(a, b):
     numpy=numpy.outer,
     samples=_pairs(((3,), (4,)), ((2, 2), (3,)), ((), (2,)), dtypes=("int32", "float32")),
 )
-def outer(a, b):
+def outer(a: Value, b: Value) -> Value:
     """Every element of `a` times every element of `b`."""
     return e.multiply(views.reshape(a, (a.size, 1)), views.reshape(b, (1, b.size)))
 
@@ -99,13 +99,14 @@ def outer(a, b):
     numpy=numpy.vdot,
     samples=_pairs(((4,), (4,)), ((2, 3), (3, 2)), dtypes=("int32", "float32")),
 )
-def vdot(a, b):
+def vdot(a: Value, b: Value) -> Value:
     """The sum of the products of all elements."""
     if a.size != b.size:
         raise ShapeError(
             f"vdot: shapes {a.shape} and {b.shape} have different numbers of elements."
         )
-    return contracted("vdot", *(views.reshape(x, (x.size,)) for x in (a, b)), (0,), (0,))
+    left, right = (views.reshape(x, (x.size,)) for x in (a, b))
+    return contracted("vdot", left, right, (0,), (0,))
 
 
 def _axes_of_both(axes: Any, a: Value, b: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -133,12 +134,12 @@ def _axes_of_both(axes: Any, a: Value, b: Value) -> tuple[tuple[int, ...], tuple
         dtypes=("int32", "float32", "float64"),
     ),
 )
-def tensordot(a, b, axes: Any = 2):
+def tensordot(a: Value, b: Value, axes: Any = 2) -> Value:
     """The sum of products over the last `axes` of `a` and first of `b`, or over pairs of axes."""
     return contracted("tensordot", a, b, *_axes_of_both(axes, a, b))
 
 
-def _batch_reference(a, b, transpose_a: bool = False, transpose_b: bool = False):
+def _batch_reference(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
     left = numpy.swapaxes(a, -1, -2) if transpose_a else a
     return numpy.matmul(left, numpy.swapaxes(b, -1, -2) if transpose_b else b)
 
@@ -155,7 +156,9 @@ def _batch_reference(a, b, transpose_a: bool = False, transpose_b: bool = False)
         dtypes=("float16", "float32", "float64"),
     ),
 )
-def batch_dot(lhs, rhs, transpose_a: bool = False, transpose_b: bool = False):
+def batch_dot(
+    lhs: Value, rhs: Value, transpose_a: bool = False, transpose_b: bool = False
+) -> Value:
     """The matrix products of the matrices in two stacks."""
     if lhs.ndim < 3 or rhs.ndim != lhs.ndim or lhs.shape[:-2] != rhs.shape[:-2]:
         raise ShapeError(
@@ -174,7 +177,7 @@ def _turned(x: Value, turn: bool) -> Value:
     numpy=numpy.kron,
     samples=_pairs(((2, 3), (3, 2)), ((2,), (2, 3)), ((), (2,)), dtypes=("int32", "float32")),
 )
-def kron(a, b):
+def kron(a: Value, b: Value) -> Value:
     """Every element of `a` replaced by its product with all of `b`."""
     rank = max(a.ndim, b.ndim)
     left, right = ((1,) * (rank - x.ndim) + x.shape for x in (a, b))
@@ -199,7 +202,9 @@ def _by_two(a: Value, b: Value, i: int, j: int) -> Value:
         ((3,), (3,)), ((4, 3), (3,)), ((3, 2), (3, 2), {"axis": 0}), dtypes=("int32", "float32")
     ),
 )
-def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None):
+def cross(
+    a: Value, b: Value, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Value:
     """The vector product of vectors of three elements along an axis."""
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -217,7 +222,7 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
     names={"mxnet": "_npi_polyval"},
     samples=_pairs(((4,), (3, 2)), ((1,), (3,)), ((0,), (3,)), dtypes=("int32", "float32")),
 )
-def polyval(p, x):
+def polyval(p: Value, x: Value) -> Value:
     """The polynomial with coefficients `p`, the highest power first, at the places `x`."""
     if p.ndim != 1:
         raise ShapeError(f"polyval: coefficients have one dimension, and these have {p.shape}.")

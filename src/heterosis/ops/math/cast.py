@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heterosis.ir import views
 from heterosis.ir.primitives.conversions import COPY
-from heterosis.ir.program import apply
+from heterosis.ir.program import Value, apply
 from heterosis.ir.types import DTYPES, TensorType
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast
@@ -12,20 +12,20 @@ from heterosis.runtime.errors import DTypeError
 
 
 @operation()
-def copy(a):
+def copy(a: Value) -> Value:
     """A new array with the same elements."""
     return apply(COPY, (a,), TensorType(a.shape, a.dtype))
 
 
 @operation(casts_freely=True)
-def assign(a):
+def assign(a: Value) -> Value:
     """The elements of `a`; with `out=`, written into an array that may be larger or of another
     element type."""
     return apply(COPY, (a,), TensorType(a.shape, a.dtype))
 
 
 @operation()
-def astype(a, dtype: str):
+def astype(a: Value, dtype: str) -> Value:
     """A new array with elements converted to `dtype`."""
     if dtype not in DTYPES:
         raise DTypeError(
@@ -35,6 +35,6 @@ def astype(a, dtype: str):
 
 
 @operation(public=(), views=True, stops_gradients=True)
-def stop_gradient(a):
+def stop_gradient(a: Value) -> Value:
     """The same elements, which no gradient flows through."""
     return apply(views.RESHAPE, (a,), a.type)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
+from heterosis import _core
 from heterosis.ir.primitives import elementwise as primitives
 from heterosis.ir.primitives import real as real_primitives
 from heterosis.ir.primitives.conversions import COPY
@@ -18,6 +19,10 @@ from heterosis.ops.record import operation
 from heterosis.ops.rules import broadcast_all, cast, elementwise, floating, result_type
 from heterosis.ops.samples import NUMBERS, WHOLE, Case, Samples, elementwise_cases
 from heterosis.runtime.errors import DTypeError
+
+# Operations on one array, and on two, or an array and a number.
+Unary: TypeAlias = "_core.Operation[[Value], Value]"
+Binary: TypeAlias = "_core.Operation[[Value | float, Value | float], Value]"
 
 # What a rule makes of the operands: (type they are converted to, type of the result).
 Rule = Callable[[str, str], tuple[str, str]]
@@ -76,7 +81,12 @@ def whole(name: str, dtype: str) -> tuple[str, str]:
     return counting(name, integral(name, dtype)[0])
 
 
-_DTYPES = {no_bool: NUMBERS, integral: WHOLE, whole: WHOLE, real: ("int32", *FLOATS)}
+_DTYPES: dict[Rule, tuple[str, ...]] = {
+    no_bool: NUMBERS,
+    integral: WHOLE,
+    whole: WHOLE,
+    real: ("int32", *FLOATS),
+}
 _DTYPES |= dict.fromkeys((same, counting), DTYPES)
 _DTYPES |= dict.fromkeys((truth, logical, real_to_truth), DTYPES)
 
@@ -122,17 +132,18 @@ def unary(
     cases: Sequence[Case] = BRIEF[1],
     reference: Callable[..., Any] | None = None,
     **facts: Any,
-) -> Any:
+) -> Unary:
     """Register the operation on one array that is `primitive`, whose meaning is its reference if
     there is no other."""
     name = name or primitive.name
 
-    def function(x):
+    def function(x: Value) -> Value:
         return elementwise(primitive, (x,), *rule(name, result_type(x)))
 
     function.__doc__ = documentation
     samples = Samples(cases, domain, dtypes or _DTYPES[rule])
-    return _register(name, function, samples, reference or primitive.meaning, facts)
+    made: Unary = _register(name, function, samples, reference or primitive.meaning, facts)
+    return made
 
 
 def binary(
@@ -146,16 +157,17 @@ def binary(
     cases: Sequence[Case] = BRIEF[2],
     reference: Callable[..., Any] | None = None,
     **facts: Any,
-) -> Any:
+) -> Binary:
     """Register the operation on two arrays, or an array and a number, that is `primitive`."""
     name = name or primitive.name
 
-    def function(x1, x2):
+    def function(x1: Value, x2: Value) -> Value:
         return elementwise(primitive, (x1, x2), *rule(name, result_type(x1, x2)))
 
     function.__doc__ = documentation
     samples = Samples(cases, domain, dtypes or _DTYPES[rule])
-    return _register(name, function, samples, reference or primitive.meaning, facts)
+    made: Binary = _register(name, function, samples, reference or primitive.meaning, facts)
+    return made
 
 
 METHOD = ("np", "ndarray")  # where users find what is a function and a method
@@ -234,13 +246,13 @@ def _unless_nan(choose: Callable[[Value, Value], Value], x1: Value, x2: Value) -
 
 
 @operation(numpy=numpy.fmax, samples=Samples(BRIEF[2], dtypes=("int32", "float32")))
-def fmax(x1, x2):
+def fmax(x1: Value, x2: Value) -> Value:
     """The larger element; NaN only if both are."""
     return _unless_nan(maximum, x1, x2)
 
 
 @operation(numpy=numpy.fmin, samples=Samples(BRIEF[2], dtypes=("int32", "float32")))
-def fmin(x1, x2):
+def fmin(x1: Value, x2: Value) -> Value:
     """The smaller element; NaN only if both are."""
     return _unless_nan(minimum, x1, x2)
 
@@ -252,7 +264,7 @@ def fmin(x1, x2):
     samples=Samples(BRIEF[1]),
     gradient=lambda g, y, x: multiply(g, add(x, x)),
 )
-def square(x):
+def square(x: Value) -> Value:
     """`x * x`."""
     return multiply(x, x)
 
@@ -261,12 +273,12 @@ def square(x):
     numpy=numpy.divmod,
     samples=Samples(BRIEF[2], ((-9, 9), (0.5, 4)), dtypes=("int32", "float32", "float64")),
 )
-def divmod(x1, x2):
+def divmod(x1: Value, x2: Value) -> tuple[Value, Value]:
     """`(x1 // x2, x1 % x2)`."""
     return floor_divide(x1, x2), mod(x1, x2)
 
 
-def _clip_reference(a, a_min, a_max):
+def _clip_reference(a: Any, a_min: Any, a_max: Any) -> Any:
     return numpy.clip(a, a_min, a_max)
 
 
@@ -280,7 +292,13 @@ def _clip_reference(a, a_min, a_max):
         dtypes=NUMBERS,
     ),
 )
-def clip(a, a_min=None, a_max=None, min=None, max=None):
+def clip(
+    a: Value,
+    a_min: Value | None = None,
+    a_max: Value | None = None,
+    min: Value | None = None,
+    max: Value | None = None,
+) -> Value:
     """Elements of `a` no lower than `a_min` and no higher than `a_max`; None is no bound."""
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
@@ -300,7 +318,7 @@ greater = binary(primitives.GREATER, truth, "`x1 > x2`.")
 greater_equal = binary(primitives.GREATER_EQUAL, truth, "`x1 >= x2`.")
 
 
-def _logical(name: str, primitive: Elementwise, documentation: str) -> Any:
+def _logical(name: str, primitive: Elementwise, documentation: str) -> Binary:
     """The operation on two truth values that is one on bits."""
     reference = getattr(numpy, name)
     return binary(primitive, logical, documentation, name=name, reference=reference)
@@ -324,7 +342,7 @@ logical_not = unary(
     names={"mxnet": "_npi_where"},
     samples=Samples(elementwise_cases(3)),
 )
-def where(condition, x, y):
+def where(condition: Value, x: Value, y: Value) -> Value:
     """Elements of `x` where `condition` is true, else of `y`."""
     return select(condition, x, y)
 
@@ -337,7 +355,7 @@ def select(condition: Value, x: Value, y: Value) -> Value:
     return apply(primitives.SELECT, ready, TensorType(ready[0].shape, dtype))
 
 
-def _classifier(primitive: Elementwise, documentation: str) -> Any:
+def _classifier(primitive: Elementwise, documentation: str) -> Unary:
     return unary(primitive, real_to_truth, documentation, dtypes=("int32", *FLOATS))
 
 
@@ -352,7 +370,7 @@ signbit = _classifier(real_primitives.SIGNBIT, "True for negative numbers, -0.0 
     names={"mxnet": "_npi_isposinf"},
     samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
 )
-def isposinf(x):
+def isposinf(x: Value) -> Value:
     """True for positive infinity."""
     x = cast(x, floating(result_type(x)))
     return equal(x, constant(math.inf, x.dtype))
@@ -363,7 +381,7 @@ def isposinf(x):
     names={"mxnet": "_npi_isneginf"},
     samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
 )
-def isneginf(x):
+def isneginf(x: Value) -> Value:
     """True for negative infinity."""
     x = cast(x, floating(result_type(x)))
     return equal(x, constant(-math.inf, x.dtype))
@@ -379,12 +397,12 @@ _LARGEST |= {d: float(numpy.finfo(d).max) for d in ("float32", "float64")}
     samples=Samples(BRIEF[1], dtypes=("bool", "int32", *FLOATS)),
 )
 def nan_to_num(
-    x,
+    x: Value,
     copy: bool = True,
     nan: float = 0.0,
     posinf: float | None = None,
     neginf: float | None = None,
-):
+) -> Value:
     """A copy with numbers in place of NaN and infinities: the largest ones, if none are given."""
     if not is_float(x.dtype):
         return apply(COPY, (x,), TensorType(x.shape, x.dtype))

@@ -16,6 +16,7 @@ from heterosis.ir.types import FLOATS, TensorType, is_float
 from heterosis.ops.math.elementwise import (
     BRIEF,
     METHOD,
+    Unary,
     absolute,
     add,
     binary,
@@ -43,7 +44,7 @@ from heterosis.ops.samples import Case, Samples
 _PRECISE = ("float32", "float64")
 
 
-def _real(primitive: Elementwise, documentation: str, **facts: Any) -> Any:
+def _real(primitive: Elementwise, documentation: str, **facts: Any) -> Unary:
     """A function of one real number."""
     return unary(primitive, real, documentation, **({"public": METHOD} | facts))
 
@@ -78,7 +79,7 @@ rsqrt = _real(primitives.RSQRT, "`1 / sqrt(x)`.", domain=(0.1, 50), public=("npx
     public=("npx", "ndarray"),
     samples=Samples(BRIEF[1], (0.1, 50), dtypes=FLOATS),
 )
-def rcbrt(x):
+def rcbrt(x: Value) -> Value:
     """`1 / cbrt(x)`."""
     return reciprocal(cbrt(x))
 
@@ -87,14 +88,14 @@ def rcbrt(x):
     numpy=numpy.float_power,
     samples=Samples(BRIEF[2], ((0.5, 4), (-3, 3)), dtypes=("int32", "float32", "float64")),
 )
-def float_power(x1, x2):
+def float_power(x1: Value, x2: Value) -> Value:
     """`x1 ** x2` in float64."""
     return power(cast(x1, "float64"), cast(x2, "float64"))
 
 
 # `absolute`: near zero the larger operand and the logarithm cancel, as they do in NumPy.
 @operation(numpy=numpy.logaddexp, samples=Samples(BRIEF[2], dtypes=_PRECISE, absolute=8))
-def logaddexp(x1, x2):
+def logaddexp(x1: Value, x2: Value) -> Value:
     """`log(exp(x1) + exp(x2))` without overflow."""
     dtype = floating(result_type(x1, x2))
     a, b = broadcast_all("logaddexp", (cast(x1, dtype), cast(x2, dtype)))
@@ -139,7 +140,7 @@ def _turned(x: Value, factor: float) -> Value:
     names={"mxnet": "_npi_degrees"},
     samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
 )
-def degrees(x):
+def degrees(x: Value) -> Value:
     """An angle in radians, in degrees."""
     return _turned(x, 180.0 / math.pi)
 
@@ -151,7 +152,7 @@ def degrees(x):
     names={"mxnet": "_npi_radians"},
     samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
 )
-def radians(x):
+def radians(x: Value) -> Value:
     """An angle in degrees, in radians."""
     return _turned(x, math.pi / 180.0)
 
@@ -159,7 +160,7 @@ def radians(x):
 # -- rounding -------------------------------------------------------------------------------------
 
 
-def _rounding(primitive: Elementwise, documentation: str, **facts: Any) -> Any:
+def _rounding(primitive: Elementwise, documentation: str, **facts: Any) -> Unary:
     """Rounding to integers, which leaves integers as they are."""
     facts["piecewise_constant"] = "whole numbers, with steps between"
     dtypes = ("bool", "int8", *FLOATS)
@@ -186,7 +187,7 @@ _ROUND_CASES = (*BRIEF[1], *(Case(((3, 70),), {"decimals": d}) for d in (1, -1))
     piecewise_constant="multiples of one number, with steps between",
     samples=Samples(_ROUND_CASES, (-60, 60), dtypes=("int32", *_PRECISE)),
 )
-def round(x, decimals: int = 0):
+def round(x: Value, decimals: int = 0) -> Value:
     """The nearest number with `decimals` digits behind the point; the even one of two."""
     if not is_float(x.dtype):
         return _rounded_integer(x, decimals)
@@ -214,7 +215,7 @@ copysign = binary(primitives.COPYSIGN, real, "The size of `x1` with the sign of 
     numpy=numpy.heaviside,
     samples=Samples(BRIEF[2], dtypes=("int32", *FLOATS)),
 )
-def heaviside(x1, x2):
+def heaviside(x1: Value, x2: Value) -> Value:
     """0 for negative `x1`, 1 for positive, `x2` at 0."""
     dtype = floating(result_type(x1, x2))
     x1, x2 = cast(x1, dtype), cast(x2, dtype)
@@ -234,14 +235,14 @@ spacing = unary(
 
 
 @operation(numpy=numpy.modf, samples=Samples(BRIEF[1], dtypes=("int32", *_PRECISE)))
-def modf(x):
+def modf(x: Value) -> tuple[Value, Value]:
     """The fraction and the integer part, both with the sign of `x`."""
     x = cast(x, floating(result_type(x)))
     return apply(primitives.FRACTION, (x,), TensorType(x.shape, x.dtype)), trunc(x)
 
 
 @operation(numpy=numpy.frexp, samples=Samples(BRIEF[1], dtypes=("int32", *_PRECISE)))
-def frexp(x):
+def frexp(x: Value) -> tuple[Value, Value]:
     """`(m, e)` with `x == m * 2**e` and `m` from 0.5 up to 1; `e` is int32."""
     x = cast(x, floating(result_type(x)))
     mantissa = apply(primitives.MANTISSA, (x,), TensorType(x.shape, x.dtype))
@@ -253,7 +254,7 @@ def frexp(x):
     names={"mxnet": "_npi_ldexp"},
     samples=Samples(BRIEF[2], dtypes=("int32", "float32", "float64")),
 )
-def ldexp(x1, x2):
+def ldexp(x1: Value, x2: Value) -> Value:
     """`x1 * 2**x2`, exact for integer `x2`."""
     x1 = cast(x1, floating(result_type(x1)))
     if is_float(x2.dtype):
@@ -313,7 +314,7 @@ sigmoid = _real(
     samples=Samples(BRIEF[1], dtypes=("int32", *FLOATS)),
     gradient=lambda g, y, x: select(greater(y, weak(0.0)), g, weak(0.0)),
 )
-def relu(x):
+def relu(x: Value) -> Value:
     """`x` where it is positive, else 0."""
     return maximum(x, number(0, "int64", weak=True))
 
@@ -323,7 +324,7 @@ def relu(x):
     public=("npx",),
     samples=Samples(BRIEF[1], (0.5, 9), dtypes=_PRECISE, ulps=64, absolute=16),
 )
-def digamma(x):
+def digamma(x: Value) -> Value:
     """The derivative of `gammaln`."""
     x = cast(x, floating(x.dtype))
     mirrored = less(x, weak(0.5))

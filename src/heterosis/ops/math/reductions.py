@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 
@@ -17,6 +17,7 @@ from heterosis.ir.types import FLOATS, TensorType, highest, is_float, lowest
 from heterosis.ops.array.creation import iota
 from heterosis.ops.math.elementwise import (
     METHOD,
+    Binary,
     add,
     equal,
     isnan,
@@ -35,7 +36,7 @@ from heterosis.ops.rules import cast, floating, wide
 from heterosis.ops.samples import Case, Samples, reduction_cases
 from heterosis.runtime.errors import ShapeError, check_axes, check_axis
 
-Axes = "int | tuple[int, ...] | None"
+Axes: TypeAlias = "int | tuple[int, ...] | None"
 
 # The smallest set that meets every kind of loop; the sum runs through all.
 _BRIEF = tuple(
@@ -108,13 +109,13 @@ def _accumulated(a: Value, dtype: str | None) -> Value:
     samples=Samples(reduction_cases(dtype=("float64", "int64")), absolute=400),
 )
 def sum(
-    a,
+    a: Value,
     axis: Axes = None,
     dtype: str | None = None,
     keepdims: bool = False,
-    initial=None,
-    where=None,
-):
+    initial: Value | None = None,
+    where: Value | None = None,
+) -> Value:
     """The sum of elements along `axis`; of all, without one."""
     a = _accumulated(a, dtype)
     total = reduce(SUM, _only(a, where, 0), axis, keepdims)
@@ -129,13 +130,13 @@ def sum(
     samples=Samples(_KEPT, (0.5, 1.5), ulps=64),
 )
 def prod(
-    a,
+    a: Value,
     axis: Axes = None,
     dtype: str | None = None,
     keepdims: bool = False,
-    initial=None,
-    where=None,
-):
+    initial: Value | None = None,
+    where: Value | None = None,
+) -> Value:
     """The product of elements along `axis`."""
     a = _accumulated(a, dtype)
     total = reduce(PROD, _only(a, where, 1), axis, keepdims)
@@ -147,7 +148,7 @@ def prod(
     public=METHOD,
     samples=Samples(_KEPT, dtypes=("int32", "float32", "float64"), absolute=400),
 )
-def nansum(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False):
+def nansum(a: Value, axis: Axes = None, dtype: str | None = None, keepdims: bool = False) -> Value:
     """The sum of elements that are not NaN."""
     return sum(_without_nan(a, 0.0), axis, dtype, keepdims)
 
@@ -157,7 +158,7 @@ def nansum(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = Fals
     public=METHOD,
     samples=Samples(_KEPT, (0.5, 1.5), ulps=64, dtypes=("int32", "float32", "float64")),
 )
-def nanprod(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False):
+def nanprod(a: Value, axis: Axes = None, dtype: str | None = None, keepdims: bool = False) -> Value:
     """The product of elements that are not NaN."""
     return prod(_without_nan(a, 1.0), axis, dtype, keepdims)
 
@@ -167,7 +168,7 @@ def _without_nan(a: Value, otherwise: float) -> Value:
 
 
 @operation(numpy=numpy.count_nonzero, samples=Samples(_KEPT, dtypes=("bool", "int32", "float32")))
-def count_nonzero(a, axis: Axes = None, keepdims: bool = False):
+def count_nonzero(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """How many elements are not zero."""
     return sum(cast(a, "bool"), axis, None, keepdims)
 
@@ -175,8 +176,12 @@ def count_nonzero(a, axis: Axes = None, keepdims: bool = False):
 # -- extremes -------------------------------------------------------------------------------------
 
 
-def _extreme(primitive: Reduction, pick: Callable, least: Callable):
-    def function(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+def _extreme(
+    primitive: Reduction, pick: Binary, least: Callable[[str], float]
+) -> Callable[[Value, Axes, bool, Value | None, Value | None], Value]:
+    def function(
+        a: Value, axis: Axes, keepdims: bool, initial: Value | None, where: Value | None
+    ) -> Value:
         if initial is None:
             _check_not_empty(primitive.name, a, axis)
         result = reduce(primitive, _only(a, where, least(a.dtype)), axis, keepdims)
@@ -196,7 +201,13 @@ _min = _extreme(MIN, minimum, highest)
     names={"mxnet": "_np_max"},
     samples=Samples(_KEPT),
 )
-def max(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+def max(
+    a: Value,
+    axis: Axes = None,
+    keepdims: bool = False,
+    initial: Value | None = None,
+    where: Value | None = None,
+) -> Value:
     """The largest element along `axis`; NaN if any is."""
     return _max(a, axis, keepdims, initial, where)
 
@@ -208,13 +219,19 @@ def max(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
     names={"mxnet": "_np_min"},
     samples=Samples(_KEPT),
 )
-def min(a, axis: Axes = None, keepdims: bool = False, initial=None, where=None):
+def min(
+    a: Value,
+    axis: Axes = None,
+    keepdims: bool = False,
+    initial: Value | None = None,
+    where: Value | None = None,
+) -> Value:
     """The smallest element along `axis`; NaN if any is."""
     return _min(a, axis, keepdims, initial, where)
 
 
 @operation(numpy=numpy.ptp, samples=Samples(_KEPT, dtypes=("int32", "float32")))
-def ptp(a, axis: Axes = None, keepdims: bool = False):
+def ptp(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """The distance from the smallest to the largest element."""
     return subtract(max(a, axis, keepdims), min(a, axis, keepdims))
 
@@ -254,7 +271,7 @@ _ARGUMENT_CASES = (*_BRIEF, Case(((2, 3, 4),), {"axis": 1, "keepdims": True}))
     names={"mxnet": "_npi_argmax"},
     samples=Samples(_ARGUMENT_CASES),
 )
-def argmax(a, axis: int | None = None, keepdims: bool = False):
+def argmax(a: Value, axis: int | None = None, keepdims: bool = False) -> Value:
     """The position of the first largest element along `axis`; of the first NaN if there is one."""
     return _place_of_extreme("argmax", MAX, a, axis, keepdims)
 
@@ -265,7 +282,7 @@ def argmax(a, axis: int | None = None, keepdims: bool = False):
     names={"mxnet": "_npi_argmin"},
     samples=Samples(_ARGUMENT_CASES),
 )
-def argmin(a, axis: int | None = None, keepdims: bool = False):
+def argmin(a: Value, axis: int | None = None, keepdims: bool = False) -> Value:
     """The position of the first smallest element along `axis`; of the first NaN if there is one."""
     return _place_of_extreme("argmin", MIN, a, axis, keepdims)
 
@@ -277,7 +294,7 @@ def argmin(a, axis: int | None = None, keepdims: bool = False):
     names={"mxnet": "_np_any"},
     samples=Samples(_KEPT, (-1, 1), dtypes=("bool", "uint8", "bfloat16", "float32")),
 )
-def any(a, axis: Axes = None, keepdims: bool = False, where=None):
+def any(a: Value, axis: Axes = None, keepdims: bool = False, where: Value | None = None) -> Value:
     """Whether an element along `axis` is true."""
     return reduce(ANY, _only(cast(a, "bool"), where, False), axis, keepdims)
 
@@ -288,7 +305,7 @@ def any(a, axis: Axes = None, keepdims: bool = False, where=None):
     names={"mxnet": "_np_all"},
     samples=Samples(_KEPT, (-1, 1), dtypes=("bool", "uint8", "bfloat16", "float32")),
 )
-def all(a, axis: Axes = None, keepdims: bool = False, where=None):
+def all(a: Value, axis: Axes = None, keepdims: bool = False, where: Value | None = None) -> Value:
     """Whether all elements along `axis` are true."""
     return reduce(ALL, _only(cast(a, "bool"), where, True), axis, keepdims)
 
@@ -302,7 +319,13 @@ def all(a, axis: Axes = None, keepdims: bool = False, where=None):
     names={"mxnet": "_npi_mean"},
     samples=Samples(_ARRAYS, absolute=20),
 )
-def mean(a, axis: Axes = None, dtype: str | None = None, keepdims: bool = False, where=None):
+def mean(
+    a: Value,
+    axis: Axes = None,
+    dtype: str | None = None,
+    keepdims: bool = False,
+    where: Value | None = None,
+) -> Value:
     """The arithmetic mean along `axis`."""
     dtype = dtype or floating(a.dtype)
     a = _to_sum(a, dtype)
@@ -336,12 +359,12 @@ def _count(a: Value, axis: Axes, keepdims: bool, where: Value) -> Value:
     ),
 )
 def var(
-    a,
+    a: Value,
     axis: Axes = None,
     dtype: str | None = None,
     ddof: int = 0,
     keepdims: bool = False,
-):
+) -> Value:
     """The mean squared distance from the mean; `ddof` is subtracted from the number of elements."""
     dtype = dtype or floating(a.dtype)
     a = _to_sum(a, dtype)
@@ -363,12 +386,12 @@ def var(
     ),
 )
 def std(
-    a,
+    a: Value,
     axis: Axes = None,
     dtype: str | None = None,
     ddof: int = 0,
     keepdims: bool = False,
-):
+) -> Value:
     """The standard deviation: the square root of the variance."""
     return root(var(a, axis, dtype, ddof, keepdims))
 
@@ -387,7 +410,13 @@ def std(
         absolute=20,
     ),
 )
-def average(a, axis: Axes = None, weights=None, returned: bool = False, keepdims: bool = False):
+def average(
+    a: Value,
+    axis: Axes = None,
+    weights: Value | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Value | tuple[Value, Value]:
     """The mean along `axis`, weighted if there are `weights`; with their sum if `returned`."""
     if weights is None:
         result = mean(a, axis, None, keepdims)
@@ -442,7 +471,7 @@ _SCAN_CASES = (
     names={"mxnet": "_np_cumsum"},
     samples=Samples(_SCAN_CASES, absolute=400),
 )
-def cumsum(a, axis: int | None = None, dtype: str | None = None):
+def cumsum(a: Value, axis: int | None = None, dtype: str | None = None) -> Value:
     """The sum of all elements so far along `axis`; of the flattened array, without one."""
     return _scan(CUMSUM, a, axis, dtype)
 
@@ -451,6 +480,6 @@ def cumsum(a, axis: int | None = None, dtype: str | None = None):
     numpy=numpy.cumprod,
     samples=Samples(_SCAN_CASES, (0.5, 1.5), ulps=64, dtypes=("int32", *FLOATS)),
 )
-def cumprod(a, axis: int | None = None, dtype: str | None = None):
+def cumprod(a: Value, axis: int | None = None, dtype: str | None = None) -> Value:
     """The product of all elements so far along `axis`."""
     return _scan(CUMPROD, a, axis, dtype)

@@ -108,8 +108,10 @@ def _between(rows: Value, position: Value, method: str) -> Value:
     return select(endless, low, mixed)
 
 
-def _reference(function: Any):
-    def run(a, q, axis=None, interpolation="linear", keepdims=False):
+def _reference(function: Any) -> Any:
+    def run(
+        a: Any, q: Any, axis: Any = None, interpolation: str = "linear", keepdims: bool = False
+    ) -> Any:
         return function(a, q, axis=axis, method=interpolation, keepdims=keepdims)
 
     return run
@@ -130,13 +132,13 @@ _FEW = ("int32", "float32", "float64")
     samples=Samples((*_CASES, *_WAYS), ((-9, 9), (0, 1)), ("float32",), ulps=16, absolute=16),
 )
 def quantile(
-    a,
-    q,
+    a: Value,
+    q: Value,
     axis: Axes = None,
     interpolation: str = "linear",
     keepdims: bool = False,
     method: Any = None,
-):
+) -> Value:
     """The value below which the fraction `q` of elements along `axis` lies."""
     return _quantile("quantile", a, q, axis, method or interpolation, keepdims)
 
@@ -147,13 +149,13 @@ def quantile(
     samples=Samples(_CASES, ((-9, 9), (0, 100)), _FEW, ulps=64, absolute=64),
 )
 def percentile(
-    a,
-    q,
+    a: Value,
+    q: Value,
     axis: Axes = None,
     interpolation: str = "linear",
     keepdims: bool = False,
     method: Any = None,
-):
+) -> Value:
     """The value below which `q` percent of elements along `axis` lie."""
     return _quantile("percentile", a, q, axis, method or interpolation, keepdims, 100.0)
 
@@ -162,7 +164,7 @@ def percentile(
     numpy=numpy.median,
     samples=Samples((Case(((37,),)), Case(((4, 6),), {"axis": 1, "keepdims": True})), dtypes=_FEW),
 )
-def median(a, axis: Axes = None, keepdims: bool = False):
+def median(a: Value, axis: Axes = None, keepdims: bool = False) -> Value:
     """The middle one of the sorted elements along `axis`; the mean of the middle two."""
     half = constant(0.5, "float64")
     return _quantile("median", a, half, axis, "linear", keepdims)
@@ -171,7 +173,7 @@ def median(a, axis: Axes = None, keepdims: bool = False):
 # -- histograms -----------------------------------------------------------------------------------
 
 
-def _edges_reference(a, bins=10, range=None):
+def _edges_reference(a: Any, bins: Any = 10, range: Any = None) -> Any:
     return numpy.histogram_bin_edges(a, bins, range)
 
 
@@ -180,7 +182,7 @@ def _edges_reference(a, bins=10, range=None):
     public=(),
     samples=Samples((Case(((37,),)), Case(((5, 7),), {"bins": 4, "range": (-2, 3)})), dtypes=_FEW),
 )
-def histogram_edges(a, bins: int = 10, range: tuple[float, float] | None = None):
+def histogram_edges(a: Value, bins: int = 10, range: tuple[float, float] | None = None) -> Value:
     """The bounds of `bins` equal intervals, from the smallest element to the largest."""
     if bins < 1:
         raise ArgumentError(f"histogram: {bins} bins; expected at least one.")
@@ -225,7 +227,7 @@ def _check_edges_shape(shape: tuple[int, ...]) -> None:
         )
 
 
-def _counts_reference(a, edges):
+def _counts_reference(a: Any, edges: Any) -> Any:
     check_edges(edges)
     last = len(edges) - 2
     pairs = enumerate(itertools.pairwise(edges))
@@ -238,7 +240,9 @@ def _counts_reference(a, edges):
     public=(),
     samples=Samples((Case(((37,), (5,))), Case(((3, 70), (2,)))), dtypes=_FEW, rising_arrays=(1,)),
 )
-def histogram_counts(a, edges, weights=None, density: bool = False):
+def histogram_counts(
+    a: Value, edges: Value, weights: Value | None = None, density: bool = False
+) -> Value:
     """How many elements, or how much weight, each interval between neighbouring `edges` has."""
     _check_edges_shape(edges.shape)
     edges = rising(edges, _NOT_RISING)

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from heterosis.ir import views
+from heterosis.ir.primitives.windows import Windows
 from heterosis.ir.program import Value
 from heterosis.ops.nn import window_references as references
 from heterosis.ops.nn.window_shapes import (
@@ -27,7 +28,7 @@ from heterosis.ops.nn.window_shapes import (
     with_channels_first,
     with_layout,
 )
-from heterosis.ops.nn.windowed import Windows, convolve, correlate, transposed
+from heterosis.ops.nn.windowed import convolve, correlate, transposed
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast
 from heterosis.ops.samples import Case, Samples
@@ -57,7 +58,7 @@ def _windows(g: Geometry) -> Windows:
 
 
 def _filters(w: Value, groups: int) -> Value:
-    """(groups, filters, channels, *taps)"""
+    """As (groups, filters, channels, *taps)."""
     kernel = _three(w.shape[2:], 1)
     return views.reshape(w, (groups, w.shape[0] // groups, w.shape[1], *kernel))
 
@@ -131,9 +132,9 @@ _NO_BIAS = {"no_bias": True}
     ),
 )  # fmt: skip
 def convolution(
-    data,
-    weight,
-    bias=None,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
     kernel: Any = None,
     stride: Any = None,
     dilate: Any = None,
@@ -145,7 +146,7 @@ def convolution(
     cudnn_tune: str | None = None,
     cudnn_off: bool = False,
     layout: str | None = None,
-):
+) -> Value:
     """Filters slid over the axes of space: `weight` is (num_filter, channels / num_group, *kernel).
 
     With channels last (NWC, NHWC, NDHWC), (num_filter, *kernel, channels / num_group). What is
@@ -176,14 +177,14 @@ def convolution(
     ),
 )  # fmt: skip
 def convolution_data_gradient(
-    dy,
-    weight,
+    dy: Value,
+    weight: Value,
     shape: Any,
     stride: Any = None,
     dilate: Any = None,
     pad: Any = None,
     num_group: int = 1,
-):
+) -> Value:
     """The gradient of a convolution's data of `shape`, given its result's."""
     name = "convolution_data_gradient"
     dtype, (y, w) = in_one_float(name, dy, weight)
@@ -204,14 +205,14 @@ def convolution_data_gradient(
     ),
 )  # fmt: skip
 def convolution_weight_gradient(
-    dy,
-    data,
+    dy: Value,
+    data: Value,
     kernel: Any,
     stride: Any = None,
     dilate: Any = None,
     pad: Any = None,
     num_group: int = 1,
-):
+) -> Value:
     """The gradient of a convolution's weight, given its result's."""
     name = "convolution_weight_gradient"
     dtype, (y, x) = in_one_float(name, dy, data)
@@ -237,9 +238,9 @@ def convolution_weight_gradient(
     ),
 )  # fmt: skip
 def deconvolution(
-    data,
-    weight,
-    bias=None,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
     kernel: Any = None,
     stride: Any = None,
     dilate: Any = None,
@@ -253,7 +254,7 @@ def deconvolution(
     cudnn_tune: str | None = None,
     cudnn_off: bool = False,
     layout: str | None = None,
-):
+) -> Value:
     """A convolution turned round: `weight` is (channels, num_filter / num_group, *kernel).
 
     Each element of `data` is spread by its filters over the result, which `adj` lengthens, or

@@ -6,12 +6,14 @@ states holds the logarithms of the probabilities of all ways that end there; LOW
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant
 from heterosis.ir.types import TensorType
-from heterosis.ops.numpylike import on_terms, places_along
+from heterosis.ops.numpylike import Array, on_terms, places_along
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast
 from heterosis.ops.samples import Case, Samples
@@ -19,7 +21,14 @@ from heterosis.ops.samples import Case, Samples
 LOW = -1e30  # instead of minus infinity, whose differences are NaN
 
 
-def _step(states, padded, scores, may_jump, time, lengths):
+def _step(
+    states: Array,
+    padded: tuple[Array, Array],
+    scores: Array,
+    may_jump: Array,
+    time: Array,
+    lengths: Array,
+) -> Array:
     come, jump = padded
     jump = numpy.where(may_jump, jump, LOW)
     highest = numpy.maximum(numpy.maximum(states, come), jump)
@@ -28,7 +37,7 @@ def _step(states, padded, scores, may_jump, time, lengths):
     return numpy.where(lengths.reshape((lengths.shape[0], 1)) > time, moved, states)
 
 
-def _numpy_step(states, scores, may_jump, lengths, time):
+def _numpy_step(states: Any, scores: Any, may_jump: Any, lengths: Any, time: Any) -> Any:
     padded = numpy.pad(states, ((0, 0), (2, 0)), constant_values=LOW)
     return _step(states, (padded[:, 1:-1], padded[:, :-2]), scores, may_jump, time, lengths)
 
@@ -44,12 +53,12 @@ def _numpy_step(states, scores, may_jump, lengths, time):
         ulps=16,
     ),
 )
-def ctc_step(states, scores, may_jump, lengths, time):
+def ctc_step(states: Value, scores: Value, may_jump: Value, lengths: Value, time: Value) -> Value:
     """The states after one more time step; sequences that have ended keep theirs."""
     padded = _after_nothing(states)
     shifted = [views.slice_(padded, (0, start), (1, 1), states.shape) for start in (1, 0)]
 
-    def step(states, come, jump, *more):
+    def step(states: Array, come: Array, jump: Array, *more: Array) -> Array:
         return _step(states, (come, jump), *more)
 
     (moved,) = on_terms(step, (states, *shifted, scores, may_jump, time, lengths))
@@ -65,7 +74,7 @@ def _after_nothing(states: Value) -> Value:
     return apply(ASSEMBLE, (nothing, states), type_, places=places, filled=True)
 
 
-def _cost(states, label_lengths):
+def _cost(states: Any, label_lengths: Any) -> Any:
     last = 2 * label_lengths.reshape((label_lengths.shape[0], 1))
     places = places_along(states, 1)
     # All classes have been seen at the last state but one, and with a blank after them at the last.
@@ -88,6 +97,6 @@ def _cost(states, label_lengths):
         ulps=16,
     ),
 )
-def ctc_cost(states, label_lengths):
+def ctc_cost(states: Value, label_lengths: Value) -> Value:
     """Minus the logarithm of the labels' probabilities, from the states after the last step."""
     return on_terms(_cost, (states, label_lengths))[0]

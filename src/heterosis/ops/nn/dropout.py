@@ -9,14 +9,16 @@ from heterosis.ops.math import real as r
 from heterosis.ops.math.cast import copy
 from heterosis.ops.nn.layers import leak
 from heterosis.ops.random import draws
-from heterosis.ops.record import Key, operation
+from heterosis.ops.record import Key, default, operation
 from heterosis.ops.rules import cast, floating
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import check_axes
 
 
 @operation(public=(), names={"mxnet": "Dropout"})
-def dropout(data, p=0.5, axes: tuple[int, ...] = (), key: Key = None):
+def dropout(
+    data: Value, p: Value = default(0.5), axes: tuple[int, ...] = (), key: Key = None
+) -> Value:
     """`data` with elements set to 0 at random, each with probability `p`, and the others scaled up
     so that the mean stays. Along `axes` all elements share one fate."""
     x = cast(data, floating(data.dtype))
@@ -41,13 +43,18 @@ def _scale(chance: Value) -> Value:
     names={"mxnet": "Dropout"},
     samples=Samples([Case(((3, 5),), {"p": 0.3})], dtypes=("int32", "float32")),
 )
-def idle_dropout(data, p: float = 0.5, axes: tuple[int, ...] = ()):
+def idle_dropout(data: Value, p: float = 0.5, axes: tuple[int, ...] = ()) -> Value:
     """What `dropout` does in prediction: a copy. It knows what it would do in training."""
     return copy.record.function(data)
 
 
 @operation(public=())
-def random_leaky_relu(data, lower_bound=0.125, upper_bound=0.334, key: Key = None):
+def random_leaky_relu(
+    data: Value,
+    lower_bound: Value = default(0.125),
+    upper_bound: Value = default(0.334),
+    key: Key = None,
+) -> Value:
     """`data` where it is positive; elsewhere times a random slope between the bounds."""
     x = cast(data, floating(data.dtype))
     low, high = (cast(bound, "float32") for bound in (lower_bound, upper_bound))

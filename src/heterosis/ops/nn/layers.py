@@ -18,7 +18,7 @@ from heterosis.ops.linalg.matmul import product
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real as r
 from heterosis.ops.math.cast import astype
-from heterosis.ops.record import operation
+from heterosis.ops.record import default, operation
 from heterosis.ops.rules import cast, floating
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.context import Context, check_context
@@ -73,7 +73,7 @@ _ACTIVATION_REFERENCES: dict[str, Callable[[Any], Any]] = {
         ulps=8,
     ),
 )
-def activation(data, act_type: str):
+def activation(data: Value, act_type: str) -> Value:
     """'relu', 'sigmoid', 'tanh', 'softrelu' (`log(1 + exp(x))`) or 'softsign' (`x / (1 + |x|)`)."""
     if act_type not in _ACTIVATIONS:
         raise ArgumentError(
@@ -129,7 +129,9 @@ def _along_channels(what: str, given: Value, x: Value) -> Value:
     return views.reshape(given, (channels,) + (1,) * max(x.ndim - 2, 0))
 
 
-def _leaky_reference(data, gamma=None, act_type="leaky", slope=0.25):
+def _leaky_reference(
+    data: Any, gamma: Any = None, act_type: Any = "leaky", slope: Any = 0.25
+) -> Any:
     from scipy import special  # tests alone have it
 
     negative = numpy.minimum(data, 0)
@@ -161,13 +163,13 @@ def _leaky_reference(data, gamma=None, act_type="leaky", slope=0.25):
     ),
 )
 def leaky_relu(
-    data,
-    gamma=None,
+    data: Value,
+    gamma: Value | None = None,
     act_type: str = "leaky",
-    slope=0.25,
-    lower_bound=0.125,
-    upper_bound=0.334,
-):
+    slope: Value = default(0.25),
+    lower_bound: Value = default(0.125),
+    upper_bound: Value = default(0.334),
+) -> Value:
     """`data` where it is positive; below, what `act_type` says: 'leaky' and 'prelu' a line of
     `slope` or of slopes `gamma`, 'elu' and 'selu' an exponential curve, 'rrelu' the line halfway
     between the bounds. 'gelu' is smooth: `data` times the normal distribution's `P(X < data)`."""
@@ -189,7 +191,7 @@ def leaky_relu(
     return _selu(x) if act_type == "selu" else _gelu(x)
 
 
-def _smooth_reference(data, scalar=1.0):
+def _smooth_reference(data: Any, scalar: Any = 1.0) -> Any:
     size, square = abs(data), scalar * scalar
     return numpy.where(size < 1 / square, 0.5 * square * data * data, size - 0.5 / square)
 
@@ -202,7 +204,7 @@ def _smooth_reference(data, scalar=1.0):
         [Case(((3, 37),)), Case(((5,),), {"scalar": 2.0})], dtypes=("int32", *_PRECISE), ulps=8
     ),
 )
-def smooth_l1(data, scalar=1.0):
+def smooth_l1(data: Value, scalar: Value = default(1.0)) -> Value:
     """The absolute value, rounded off to a parabola within `1 / scalar**2` of zero."""
     x = cast(data, floating(data.dtype))
     square = e.square(cast(scalar, x.dtype))
@@ -222,7 +224,9 @@ def _rows(x: Value, flatten: bool) -> Value:
     return views.reshape(x, (math.prod(lead), width))
 
 
-def _dense_reference(data, weight, bias=None, flatten=True, **_):
+def _dense_reference(
+    data: Any, weight: Any, bias: Any = None, flatten: Any = True, **_: Any
+) -> Any:
     x = data.reshape(len(data), math.prod(data.shape[1:])) if flatten else data
     return x @ weight.T + (0 if bias is None else bias)
 
@@ -245,13 +249,13 @@ def _dense_reference(data, weight, bias=None, flatten=True, **_):
     ),
 )
 def fully_connected(
-    data,
-    weight,
-    bias=None,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
     num_hidden: int | None = None,
     no_bias: bool = False,
     flatten: bool = True,
-):
+) -> Value:
     """`data @ weight.T + bias`, over all dimensions but the first, or, without `flatten`, over the
     last. `weight` is (outputs, inputs); `num_hidden`, if given, is the number of outputs."""
     if not data.ndim:
@@ -282,7 +286,7 @@ def _checked_bias(bias: Value | None, outputs: int) -> Value:
     samples=Samples([Case(((2, 3, 4),)), Case(((3, 2),))], dtypes=("int32", "float32")),
     views=True,
 )
-def batch_flatten(data):
+def batch_flatten(data: Value) -> Value:
     """All dimensions but the first merged into one."""
     if not data.ndim:
         raise ShapeError("batch_flatten: data of shape (); expected at least one dimension.")
@@ -300,20 +304,22 @@ def batch_flatten(data):
     ),
 )
 def embedding(
-    data,
-    weight,
+    data: Value,
+    weight: Value,
     input_dim: int | None = None,
     output_dim: int | None = None,
     dtype: str | None = None,
     sparse_grad: bool = False,
-):
+) -> Value:
     """The rows of `weight` that `data` numbers; numbers outside mean the nearest row.
 
     `input_dim` and `output_dim`, if given, are the extents of `weight`. `dtype` and `sparse_grad`
     are accepted and change nothing: the result has the weights' type, and gradients are dense.
     """
     wanted = (input_dim, output_dim)
-    if weight.ndim != 2 or any(w not in (None, n) for w, n in zip(wanted, weight.shape)):
+    if weight.ndim != 2 or any(
+        w not in (None, n) for w, n in zip(wanted, weight.shape, strict=True)
+    ):
         expected = tuple(n or "any" for n in wanted)
         raise ShapeError(f"embedding: weight of shape {weight.shape}; expected {expected}.")
     place = bounded("embedding", data, weight.shape[0], "clip", 0, weight.shape)
@@ -323,7 +329,9 @@ def embedding(
 # -- sequences ------------------------------------------------------------------------------------
 
 
-def _counted_like(data, start=0.0, step=1.0, repeat=1, axis=None):
+def _counted_like(
+    data: Any, start: Any = 0.0, step: Any = 1.0, repeat: Any = 1, axis: Any = None
+) -> Any:
     shape = data.shape if axis is None else (data.shape[axis],)
     found = start + step * (numpy.arange(math.prod(shape)) // repeat)
     return found.reshape(shape).astype(data.dtype)
@@ -345,13 +353,13 @@ def _counted_like(data, start=0.0, step=1.0, repeat=1, axis=None):
     ),
 )
 def arange_like(
-    data,
-    start=0.0,
-    step=1.0,
+    data: Value,
+    start: Value = default(0.0),
+    step: Value = default(1.0),
     repeat: int = 1,
     ctx: Context | None = None,
     axis: int | None = None,
-):
+) -> Value:
     """Numbers from `start` on, `step` apart, each `repeat` times: as many as `data` has elements,
     in its shape, or as it has along `axis`."""
     check_context(ctx or None)
@@ -368,7 +376,13 @@ def arange_like(
     return views.reshape(cast(found, data.dtype), shape)
 
 
-def _masked_reference(data, sequence_length=None, use_sequence_length=False, value=0.0, axis=0):
+def _masked_reference(
+    data: Any,
+    sequence_length: Any = None,
+    use_sequence_length: Any = False,
+    value: Any = 0.0,
+    axis: Any = 0,
+) -> Any:
     if not use_sequence_length:
         return data
     result = numpy.moveaxis(data.copy(), axis, 0)
@@ -393,12 +407,12 @@ def _masked_reference(data, sequence_length=None, use_sequence_length=False, val
     ),
 )
 def sequence_mask(
-    data,
-    sequence_length=None,
+    data: Value,
+    sequence_length: Value | None = None,
     use_sequence_length: bool = False,
-    value=0.0,
+    value: Value = default(0.0),
     axis: int = 0,
-):
+) -> Value:
     """`data` with `value` behind the end of each sequence. `axis`, 0 or 1, counts the steps and the
     other one the sequences; without `use_sequence_length`, `data` as it is."""
     if not use_sequence_length:
@@ -426,6 +440,6 @@ def sequence_mask(
     names={"mxnet": "Cast"},
     samples=Samples([Case(((3, 4),), {"dtype": d}) for d in ("int32", "float64", "bool")]),
 )
-def cast_to(data, dtype: str):
+def cast_to(data: Value, dtype: str) -> Value:
     """A new array with elements converted to `dtype`."""
     return astype(data, dtype)

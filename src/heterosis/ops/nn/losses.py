@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy
 
+from heterosis import _core
 from heterosis.ir import views
 from heterosis.ir.program import Value
 from heterosis.ops.array.indexing import scattered
@@ -20,7 +21,7 @@ from heterosis.ops.array.legacy import counter_along, pick
 from heterosis.ops.math.elementwise import add, multiply, negative, subtract
 from heterosis.ops.math.real import exp
 from heterosis.ops.nn.softmax import log_softmax
-from heterosis.ops.numpylike import Term, as_indices, number_for, on_terms, places_along
+from heterosis.ops.numpylike import Array, Term, as_indices, number_for, on_terms, places_along
 from heterosis.ops.record import operation
 from heterosis.ops.rules import cast, floating
 from heterosis.ops.samples import Case, Samples
@@ -29,10 +30,12 @@ from heterosis.runtime.errors import ArgumentError, ShapeError
 _DTYPES = ("float16", "float32", "float64")
 
 
-def _loss(*cases: Case, domain: Any = (-2, 2), indices: tuple[int, ...] = ()) -> Callable:
+def _loss(
+    *cases: Case, domain: Any = (-2, 2), indices: tuple[int, ...] = ()
+) -> Callable[[Callable[..., Array]], _core.Operation[..., tuple[Value, ...]]]:
     """Register a loss written in NumPy's words; parameters at `indices` keep their type."""
 
-    def register(function: Callable[..., Any]) -> Any:
+    def register(function: Callable[..., Array]) -> _core.Operation[..., tuple[Value, ...]]:
         @functools.wraps(function)
         def program(*arguments: Any) -> tuple[Value, ...]:
             dtype = floating(arguments[0].dtype)
@@ -106,20 +109,39 @@ _TURNED = Case(((3, 4), (4, 3), None, None), {"batch_axis": 1})
 
 
 @_loss(_PAIR, Case(((5,), (5, 1))), _WEIGHTED, _TURNED)
-def l2_loss(pred, label, sample_weight=None, weight=1.0, batch_axis: int = 0):
+def l2_loss(
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array = 1.0,
+    batch_axis: int = 0,
+) -> Array:
     """Half the squared difference."""
     loss = numpy.square(_like(label, pred) - pred)
     return _mean(loss, sample_weight, weight / 2, batch_axis)
 
 
 @_loss(_PAIR, _WEIGHTED)
-def l1_loss(pred, label, sample_weight=None, weight=None, batch_axis: int = 0):
+def l1_loss(
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    batch_axis: int = 0,
+) -> Array:
     """The absolute difference."""
     return _mean(numpy.abs(_like(label, pred) - pred), sample_weight, weight, batch_axis)
 
 
 @_loss(_PAIR, Case(((3, 4), (3, 4), (3, 1), None, None)), domain=(0.2, 2.5))
-def huber_loss(pred, label, sample_weight=None, weight=None, rho=1.0, batch_axis: int = 0):
+def huber_loss(
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    rho: Array = 1.0,
+    batch_axis: int = 0,
+) -> Array:
     """The absolute difference, rounded off by a parabola where it is below `rho`."""
     far = numpy.abs(_like(label, pred) - pred)
     loss = numpy.where(far > rho, far - 0.5 * rho, 0.5 / rho * far * far)
@@ -127,7 +149,14 @@ def huber_loss(pred, label, sample_weight=None, weight=None, rho=1.0, batch_axis
 
 
 @_loss(_PAIR, Case(((3, 4), (3, 4), (3, 1), None, None)))
-def hinge_loss(pred, label, sample_weight=None, weight=None, margin=1.0, batch_axis: int = 0):
+def hinge_loss(
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    margin: Array = 1.0,
+    batch_axis: int = 0,
+) -> Array:
     """How much `pred * label` falls short of `margin`, for labels of -1 and 1."""
     loss = _relu(margin - pred * _like(label, pred))
     return _mean(loss, sample_weight, weight, batch_axis)
@@ -135,8 +164,13 @@ def hinge_loss(pred, label, sample_weight=None, weight=None, margin=1.0, batch_a
 
 @_loss(_PAIR, Case(((3, 4), (3, 4), (3, 1), None, None)))
 def squared_hinge_loss(
-    pred, label, sample_weight=None, weight=None, margin=1.0, batch_axis: int = 0
-):
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    margin: Array = 1.0,
+    batch_axis: int = 0,
+) -> Array:
     """The square of the hinge loss."""
     loss = numpy.square(_relu(margin - pred * _like(label, pred)))
     return _mean(loss, sample_weight, weight, batch_axis)
@@ -149,9 +183,14 @@ def squared_hinge_loss(
     domain=(0.1, 3.0),
 )
 def poisson_nll_loss(
-    pred, target, sample_weight=None, weight=None, epsilon=1e-8,
-    from_logits: bool = True, compute_full: bool = False,
-):  # fmt: skip
+    pred: Array,
+    target: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    epsilon: Array = 1e-8,
+    from_logits: bool = True,
+    compute_full: bool = False,
+) -> Array:
     """The negative log-likelihood of counts with the rate `pred`, or its logarithm; one number."""
     target = _like(target, pred)
     if from_logits:
@@ -176,9 +215,14 @@ def poisson_nll_loss(
     domain=(0.1, 0.9),
 )
 def sigmoid_cross_entropy_loss(
-    pred, label, sample_weight=None, weight=None, pos_weight=None,
-    from_sigmoid: bool = False, batch_axis: int = 0,
-):  # fmt: skip
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    pos_weight: Array | None = None,
+    from_sigmoid: bool = False,
+    batch_axis: int = 0,
+) -> Array:
     """Minus the logarithm of the probability of labels of 0 and 1; `pos_weight` is that of ones."""
     label = _like(label, pred)
     more = 1.0 if pos_weight is None else pos_weight
@@ -196,9 +240,13 @@ def sigmoid_cross_entropy_loss(
 
 @_loss(_PAIR, _WEIGHTED, Case(((3, 4), (3, 4)), {"label_format": "binary"}))
 def logistic_loss(
-    pred, label, sample_weight=None, weight=None,
-    label_format: str = "signed", batch_axis: int = 0,
-):  # fmt: skip
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    label_format: str = "signed",
+    batch_axis: int = 0,
+) -> Array:
     """The logistic loss of labels of -1 and 1 ('signed'), or 0 and 1 ('binary')."""
     label = _like(label, pred)
     if label_format == "signed":
@@ -207,7 +255,7 @@ def logistic_loss(
     return _mean(loss, sample_weight, weight, batch_axis)
 
 
-def _surprise(x, label, axis):
+def _surprise(x: Any, label: Any, axis: Any) -> Any:
     top = numpy.max(x, axis=axis, keepdims=True)
     spread = numpy.log(numpy.sum(numpy.exp(x - top), axis=axis, keepdims=True))
     return spread + (top - _picked(x, label, axis))
@@ -242,7 +290,7 @@ def _pull_surprise(g: Value, y: Value, x: Value, label: Value, axis: int) -> tup
         absolute=16,
     ),
 )
-def softmax_surprise(x, label, axis: int):
+def softmax_surprise(x: Value, label: Value, axis: int) -> Value:
     """Minus the logarithm of the softmax of `x` at the label, which is one of its places."""
     return on_terms(lambda x, label: _surprise(x, label, axis), (x, label))[0]
 
@@ -256,9 +304,14 @@ def softmax_surprise(x, label, axis: int):
     indices=(1,),
 )
 def softmax_cross_entropy_loss(
-    pred, label, sample_weight=None, weight=None,
-    axis: int = -1, from_logits: bool = False, batch_axis: int = 0,
-):  # fmt: skip
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    axis: int = -1,
+    from_logits: bool = False,
+    batch_axis: int = 0,
+) -> tuple[Array, Array]:
     """Minus the logarithm of the softmax of `pred` at the label, a number of a class.
 
     Labels beyond the classes count as the nearest one. A second result is the loss before it is
@@ -295,9 +348,14 @@ def _classes(label: Any, pred: Any, axis: int) -> Any:
     Case(((3, 4), (3, 4)), {"from_logits": True}),
 )
 def softmax_cross_entropy_dense_loss(
-    pred, label, sample_weight=None, weight=None,
-    axis: int = -1, from_logits: bool = False, batch_axis: int = 0,
-):  # fmt: skip
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    axis: int = -1,
+    from_logits: bool = False,
+    batch_axis: int = 0,
+) -> Array:
     """Minus the logarithm of the softmax of `pred`, weighted by the labels' probabilities."""
     if not from_logits:
         pred = _log_softmax(pred, axis)
@@ -312,9 +370,14 @@ def softmax_cross_entropy_dense_loss(
     domain=(0.1, 0.9),
 )
 def kl_divergence_loss(
-    pred, label, sample_weight=None, weight=None,
-    axis: int = -1, from_logits: bool = True, batch_axis: int = 0,
-):  # fmt: skip
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    axis: int = -1,
+    from_logits: bool = True,
+    batch_axis: int = 0,
+) -> Array:
     """The divergence of the distribution `label` from the logarithms `pred` of another, summed."""
     if not from_logits:
         pred = _log_softmax(pred, axis)
@@ -326,7 +389,14 @@ def kl_divergence_loss(
 
 
 @_loss(Case(((3, 70), (3, 70), (3, 70))), Case(((3, 4), (3, 4), (3, 4), None, None)))
-def triplet_loss(pred, positive, negative, weight=None, margin=1.0, batch_axis: int = 0):
+def triplet_loss(
+    pred: Array,
+    positive: Array,
+    negative: Array,
+    weight: Array | None = None,
+    margin: Array = 1.0,
+    batch_axis: int = 0,
+) -> Array:
     """How much nearer to `positive` than to `negative` `pred` should be, to be so by `margin`."""
     positive, negative = _like(positive, pred), _like(negative, pred)
     nearer = numpy.square(positive - pred) - numpy.square(negative - pred)
@@ -340,7 +410,14 @@ def triplet_loss(pred, positive, negative, weight=None, margin=1.0, batch_axis: 
     domain=((-2, 2), (-2, 2), (-1, 1), (0, 1), (0, 1), (0, 1)),
     indices=(2,),
 )
-def cosine_embedding_loss(input1, input2, label, sample_weight=None, weight=None, margin=0.0):
+def cosine_embedding_loss(
+    input1: Array,
+    input2: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    margin: Array = 0.0,
+) -> Array:
     """1 minus the cosine of two vectors with the label 1; the cosine above `margin` for -1."""
     input1 = _like(input1, input2)
     column = (math.prod(input2.shape[:-1]), 1)
@@ -355,7 +432,7 @@ def cosine_embedding_loss(input1, input2, label, sample_weight=None, weight=None
 
 
 @_loss(Case(((5, 3), (5, 3))), Case(((2, 3), (2, 3), None, None)), domain=(0.1, 0.9))
-def sdml_loss(x1, x2, weight=None, smoothing=0.3):
+def sdml_loss(x1: Array, x2: Array, weight: Array | None = None, smoothing: Array = 0.3) -> Array:
     """Smoothed deep metric learning: row `i` of `x1` should be nearest to row `i` of `x2`."""
     if x1.shape != x2.shape or x1.ndim != 2 or x1.shape[0] < 2:
         raise ArgumentError(

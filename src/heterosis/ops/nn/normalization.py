@@ -58,12 +58,12 @@ def _scaled(x: Value, mean: Value, inverse: Value, gamma: Value | None, beta: Va
 
 
 def _batch_reference(
-    data, gamma, beta, moving_mean, moving_var, eps=1e-3, fix_gamma=True, axis=1, training=False,
-    use_global_stats=False,
+    data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, eps: Any=1e-3, fix_gamma: Any=True, axis: Any=1, training: Any=False,
+    use_global_stats: Any=False,
 ) -> Any:  # fmt: skip
     others = tuple(a for a in range(data.ndim) if a != axis % data.ndim)
 
-    def stand(v):
+    def stand(v: Any) -> Any:
         return numpy.expand_dims(v, others)
 
     mean, variance = moving_mean, moving_var
@@ -98,11 +98,11 @@ def _batch_cases() -> list[Case]:
     ),
 )
 def batch_norm(
-    data,
-    gamma,
-    beta,
-    moving_mean,
-    moving_var,
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    moving_mean: Value,
+    moving_var: Value,
     eps: float = 1e-3,
     momentum: float = 0.9,
     fix_gamma: bool = True,
@@ -110,7 +110,7 @@ def batch_norm(
     output_mean_var: bool = False,
     axis: int = 1,
     training: bool = False,
-):
+) -> Value | tuple[Value, Value, Value]:
     """`data` with mean 0 and variance 1 for each place along `axis`, times `gamma` (1 if
     `fix_gamma`) plus `beta`.
 
@@ -127,8 +127,8 @@ def batch_norm(
     if by_batch:
         mean, variance = _moments(x, tuple(a for a in range(x.ndim) if a != axis))
     inverse = _inverse_deviation(variance, eps)
-    gamma = None if fix_gamma else stand["gamma"]
-    out = cast(_scaled(x, mean, inverse, gamma, stand["beta"]), floating(data.dtype))
+    scale = None if fix_gamma else stand["gamma"]
+    out = cast(_scaled(x, mean, inverse, scale, stand["beta"]), floating(data.dtype))
     flat_mean, flat_variance, flat_inverse = (
         views.reshape(v, (data.shape[axis],)) for v in (mean, variance, inverse)
     )
@@ -142,7 +142,7 @@ def batch_norm(
     public=(),
     samples=Samples([Case(((5,), (5,)), {"momentum": 0.9})], dtypes=_DTYPES),
 )
-def moving_average(moving, latest, momentum):
+def moving_average(moving: Value, latest: Value, momentum: Value) -> Value:
     """`moving` brought nearer to `latest`, by one part in `1 / (1 - momentum)`."""
     kept = cast(momentum, latest.dtype)
     fresh = e.subtract(constant(1.0, latest.dtype), kept)
@@ -153,7 +153,9 @@ def moving_average(moving, latest, momentum):
 # -- single examples ------------------------------------------------------------------------------
 
 
-def _layer_reference(data, gamma, beta, axis=-1, eps=1e-5, output_mean_var=False):
+def _layer_reference(
+    data: Any, gamma: Any, beta: Any, axis: Any = -1, eps: Any = 1e-5, output_mean_var: Any = False
+) -> Any:
     mean = data.mean(axis, keepdims=True)
     deviation = numpy.sqrt(data.var(axis, keepdims=True) + eps)
     shape = [1] * data.ndim
@@ -162,7 +164,12 @@ def _layer_reference(data, gamma, beta, axis=-1, eps=1e-5, output_mean_var=False
     return (out, mean, deviation) if output_mean_var else out
 
 
-_SCALED = {"domain": ((-4, 4), (0.5, 2), (-1, 1)), "dtypes": _DTYPES, "ulps": 16, "absolute": 16}
+_SCALED: dict[str, Any] = {
+    "domain": ((-4, 4), (0.5, 2), (-1, 1)),
+    "dtypes": _DTYPES,
+    "ulps": 16,
+    "absolute": 16,
+}
 
 
 @operation(
@@ -178,7 +185,14 @@ _SCALED = {"domain": ((-4, 4), (0.5, 2), (-1, 1)), "dtypes": _DTYPES, "ulps": 16
         **_SCALED,
     ),
 )
-def layer_norm(data, gamma, beta, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False):
+def layer_norm(
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    axis: int = -1,
+    eps: float = 1e-5,
+    output_mean_var: bool = False,
+) -> Value | tuple[Value, Value, Value]:
     """`data` with mean 0 and variance 1 along `axis`, times `gamma` plus `beta`; with
     `output_mean_var`, also the mean and `sqrt(var + eps)`."""
     axis = check_axis("layer_norm", axis, data.ndim)
@@ -195,7 +209,7 @@ def layer_norm(data, gamma, beta, axis: int = -1, eps: float = 1e-5, output_mean
     return out, cast(mean, dtype), cast(deviation, dtype)
 
 
-def _group_reference(data, gamma, beta, num_groups=1, eps=1e-5):
+def _group_reference(data: Any, gamma: Any, beta: Any, num_groups: Any = 1, eps: Any = 1e-5) -> Any:
     n, c = data.shape[:2]
     apart = data.reshape(n, num_groups, -1)
     normal = (apart - apart.mean(-1, keepdims=True)) / numpy.sqrt(
@@ -220,8 +234,13 @@ def _group_reference(data, gamma, beta, num_groups=1, eps=1e-5):
     ),
 )
 def group_norm(
-    data, gamma, beta, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False
-):
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    num_groups: int = 1,
+    eps: float = 1e-5,
+    output_mean_var: bool = False,
+) -> Value | tuple[Value, ...]:
     """`data` (batch, channels, ...) with mean 0 and variance 1 in each of `num_groups` groups of
     channels, times `gamma` plus `beta`, which have a number for each group or for each channel;
     with `output_mean_var`, also the mean and `sqrt(var + eps)` of the groups."""
@@ -257,7 +276,7 @@ def _of_groups(what: str, given: Value, groups: int, members: int, dtype: str) -
     return cast(views.reshape(given, (groups, given.size // groups, 1)), dtype)
 
 
-def _instance_reference(data, gamma, beta, eps=1e-3):
+def _instance_reference(data: Any, gamma: Any, beta: Any, eps: Any = 1e-3) -> Any:
     axes = tuple(range(2, data.ndim))
     normal = (data - data.mean(axes, keepdims=True)) / numpy.sqrt(
         data.var(axes, keepdims=True) + eps
@@ -274,7 +293,7 @@ def _instance_reference(data, gamma, beta, eps=1e-3):
         (Case(((2, 3, 37), (3,), (3,))), Case(((2, 3, 4, 5), (3,), (3,)), {"eps": 0.1})), **_SCALED
     ),
 )
-def instance_norm(data, gamma, beta, eps: float = 1e-3):
+def instance_norm(data: Value, gamma: Value, beta: Value, eps: float = 1e-3) -> Value:
     """`data` (batch, channels, ...) with mean 0 and variance 1 in each channel of each example,
     times `gamma` plus `beta`."""
     if data.ndim < 3:

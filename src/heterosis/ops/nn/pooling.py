@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
@@ -19,6 +20,7 @@ from heterosis.ops.array.creation import iota
 from heterosis.ops.array.pad import with_constant
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real, reductions
+from heterosis.ops.math.elementwise import Binary
 from heterosis.ops.nn import window_references as references
 from heterosis.ops.nn.window_shapes import (
     Extents,
@@ -30,10 +32,12 @@ from heterosis.ops.nn.window_shapes import (
     with_layout,
 )
 from heterosis.ops.nn.windowed import Phase, phases
-from heterosis.ops.record import operation
+from heterosis.ops.record import gradient_of, operation
 from heterosis.ops.rules import cast
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
+
+T = TypeVar("T")
 
 _MOST_TAPS = 32  # of windows that are taken apart
 _KINDS = ("max", "avg", "sum", "lp")
@@ -122,7 +126,7 @@ def _taps(axes: tuple[_Axis, ...]) -> list[Extents]:
 
 
 def _combined(
-    x: Value, axes: tuple[_Axis, ...], number: float, pair: Callable, over: Callable
+    x: Value, axes: tuple[_Axis, ...], number: float, pair: Binary, over: Callable[..., Value]
 ) -> Value:
     """All elements of every window, combined two at a time, or by a reduction `over` axes."""
     space = tuple(range(2, x.ndim))
@@ -139,7 +143,7 @@ def _windows(padded: Value, axes: tuple[_Axis, ...]) -> Value:
     return views.windows(padded, tuple(a.kernel for a in axes), tuple(a.stride for a in axes))
 
 
-def _paired(pair: Callable, items: list) -> Any:
+def _paired(pair: Callable[[T, T], T], items: list[T]) -> T:
     """All items combined two at a time, neighbours first: a tree is not as deep as a chain."""
     while len(items) > 1:
         rest = items[len(items) // 2 * 2 :]
@@ -173,7 +177,7 @@ def _counts_along(axis: _Axis, include_pad: bool) -> Value:
     return e.maximum(e.subtract(end, first), 1)
 
 
-def _norm(x: Value, p: int, axes: tuple[_Axis, ...]) -> Value:
+def _norm(x: Value, p: int | None, axes: tuple[_Axis, ...]) -> Value:
     """Roots of sums of powers, signs kept as they come: of first powers, the plain sum."""
     if p == 1:
         return _sums(x, axes)
@@ -184,10 +188,11 @@ def _norm(x: Value, p: int, axes: tuple[_Axis, ...]) -> Value:
 
 # -- gradients ------------------------------------------------------------------------------------
 
+Wide: TypeAlias = tuple[Value, int]  # a value with a margin, and how wide that is
+Seen: TypeAlias = Callable[[Wide], Value]  # the elements of it that a tap sees
 
-def _spread(
-    dy: Value, axes: tuple[_Axis, ...], at: Callable[[Extents, Callable[[Value], Value]], Value]
-) -> Value:
+
+def _spread(dy: Value, axes: tuple[_Axis, ...], at: Callable[[Extents, Seen], Value]) -> Value:
     """Each input element's sum over the windows it is in, of what `at(tap, seen)` says.
 
     `seen(v)` is `v`, of the windows' shape, as the elements at `tap` see it.
@@ -200,7 +205,7 @@ def _spread(
         for turn in itertools.product(*(range(p.kernel) for p in some)):
             tap = tuple(p.tap + m * p.apart for p, m in zip(some, turn, strict=True))
             window = tuple(p.origin - m for p, m in zip(some, turn, strict=True))
-            terms.append(at(tap, lambda v, w=window, s=shape: _shifted(v, w, s)))
+            terms.append(at(tap, partial(_shifted, first=window, shape=shape)))
         nothing = views.broadcast(constant(0, dy.dtype), shape)
         parts.append(_paired(e.add, terms) if terms else nothing)
         places.append(_place(some))
@@ -214,14 +219,14 @@ def _place(some: tuple[Phase, ...]) -> tuple[Extents, Extents]:
     return (0, 0, *(p.first for p in some)), (1, 1, *(p.every for p in some))
 
 
-def _shifted(v: tuple[Value, int], first: Extents, shape: Extents) -> Value:
+def _shifted(v: Wide, first: Extents, shape: Extents) -> Value:
     """The elements of a value with a margin, from `first` on; `v` is the pair of both."""
     value, margin = v
     starts = (0, 0, *(f + margin for f in first))
     return views.slice_(value, starts, (1,) * value.ndim, shape)
 
 
-def _with_margin(v: Value, axes: tuple[_Axis, ...], number: float) -> tuple[Value, int]:
+def _with_margin(v: Value, axes: tuple[_Axis, ...], number: float) -> Wide:
     """`v` with so wide a margin that every element's windows are inside."""
     margin = 0
     for a in axes:
@@ -247,7 +252,7 @@ def _maxima_gradient(dy: Value, x: Value, axes: tuple[_Axis, ...]) -> Value:
     wide = _with_margin(dy, axes, 0.0)
     number = {tap: i for i, tap in enumerate(_taps(axes))}
 
-    def at(tap: Extents, seen: Callable) -> Value:
+    def at(tap: Extents, seen: Seen) -> Value:
         here = e.equal(seen(place), constant(number[tap], "int32"))
         return e.select(here, seen(wide), constant(0.0, dy.dtype))
 
@@ -300,7 +305,7 @@ def together(every: Value, extents: Extents, steps: Extents) -> Value:
     axes = tuple(_Axis(n, k, s, 0, 0, out) for n, k, s, out in each)
     shape = every.shape[: 2 + dims]
 
-    def at(tap: Extents, seen: Callable) -> Value:
+    def at(tap: Extents, seen: Seen) -> Value:
         start = (0,) * len(shape) + tap
         part = views.slice_(every, start, (1,) * every.ndim, shape + (1,) * len(tap))
         return seen(_with_margin(views.reshape(part, shape), axes, 0.0))
@@ -348,7 +353,6 @@ _FLOATS = ("float16", "float32", "float64")
 
 @operation(
     numpy=references.pooling,
-    gradient=lambda g, y, data, *attributes: pooling_gradient(g, data, *attributes),
     public=("npx",),
     names={"mxnet": "Pooling"},
     samples=Samples(
@@ -357,7 +361,7 @@ _FLOATS = ("float16", "float32", "float64")
     ),
 )  # fmt: skip
 def pooling(
-    data,
+    data: Value,
     kernel: Any = None,
     pool_type: str = "max",
     global_pool: bool = False,
@@ -368,7 +372,7 @@ def pooling(
     p_value: int | None = None,
     count_include_pad: bool | None = None,
     layout: str | None = None,
-):
+) -> Value:
     """The max, avg, sum or lp norm of windows of `kernel` elements, `stride` apart.
 
     With `pooling_convention` "valid" windows lie inside the padded data, with "full" the last one
@@ -403,8 +407,8 @@ def pooling(
     ),
 )  # fmt: skip
 def pooling_gradient(
-    dy,
-    data,
+    dy: Value,
+    data: Value,
     kernel: Any = None,
     pool_type: str = "max",
     global_pool: bool = False,
@@ -415,7 +419,7 @@ def pooling_gradient(
     p_value: int | None = None,
     count_include_pad: bool | None = None,
     layout: str | None = None,
-):
+) -> Value:
     """The gradient of pooled `data`, given the result's; a maximum's goes to its first place."""
     last = channels_last("pooling_gradient", layout, data.ndim - 2)
     x, dy = with_channels_first(data, last), with_channels_first(dy, last)
@@ -432,7 +436,12 @@ def pooling_gradient(
     return with_layout(dx, last)
 
 
-def _norm_gradient(dy: Value, x: Value, p: int, axes: tuple[_Axis, ...]) -> Value:
+@gradient_of(pooling)
+def _pull_pooling(g: Value, y: Value, data: Value, *attributes: Any) -> Value:
+    return pooling_gradient(g, data, *attributes)
+
+
+def _norm_gradient(dy: Value, x: Value, p: int | None, axes: tuple[_Axis, ...]) -> Value:
     if p == 1:
         return _sums_gradient(dy, axes)
     y = _norm(x, p, axes)

@@ -31,7 +31,10 @@ def recurrence(
 def _check_shapes(mode: str, found: list[tuple[int, ...]], rows: int, units: int) -> None:
     """The kernel reads what these say."""
     wide = GATES[mode] * units
-    states = {"lstm": [(rows, units)] * 2, "gru": [(rows, units), (units,)]}
+    states: dict[str, list[tuple[int, ...]]] = {
+        "lstm": [(rows, units)] * 2,
+        "gru": [(rows, units), (units,)],
+    }
     expected = [(rows, wide), (wide, units), *states.get(mode, [(rows, units)])]
     if found != expected:
         raise ShapeError(f"rnn: operands of shapes {found}; expected {expected}.")

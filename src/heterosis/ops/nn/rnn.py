@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 
 from heterosis.ir import views
+from heterosis.ir.primitives.recurrent import GATES
 from heterosis.ir.program import Value, constant
 from heterosis.ops.array.join import concatenate, joined
 from heterosis.ops.array.legacy import slice_axis
@@ -17,8 +18,8 @@ from heterosis.ops.array.split import part, split
 from heterosis.ops.linalg.matmul import product
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.nn.dropout import dropout
-from heterosis.ops.nn.recurrence import GATES, recurrence
-from heterosis.ops.record import operation
+from heterosis.ops.nn.recurrence import recurrence
+from heterosis.ops.record import as_users_call, operation
 from heterosis.ops.rules import cast, floating
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError
@@ -59,7 +60,7 @@ def _pull_parameters(received: Any, results: Any, *rest: Any) -> Value:
     return joined("rnn", flat, 0)
 
 
-def _parts_reference(parameters, shapes):
+def _parts_reference(parameters: Any, shapes: Any) -> Any:
     ends = numpy.cumsum([math.prod(shape) for shape in shapes])
     parts = numpy.split(parameters, ends[:-1])
     return tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True))
@@ -72,7 +73,7 @@ def _parts_reference(parameters, shapes):
     numpy=_parts_reference,
     samples=Samples([Case(((11,),), {"shapes": ((2, 3), (5,))})], dtypes=("float32",)),
 )
-def rnn_parameters(parameters, shapes: Any):
+def rnn_parameters(parameters: Value, shapes: Any) -> tuple[Value, ...]:
     """Matrices and vectors that stand in one vector, one after the other."""
     parts, at = [], 0
     for shape in shapes:
@@ -126,18 +127,18 @@ def described(
 
 @operation(public=())
 def rnn_layer(
-    data,
-    of_input,
-    of_state,
-    input_bias,
-    state_bias,
-    hidden,
-    memory=None,
-    projection=None,
+    data: Value,
+    of_input: Value,
+    of_state: Value,
+    input_bias: Value,
+    state_bias: Value,
+    hidden: Value,
+    memory: Value | None = None,
+    projection: Value | None = None,
     mode: str = "lstm",
     reverse: bool = False,
     keep: bool = False,
-):
+) -> Value | tuple[Value, ...]:
     """One direction of one layer over `data` (steps, batch, inputs), from the states `hidden` and
     `memory` (1, batch, units): its outputs at every step, and for 'lstm' its memories.
 
@@ -222,14 +223,14 @@ def stacked(
     states = [_each(split(v, count)) for v in (state, state_cell) if v is not None]
     last = []
     for layer in range(network.layers):
-        x = data if not layer else dropout(data, p) if p else data
+        x = data if not layer else as_users_call(dropout)(data, p) if p else data
         outputs = []
         for direction in range(network.directions):
             i = layer * network.directions + direction
             of_input, of_state, *projection = weights[each * i : each * (i + 1)]
             first = [column[i] for column in states]
             found = _each(
-                rnn_layer(
+                as_users_call(rnn_layer)(
                     x, of_input, of_state, *biases[2 * i : 2 * i + 2], first[0],
                     first[1] if len(first) > 1 else None, projection[0] if projection else None,
                     network.mode, bool(direction), keep,
@@ -256,10 +257,10 @@ def _last(every: Any, first: Any, reverse: bool) -> Any:
 
 @operation(public=(), names={"mxnet": "RNN"})
 def rnn(
-    data,
-    parameters,
-    state,
-    state_cell=None,
+    data: Value,
+    parameters: Value,
+    state: Value,
+    state_cell: Value | None = None,
     state_size: int = 0,
     num_layers: int = 1,
     bidirectional: bool = False,
@@ -267,7 +268,7 @@ def rnn(
     projection_size: int | None = None,
     state_outputs: bool = False,
     p: float = 0.0,
-):
+) -> Value | tuple[Value, ...]:
     """Recurrent layers over `data` (steps, batch, inputs): the last layer's outputs, and with
     `state_outputs` the last states. `p` tells the dropout between layers, which training has."""
     network = described(mode, state_size, num_layers, bidirectional, projection_size)

@@ -30,7 +30,9 @@ _MASKED = (
 )
 
 
-def _softmax(x, length=None, axis=-1, temperature=1.0, use_length=False):
+def _softmax(
+    x: Any, length: Any = None, axis: Any = -1, temperature: Any = 1.0, use_length: Any = False
+) -> Any:
     x = x / temperature
     if use_length:
         places = numpy.arange(x.shape[axis])
@@ -75,13 +77,13 @@ def _back(change: Value, data: Value, temperature: float | None) -> Value:
     ),
 )
 def softmax(
-    data,
-    length=None,
+    data: Value,
+    length: Value | None = None,
     axis: int = -1,
     temperature: float | None = None,
     use_length: bool = False,
     dtype: str | None = None,
-):
+) -> Value:
     """`exp(data)` scaled to a sum of 1 along `axis`.
 
     With `use_length`, just the first `length` elements count, and the others become 0.
@@ -107,7 +109,9 @@ def softmax(
     names={"mxnet": "log_softmax", "onnx": "LogSoftmax"},
     samples=Samples(_CASES, dtypes=("float32", "float64"), ulps=8, absolute=16),
 )
-def log_softmax(data, axis: int = -1, temperature: float | None = None, dtype: str | None = None):
+def log_softmax(
+    data: Value, axis: int = -1, temperature: float | None = None, dtype: str | None = None
+) -> Value:
     """The logarithm of `softmax`, without overflow."""
     x, axis = _ready("log_softmax", data, axis, temperature, dtype)
     if not x.size:
@@ -122,7 +126,9 @@ def log_softmax(data, axis: int = -1, temperature: float | None = None, dtype: s
     names={"mxnet": "softmin"},
     samples=Samples(_CASES, dtypes=("float32",), ulps=8),
 )
-def softmin(data, axis: int = -1, temperature: float | None = None, dtype: str | None = None):
+def softmin(
+    data: Value, axis: int = -1, temperature: float | None = None, dtype: str | None = None
+) -> Value:
     """`softmax` of the negative."""
     return softmax(negative(data), None, axis, temperature, False, dtype)
 

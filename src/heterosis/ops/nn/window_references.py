@@ -12,41 +12,47 @@ def _axes(given: Any, axes: int, missing: int) -> tuple[int, ...]:
     return (missing,) * axes if given is None else tuple(given)
 
 
-def _first(x, layout):
+def _first(x: Any, layout: Any) -> Any:
     return numpy.moveaxis(x, -1, 1) if layout and layout.endswith("C") else x
 
 
-def _last(x, layout):
+def _last(x: Any, layout: Any) -> Any:
     return numpy.moveaxis(x, 1, -1) if layout and layout.endswith("C") else x
 
 
-def _taps(kernel, stride, dilate, out):
-    """Every tap, and where in the padded input it meets the output positions."""
+def _taps(kernel: Any, stride: Any, dilate: Any, out: Any) -> Any:
+    """Every tap, and where in the padded input it meets the output positions: indices."""
     for tap in itertools.product(*map(range, kernel)):
-        yield (
-            tap,
-            tuple(
-                slice(t * d, t * d + (o - 1) * s + 1, s)
-                for t, d, s, o in zip(tap, dilate, stride, out, strict=True)
-            ),
+        where = (
+            slice(t * d, t * d + (o - 1) * s + 1, s)
+            for t, d, s, o in zip(tap, dilate, stride, out, strict=True)
         )
+        yield (..., *tap), (..., *where)
 
 
-def _out(padded, kernel, stride, dilate):
+def _out(padded: Any, kernel: Any, stride: Any, dilate: Any) -> Any:
     return tuple(
         (n - d * (k - 1) - 1) // s + 1
         for n, k, s, d in zip(padded, kernel, stride, dilate, strict=True)
     )
 
 
-def _padded(x, pad):
+def _padded(x: Any, pad: Any) -> Any:
     return numpy.pad(x, ((0, 0), (0, 0), *((p, p) for p in pad)))
 
 
 def convolution(
-    data, weight, bias=None, kernel=(), stride=None, dilate=None, pad=None, num_group=1,
-    no_bias=False, layout=None,
-):  # fmt: skip
+    data: Any,
+    weight: Any,
+    bias: Any = None,
+    kernel: Any = (),
+    stride: Any = None,
+    dilate: Any = None,
+    pad: Any = None,
+    num_group: Any = 1,
+    no_bias: Any = False,
+    layout: Any = None,
+) -> Any:
     axes = data.ndim - 2
     stride, dilate = _axes(stride, axes, 1), _axes(dilate, axes, 1)
     x, w = _padded(_first(data, layout), _axes(pad, axes, 0)), _first(weight, layout)
@@ -54,7 +60,7 @@ def convolution(
     y = numpy.zeros((x.shape[0], w.shape[0], *out))
     for tap, where in _taps(kernel, stride, dilate, out):
         parts = zip(
-            numpy.split(x[(..., *where)], num_group, 1), numpy.split(w[(..., *tap)], num_group)
+            numpy.split(x[where], num_group, 1), numpy.split(w[tap], num_group), strict=True
         )
         y += numpy.concatenate([numpy.einsum("nc...,oc->no...", a, b) for a, b in parts], 1)
     if bias is not None:
@@ -63,38 +69,58 @@ def convolution(
 
 
 def convolution_data_gradient(
-    dy, weight, shape=(), stride=None, dilate=None, pad=None, num_group=1
-):
+    dy: Any,
+    weight: Any,
+    shape: Any = (),
+    stride: Any = None,
+    dilate: Any = None,
+    pad: Any = None,
+    num_group: Any = 1,
+) -> Any:
     axes = dy.ndim - 2
     stride, dilate, pad = _axes(stride, axes, 1), _axes(dilate, axes, 1), _axes(pad, axes, 0)
     dx = numpy.zeros((*shape[:2], *(n + 2 * p for n, p in zip(shape[2:], pad, strict=True))))
     for tap, where in _taps(weight.shape[2:], stride, dilate, dy.shape[2:]):
-        parts = zip(numpy.split(dy, num_group, 1), numpy.split(weight[(..., *tap)], num_group))
-        dx[(..., *where)] += numpy.concatenate(
-            [numpy.einsum("no...,oc->nc...", a, b) for a, b in parts], 1
-        )
-    inside = tuple(slice(p, p + n) for n, p in zip(shape[2:], pad, strict=True))
-    return dx[(..., *inside)]
+        parts = zip(numpy.split(dy, num_group, 1), numpy.split(weight[tap], num_group), strict=True)
+        dx[where] += numpy.concatenate([numpy.einsum("no...,oc->nc...", a, b) for a, b in parts], 1)
+    inside: Any = (..., *(slice(p, p + n) for n, p in zip(shape[2:], pad, strict=True)))
+    return dx[inside]
 
 
 def convolution_weight_gradient(
-    dy, data, kernel=(), stride=None, dilate=None, pad=None, num_group=1
-):
+    dy: Any,
+    data: Any,
+    kernel: Any = (),
+    stride: Any = None,
+    dilate: Any = None,
+    pad: Any = None,
+    num_group: Any = 1,
+) -> Any:
     axes = dy.ndim - 2
     stride, dilate = _axes(stride, axes, 1), _axes(dilate, axes, 1)
     x = _padded(data, _axes(pad, axes, 0))
     dw = numpy.zeros((dy.shape[1], x.shape[1] // num_group, *kernel))
     for tap, where in _taps(kernel, stride, dilate, dy.shape[2:]):
-        parts = zip(numpy.split(dy, num_group, 1), numpy.split(x[(..., *where)], num_group, 1))
+        parts = zip(numpy.split(dy, num_group, 1), numpy.split(x[where], num_group, 1), strict=True)
         flat = ((a.reshape(*a.shape[:2], -1), b.reshape(*b.shape[:2], -1)) for a, b in parts)
-        dw[(..., *tap)] = numpy.concatenate([numpy.einsum("nop,ncp->oc", *f) for f in flat])
+        dw[tap] = numpy.concatenate([numpy.einsum("nop,ncp->oc", *f) for f in flat])
     return dw
 
 
 def deconvolution(
-    data, weight, bias=None, kernel=(), stride=None, dilate=None, pad=None, adj=None,
-    target_shape=None, num_group=1, no_bias=True, layout=None,
-):  # fmt: skip
+    data: Any,
+    weight: Any,
+    bias: Any = None,
+    kernel: Any = (),
+    stride: Any = None,
+    dilate: Any = None,
+    pad: Any = None,
+    adj: Any = None,
+    target_shape: Any = None,
+    num_group: Any = 1,
+    no_bias: Any = True,
+    layout: Any = None,
+) -> Any:
     axes = data.ndim - 2
     stride, dilate = _axes(stride, axes, 1), _axes(dilate, axes, 1)
     pad, adj = _axes(pad, axes, 0), _axes(adj, axes, 0)
@@ -117,7 +143,9 @@ def deconvolution(
 # -- pooling --------------------------------------------------------------------------------------
 
 
-def _pooling_axes(space, kernel, global_pool, pooling_convention, stride, pad):
+def _pooling_axes(
+    space: Any, kernel: Any, global_pool: Any, pooling_convention: Any, stride: Any, pad: Any
+) -> Any:
     """For each axis: the slices of every window, clipped, and their lengths with padding."""
     axes = len(space)
     kernel = space if global_pool else kernel
@@ -143,52 +171,78 @@ def _pooling_axes(space, kernel, global_pool, pooling_convention, stride, pad):
 
 
 def pooled_shape(
-    shape, kernel=(), global_pool=False, pooling_convention="valid", stride=None, pad=None,
-    layout=None, **_,
-):  # fmt: skip
+    shape: Any,
+    kernel: Any = (),
+    global_pool: Any = False,
+    pooling_convention: Any = "valid",
+    stride: Any = None,
+    pad: Any = None,
+    layout: Any = None,
+    **_: Any,
+) -> Any:
     space = shape[1:-1] if layout and layout.endswith("C") else shape[2:]
     axes = _pooling_axes(space, kernel, global_pool, pooling_convention, stride, pad)
     out = tuple(map(len, axes))
     return (shape[0], *out, shape[-1]) if space == shape[1:-1] else (*shape[:2], *out)
 
 
-def _every_window(x, kernel, global_pool, pooling_convention, stride, pad):
+def _every_window(
+    x: Any, kernel: Any, global_pool: Any, pooling_convention: Any, stride: Any, pad: Any
+) -> Any:
+    """Where each window's result stands, where its elements are, and its length with padding."""
     axes = _pooling_axes(x.shape[2:], kernel, global_pool, pooling_convention, stride, pad)
     for place in itertools.product(*(range(len(a)) for a in axes)):
         windows = [axes[i][p] for i, p in enumerate(place)]
-        yield place, tuple(w for w, _ in windows), numpy.prod([n for _, n in windows])
+        yield (..., *place), (..., *(w for w, _ in windows)), numpy.prod([n for _, n in windows])
 
 
 def pooling(
-    data, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid", stride=None,
-    pad=None, p_value=None, count_include_pad=None, layout=None,
-):  # fmt: skip
+    data: Any,
+    kernel: Any = (),
+    pool_type: Any = "max",
+    global_pool: Any = False,
+    pooling_convention: Any = "valid",
+    stride: Any = None,
+    pad: Any = None,
+    p_value: Any = None,
+    count_include_pad: Any = None,
+    layout: Any = None,
+) -> Any:
     x = _first(data, layout)
     facts = (kernel, global_pool, pooling_convention, stride, pad)
     y = numpy.zeros(pooled_shape(x.shape, *facts))
     space = tuple(range(2, x.ndim))
     for place, where, length in _every_window(x, *facts):
-        window = x[(..., *where)]
+        window = x[where]
         count = window[0, 0].size if count_include_pad is False and x.size else length
-        y[(..., *place)] = {
-            "max": lambda w: w.max(space),
-            "sum": lambda w: w.sum(space),
-            "avg": lambda w, n=count: w.sum(space) / n,
-            "lp": lambda w: (w**p_value).sum(space) ** (1 / p_value),
-        }[pool_type](window)
+        if pool_type == "max":
+            y[place] = window.max(space)
+        elif pool_type == "lp":
+            y[place] = (window**p_value).sum(space) ** (1 / p_value)
+        else:
+            y[place] = window.sum(space) / (count if pool_type == "avg" else 1)
     return _last(y, layout)
 
 
 def pooling_gradient(
-    dy, data, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid",
-    stride=None, pad=None, p_value=None, count_include_pad=None, layout=None,
-):  # fmt: skip
+    dy: Any,
+    data: Any,
+    kernel: Any = (),
+    pool_type: Any = "max",
+    global_pool: Any = False,
+    pooling_convention: Any = "valid",
+    stride: Any = None,
+    pad: Any = None,
+    p_value: Any = None,
+    count_include_pad: Any = None,
+    layout: Any = None,
+) -> Any:
     x, dy = _first(data, layout), _first(dy, layout)
     dx = numpy.zeros(x.shape)
     for place, where, length in _every_window(
         x, kernel, global_pool, pooling_convention, stride, pad
     ):
-        window, g = x[(..., *where)], dy[(..., *place)]
+        window, g = x[where], dy[place]
         flat = window.reshape(*window.shape[:2], numpy.prod(window.shape[2:]))
         count = flat.shape[2] if count_include_pad is False else length
         if pool_type == "max":
@@ -198,5 +252,5 @@ def pooling_gradient(
             part = (flat / norm) ** (p_value - 1)
         else:
             part = numpy.ones(flat.shape) / (count if pool_type == "avg" else 1)
-        dx[(..., *where)] += (part * g[..., None]).reshape(window.shape)
+        dx[where] += (part * g[..., None]).reshape(window.shape)
     return _last(dx, layout)

@@ -147,8 +147,9 @@ def with_layout(x: Value, last: bool) -> Value:
 # -- element types --------------------------------------------------------------------------------
 
 
-def in_one_float(name: str, *values: Value | None) -> tuple[str, list[Value | None]]:
-    """The operands' common float type, and the operands as they are computed with."""
+def in_one_float(name: str, *values: Value | None) -> tuple[str, list[Any]]:
+    """The operands' common float type, and the operands, None among them, as they are computed
+    with."""
     dtype = result_type(*(v for v in values if v is not None))
     if not is_float(dtype):
         raise DTypeError(

@@ -46,7 +46,7 @@ def _rows(x: Value, places: Value) -> Value:
 
 
 @random_operation(name="random_shuffled")
-def shuffled(x, key: Key = None):
+def shuffled(x: Value, key: Key = None) -> Value:
     """The rows of `x` in random order."""
     if x.ndim == 0:
         raise ShapeError("permutation: a 0-d array has no rows to put in order; give an integer.")
@@ -57,7 +57,7 @@ def shuffled(x, key: Key = None):
 
 
 @random_operation(name="random_race")
-def race(p, key: Key = None):
+def race(p: Value, key: Key = None) -> Value:
     """Arrival times at rates `p`: in their order, places are drawn without replacement."""
     times = standard_exponential(key, p.shape, "float64")
     return e.true_divide(times, _probabilities("choice", p))
@@ -65,8 +65,13 @@ def race(p, key: Key = None):
 
 @random_operation(name="random_choice")
 def choice(
-    items=None, p=None, count: int = 1, size: Size = None, replace: bool = True, key: Key = None
-):
+    items: Value | None = None,
+    p: Value | None = None,
+    count: int = 1,
+    size: Size = None,
+    replace: bool = True,
+    key: Key = None,
+) -> Value:
     """Rows of `items`, or without them numbers below `count`; with probabilities `p` if given."""
     shape = size or ()
     count = items.shape[0] if items is not None and items.ndim else count
@@ -113,7 +118,7 @@ def _first_above(sums: Value, target: Value) -> Value:
 
 
 @counting_operation(name="random_multinomial")
-def multinomial(n, pvals, size: Size = None, key: Key = None):
+def multinomial(n: Value, pvals: Value, size: Size = None, key: Key = None) -> Value:
     """How often each outcome occurs in `n` trials; the last one has what is left of 1.
 
     Halves of the outcomes share the trials by a binomial distribution, and so on down.
@@ -201,7 +206,7 @@ def _divided(key: Value, depth: int, counts: Value, left: Value, whole: Value) -
 
 
 @random_operation(name="random_multivariate_normal")
-def multivariate_normal(mean, cov, size: Size = None, key: Key = None):
+def multivariate_normal(mean: Value, cov: Value, size: Size = None, key: Key = None) -> Value:
     """Normal vectors of `mean` and covariance `cov`, which may be singular."""
     if not mean.ndim or cov.ndim < 2 or cov.shape[-2:] != (mean.shape[-1],) * 2:
         raise ShapeError(
@@ -222,7 +227,7 @@ def multivariate_normal(mean, cov, size: Size = None, key: Key = None):
 
 
 @random_operation(name="random_dirichlet")
-def dirichlet(alpha, size: Size = None, dtype: str = "float32", key: Key = None):
+def dirichlet(alpha: Value, size: Size = None, dtype: str = "float32", key: Key = None) -> Value:
     """Shares that add up to 1, spread as gamma variates of shapes `alpha` are."""
     logs = log_gamma(key, (*(size or ()), *alpha.shape), alpha)
     largest = rd.max(logs, -1, keepdims=True)

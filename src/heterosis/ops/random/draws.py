@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import TypeAlias
 
 import numpy
 
@@ -25,7 +25,7 @@ from heterosis.ops.rules import broadcast_shapes, cast, wide
 from heterosis.ops.samples import NUMBERS, Case, Samples
 from heterosis.runtime.errors import ShapeError
 
-Size = "tuple[int, ...] | None"
+Size: TypeAlias = "tuple[int, ...] | None"
 random_operation = partial(operation, public=())
 counting_operation = partial(random_operation, piecewise_constant="a number of events")
 
@@ -47,11 +47,11 @@ _OPEN_UNITS = {"float32": bits.OPEN_UNIT_FLOAT32, "float64": bits.OPEN_UNIT_FLOA
     samples=Samples([Case((shape,)) for shape in ((), (0,), (37,), (3, 70))], (0, 4), NUMBERS),
 )
 def distribution_parameter(
-    x,
+    x: Value,
     failure: str = "a parameter of a distribution is out of range.",
     most: float = math.inf,
     above_zero: bool = False,
-):
+) -> Value:
     """`x`; the program fails with that message where an element is negative, or more than `most`,
     or NaN; with `above_zero`, also where it is zero."""
     return within(x, 0.0, most, failure, above_low=above_zero)
@@ -60,7 +60,7 @@ def distribution_parameter(
 # -- building blocks ------------------------------------------------------------------------------
 
 
-def _shape(name: str, size: Any, *parameters: Value) -> tuple[int, ...]:
+def _shape(name: str, size: Size, *parameters: Value) -> tuple[int, ...]:
     """The result's shape: `size`, to which the parameters must broadcast."""
     common = broadcast_shapes(name, [p.shape for p in parameters]) if parameters else ()
     if size is None:
@@ -139,7 +139,9 @@ def standard_exponential(key: Value, shape: tuple[int, ...], dtype: str) -> Valu
 
 
 @random_operation(name="random_uniform")
-def uniform(low, high, size: Size = None, dtype: str = "float32", key: Key = None):
+def uniform(
+    low: Value, high: Value, size: Size = None, dtype: str = "float32", key: Key = None
+) -> Value:
     """From `low` on, below `high`, all equally likely."""
     shape = _shape("uniform", size, low, high)
     first, last = (cast(end, wide(dtype)) for end in (low, high))
@@ -150,14 +152,18 @@ def uniform(low, high, size: Size = None, dtype: str = "float32", key: Key = Non
 
 
 @random_operation(name="random_normal")
-def normal(loc, scale, size: Size = None, dtype: str = "float32", key: Key = None):
+def normal(
+    loc: Value, scale: Value, size: Size = None, dtype: str = "float32", key: Key = None
+) -> Value:
     """The normal distribution of mean `loc` and standard deviation `scale`."""
     shape = _shape("normal", size, loc, scale)
     return _scaled(standard_normal(key, shape, dtype), loc, scale, dtype)
 
 
 @random_operation(name="random_lognormal")
-def lognormal(mean, sigma, size: Size = None, dtype: str = "float32", key: Key = None):
+def lognormal(
+    mean: Value, sigma: Value, size: Size = None, dtype: str = "float32", key: Key = None
+) -> Value:
     """Numbers whose logarithms are normal with `mean` and deviation `sigma`."""
     shape = _shape("lognormal", size, mean, sigma)
     standard = standard_normal(key, shape, dtype)
@@ -165,28 +171,34 @@ def lognormal(mean, sigma, size: Size = None, dtype: str = "float32", key: Key =
 
 
 @random_operation(name="random_exponential")
-def exponential(scale, size: Size = None, dtype: str = "float32", key: Key = None):
+def exponential(scale: Value, size: Size = None, dtype: str = "float32", key: Key = None) -> Value:
     """The exponential distribution of mean `scale`."""
     standard = standard_exponential(key, _shape("exponential", size, scale), dtype)
     return cast(e.multiply(standard, cast(scale, standard.dtype)), dtype)
 
 
 @random_operation(name="random_logistic")
-def logistic(loc, scale, size: Size = None, dtype: str = "float32", key: Key = None):
+def logistic(
+    loc: Value, scale: Value, size: Size = None, dtype: str = "float32", key: Key = None
+) -> Value:
     """The logistic distribution around `loc`."""
     u = open_unit(key, _shape("logistic", size, loc, scale), dtype)
     return _scaled(e.subtract(r.log(u), r.log1p(e.negative(u))), loc, scale, dtype)
 
 
 @random_operation(name="random_gumbel")
-def gumbel(loc, scale, size: Size = None, dtype: str = "float32", key: Key = None):
+def gumbel(
+    loc: Value, scale: Value, size: Size = None, dtype: str = "float32", key: Key = None
+) -> Value:
     """The Gumbel distribution, of the largest of many numbers."""
     standard = standard_exponential(key, _shape("gumbel", size, loc, scale), dtype)
     return _scaled(e.negative(r.log(standard)), loc, scale, dtype)
 
 
 @random_operation(name="random_laplace")
-def laplace(loc, scale, size: Size = None, dtype: str = "float32", key: Key = None):
+def laplace(
+    loc: Value, scale: Value, size: Size = None, dtype: str = "float32", key: Key = None
+) -> Value:
     """The double exponential distribution around `loc`."""
     shape = _shape("laplace", size, loc, scale)
     block = _blocks(key, shape)
@@ -196,7 +208,7 @@ def laplace(loc, scale, size: Size = None, dtype: str = "float32", key: Key = No
 
 
 @random_operation(name="random_cauchy")
-def cauchy(size: Size = None, dtype: str = "float32", key: Key = None):
+def cauchy(size: Size = None, dtype: str = "float32", key: Key = None) -> Value:
     """The standard Cauchy distribution: the tangent of a random angle."""
     u = open_unit(key, size or (), "float64")  # tails need all its digits
     turn = e.multiply(e.subtract(u, constant(0.5, "float64")), constant(math.pi, "float64"))
@@ -204,7 +216,7 @@ def cauchy(size: Size = None, dtype: str = "float32", key: Key = None):
 
 
 @random_operation(name="random_rayleigh")
-def rayleigh(scale, size: Size = None, dtype: str = "float32", key: Key = None):
+def rayleigh(scale: Value, size: Size = None, dtype: str = "float32", key: Key = None) -> Value:
     """The length of a vector of two normal numbers."""
     standard = standard_exponential(key, _shape("rayleigh", size, scale), dtype)
     two = constant(2.0, standard.dtype)
@@ -212,28 +224,35 @@ def rayleigh(scale, size: Size = None, dtype: str = "float32", key: Key = None):
 
 
 @random_operation(name="random_weibull")
-def weibull(a, size: Size = None, dtype: str = "float32", key: Key = None):
+def weibull(a: Value, size: Size = None, dtype: str = "float32", key: Key = None) -> Value:
     """The Weibull distribution of shape `a` and scale 1."""
     standard = standard_exponential(key, _shape("weibull", size, a), dtype)
     return cast(e.power(standard, r.reciprocal(cast(a, standard.dtype))), dtype)
 
 
 @random_operation(name="random_pareto")
-def pareto(a, size: Size = None, dtype: str = "float32", key: Key = None):
+def pareto(a: Value, size: Size = None, dtype: str = "float32", key: Key = None) -> Value:
     """The Pareto distribution of shape `a`, moved to begin at 0 (Lomax)."""
     standard = standard_exponential(key, _shape("pareto", size, a), dtype)
     return cast(r.expm1(e.true_divide(standard, cast(a, standard.dtype))), dtype)
 
 
 @random_operation(name="random_power")
-def power(a, size: Size = None, dtype: str = "float32", key: Key = None):
+def power(a: Value, size: Size = None, dtype: str = "float32", key: Key = None) -> Value:
     """Between 0 and 1, with a density that grows as the power `a - 1`."""
     standard = standard_exponential(key, _shape("power", size, a), dtype)
     return cast(r.exp(e.true_divide(e.negative(standard), cast(a, standard.dtype))), dtype)
 
 
 @random_operation(name="random_triangular")
-def triangular(left, mode, right, size: Size = None, dtype: str = "float32", key: Key = None):
+def triangular(
+    left: Value,
+    mode: Value,
+    right: Value,
+    size: Size = None,
+    dtype: str = "float32",
+    key: Key = None,
+) -> Value:
     """Between `left` and `right`, most likely at `mode`."""
     u = open_unit(key, _shape("triangular", size, left, mode, right), dtype)
     left, mode, right = (cast(x, u.dtype) for x in (left, mode, right))
@@ -261,7 +280,9 @@ def log_gamma(key: Value, shape: tuple[int, ...], alpha: Value, part: int = 0) -
 
 
 @random_operation(name="random_gamma")
-def gamma(alpha, scale, size: Size = None, dtype: str = "float32", key: Key = None):
+def gamma(
+    alpha: Value, scale: Value, size: Size = None, dtype: str = "float32", key: Key = None
+) -> Value:
     """The gamma distribution of shape `alpha` and `scale`."""
     shape = _shape("gamma", size, alpha, scale)
     standard = r.exp(log_gamma(key, shape, alpha))
@@ -269,7 +290,7 @@ def gamma(alpha, scale, size: Size = None, dtype: str = "float32", key: Key = No
 
 
 @random_operation(name="random_chisquare")
-def chisquare(df, size: Size = None, dtype: str = "float32", key: Key = None):
+def chisquare(df: Value, size: Size = None, dtype: str = "float32", key: Key = None) -> Value:
     """The sum of the squares of `df` normal numbers."""
     return cast(_chisquare(key, _shape("chisquare", size, df), df), dtype)
 
@@ -283,7 +304,7 @@ def _chisquare(key: Value, shape: tuple[int, ...], df: Value, part: int = 0) -> 
 
 
 @random_operation(name="random_beta")
-def beta(a, b, size: Size = None, dtype: str = "float32", key: Key = None):
+def beta(a: Value, b: Value, size: Size = None, dtype: str = "float32", key: Key = None) -> Value:
     """The beta distribution: one gamma variate's share in two."""
     shape = _shape("beta", size, a, b)
     distance = e.subtract(log_gamma(key, shape, b, 1), log_gamma(key, shape, a, 2))
@@ -292,7 +313,9 @@ def beta(a, b, size: Size = None, dtype: str = "float32", key: Key = None):
 
 
 @random_operation(name="random_f")
-def f(dfnum, dfden, size: Size = None, dtype: str = "float32", key: Key = None):
+def f(
+    dfnum: Value, dfden: Value, size: Size = None, dtype: str = "float32", key: Key = None
+) -> Value:
     """The quotient of two chi-square variates, each divided by its degrees of freedom."""
     shape = _shape("f", size, dfnum, dfden)
     above = e.true_divide(_chisquare(key, shape, dfnum, 1), cast(dfnum, "float64"))
@@ -301,7 +324,7 @@ def f(dfnum, dfden, size: Size = None, dtype: str = "float32", key: Key = None):
 
 
 @random_operation(name="random_t")
-def student_t(df, size: Size = None, dtype: str = "float32", key: Key = None):
+def student_t(df: Value, size: Size = None, dtype: str = "float32", key: Key = None) -> Value:
     """Student's t: a normal number divided by the root of a mean square of `df` others."""
     shape = _shape("standard_t", size, df)
     square = e.true_divide(_chisquare(key, shape, df, 1), cast(df, "float64"))
@@ -312,7 +335,9 @@ def student_t(df, size: Size = None, dtype: str = "float32", key: Key = None):
 
 
 @random_operation(name="random_integers", piecewise_constant="whole numbers")
-def integers(low, high, size: Size = None, dtype: str = "int64", key: Key = None):
+def integers(
+    low: Value, high: Value, size: Size = None, dtype: str = "int64", key: Key = None
+) -> Value:
     """Whole numbers from `low` on, below `high`."""
     shape = _shape("randint", size, low, high)
     low, high = cast(low, "int64"), cast(high, "int64")
@@ -326,9 +351,16 @@ def whole_below(key: Value, shape: tuple[int, ...], bound: Value) -> Value:
 
 
 @random_operation(name="random_bernoulli", piecewise_constant="0 or 1")
-def bernoulli(prob=None, logit=None, size: Size = None, dtype: str = "float32", key: Key = None):
+def bernoulli(
+    prob: Value | None = None,
+    logit: Value | None = None,
+    size: Size = None,
+    dtype: str = "float32",
+    key: Key = None,
+) -> Value:
     """1 with the probability `prob`, or that whose logarithmic odds are `logit`; else 0."""
     given = logit if prob is None else prob
+    assert given is not None, "npx.random has looked at it"
     u = unit(key, _shape("bernoulli", size, given), "float64")
     chance = cast(given, "float64")
     if prob is None:
@@ -337,7 +369,9 @@ def bernoulli(prob=None, logit=None, size: Size = None, dtype: str = "float32", 
     return cast(e.less(u, chance), dtype)
 
 
-def _counts(primitive: Elementwise, key: Value, shape: tuple[int, ...], *parameters: Value):
+def _counts(
+    primitive: Elementwise, key: Value, shape: tuple[int, ...], *parameters: Value
+) -> Value:
     """Results of a distribution of counts, as float64."""
     ready = [views.broadcast(cast(p, "float64"), shape) for p in parameters]
     operands = (_counter(shape), _key(key, shape), *ready)
@@ -350,19 +384,21 @@ def counts_binomial(key: Value, shape: tuple[int, ...], part: int, n: Value, p: 
 
 
 @counting_operation(name="random_poisson")
-def poisson(lam, size: Size = None, dtype: str = "int64", key: Key = None):
+def poisson(lam: Value, size: Size = None, dtype: str = "int64", key: Key = None) -> Value:
     """How many events happen where `lam` are expected."""
     return cast(_counts(loops.POISSON, key, _shape("poisson", size, lam), lam), dtype)
 
 
 @counting_operation(name="random_binomial")
-def binomial(n, p, size: Size = None, dtype: str = "int64", key: Key = None):
+def binomial(n: Value, p: Value, size: Size = None, dtype: str = "int64", key: Key = None) -> Value:
     """How many of `n` trials succeed, each with probability `p`."""
     return cast(_counts(loops.BINOMIAL, key, _shape("binomial", size, n, p), n, p), dtype)
 
 
 @counting_operation(name="random_negative_binomial")
-def negative_binomial(n, p, size: Size = None, dtype: str = "int64", key: Key = None):
+def negative_binomial(
+    n: Value, p: Value, size: Size = None, dtype: str = "int64", key: Key = None
+) -> Value:
     """How many trials fail before `n` succeed, each with probability `p`."""
     shape = _shape("negative_binomial", size, n, p)
     p = cast(p, "float64")
@@ -372,7 +408,7 @@ def negative_binomial(n, p, size: Size = None, dtype: str = "int64", key: Key = 
 
 
 @counting_operation(name="random_geometric")
-def geometric(p, size: Size = None, dtype: str = "int64", key: Key = None):
+def geometric(p: Value, size: Size = None, dtype: str = "int64", key: Key = None) -> Value:
     """How many trials it takes to succeed once, each with probability `p`."""
     u = open_unit(key, _shape("geometric", size, p), "float64")
     trials = r.ceil(e.true_divide(r.log(u), r.log1p(e.negative(cast(p, "float64")))))

@@ -18,7 +18,7 @@ from heterosis.ir.program import Value
 from heterosis.ir.types import FLOATS
 from heterosis.ops.numpylike import on_terms
 from heterosis.ops.random.draws import standard_normal
-from heterosis.ops.record import Key, operation
+from heterosis.ops.record import Key, default, operation
 from heterosis.ops.rules import cast
 from heterosis.ops.samples import Case, Samples
 
@@ -96,7 +96,8 @@ def _computed(
     wide = "float64" if weight.dtype == "float64" else "float32"
     results = on_terms(function, [None if v is None else cast(v, wide) for v in operands])
     replaced = (weight, *operands[2 : 2 + states])
-    return tuple(cast(r, old.dtype) for r, old in zip(results, replaced, strict=True))
+    dtypes = [old.dtype for old in replaced if old is not None]
+    return tuple(cast(r, dtype) for r, dtype in zip(results, dtypes, strict=True))
 
 
 def _clipped(x: Any, bound: Any) -> Any:
@@ -162,7 +163,10 @@ def dcasgd_update(
 
 
 @operation(public=())
-def sgld_update(weight, grad, lr, wd, rescale_grad=1.0, clip_gradient=None, key: Key = None):
+def sgld_update(
+    weight: Value, grad: Value, lr: Value, wd: Value, rescale_grad: Value = default(1.0),
+    clip_gradient: Value | None = None, key: Key = None,
+) -> tuple[Value, ...]:  # fmt: skip
     """Langevin dynamics: half a step down the gradient, and noise of variance `lr`."""
     noise = standard_normal(key, weight.shape, weight.dtype)
 

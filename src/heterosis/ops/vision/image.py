@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 
 from heterosis.ir import views
@@ -10,7 +12,7 @@ from heterosis.ir.types import FLOATS, is_float
 from heterosis.ops.array.shape import MOVED, flipped, samples
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.random.draws import open_unit, standard_normal
-from heterosis.ops.record import REGISTRY, Key, operation
+from heterosis.ops.record import REGISTRY, Key, default, operation
 from heterosis.ops.rules import cast
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import DTypeError, ShapeError
@@ -57,13 +59,13 @@ def _channels_first(x: Value) -> Value:
         dtypes=("uint8", "int32"),
     ),
 )
-def to_tensor(data):
+def to_tensor(data: Value) -> Value:
     """An image as float32 between 0 and 1, channels first."""
     _check_image("to_tensor", data)
     return e.multiply(cast(_channels_first(data), "float32"), constant(1 / 255, "float32"))
 
 
-def _normalized(x, mean, std):
+def _normalized(x: Any, mean: Any, std: Any) -> Any:
     return (x - numpy.reshape(mean, (-1, 1, 1))) / numpy.reshape(std, (-1, 1, 1))
 
 
@@ -81,7 +83,7 @@ def _normalized(x, mean, std):
         dtypes=FLOATS,
     ),
 )
-def normalize(data, mean=0.0, std=1.0):
+def normalize(data: Value, mean: Value = default(0.0), std: Value = default(1.0)) -> Value:
     """`(data - mean) / std` of channels-first images; one number for all channels or each."""
     if not is_float(data.dtype):
         raise DTypeError(f"normalize: elements are {data.dtype}; expected floats, see to_tensor.")
@@ -116,7 +118,7 @@ _FLIPS = samples(((4, 5, 3), {}), ((2, 4, 5, 3), {}), dtypes=MOVED)
     samples=_FLIPS,
     views=True,
 )
-def flip_left_right(data):
+def flip_left_right(data: Value) -> Value:
     """The image with left and right exchanged."""
     _check_image("flip_left_right", data)
     return flipped(data, (data.ndim - 2,))
@@ -129,7 +131,7 @@ def flip_left_right(data):
     samples=_FLIPS,
     views=True,
 )
-def flip_top_bottom(data):
+def flip_top_bottom(data: Value) -> Value:
     """The image upside down."""
     _check_image("flip_top_bottom", data)
     return flipped(data, (data.ndim - 3,))
@@ -144,13 +146,13 @@ def _maybe_flipped(name: str, data: Value, axis: int, key: Value) -> Value:
 
 
 @operation(public=_HERE, names={"mxnet": "_image_random_flip_left_right"})
-def random_flip_left_right(data, key: Key = None):
+def random_flip_left_right(data: Value, key: Key = None) -> Value:
     """The image, with left and right exchanged in one of two cases."""
     return _maybe_flipped("random_flip_left_right", data, -2, key)
 
 
 @operation(public=_HERE, names={"mxnet": "_image_random_flip_top_bottom"})
-def random_flip_top_bottom(data, key: Key = None):
+def random_flip_top_bottom(data: Value, key: Key = None) -> Value:
     """The image, upside down in one of two cases."""
     return _maybe_flipped("random_flip_top_bottom", data, -3, key)
 
@@ -201,7 +203,7 @@ def _mixed(x: Value, other: Value, factor: Value, dtype: str) -> Value:
 
 
 @operation(public=_HERE, names={"mxnet": "_image_random_brightness"})
-def random_brightness(data, min_factor, max_factor, key: Key = None):
+def random_brightness(data: Value, min_factor: Value, max_factor: Value, key: Key = None) -> Value:
     """The image times a random number between two factors."""
     _check_image("random_brightness", data)
     factor = _factor("random_brightness", min_factor, max_factor, key)
@@ -209,7 +211,7 @@ def random_brightness(data, min_factor, max_factor, key: Key = None):
 
 
 @operation(public=_HERE, names={"mxnet": "_image_random_contrast"})
-def random_contrast(data, min_factor, max_factor, key: Key = None):
+def random_contrast(data: Value, min_factor: Value, max_factor: Value, key: Key = None) -> Value:
     """The image's distance from its mean lightness times a random number between two factors."""
     _check_colours("random_contrast", data)
     factor = _factor("random_contrast", min_factor, max_factor, key)
@@ -220,7 +222,7 @@ def random_contrast(data, min_factor, max_factor, key: Key = None):
 
 
 @operation(public=_HERE, names={"mxnet": "_image_random_saturation"})
-def random_saturation(data, min_factor, max_factor, key: Key = None):
+def random_saturation(data: Value, min_factor: Value, max_factor: Value, key: Key = None) -> Value:
     """Each pixel's distance from grey times a random number between two factors."""
     _check_colours("random_saturation", data)
     factor = _factor("random_saturation", min_factor, max_factor, key)
@@ -229,7 +231,7 @@ def random_saturation(data, min_factor, max_factor, key: Key = None):
 
 
 @operation(public=_HERE, names={"mxnet": "_image_random_hue"})
-def random_hue(data, min_factor, max_factor, key: Key = None):
+def random_hue(data: Value, min_factor: Value, max_factor: Value, key: Key = None) -> Value:
     """The hue turned by a random number of full turns between two factors; whole turns do
     nothing."""
     _check_colours("random_hue", data)
@@ -270,7 +272,7 @@ def _at_hue(hue: Value, least: Value, spread: Value) -> Value:
     return e.add(least, e.multiply(spread, part))
 
 
-def _lit(x, alpha):
+def _lit(x: Any, alpha: Any) -> Any:
     return x + LIGHTING @ alpha
 
 
@@ -282,7 +284,7 @@ def _lit(x, alpha):
         [Case(((4, 5, 3), (3,))), Case(((2, 4, 5, 3), (3,)))], dtypes=FLOATS, absolute=900
     ),
 )
-def adjust_lighting(data, alpha):
+def adjust_lighting(data: Value, alpha: Value) -> Value:
     """The image plus `alpha` times the three directions in which natural colours vary most."""
     _check_image("adjust_lighting", data)
     if data.shape[-1] != 3 or alpha.shape != (3,):
@@ -294,7 +296,7 @@ def adjust_lighting(data, alpha):
 
 
 @operation(public=_HERE, names={"mxnet": "_image_random_lighting"})
-def random_lighting(data, alpha_std=0.05, key: Key = None):
+def random_lighting(data: Value, alpha_std: Value = default(0.05), key: Key = None) -> Value:
     """`adjust_lighting` with normal random numbers of deviation `alpha_std`."""
     _check_image("random_lighting", data)
     if data.shape[-1] == 1:

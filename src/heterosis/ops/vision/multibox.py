@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy
 
 from heterosis.ir import views
+from heterosis.ir.primitives.boxes import SIDES
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
 from heterosis.ops.array.creation import iota
@@ -24,7 +26,6 @@ from heterosis.ops.record import operation
 from heterosis.ops.rules import cast
 from heterosis.ops.samples import Case, Samples
 from heterosis.ops.vision.boxes import (
-    SIDES,
     centred,
     matched,
     overlaps,
@@ -36,14 +37,14 @@ from heterosis.ops.vision.boxes import (
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
 _VARIANCES = (0.1, 0.1, 0.2, 0.2)
-Numbers = "tuple[float, ...]"
+Numbers: TypeAlias = "tuple[float, ...]"
 
 
 # -- anchors --------------------------------------------------------------------------------------
 
 
-def _prior_reference(data, sizes=(1.0,), ratios=(1.0,), clip=False, steps=(-1, -1),
-                     offsets=(0.5, 0.5)):  # fmt: skip
+def _prior_reference(data: Any, sizes: Any=(1.0,), ratios: Any=(1.0,), clip: Any=False, steps: Any=(-1, -1),
+                     offsets: Any=(0.5, 0.5)) -> Any:  # fmt: skip
     height, width = data.shape[2:]
     step_y, step_x = (1 / n if s <= 0 else s for s, n in zip(steps, (height, width), strict=True))
     kinds = [(s, ratios[0]) for s in sizes] + [(sizes[0], q) for q in ratios[1:]]
@@ -73,13 +74,13 @@ def _prior_reference(data, sizes=(1.0,), ratios=(1.0,), clip=False, steps=(-1, -
     piecewise_constant="made of the extents of `data`",
 )
 def multibox_prior(
-    data,
+    data: Value,
     sizes: Numbers = (1.0,),
     ratios: Numbers = (1.0,),
     clip: bool = False,
     steps: Numbers = (-1.0, -1.0),
     offsets: Numbers = (0.5, 0.5),
-):
+) -> Value:
     """Anchors around each pixel of `data` (batch, channels, height, width): (1, anchors, 4).
 
     Every pixel has one of each of `sizes`, with the first of `ratios` (width to height), and one of
@@ -149,16 +150,16 @@ def _check_target(anchor: Value, label: Value, cls_pred: Value) -> int:
 
 @operation(public=("npx",), names={"mxnet": "_contrib_MultiBoxTarget"})
 def multibox_target(
-    anchor,
-    label,
-    cls_pred,
+    anchor: Value,
+    label: Value,
+    cls_pred: Value,
     overlap_threshold: float = 0.5,
     ignore_label: float = -1.0,
     negative_mining_ratio: float = -1.0,
     negative_mining_thresh: float = 0.5,
     minimum_negative_samples: int = 0,
     variances: Numbers = _VARIANCES,
-):
+) -> tuple[Value, Value, Value]:
     """What a detector should predict for each anchor: offsets, which of them count, and classes.
 
     `label` (batch, labels, 5) has rows of a class and a box; a class of -1 ends them. First every
@@ -248,9 +249,9 @@ def _encoded(anchor: Value, boxes: Value, variances: tuple[float, ...]) -> Value
 
 @operation(public=("npx",), names={"mxnet": "_contrib_MultiBoxDetection"})
 def multibox_detection(
-    cls_prob,
-    loc_pred,
-    anchor,
+    cls_prob: Value,
+    loc_pred: Value,
+    anchor: Value,
     clip: bool = True,
     threshold: float = 0.01,
     background_id: int = 0,
@@ -258,7 +259,7 @@ def multibox_detection(
     force_suppress: bool = False,
     variances: Numbers = _VARIANCES,
     nms_topk: int = -1,
-):
+) -> Value:
     """Boxes that a detector has found: (batch, anchors, 6) rows of class, score and box, the best
     first. The class of a row is -1 where there is nothing: no class but background (0) scores
     `threshold`, or the box overlaps a better one of its class (of any, if `force_suppress`) by

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy
 
 from heterosis.ir import views
@@ -21,13 +23,13 @@ from heterosis.runtime.errors import ArgumentError, ShapeError
 _TURNED = (0, 1, 3, 2)
 
 
-def _pooled_reference(data, rois, pooled_size, spatial_scale):
+def _pooled_reference(data: Any, rois: Any, pooled_size: Any, spatial_scale: Any) -> Any:
     data, rois = data.astype("float32"), rois.astype("float32")
     channels, *extents = data.shape[1:]
     found = numpy.zeros((len(rois), channels, *pooled_size))
     single = numpy.float32
 
-    def halves_away(x):
+    def halves_away(x: Any) -> int:
         return int(numpy.floor(abs(x) + single(0.5)) * numpy.sign(x))
 
     for number, (image, *corners) in enumerate(rois):
@@ -42,7 +44,8 @@ def _pooled_reference(data, rois, pooled_size, spatial_scale):
                 window.append(slice(max(start, 0), max(min(stop, extents[axis]), 0)))
             cells = data[int(image), :, window[0], window[1]]
             if cells.size:
-                found[(number, slice(None), *place)] = cells.max((1, 2))
+                here = (number, slice(None), *place)
+                found[here] = cells.max((1, 2))
     return found
 
 
@@ -60,7 +63,9 @@ def _pooled_reference(data, rois, pooled_size, spatial_scale):
         dtypes=("float32",),
     ),
 )
-def roi_pooling(data, rois, pooled_size: tuple[int, ...], spatial_scale: float):
+def roi_pooling(
+    data: Value, rois: Value, pooled_size: tuple[int, ...], spatial_scale: float
+) -> Value:
     """The largest element of each of `pooled_size` (rows, columns) parts of each region.
 
     `data` is (batch, channels, height, width); a row of `rois` is the number of an image and the

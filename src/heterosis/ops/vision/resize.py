@@ -145,21 +145,22 @@ def resampled(
     halves = rows.shape[1] == 2
     sums = _weighed(wide, rows, row_weights, -3, _shifted if halves else _exact)
     drop = 2 if halves else 2 * _BITS
-    return numpy.clip((sums + (1 << (drop - 1))) >> drop, 0, 255).astype(data.dtype)
+    found: numpy.ndarray = numpy.clip((sums + (1 << (drop - 1))) >> drop, 0, 255)
+    return found.astype(data.dtype)
 
 
 def _weighed(
     x: numpy.ndarray, places: numpy.ndarray, weights: numpy.ndarray, axis: int, product: Any
-) -> numpy.ndarray:
+) -> Any:
     shape = (-1,) + (1,) * (-axis - 1)
-    total = None
+    total: Any = None
     for place, weight in zip(places.T, weights.T, strict=True):
         term = product(numpy.take(x, place, axis=axis), weight.reshape(shape))
         total = term if total is None else numpy.add(total, term, out=total)
     return total
 
 
-def _exact(x: numpy.ndarray, weight: numpy.ndarray) -> numpy.ndarray:
+def _exact(x: numpy.ndarray, weight: numpy.ndarray) -> Any:
     return numpy.multiply(x, weight, dtype=weight.dtype)
 
 
@@ -179,7 +180,8 @@ def _rounded(x: numpy.ndarray, dtype: numpy.dtype) -> numpy.ndarray:
     if dtype.kind not in "iu":
         return x.astype(dtype)
     limits = numpy.iinfo(dtype)
-    return numpy.clip(numpy.rint(x), limits.min, limits.max).astype(dtype)
+    found: numpy.ndarray = numpy.clip(numpy.rint(x), limits.min, limits.max)
+    return found.astype(dtype)
 
 
 # -- as an operation ------------------------------------------------------------------------------
@@ -196,7 +198,9 @@ def _rounded(x: numpy.ndarray, dtype: numpy.dtype) -> numpy.ndarray:
         absolute=2048,
     ),
 )
-def resample(data, rows, row_weights, columns, column_weights):
+def resample(
+    data: Value, rows: Value, row_weights: Value, columns: Value, column_weights: Value
+) -> Value:
     """Images (..., height, width, channels) whose rows and columns are weighted sums of the old:
     `rows` and `columns` are the places of those, (new, taps), with a weight for each."""
     *batch, height, width, channels = data.shape
@@ -224,6 +228,7 @@ def _sum_of(x: Value, places: Value, weights: Value, work: str, *, shifted: bool
         weight = views.broadcast(views.reshape(_column(weights, k), (new, 1)), shape)
         term = _product(cast(found, work), cast(weight, work), shifted)
         total = term if total is None else e.add(total, term)
+    assert total is not None, "every place has a weight at least"
     return total
 
 

@@ -153,7 +153,7 @@ def test_power_of_results_across_the_range(dtype, target):
 
 @every_target
 @both_precisions
-@pytest.mark.parametrize("name", ("sin", "cos", "tan"))
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_angles_next_to_multiples_of_a_right_angle(name, dtype, target):
     """Where nearly all bits cancel: the floats nearest to n * pi / 2, small and huge."""
     n = numpy.concatenate([numpy.arange(1, 20_000), numpy.arange(1, 2**24, 999)])
@@ -232,7 +232,7 @@ NAMES = {
 
 @pytest.mark.slow
 @both_precisions
-@pytest.mark.parametrize("target", (AVX512, AVX2, FALLBACK, NEON), ids=lambda target: target.name)
+@pytest.mark.parametrize("target", [AVX512, AVX2, FALLBACK, NEON], ids=lambda target: target.name)
 def test_no_library_is_called(dtype, target):
     """One module holds every function, for each target: all it calls is its own."""
     module = Module(target=target)
@@ -244,7 +244,7 @@ def test_no_library_is_called(dtype, target):
 
 @pytest.mark.slow
 @both_precisions
-@pytest.mark.parametrize("lanes", (2, 32))
+@pytest.mark.parametrize("lanes", [2, 32])
 @pytest.mark.parametrize("name", NAMES)
 def test_any_vector_width(name, lanes, dtype):
     arity = NAMES[name]

@@ -106,7 +106,7 @@ def check(c, a, b) -> None:
     if kind in ("float64", "float32"):
         scale = sizes
     error = numpy.abs(c.astype("float64") - want.astype("float64"))
-    assert (error <= 4 * relative * scale + 1e-6 * ("float16" == kind)).all()
+    assert (error <= 4 * relative * scale + 1e-6 * (kind == "float16")).all()
 
 
 def result(m: int, n: int, like):

@@ -277,7 +277,7 @@ def _pooled_before_a_write(x, factor):
 
 
 @pytest.mark.parametrize(
-    ("function", "factor", "x"),
+    "function, factor, x",
     [
         (lambda x, factor: x * factor + (np.arange(9) + 1), np.array(2.0), np.ones(9)),
         (lambda x, factor: x * factor + np.eye(8) * 2, np.array(2.0), np.ones((8, 8))),

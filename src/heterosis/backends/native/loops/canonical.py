@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import prod
+from typing import cast
 
 from heterosis.backends.native.loops.nest import (
     Counter,
     Load,
     Nest,
+    Number,
     Operand,
     Step,
     Store,
@@ -51,7 +54,12 @@ def _columns(nest: Nest) -> list[Strides]:
     """The strides of everything that moves with the loops; the outputs come last."""
     loads = [s.operand.strides for s in nest.steps if isinstance(s, Load)]
     counters = [s.strides for s in nest.steps if isinstance(s, Counter)]
-    return loads + counters + [s.operand.strides for s in nest.stores]
+    return [_all_known(c) for c in loads + counters + [s.operand.strides for s in nest.stores]]
+
+
+def _all_known(strides: tuple[Number, ...]) -> Strides:
+    """Strides of a nest in which nothing is passed yet."""
+    return cast("Strides", strides)
 
 
 def _runs_along(
@@ -94,7 +102,7 @@ def _merge(dims: list[int], extents: Strides, columns: list[Strides]) -> list[li
 
 def _rebuild(nest: Nest, extents: Strides, kept: list[list[int]], reduced: list[list[int]]) -> Nest:
     def sizes(groups: list[list[int]]) -> Strides:
-        return tuple(_product(extents[d] for d in group) for group in groups)
+        return tuple(prod(extents[d] for d in group) for group in groups)
 
     last = [group[-1] for group in kept + reduced]
 
@@ -123,19 +131,12 @@ def _with_strides(step: Step, change: Callable[[Strides], Strides]) -> Step:
     if isinstance(step, Load):
         return replace(step, operand=_thin(step.operand, change))
     if isinstance(step, Counter):
-        return replace(step, strides=change(step.strides))
+        return replace(step, strides=change(_all_known(step.strides)))
     return step
 
 
 def _thin(operand: Operand, change: Callable[[Strides], Strides]) -> Operand:
-    return replace(operand, strides=change(operand.strides))
-
-
-def _product(numbers) -> int:
-    total = 1
-    for n in numbers:
-        total *= n
-    return total
+    return replace(operand, strides=change(_all_known(operand.strides)))
 
 
 def _choose_vector(nest: Nest) -> Nest:
@@ -147,7 +148,7 @@ def _choose_vector(nest: Nest) -> Nest:
     if nest.kept == (1,) and not nest.reduced:
         return replace(nest, vector="none")
     if any(store.running for store in nest.stores):
-        steps_over_rows = abs(nest.stores[0].operand.strides[last_kept]) == 1
+        steps_over_rows = nest.stores[0].operand.strides[last_kept] in (1, -1)
         return replace(nest, vector="kept" if steps_over_rows else "none")
     if not nest.reduced:
         return replace(nest, vector="kept")
@@ -168,7 +169,7 @@ def _scatters_rows(nest: Nest) -> bool:
     moves: list[bool] = []
     for step in nest.steps:
         own = isinstance(step, Load) and step.operand.strides[last] != 0
-        own = own or isinstance(step, Counter) and step.strides[last] != 0
+        own = own or (isinstance(step, Counter) and step.strides[last] != 0)
         moves.append(own or any(moves[i] for i in operands_of(step)))
     stores = [store for store in nest.stores if store.indices]
     places = [i for store in stores for i, _ in store.indices]

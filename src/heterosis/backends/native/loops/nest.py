@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from heterosis.backends.native.codegen.emit.reducers import Reducer
 from heterosis.ir.primitives.families import Elementwise
@@ -53,13 +53,17 @@ class Operand:
     strides: tuple[Number, ...]
 
 
+# Steps whose values are added to a place, each with the stride that it is multiplied by.
+Indices: TypeAlias = tuple[tuple[int, Number], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """Read an element. `indices` are further steps whose values, times a stride, are added; there
     are so many `rows` for each, which is for checks alone."""
 
     operand: Operand
-    indices: tuple[tuple[int, Number], ...] = ()
+    indices: Indices = ()
     rows: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -136,7 +140,7 @@ class Store:
 
     operand: Operand
     value: int
-    indices: tuple[tuple[int, Number], ...] = ()
+    indices: Indices = ()
     running: Any = None  # a Reducer: store the running value at every point instead
     rows: tuple[int, ...] = field(default=(), compare=False, repr=False)
 

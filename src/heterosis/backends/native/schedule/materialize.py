@@ -87,7 +87,7 @@ def _needed_by_several(program: Program, nodes: list[Node]) -> set[Node]:
         nests[unrearranged(value).node].add(unrearranged(value).node)
     for node in reversed(nodes):
         own = node in nests[node]  # it gets memory in any case: others should read it there
-        if own and node in used or node in worth and len(nests[node]) > 1:
+        if (own and node in used) or (node in worth and len(nests[node]) > 1):
             found.add(node)
         if own or node in found:
             nests[node] = {node}
@@ -100,7 +100,7 @@ def _nests_of_operand(user: Node, position: int, nests: set[Node]) -> set[Node]:
     primitive = user.primitive
     if _is_inlined(user):
         return nests
-    whole = isinstance(primitive, Opaque) or isinstance(primitive, Gather) and position == 0
+    whole = isinstance(primitive, Opaque) or (isinstance(primitive, Gather) and position == 0)
     return {unrearranged(user.inputs[position]).node} if whole else {user}
 
 

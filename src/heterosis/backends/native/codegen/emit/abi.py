@@ -99,4 +99,4 @@ def parallel_for(
     pool = _field(f, runtime, _RUNTIME["pool"])
     entry = _field(f, runtime, _RUNTIME["parallel_for"])
     address = Value(PTR, f"@{body}") if isinstance(body, str) else body
-    f.call_pointer(entry, [pool, address, context, f.int(count), f.int(grain)])
+    f.call_pointer(entry, [pool, address, context, f.i64(count), f.i64(grain)])

@@ -174,10 +174,8 @@ def load_vector(
     """`lanes` elements from `base` on, `step` elements apart; those outside `mask` read as 0."""
     element = STORED[dtype]
     type_ = Type(element.element, lanes)
-    if step == 1 and mask is None:
-        raw = f.load(type_, base)
-    elif step == 1:
-        raw = f.masked_load(type_, base, mask)
+    if step == 1:
+        raw = f.load(type_, base) if mask is None else f.masked_load(type_, base, mask)
     elif step == 2 and (mask is None or _masks_pay(f, element)):
         raw = _every_second(f, type_, base, mask)
     else:
@@ -220,16 +218,16 @@ def store_vector(
 ) -> None:
     """The counterpart of `load_vector`; lanes outside `mask` are left as they are in memory."""
     raw = stored(f, dtype, value)
-    if step == 1 and mask is None:
-        f.store(raw, base)
-    elif step == 1:
-        f.masked_store(raw, base, mask)
-    else:
+    if step != 1:
         lanes = value.type.lanes
         f.masked_scatter(raw, _addresses(f, STORED[dtype], base, step, lanes), mask)
+    elif mask is None:
+        f.store(raw, base)
+    else:
+        f.masked_store(raw, base, mask)
 
 
 def _addresses(f: Function, element: Type, base: Value, step: Value | int, lanes: int) -> Value:
-    stride = f.splat(f.int(step), lanes)
+    stride = f.splat(f.i64(step), lanes)
     at = f.mul(lane_numbers(f, lanes, Type("i64")), stride)
     return f.offsets(element, base, at)

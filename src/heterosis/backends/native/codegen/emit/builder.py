@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 Size: TypeAlias = "int | Value"
 
 
+def known(size: Size | None) -> int:
+    """A size that is a number already."""
+    assert isinstance(size, int), f"{size} is not known yet"
+    return size
+
+
 class Type(NamedTuple):
     """An LLVM first-class type: `lanes` elements, or a scalar where `lanes` is 0."""
 
@@ -184,14 +190,14 @@ class Function:
 
     # -- sizes: folded when both are known ----------------------------------------------------
 
-    def int(self, size: int | Value) -> Value:
+    def i64(self, size: Size) -> Value:
         """A size as an `i64` value."""
         return constant(I64, size) if isinstance(size, int) else size
 
     def _size(self, instruction: str, fold: Callable[[int, int], int], a: Size, b: Size) -> Size:
         if isinstance(a, int) and isinstance(b, int):
             return fold(a, b)
-        return self.emit(I64, f"{instruction} i64 {self.int(a).text}, {self.int(b).text}")
+        return self.emit(I64, f"{instruction} i64 {self.i64(a).text}, {self.i64(b).text}")
 
     def add_size(self, a: Size, b: Size) -> Size:
         if a == 0 or b == 0:
@@ -218,12 +224,12 @@ class Function:
     def min_size(self, a: Size, b: Size) -> Size:
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
-        return self.intrinsic("smin", self.int(a), self.int(b))
+        return self.intrinsic("smin", self.i64(a), self.i64(b))
 
     def max_size(self, a: Size, b: Size) -> Size:
         if isinstance(a, int) and isinstance(b, int):
             return max(a, b)
-        return self.intrinsic("smax", self.int(a), self.int(b))
+        return self.intrinsic("smax", self.i64(a), self.i64(b))
 
     def unravelled(self, index: Size, counts: Sequence[Size]) -> list[Size]:
         """The indices along axes of these counts, outermost first, of element `index` of them all."""
@@ -318,7 +324,7 @@ class Function:
         """The address of element `index` behind `pointer`."""
         if index == 0:
             return pointer
-        return self.emit(PTR, f"getelementptr {element.scalar}, {pointer}, {self.int(index)}")
+        return self.emit(PTR, f"getelementptr {element.scalar}, {pointer}, {self.i64(index)}")
 
     def load(self, type_: Type, pointer: Value, *, align: int | None = None) -> Value:
         """Unaligned unless said otherwise: a view may begin at any element."""
@@ -402,9 +408,9 @@ class Function:
         A loop that is known to turn at least once is written without the entry check.
         """
         head, exit_, before = self._fresh("loop"), self._fresh("done"), self._block
-        known = isinstance(start, int) and isinstance(stop, int)
-        first, last = self.int(start), self.int(stop)
-        if not (known and start < stop):
+        turns = isinstance(start, int) and isinstance(stop, int) and start < stop
+        first, last = self.i64(start), self.i64(stop)
+        if not turns:
             # What no turn changes is computed in a block of its own, if there is one.
             ahead = self._fresh("ahead")
             enter = self.compare("slt", first, last)
@@ -418,7 +424,7 @@ class Function:
         inside = [Value(c.type, f"%{self._fresh('c')}") for c in carried]
         state = Loop(index, inside)
         yield state
-        following = self.emit(I64, f"add nsw i64 {index.text}, {self.int(step).text}")
+        following = self.emit(I64, f"add nsw i64 {index.text}, {self.i64(step).text}")
         more = self.compare("slt", following, last)
         latch = self._block
         self.statement(f"br {more}, label %{head}, label %{exit_}, !llvm.loop !0")
@@ -428,7 +434,7 @@ class Function:
             for phi, a, b in incoming
         ]
         self._label(exit_)
-        if known and start < stop:
+        if turns:
             state.results = list(state.next)
         else:
             state.results = [

@@ -73,7 +73,7 @@ def _rounded_to_odd(f: Function, x: Value, to: Type) -> Value:
     return f.convert("bitcast", f.select(inexact, odd, bits), to)
 
 
-def _float_to_integer(f: Function, want: str, x: Value, to) -> Value:
+def _float_to_integer(f: Function, want: str, x: Value, to: Type) -> Value:
     """Truncation; by way of 64 bits for the narrow types, so that values wrap as in NumPy.
 
     NaN and values out of range become the most negative number, as x86 does.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from heterosis.backends.native.codegen import mathematics
 from heterosis.backends.native.codegen.emit.builder import I1, Function, Value, constant
@@ -49,7 +50,7 @@ def sign(f: Function, dtype: str, a: Value) -> Value:
     return f.select(f.compare("slt", a, zero), constant(a.type, -1), size)
 
 
-def compare(predicate: str):
+def compare(predicate: str) -> Callable[[Function, str, Value, Value], Value]:
     """A lowering for one of `eq ne lt le gt ge`, false (but for `ne`) where an operand is NaN."""
 
     def lower(f: Function, dtype: str, a: Value, b: Value) -> Value:
@@ -134,7 +135,7 @@ def power_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
     return f.select(f.compare("slt", b, zero), inverse, result)
 
 
-def bitwise(instruction: str):
+def bitwise(instruction: str) -> Callable[[Function, str, Value, Value], Value]:
     return lambda f, dtype, a, b: f.binary(instruction, a, b)
 
 
@@ -195,7 +196,7 @@ def power(f: Function, dtype: str, a: Value, b: Value) -> Value:
     return result
 
 
-def classify(test: str):
+def classify(test: str) -> Callable[[Function, str, Value], Value]:
     """A lowering for one of `isnan isinf isfinite signbit`."""
 
     def lower(f: Function, dtype: str, a: Value) -> Value:

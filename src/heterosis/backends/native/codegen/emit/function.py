@@ -26,6 +26,7 @@ from heterosis.backends.native.loops.nest import (
     Buffer,
     Counter,
     Extent,
+    Indices,
     Load,
     Nest,
     Number,
@@ -33,6 +34,7 @@ from heterosis.backends.native.loops.nest import (
     Slot,
     Step,
     Store,
+    known,
 )
 from heterosis.backends.native.schedule.kernel import KernelCode, OpaqueCall, Place, Schedule
 
@@ -107,15 +109,15 @@ class Numbers:
         self.starts = starts  # of the temporaries
         self.passed: list[int] = []
 
-    def slot(self, number: int) -> Number:
-        self.passed.append(number)
+    def slot(self, number: Number) -> Number:
+        self.passed.append(known(number))
         return Slot(len(self.passed) - 1)
 
-    def unless(self, literals: tuple[int, ...], number: int) -> Number:
+    def unless(self, literals: tuple[int, ...], number: Number) -> Number:
         """A slot, except for the numbers that the shape of the code depends on."""
         return number if number in literals else self.slot(number)
 
-    def address(self, buffer: Buffer, dtype: str, offset: int) -> tuple[Buffer, Number]:
+    def address(self, buffer: Buffer, dtype: str, offset: Number) -> tuple[Buffer, Number]:
         """Where an operand begins: a buffer, and the elements before it."""
         return self.buffer(buffer), self.unless((0,), offset)
 
@@ -123,7 +125,7 @@ class Numbers:
         """A buffer as the code finds it."""
         if buffer.kind == "call":
             return buffer
-        return replace(buffer, index=self.unless((0,), self.starts[buffer.index]))
+        return replace(buffer, index=self.unless((0,), self.starts[known(buffer.index)]))
 
 
 class OwnNumbers(Numbers):
@@ -138,9 +140,9 @@ class OwnNumbers(Numbers):
     def places(self) -> tuple[tuple[Buffer, str, int], ...]:
         return tuple(self._numbers)
 
-    def address(self, buffer: Buffer, dtype: str, offset: int) -> tuple[Buffer, Number]:
+    def address(self, buffer: Buffer, dtype: str, offset: Number) -> tuple[Buffer, Number]:
         # Not by where it is placed: a nest that works in place is to share the others' code.
-        place = (buffer, dtype, offset)
+        place = (buffer, dtype, known(offset))
         return Buffer("call", self._numbers.setdefault(place, len(self._numbers))), 0
 
 
@@ -165,7 +167,7 @@ def nest_nanoseconds(nest: Nest) -> float:
     """A rough price, good enough to choose between running at once and handing out."""
     applied = [s.primitive for s in nest.steps if isinstance(s, Apply)]
     work = tables.cost(applied) + len(nest.steps) - len(applied)
-    points = prod(nest.kept) * prod(nest.reduced)
+    points = prod(map(known, nest.kept + nest.reduced))
     dear = 8.0 if nest.vector == "none" else 1.0
     return points * (work + len(nest.stores)) * _POINT_NANOSECONDS * dear
 
@@ -177,7 +179,7 @@ def grain_of_turns(count: int, nanoseconds: float) -> int:
 
 def grain_of(nest: Nest, nanoseconds: float) -> int:
     """How many points of the first dimension are worth handing to another thread."""
-    count = nest.kept[0]
+    count = known(nest.kept[0])
     if nest.scatters:
         return max(count, 1)
     grain = grain_of_turns(count, nanoseconds)
@@ -195,7 +197,7 @@ def open_nest(nest: Nest, numbers: Numbers) -> Nest:
         nest.vector, len(nest.kept) + len(nest.reduced) - 1
     )
 
-    def strides(own: tuple[int, ...]) -> tuple[Number, ...]:
+    def strides(own: tuple[Number, ...]) -> tuple[Number, ...]:
         literals = {level: (0, 1, 2)}
         return tuple(numbers.unless(literals.get(d, (0,)), s) for d, s in enumerate(own))
 
@@ -203,7 +205,7 @@ def open_nest(nest: Nest, numbers: Numbers) -> Nest:
         buffer, offset = numbers.address(own.buffer, own.dtype, own.offset)
         return Operand(buffer, own.dtype, offset, strides(own.strides))
 
-    def indices(own: tuple[tuple[int, int], ...]) -> tuple[tuple[int, Number], ...]:
+    def indices(own: Indices) -> Indices:
         return tuple((step, numbers.slot(stride)) for step, stride in own)
 
     def step(own: Step) -> Step:
@@ -258,7 +260,7 @@ def _emit_call_part(f: Function, target: Target, part: CallPart, name: str, fail
     (call,) = f.parameters
     arguments = [call, *(_address(f, call, o) for o in part.inputs + part.outputs)]
     arguments.append(_scratch(f, call, part.scratch))
-    arguments += [f.int(_number(f, call, n)) for n in part.numbers]
+    arguments += [f.i64(_number(f, call, n)) for n in part.numbers]
     if not part.code.failures:
         f.call(name, arguments)
         return
@@ -269,7 +271,7 @@ def _emit_call_part(f: Function, target: Target, part: CallPart, name: str, fail
 def return_if_failed(f: Function, status: Value, failures: int | Value) -> None:
     """Leave with a kernel's failure; `failures` is how many the kernels before have."""
     failed = f.compare("ne", status, constant(I64, 0))
-    f.leave_if(failed, lambda: f.ret(f.add(status, f.int(failures))))
+    f.leave_if(failed, lambda: f.ret(f.add(status, f.i64(failures))))
 
 
 def _number(f: Function, call: Value, number: Number) -> Value | int:
@@ -278,7 +280,7 @@ def _number(f: Function, call: Value, number: Number) -> Value | int:
 
 def _address(f: Function, call: Value, operand: Operand) -> Value:
     if operand.buffer.kind == "call":
-        base = abi.buffer(f, call, operand.buffer.index)
+        base = abi.buffer(f, call, known(operand.buffer.index))
     else:
         base = _scratch(f, call, operand.buffer)
     return f.offset(STORED[operand.dtype], base, _number(f, call, operand.offset))

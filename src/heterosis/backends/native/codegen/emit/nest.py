@@ -33,6 +33,7 @@ from heterosis.backends.native.loops.nest import (
     Argument,
     Counter,
     Extent,
+    Indices,
     Literal,
     Load,
     Nest,
@@ -40,8 +41,11 @@ from heterosis.backends.native.loops.nest import (
     Operand,
     Reduce,
     Slot,
+    Step,
     Store,
+    known,
     needed,
+    operands_of,
     passes_before,
 )
 from heterosis.ir.types import ITEMSIZE, is_float
@@ -62,7 +66,7 @@ class _Scope:
 
     parent: _Scope | None = None
     values: dict[tuple[int, int], Value] = field(default_factory=dict)
-    places: dict[object, Size | Value] = field(default_factory=dict)
+    places: dict[Operand | Counter, Size] = field(default_factory=dict)
 
     def value(self, step: int, lanes: int) -> Value | None:
         scope: _Scope | None = self
@@ -72,12 +76,17 @@ class _Scope:
             scope = scope.parent
         return None
 
-    def place(self, key: object) -> Size | Value:
+    def place(self, key: Operand | Counter) -> Size:
         scope = self
         while key not in scope.places:
             assert scope.parent is not None, f"no place for {key}"
             scope = scope.parent
         return scope.places[key]
+
+    def address(self, operand: Operand) -> Value:
+        place = self.place(operand)
+        assert isinstance(place, Value), f"{operand} has no address"
+        return place
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,8 @@ class _Rest:
 
 
 Mask: TypeAlias = "Value | _Rest | None"
+Body: TypeAlias = "Callable[[_Scope, int, Mask], None]"  # of a loop, for so many lanes
+Turn: TypeAlias = "Callable[[Value, _Accumulators], _Accumulators]"
 
 
 class _Emitter:
@@ -124,7 +135,7 @@ class _Emitter:
 
     def _mark(self, depends: Callable[[tuple[Number, ...]], bool]) -> list[bool]:
         """For every step, whether its value changes along the loops that `depends` looks at."""
-        marks = []
+        marks: list[bool] = []
         for step in self.nest.steps:
             match step:
                 case Load(operand, indices):
@@ -159,7 +170,7 @@ class _Emitter:
 
     def _is_inner(self, store: Store) -> bool:
         return any(s != 0 for s in store.operand.strides[len(self.nest.kept) :]) or bool(
-            store.running or store.indices and self.nest.reduced
+            store.running or (store.indices and self.nest.reduced)
         )
 
     def _widths(self) -> tuple[int, int]:
@@ -215,7 +226,7 @@ class _Emitter:
         if operand.buffer.kind == "temporary":
             start = self.size(operand.buffer.index)
             return self.f.offset(Type("i8"), abi.workspace(self.f, self.call), start)
-        return abi.buffer(self.f, self.call, operand.buffer.index)
+        return abi.buffer(self.f, self.call, known(operand.buffer.index))
 
     def _kept_loops(self, scope: _Scope, level: int) -> None:
         """The loops over kept dimensions from `level` on; the innermost may run in vectors."""
@@ -238,16 +249,17 @@ class _Emitter:
     def _advance(self, scope: _Scope, level: int, index: Value) -> _Scope:
         """The scope inside a loop: every address moved to `index` of dimension `level`."""
         inside = _Scope(scope)
-        for key in [*self._all_operands(), *self._counters()]:
+        moving: list[Operand | Counter] = [*self._all_operands(), *self._counters()]
+        for key in moving:
             stride = self.size(key.strides[level])
             if stride == 0:
                 continue
             moved = self.f.mul_size(index, stride)
-            place = scope.place(key)
             if isinstance(key, Operand):
-                inside.places[key] = self.f.offset(memory.STORED[key.dtype], place, moved)
+                element = memory.STORED[key.dtype]
+                inside.places[key] = self.f.offset(element, scope.address(key), moved)
             else:
-                inside.places[key] = self.f.add_size(place, moved)
+                inside.places[key] = self.f.add_size(scope.place(key), moved)
         return inside
 
     def _counters(self) -> list[Counter]:
@@ -259,7 +271,7 @@ class _Emitter:
         level: int,
         first: Size,
         last: Size,
-        body: Callable[[_Scope, int, Mask], None],
+        body: Body,
     ) -> None:
         """Run `body(scope, lanes, mask)` along a dimension: wide, then in parts for the rest."""
         if self._is_long():
@@ -277,11 +289,11 @@ class _Emitter:
         """Whether the body is so long that compiling it twice costs more than a branch a load."""
         return self.lanes > 1 and self._cost() > _HEAVY and not self.nest.reduced
 
-    def _span_in_one(self, scope: _Scope, level: int, first: Size, last: Size, body) -> None:
+    def _span_in_one(self, scope: _Scope, level: int, first: Size, last: Size, body: Body) -> None:
         """As `_span`, with the body once: loads and stores ask whether this is the rest."""
         with self.f.loop(first, last, self.lanes) as loop:
             left = self.f.sub_size(last, loop.index)
-            full = self.f.compare("sge", self.f.int(left), self.f.int(self.lanes))
+            full = self.f.compare("sge", self.f.i64(left), self.f.i64(self.lanes))
             rest = _Rest(full, lambda: self._mask(loop.index, last, self.lanes))
             body(self._advance(scope, level, loop.index), self.lanes, rest)
 
@@ -289,7 +301,7 @@ class _Emitter:
         if not lanes:
             return None
         left = self.f.min_size(self.f.sub_size(last, index), lanes)  # so that 32 bits hold it
-        limit = self.f.splat(self.f.convert("trunc", self.f.int(left), I32), lanes)
+        limit = self.f.splat(self.f.convert("trunc", self.f.i64(left), I32), lanes)
         return self.f.compare("slt", memory.lane_numbers(self.f, lanes), limit)
 
     # -- one point of the kept dimensions -----------------------------------------------------
@@ -297,7 +309,7 @@ class _Emitter:
     def _point(self, scope: _Scope, lanes: int, mask: Mask) -> None:
         """All passes over the reduced dimensions, then what is stored once a point."""
         for reduces, stores in self.passes:
-            roots = [a for r in reduces for a in self.nest.steps[r].arguments]
+            roots = [a for r in reduces for a in operands_of(self.nest.steps[r])]
             self._hoist(scope, [*roots, *(s.value for s in stores)], lanes, mask)
             self._pass(scope, reduces, stores, lanes, mask)
         outer = [s for s in self.nest.stores if not self._is_inner(s) and not s.running]
@@ -375,7 +387,9 @@ class _Emitter:
         running = self._in_blocks(0, turn, self.wide, running, wide)
         return self._carry(turn, extent, max(self.rest, 1), running, rest)
 
-    def _in_blocks(self, first: Size, last: Size, step: int, state, turn) -> _Accumulators:
+    def _in_blocks(
+        self, first: Size, last: Size, step: int, state: _Accumulators, turn: Turn
+    ) -> _Accumulators:
         """Turns in blocks, so that a compensated sum can put its rounding errors aside."""
         if not state.compensated:
             return self._carry(first, last, step, state, turn)
@@ -387,7 +401,9 @@ class _Emitter:
 
         return self._carry(first, last, block, state, one_block)
 
-    def _carry(self, first: Size, last: Size, step: int, state, turn) -> _Accumulators:
+    def _carry(
+        self, first: Size, last: Size, step: int, state: _Accumulators, turn: Turn
+    ) -> _Accumulators:
         with self.f.loop(first, last, step, state.flat()) as loop:
             loop.next = turn(loop.index, state.like(loop.carried)).flat()
         return state.like(loop.results)
@@ -404,7 +420,7 @@ class _Emitter:
             what = self.nest.steps[step]
             if self.inner[step] or isinstance(what, Reduce | Literal):
                 continue
-            if self.varying[step] and not lanes or not self._ready(scope, step, lanes):
+            if (self.varying[step] and not lanes) or not self._ready(scope, step, lanes):
                 continue
             self.value(scope, step, lanes if self.varying[step] else 0, mask)
 
@@ -418,10 +434,10 @@ class _Emitter:
 
     def value(self, scope: _Scope, step: int, lanes: int, mask: Mask) -> Value:
         """The value of a step for the coming `lanes` elements (0: one element, a scalar)."""
-        known = scope.value(step, lanes)
-        if known is None:
-            known = scope.values[step, lanes] = self._compute(scope, step, lanes, mask)
-        return known
+        found = scope.value(step, lanes)
+        if found is None:
+            found = scope.values[step, lanes] = self._compute(scope, step, lanes, mask)
+        return found
 
     def _compute(self, scope: _Scope, step: int, lanes: int, mask: Mask) -> Value:
         what = self.nest.steps[step]
@@ -434,7 +450,7 @@ class _Emitter:
             case Load(operand, indices):
                 return self._load(scope, operand, indices, lanes, mask)
             case Extent(value):
-                return self.f.int(self.size(value))
+                return self.f.i64(self.size(value))
             case Argument(index, dtype):
                 stored = abi.scalar(self.f, self.call, index, memory.STORED[dtype])
                 return memory.computed(self.f, dtype, stored)
@@ -446,14 +462,16 @@ class _Emitter:
         raise AssertionError(f"step {step} of {what} is used before its pass has run")
 
     def _count(self, scope: _Scope, counter: Counter, lanes: int) -> Value:
-        start = self.f.int(scope.place(counter))
+        start = self.f.i64(scope.place(counter))
         if not lanes:
             return start
-        stride = self.f.splat(self.f.int(self.size(counter.strides[self.vector_level])), lanes)
+        stride = self.f.splat(self.f.i64(self.size(counter.strides[self.vector_level])), lanes)
         ahead = self.f.mul(memory.lane_numbers(self.f, lanes, I64), stride)
         return self.f.add(self.f.splat(start, lanes), ahead)
 
-    def _load(self, scope, operand: Operand, indices, lanes: int, mask: Mask) -> Value:
+    def _load(
+        self, scope: _Scope, operand: Operand, indices: Indices, lanes: int, mask: Mask
+    ) -> Value:
         base, at = self._address(scope, operand, indices, lanes, mask)
         if at is not None:
             return self._masked(
@@ -473,7 +491,15 @@ class _Emitter:
             return access(mask)
         return self.f.if_else(mask.full, lambda: access(None), lambda: access(mask.mask()))
 
-    def _hold(self, scope, operand: Operand, indices, lanes: int, mask, value: Value) -> None:
+    def _hold(
+        self,
+        scope: _Scope,
+        operand: Operand,
+        indices: Indices,
+        lanes: int,
+        mask: Mask,
+        value: Value,
+    ) -> None:
         base, _ = self._address(scope, operand, indices, 0, None)
         if not lanes:
             self.f.store(memory.stored(self.f, operand.dtype, value), base)
@@ -487,16 +513,16 @@ class _Emitter:
         self._masked(mask, write)
 
     def _address(
-        self, scope, operand: Operand, indices, lanes: int, mask: Mask
+        self, scope: _Scope, operand: Operand, indices: Indices, lanes: int, mask: Mask
     ) -> tuple[Value, Value | None]:
         """Where an element stands: an address, and a vector of positions if lanes differ."""
-        base = scope.place(operand)
+        base = scope.address(operand)
         element = memory.STORED[operand.dtype]
         apart: Value | None = None
         for step, stride in indices:
             spread = lanes if self.varying[step] else 0
             at = self.value(scope, step, spread, mask)
-            distance = self.f.splat(self.f.int(self.size(stride)), spread)
+            distance = self.f.splat(self.f.i64(self.size(stride)), spread)
             moved = self.f.mul(at, distance)
             if spread:
                 apart = moved if apart is None else self.f.add(apart, moved)
@@ -506,8 +532,13 @@ class _Emitter:
             own = self.size(operand.strides[self.vector_level])
             if own != 0:
                 ahead = memory.lane_numbers(self.f, lanes, I64)
-                apart = self.f.add(apart, self.f.mul(ahead, self.f.splat(self.f.int(own), lanes)))
+                apart = self.f.add(apart, self.f.mul(ahead, self.f.splat(self.f.i64(own), lanes)))
         return base, apart
+
+
+def _reduction(step: Step) -> Reduce:
+    assert isinstance(step, Reduce), f"{step} is no reduction"
+    return step
 
 
 class _Accumulators:
@@ -515,7 +546,7 @@ class _Accumulators:
 
     def __init__(self, emitter: _Emitter, reduces: Sequence[int], lanes: int):
         self.emitter, self.reduces, self.lanes = emitter, list(reduces), lanes
-        self.steps: list[Reduce] = [emitter.nest.steps[r] for r in reduces]
+        self.steps = [_reduction(emitter.nest.steps[r]) for r in reduces]
         self.states: list[State] = [self._identity(s) for s in self.steps]
         zero = [constant(state[0].type, 0) for state in self.states]
         self.totals = [[z, z] for z, s in zip(zero, self.steps, strict=True) if self._summed(s)]
@@ -563,7 +594,7 @@ class _Accumulators:
         made.states = states
         return made
 
-    def _merge_first(self, step: Reduce, state: State, new: State, lanes: int, mask) -> State:
+    def _merge_first(self, step: Reduce, state: State, new: State, lanes: int, mask: Mask) -> State:
         f, wide = self.emitter.f, self.lanes
         if lanes == wide:
             mine = state
@@ -572,7 +603,7 @@ class _Accumulators:
         else:
             mine = [f.shuffle(s, s, range(lanes)) for s in state]
         merged = step.reducer.merge(f, self._dtype(step), mine, new)
-        if mask is not None and self.across:
+        if self.across and isinstance(mask, Value):  # a `_Rest` is for what reduces nothing
             merged = [f.select(mask, m, s) for m, s in zip(merged, mine, strict=True)]
         if lanes == wide:
             return merged
@@ -603,8 +634,9 @@ class _Accumulators:
         made.totals, made.states = [], []
         for i, step in enumerate(self.steps):
             if self._summed(step):
+                total, lost = next(totals)
                 block = self.states[i][0]
-                made.totals.append(list(add_compensated(self.emitter.f, *next(totals), block)))
+                made.totals.append(list(add_compensated(self.emitter.f, total, lost, block)))
                 made.states.append(outer.states[i])
             else:
                 made.states.append(self.states[i])

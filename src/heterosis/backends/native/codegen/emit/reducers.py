@@ -44,7 +44,12 @@ def add_compensated(f: Function, total: Value, lost: Value, x: Value) -> tuple[V
     return new, f.add(lost, f.select(finite, error, constant(error.type, 0.0)))
 
 
-def _plain(name: str, start: Callable[[str], float | int], merge: Callable, **options) -> Reducer:
+def _plain(
+    name: str,
+    start: Callable[[str], float | int],
+    merge: Callable[[Function, str, Value, Value], Value],
+    **options: bool,
+) -> Reducer:
     return Reducer(
         name,
         lambda dtype, types: [constant(types[0], start(dtype))],

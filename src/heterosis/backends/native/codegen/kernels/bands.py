@@ -172,7 +172,7 @@ class _Band:
         self.rows = f.min_size(band, f.sub_size(rows, self.row))
         self.work = f.offset(I8, self.middle, work_at)
         self.is_first = f.binary(
-            "or", f.compare("eq", part, begin), f.compare("eq", f.int(self.row), f.int(0))
+            "or", f.compare("eq", part, begin), f.compare("eq", f.i64(self.row), f.i64(0))
         )
 
     def emit(self) -> None:
@@ -203,8 +203,8 @@ class _Band:
         frame = abi.with_buffers(f, self.call, buffers)
         abi.set_integers(f, frame, f.offset(I64, self.integers, self.read))
         self.read += between.integers
-        end = f.int(f.add_size(self.row, self.rows))
-        f.call(f"{self.name}.nest", [frame, f.int(self.row), end, f.int(0)])
+        end = f.i64(f.add_size(self.row, self.rows))
+        f.call(f"{self.name}.nest", [frame, f.i64(self.row), end, f.i64(0)])
 
     def _second(self) -> None:
         products = self.code.second
@@ -230,7 +230,7 @@ class _Band:
         f = self.f
         if panels is None:
             return right
-        numbers = [f.int(sizes[label]) for label in ("n", "k", "b_row", "b_column")]
+        numbers = [f.i64(sizes[label]) for label in ("n", "k", "b_row", "b_column")]
 
         def pack() -> Sequence[Value]:
             f.call(f"{self.name}.pack", [self.call, right, panels, *numbers])
@@ -262,7 +262,7 @@ class _Band:
         self, part: str, products: Products, sizes: Sizes, call: Value, *operands: Value
     ) -> None:
         here = sizes | {"m": self.rows}
-        numbers = [self.f.int(here[label]) for label in products.labels]
+        numbers = [self.f.i64(here[label]) for label in products.labels]
         self.f.call(f"{self.name}.{part}", [call, *operands, *numbers])
 
     # -- what the function is given -------------------------------------------------------------------

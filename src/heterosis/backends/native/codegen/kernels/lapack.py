@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from heterosis import _core
 from heterosis.backends.native.codegen.emit.access import STORED
@@ -89,10 +90,11 @@ def _library() -> ctypes.CDLL:
 
 
 @cache
-def _entry(routine: str) -> ctypes._CFuncPtr:
+def _entry(routine: str) -> Callable[..., Any]:
     """The routine, which generated code may call by the name that this registers."""
-    entry = getattr(_library(), f"scipy_{routine}_")
+    entry = _library()[f"scipy_{routine}_"]
     address = ctypes.cast(entry, ctypes.c_void_p).value
+    assert address is not None
     _core.register_symbol(_symbol(routine), address)
     return entry
 
@@ -131,7 +133,7 @@ def _workspace(call: Call, dtype: str, sizes: Sizes) -> dict[str, int]:
     entry(*arguments, ctypes.byref(ctypes.c_int(0)), *lengths)
     found = {"work": max(1, math.ceil(answers["work"].value))}
     if "liwork" in call.arguments:
-        found["iwork"] = max(1, answers["iwork"].value)
+        found["iwork"] = max(1, int(answers["iwork"].value))
     return found
 
 
@@ -297,7 +299,10 @@ class _Body:
                 new = f.compare("eq", status, constant(I64, 0))
                 both = f.binary("and", bad, new)
                 status = f.select(both, constant(I64, call.failure), status)
-        return self._real_only(memories, status) if self.what.imaginary else status
+        if self.what.imaginary is None:
+            return status
+        name, failure = self.what.imaginary
+        return self._real_only(memories[name], failure, status)
 
     def _call(self, call: Call, memories: dict[str, Value]) -> Value:
         named = {**self.cells, **self.letters, **memories}
@@ -308,11 +313,10 @@ class _Body:
         self.f.call(routine, [*arguments, self.info, *lengths])
         return self.f.load(I32, self.info)
 
-    def _real_only(self, memories: dict[str, Value], status: Value) -> Value:
+    def _real_only(self, imaginary: Value, failure: int, status: Value) -> Value:
         f = self.f
-        name, failure = self.what.imaginary
         with f.loop(0, self.given["size.n"], carried=[status]) as loop:
-            x = f.load(self.real, f.offset(self.real, memories[name], loop.index))
+            x = f.load(self.real, f.offset(self.real, imaginary, loop.index))
             complex_ = f.compare("une", x, constant(self.real, 0.0))
             new = f.compare("eq", loop.carried[0], constant(I64, 0))
             both = f.binary("and", complex_, new)

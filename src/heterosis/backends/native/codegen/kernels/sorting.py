@@ -16,6 +16,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     PTR,
     Function,
     Module,
+    Size,
     Type,
     Value,
     constant,
@@ -80,11 +81,11 @@ def _emit_rows(module: Module, name: str, sort: RowSort, frame: Frame) -> None:
         places = f.offset(I64, v.places, at) if sort.places else None
         row = _Row(f, sort, v.length, keys, result, places)
 
-        def by_counting(row=row) -> tuple[()]:
+        def by_counting(row: _Row = row) -> tuple[()]:
             row.by_counting()
             return ()
 
-        def by_radix(row=row) -> tuple[()]:
+        def by_radix(row: _Row = row) -> tuple[()]:
             row.by_radix(histogram, mine)
             return ()
 
@@ -114,13 +115,13 @@ class _Row:
         f = self.f
         with f.loop(0, self.length) as loop:
             key = self._key(self.keys, loop.index)
-            earlier = self._count(0, loop.index, "ule", key, f.int(0))
+            earlier = self._count(0, loop.index, "ule", key, f.i64(0))
             rank = self._count(f.add_size(loop.index, 1), self.length, "ult", key, earlier)
             self._put(self.result, rank, key)
             if self.places is not None:
                 f.store(loop.index, f.offset(I64, self.places, rank))
 
-    def _count(self, first, last, predicate: str, key: Value, so_far: Value) -> Value:
+    def _count(self, first: Size, last: Size, predicate: str, key: Value, so_far: Value) -> Value:
         f = self.f
         with f.loop(first, last, carried=[so_far]) as loop:
             holds = f.compare(predicate, self._key(self.keys, loop.index), key)
@@ -138,7 +139,7 @@ class _Row:
             shift = f.mul(loop.index, constant(I64, 8))
             counts = f.offset(I64, histogram, f.mul(loop.index, constant(I64, _DIGITS)))
             source, target, *places = loop.carried
-            first = self._digit(self._key(source, f.int(0)), shift)
+            first = self._digit(self._key(source, f.i64(0)), shift)
             same = f.load(I64, f.offset(I64, counts, first))
 
             def move() -> list[Value]:
@@ -198,7 +199,7 @@ class _Row:
         def copy() -> tuple[()]:
             with f.loop(0, self.length) as loop:
                 self._put(self.result, loop.index, self._key(source, loop.index))
-                if places:
+                if self.places is not None:
                     origin = f.load(I64, f.offset(I64, places[0], loop.index))
                     f.store(origin, f.offset(I64, self.places, loop.index))
             return ()

@@ -13,6 +13,7 @@ from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import UnsupportedError
 
 if TYPE_CHECKING:
+    from heterosis.backends.native.codegen.emit.builder import Value as EmittedValue
     from heterosis.backends.native.codegen.emit.reducers import Reducer
     from heterosis.ir.program import Node, Value
 
@@ -26,7 +27,7 @@ class ElementLowering:
     """One vector of results: `emit(function, dtype, *values)`, where `dtype` names the first
     operand's element type; and the price in units of one addition."""
 
-    emit: Callable[..., Any]
+    emit: Callable[..., EmittedValue]
     cost: float = 1.0
 
 

@@ -66,7 +66,7 @@ class Memory:
         found = Region(memory, start + strided.offset * many, shape, strides)
         if 0 not in shape:
             first, end = found.span
-            if first < low or high is not None and end > high:
+            if first < low or (high is not None and end > high):
                 raise ScheduleError(
                     f"elements {strided} of {dtype} reach out of {buffer}: its units {low} to "
                     f"{high}, and they need {first} to {end}."

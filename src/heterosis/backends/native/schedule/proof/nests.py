@@ -63,7 +63,7 @@ class NestRun:
     def _is_inner(self, store: Store) -> bool:
         """Whether it is stored within the loops over reduced dimensions."""
         moves = any(store.operand.strides[len(self.kept) :])
-        return moves or bool(store.running or store.indices and self.nest.reduced)
+        return moves or bool(store.running or (store.indices and self.nest.reduced))
 
     def _pass_of(self, store: Store) -> int:
         """The pass that stores what is stored within one; no pass is as late as the others."""
@@ -161,7 +161,7 @@ class NestRun:
             return
         read = self.region(load.operand, load.indices, load.rows)
         written = self.region(store.operand, store.indices, store.rows)
-        if _is_at(load, store) and store.indices or not self.memory.meet(read, written):
+        if (_is_at(load, store) and store.indices) or not self.memory.meet(read, written):
             return
         apart = load.indices or store.indices
         late = self._last_pass(step) >= self._pass_of(store)

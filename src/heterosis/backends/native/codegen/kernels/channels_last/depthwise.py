@@ -186,10 +186,10 @@ def _fill_plane(
         to = f.offset(storage, v.copy, f.mul_size(f.mul_size(row.index, v.reach_w), block))
         inside = f.binary(
             "and",
-            f.compare("sge", f.int(h), f.int(0)),
-            f.compare("slt", f.int(h), f.int(v.in_h)),
+            f.compare("sge", f.i64(h), f.i64(0)),
+            f.compare("slt", f.i64(h), f.i64(v.in_h)),
         )
-        begin, end = (f.select(inside, f.int(n), f.int(0)) for n in (first, last))
+        begin, end = (f.select(inside, f.i64(n), f.i64(0)) for n in (first, last))
         line = f.mul_size(f.add_size(f.mul_size(v.image, v.in_h), h), v.in_w)
         _zeros(kernel, f, to, 0, begin)
         if producer:
@@ -211,7 +211,7 @@ def _multiply(
         panel=f.offset(storage, v.panels, f.mul_size(v.channel, v.depth)),
         to=f.offset(storage, to, f.mul_size(begin, block)), c_row=block,
         rows=f.sub_size(end, begin), width=block,
-        mode=f.int(FINAL), place=[v.before, f.int(0), position, v.channel],
+        mode=f.i64(FINAL), place=[v.before, f.i64(0), position, v.channel],
     )  # fmt: skip
     f.if_else(f.compare("slt", begin, end), lambda: product.whole(kernel, f))
 
@@ -224,7 +224,7 @@ def _copy(
     place = f.mul_size(f.add_size(line, v.origin_w), v.channels)
     source = f.offset(kernel.element.storage, v.x, f.add_size(place, v.channel))
     f.if_else(
-        f.compare("eq", f.int(wide), f.int(kernel.tile.columns)),
+        f.compare("eq", f.i64(wide), f.i64(kernel.tile.columns)),
         lambda: _copy_line(kernel, f, v, source, to, begin, end, kernel.tile.columns),
         lambda: _copy_line(kernel, f, v, source, to, begin, end, wide),
     )
@@ -316,6 +316,6 @@ def _store(
     for i, total in enumerate(sums):
         row = f.add_size(position, i)
         if kernel.epilogue:
-            total = kernel.epilogue(f, total, Position(v.call, f.int(0), row, channel))
+            total = kernel.epilogue(f, total, Position(v.call, f.i64(0), row, channel))
         to = f.add_size(f.mul_size(row, v.channels), channel)
         f.store(total, f.offset(storage, v.y, to))

@@ -84,5 +84,5 @@ def _one_line(
         panel=f.offset(compute, v.a, f.mul_size(column, v.whole)),
         to=f.offset(storage, v.y, f.add_size(f.mul_size(row, v.filters), column)),
         c_row=v.filters, rows=v.out_w, width=f.sub_size(v.filters, column),
-        mode=f.int(FINAL), place=[v.call, f.int(0), row, column],
+        mode=f.i64(FINAL), place=[v.call, f.i64(0), row, column],
     )  # fmt: skip

@@ -188,10 +188,10 @@ def _fill_offsets(f: Function, v: SimpleNamespace) -> None:
         column = _column(f, v, place("w", w.index), v.stride_w)
         at = f.add_size(f.mul_size(row, v.pitch), column)
         to = f.offset(I64, v.offsets, f.mul_size(tap, 2))
-        f.store(f.int(at), to)
+        f.store(f.i64(at), to)
         weight = f.add_size(f.mul_size(d.index, v.a_d), f.mul_size(h.index, v.a_h))
         weight = f.add_size(weight, f.mul_size(w.index, v.a_w))
-        f.store(f.int(weight), f.offset(I64, to, 1))
+        f.store(f.i64(weight), f.offset(I64, to, 1))
 
 
 def _column(f: Function, v: SimpleNamespace, column: Size, step: Size) -> Size:
@@ -293,7 +293,7 @@ def _rows_of_filters(
     which are then brought together."""
     storage = kernel.element.storage
     v.wide = round_up(f, v.out_w, kernel.tile.lanes)
-    fits = f.compare("eq", f.int(v.wide), f.int(v.out_w))
+    fits = f.compare("eq", f.i64(v.wide), f.i64(v.out_w))
     plane = product(f, v.out_d, v.out_h, v.out_w)
     with f.loop(0, v.rows) as row:
         filter_ = f.add_size(f.mul_size(group, v.rows), row.index)
@@ -311,8 +311,8 @@ def _rows_of_filters(
             spread = f.offset(I8, v.offsets, v.results)
             _planes(kernel, f, v, weights, spread, None)
             _bring_together(kernel, f, v, spread)
-            place = [v.call, *(f.int(size) for size in (image, filter_, 0))]
-            f.call_pointer(v.finish, [spread, to, f.int(plane), *place])
+            place = [v.call, *(f.i64(size) for size in (image, filter_, 0))]
+            f.call_pointer(v.finish, [spread, to, f.i64(plane), *place])
             return ()
 
         f.if_else(fits, directly, together)
@@ -338,7 +338,7 @@ def _planes(
     with f.loop(0, v.out_d) as d:
         reached: Size = 0
         for height in _WIDE:
-            end = f.add_size(reached, f.round_down(f.int(f.sub_size(v.out_h, reached)), height))
+            end = f.add_size(reached, f.round_down(f.i64(f.sub_size(v.out_h, reached)), height))
             with f.loop(reached, end, height) as h:
                 line = f.add_size(f.mul_size(d.index, v.out_h), h.index)
                 place = f.mul_size(line, v.wide)
@@ -389,7 +389,7 @@ def _some_rows(
 def _left(kernel: Kernel, f: Function, end: Size, at: Size) -> Value:
     """The lanes from `at` on that come before `end`."""
     integer = kernel.element.compute.as_integer
-    left = f.int(f.sub_size(end, at))
+    left = f.i64(f.sub_size(end, at))
     narrow = left if integer == I64 else f.convert("trunc", left, integer)
     numbers = lane_numbers(f, kernel.tile.lanes, integer)
     return f.compare("slt", numbers, f.splat(narrow, kernel.tile.lanes))
@@ -480,7 +480,7 @@ def _dots(
             for x, total in zip(sources, at.results, strict=True)
         ]
 
-    return f.if_else(f.compare("slt", f.int(whole), v.out_w), rest, lambda: at.results)
+    return f.if_else(f.compare("slt", f.i64(whole), v.out_w), rest, lambda: at.results)
 
 
 def _across(f: Function, total: Value) -> Value:

@@ -224,7 +224,7 @@ class _Forward:
         v.mine, v.panel = own, f.offset(I8, own, room)
         some_columns = f.mul_size(_panels(f, self.kernel, v.depth), self.kernel.tile.columns)
         with f.loop(begin, end) as task:
-            group, part = f.div_size(task.index, v.shares), f.int(f.rem_size(task.index, v.shares))
+            group, part = f.div_size(task.index, v.shares), f.i64(f.rem_size(task.index, v.shares))
             column, columns = share_range(f, part, v.shares, v.columns, self.kernel.tile.columns)
             last = f.add_size(column, columns)
             with f.loop(0, f.max_size(v.deep, 1), v.depth) as step:
@@ -254,13 +254,13 @@ class _Forward:
                 return ()
 
             def gathered() -> Sequence[Value]:
-                spot = [here.index, f.int(width), v.mine]
+                spot = [here.index, f.i64(width), v.mine]
                 f.call(self.windows.name("look_up"), [f.parameters[0], *spot])
                 table = f.offset(I64, v.scratch, f.mul_size(at, 2))
-                f.call(self.windows.name("window"), [x, table, v.mine, f.int(depth), into])
+                f.call(self.windows.name("window"), [x, table, v.mine, f.i64(depth), into])
                 return ()
 
-            inside = f.compare("sle", f.int(f.add_size(place, width)), f.int(v.positions))
+            inside = f.compare("sle", f.i64(f.add_size(place, width)), f.i64(v.positions))
             f.if_else(f.binary("and", inside, is_plain(f, v)), copied, gathered)
 
     def _panel(self, f: Function, v: SimpleNamespace, columns: Size, depth: Size) -> Value:
@@ -291,26 +291,26 @@ class _Forward:
             filters = f.offset(compute, left, f.mul_size(block.index, depth))
             right = self._panel(f, v, f.sub_size(here.index, column), depth)
             to = f.offset(storage, v.y, f.mul_size(row, v.positions))
-            sizes = [f.int(n) for n in (v.positions, between, here.index, rows, width, depth)]
+            sizes = [f.i64(n) for n in (v.positions, between, here.index, rows, width, depth)]
             shared = product_kernel(self.kernel.module, self.kernel.target, self.problem.dtype)
             f.call(
                 shared.name("panel"),
-                [filters, right, to, *sizes, mode, v.finish, v.call, f.int(row)],
+                [filters, right, to, *sizes, mode, v.finish, v.call, f.i64(row)],
             )
 
 
 def is_plain(f: Function, v: SimpleNamespace) -> Value:
     """Whether every position reads the one element at its own place, all of them neighbours."""
     dense = {"w": 1, "h": v.in_w, "d": f.mul_size(v.in_h, v.in_w)}
-    found = f.compare("eq", f.int(v.x_w), f.int(1))
+    found = f.compare("eq", f.i64(v.x_w), f.i64(1))
     for axis in AXES:
         for label, wanted in (
             ("kernel", 1), ("stride", 1), ("origin", 0), ("out", getattr(v, f"in_{axis}")),
         ):  # fmt: skip
-            same = f.compare("eq", f.int(getattr(v, f"{label}_{axis}")), f.int(wanted))
+            same = f.compare("eq", f.i64(getattr(v, f"{label}_{axis}")), f.i64(wanted))
             found = f.binary("and", found, same)
-        apart = f.compare("eq", f.int(getattr(v, f"x_{axis}")), f.int(dense[axis]))
-        alone = f.compare("eq", f.int(getattr(v, f"in_{axis}")), f.int(1))
+        apart = f.compare("eq", f.i64(getattr(v, f"x_{axis}")), f.i64(dense[axis]))
+        alone = f.compare("eq", f.i64(getattr(v, f"in_{axis}")), f.i64(1))
         found = f.binary("and", found, f.binary("or", apart, alone))
     return found
 
@@ -347,7 +347,7 @@ def emit_packing(kernel: Kernel, problem: Problem, frame: Frame) -> None:
     _, begin, end, _ = f.parameters
     count, _ = packing_shares(f, v.rows, kernel.tile.rows, v.deep, v.depth)
     with f.loop(begin, end) as index:
-        group, part = f.div_size(index.index, count), f.int(f.rem_size(index.index, count))
+        group, part = f.div_size(index.index, count), f.i64(f.rem_size(index.index, count))
         source = f.offset(kernel.element.storage, v.a, f.mul_size(group, v.a_group))
         into = _packed(kernel, f, v, group)
         if problem.scattered:
@@ -373,7 +373,7 @@ def _pack_scattered(
     begin = f.offset(kernel.element.storage, source, f.mul_size(row, v.a_row))
     at = f.add_size(f.mul_size(step, v.padded), f.mul_size(row, depth))
     to = f.offset(kernel.element.compute, into, at)
-    sizes = [f.int(size) for size in (v.a_row, count, depth)]
+    sizes = [f.i64(size) for size in (v.a_row, count, depth)]
     f.call(kernel.name("filters"), [begin, lookup, to, *sizes])
 
 
@@ -388,7 +388,7 @@ def fill_lookup(f: Function, v: SimpleNamespace, lookup: Value) -> None:
         with f.loop(0, v.kernel_w) as w:
             entry = f.add_size(f.mul_size(column, v.kernel_w), w.index)
             here = f.add_size(at, f.mul_size(w.index, v.a_w))
-            f.store(f.int(here), f.offset(I64, lookup, entry))
+            f.store(f.i64(here), f.offset(I64, lookup, entry))
 
 
 def emit_pack_scattered(kernel: Kernel) -> None:
@@ -430,12 +430,12 @@ def emit_panel_product(kernel: Kernel) -> None:
     )
     a, b, y, positions, between, column, rows, width, depth, *final, call, first_row = f.parameters
     scratch = f.allocate(kernel.element.compute, kernel.tile.rows * kernel.tile.columns)
-    image, place = f.div_size(column, positions), f.int(f.rem_size(column, positions))
+    image, place = f.div_size(column, positions), f.i64(f.rem_size(column, positions))
     ends = f.add(place, width)
     to = f.offset(kernel.element.storage, y, f.add_size(f.mul_size(image, between), place))
 
     def inside() -> Sequence[Value]:
-        where = [call, f.int(image), first_row, place]
+        where = [call, f.i64(image), first_row, place]
         f.call(kernel.name("macro"), [a, b, to, positions, rows, width, depth, *final, *where])
         return ()
 
@@ -443,7 +443,7 @@ def emit_panel_product(kernel: Kernel) -> None:
         store = ending(kernel, f, *final).edge
         with f.loop(0, rows, kernel.tile.rows) as i:
             left = f.offset(kernel.element.compute, a, f.mul_size(i.index, depth))
-            height = f.int(f.min_size(kernel.tile.rows, f.sub_size(rows, i.index)))
+            height = f.i64(f.min_size(kernel.tile.rows, f.sub_size(rows, i.index)))
             plain = [constant(I64, kernel.tile.columns), depth, constant(I64, 0)]
             nowhere = [call, *[constant(I64, 0)] * 3]
             micro = kernel.name(f"micro.{kernel.tile.rows}")
@@ -463,13 +463,13 @@ def _store_segments(
     with f.repeat([constant(I64, 0)]) as segment:
         (at,) = segment.carried
         here = f.add(column, at)
-        image, place = f.div_size(here, positions), f.int(f.rem_size(here, positions))
-        count = f.int(f.min_size(f.sub_size(width, at), f.sub_size(positions, place)))
+        image, place = f.div_size(here, positions), f.i64(f.rem_size(here, positions))
+        count = f.i64(f.min_size(f.sub_size(width, at), f.sub_size(positions, place)))
         offset = f.add_size(f.mul_size(image, between), f.mul_size(row, positions))
         to = f.offset(kernel.element.storage, y, f.add_size(offset, place))
         source = f.offset(kernel.element.compute, scratch, at)
-        where = [mode, call, f.int(image), f.add(first_row, row), place]
+        where = [mode, call, f.i64(image), f.add(first_row, row), place]
         f.call_pointer(store, [source, to, positions, height, count, *where])
-        following = f.int(f.add_size(at, count))
+        following = f.i64(f.add_size(at, count))
         segment.next = [following]
         segment.more = f.compare("slt", following, width)

@@ -172,9 +172,9 @@ def _emit_packing(kernel: Kernel, windows: Windows, frame: Frame) -> None:
 
         def gathered() -> Sequence[Value]:
             place = f.add_size(f.mul_size(v.image, v.positions), at)
-            f.call(windows.name("look_up"), [context, f.int(place), f.int(count), v.mine])
+            f.call(windows.name("look_up"), [context, f.i64(place), f.i64(count), v.mine])
             taps = f.offset(I64, table, f.mul_size(step.index, 2))
-            f.call(windows.name("window"), [v.x, taps, v.mine, f.int(depth), into])
+            f.call(windows.name("window"), [v.x, taps, v.mine, f.i64(depth), into])
             call_pack(kernel, f, panel.rows, into, 1, panel.columns, there, v.some, depth)
             return ()
 
@@ -198,7 +198,7 @@ def _emit_multiplying(kernel: Kernel, frame: Frame) -> None:
             left = f.offset(storage, packed, f.mul_size(step.index, v.padded))
             right = f.add_size(f.mul_size(step.index, every), f.mul_size(first, depth))
             rows = round_up(f, v.positions, 2)  # so that the kernel for few rows fits
-            sizes = [f.int(n) for n in (v.block, rows, wide, depth)]
+            sizes = [f.i64(n) for n in (v.block, rows, wide, depth)]
             mode = mode_of(f, step.index, depth, v.k)
             operands = [left, f.offset(storage, v.a, right), v.mine]
             f.call(macro, [*operands, *sizes, *as_they_are(f, mode, v.call)])
@@ -227,5 +227,5 @@ def _turn(kernel: Kernel, f: Function, v: SimpleNamespace, first: Size, count: S
             plane = f.add_size(f.mul_size(v.image, v.filters), filter_)
             y = f.offset(storage, v.y, f.mul_size(plane, v.positions))
             source = f.offset(storage, rows, f.mul_size(row.index, v.pitch))
-            run = [source, y, f.int(v.positions)]
-            f.call_pointer(v.finish, [*run, v.call, v.image, f.int(filter_), f.int(0)])
+            run = [source, y, f.i64(v.positions)]
+            f.call_pointer(v.finish, [*run, v.call, v.image, f.i64(filter_), f.i64(0)])

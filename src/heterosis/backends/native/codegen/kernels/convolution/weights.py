@@ -120,7 +120,7 @@ def _emit_share(kernel: Kernel, windows: Windows, name: str, frame: Frame) -> No
     v.mine = f.offset(I8, v.scratch, f.add_size(v.private, f.mul_size(worker, v.own)))
     v.windows, v.left = f.offset(I8, v.mine, v.windows), f.offset(I8, v.mine, v.left)
     with f.loop(begin, end) as task:
-        rest, part = f.div_size(task.index, v.shares), f.int(f.rem_size(task.index, v.shares))
+        rest, part = f.div_size(task.index, v.shares), f.i64(f.rem_size(task.index, v.shares))
         v.chunk, v.group = f.div_size(rest, v.groups), f.rem_size(rest, v.groups)
         v.column, v.width = share_range(f, part, v.shares, v.columns, kernel.tile.columns)
         first = f.div_size(f.mul_size(v.chunk, v.images), v.chunks)
@@ -128,8 +128,8 @@ def _emit_share(kernel: Kernel, windows: Windows, name: str, frame: Frame) -> No
         with f.loop(first, last) as image, f.loop(0, v.positions, v.depth) as at:
             depth = f.min_size(v.depth, f.sub_size(v.positions, at.index))
             begun = f.add_size(f.sub_size(image.index, first), at.index)
-            fresh = f.compare("eq", f.int(begun), f.int(0))
-            mode = f.select(fresh, f.int(0), f.int(ACCUMULATE))
+            fresh = f.compare("eq", f.i64(begun), f.i64(0))
+            mode = f.select(fresh, f.i64(0), f.i64(ACCUMULATE))
             _pack_windows(windows, f, v, image.index, at.index, depth)
             _multiply(kernel, f, v, image.index, at.index, depth, mode)
     f.ret()
@@ -143,7 +143,7 @@ def _pack_windows(
     before = f.add_size(f.mul_size(image, v.positions), at)
     with f.loop(0, depth, panel) as some:
         count = f.min_size(panel, f.sub_size(depth, some.index))
-        place = [f.add_size(before, some.index), f.int(count), v.mine]
+        place = [f.add_size(before, some.index), f.i64(count), v.mine]
         f.call(windows.name("look_up"), [f.parameters[0], *place])
         row = f.mul_size(some.index, panel)
         with f.loop(0, v.width, panel) as j:
@@ -152,7 +152,7 @@ def _pack_windows(
             width = f.min_size(panel, f.sub_size(v.width, j.index))
             into = f.add_size(f.mul_size(j.index, v.depth), row)
             to = f.offset(element.compute, v.windows, into)
-            f.call(windows.name("turned"), [x, table, v.mine, f.int(width), to])
+            f.call(windows.name("turned"), [x, table, v.mine, f.i64(width), to])
 
 
 def _multiply(
@@ -178,5 +178,5 @@ def _multiply(
             column = f.add_size(v.column, j.index)
             to = f.offset(storage, v.y, f.add_size(f.mul_size(row, v.columns), column))
             width = f.min_size(tile_.columns, f.sub_size(v.width, j.index))
-            sizes = [f.int(size) for size in (v.columns, rows, width, depth)]
+            sizes = [f.i64(size) for size in (v.columns, rows, width, depth)]
             f.call(kernel.name("macro"), [v.left, right, to, *sizes, *as_they_are(f, mode, v.call)])

@@ -128,8 +128,8 @@ class Windows:
                 tap = f.add_size(f.mul_size(row, v.kernel_w), w.index)
                 entry = f.add_size(f.mul_size(c.index, taps), tap)
                 to = f.offset(I64, table, f.mul_size(entry, 2))
-                f.store(f.int(f.add_size(at, self._reach(f, v, "w", w.index))), to)
-                f.store(f.int(f.mul_size(tap, self.masks_of_tap)), f.offset(I64, to, 1))
+                f.store(f.i64(f.add_size(at, self._reach(f, v, "w", w.index))), to)
+                f.store(f.i64(f.mul_size(tap, self.masks_of_tap)), f.offset(I64, to, 1))
 
     def _reach(self, f: Function, v: SimpleNamespace, axis: str, tap: Size) -> Size:
         moved = f.mul_size(tap, getattr(v, f"dilate_{axis}"))
@@ -149,7 +149,7 @@ class Windows:
         rest, w = f.div_size(at, v.out_w), f.rem_size(at, v.out_w)
         rest, h = f.div_size(rest, v.out_h), f.rem_size(rest, v.out_h)
         spot: list[Size] = [f.div_size(rest, v.out_d), f.rem_size(rest, v.out_d), h, w]
-        place = [f.int(size) for size in spot]
+        place = [f.i64(size) for size in spot]
 
         def one_by_one() -> Sequence[Value]:
             return self._look_up_each(f, v, own, count, place)
@@ -158,7 +158,7 @@ class Windows:
             return self._look_up_row(f, v, own, count, place)
 
         if self.by_vectors:
-            beside = f.compare("sle", f.int(f.add_size(place[3], count)), f.int(v.out_w))
+            beside = f.compare("sle", f.i64(f.add_size(place[3], count)), f.i64(v.out_w))
             kind, *breaks = f.if_else(beside, in_one_row, one_by_one)
         else:
             kind, *breaks = one_by_one()
@@ -179,33 +179,33 @@ class Windows:
             here = f.add_size(here, f.mul_size(q, getattr(v, f"x_{axis}")))
             for vector in range(self.vectors):
                 first = vector * self.lanes
-                kept = self._splat(f, f.int(q))
+                kept = self._splat(f, f.i64(q))
                 if axis == "w":
-                    kept = self._splat(f, f.int(f.add_size(q, f.mul_size(apart, first))))
-                    kept = f.add(kept, f.mul(lanes, self._splat(f, f.int(apart))))
-                    left = self._splat(f, f.int(f.sub_size(count, first)))
+                    kept = self._splat(f, f.i64(f.add_size(q, f.mul_size(apart, first))))
+                    kept = f.add(kept, f.mul(lanes, self._splat(f, f.i64(apart))))
+                    left = self._splat(f, f.i64(f.sub_size(count, first)))
                     outside = constant(kept.type, _OUTSIDE)
                     kept = f.select(f.compare("slt", lanes, left), kept, outside)
                 to = f.offset(self.integer, self._coordinates(f, own, number), first)
                 f.store(kept, to)
         for vector in range(self.vectors):
             start = f.add_size(here, vector * self.lanes * self.step)
-            f.store(f.int(start), self._slot(f, own, 1 + vector))
-            f.store(f.int(start), self._slot(f, own, 1 + self.vectors + vector))
-        return [f.int(_ONE_RUN), *[f.int(self.lanes)] * self.vectors]
+            f.store(f.i64(start), self._slot(f, own, 1 + vector))
+            f.store(f.i64(start), self._slot(f, own, 1 + self.vectors + vector))
+        return [f.i64(_ONE_RUN), *[f.i64(self.lanes)] * self.vectors]
 
     def _look_up_each(
         self, f: Function, v: SimpleNamespace, own: Value, count: Value, place: list[Value]
     ) -> list[Value]:
         """The kind, and where the last run of each vector begins."""
         breaks: list[Value] = []
-        kind = f.int(_ONE_RUN)
+        kind = f.i64(_ONE_RUN)
         for vector in range(self.vectors):
             place, turns, second = self._look_up_vector(f, v, own, count, vector, place)
             breaks.append(second)
-            kind = f.int(f.max_size(kind, f.add_size(turns, 1)))
-        scattered = f.compare("sgt", kind, f.int(_TWO_RUNS))
-        kind = f.select(scattered, f.int(_SCATTERED), kind) if self.by_vectors else f.int(0)
+            kind = f.i64(f.max_size(kind, f.add_size(turns, 1)))
+        scattered = f.compare("sgt", kind, f.i64(_TWO_RUNS))
+        kind = f.select(scattered, f.i64(_SCATTERED), kind) if self.by_vectors else f.i64(0)
         return [kind, *breaks]
 
     def _look_up_vector(
@@ -213,12 +213,12 @@ class Windows:
         place: list[Value],
     ) -> tuple[list[Value], Value, Value]:  # fmt: skip
         """The next position, how often the run breaks, and the lane where it last does."""
-        zero = f.int(0)
-        state = [*place, zero, zero, f.int(self.lanes), zero]
+        zero = f.i64(0)
+        state = [*place, zero, zero, f.i64(self.lanes), zero]
         with f.loop(0, self.lanes, 1, state) as lane:
             *place, before, breaks, second, start = lane.carried
             image, *spot = place
-            position = f.int(f.add_size(lane.index, vector * self.lanes))
+            position = f.i64(f.add_size(lane.index, vector * self.lanes))
             inside = f.compare("slt", position, count)
             here = f.mul_size(image, v.x_image)
             for number, (axis, p) in enumerate(zip(AXES, spot, strict=True)):
@@ -226,12 +226,12 @@ class Windows:
                     f.mul_size(p, getattr(v, f"stride_{axis}")), getattr(v, f"origin_{axis}")
                 )
                 here = f.add_size(here, f.mul_size(q, getattr(v, f"x_{axis}")))
-                kept = f.select(inside, f.int(q), f.int(_OUTSIDE))
+                kept = f.select(inside, f.i64(q), f.i64(_OUTSIDE))
                 if self.integer != I64:
                     kept = f.convert("trunc", kept, self.integer)
                 f.store(kept, f.offset(self.integer, self._coordinates(f, own, number), position))
-            f.store(f.int(here), self._offset_of(f, own, position))
-            apart = f.compare("ne", f.int(here), f.int(f.add_size(before, self.step)))
+            f.store(f.i64(here), self._offset_of(f, own, position))
+            apart = f.compare("ne", f.i64(here), f.i64(f.add_size(before, self.step)))
             behind = f.compare("sgt", lane.index, zero)
             broken = f.binary("and", inside, f.binary("and", apart, behind))
             virtual = f.sub_size(here, f.mul_size(lane.index, self.step))
@@ -239,28 +239,28 @@ class Windows:
             f.if_else(first, lambda: self._keep(f, own, vector, here))
             lane.next = [
                 *self._following(f, v, place),
-                f.int(here),
+                f.i64(here),
                 f.add(breaks, f.convert("zext", broken, I64)),
                 f.select(broken, lane.index, second),
-                f.select(broken, f.int(virtual), start),
+                f.select(broken, f.i64(virtual), start),
             ]
         *place, _, breaks, second, start = lane.results
         f.store(start, self._slot(f, own, 1 + self.vectors + vector))
         return place, breaks, second
 
     def _keep(self, f: Function, own: Value, vector: int, start: Size) -> Sequence[Value]:
-        f.store(f.int(start), self._slot(f, own, 1 + vector))
+        f.store(f.i64(start), self._slot(f, own, 1 + vector))
         return ()
 
     def _following(self, f: Function, v: SimpleNamespace, place: list[Value]) -> list[Value]:
         """The position after (image, d, h, w)."""
         image, *spot = place
-        carry = f.int(1)
+        carry = f.i64(1)
         moved: list[Value] = []
         for axis, p in zip(reversed(AXES), reversed(spot), strict=True):
             up = f.add(p, carry)
-            full = f.compare("eq", up, f.int(getattr(v, f"out_{axis}")))
-            moved.insert(0, f.select(full, f.int(0), up))
+            full = f.compare("eq", up, f.i64(getattr(v, f"out_{axis}")))
+            moved.insert(0, f.select(full, f.i64(0), up))
             carry = f.convert("zext", full, I64)
         return [f.add(image, carry), *moved]
 
@@ -276,8 +276,8 @@ class Windows:
 
         def inside(axis: int, tap: Value) -> list[Value]:
             name = AXES[axis]
-            reach = self._splat(f, f.int(f.mul_size(tap, getattr(v, f"dilate_{name}"))))
-            end = self._splat(f, f.int(getattr(v, f"in_{name}")))
+            reach = self._splat(f, f.i64(f.mul_size(tap, getattr(v, f"dilate_{name}"))))
+            end = self._splat(f, f.i64(getattr(v, f"in_{name}")))
             base = self._coordinates(f, own, axis)
             found = []
             for vector in range(self.vectors):
@@ -393,7 +393,7 @@ class Windows:
         mask = f.load(self.integer, f.offset(self.integer, masks, at))
         there = f.compare("ne", mask, constant(self.integer, 0))
         place = f.add(f.load(I64, self._offset_of(f, own, at)), offset)
-        safe = f.select(there, place, f.int(0))
+        safe = f.select(there, place, f.i64(0))
         value = element.load(f, f.offset(element.storage, x, safe))
         return f.select(there, value, constant(value.type, 0))
 
@@ -406,9 +406,9 @@ class Windows:
             return
         kind = f.load(I64, own)
         f.if_else(
-            f.compare("eq", kind, f.int(_ONE_RUN)),
+            f.compare("eq", kind, f.i64(_ONE_RUN)),
             one,
-            lambda: f.if_else(f.compare("eq", kind, f.int(_TWO_RUNS)), two, scattered),
+            lambda: f.if_else(f.compare("eq", kind, f.i64(_TWO_RUNS)), two, scattered),
         )
 
     # -- panels whose columns are positions ---------------------------------------------------------

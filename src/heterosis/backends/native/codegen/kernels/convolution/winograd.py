@@ -231,7 +231,7 @@ class _Spread(_Part):
         top = f.add_size(f.mul_size(first, self.m), v.origin_h)
         left = f.sub_size(0, v.origin_w)
         with f.loop(0, f.add_size(f.mul_size(v.rows_of_band, self.m), self.side - self.m)) as row:
-            here = f.int(f.add_size(top, row.index))
+            here = f.i64(f.add_size(top, row.index))
             to = f.offset(self.kind, v.mine, f.add_size(f.mul_size(row.index, v.pitch), left))
             source = f.offset(self.kind, x, f.mul_size(here, v.x_h))
 
@@ -244,7 +244,7 @@ class _Spread(_Part):
                     f.store(constant(self.kind, 0), f.offset(self.kind, to, at.index))
                 return ()
 
-            f.if_else(f.compare("ult", here, f.int(v.in_h)), copied, cleared)
+            f.if_else(f.compare("ult", here, f.i64(v.in_h)), copied, cleared)
 
     def _copy(self, f: Function, v: SimpleNamespace, source: Value, to: Value) -> None:
         def one(at: Value) -> None:
@@ -262,7 +262,7 @@ class _Spread(_Part):
                 one(at.index)
             return
         # Behind the row there is padding: zero, as the mask leaves it.
-        left = f.convert("trunc", f.int(f.sub_size(v.in_w, whole)), self.kind.as_integer)
+        left = f.convert("trunc", f.i64(f.sub_size(v.in_w, whole)), self.kind.as_integer)
         numbers = lane_numbers(f, self.lanes, self.kind.as_integer)
         mask = f.compare("slt", numbers, f.splat(left, self.lanes))
         value = f.masked_load(self.vector, f.offset(self.kind, source, whole), mask)
@@ -336,13 +336,13 @@ class _Multiply(_Part):
             left = f.add_size(f.mul_size(left, padded), f.mul_size(row, depth))
             right = f.mul_size(place.index, v.between)
             right = f.add_size(right, f.mul_size(step.index, v.columns))
-            begun = f.compare("eq", step.index, f.int(0))
-            mode = f.select(begun, f.int(0), f.int(ACCUMULATE))
+            begun = f.compare("eq", step.index, f.i64(0))
+            mode = f.select(begun, f.i64(0), f.i64(ACCUMULATE))
             operands = [
                 f.offset(self.kind, v.a, left), f.offset(self.kind, v.scratch, right),
                 f.offset(self.kind, v.mine, f.mul_size(place.index, v.apart)),
             ]  # fmt: skip
-            sizes = [f.int(size) for size in (v.columns, rows, columns, depth)]
+            sizes = [f.i64(size) for size in (v.columns, rows, columns, depth)]
             f.call(self.kernel.name("macro"), [*operands, *sizes, *as_they_are(f, mode, v.call)])
 
     def prepare(self, f: Function, v: SimpleNamespace) -> None:
@@ -387,8 +387,8 @@ class _Multiply(_Part):
         plane = f.add_size(f.mul_size(image, v.rows), filter_)
         at = f.add_size(f.mul_size(plane, f.mul_size(v.out_h, v.out_w)), begin)
         y = f.offset(self.kind, v.y, at)
-        place = [v.call, *(f.int(size) for size in (image, filter_, begin))]
-        f.call_pointer(v.finish, [v.joined, y, f.int(count), *place])
+        place = [v.call, *(f.i64(size) for size in (image, filter_, begin))]
+        f.call_pointer(v.finish, [v.joined, y, f.i64(count), *place])
 
 
 __all__ = ["emit_winograd", "winograd_scratch_bytes"]

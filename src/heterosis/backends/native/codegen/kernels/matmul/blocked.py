@@ -21,6 +21,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import (
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import ACCUMULATE, FINAL, Kernel
 from heterosis.backends.native.codegen.kernels.matmul.packing import emit_pack, pack_name
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
+from heterosis.backends.native.compile.target import Target
 
 # Multiplications below which a share is not worth waking a thread for, and copies likewise.
 _SHARE_WORK = 1 << 18
@@ -94,7 +95,9 @@ def share_range(
     return begin, f.sub_size(f.min_size(end, extent), begin)
 
 
-def blocking(f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, workers: Size):
+def blocking(
+    f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, workers: Size
+) -> Blocking:
     """Cut the problem up. `v` holds its sizes; the same formulas serve numbers and values."""
     tile = kernel.tile
     depth, stretch = depth_blocks(f, kernel, v.k)
@@ -120,12 +123,12 @@ def blocking(f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, 
 
 def mode_of(f: Function, at: Size, depth: Size, k: Size) -> Value:
     """What a block of `depth` steps that begins at step `at` has to do with the result."""
-    first = f.compare("eq", f.int(at), f.int(0))
-    last = f.compare("sge", f.int(f.add_size(at, depth)), f.int(k))
+    first = f.compare("eq", f.i64(at), f.i64(0))
+    last = f.compare("sge", f.i64(f.add_size(at, depth)), f.i64(k))
     return f.binary(
         "or",
-        f.select(first, f.int(0), f.int(ACCUMULATE)),
-        f.select(last, f.int(FINAL), f.int(0)),
+        f.select(first, f.i64(0), f.i64(ACCUMULATE)),
+        f.select(last, f.i64(FINAL), f.i64(0)),
     )
 
 
@@ -191,7 +194,7 @@ def call_pack(
     kernel: Kernel, f: Function, width: int, source: Value, across: Size, along: Size,
     into: Value, count: Size, depth: Size,
 ) -> None:  # fmt: skip
-    sizes = [f.int(across), f.int(along), into, f.int(count), f.int(depth)]
+    sizes = [f.i64(across), f.i64(along), into, f.i64(count), f.i64(depth)]
     f.call(pack_name(kernel.element, width), [source, *sizes])
 
 
@@ -215,7 +218,7 @@ class _Driver:
         kernel, problem = self.kernel, self.problem
         f, v = core_function(kernel.module, kernel.target, problem, self.name)
         memory = Frame.allocate(f)
-        workers = f.int(1) if problem.over_batches else abi.workers(f, v.call)
+        workers = f.i64(1) if problem.over_batches else abi.workers(f, v.call)
         blocks = blocking(f, kernel, problem, v, workers)
         private = f.offset(kernel.element.compute, v.scratch, blocks.shared)
         with (
@@ -240,7 +243,10 @@ class _Driver:
 
     # -- the operand that all threads read ------------------------------------------------------
 
-    def _share_packing(self, f, v, blocks, memory, width, deep) -> None:
+    def _share_packing(
+        self, f: Function, v: SimpleNamespace, blocks: Blocking, memory: Value,
+        width: Size, deep: Size,
+    ) -> None:  # fmt: skip
         if self.by_rows and self.problem.b_packed:
             return
         extent, panel = (width, self.kernel.tile.columns) if self.by_rows else (
@@ -257,12 +263,12 @@ class _Driver:
             pack_share(self.kernel, f, v, side, index.index)
         f.ret()
 
-    def _pack(self, f, width, source, across, along, into, count, depth) -> None:
-        call_pack(self.kernel, f, width, source, across, along, into, count, depth)
-
     # -- the multiplication ---------------------------------------------------------------------
 
-    def _share_multiplying(self, f, v, blocks, memory, width, deep) -> None:
+    def _share_multiplying(
+        self, f: Function, v: SimpleNamespace, blocks: Blocking, memory: Value,
+        width: Size, deep: Size,
+    ) -> None:  # fmt: skip
         work = f.div_size(f.mul_size(f.mul_size(v.m, width), deep), blocks.shares)
         grain = f.max_size(1, f.div_size(_SHARE_WORK // 2, f.max_size(1, work)))
         self._share(f, v, "multiply", memory, blocks.shares, grain)
@@ -282,8 +288,10 @@ class _Driver:
                 depth = f.min_size(v.depth, f.sub_size(v.deep, step.index))
                 at = f.add_size(v.step0, step.index)
                 source = f.add_size(f.mul_size(row, v.a_row), f.mul_size(at, v.a_column))
-                self._pack(f, tile.rows, f.offset(element.storage, v.a, source), v.a_row,
-                           v.a_column, own, rows, depth)  # fmt: skip
+                call_pack(
+                    self.kernel, f, tile.rows, f.offset(element.storage, v.a, source), v.a_row,
+                    v.a_column, own, rows, depth,
+                )  # fmt: skip
                 before = at if self.problem.b_packed else step.index
                 right = f.offset(element.compute, panels, f.mul_size(before, padded))
                 self._multiply(f, v, own, right, row, v.column0, rows, v.width, depth, at)
@@ -308,27 +316,34 @@ class _Driver:
                     right = f.offset(element.compute, v.b, before)
                 else:
                     source = f.add_size(f.mul_size(at, v.b_row), f.mul_size(column, v.b_column))
-                    self._pack(f, tile.columns, f.offset(element.storage, v.b, source),
-                               v.b_column, v.b_row, own, columns, depth)  # fmt: skip
+                    call_pack(
+                        self.kernel, f, tile.columns, f.offset(element.storage, v.b, source),
+                        v.b_column, v.b_row, own, columns, depth,
+                    )  # fmt: skip
                 left = f.offset(element.compute, v.scratch, f.mul_size(step.index, padded_rows))
                 self._multiply(f, v, left, right, 0, column, v.m, columns, depth, at)
         f.ret()
 
-    def _multiply(self, f, v, left, right, row, column, rows, columns, depth, at) -> None:
+    def _multiply(
+        self, f: Function, v: SimpleNamespace, left: Value, right: Value,
+        row: Size, column: Size, rows: Size, columns: Size, depth: Size, at: Size,
+    ) -> None:  # fmt: skip
         """Call the macro-kernel; `at` is the step of depth that the block begins with."""
         mode = mode_of(f, at, depth, v.k)
         to = f.offset(
             self.kernel.element.storage, v.c, f.add_size(f.mul_size(row, v.c_row), column)
         )
-        sizes = [f.int(size) for size in (v.c_row, rows, columns, depth)]
-        place = [v.call, v.batch, f.int(row), f.int(column)]
+        sizes = [f.i64(size) for size in (v.c_row, rows, columns, depth)]
+        place = [v.call, v.batch, f.i64(row), f.i64(column)]
         f.call(self.kernel.name("macro"), [left, right, to, *sizes, mode, v.finish, *place])
 
     # -- parallel loops -------------------------------------------------------------------------
 
-    def _share(self, f, v, part, memory, count, grain) -> None:
-        share(f, v.call, f"{self.name}.{part}", memory, count, grain,
-              alone=self.problem.over_batches)  # fmt: skip
+    def _share(
+        self, f: Function, v: SimpleNamespace, part: str, memory: Value, count: Size, grain: Size
+    ) -> None:
+        body, alone = f"{self.name}.{part}", self.problem.over_batches
+        share(f, v.call, body, memory, count, grain, alone=alone)
 
     def _body(self, part: str) -> tuple[Function, Value, Value, Value]:
         f = self.kernel.module.function(
@@ -336,11 +351,12 @@ class _Driver:
             abi.LOOP_BODY_PARAMETERS,
             attributes=self.kernel.target.function_attributes,
         )
-        return f, *f.parameters[:3]
+        context, begin, end, _ = f.parameters
+        return f, context, begin, end
 
 
 def core_function(
-    module: Module, target, problem: Problem, name: str
+    module: Module, target: Target, problem: Problem, name: str
 ) -> tuple[Function, SimpleNamespace]:
     """A function for one product and its values by name, the known sizes as numbers."""
     pointers = [("call", PTR), ("scratch", PTR), ("batch", I64), ("a", PTR), ("b", PTR), ("c", PTR)]

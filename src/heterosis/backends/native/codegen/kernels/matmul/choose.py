@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.panels import SHARED_ROWS
@@ -20,7 +21,7 @@ _WHOLE_PRODUCT = 1 << 21
 
 def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) -> str:
     """The variant for a problem whose numbers are all known."""
-    m, n, k = problem.m, problem.n, problem.k
+    m, n, k = problem.extents
     packing = "columns" if m <= SHARED_ROWS and n >= 2 * m else "blocked"
     if problem.b_packed and problem.a_column == 1 and not element(problem.dtype, target).converts:
         return "panels"
@@ -42,6 +43,6 @@ def choose(problem: Problem, target: Target, workers: int, *, epilogue: bool = F
     """`problem` with its variant and its way of sharing filled in; `generic()` of it is the key
     under which the compiled code serves every problem of the kind."""
     variant = choose_variant(problem, target, epilogue=epilogue)
-    one = problem.m * problem.n * problem.k
+    one = prod(problem.extents)
     whole = problem.batches > 1 and (one <= _WHOLE_PRODUCT or problem.batches >= 4 * workers)
     return replace(problem, variant=variant, over_batches=whole)

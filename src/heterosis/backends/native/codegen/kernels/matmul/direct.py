@@ -50,22 +50,22 @@ _STRIDES = [("a_row", I64), ("a_column", I64), ("b_row", I64), ("c_row", I64)]
 def emit_direct(kernel: Kernel, problem: Problem, name: str) -> None:
     """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`."""
     heights = _heights(kernel, problem.m)
-    for rows in heights:
-        if not kernel.module.defines(kernel.name(f"strip.{rows}")):
-            _emit_strip(kernel, rows)
+    for height in heights:
+        if not kernel.module.defines(kernel.name(f"strip.{height}")):
+            _emit_strip(kernel, height)
     f, v = core_function(kernel.module, kernel.target, problem, name)
     memory = Frame.allocate(f)
     # Many rows are shared by rows, few by columns.
-    tall = f.compare("sge", f.int(v.m), f.int(2 * heights[0]))
+    tall = f.compare("sge", f.i64(v.m), f.i64(2 * heights[0]))
     row_work = f.max_size(1, f.mul_size(v.n, v.k))
     least = f.max_size(1, f.div_size(_SHARE_WORK, row_work))
-    workers = f.int(1) if problem.over_batches else abi.workers(f, v.call)
+    workers = f.i64(1) if problem.over_batches else abi.workers(f, v.call)
     fair = f.max_size(least, ceil_div(f, v.m, f.mul_size(workers, 2)))
-    rows = f.select(tall, f.int(round_up(f, fair, heights[0])), f.int(f.max_size(v.m, 1)))
+    rows = f.select(tall, f.i64(round_up(f, fair, heights[0])), f.i64(f.max_size(v.m, 1)))
     column_work = f.max_size(1, f.mul_size(v.m, v.k))
     least = f.max_size(1, f.div_size(_SHARE_WORK, column_work))
     fair = f.max_size(least, ceil_div(f, v.n, f.mul_size(workers, 2)))
-    columns = f.select(tall, f.int(v.n), f.int(round_up(f, fair, 8 * kernel.tile.lanes)))
+    columns = f.select(tall, f.i64(v.n), f.i64(round_up(f, fair, 8 * kernel.tile.lanes)))
     frame = Frame(**vars(v), share_rows=rows, share_columns=columns)
     frame.save(f, memory)
     count = f.mul_size(ceil_div(f, v.m, rows), ceil_div(f, v.n, columns))
@@ -103,8 +103,8 @@ def _depth_blocks(
 ) -> None:  # fmt: skip
     depth: Size = f.max_size(v.k, 1)
     if kernel.element.splits_depth:
-        large = f.compare("sgt", f.int(f.mul_size(v.k, v.b_row)), f.int(1 << 17))
-        depth = f.select(large, f.int(f.min_size(depth, _DEPTH)), f.int(depth))
+        large = f.compare("sgt", f.i64(f.mul_size(v.k, v.b_row)), f.i64(1 << 17))
+        depth = f.select(large, f.i64(f.min_size(depth, _DEPTH)), f.i64(depth))
     storage = kernel.element.storage
     with f.loop(0, f.max_size(v.k, 1), depth) as step:
         steps = f.min_size(depth, f.sub_size(v.k, step.index))
@@ -132,9 +132,9 @@ def _strips(
                 f.offset(kernel.element.storage, o.a, f.mul_size(i.index, o.a_row)),
                 o.b,
                 f.offset(kernel.element.storage, o.c, f.mul_size(i.index, o.c_row)),
-                *(f.int(getattr(o, label)) for label, _ in _STRIDES),
-                f.int(columns), f.int(o.depth), o.mode,
-                o.call, o.batch, f.int(f.add_size(o.row, i.index)), f.int(o.column),
+                *(f.i64(getattr(o, label)) for label, _ in _STRIDES),
+                f.i64(columns), f.i64(o.depth), o.mode,
+                o.call, o.batch, f.i64(f.add_size(o.row, i.index)), f.i64(o.column),
             ]  # fmt: skip
             f.call(kernel.name(f"strip.{height}"), arguments)
         at = end
@@ -155,8 +155,8 @@ def _emit_strip(kernel: Kernel, rows: int) -> None:
         + [("mode", I64), *PLACE],
     )
     columns = f.parameters[7]
-    once = f.compare("eq", f.binary("and", f.parameters[9], constant(I64, ACCUMULATE)), f.int(0))
-    vector = f.compare("sge", columns, f.int(kernel.tile.lanes))
+    once = f.compare("eq", f.binary("and", f.parameters[9], constant(I64, ACCUMULATE)), f.i64(0))
+    vector = f.compare("sge", columns, f.i64(kernel.tile.lanes))
     f.if_else(
         f.binary("and", once, vector),
         lambda: _overlapping(kernel, f, rows, [w for w in widths if w[1] == kernel.tile.lanes]),
@@ -177,8 +177,8 @@ def _overlapping(
         end = f.round_down(columns, width)
         with f.loop(0, end, width) as j:
             _call_tile(kernel, f, rows, vectors, lanes, j.index)
-        rest = f.sub_size(columns, end)
-        f.if_else(f.compare("sgt", rest, f.int(0)), lambda: last(widths[::-1], rest))
+        rest = f.i64(f.sub_size(columns, end))
+        f.if_else(f.compare("sgt", rest, f.i64(0)), lambda: last(widths[::-1], rest))
         return ()
 
     def last(candidates: list[tuple[int, int]], rest: Value) -> Sequence[Value]:
@@ -186,17 +186,18 @@ def _overlapping(
         (some, wide), *larger = candidates
 
         def covered() -> Sequence[Value]:
-            _call_tile(kernel, f, rows, some, wide, f.sub_size(columns, some * wide))
+            begin = f.i64(f.sub_size(columns, some * wide))
+            _call_tile(kernel, f, rows, some, wide, begin)
             return ()
 
         if not larger:
             return covered()
-        fits = f.compare("sle", rest, f.int(some * wide))
+        fits = f.compare("sle", rest, f.i64(some * wide))
         return f.if_else(fits, covered, lambda: last(larger, rest))
 
     if not narrower:
         return whole()
-    enough = f.compare("sge", columns, f.int(width))
+    enough = f.compare("sge", columns, f.i64(width))
     return f.if_else(enough, whole, lambda: _overlapping(kernel, f, rows, narrower))
 
 
@@ -219,7 +220,7 @@ def _call_tile(
 ) -> None:
     a, b, c, *strides, _, depth, mode, call, batch, row, column0 = f.parameters
     storage = kernel.element.storage
-    place = [call, batch, row, f.add_size(column0, column)]
+    place = [call, batch, row, f.i64(f.add_size(column0, column))]
     arguments = [a, f.offset(storage, b, column), f.offset(storage, c, column)]
     name = kernel.name(f"tile.{rows}.{vectors}.{lanes}")
     f.call(name, [*arguments, *strides, depth, mode, *place])
@@ -249,7 +250,7 @@ def _emit_tile(kernel: Kernel, rows: int, vectors: int, lanes: int) -> None:
                 here = row * vectors + j
                 sums[here] = multiply_add(f, element, scale, part, sums[here])
         step.next = [
-            f.add_size(at, a_column),
+            f.i64(f.add_size(at, a_column)),
             f.offset(element.storage, right, b_row),
             *sums,
         ]

@@ -56,7 +56,7 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     runs = v.n if by_columns else v.m
     others = v.m if by_columns else v.n
     work = f.max_size(1, f.mul_size(others, v.k))
-    workers = f.int(1) if problem.over_batches else abi.workers(f, v.call)
+    workers = f.i64(1) if problem.over_batches else abi.workers(f, v.call)
     fair = ceil_div(f, runs, f.mul_size(workers, 4))
     least = f.div_size(_SHARE_WORK, work)
     # Whole cache lines of results for each thread where they are neighbours.
@@ -94,7 +94,7 @@ def _finish(
 ) -> None:
     """The epilogue of results that are there, side by side."""
     at = f.offset(kernel.element.storage, v.c, f.add_size(f.mul_size(row, v.c_row), first))
-    count, place = f.int(f.sub_size(last, first)), [v.call, v.batch, row, f.int(first)]
+    count, place = f.i64(f.sub_size(last, first)), [v.call, v.batch, row, f.i64(first)]
     f.call_pointer(v.finish, [at, at, count, *place])
 
 
@@ -109,10 +109,10 @@ def _call_dot(
     matrix, vector = (right, left) if by_columns else (left, right)
     apart, results = (v.b_column, 1) if by_columns else (v.a_row, v.c_row)
     to = f.offset(storage, v.c, f.add_size(f.mul_size(row, v.c_row), column))
-    arguments = [matrix, vector, to, f.int(apart), f.int(results), f.int(v.k)]
+    arguments = [matrix, vector, to, f.i64(apart), f.i64(results), f.i64(v.k)]
     f.call(
         kernel.name(f"dot.{runs}.{by_columns}"),
-        [*arguments, v.call, v.batch, f.int(row), f.int(column)],
+        [*arguments, v.call, v.batch, f.i64(row), f.i64(column)],
     )
 
 
@@ -130,7 +130,7 @@ def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
     if runs == _RUNS:
         # Short runs end before the processor guesses that they go on: it is told what comes next.
         short = f.compare("sle", depth, constant(I64, _SHORT_BYTES // element.size))
-        onward = f.select(short, f.int(f.mul_size(apart, runs)), constant(I64, 0))
+        onward = f.select(short, f.i64(f.mul_size(apart, runs)), constant(I64, 0))
         following = [f.offset(element.storage, row, onward) for row in rows]
     unroll = 1 if frugal(kernel.target, element) else _UNROLL if runs == _RUNS else 4
     wide = constant(Type(element.compute.element, lanes), 0)
@@ -148,7 +148,9 @@ def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
             f.prefetch(f.offset(element.storage, ahead, loop.index))
         for u in range(unroll):
             part = slice(u * runs, (u + 1) * runs)
-            loop.next[part] = step(f.add_size(loop.index, u * lanes), loop.carried[part], lanes)
+            loop.next[part] = step(
+                f.i64(f.add_size(loop.index, u * lanes)), loop.carried[part], lanes
+            )
     sums = [_tree(f, loop.results[run::runs]) for run in range(runs)]
     with f.loop(whole, vectors, lanes, sums) as loop:
         loop.next = step(loop.index, loop.carried, lanes)

@@ -40,6 +40,6 @@ def share(
 ) -> None:
     """Run `body` over `[0, count)`: on all threads, or here if this already is one share."""
     if alone:
-        f.call(body, [context, f.int(0), f.int(count), f.int(0)])
+        f.call(body, [context, f.i64(0), f.i64(count), f.i64(0)])
     else:
         abi.parallel_for(f, call, body, context, count, grain)

@@ -63,7 +63,7 @@ def _is_direct(kernel: Kernel) -> bool:
 
 def as_they_are(f: Function, mode: Value, call: Value) -> list[Value]:
     """The last arguments of `macro` for results that no epilogue ends."""
-    return [mode, _NOTHING, call, *[f.int(0)] * 3]
+    return [mode, _NOTHING, call, *[f.i64(0)] * 3]
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ def emit_macro_kernel(kernel: Kernel) -> None:
     if kernel.module.defines(kernel.name("macro")):
         return
     tile, element = kernel.tile, kernel.element
-    for rows in _heights(kernel):
-        emit_micro_kernel(kernel, rows)
+    for height in _heights(kernel):
+        emit_micro_kernel(kernel, height)
     emit_edge_store(kernel)
     f = kernel.function(
         "macro",
@@ -110,7 +110,7 @@ def emit_macro_kernel(kernel: Kernel) -> None:
     end = ending(kernel, f, mode, finish)
     with f.loop(0, columns, tile.columns) as j:
         right = f.offset(element.compute, b, f.mul_size(j.index, depth))
-        width = f.min_size(tile.columns, f.sub_size(columns, j.index))
+        width = f.i64(f.min_size(tile.columns, f.sub_size(columns, j.index)))
         following = f.offset(element.compute, right, f.mul_size(depth, tile.columns))
         with f.loop(0, rows, tile.rows) as i:
             to = f.offset(element.storage, c, f.add_size(f.mul_size(i.index, c_row), j.index))
@@ -119,8 +119,11 @@ def emit_macro_kernel(kernel: Kernel) -> None:
                 left=f.offset(element.compute, a, f.mul_size(i.index, depth)), right=right,
                 to=to, c_row=c_row, depth=depth, mode=mode,
                 ahead=_ahead(kernel, f, following, i.index, depth),
-                height=f.min_size(tile.rows, f.sub_size(rows, i.index)), width=width,
-                place=[call, batch, f.add_size(row0, i.index), f.add_size(column0, j.index)],
+                height=f.i64(f.min_size(tile.rows, f.sub_size(rows, i.index))), width=width,
+                place=[
+                    call, batch,
+                    f.i64(f.add_size(row0, i.index)), f.i64(f.add_size(column0, j.index)),
+                ],
             ).emit()  # fmt: skip
     f.ret()
 
@@ -197,7 +200,7 @@ class _OneTile:
 
     def _through_scratch(self, rows: int) -> Sequence[Value]:
         f = self.f
-        self._micro(rows, [self.scratch, f.int(self.kernel.tile.columns), self.depth, f.int(0)])
+        self._micro(rows, [self.scratch, f.i64(self.kernel.tile.columns), self.depth, f.i64(0)])
         sizes = [self.c_row, self.height, self.width, self.mode]
         f.call_pointer(self.end.edge, [self.scratch, self.to, *sizes, *self.place])
         return ()

@@ -12,6 +12,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Function,
     Module,
     Size,
+    Type,
     Value,
     constant,
 )
@@ -42,7 +43,7 @@ class Kernel:
     prefix: str
     epilogue: Epilogue | None = None
 
-    def function(self, name: str, parameters: list) -> Function:
+    def function(self, name: str, parameters: list[tuple[str, Type]]) -> Function:
         return self.module.function(
             f"{self.prefix}.{name}", parameters, attributes=self.target.function_attributes
         )
@@ -109,8 +110,8 @@ def _lines(kernel: Kernel, f: Function, ahead: Value, a: Value) -> list[Value]:
     return right + left
 
 
-def vector_of(kernel: Kernel):
-    return type(kernel.element.compute)(kernel.element.compute.element, kernel.tile.lanes)
+def vector_of(kernel: Kernel) -> Type:
+    return Type(kernel.element.compute.element, kernel.tile.lanes)
 
 
 def _steps(
@@ -261,10 +262,9 @@ def _copy_tile(kernel: Kernel, f: Function, *, accumulate: bool) -> Sequence[Val
         wide = type(element.compute)(element.compute.element, lanes)
         own = f.offset(element.compute, source, at)
         value = f.load(wide, own) if mask is None else f.masked_load(wide, own, mask)
-        if accumulate and mask is None:
-            value = f.add(value, element.load(f, to, lanes))
-        elif accumulate:
-            value = f.add(value, f.masked_load(wide, to, mask))
+        if accumulate:
+            old = element.load(f, to, lanes) if mask is None else f.masked_load(wide, to, mask)
+            value = f.add(value, old)
         if kernel.epilogue:
             here = Position(call, batch, f.add_size(row0, row), f.add_size(column0, column), mask)
             value = kernel.epilogue(f, value, here)
@@ -275,7 +275,7 @@ def _copy_tile(kernel: Kernel, f: Function, *, accumulate: bool) -> Sequence[Val
 
     whole = f.round_down(columns, tile.lanes)
     integer = element.compute.as_integer
-    left = f.int(f.sub_size(columns, whole))
+    left = f.i64(f.sub_size(columns, whole))
     left = left if integer == I64 else f.convert("trunc", left, integer)
     lanes = lane_numbers(f, tile.lanes, integer)
     rest = f.compare("slt", lanes, f.splat(left, tile.lanes))

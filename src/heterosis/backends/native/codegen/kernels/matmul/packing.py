@@ -46,7 +46,7 @@ def emit_pack(module: Module, target: Target, element: Element, width: int) -> s
     source, across, along, panels, count, depth = f.parameters
     # Neighbouring panels lie in the same rows of memory: a few rows at a time keeps to few pages.
     beside = f.compare("eq", across, constant(I64, 1))
-    stretch = f.select(beside, constant(I64, _ROWS), f.max_size(depth, 1))
+    stretch = f.select(beside, constant(I64, _ROWS), f.i64(f.max_size(depth, 1)))
     with f.loop(0, depth, stretch) as step, f.loop(0, count, width) as panel:
         at = f.add_size(f.mul_size(panel.index, across), f.mul_size(step.index, along))
         begin = f.offset(element.storage, source, at)
@@ -54,7 +54,7 @@ def emit_pack(module: Module, target: Target, element: Element, width: int) -> s
         into = f.offset(element.compute, panels, before)
         rest = f.min_size(width, f.sub_size(count, panel.index))
         steps = f.min_size(stretch, f.sub_size(depth, step.index))
-        f.call(one, [begin, across, along, into, rest, steps])
+        f.call(one, [begin, across, along, into, f.i64(rest), f.i64(steps)])
     f.ret()
     return name
 

@@ -55,7 +55,7 @@ def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
     f, v = core_function(kernel.module, kernel.target, problem, name)
     memory = Frame.allocate(f)
     depth, _ = depth_blocks(f, kernel, v.k)
-    workers = f.int(1) if problem.over_batches else abi.workers(f, v.call)
+    workers = f.i64(1) if problem.over_batches else abi.workers(f, v.call)
     row_shares, column_shares = _shares(f, kernel, v, workers)
     frame = Frame(**vars(v), depth=depth, row_shares=row_shares, column_shares=column_shares)
     frame.save(f, memory)
@@ -74,11 +74,11 @@ def _shares(f: Function, kernel: Kernel, v: SimpleNamespace, workers: Size) -> t
     work = f.mul_size(f.mul_size(v.m, v.n), v.k)
     by_rows = share_count(f, v.m, tile_rows(kernel), tile.block_rows, work, workers)
     by_columns = share_count(f, v.n, tile.columns, tile.block_columns, work, workers)
-    few = f.compare("sle", f.int(v.m), f.int(SHARED_ROWS))
-    wide = f.compare("sge", f.int(v.n), f.int(f.mul_size(v.m, 2)))
+    few = f.compare("sle", f.i64(v.m), f.i64(SHARED_ROWS))
+    wide = f.compare("sge", f.i64(v.n), f.i64(f.mul_size(v.m, 2)))
     columns = f.binary("and", few, wide)
-    one = f.int(1)
-    return f.select(columns, one, f.int(by_rows)), f.select(columns, f.int(by_columns), one)
+    one = f.i64(1)
+    return f.select(columns, one, f.i64(by_rows)), f.select(columns, f.i64(by_columns), one)
 
 
 def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
@@ -92,8 +92,8 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
     scratch = scratch_tile(kernel, f)
     padded = round_up(f, v.n, tile.columns)
     with f.loop(begin, end) as part:
-        down = f.int(f.div_size(part.index, v.column_shares))
-        across = f.int(f.rem_size(part.index, v.column_shares))
+        down = f.i64(f.div_size(part.index, v.column_shares))
+        across = f.i64(f.rem_size(part.index, v.column_shares))
         row, rows = share_range(f, down, v.row_shares, v.m, tile_rows(kernel))
         column, columns = share_range(f, across, v.column_shares, v.n, tile.columns)
         with f.loop(0, f.max_size(v.k, 1), v.depth) as step:
@@ -161,7 +161,7 @@ class PanelProduct:
     place: list[Size | Value]
 
     def emit(self, kernel: Kernel, f: Function, scratch: Value) -> None:
-        whole = f.compare("sge", f.int(self.width), f.int(kernel.tile.columns))
+        whole = f.compare("sge", f.i64(self.width), f.i64(kernel.tile.columns))
         f.if_else(
             whole,
             lambda: self.whole(kernel, f),
@@ -170,29 +170,29 @@ class PanelProduct:
 
     def whole(self, kernel: Kernel, f: Function) -> Sequence[Value]:
         """The same where all columns of the panel exist."""
-        into = [self.to, f.int(self.c_row), f.int(self.rows), self.mode]
-        f.call(kernel.name("rows"), [*self._operands(f, self.left), *into, *map(f.int, self.place)])
+        into = [self.to, f.i64(self.c_row), f.i64(self.rows), self.mode]
+        f.call(kernel.name("rows"), [*self._operands(f, self.left), *into, *map(f.i64, self.place)])
         return ()
 
     def _operands(self, f: Function, left: Value) -> list[Value]:
-        sizes = map(f.int, (self.a_row, self.runs, self.a_run, self.depth))
+        sizes = map(f.i64, (self.a_row, self.runs, self.a_run, self.depth))
         return [left, *sizes, self.panel]
 
     def _in_part(self, kernel: Kernel, f: Function, scratch: Value) -> Sequence[Value]:
         """Tile by tile, by way of a tile of scratch memory."""
         tile, storage, plain = kernel.tile, kernel.element.storage, _plain(kernel)
         tallest = tile_rows(kernel)
-        call, batch, row, column = map(f.int, self.place)
+        call, batch, row, column = map(f.i64, self.place)
         ends = has(f, self.mode, FINAL)
         edge = f.select(ends, *(Value(PTR, f"@{each.name('edge')}") for each in (kernel, plain)))
         with f.loop(0, self.rows, tallest) as i:
-            height = f.int(f.min_size(tallest, f.sub_size(self.rows, i.index)))
+            height = f.i64(f.min_size(tallest, f.sub_size(self.rows, i.index)))
             left = f.offset(storage, self.left, f.mul_size(i.index, self.a_row))
-            place = [call, batch, f.int(f.add_size(row, i.index)), column]
-            into = [scratch, f.int(tile.columns), height, f.int(0)]
+            place = [call, batch, f.i64(f.add_size(row, i.index)), column]
+            into = [scratch, f.i64(tile.columns), height, f.i64(0)]
             f.call(plain.name("rows"), [*self._operands(f, left), *into, *place])
             to = f.offset(storage, self.to, f.mul_size(i.index, self.c_row))
-            sizes = [f.int(self.c_row), height, f.int(self.width), self.mode]
+            sizes = [f.i64(self.c_row), height, f.i64(self.width), self.mode]
             f.call_pointer(edge, [scratch, to, *sizes, *place])
         return ()
 
@@ -210,8 +210,8 @@ def _emit_rows(kernel: Kernel) -> None:
         [("a", PTR), ("a_row", I64), ("runs", I64), ("a_run", I64), ("depth", I64), ("b", PTR)]
         + [("c", PTR), ("c_row", I64), ("rows", I64), ("mode", I64), *PLACE],
     )
-    labels = ("a", "a_row", "runs", "a_run", "depth", "b", "c", "c_row", "rows", "mode")
-    labels += ("call", "batch", "row", "column")
+    labels = ["a", "a_row", "runs", "a_run", "depth", "b", "c", "c_row", "rows", "mode"]
+    labels += ["call", "batch", "row", "column"]
     v = SimpleNamespace(**dict(zip(labels, f.parameters, strict=True)))
     if kernel.epilogue:
         kernel.epilogue.read_words(f, v.call)
@@ -219,12 +219,12 @@ def _emit_rows(kernel: Kernel) -> None:
     low = tall - 1
     tiles = ceil_div(f, v.rows, tall)
     high = f.max_size(0, f.sub_size(v.rows, f.mul_size(tiles, low)))
-    reached = f.int(f.mul_size(high, tall))
-    _emit_tiles(kernel, f, v, f.int(0), reached, tall, v.rows)
+    reached = f.i64(f.mul_size(high, tall))
+    _emit_tiles(kernel, f, v, f.i64(0), reached, tall, v.rows)
     fitting = f.mul_size(f.div_size(f.sub_size(v.rows, reached), low), low)
-    whole = f.int(f.add_size(reached, fitting))
+    whole = f.i64(f.add_size(reached, fitting))
     with f.loop(0, 2) as part:
-        rest = f.compare("ne", part.index, f.int(0))
+        rest = f.compare("ne", part.index, f.i64(0))
         begin, end = f.select(rest, whole, reached), f.select(rest, v.rows, whole)
         _emit_tiles(kernel, f, v, begin, end, low, f.sub_size(end, begin))
     f.ret()

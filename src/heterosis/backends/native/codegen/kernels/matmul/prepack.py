@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
-from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Module, Size, Type
+from heterosis.backends.native.codegen.emit.builder import (
+    I64,
+    PTR,
+    Function,
+    Module,
+    Size,
+    Type,
+    known,
+)
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     depth_blocks,
     pack_share,
@@ -47,9 +55,10 @@ def packed_b_layout(problem: Problem, target: Target) -> PackedLayout:
     f = Function(Module(), "layout", [])
     kind = element(problem.dtype, target)
     kernel = Kernel(f.module, target, kind, tile(target, kind), "layout")
-    padded = round_up(f, problem.n, kernel.tile.columns)
-    depth, _ = depth_blocks(f, kernel, problem.k)
-    return PackedLayout(kind.compute, depth, kernel.tile.columns, padded * problem.k)
+    n, k = known(problem.n), known(problem.k)
+    padded = known(round_up(f, n, kernel.tile.columns))
+    depth = known(depth_blocks(f, kernel, k)[0])
+    return PackedLayout(kind.compute, depth, kernel.tile.columns, padded * k)
 
 
 def emit_pack_b(module: Module, target: Target, name: str, problem: Problem) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from heterosis.backends.native.codegen.emit.builder import I64, Type
+from heterosis.backends.native.codegen.emit.builder import I64, Type, known
 
 SIZES = ("m", "n", "k", "a_row", "a_column", "b_row", "b_column", "c_row")
 
@@ -56,13 +57,18 @@ class Problem:
 
     def arguments(self, actual: Problem) -> list[int]:
         """The numbers to pass for `actual`, in the order of `parameters`."""
-        known = zip(self.sizes().values(), actual.sizes().values(), strict=True)
-        numbers = [number for slot, number in known if slot is None]
+        sizes = zip(self.sizes().values(), actual.sizes().values(), strict=True)
+        numbers = [known(number) for slot, number in sizes if slot is None]
         for slots, batch in zip(self.batch, actual.batch, strict=True):
             numbers += [
                 getattr(batch, x) for x in ("count", "a", "b", "c") if getattr(slots, x) is None
             ]
         return numbers
+
+    @property
+    def extents(self) -> tuple[int, int, int]:
+        """`m`, `n` and `k`, all of them known."""
+        return known(self.m), known(self.n), known(self.k)
 
     def transposed(self) -> Problem:
         """C' = B' A': the same result with rows for columns, where it is one column."""
@@ -74,7 +80,7 @@ class Problem:
     def generic(self) -> Problem:
         """The same problem for any size: only what the variant relies on stays known."""
         kept = {name: getattr(self, name) for name in _RELIES_ON.get(self.variant, ())}
-        sizes = dict.fromkeys(SIZES) | kept
+        sizes: dict[str, Any] = dict.fromkeys(SIZES) | kept
         return replace(self, **sizes, batch=tuple(Batch() for _ in self.batch))
 
     @property
@@ -82,7 +88,7 @@ class Problem:
         """How many products there are, all counts being known."""
         total = 1
         for axis in self.batch:
-            total *= axis.count
+            total *= known(axis.count)
         return total
 
 

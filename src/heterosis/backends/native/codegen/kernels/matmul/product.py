@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
-from heterosis.backends.native.codegen.emit.builder import PTR, Function, Module, Size, Value
+from heterosis.backends.native.codegen.emit.builder import PTR, Function, Module, Size, Value, known
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     blocking,
     emit_blocked,
@@ -61,7 +61,7 @@ def emit_matmul(
         _each_product(kernel, problem, core, name, f, v, memory)
         return ()
 
-    work = f.compare("sgt", f.int(f.mul_size(f.min_size(v.m, 1), f.min_size(v.n, 1))), f.int(0))
+    work = f.compare("sgt", f.i64(f.mul_size(f.min_size(v.m, 1), f.min_size(v.n, 1))), f.i64(0))
     f.if_else(work, products)
     f.ret()
 
@@ -72,7 +72,7 @@ def workspace_bytes(problem: Problem, target: Target, workers: int) -> int:
     kernel = _kernel(f.module, target, problem, None)
     inside = 1 if problem.over_batches else workers
     numbers = _scratch(f, kernel, problem, SimpleNamespace(**problem.sizes()), inside)
-    return numbers * kernel.element.size * (workers if problem.over_batches else 1)
+    return known(numbers) * kernel.element.size * (workers if problem.over_batches else 1)
 
 
 def _scratch(
@@ -101,7 +101,7 @@ def _each_product(
 ) -> None:  # fmt: skip
     scratch = abi.workspace(f, v.call)
     if not problem.batch:
-        _one(kernel, problem, core, f, v, scratch, f.int(0))
+        _one(kernel, problem, core, f, v, scratch, f.i64(0))
         return
     total: Size = 1
     for axis in range(len(problem.batch)):
