@@ -258,7 +258,21 @@ def _quantiles(name: str) -> Any:
     return quantile
 
 
+def _without_blas(function: Any) -> Any:
+    """A product of NumPy's own loops: BLAS leaves out what it multiplies with zero, NaN too."""
+
+    def product(*operands: Any, **attributes: Any) -> Any:
+        wide = [numpy.asarray(o) for o in operands]
+        if not any(is_float(o.dtype.name) for o in wide):
+            return function(*operands, **attributes)
+        found = function(*(o.astype("longdouble") for o in wide), **attributes)
+        return numpy.asarray(found).astype("float64")
+
+    return product
+
+
 _INSTEAD = {
+    **{name: _without_blas(REGISTRY[name].numpy) for name in ("dot", "inner", "matmul", "vdot")},
     "quantile": _quantiles("quantile"),
     "percentile": _quantiles("percentile"),
     "softmax": _softmax,

@@ -8,10 +8,9 @@ calls are collected; a program that is rewritten has none any more, and no gradi
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, reached, substituted
@@ -96,24 +95,20 @@ def needed(
     """Those of `calls` that have made something of what `outputs` need, but for what only values
     in `stops` are made of."""
     found = {id(node) for node in reached(outputs, stops or ())}
-    return tuple(chain.from_iterable(_needed(call, found) for call in calls))
+
+    def is_needed(call: Call) -> bool:
+        return any(id(value.node) in found for value in call.results)
+
+    return tuple(part for call in calls for part in _parts(call, is_needed))
 
 
-def _needed(call: Call, nodes: set[int]) -> Iterator[Call]:
-    """The call, or else those of its steps that something of is needed."""
-    if _is_needed(call, nodes):
-        yield _with_needed_steps(call, nodes)
+def _parts(call: Call, keeps: Callable[[Call], bool]) -> Iterator[Call]:
+    """The call, with those of its steps that are kept; these alone, where it is not."""
+    steps = tuple(filter(keeps, call.steps))
+    if not keeps(call):
+        yield from steps
     else:
-        yield from (step for step in call.steps if _is_needed(step, nodes))
-
-
-def _is_needed(call: Call, nodes: set[int]) -> bool:
-    return any(id(value.node) in nodes for value in call.results)
-
-
-def _with_needed_steps(call: Call, nodes: set[int]) -> Call:
-    steps = tuple(step for step in call.steps if _is_needed(step, nodes))
-    return call if len(steps) == len(call.steps) else replace(call, steps=steps)
+        yield call if len(steps) == len(call.steps) else replace(call, steps=steps)
 
 
 def moved(
@@ -121,14 +116,15 @@ def moved(
 ) -> tuple[tuple[Value, ...], tuple[Call, ...]]:
     """`outputs` and their calls, once the values in `mapping` are replaced. A call whose result is
     replaced is not made any more."""
-    kept = [c for c in needed(calls, outputs, mapping) if not _is_replaced(c, mapping)]
+
+    def is_made(call: Call) -> bool:
+        return all(value not in mapping for value in call.results)
+
+    found = needed(calls, outputs, mapping)
+    kept = [part for call in found for part in _parts(call, is_made)]
     values = list(dict.fromkeys([*outputs, *(v for call in kept for v in call.values)]))
     new = dict(zip(values, substituted(values, mapping), strict=True))
     return tuple(new[v] for v in outputs), tuple(_moved(call, new) for call in kept)
-
-
-def _is_replaced(call: Call, mapping: Mapping[Value, Value]) -> bool:
-    return any(value in mapping for value in call.results)
 
 
 def _moved(call: Call, new: Mapping[Value, Value]) -> Call:
