@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -29,11 +29,14 @@ from heterosis.ir import program as ir
 from heterosis.ir.strided import Strided
 from heterosis.ops import eager
 from heterosis.ops.math.cast import assign, copy
+from heterosis.ops.record import as_users_call
 from heterosis.runtime import forks, modes
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
+
+_assign = as_users_call(assign)
 
 _MOST_ALIKE = 8  # programs kept for arguments of one kind, that differ in their guards
 _OFTEN = 8  # captures because something has changed, after which a function warns
@@ -145,7 +148,9 @@ class Compiled:
         """Whether no array shares memory so: programs in the core are for such arrays only."""
         return self._sharing(arrays) == tuple((i, False) for i in range(len(arrays)))
 
-    def _captured(self, key: tuple[Hashable, ...], arguments: tuple, keywords: dict) -> Program:
+    def _captured(
+        self, key: tuple[Hashable, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Program:
         self.captures += 1
         self._note_changes(key)
         arrays = list(trees.arrays_in((arguments, keywords)))
@@ -306,13 +311,14 @@ class Program:
             target = _array(write.source, arguments)
             _core.tell_of_write(target)
             with modes.switched(recording=write.recorded):
-                assign(results[write.position], out=target)
+                _assign(results[write.position], out=target)
 
         def array(leaf: Computed | Window | Source) -> Any:
             if isinstance(leaf, Window):
                 return self._window(leaf, array(leaf.base))
-            computed = isinstance(leaf, Computed)
-            return results[leaf.position] if computed else _array(leaf, arguments)
+            if isinstance(leaf, Computed):
+                return results[leaf.position]
+            return _array(leaf, arguments)
 
         return trees.replaced(captured.result, array, Computed | Window | Argument | Outside)
 
@@ -347,6 +353,7 @@ class Program:
         read = list(operands)
         for operand, result in self._copies.items():
             read[operand] = results[result]
+        goals: Mapping[int, Collection[int]]
         if self.captured.recorded is not None:
             goals = self.captured.recorded.goals
         else:
@@ -400,7 +407,8 @@ def example(call: Call) -> Call:
     def stand_in(array: Any) -> Any:
         return _core.unreadable(array._dtype_name, array.shape, "an example has no elements")
 
-    return trees.replaced(call, stand_in)
+    made: Call = trees.replaced(call, stand_in)
+    return made
 
 
 def _described(source: Source) -> Any:

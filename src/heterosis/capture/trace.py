@@ -57,8 +57,8 @@ ndarray = _core.ndarray
 
 def capture(
     function: Callable[..., Any],
-    arguments: tuple,
-    keywords: dict,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
     *,
     interrupted: Callable[[Captured], Any] = lambda captured: None,
 ) -> Captured:
@@ -91,8 +91,8 @@ class _NeedsTape(CaptureError):
 
 def _captured(
     function: Callable[..., Any],
-    arguments: tuple,
-    keywords: dict,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
     *,
     merged: bool = False,
     taped: bool = False,
@@ -110,7 +110,12 @@ def _captured(
         trace.restore()
 
 
-def _run(trace: Trace, function: Callable[..., Any], arguments: tuple, keywords: dict) -> Any:
+def _run(
+    trace: Trace,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
     """What the function returns, its operations being captured."""
     outer = _active.trace, modes.refusals.first
     _active.trace, modes.refusals.first = trace, None
@@ -191,7 +196,7 @@ class Trace:
         return {source.array._storage_id for source in sources}
 
     def _storage(self, source: Source) -> int:
-        return self._original(source)._storage_id
+        return int(self._original(source)._storage_id)
 
     def _written(self) -> list[Cell]:
         cells = dict.fromkeys(self.cells.values())
@@ -318,9 +323,10 @@ class Trace:
                 if self.recorded:
                     raise _rewritten(outside)
 
-    def _original(self, source: Argument | Outside) -> Any:
+    def _original(self, source: Source) -> Any:
         if isinstance(source, Argument):
             return self.arguments[source.position][0]
+        assert isinstance(source, Outside), f"{source} is no array"
         return source.array
 
     def _is_detached(self, array: Any) -> bool:
@@ -417,7 +423,7 @@ class Trace:
             else as_value(program.name, argument)
             for argument in arguments
         )
-        mapping = dict(zip(program.inputs, values, strict=True))
+        mapping: dict[Value, Any] = dict(zip(program.inputs, values, strict=True))
         results, calls = moved(program.outputs, program.calls or (), mapping)
         self.calls += calls
         return tuple(self.array(Cell(v)) for v in results)
@@ -564,12 +570,14 @@ class Trace:
 
     def _place(self, array: Any) -> tape.Source | None:
         """The place in the tape that an array from outside had when the capture began."""
-        return self.before.get(id(array), (array, tape.source_of(array)))[1]
+        place: tape.Source | None = self.before.get(id(array), (array, tape.source_of(array)))[1]
+        return place
 
     def _target(self, source: Source) -> Any:
         """The array that the function writes to for a source."""
         if isinstance(source, Argument):
             return self.arguments[source.position][1]
+        assert isinstance(source, Outside), f"{source} is no array"
         return source.array
 
     def restore(self) -> None:

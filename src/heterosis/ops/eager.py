@@ -163,14 +163,13 @@ _MOST_ARRAYS = 12  # in a sequence that the core takes: see add_sequence in oper
 
 def _runner(record: Any, count: int) -> Callable[..., Any]:
     """What to call with a sequence of `count` arrays."""
-    if count <= _MOST_ARRAYS:
-        return record.operation
-    if record.many is None:
+    many: Callable[..., Any] | None = record.operation if count <= _MOST_ARRAYS else record.many
+    if many is None:
         raise ArgumentError(
             f"{record.name}: {count} arrays at once, and it takes {_MOST_ARRAYS} at most; "
             "combine them step by step."
         )
-    return record.many
+    return many
 
 
 def _finish(run: Callable[..., Any], arguments: list[Any], out: Any, where: Any) -> Any:
@@ -178,8 +177,9 @@ def _finish(run: Callable[..., Any], arguments: list[Any], out: Any, where: Any)
         (out,) = out
     if where is True:
         return run(*arguments, out=out) if out is not None else run(*arguments)
-    from heterosis.ops.math.elementwise import where as choose
+    from heterosis.ops.math import elementwise
 
+    choose: Callable[..., Any] = elementwise.where
     result = run(*arguments)
     base = out if out is not None else _core.empty(result._dtype_name, result.shape)
     return choose(where, result, base, out=out) if out is not None else choose(where, result, base)

@@ -58,9 +58,17 @@ def _scaled(x: Value, mean: Value, inverse: Value, gamma: Value | None, beta: Va
 
 
 def _batch_reference(
-    data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, eps: Any=1e-3, fix_gamma: Any=True, axis: Any=1, training: Any=False,
-    use_global_stats: Any=False,
-) -> Any:  # fmt: skip
+    data: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_var: Any,
+    eps: Any = 1e-3,
+    fix_gamma: Any = True,
+    axis: Any = 1,
+    training: Any = False,
+    use_global_stats: Any = False,
+) -> Any:
     others = tuple(a for a in range(data.ndim) if a != axis % data.ndim)
 
     def stand(v: Any) -> Any:

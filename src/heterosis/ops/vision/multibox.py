@@ -43,8 +43,14 @@ Numbers: TypeAlias = "tuple[float, ...]"
 # -- anchors --------------------------------------------------------------------------------------
 
 
-def _prior_reference(data: Any, sizes: Any=(1.0,), ratios: Any=(1.0,), clip: Any=False, steps: Any=(-1, -1),
-                     offsets: Any=(0.5, 0.5)) -> Any:  # fmt: skip
+def _prior_reference(
+    data: Any,
+    sizes: Any = (1.0,),
+    ratios: Any = (1.0,),
+    clip: Any = False,
+    steps: Any = (-1, -1),
+    offsets: Any = (0.5, 0.5),
+) -> Any:
     height, width = data.shape[2:]
     step_y, step_x = (1 / n if s <= 0 else s for s, n in zip(steps, (height, width), strict=True))
     kinds = [(s, ratios[0]) for s in sizes] + [(sizes[0], q) for q in ratios[1:]]

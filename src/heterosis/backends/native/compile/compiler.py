@@ -142,7 +142,8 @@ def _llvm() -> ModuleType:
 
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
-    return binding
+    llvm: ModuleType = binding
+    return llvm
 
 
 @cache

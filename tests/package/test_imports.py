@@ -1,0 +1,98 @@
+"""Imports point downwards and run in no circle, those that only a text names among them."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.package.imports import FILES, Import, Unseen, circle, every
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10, where it comes with pytest
+    import tomli as tomllib
+
+# Texts that name modules come from elsewhere.
+ELSEWHERE = {
+    "heterosis.compat.alias": "what is imported as `mxnet...`, under the name here",
+    "heterosis.np.fallback": "NumPy's modules",
+}
+
+# What is imported late though it stands above, or beside.
+UPWARDS = {
+    ("heterosis.autograd", "heterosis.symbol.history"): "`get_symbol` gives a symbol",
+    ("heterosis.recordio", "heterosis.image.codec"): "records of images pack and unpack images",
+}
+
+IMPORTS = list(every())
+
+
+@cache
+def _layers() -> list[list[list[str]]]:
+    """From the top: what stands side by side, in groups that must not import each other."""
+    whole = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    contracts = whole["tool"]["importlinter"]["contracts"]
+    (contract,) = (c for c in contracts if c["type"] == "layers")
+    return [[group.split(" : ") for group in line.split(" | ")] for line in contract["layers"]]
+
+
+@cache
+def _place(module: str) -> tuple[int, int]:
+    """The layer that a module stands in, and the group."""
+    for i, layer in enumerate(_layers()):
+        for j, group in enumerate(layer):
+            if any(module == name or module.startswith(f"{name}.") for name in group):
+                return i, j
+    raise AssertionError(f"{module} stands in no layer")
+
+
+def _seen() -> list[Import]:
+    """All imports but those of the package itself, which offers what it has, and of the entry."""
+    tops = ("heterosis", "heterosis.__main__")
+    found = [i for i in IMPORTS if isinstance(i, Import) and i.importer not in tops]
+    return [i for i in found if i.imported != "heterosis"]
+
+
+def test_all_imports_by_a_text_are_seen():
+    unseen = [i for i in IMPORTS if isinstance(i, Unseen)]
+    assert {i.importer for i in unseen} == set(ELSEWHERE), unseen
+    by_text = {i.importer for i in IMPORTS if isinstance(i, Import) and i.by_text}
+    assert {"heterosis", "heterosis.ir", "heterosis.autograd"} <= by_text
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_imports_point_downwards(late):
+    wrong = []
+    for one in _seen():
+        (layer, group), (other, beside) = _place(one.importer), _place(one.imported)
+        down = other > layer or (other == layer and beside == group)
+        listed = one.late and (one.importer, one.imported) in UPWARDS
+        if one.late == late and not down and not listed:
+            wrong.append(f"{one.importer} imports {one.imported}")
+    assert not wrong
+
+
+def test_folders_import_each_other_in_no_circle():
+    edges = set()
+    for one in _seen():
+        importer, imported = (".".join(n.split(".")[:2]) for n in (one.importer, one.imported))
+        if importer != imported and (one.importer, one.imported) not in UPWARDS:
+            edges.add((importer, imported))
+    assert not circle(edges)
+
+
+def test_modules_import_each_other_in_no_circle_while_they_are_imported():
+    edges = {(one.importer, one.imported) for one in _seen() if not one.late}
+    # A package is there for what stands in it; its own texts lead to what stands in it.
+    assert not circle({(a, b) for a, b in edges if a != b and not a.startswith(f"{b}.")})
+
+
+def test_what_is_listed_is_there():
+    pairs = {(i.importer, i.imported) for i in _seen() if i.late}
+    assert pairs >= set(UPWARDS)
+    assert set(FILES) >= set(ELSEWHERE)
+
+
+def test_a_circle_is_found():
+    assert circle({("a", "b"), ("b", "c"), ("c", "b")}) == ["b", "c"]
+    assert circle({("a", "b"), ("b", "c"), ("a", "c")}) == []
