@@ -23,6 +23,7 @@ from heterosis.capture.captured import Captured, Outside
 from heterosis.gluon import nn
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
+from heterosis.ir.text import printed
 from heterosis.passes import pipeline
 from heterosis.passes.preparation import Split
 
@@ -37,7 +38,7 @@ def _network() -> nn.HybridSequential:
     return net
 
 
-# -- what the stages look at: the steps of `ops.captured`, one by one, for one processor ------------
+# -- what the stages look at: the steps of `backends/native/compile/whole.py`, one by one, for one processor ------------
 
 
 @cache
@@ -98,8 +99,8 @@ def _micro_kernel() -> list[str]:
 
 
 def captured() -> str:
-    """The program of one forward pass."""
-    return str(_captured()[0].program)
+    """The program of one forward pass, but for the lines of the source."""
+    return re.sub(r" at '[^']*'", "", str(_captured()[0].program))
 
 
 def sources() -> str:
@@ -127,12 +128,16 @@ def passes() -> str:
         more = () if step in pipeline.PASSES else (fixed, _MACHINE)
         program = step.run(program, *more)
         changed = f"{_count(before)} -> {_count(program)}"
-        lines.append(f"{step.name:30}{changed if str(before) != str(program) else 'nothing'}")
+        lines.append(f"{step.name:30}{changed if _text(before) != _text(program) else 'nothing'}")
     return "\n".join(lines)
 
 
 def _count(program: Program) -> str:
-    return f"{len(str(program).splitlines()) - 2} nodes"
+    return f"{len(_text(program).splitlines()) - 2} nodes"
+
+
+def _text(program: Program) -> str:
+    return printed(program, calls=False).text
 
 
 def preparation() -> str:

@@ -193,8 +193,9 @@ def _second(total, rng):
     total.check(got, expected, abs(expected) + abs(slope.item()), "second")
 
 
-def _check_hybridized(total, gradients):
-    found = total.gradients(total.start, heterosis.hybridize(total))
+def check_hybridized(total, gradients, hybridize=heterosis.hybridize):
+    """The same gradients flow through the operation captured by `hybridize`."""
+    found = total.gradients(total.start, hybridize(total))
     near = 1e-4 if total.narrow else 1e-9
     for a, b in zip(found, gradients, strict=True):
         numpy.testing.assert_allclose(a, b, near, near * numpy.abs(b).max(initial=1.0))
@@ -229,7 +230,7 @@ def test_gradients(name):
             _check_first(total, gradients, rng)
             _check_second(total, rng)
         if total in chosen:
-            _check_hybridized(total, gradients)
+            check_hybridized(total, gradients)
         seen += gradients
     if seen and all((g == 0).all() for g in seen):
         assert record.piecewise_constant or record.stops_gradients, "zero: say why in the record"

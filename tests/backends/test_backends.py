@@ -191,7 +191,7 @@ compilers = [name for name in sys.modules if "llvmlite" in name or "backends.nat
 print(compilers)
 np.ones(1) + 1
 print("heterosis.backends.native.compile.single" in sys.modules,
-      "heterosis.backends.native.compile.whole" in sys.modules)
+      "heterosis.backends.native.stages.pipeline" in sys.modules)
 """
 
 

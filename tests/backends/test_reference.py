@@ -11,8 +11,11 @@ from heterosis import autograd, backends, np
 from heterosis.backends.native import Native
 from heterosis.ops import REGISTRY
 from heterosis.runtime.errors import IndexingError
+from tests.autograd.gradient_cases import POINTS
+from tests.autograd.test_gradients import REFUSED, Total, check_hybridized
 from tests.backends.reference import NAME
 from tests.capture.calls import differentiable, gradients_agree, results_agree, sampled
+from tests.capture.comparison import same, with_gradients
 from tests.capture.test_layers import SCOPE, agree
 from tests.capture.test_random import LAYERS as RANDOM_LAYERS
 from tests.capture.test_random import agree as numbers_agree
@@ -50,6 +53,52 @@ def test_results(name, dtype):
 @pytest.mark.parametrize("name", list(differentiable()))
 def test_gradients(name):
     gradients_agree(name, hybridize, max(16, 2 * REGISTRY[name].samples.ulps))
+
+
+def _spectral(a):
+    values, vectors = np.linalg.eigh(a + a.T)
+    return values, vectors * values @ vectors.T
+
+
+def _singular(a):
+    u, values, v = np.linalg.svd(a)
+    return values, u * values @ v
+
+
+# The signs of vectors are free: each way of computing them has its own.
+_FREE = {"eigh": _spectral, "svd": _singular}
+
+
+@pytest.mark.parametrize("name", _FREE)
+def test_factorisations_put_together_again(name):
+    a = np.array(numpy.random.default_rng(2).normal(size=(4, 4)))
+    wanted = with_gradients(lambda: _FREE[name](a), [a])
+    same(with_gradients(lambda: hybridize(_FREE[name])(a), [a]), wanted, 64)
+
+
+_POINTS = [n for n in sorted(POINTS) if not REGISTRY[n].samples and n not in _FREE]
+
+
+@pytest.mark.parametrize("name", _POINTS)
+def test_operations_without_samples(name):
+    """At the points where their gradients are looked at."""
+    for point in POINTS[name]:
+        total = Total(REGISTRY[name], point)
+        wanted = total.value(total.start)
+        total.draw_again()
+        found = hybridize(total)(*map(np.array, total.start)).item()
+        near = 1e-4 if total.narrow else 1e-9
+        numpy.testing.assert_allclose(found, wanted, near, near)
+        if name not in REFUSED and (gradients := total.gradients(total.start)) is not None:
+            check_hybridized(total, gradients, hybridize)
+
+
+def test_no_operation_is_left_out():
+    """What is in none of the tables above has a row here."""
+    more = {"random_cauchy": lambda: np.random.standard_cauchy(size=(3, 5))}
+    assert set(REGISTRY) == {*(name for name, _ in sampled()), *_POINTS, *_FREE, *more}
+    for draw in more.values():
+        numbers_agree(draw, hybridize(draw), near)
 
 
 # What is drawn, and made of that by arithmetic that rounds the same everywhere.

@@ -108,7 +108,7 @@ def named(name: str) -> Backend:
                 f"there is no back end {name!r}; known are {', '.join(map(repr, _makers))}. Give "
                 "one of these to hybridize, or make yours known with heterosis.backends.register."
             )
-        _made[name] = _makers[name]()
+        _made.setdefault(name, _makers[name]())  # of threads that come at once, one is first
     return _made[name]
 
 

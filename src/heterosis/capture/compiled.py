@@ -235,8 +235,9 @@ class Program:
         if wanted:
             self.kept = self.plain.keeping(wanted)
         self._copies = self._copied(wanted) if captured.writes else {}
-        seldom = not (self._recorded or captured.writes)  # does what is outside change
-        fixed = [i for i, s in enumerate(captured.sources) if seldom and isinstance(s, Outside)]
+        fixed = [i for i, s in enumerate(captured.sources) if isinstance(s, Outside)]
+        if self._recorded or captured.writes:  # a step of training changes what is outside
+            fixed = []
         self.executable = backend.compile(self._with_copies(), layouts, fixed)
         shares = self.executable.plan is not None  # does what runs see to views by itself
         self._views = {} if shares else dict(_views(captured, layouts))

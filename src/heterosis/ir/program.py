@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ASSEMBLE", "CONSTANT", "EXTENT", "GATHER", "INPUT", "IOTA", "NUMBER", "SCATTER",
     "Node", "Program", "Value", "apply", "apply_many", "checked", "constant", "extent", "reached",
-    "substituted", "with_inputs",
+    "substituted", "with_inputs", "with_programs",
 ]  # fmt: skip
 
 
@@ -163,6 +163,23 @@ def with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:
     if inputs == node.inputs:
         return node
     return Node(node.primitive, inputs, node.attributes, node.types)
+
+
+def with_programs(program: Program, change: Callable[[Program], Program]) -> Program:
+    """`program` with every program among the attributes of its nodes changed. These are closed, so
+    whoever looks at nodes meets them as attributes, and whoever changes programs comes here."""
+    known: dict[Value, Value] = {}
+    for node in program.nodes():
+        attributes = {k: change(a) for k, a in node.attributes.items() if isinstance(a, Program)}
+        inputs = tuple(known.get(v, v) for v in node.inputs)
+        made = with_inputs(node, inputs)
+        if any(attributes[name] is not node.attributes[name] for name in attributes):
+            made = Node(node.primitive, inputs, node.attributes | attributes, node.types)
+        if made is not node:
+            known |= dict(zip(node.outputs, made.outputs, strict=True))
+    if not known:
+        return program
+    return Program(program.inputs, tuple(known.get(v, v) for v in program.outputs), program.name)
 
 
 def substituted(outputs: Sequence[Value], mapping: Mapping[Value, Value]) -> tuple[Value, ...]:

@@ -4,7 +4,7 @@ One operation needs none of them: eager programs are compiled as they are. Dead 
 pass, since a program's nodes are those that its outputs reach. Differentiation comes before all
 of these: it looks at marks on nodes, which new nodes do not have.
 
-`PASSES` clean a program up, for any back end. What a back end alone does to programs are its own
+`PASSES` clean a program up, for any back end, and so the programs that are attributes of nodes. What a back end alone does to programs are its own
 stages; each that has changed something is followed by a cleaning up of its own, because new nodes
 bring numbers to fold and repeat each other.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from heterosis.ir.program import Program, checked
+from heterosis.ir.program import Program, checked, with_programs
 from heterosis.passes.common_subexpressions import shared
 from heterosis.passes.fold import FOLD
 from heterosis.passes.halves import widened
@@ -43,7 +43,7 @@ PASSES = (
 
 def optimized(program: Program) -> Program:
     """`program`, computing the same with less."""
-    found = program
+    found = with_programs(program, optimized)  # branches and bodies: the same for each
     for step in PASSES:
         found = checked(step.run(found))
     outputs = zip(program.outputs, found.outputs, strict=True)
