@@ -403,3 +403,22 @@ def test_a_part_of_an_array_written_over_itself():
         run(np.ones(4)).backward()
         found.append(o.w.grad.tolist())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("view", [lambda x: x[1:, 0], lambda x: x.T, lambda x: x[::-1]])
+def test_a_write_to_a_part_is_refused_as_eager_ones_are(view):
+    """The whole array, which the tape does not know, would hold what it should follow."""
+    c = np.array(0.5)
+    c.attach_grad()
+
+    def function(x):
+        with autograd.record():
+            part = view(x)
+            part[1] = c
+            head = np.sin(part).sum() + np.sin(x).sum()
+        head.backward()
+        return head
+
+    for run in (function, heterosis.hybridize(function)):
+        with pytest.raises(AutogradError, match="is written to through a view"):
+            run(np.ones((3, 2)))

@@ -394,10 +394,15 @@ def check_write(out: Any) -> None:
             "would have no meaning. Write outside of autograd.record(), or to a copy."
         )
     if not out._covers_storage:
-        raise AutogradError(
-            f"a part, of shape {out.shape}, of a larger array is written to through a view while "
-            "operations are recorded. Write x[key] = value on the whole array instead."
-        )
+        raise part_written(out)
+
+
+def part_written(out: Any) -> AutogradError:
+    """The error for a view of a part that is written to: the whole would not be followed."""
+    return AutogradError(
+        f"a part, of shape {out.shape}, of a larger array is written to through a view while "
+        "operations are recorded. Write x[key] = value on the whole array instead."
+    )
 
 
 # -- running backward -----------------------------------------------------------------------------

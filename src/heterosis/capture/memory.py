@@ -41,6 +41,11 @@ class Cell:
             self._value, self._seen = value, self.base.writes
         return self._value
 
+    @property
+    def covers_base(self) -> bool:
+        """Whether all of the memory is shown, in order."""
+        return all(_is_whole(node) for node in self.path)
+
     def write(self, value: Value) -> None:
         """Replace the value, in all arrays that share the memory."""
         if self.base is None:
@@ -49,6 +54,12 @@ class Cell:
             return
         self.base.write(_put(self.base.value(), self.path, value))
         self._value, self._seen = value, self.base.writes
+
+
+def _is_whole(view: Node) -> bool:
+    if view.primitive is views.SLICE:
+        return view.types[0] == view.inputs[0].type and set(view.attributes["steps"]) <= {1}
+    return view.primitive is views.RESHAPE
 
 
 def window(value: Value, cells: dict[Value, Cell]) -> Cell | None:

@@ -455,9 +455,11 @@ class Trace:
 
     def _check_views(self, outs: Sequence[Any]) -> None:
         """Raise before what the tape follows is written to a part of an array, or to a variable."""
-        for cell in map(self.cell, outs):
+        for array, cell in zip(outs, map(self.cell, outs), strict=True):
             if cell.base is not None and isinstance(cell.base.source, Outside):
                 tape.check_write(cell.base.source.array)
+            if not cell.covers_base:
+                raise tape.part_written(array)
 
     def _count_shared(self, array: Any) -> None:
         """Tell the tape of a write for the other arrays that share the memory."""
