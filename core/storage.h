@@ -50,6 +50,10 @@ class Storage final : public Counted, public Recycled {
   // Whether gradients are left for one of its arrays. Front end only.
   bool has_variable = false;
 
+  // Whether a call that is recorded has written into it: its other arrays do not know of that.
+  // Front end only.
+  bool is_followed = false;
+
   // Others who hold the data's address, through the buffer protocol or DLPack, and may write them
   // unseen; and how many have let go of it.
   std::atomic<int64_t> holders{0};

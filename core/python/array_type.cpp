@@ -212,6 +212,15 @@ int set_has_variable(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
+PyObject* get_is_followed(PyObject* self, void*) {
+  return PyBool_FromLong(as_array(self).storage->is_followed);
+}
+
+int set_is_followed(PyObject* self, PyObject* value, void*) {
+  as_array(self).storage->is_followed = value == Py_True;
+  return 0;
+}
+
 PyObject* get_covers_storage(PyObject* self, void*) {
   const Array& array = as_array(self);
   return PyBool_FromLong(array.contiguous && array.nbytes() == array.storage->nbytes());
@@ -235,6 +244,8 @@ PyGetSetDef attributes[] = {
     {"_version", get_version, nullptr, "How many writes into its memory were issued.", nullptr},
     {"_has_variable", get_has_variable, set_has_variable,
      "Whether its memory is that of a variable.", nullptr},
+    {"_is_followed", get_is_followed, set_is_followed,
+     "Whether a recorded call has written into its memory.", nullptr},
     {"_covers_storage", get_covers_storage, nullptr, "Whether it is no part of more.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
@@ -288,6 +299,8 @@ PyMethodDef methods[] = {
 PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weak_references), READONLY, nullptr},
     {"_autograd", T_OBJECT, offsetof(ArrayObject, autograd), 0, "What gradient recording keeps."},
+    {"_is_detached", T_BOOL, offsetof(ArrayObject, is_detached), 0,
+     "Whether what recorded calls write to its memory is not its own."},
     {nullptr, 0, 0, 0, nullptr},
 };
 

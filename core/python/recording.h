@@ -14,9 +14,11 @@ void set_training(bool on);
 bool is_capturing();
 void set_capturing(bool on);
 
-// Whether a gradient may flow from `value`.
+// Whether a gradient may flow from `value`, or should and cannot: the tape decides.
 inline bool is_tracked(PyObject* value) {
-  return is_array(value) && reinterpret_cast<ArrayObject*>(value)->autograd;
+  if (!is_array(value)) return false;
+  const ArrayObject* const array = reinterpret_cast<ArrayObject*>(value);
+  return array->autograd || (!array->is_detached && as_array(value).storage->is_followed);
 }
 
 // Whether what is done with `value` must be operations, and not views that nobody is told of.

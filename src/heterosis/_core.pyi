@@ -17,6 +17,7 @@ class ndarray:
 
     __hash__: None  # type: ignore[assignment]
     _autograd: Any
+    _is_detached: bool  # whether what recorded calls write to its memory is not its own
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self: ...
     @property
@@ -55,6 +56,7 @@ class ndarray:
     @property
     def _covers_storage(self) -> bool:
         """Whether it is no part of more."""
+    _is_followed: bool  # whether a recorded call has written into its memory
     _has_variable: bool  # whether its memory is that of a variable, which gradients are left for
     def _alias(self) -> ndarray:
         """The same array as an object that no gradient flows through."""

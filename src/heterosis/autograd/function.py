@@ -7,7 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from heterosis import _core
-from heterosis.autograd.tape import Entry, Node, ResultType, Source, changed, full, source_of
+from heterosis.autograd.tape import (
+    Entry,
+    Node,
+    ResultType,
+    Source,
+    check_operand,
+    full,
+    source_of,
+)
 from heterosis.ir.types import is_float
 from heterosis.ops.array import shape as shapes
 from heterosis.ops.record import as_users_call
@@ -68,8 +76,7 @@ def recorded(function: Function, inputs: tuple[Any, ...]) -> Any:
     before = dict(vars(function))
     sources = tuple(map(source_of, inputs))
     for given, source in zip(inputs, sources, strict=True):
-        if type(source) is Entry and given._version != source.version:
-            raise changed(type(function).__name__, given)
+        check_operand(type(function).__name__, given, source)
     with modes.switched(recording=False):
         outputs = function.forward(*inputs)
     if not modes.is_recording() or all(s is None for s in sources):

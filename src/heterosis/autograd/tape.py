@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -71,7 +72,7 @@ Source = Leaf | Entry
 class Node:
     """One call. `pull` gives what its sources receive for what its results receive."""
 
-    __slots__ = ("name", "number", "results", "sources")
+    __slots__ = ("__weakref__", "name", "number", "results", "sources")
 
     def __init__(
         self, name: str, sources: tuple[Source | None, ...], results: tuple[ResultType, ...]
@@ -287,11 +288,48 @@ def record_run(name: str, of: Differentiable, operands: Operands, result: Any) -
     written = result if any(result is operand for operand in operands) else None
     sources = tuple(map(source_of, operands))
     for operand, source in zip(operands, sources, strict=True):
-        if type(source) is Entry and operand._version - (operand is written) != source.version:
-            raise changed(name, operand)
+        check_operand(name, operand, source, operand is written)
     if not _note(of, sources, operands, results, written):
         for array in results:
             array._autograd = None
+    elif written is not None:
+        _tell_of_write(written)
+
+
+def check_operand(name: str, operand: Any, source: Source | None, writes: bool = False) -> None:
+    """Raise if gradients cannot follow to what an operand holds; with one of the `writes` to it
+    that are counted being the call's own."""
+    if source is None:
+        if isinstance(operand, ndarray) and operand._is_followed and is_lost(operand):
+            raise changed(name, operand)
+    elif type(source) is Entry and operand._version - writes != source.version:
+        raise changed(name, operand)
+
+
+# Recorded calls that have written into an array, by its storage, and how often `backward` had run.
+_writers: dict[int, tuple[weakref.ref[Node], int]] = {}
+_swept = 0
+
+
+def _tell_of_write(array: Any) -> None:
+    """Let other arrays that share the memory of one that a recorded call has written to know."""
+    array._is_followed = True
+    _writers[array._storage_id] = weakref.ref(array._autograd.node), _swept
+
+
+def is_lost(array: Any) -> bool:
+    """Whether an array, which is not on the tape, holds what a recorded call has written through
+    another one, and `backward` has not been there."""
+    found = _writers.get(array._storage_id)
+    if found is None or array._is_detached or not is_float(array._dtype_name):
+        return False
+    node, swept = found[0](), found[1]
+    return swept == _swept if node is None else bool(node.sources)
+
+
+def sweeps() -> int:
+    """How often `backward` has run."""
+    return _swept
 
 
 def changed(name: str, array: Any) -> AutogradError:
@@ -420,6 +458,8 @@ def propagate(
 
     With `again`, the work is recorded too, for gradients of gradients.
     """
+    global _swept  # noqa: PLW0603 - one number, which only ever rises
+    _swept += 1
     sweep = _Sweep(stops)
     for head, seed in zip(heads, seeds, strict=True):
         sweep.receive(source_of(head), seed)

@@ -10,7 +10,7 @@ from heterosis.autograd.function import Function, described, gradients_of, recor
 from heterosis.capture.memory import Cell, window
 from heterosis.capture.trace import Trace, active
 from heterosis.ir import views
-from heterosis.ir.calls import Call, Pullback, collected, moved, note
+from heterosis.ir.calls import Call, Pullback, collected, inputs_besides, moved, note
 from heterosis.ir.primitives.families import Leaf
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, reached
 from heterosis.runtime import modes
@@ -38,7 +38,8 @@ def embedded(function: Function, inputs: tuple[Any, ...]) -> Any:
     with replaced(function, lambda array: known.get(id(array), array)):
         pullback = _pullback(trace, function, inputs, operands, values)
     name, line = type(function).__name__, user_line()
-    note(Call(name, operands, (), values, scope=trace.scope, line=line, pullback=pullback))
+    held = tuple(inputs_besides(values, operands))
+    note(Call(name, operands, (), values, held, trace.scope, line, pullback=pullback))
     return made[0] if single else type(outputs)(made)
 
 

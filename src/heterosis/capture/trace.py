@@ -44,7 +44,7 @@ from heterosis.ir.program import (
     apply,
     checked,
 )
-from heterosis.ir.types import TensorType
+from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.math.cast import copy, stop_gradient
 from heterosis.ops.record import KEY, Record, as_value
@@ -152,6 +152,9 @@ class Trace:
         self.cells: dict[int, Cell] = {}  # by the storage of the array
         self.rewritten: set[int] = set()  # storages of variables that are used after a write
         self.followed: set[Cell] = set()  # written to while operations are recorded
+        self.recorded_writes: dict[
+            Cell, int
+        ] = {}  # written to by recorded calls: `tape.sweeps()` then
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
         self.supply = Supply()
@@ -271,6 +274,8 @@ class Trace:
         self.steps.append(Step(call, cells, written, out is not None))
         if inside:
             self._record(record, operands, values, attributes, result)
+            if out is not None:
+                self._tell_of_write(outs)
         if self.records and out is not None:
             for array in outs:
                 self._count_shared(array)
@@ -366,6 +371,9 @@ class Trace:
         """Tell the tape, if gradients are recorded inside of the captured function."""
         arrays = [operand for operand in operands if isinstance(operand, ndarray)]
         self.check_reached(record.name, arrays)
+        for array in arrays:
+            if tape.source_of(array) is None and self._is_lost(array):
+                raise tape.changed(record.name, array)
         self._depend_on_places(arrays)
         if not any(tape.source_of(array) for array in arrays):
             return
@@ -379,6 +387,19 @@ class Trace:
         types = tuple((array._dtype_name, array.shape) for array in results)
         of = Differentiable(program, inputs, layouts, types)
         tape.record_run(record.name, of, given, result)
+
+    def _tell_of_write(self, outs: Sequence[Any]) -> None:
+        """Note what recorded calls have written to, for arrays that share the memory."""
+        for array in outs:
+            if tape.source_of(array) is not None:
+                cell = self.cell(array)
+                self.recorded_writes[cell.base or cell] = tape.sweeps()
+
+    def _is_lost(self, array: Any) -> bool:
+        """Whether an array, which is not on the tape, holds what a recorded call has written."""
+        cell = self.cell(array)
+        written = self.recorded_writes.get(cell.base or cell)
+        return written == tape.sweeps() and is_float(array._dtype_name)
 
     def _depend_on_places(self, arrays: Sequence[Any]) -> None:
         """Let the program depend on which arrays from outside are variables, and on where their

@@ -38,7 +38,7 @@ class Call:
     operands: tuple[Value | None, ...]
     attributes: tuple[Any, ...]
     results: tuple[Value, ...]
-    held: tuple[Value, ...] = ()  # inputs of the program in place of what the call computes
+    held: tuple[Value, ...] = ()  # other inputs of the program that the results are made of
     scope: str = ""  # the prefix of the block that made the call
     line: str = ""  # of the user's source
     steps: tuple[Call, ...] = ()  # what differentiation takes as one step each, inside of the call

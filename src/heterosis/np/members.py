@@ -110,7 +110,9 @@ def itself(self) -> ndarray:
 def detach(self) -> ndarray:
     """The same memory as an array that no gradient flows through."""
     if not modes.is_capturing():
-        return self._alias()
+        alias = self._alias()
+        alias._is_detached = True
+        return alias
     with modes.switched(recording=False):
         return _call("stop_gradient", self)
 
