@@ -139,6 +139,11 @@ def test_scatter_combines_in_order():
     numpy.testing.assert_array_equal(found, expected)
 
 
+def test_scatter_of_empty_rows():
+    found = scattered(values(3, 0, 2), [numpy.array([1])], values(1, 0, 2), None)
+    assert found.shape == (3, 0, 2)
+
+
 def test_scatter_of_nothing():
     base = values(3, 2)
     found = scattered(base, [numpy.zeros(0, "int64")], values(0, 2), ADD)

@@ -281,7 +281,9 @@ def random(draft: Draft) -> None:
     of = draft.among(("uniform(-1, 1, ", "normal(0, 1, "))
     meaning = f"numpy.random.default_rng({len(draft.steps)}).{of}size=({n}, {m}))"
     text = f"np.random.{of}size=({n}, {m}))"
-    draft.step("random", text, dtype="float32", meaning=meaning, known=False)
+    draft.step(
+        "random", text, dtype="float32", meaning=meaning, known=False, rounding=ROUNDS, ulps=8
+    )
 
 
 # -- sums and products -----------------------------------------------------------------------------

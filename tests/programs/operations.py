@@ -62,9 +62,9 @@ def operation(draft: Draft) -> None:
 def _add(draft: Draft, record: Record, operands: list[Any], attributes: dict[str, Any]) -> None:
     """`operands` are names, lists of names, and numbers."""
     types = _result_types(draft, record, operands, attributes)
-    if types is None:
-        return
     names = [n for o in operands for n in (o if isinstance(o, list) else [o]) if isinstance(n, str)]
+    if types is None or (_family(record) in _FACTORIZING and not _is_regular(draft, names)):
+        return
     arguments, meaning = _written(record, operands, attributes)
     for item, dtype in enumerate(types) if len(types) > 1 else ((None, types[0]),):
         if item is not None and draft.chance(0.5):
@@ -93,6 +93,18 @@ def rounding(record: Record) -> str:
     if record.views or record.name in _EXACT or family in _MOVING:
         return EXACT
     return ROUNDS if family in _ELEMENTWISE else ACCUMULATES
+
+
+def _is_regular(draft: Draft, names: list[str]) -> bool:
+    """Whether matrices are far from ones that lack a rank: near those, results are rounding."""
+    for name in names:
+        matrices = draft.values[name].astype("float64")
+        if matrices.ndim > 1 and matrices.size:
+            with numpy.errstate(all="ignore"):
+                values = numpy.linalg.svd(matrices, compute_uv=False)
+            if not (values[..., -1] > 1e-4 * values[..., 0]).all():
+                return False
+    return all(map(draft.is_known, names))
 
 
 def _family(record: Record) -> str:

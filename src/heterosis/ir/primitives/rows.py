@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -83,9 +84,9 @@ def _scatter_types(node: Node) -> Types:
 def _scattered(node: Node, x: Any, *given: Any) -> Any:
     *indices, update = given
     _check_within(node, x.shape, tuple(indices))
-    extents = x.shape[: len(indices)]
-    found = x.reshape(-1, *x.shape[len(indices) :]).copy()
-    rows = as_type(update, node.types[0].dtype).reshape(-1, *found.shape[1:])
+    extents, row = x.shape[: len(indices)], x.shape[len(indices) :]
+    found = x.reshape(math.prod(extents), *row).copy()  # -1 would not do for empty rows
+    rows = as_type(update, node.types[0].dtype).reshape(indices[0].size, *row)
     places = numpy.ravel_multi_index([index.ravel() for index in indices], extents)
     combine = node.attributes["combine"]
     for turn in _turns(places):
