@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,33 @@ class Target:
         """Elements of `itemsize` bytes in one vector register."""
         return self.vector_bytes // itemsize
 
+    def has_masks(self, bits: int = 32) -> bool:
+        """Whether it loads and stores parts of vectors whose elements are so wide."""
+        return self._has("avx512bw") or (self._has("avx2") and bits >= 32)
+
+    def multiplies(self, bits: int) -> bool:
+        """Whether it multiplies vectors of such integers in one instruction."""
+        widest = 64 if self._has("avx512dq") else 32 if self._has("avx2", "neon") else 16
+        return bits <= widest
+
+    @property
+    def multiplies_by_lanes(self) -> bool:
+        """Whether one lane of a vector can be multiplied with all of another one."""
+        return self._has("neon")
+
+    def _has(self, *features: str) -> bool:
+        return not _features(self.features).isdisjoint(features)
+
     @property
     def function_attributes(self) -> str:
         """Keeps LLVM from splitting wide vectors on processors that prefer narrow ones."""
         bits = self.vector_bytes * 8
         return f'"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+
+
+@cache
+def _features(text: str) -> frozenset[str]:
+    return frozenset(text.replace("+", "").split(","))
 
 
 _LINUX = "x86_64-unknown-linux-gnu"

@@ -186,7 +186,7 @@ def load_vector(
 def _masks_pay(f: Function, element: Type) -> bool:
     """Whether the processor loads parts of vectors."""
     target = f.module.target
-    return target is not None and target.name in ("avx512", "avx2") and element.bits >= 32
+    return target is not None and target.has_masks() and element.bits >= 32
 
 
 def _every_second(f: Function, type_: Type, base: Value, mask: Value | None) -> Value:

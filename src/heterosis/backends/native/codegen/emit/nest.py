@@ -194,10 +194,7 @@ class _Emitter:
 
     def _masks(self) -> bool:
         """Whether the processor can load and store part of a vector of every operand's type."""
-        if self.target.name == "avx512":
-            return True
-        sizes = [ITEMSIZE[o.dtype] for o in self._all_operands()]
-        return self.target.name == "avx2" and min(sizes) >= 4
+        return all(self.target.has_masks(8 * ITEMSIZE[o.dtype]) for o in self._all_operands())
 
     # -- the function -------------------------------------------------------------------------
 

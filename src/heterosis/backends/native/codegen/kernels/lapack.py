@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 
 from heterosis import _core
+from heterosis.backends.native.codegen.costs import LAPACK_FLOPS
 from heterosis.backends.native.codegen.emit.access import STORED
 from heterosis.backends.native.codegen.emit.builder import (
     I8,
@@ -34,7 +35,6 @@ from heterosis.ir.types import ITEMSIZE
 
 _LETTERS = {"float32": "s", "float64": "d"}
 _WORK = ("work", "lwork", "iwork", "liwork")
-_FLOPS_A_NANOSECOND = 8.0
 _CALL_NANOSECONDS = 1000.0
 _QUEUED_NANOSECONDS = 1e5  # always through the queue, which runs it without the interpreter lock
 _ALIGNMENT = 64
@@ -170,8 +170,7 @@ def kernel(
         emit=frame.emit,
         numbers=tuple(numbers),
         scratch_bytes=total,
-        nanoseconds=_QUEUED_NANOSECONDS
-        + matrix[0] * (_CALL_NANOSECONDS + flops / _FLOPS_A_NANOSECOND),
+        nanoseconds=_QUEUED_NANOSECONDS + matrix[0] * (_CALL_NANOSECONDS + flops / LAPACK_FLOPS),
         failures=tuple(("LinearAlgebraError", message) for message in what.failures),
     )
 

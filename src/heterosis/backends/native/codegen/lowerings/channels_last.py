@@ -7,6 +7,7 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
+from heterosis.backends.native.codegen.costs import PRODUCT_FLOPS
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import I64, PTR, Module
 from heterosis.backends.native.codegen.kernels import channels_last as code
@@ -22,7 +23,6 @@ from heterosis.ir.types import TensorType, numpy_dtype
 if TYPE_CHECKING:
     from heterosis.backends.native.codegen.kernels.matmul import Problem as Product
 
-_FLOPS_A_NANOSECOND = 50.0
 # Bytes of a result that are still in the second-level cache when the next kernel reads them.
 _KEPT = 1 << 20
 
@@ -52,7 +52,7 @@ def _product_kernel(
         key=f"convolve last {problem.dtype}{epilogue.key}",
         emit=_emission(code.emit_product, problem, epilogue, scratch=False),
         numbers=problem.sizes,
-        nanoseconds=2 * node.types[0].size * depth / _FLOPS_A_NANOSECOND,
+        nanoseconds=2 * node.types[0].size * depth / PRODUCT_FLOPS,
     )
 
 
@@ -67,7 +67,7 @@ def _depthwise_kernel(
         emit=_emission(code.emit_depthwise, problem, epilogue, scratch=True),
         numbers=problem.sizes,
         scratch_bytes=code.depthwise_scratch_bytes(problem, machine.target, machine.workers),
-        nanoseconds=2 * node.types[0].size * taps / _FLOPS_A_NANOSECOND,
+        nanoseconds=2 * node.types[0].size * taps / PRODUCT_FLOPS,
         behind=partial(_behind, problem, epilogue, machine),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
+from heterosis.backends.native.codegen.costs import PRODUCT_FLOPS
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import I64, PTR, Module
 from heterosis.backends.native.codegen.lowerings.native import MATMUL_PACKED, PACK_RIGHT
@@ -23,8 +24,6 @@ from heterosis.ir.types import TensorType
 
 if TYPE_CHECKING:  # the functions below import it when the first product is planned
     from heterosis.backends.native.codegen.kernels import matmul as code
-
-_FLOPS_A_NANOSECOND = 50.0
 
 
 def _kernel(
@@ -60,7 +59,7 @@ def _kernel(
         emit=emit,
         numbers=tuple(open_.arguments(actual)),
         scratch_bytes=code.workspace_bytes(actual, machine.target, machine.workers),
-        nanoseconds=2.0 * prod(multiplied.shape) / _FLOPS_A_NANOSECOND,
+        nanoseconds=2.0 * prod(multiplied.shape) / PRODUCT_FLOPS,
         product=multiplied,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from heterosis.backends.native.codegen.costs import RECURRENT_FLOPS
 from heterosis.backends.native.codegen.emit.builder import Module
 from heterosis.backends.native.codegen.kernels import recurrent as code
 from heterosis.backends.native.codegen.lowerings.native import RECURRENT_PACKED
@@ -15,7 +16,6 @@ from heterosis.ir import views
 from heterosis.ir.primitives.recurrent import BACK, FORWARD
 from heterosis.ir.program import Node, Value, apply_many
 
-_FLOPS_A_NANOSECOND = 30.0
 _NANOSECONDS = 2.0  # a number of the pass
 
 
@@ -38,7 +38,7 @@ def _kernel(mode: str, *, back: bool, packed: bool = False) -> Callable[..., Ker
             code.emit_recurrence(module, target, name, loop)
 
         n, k = (units, wide) if back else (wide, units)
-        work = 2.0 * rows * n * k / _FLOPS_A_NANOSECOND
+        work = 2.0 * rows * n * k / RECURRENT_FLOPS
         return KernelCode(
             key=loop.key,
             emit=emit,

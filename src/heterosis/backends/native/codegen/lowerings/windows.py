@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from math import prod
 from typing import Any
 
+from heterosis.backends.native.codegen.costs import PRODUCT_FLOPS
 from heterosis.backends.native.codegen.emit.builder import Module
 from heterosis.backends.native.codegen.kernels import convolution as code
 from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_PACKED, PACK_FILTERS
@@ -23,7 +24,6 @@ from heterosis.ir.program import ASSEMBLE, Node, Value, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 
-_FLOPS_A_NANOSECOND = 50.0
 # So few filters on a single channel are too little for tiles of a matrix product.
 _FEW_ROWS = 4
 
@@ -67,7 +67,7 @@ def _convolve_kernel(
         emit=emit,
         numbers=problem.sizes,
         scratch_bytes=code.convolve_scratch_bytes(problem, machine.target, machine.workers),
-        nanoseconds=2 * prod(outputs[0].strided.shape) * depth / _FLOPS_A_NANOSECOND,
+        nanoseconds=2 * prod(outputs[0].strided.shape) * depth / PRODUCT_FLOPS,
     )
 
 
@@ -115,7 +115,7 @@ def _correlate_kernel(
         emit=emit,
         numbers=problem.sizes,
         scratch_bytes=code.correlate_scratch_bytes(problem, machine.target, machine.workers),
-        nanoseconds=2 * prod(a.strided.shape) * columns / _FLOPS_A_NANOSECOND,
+        nanoseconds=2 * prod(a.strided.shape) * columns / PRODUCT_FLOPS,
     )
 
 

@@ -250,7 +250,7 @@ def _copy_row(
     reached = f.add_size(begin, whole)
     with f.loop(begin, reached, span) as at:
         _copy_vectors(kernel, step, f, v, source, to, at.index, None)
-    if kernel.target.name in ("avx512", "avx2"):
+    if kernel.target.has_masks():
         # What comes behind the row is padding: zero, as the masks leave it.
         with f.loop(reached, last, span) as at:
             _copy_vectors(kernel, step, f, v, source, to, at.index, last)

@@ -74,7 +74,7 @@ class Windows:
     @property
     def by_vectors(self) -> bool:
         """Whether part of a vector can be loaded."""
-        return self.step > 0 and self.kernel.target.name in ("avx512", "avx2")
+        return self.step > 0 and self.kernel.target.has_masks()
 
     @property
     def integer(self) -> Type:

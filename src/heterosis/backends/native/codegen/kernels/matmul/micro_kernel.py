@@ -155,7 +155,7 @@ def _broadcasts(
     def from_memory(row: int) -> Value:
         return f.splat(f.load(element.compute, f.offset(element.compute, a, first + row)), lanes)
 
-    if kernel.target.name != "neon" or rows % lanes:
+    if not kernel.target.multiplies_by_lanes or rows % lanes:
         return from_memory
     # Multiplying by one lane of a register is an instruction here: four numbers cost one load.
     loaded = [
@@ -254,7 +254,7 @@ def _copy_tile(kernel: Kernel, f: Function, *, accumulate: bool) -> Sequence[Val
     element, tile = kernel.element, kernel.tile
     source, c, c_row, rows, columns, _, call, batch, row0, column0 = f.parameters
 
-    by_masks = kernel.target.name in ("avx512", "avx2") and not element.converts
+    by_masks = kernel.target.has_masks() and not element.converts
 
     def copy(row: Value, column: Value, lanes: int, mask: Value | None = None) -> None:
         at = f.add_size(f.mul_size(row, tile.columns), column)

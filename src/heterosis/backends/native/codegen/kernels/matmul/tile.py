@@ -66,9 +66,8 @@ _FRUGAL = {4: (1,), 2: (1,), 1: (2, 1)}
 
 def frugal(target: Target, element: Element) -> bool:
     """Whether widening or multiplying a number takes several instructions and registers."""
-    emulated = element.compute == I64 and target.name != "avx512"
-    narrow = target.name == "fallback" and element.compute == I32
-    return emulated or narrow or element.dtype == "bfloat16" or element.software_half
+    emulated = element.compute in (I32, I64) and not target.multiplies(element.compute.bits)
+    return emulated or element.dtype == "bfloat16" or element.software_half
 
 
 def direct_tiles(target: Target, element: Element) -> dict[int, tuple[int, ...]]:
