@@ -19,7 +19,7 @@ from heterosis.passes.common_subexpressions import shared
 from heterosis.passes.fold import FOLD
 from heterosis.passes.halves import widened
 from heterosis.passes.rewrite import rewritten
-from heterosis.passes.simplify import SIMPLIFY, own
+from heterosis.passes.simplify import SIMPLIFY, in_own_memory
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,9 @@ def optimized(program: Program) -> Program:
     for step in PASSES:
         found = checked(step.run(found))
     outputs = zip(program.outputs, found.outputs, strict=True)
-    return checked(Program(found.inputs, tuple(own(*pair) for pair in outputs), found.name))
+    return checked(
+        Program(found.inputs, tuple(in_own_memory(*pair) for pair in outputs), found.name)
+    )
 
 
 def staged(program: Program, stages: Iterable[Callable[[Program], Program]]) -> Program:

@@ -12,7 +12,7 @@ from typing import Any
 
 from heterosis.ir.primitives.families import Elementwise, Leaf, View
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, apply, with_inputs
-from heterosis.passes.simplify import own
+from heterosis.passes.simplify import in_own_memory
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Fixed:
         self.nodes: dict[Node, bool] = {}
 
     def __call__(self, value: Value) -> bool:
-        return self.tells_of(value.node)
+        return self.is_fixed(value.node)
 
-    def tells_of(self, node: Node) -> bool:
+    def is_fixed(self, node: Node) -> bool:
         """Asked about operands first, it never looks further than one node."""
         if node not in self.nodes:
             changes = node.primitive in (INPUT, NUMBER) and Value(node) not in self.inputs
@@ -62,10 +62,10 @@ def split(program: Program, fixed: Collection[Value]) -> Split | None:
         return made[value]
 
     for node in program.nodes():
-        if not known.tells_of(node):
+        if not known.is_fixed(node):
             here = with_inputs(node, tuple(map(taken, node.inputs)))
             made.update(zip(node.outputs, here.outputs, strict=True))
-    outputs = tuple(own(value, taken(value)) for value in program.outputs)
+    outputs = tuple(in_own_memory(value, taken(value)) for value in program.outputs)
     if not moved:
         return None
     preparation = Program(program.inputs, tuple(moved), f"{program.name} preparation")

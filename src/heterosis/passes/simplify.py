@@ -225,7 +225,7 @@ SIMPLIFY = (
 )
 
 
-def own(before: Value, after: Value) -> Value:
+def in_own_memory(before: Value, after: Value) -> Value:
     """A result that was computed stays an array of its own, even if it equals an input."""
     if is_view_of_input(after) and not is_view_of_input(before):
         return apply(COPY, (after,), before.type)

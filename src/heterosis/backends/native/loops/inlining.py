@@ -25,7 +25,7 @@ from heterosis.backends.native.loops.nest import (
     Store,
 )
 from heterosis.backends.native.loops.reduction_fusion import is_aligned, reduced_shape
-from heterosis.backends.native.loops.split_reductions import PIECE, reduce_in_pieces
+from heterosis.backends.native.loops.split_reductions import PIECE, split_reduction
 from heterosis.backends.native.schedule.kernel import Place
 from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.primitives.families import Elementwise, Gather, Reduction, View
@@ -153,7 +153,7 @@ class Loops:
         node = value.node
         if value.size != 1 or prod(reduced_shape(node)) <= 2 * PIECE:
             return
-        for output, joined in zip(node.outputs, reduce_in_pieces(node, PIECE), strict=True):
+        for output, joined in zip(node.outputs, split_reduction(node, PIECE), strict=True):
             place = self.scheduler.place(joined)
             strided = Strided.contiguous(output.shape)
             self.scheduler.places[output] = Place(place.buffer, place.dtype, strided)

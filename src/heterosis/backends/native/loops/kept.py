@@ -23,7 +23,7 @@ from heterosis.backends.native.loops.nest import (
 _DEAR = 8.0  # additions; below this, computing again costs less than a trip to memory
 
 
-def stash(
+def keep_repeated(
     kept: int, steps: tuple[Step, ...], stores: tuple[Store, ...]
 ) -> tuple[tuple[Step, ...], tuple[Store, ...]]:
     """Steps and stores of a nest, with its dearest repeated value kept for the last pass."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from heterosis.backends.native.codegen.lowerings.tables import reducer
 from heterosis.backends.native.loops.inlining import Loops, repeated
-from heterosis.backends.native.loops.kept import stash
+from heterosis.backends.native.loops.kept import keep_repeated
 from heterosis.backends.native.loops.nest import Apply, Load, Operand, Store
 from heterosis.backends.native.loops.reduction_fusion import (
     reduced_shape,
@@ -33,7 +33,7 @@ def map_value(
     padding = (0,) * (len(loops.kept) + len(loops.reduced) - len(strides))
     operand = Operand(room.buffer, room.dtype, room.strided.offset, strides + padding)
     store = Store(operand, loops.converted(step, room.dtype))
-    steps, stores = stash(len(loops.kept), tuple(loops.steps), (store,))
+    steps, stores = keep_repeated(len(loops.kept), tuple(loops.steps), (store,))
     loops.steps = list(steps)
     loops.finish([*stores, *_kept_stores(loops, value)])
 

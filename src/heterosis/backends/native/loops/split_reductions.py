@@ -11,7 +11,7 @@ from heterosis.ir.types import TensorType
 PIECE = 1 << 15
 
 
-def reduce_in_pieces(node: Node, length: int) -> tuple[Value, ...]:
+def split_reduction(node: Node, length: int) -> tuple[Value, ...]:
     """What `node` computes, as reductions of pieces and a reduction of their results."""
     flat = tuple(views.reshape(x, (x.size,)) for x in node.inputs)
     count, rest = divmod(flat[0].size, length)

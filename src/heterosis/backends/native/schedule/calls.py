@@ -25,7 +25,7 @@ def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
     inputs = tuple(find(operand) for operand in node.inputs)
     finish = _finish(scheduler, node)
     for output in (finish.result,) if finish else node.outputs:
-        room = rooms.get(output) or scheduler.homes.get(output)
+        room = rooms.get(output) or scheduler.placement.get(output)
         if room is None or not room.strided.is_contiguous:
             room = scheduler.temporary(output.type)
         scheduler.places[output] = room

@@ -27,7 +27,7 @@ def _joined(first: Kernel | None, second: Kernel, users: Counter[int]) -> Opaque
     """Both kernels as one, which has no memory for what was between them."""
     if not (isinstance(first, OpaqueCall) and isinstance(second, OpaqueCall)):
         return None
-    if second.code.behind is None or len(first.outputs) != 1 or first.scratch:
+    if second.code.chained is None or len(first.outputs) != 1 or first.scratch:
         return None
     (result,), (seen, *others) = first.outputs, second.inputs
     alone = result.buffer.kind == "temporary" and users[known(result.buffer.index)] == 2
@@ -36,7 +36,7 @@ def _joined(first: Kernel | None, second: Kernel, users: Counter[int]) -> Opaque
         return None
     if any(place.buffer == result.buffer for place in (*others, *second.outputs)):
         return None
-    code = second.code.behind(second.code, first.code)
+    code = second.code.chained(second.code, first.code)
     inputs = (*first.inputs, *others)
     if code is None:
         return None

@@ -44,7 +44,7 @@ class KernelCode:
 
     It takes about `nanoseconds` on one thread; several meet so many times.
 
-    `behind(own, other)` gives the code for both, where the result of the `other` kernel is this
+    `chained(own, other)` gives the code for both, where the result of the `other` kernel is this
     one's first input and nothing else needs it; or None. `product` tells other kernels which
     products this one computes.
     """
@@ -56,7 +56,7 @@ class KernelCode:
     nanoseconds: float = 1e4
     meetings: int = 1
     failures: tuple[tuple[str, str], ...] = field(default=())  # (error class, message)
-    behind: Callable[[KernelCode, KernelCode], KernelCode | None] | None = None
+    chained: Callable[[KernelCode, KernelCode], KernelCode | None] | None = None
     product: Multiplied | None = None
 
 

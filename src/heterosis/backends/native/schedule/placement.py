@@ -20,7 +20,7 @@ from heterosis.ir.primitives.families import Assemble, View
 from heterosis.ir.program import Node, Value
 
 
-class Homes(dict[Value, Place]):
+class Placement(dict[Value, Place]):
     """The rooms of values that have not been computed."""
 
     def __init__(self, uses: Uses, places: Places):

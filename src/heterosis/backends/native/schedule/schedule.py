@@ -3,12 +3,12 @@
 Elementwise work and views are inlined into the loop nests that use them; reductions over the same
 points join one nest (softmax is one); what other kernels need whole gets a buffer.
 
-The parts, in the order in which they work: `homes` tells where results and what they are assembled
-of will stand; `places` finds what stands in memory through views; `together` says which values
-share a nest; `nests` makes nests, `inlining` the steps inside them, with the reductions that
-`joining` lets in; `calls` adds the kernels that are no nests, `bands` and `chains` join some of
-those, `branches` puts others side by side, and `memory` places the temporaries. `proof` checks all of
-that, where it is asked for.
+The parts, in the order in which they work: `placement` tells where results and what they are
+assembled of will stand; `places` finds what stands in memory through views; `horizontal_fusion`
+says which values share a nest; `loops.kinds` makes nests, `loops.inlining` the steps inside them,
+with the reductions that `loops.reduction_fusion` lets in; `calls` adds the kernels that are no
+nests, `bands` and `chains` join some of those, `branches` puts others side by side, and `arena`
+places the temporaries. `proof` checks all of that, where it is asked for.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from math import prod
 from heterosis.backends.native.loops import kinds as nests
 from heterosis.backends.native.loops.inlining import deep_nodes
 from heterosis.backends.native.loops.nest import Buffer, Nest, known
-from heterosis.backends.native.schedule import horizontal_fusion as together
-from heterosis.backends.native.schedule import places
+from heterosis.backends.native.schedule import horizontal_fusion, places
 from heterosis.backends.native.schedule.arena import plan_memory
 from heterosis.backends.native.schedule.bands import join_bands
 from heterosis.backends.native.schedule.branches import run_branches_side_by_side
@@ -30,7 +29,7 @@ from heterosis.backends.native.schedule.chains import chain
 from heterosis.backends.native.schedule.epilogues import Uses
 from heterosis.backends.native.schedule.kernel import Machine, Place, Schedule
 from heterosis.backends.native.schedule.materialize import unrearranged
-from heterosis.backends.native.schedule.placement import Homes
+from heterosis.backends.native.schedule.placement import Placement
 from heterosis.ir.overlap import are_apart
 from heterosis.ir.primitives.families import Assemble, Control, Opaque, Reduction, Scan, Scatter
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value
@@ -86,7 +85,7 @@ class Scheduler:
         self.uses = Uses(program)
         self.places: dict[Value, Place] = {}
         self.numbers: dict[Value, int] = {}
-        self.homes = Homes(self.uses, self.places)
+        self.placement = Placement(self.uses, self.places)
         self.inside: set[Node] = set()  # what kernels do on their results: no value of its own
         self.kept: AbstractSet[Value] = frozenset()
         self.inputs = self._take_inputs(layouts)
@@ -112,7 +111,7 @@ class Scheduler:
         self.kept = kept
         self._place_in_order()
         rooms = [(value, room) for value, room in rooms if not self._stands(value, room)]
-        for group in together.groups(rooms, self.places):
+        for group in horizontal_fusion.groups(rooms, self.places):
             if len(group) > 1:
                 nests.map_together(self, group)
             else:
@@ -136,7 +135,7 @@ class Scheduler:
             buffer = Buffer("call", self.inputs + len(rooms))
             strided = layout or Strided.contiguous(value.shape)
             rooms.append((value, Place(buffer, value.dtype, strided)))
-            self.homes.settle(*rooms[-1])
+            self.placement.settle(*rooms[-1])
         return rooms
 
     def _as_view(self, value: Value) -> tuple[int, Strided] | None:
@@ -150,8 +149,8 @@ class Scheduler:
         """Compute whole operands, and what is to be kept, in the program's order: found by need,
         they would lie as deep in the stack as the program is long."""
         for node in reversed(self.uses.order):
-            if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.homes:
-                self.homes.settle(node.outputs[0], self.temporary(node.types[0]))
+            if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.placement:
+                self.placement.settle(node.outputs[0], self.temporary(node.types[0]))
         reduced: list[Value] = []
         deep = set(deep_nodes(self.uses.order))
         for node in self.uses.order:
@@ -197,7 +196,7 @@ class Scheduler:
             if isinstance(node.primitive, Opaque):
                 call(self, node, {})
             else:
-                room = self.homes.get(value) or self.temporary(value.type)
+                room = self.placement.get(value) or self.temporary(value.type)
                 self.write(value, room)
                 self.places[value] = room
         return self.places[value]
@@ -262,13 +261,13 @@ class Scheduler:
             nests.map_value(self, fill, room, (("broadcast", (value.shape,)),))
         rooms = list(places.parts(value, room))
         parts = [part for part, _ in rooms]
-        shared = together.share_work(parts, self.places)
+        shared = horizontal_fusion.share_work(parts, self.places)
         if shared and are_apart(value.node.attributes["places"], [v.shape for v in parts]):
             nests.map_together(self, rooms)
             return
         for part, inside in rooms:
             self.write(part, inside)
-        for gone in self.homes.passing[value.node]:
+        for gone in self.placement.passing[value.node]:
             self.places.pop(gone, None)
 
     def _scatter(self, value: Value, room: Place) -> None:

@@ -200,7 +200,7 @@ def channels_last(program: Program, fixed: Collection[Value], machine: Machine) 
     the inputs `fixed` alone."""
     known = Fixed(fixed)
     for node in program.nodes():
-        known.tells_of(node)
+        known.is_fixed(node)
     parts = _Parts(program, known, machine)
     turning = _Turning(machine)
     for node in program.nodes():

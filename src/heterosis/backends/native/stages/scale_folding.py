@@ -29,7 +29,7 @@ def folded(program: Program, fixed: Collection[Value]) -> Program:
     uses, known = Uses(program), Fixed(fixed)
     ends: dict[Value, _Chain] = {}
     for node in program.nodes():
-        known.tells_of(node)
+        known.is_fixed(node)
     for node in program.nodes():
         scaling = _scaling(node)
         if scaling and known(node.inputs[1]):

@@ -68,7 +68,7 @@ def _depthwise_kernel(
         numbers=problem.sizes,
         scratch_bytes=code.depthwise_scratch_bytes(problem, machine.target, machine.workers),
         nanoseconds=2 * node.types[0].size * taps / PRODUCT_FLOPS,
-        behind=partial(_behind, problem, epilogue, machine),
+        chained=partial(_behind, problem, epilogue, machine),
     )
 
 
