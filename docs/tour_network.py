@@ -115,7 +115,7 @@ def sources() -> str:
 
 def simplified() -> str:
     """The program after the first pass."""
-    return str(pipeline.PASSES[0].run(_captured()[0].program))
+    return _text(pipeline.PASSES[0].run(_captured()[0].program))
 
 
 def passes() -> str:

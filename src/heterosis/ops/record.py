@@ -214,6 +214,8 @@ class Record:
         """A call on the given values and attributes; traced `on` others that stand for them."""
         with collected() as steps:
             results = self.traced(values if on is None else on, attributes)
+        given = zip(self.parameters, attributes, strict=True)
+        attributes = tuple(attribute_value(parameter.name, value) for parameter, value in given)
         return Call(
             self.name, values, attributes, results, scope=scope, line=line, steps=tuple(steps)
         )
