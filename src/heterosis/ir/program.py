@@ -47,7 +47,7 @@ class Value:
         self.node, self.index = node, index
 
     def __eq__(self, other: object) -> bool:
-        # Identity of what is computed; `ops.equal` compares elements.
+        # Identity of what is computed; `np.equal` compares elements.
         return isinstance(other, Value) and self.node is other.node and self.index == other.index
 
     def __hash__(self) -> int:

@@ -52,7 +52,7 @@ def _rounded_to_odd(elements: Any) -> Any:
 
 
 def _odd_neighbour(wide: Any) -> Any:
-    if wide.dtype.kind in "iu":  # as `codegen.conversion` does
+    if wide.dtype.kind in "iu":  # as `backends.native.codegen.emit.conversion` does
         marked = wide & ~wide.dtype.type(0xFFF) | ((wide & 0xFFF) != 0).astype(wide.dtype) << 11
         wide = numpy.where(abs(wide.astype("float64")) < 2.0**40, wide, marked).astype("float64")
     single = wide.astype("float32")

@@ -1,6 +1,6 @@
 """Making arrays where the host has a part: counting elements, reading files, leaving memory as is.
 
-Everything else that makes arrays stands in `ops.creation`.
+Everything else that makes arrays stands in `ops.array.creation`.
 """
 
 from __future__ import annotations

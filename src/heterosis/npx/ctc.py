@@ -1,4 +1,4 @@
-"""Connectionist temporal classification (Graves et al.): the steps of `ops.ctc` over a sequence."""
+"""Connectionist temporal classification (Graves et al.): `ops.nn.ctc` over a sequence."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 An element of float16 or bfloat16 is what that type holds wherever a user could see it: in the
 results of every operation, whether they get memory or not. Inside an operation, elementwise work
-and reductions go on in float32, as `codegen.memory` computes them anyway, and what they make is
+and reductions go on in float32, as back ends load them anyway, and what they make is
 rounded once, at the end. Written into the program, this holds for every way of making loops of it.
 """
 
