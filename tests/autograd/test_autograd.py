@@ -11,12 +11,12 @@ from heterosis.autograd.reverse import cotangents
 from heterosis.autograd.rules.table import piecewise_constant
 from heterosis.ir import views
 from heterosis.ir.calls import collected, moved
-from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import INPUT, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops.math import elementwise
 from heterosis.ops.math.cast import stop_gradient
 from heterosis.runtime.errors import ArgumentError, AutogradError, DTypeError, UnsupportedError
+from tests.ir.made_up import made_up
 
 
 def variable(values, grad_req="write"):
@@ -370,8 +370,7 @@ def test_what_runs_on_the_host_refuses_gradients():
 
 def test_a_gradient_does_not_end_in_what_encodes_it():
     """A primitive from floats to integers says that it is constant in between, or is refused."""
-    bits = Elementwise("bits")
-    numbers = Elementwise("numbers")
+    bits, numbers = made_up("bits"), made_up("numbers")
     x, g = (apply(INPUT, (), TensorType((3,), "float32")) for _ in range(2))
     encoded = apply(bits, (x,), TensorType((3,), "int32"))
     y = apply(numbers, (elementwise.add(encoded, encoded),), x.type)

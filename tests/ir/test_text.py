@@ -6,15 +6,16 @@ import numpy
 import pytest
 
 from heterosis.ir import PRIMITIVES, Program, check, parse
-from heterosis.ir.primitives.families import Elementwise, Opaque
+from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.program import INPUT, NUMBER, apply, apply_many, constant, extent
 from heterosis.ir.text import printed
 from heterosis.ir.types import TensorType
 from heterosis.ir.views import broadcast, transpose
 from heterosis.runtime.errors import ProgramError
+from tests.ir.made_up import made_up
 
-BOTH = Opaque("both")
-MINE = Elementwise("mine")
+BOTH = made_up("both", Opaque)
+MINE = made_up("mine")
 TABLE = {**PRIMITIVES, "both": BOTH, "mine": MINE}
 x = apply(INPUT, (), TensorType((2, 3), "float32"))
 number = apply(NUMBER, (), TensorType((), "int64", weak=True))

@@ -10,7 +10,6 @@ from types import GenericAlias, UnionType
 from typing import Any, get_args
 
 from heterosis.ir.calls import Call, Pullback, inputs_besides
-from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.primitives.leaves import EXTENT, INPUT, NUMBER
 from heterosis.ir.program import Node, Program, Value
 from heterosis.ir.sizes import Size
@@ -114,8 +113,6 @@ def _check_pullback(call: Call, pullback: Pullback) -> None:
 
 def _check_attributes(node: Node) -> None:
     kinds = node.primitive.attributes
-    if not _is_declared(node.primitive):
-        return
     if node.attributes.keys() != kinds.keys():
         raise ProgramError(
             f"{node.primitive} has the attributes {_listed(node.attributes)}; expected "
@@ -126,10 +123,6 @@ def _check_attributes(node: Node) -> None:
             raise ProgramError(f"{name}={value!r}; expected {kind_text(kinds[name])}.")
         if isinstance(value, Program):
             check(value)
-
-
-def _is_declared(primitive: Primitive) -> bool:
-    return primitive.types is not None
 
 
 def _listed(names: Mapping[str, Any]) -> str:
@@ -167,8 +160,6 @@ def kind_text(kind: Any) -> str:
 
 
 def _check_types(node: Node) -> None:
-    if node.primitive.types is None:
-        return
     for type_ in node.types:
         if type_.dtype not in DTYPES:
             raise ProgramError(f"{type_.dtype} is no element type.")

@@ -24,7 +24,6 @@ from heterosis.runtime.errors import (
     DTypeError,
     ProgramError,
     ShapeError,
-    UnsupportedError,
 )
 
 _WIDE = "float32"
@@ -73,8 +72,6 @@ class _Elements(dict[Value, Any]):
 
     def compute(self, node: Node) -> None:
         """Add the results of `node`."""
-        if node.primitive.meaning is None:
-            raise UnsupportedError(f"{node.primitive}: NumPy's way of computing it is not known.")
         if _is_computed(node) and _has_halves(node):
             wide = _widened(node)
             operands = [as_type(self[v], w.dtype) for v, w in _pairs(node, wide)]

@@ -29,8 +29,8 @@ class Primitive:
     """
 
     name: str
-    types: Callable[[Node], tuple[TensorType, ...]] | None = field(default=None, kw_only=True)
-    meaning: Callable[..., Any] | None = field(default=None, kw_only=True)
+    types: Callable[[Node], tuple[TensorType, ...]] = field(kw_only=True)
+    meaning: Callable[..., Any] = field(kw_only=True)
     attributes: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     about: str = field(default="", kw_only=True)
 
@@ -39,7 +39,6 @@ class Primitive:
 
     def evaluate(self, node: Node, *arrays: Any) -> tuple[Any, ...]:
         """The results of `node` for these operands, as `meaning` says."""
-        assert self.meaning is not None, f"{self} says nothing of what it means"
         with numpy.errstate(all="ignore"):
             return held(node, self.meaning(node, *arrays))
 
@@ -79,7 +78,6 @@ class Elementwise(Primitive):
 
     def evaluate(self, node: Node, *arrays: Any) -> tuple[Any, ...]:
         """The result of `node` for these operands, as `meaning` says."""
-        assert self.meaning is not None, f"{self} says nothing of what it means"
         operands = arrays if self.by_type else map(widened, arrays)
         with numpy.errstate(all="ignore"):
             return held(node, self.meaning(*operands))
