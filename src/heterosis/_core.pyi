@@ -285,10 +285,10 @@ def is_capturing() -> bool:
     """Whether operations of this thread become part of a program instead of being run."""
 
 def set_capturing(on: bool) -> None: ...
-def set_operator(name: str, operation: Operation) -> None:
+def set_operator(name: str, operation: Operation[..., Any]) -> None:
     """Let arrays' operator `name` call `operation`."""
 
-def note_views_of(operations: Sequence[Operation]) -> None:
+def note_views_of(operations: Sequence[Operation[..., Any]]) -> None:
     """Tell the hook `view_written` of writes into views that these operations make, transposing and
     indexing included; without operations, of none."""
 
