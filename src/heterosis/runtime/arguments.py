@@ -33,6 +33,7 @@ from heterosis.runtime.errors import (
     UnsupportedError,
 )
 from heterosis.runtime.kinds import Kind, kind_of
+from heterosis.runtime.lines import PACKAGE
 
 # -- expectations of a function -------------------------------------------------------------------
 
@@ -243,7 +244,6 @@ def _own_init(class_: type) -> Callable[..., Any] | None:
     return cast("Callable[..., Any]", found) if hasattr(found, "__code__") else None
 
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
 _INSTALLED = os.path.join(_STANDARD, "site-packages") + os.sep
@@ -254,7 +254,7 @@ def _is_from_outside(traceback: types.TracebackType | None) -> bool:
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
         standard = file.startswith(_STANDARD) and not file.startswith(_INSTALLED)
-        known = standard or file.startswith((_PACKAGE, _NUMPY, "<frozen", "<__array_function__"))
+        known = standard or file.startswith((PACKAGE, _NUMPY, "<frozen", "<__array_function__"))
         if not known and f"{os.sep}PIL{os.sep}" not in file:
             return True
         traceback = traceback.tb_next

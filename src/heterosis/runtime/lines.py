@@ -6,13 +6,13 @@ import os
 import sys
 from types import FrameType
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def user_frame() -> tuple[FrameType, int]:
     """The nearest frame that is not the framework's own, and how many frames are below it."""
     depth, frame = 0, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         depth, frame = depth + 1, frame.f_back
     return frame, depth
 
