@@ -13,6 +13,7 @@ from heterosis.ops.array import (
     sorting,
     split,
 )
+from heterosis.ops.control import flow
 from heterosis.ops.linalg import (
     einsum,
     factorizations,
@@ -95,6 +96,7 @@ __all__ = [
     "einsum",
     "elementwise",
     "factorizations",
+    "flow",
     "gradients",
     "grids",
     "image",

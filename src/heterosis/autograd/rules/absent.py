@@ -34,7 +34,7 @@ BY_RECORD = Absence("by record", "the records of operations that use it say what
 BY_REJECTION = Absence("none", "how a variate found by rejection follows its shape is not known")
 COMPLEX = Absence("none", "eigenvectors of general matrices are complex in general")
 SECOND = Absence("none", "it is part of a derivative of recurrent layers, which have no second one")
-PROGRAMS = Absence("none", "its attributes are programs, and these are not differentiated")
+TURNS = Absence("none", "how many turns it takes is not known, so that nothing of them is kept")
 
 _PRIMITIVES: dict[Absence, tuple[Primitive, ...]] = {
     NO_OPERANDS: (leaves.INPUT, leaves.NUMBER, leaves.CONSTANT, leaves.EXTENT, leaves.IOTA),
@@ -90,7 +90,7 @@ _PRIMITIVES: dict[Absence, tuple[Primitive, ...]] = {
     BY_REJECTION: (random_loops.LOG_GAMMA_VARIATE,),
     COMPLEX: (factorizations.GENERAL, factorizations.GENERAL_VALUES),
     SECOND: tuple(recurrent.BACK.values()),
-    PROGRAMS: (control.COND, control.WHILE_LOOP, control.SCAN),
+    TURNS: (control.WHILE_LOOP,),
 }
 
 ABSENT: dict[Primitive, Absence] = {

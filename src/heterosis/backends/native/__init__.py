@@ -48,6 +48,8 @@ class Native(EagerBackend):
         """Whether there is a row for it, where its family has rows."""
         from heterosis.backends.native.codegen.lowerings import tables
 
+        if isinstance(primitive, Control):
+            from heterosis.backends.native.schedule import control  # noqa: F401 - their rows
         try:
             match primitive:
                 case Elementwise():
@@ -58,7 +60,7 @@ class Native(EagerBackend):
                     tables.kernel(primitive)
         except UnsupportedError:
             return False
-        return not isinstance(primitive, Control)
+        return True
 
     def is_dear(self, primitive: Elementwise) -> bool:
         """What its row says that it costs."""

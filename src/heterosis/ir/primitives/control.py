@@ -1,6 +1,8 @@
 """Choices and loops, whose branches and bodies are closed programs.
 
-No back end computes them yet.
+What such a program uses from outside is handed to it as an operand. Operands of a loop are, in this
+order, those that are carried from turn to turn; those that are shared, the same for each turn; and
+those of which each turn is given a row.
 """
 
 from __future__ import annotations
@@ -74,18 +76,26 @@ COND = Control(
 
 def _while_types(node: Node) -> Types:
     condition, body = node.attributes["condition"], node.attributes["body"]
-    state = _types(node.inputs)
-    _expect(node, "the condition takes", _types(condition.inputs), state)
+    carried = node.attributes["carried"]
+    if not 0 <= carried <= len(node.inputs):
+        raise ArgumentError(
+            f"while_loop: carried={carried} with {len(node.inputs)} operands; expected as many "
+            "carried as there are operands at most."
+        )
+    given = _types(node.inputs)
+    _expect(node, "the condition takes", _types(condition.inputs), given)
     _expect(node, "the condition gives", _types(condition.outputs), _TRUTH)
-    _expect(node, "the body takes", _types(body.inputs), state)
-    _expect(node, "the body gives", _types(body.outputs), state)
-    return state
+    _expect(node, "the body takes", _types(body.inputs), given)
+    _expect(node, "the body gives", _types(body.outputs), given[:carried])
+    return given[:carried]
 
 
-def _repeated(node: Node, *state: Any) -> Any:
+def _repeated(node: Node, *operands: Any) -> Any:
     condition, body = node.attributes["condition"], node.attributes["body"]
-    while _run(condition, state)[0]:
-        state = _run(body, state)
+    carried = node.attributes["carried"]
+    state, shared = operands[:carried], operands[carried:]
+    while _run(condition, (*state, *shared))[0]:
+        state = _run(body, (*state, *shared))
     return state
 
 
@@ -93,9 +103,9 @@ WHILE_LOOP = Control(
     "while_loop",
     types=_while_types,
     meaning=_repeated,
-    attributes={"condition": Program, "body": Program},
-    about="The operands, replaced by what the program body makes of them as long as the program "
-    "condition says true of them.",
+    attributes={"condition": Program, "body": Program, "carried": int},
+    about="The carried operands, replaced by what the program body makes of all operands as long "
+    "as the program condition says true of them.",
 )
 
 
@@ -103,19 +113,22 @@ WHILE_LOOP = Control(
 
 
 def _scan_types(node: Node) -> Types:
-    body, carried, length = (node.attributes[name] for name in ("body", "carried", "length"))
-    if not 0 <= carried <= len(node.inputs) or (isinstance(length, int) and length < 0):
+    body, length = node.attributes["body"], node.attributes["length"]
+    carried, shared = node.attributes["carried"], node.attributes["shared"]
+    counted = min(carried, shared) >= 0 and carried + shared <= len(node.inputs)
+    if not counted or (isinstance(length, int) and length < 0):
         raise ArgumentError(
-            f"scan: carried={carried}, length={length} with {len(node.inputs)} operands; expected "
-            "as many carried as there are operands at most, and a length from 0 on."
+            f"scan: carried={carried}, shared={shared}, length={length} with {len(node.inputs)} "
+            "operands; expected as many carried and shared as there are operands at most, and a "
+            "length from 0 on."
         )
     operands = _types(node.inputs)
-    state, given = operands[:carried], operands[carried:]
+    state, given = operands[:carried], operands[carried + shared :]
     for type_ in given:
         if type_.shape[:1] != (length,):
             raise ShapeError(f"scan: rows of {type_}; expected {length} of them.")
     rows = tuple(TensorType(type_.shape[1:], type_.dtype) for type_ in given)
-    _expect(node, "the body takes", _types(body.inputs), state + rows)
+    _expect(node, "the body takes", _types(body.inputs), operands[: carried + shared] + rows)
     found = _types(body.outputs)
     _expect(node, "the body carries on", found[:carried], state)
     made = (TensorType((length, *type_.shape), type_.dtype) for type_ in found[carried:])
@@ -123,12 +136,14 @@ def _scan_types(node: Node) -> Types:
 
 
 def _scanned(node: Node, *operands: Any) -> Any:
-    body, carried, length = (node.attributes[name] for name in ("body", "carried", "length"))
-    state, rows = operands[:carried], operands[carried:]
+    body, length = node.attributes["body"], node.attributes["length"]
+    carried = node.attributes["carried"]
+    first = carried + node.attributes["shared"]
+    state, shared, rows = operands[:carried], operands[carried:first], operands[first:]
     made = [numpy.zeros(type_.shape, numpy_dtype(type_.dtype)) for type_ in node.types[carried:]]
     order = range(length)
     for i in reversed(order) if node.attributes["reverse"] else order:
-        found = _run(body, (*state, *(row[i] for row in rows)))
+        found = _run(body, (*state, *shared, *(row[i] for row in rows)))
         state = found[:carried]
         for line, row in zip(made, found[carried:], strict=True):
             line[i] = row
@@ -139,8 +154,8 @@ SCAN = Control(
     "scan",
     types=_scan_types,
     meaning=_scanned,
-    attributes={"body": Program, "carried": int, "length": int, "reverse": bool},
-    about="The program body, length times: on what is carried, the first operands at first, and "
-    "one row of each of the others, the last row first if reverse. The results are what was "
-    "carried last, and all other results as rows.",
+    attributes={"body": Program, "carried": int, "shared": int, "length": int, "reverse": bool},
+    about="The program body, length times: on what is carried, the first operands at first, on the "
+    "shared operands, and one row of each of the others, the last row first if reverse. The "
+    "results are what was carried last, and all other results as rows.",
 )

@@ -118,5 +118,5 @@ class Opaque(Primitive):
     """Whole operands to whole results, which no loop over elements gives."""
 
 
-class Control(Primitive):
+class Control(Opaque):
     """A choice or a loop: attributes are closed programs, which operands are handed to."""

@@ -20,7 +20,11 @@ from math import prod
 from heterosis.backends.native.loops import kinds as nests
 from heterosis.backends.native.loops.inlining import deep_nodes
 from heterosis.backends.native.loops.nest import Buffer, Nest, known
-from heterosis.backends.native.schedule import horizontal_fusion, places
+from heterosis.backends.native.schedule import (
+    control,  # noqa: F401 - the kernels of choices and loops
+    horizontal_fusion,
+    places,
+)
 from heterosis.backends.native.schedule.arena import plan_memory
 from heterosis.backends.native.schedule.bands import join_bands
 from heterosis.backends.native.schedule.branches import run_branches_side_by_side
@@ -31,12 +35,11 @@ from heterosis.backends.native.schedule.kernel import Machine, Place, Schedule
 from heterosis.backends.native.schedule.materialize import unrearranged
 from heterosis.backends.native.schedule.placement import Placement
 from heterosis.ir.overlap import are_apart
-from heterosis.ir.primitives.families import Assemble, Control, Opaque, Reduction, Scan, Scatter
+from heterosis.ir.primitives.families import Assemble, Opaque, Reduction, Scan, Scatter
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ir.views import BROADCAST, RESHAPE
-from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.settings import settings
 
 
@@ -247,11 +250,6 @@ class Scheduler:
             self._scatter(value, room)
         elif isinstance(primitive, Scan):
             nests.scan(self, value, room)
-        elif isinstance(primitive, Control):
-            raise UnsupportedError(
-                f"{primitive}: the native back end has no code for choices and loops within a "
-                "program yet; heterosis.ir.evaluate computes them."
-            )
         else:
             nests.map_value(self, value, room)
 

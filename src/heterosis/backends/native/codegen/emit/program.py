@@ -86,7 +86,13 @@ class ProgramCode:
 
     def emit(self, target: Target) -> str:
         """The LLVM IR of the function and all that it calls."""
-        return _Emitter(target, self).text()
+        module = Module(target=target)
+        _Emitter(module, target, self).emit(ENTRY, linkage="")
+        return module.text()
+
+    def emit_inside(self, module: Module, target: Target, name: str) -> None:
+        """Define `i64 @name(ptr call)` in the module of a program that this one is a part of."""
+        _Emitter(module, target, self, f"{name}.").emit(name)
 
 
 def function_for_known_sizes(schedule: Schedule) -> ProgramCode:
@@ -179,9 +185,9 @@ class _Emitter:
     As code of their own, a thousand calls in a row would take LLVM longer than all kernels.
     """
 
-    def __init__(self, target: Target, code: ProgramCode):
-        self.code, self.target = code, target
-        self.module = Module(target=target)
+    def __init__(self, module: Module, target: Target, code: ProgramCode, prefix: str = ""):
+        self.code, self.target, self.module = code, target, module
+        self.prefix = prefix  # of the names of all that it defines
         self.codes: list[str] = []  # for each call: what runs the kernel, and the nest that it runs
         # For each call: its first address and their number, where its integers begin, the points
         # and the grain of its loop, and the failures of all kernels before.
@@ -190,7 +196,7 @@ class _Emitter:
         self.numbers: list[int] = []
         self._known: dict[tuple[int, ...], int] = {}  # where numbers begin
 
-    def text(self) -> str:
+    def emit(self, name: str, **options: str) -> None:
         failures = 0
         for call in self.code.calls:
             unit = self.code.units[call.unit]
@@ -200,8 +206,7 @@ class _Emitter:
             else:
                 self.codes += self._kernel(unit, call)
                 failures += len(unit.failures)
-        self._emit_entry()
-        return self.module.text()
+        self._emit_entry(name, **options)
 
     def _add_row(self, call: KernelCall, failures: int) -> None:
         first, numbers = len(self.addresses) // 2, self._first(call.numbers)
@@ -224,7 +229,7 @@ class _Emitter:
     # -- what runs a kernel, in one form for all ----------------------------------------------
 
     def _nest(self, nest: Nest, call: KernelCall) -> tuple[str, str]:
-        name, launcher = f"nest{call.unit}", "launch"
+        name, launcher = f"{self.prefix}nest{call.unit}", "launch"
         if not self.module.defines(name):
             emit_nest(self.module, self.target, name, nest)
         if not self.module.defines(launcher):
@@ -235,7 +240,7 @@ class _Emitter:
         return f"@{launcher}", f"@{name}"
 
     def _kernel(self, code: KernelCode, call: KernelCall) -> tuple[str, str]:
-        name = f"kernel{call.unit}"
+        name = f"{self.prefix}kernel{call.unit}"
         launcher = f"{name}.launch"
         if not self.module.defines(name):
             code.emit(self.module, self.target, name)
@@ -249,11 +254,13 @@ class _Emitter:
 
     # -- the function itself ------------------------------------------------------------------
 
-    def _emit_entry(self) -> None:
+    def _emit_entry(self, name: str, **options: str) -> None:
         tables = self._tables()
-        f = self.module.function(ENTRY, [("call", PTR)], I64, linkage="")
+        f = self.module.function(name, [("call", PTR)], I64, **options)
         (call,) = f.parameters
-        if len(self.code.steps) == 1 == len(self.code.steps[0]):
+        if not self.code.calls:
+            pass
+        elif len(self.code.steps) == 1 == len(self.code.steps[0]):
             self._run(f, call, 0, len(self.code.calls), tables)
         else:
             self._emit_run(tables)
@@ -262,10 +269,10 @@ class _Emitter:
 
     def _tables(self) -> _Tables:
         return _Tables(
-            self.module.table("addresses", I64, self.addresses),
-            self.module.table("numbers", I64, self.numbers or [0]),
-            self.module.table("rows", I64, self.rows),
-            self.module.pointers("codes", self.codes),
+            self.module.table(f"{self.prefix}addresses", I64, self.addresses),
+            self.module.table(f"{self.prefix}numbers", I64, self.numbers or [0]),
+            self.module.table(f"{self.prefix}rows", I64, self.rows),
+            self.module.pointers(f"{self.prefix}codes", self.codes),
         )
 
     def _run(self, f: Function, call: Value, first: Size, last: Size, tables: _Tables) -> None:
@@ -293,22 +300,24 @@ class _Emitter:
     def _emit_run(self, tables: _Tables) -> None:
         """Define `i64 @run(call, first, last)`, and `@chains`, the body of a loop over chains, whose
         context is the call and where the chains' bounds begin."""
-        f = self.module.function("run", [("call", PTR), ("first", I64), ("last", I64)], I64)
+        parameters = [("call", PTR), ("first", I64), ("last", I64)]
+        f = self.module.function(f"{self.prefix}run", parameters, I64)
         call, first, last = f.parameters
         self._run(f, call, first, last, tables)
         f.ret(constant(I64, 0))
-        f = self.module.function("chains", abi.LOOP_BODY_PARAMETERS)
+        f = self.module.function(f"{self.prefix}chains", abi.LOOP_BODY_PARAMETERS)
         context, begin, end, _ = f.parameters
         call, bounds = f.load(PTR, context), f.load(PTR, f.offset(PTR, context, 1))
         with f.loop(begin, end) as chain:
-            _chain(f, call, f.offset(I64, bounds, chain.index))
+            self._chain(f, call, f.offset(I64, bounds, chain.index))
         f.ret()
 
     def _emit_steps(self, f: Function, call: Value) -> None:
         """Run chain by chain, or several chains at a time."""
         lengths = [length for step in self.code.steps for length in step]
-        bounds = self.module.table("bounds", I64, [0, *accumulate(lengths)])
-        counts = self.module.table("counts", I64, [len(step) for step in self.code.steps])
+        widths = [len(step) for step in self.code.steps]
+        bounds = self.module.table(f"{self.prefix}bounds", I64, [0, *accumulate(lengths)])
+        counts = self.module.table(f"{self.prefix}counts", I64, widths)
         context = f.allocate(PTR, 2)
         f.store(call, context)
         with f.loop(0, len(self.code.steps), 1, [bounds]) as step:
@@ -316,17 +325,22 @@ class _Emitter:
             count = f.load(I64, f.offset(I64, counts, step.index))
 
             def alone() -> list[Value]:
-                return [_chain(f, call, here)]
+                return [self._chain(f, call, here)]
 
             def together() -> list[Value]:
                 f.store(here, f.offset(PTR, context, 1))
-                abi.parallel_for(f, call, "chains", context, count, 1)
+                abi.parallel_for(f, call, f"{self.prefix}chains", context, count, 1)
                 return [constant(I64, 0)]
 
             one = f.compare("eq", count, constant(I64, 1))
             (status,) = f.if_else(one, alone, together)
             return_if_failed(f, status, 0)
             step.next = [f.offset(I64, here, count)]
+
+    def _chain(self, f: Function, call: Value, bounds: Value) -> Value:
+        """Run the calls between two neighbouring bounds."""
+        first, last = f.load(I64, bounds), f.load(I64, f.offset(I64, bounds, 1))
+        return f.call(f"{self.prefix}run", [call, first, last], I64)
 
 
 @dataclass(frozen=True)
@@ -337,12 +351,6 @@ class _Tables:
     numbers: Value
     rows: Value
     codes: Value
-
-
-def _chain(f: Function, call: Value, bounds: Value) -> Value:
-    """Run the calls between two neighbouring bounds."""
-    first, last = f.load(I64, bounds), f.load(I64, f.offset(I64, bounds, 1))
-    return f.call("run", [call, first, last], I64)
 
 
 def _address(f: Function, pair: Value, buffers: Value, workspace: Value) -> Value:
