@@ -8,6 +8,7 @@ from typing import Any
 
 from heterosis.autograd import function as _function
 from heterosis.backends import NATIVE as _NATIVE
+from heterosis.capture import control as _control
 from heterosis.capture import functions as _functions
 from heterosis.capture import trace as _trace
 from heterosis.capture.compiled import Compiled
@@ -16,6 +17,7 @@ from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 _trace.install()
+_control.install()
 _function.set_embed(_functions.embedded)
 
 

@@ -30,6 +30,13 @@ class Outside:
     array: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Enclosing:
+    """An array that a program inside of the captured one takes from there."""
+
+    array: Any
+
+
 @dataclass(frozen=True)
 class RandomKey:
     """A number drawn anew for every run."""
@@ -73,7 +80,7 @@ class Supplied:
     position: int
 
 
-Source = Argument | Outside | RandomKey | Supplied
+Source = Argument | Outside | Enclosing | RandomKey | Supplied
 
 
 @dataclass(frozen=True)

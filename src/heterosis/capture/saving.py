@@ -21,6 +21,7 @@ from heterosis.capture.signatures import bound, parameters_of, type_of
 from heterosis.capture.trace import capture, place
 from heterosis.io.atomic import written
 from heterosis.io.packing import pack
+from heterosis.ir import program as ir
 from heterosis.ir.program import CONSTANT, Value
 from heterosis.ir.types import TensorType
 from heterosis.ops.record import ATTRIBUTE, KEY, SEQUENCE, attribute_value
@@ -164,6 +165,8 @@ class _Program:
         def leaf(value: Any) -> Any:
             if isinstance(value, Context):
                 return None  # the device is that of the machine where the program runs
+            if isinstance(value, ir.Program):
+                raise self._refused(step, "choices and loops cannot be saved yet")
             raise self._refused(step, f"its {name} is, or holds, a {type(value).__name__}")
 
         return plain.encoded(attribute_value(name, given), leaf)

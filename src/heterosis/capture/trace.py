@@ -20,6 +20,7 @@ from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
+    Enclosing,
     Outside,
     RandomKey,
     Recorded,
@@ -110,6 +111,12 @@ def _captured(
         trace.restore()
 
 
+def inside(trace: Trace, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """What a function returns that is captured as a part of what is being captured."""
+    with collected(trace.calls):
+        return _run(trace, function, arguments, {})
+
+
 def _run(
     trace: Trace,
     function: Callable[..., Any],
@@ -161,6 +168,7 @@ class Trace:
         self.calls: list[Call] = []
         self.steps: list[Step] = []
         self.scope = ""
+        self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
 
     # -- arrays -----------------------------------------------------------------------------------
 
@@ -185,7 +193,7 @@ class Trace:
         for other, made in self.arguments if self.merged else ():
             if other._storage_id == array._storage_id:
                 if not _are_same_view(other, array):
-                    raise _overlap(other, array)
+                    raise overlap(other, array)
                 return made
         return None
 
@@ -238,13 +246,17 @@ class Trace:
     def _other_view(self, array: Any, cell: Cell) -> Cell:
         """An outside array that shares the memory of another one."""
         if cell.writes or not isinstance(cell.source, Outside):
-            raise _overlap(cell.value(), array)
+            raise overlap(cell.value(), array)
         for value, source in self.inputs:
             if isinstance(source, Outside) and _shows(source, array):
                 return Cell(value, source=source, layout=layout_of(array))
         source = Outside(array)
         value = self._input(source, TensorType(array.shape, array._dtype_name))
         return Cell(value, source=source, layout=layout_of(array))
+
+    def shown(self, cell: Cell) -> Any:
+        """The array whose value `cell` has."""
+        return next(a for a in self.held if self.cells.get(a._storage_id) is cell)
 
     # -- what the core calls ----------------------------------------------------------------------
 
@@ -331,7 +343,7 @@ class Trace:
     def _original(self, source: Source) -> Any:
         if isinstance(source, Argument):
             return self.arguments[source.position][0]
-        assert isinstance(source, Outside), f"{source} is no array"
+        assert isinstance(source, Outside | Enclosing), f"{source} is no array"
         return source.array
 
     def _is_detached(self, array: Any) -> bool:
@@ -457,8 +469,9 @@ class Trace:
             description = array._dtype_name, array.shape, array._element_strides
             cell = self.cell(array)
             self._check_variable((cell.base or cell).source)
+            self._check_chosen(cell.base or cell)
             if cell.source is not None and cell not in self.cells.values():
-                raise _overlap(self.cells[array._storage_id].value(), array)
+                raise overlap(self.cells[array._storage_id].value(), array)
             cell.write(fitting(record.name, value, description, record.casts_freely))
             if modes.is_recording():
                 self.followed.add(cell.base or cell)
@@ -466,6 +479,15 @@ class Trace:
                 self.before.setdefault(id(array), (array, tape.source_of(array)))
             array._count_write()
         return out
+
+    def _check_chosen(self, cell: Cell) -> None:
+        """Raise before a write that may change another array, or may not."""
+        if any(cell in pair for pair in self.chosen):
+            raise CaptureError(
+                f"an array {cell.value().type} is written to that may be another one as well, since "
+                "a branch or a loop hands on an array as it is. Let it hand on a copy, "
+                "np.copy(x), or write to none of the two."
+            )
 
     def _check_variable(self, source: Source | None) -> None:
         """Raise before a variable from outside is written to where gradients are recorded."""
@@ -660,7 +682,7 @@ def _own(cell: Cell) -> Value:
     return value if shares or base.node.primitive is not INPUT else copy.record.function(value)
 
 
-def _overlap(one: Any, other: Any) -> CaptureError:
+def overlap(one: Any, other: Any) -> CaptureError:
     return CaptureError(
         f"two arrays from outside the program, of shapes {one.shape} and {other.shape}, share "
         "memory, and the program writes to it. Pass copies."

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from heterosis.ir.calls import Call, Pullback
@@ -185,6 +186,13 @@ class _Reader:
         return found
 
 
+@dataclass(frozen=True)
+class _Inside:
+    """An attribute of a call: the program of this name, of the node that made the results."""
+
+    name: str
+
+
 class _Body:
     """One program in the making, and its values by their names."""
 
@@ -192,6 +200,7 @@ class _Body:
         self.reader, self.line = reader, line
         self.values: dict[str, Value] = {}
         self.numbers: dict[tuple[str, ...], Value] = {}
+        self.inside: list[_Inside] = []  # among the attributes of the call that is read
 
     def read(self) -> Program:
         name = self._name()
@@ -230,12 +239,15 @@ class _Body:
         line.expect("(")
         line.listed(")", lambda: operands.append(self._given()))
         attributes: Any = (None,) * len(operands)
+        self.inside = []
         if line.takes("with"):
             attributes = self._attribute()
         line.expect("gives")
         results.append(self._value())
         while line.takes(","):
             results.append(self._value())
+        if self.inside:
+            attributes = tuple(map(partial(self._found, results), attributes))
         held: list[Value] = []
         if line.takes("holding"):
             line.expect("(")
@@ -244,6 +256,17 @@ class _Body:
         place = str(literal_eval(line.take("text", "a line"))) if line.takes("at") else ""
         self._end()
         return Call(name, tuple(operands), attributes, tuple(results), tuple(held), scope, place)
+
+    def _found(self, results: Sequence[Value], attribute: Any) -> Any:
+        """An attribute; the program itself, where it names one of the node of the results."""
+        if not isinstance(attribute, _Inside):
+            return attribute
+        attributes: dict[str, Any] = {}
+        for value in results:
+            attributes |= value.node.attributes
+        if not isinstance(attributes.get(attribute.name), Program):
+            raise self.line.error(f"the results are made by no program {attribute.name}")
+        return attributes[attribute.name]
 
     def _given(self) -> Value | None:
         return None if self.line.takes("None") else self._value()
@@ -374,6 +397,9 @@ class _Body:
                 return _READ[kind](text)
         if kind == "word":
             line.take(kind, "a value")
+            if text == "program":
+                self.inside.append(_Inside(line.take("word", "a program's name")))
+                return self.inside[-1]
             return _CONSTANTS[text] if text in _CONSTANTS else self._primitive(text)
         if line.takes("("):
             return self._tuple()

@@ -19,7 +19,8 @@ Behind the nodes stand the calls of operations that they were made by, if they a
       call sort(%4) with (None, -1) gives %7
         step sorted_rows(%5) gives %6
 
-A step is what differentiation takes as one. A type stands where a call speaks of a value that
+An attribute `program then` is the one of that name of the node that made the results. A step is what
+differentiation takes as one. A type stands where a call speaks of a value that
 the results do not need. A gradient of the user's is a program that follows its call, `pullback to
 (0,) saves (%4) = ...`, of what it saves and what the results receive. What is compiled does not
 depend on calls: cache keys are made from the text without them.
@@ -93,6 +94,7 @@ class _Printer:
         self.primitives: set[Primitive] = set()
         self.found: dict[int, int] = {}  # the line of a node by its id
         self._types: dict[TensorType, str] = {}
+        self._inside: Mapping[int, str] = {}  # programs that a call may name, by their ids
 
     def program(self, program: Program, name: str, margin: str, label: str) -> None:
         """Append the lines of `program`, behind `label` in the first one."""
@@ -149,6 +151,7 @@ class _Printer:
                 return self._number(v.node)
             return names[v] if v in names else self._type(v.type)
 
+        self._inside = _programs(call)
         operands = ", ".join(map(value, call.operands))
         parts = [f"{_named(call.operation)}({operands})"]
         if any(attribute is not None for attribute in call.attributes):
@@ -209,6 +212,8 @@ class _Printer:
             return f"{{{', '.join(items)}}}"
         if kind is Size:
             return f"<{value}>"
+        if kind is Program and id(value) in self._inside:
+            return f"program {self._inside[id(value)]}"
         if isinstance(value, Primitive):
             self.primitives.add(value)
             return value.name
@@ -216,3 +221,9 @@ class _Printer:
             return repr(value.item())
         self.complete = False
         return f"<{kind.__name__}>"
+
+
+def _programs(call: Call) -> dict[int, str]:
+    """The names of the programs that are attributes of what a call has made, by their ids."""
+    attributes = (item for v in call.results for item in v.node.attributes.items())
+    return {id(value): name for name, value in attributes if isinstance(value, Program)}

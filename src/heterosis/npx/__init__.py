@@ -3,6 +3,7 @@
 from heterosis import _core as _core
 from heterosis.io.params import load, save
 from heterosis.npx import image, random
+from heterosis.npx.control import cond, foreach, while_loop
 from heterosis.npx.network import batch_norm, dropout, leaky_relu, nonzero, rnn
 from heterosis.ops.record import public_names as _public_names
 from heterosis.runtime.arguments import check_members as _check_members
@@ -49,10 +50,12 @@ __all__ = [
     "Context",
     "EngineBounds",
     "batch_norm",
+    "cond",
     "cpu",
     "cpu_pinned",
     "current_context",
     "dropout",
+    "foreach",
     "gpu",
     "gpu_memory_info",
     "image",
@@ -69,4 +72,5 @@ __all__ = [
     "set_np",
     "settings",
     "waitall",
+    "while_loop",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heterosis.autograd.rules.table import Cotangents, Step, adjoint
-from heterosis.ir import views
 from heterosis.ir.calls import collected, needed
 from heterosis.ir.primitives.control import COND, SCAN
 from heterosis.ir.program import INPUT, Program, Value, apply, apply_many
@@ -38,7 +37,10 @@ def _pulled(program: Program, wanted: Sequence[int]) -> Program:
     from heterosis.autograd.reverse import cotangents
 
     results = _floats(program.outputs)
-    given = [apply(INPUT, (), TensorType(program.outputs[i].shape, program.outputs[i].dtype)) for i in results]
+    given = [
+        apply(INPUT, (), TensorType(program.outputs[i].shape, program.outputs[i].dtype))
+        for i in results
+    ]
     targets = [program.inputs[i] for i in wanted]
     calls = program.calls or ()
     with collected() as made:
@@ -91,9 +93,7 @@ def _scan(step: Step) -> Cotangents:
     given = [*states, *step.inputs[first:], *(received[i] for i in results if i >= carried)]
     turn = _turn(step, body, (state, shared, rows))
     operands = (*begun, *sums, *kept, *given)
-    made = tuple(
-        TensorType(step.inputs[i].shape, step.inputs[i].dtype) for i in rows
-    )
+    made = tuple(TensorType(step.inputs[i].shape, step.inputs[i].dtype) for i in rows)
     found = apply_many(
         SCAN,
         operands,
@@ -129,7 +129,9 @@ def _turn(
     results = _floats(body.outputs)
     of_state = [g for g, i in zip(cotangents_, results, strict=True) if i < carried]
     of_rows = [g for g, i in zip(cotangents_, results, strict=True) if i >= carried]
-    sums = [apply(INPUT, (), TensorType(body.inputs[i].shape, body.inputs[i].dtype)) for i in shared]
+    sums = [
+        apply(INPUT, (), TensorType(body.inputs[i].shape, body.inputs[i].dtype)) for i in shared
+    ]
     found = list(pulled.outputs)
     with collected() as made:
         for n, total in enumerate(sums, len(state)):

@@ -23,7 +23,7 @@ _TRUTH = (TensorType((), "bool"),)
 
 
 def _types(values: Sequence[Any]) -> Types:
-    """What must agree: a number that adapts is handed on as what it is."""
+    """What must agree: whether a number adapts to its partners is no part of it."""
     return tuple(TensorType(value.shape, value.dtype) for value in values)
 
 

@@ -1,0 +1,295 @@
+"""Choices and loops in hybridized functions: as Python runs them, in every way of running."""
+
+from typing import Any, NamedTuple
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import autograd, np, npx
+from heterosis.gluon import nn
+from heterosis.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CaptureError,
+    ShapeError,
+    UnsupportedError,
+)
+
+X = numpy.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
+W = np.array(numpy.linspace(-1, 1, 9, dtype="float32").reshape(3, 3))
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+
+
+def one_of_two(x):
+    return npx.cond(x.sum() > 0, lambda: x * 2, lambda: np.exp(x))
+
+
+def of_inputs(x):
+    return npx.cond(lambda a: a.sum() > 0, lambda a: a * 3, lambda a: -a, [x])
+
+
+def structures(x):
+    first = (x.sum() > 0, lambda: {"a": [x, x * 2], "b": Pair(x + 1, 7)})
+    found = npx.cond(*first, lambda: {"a": [x - 1, x], "b": Pair(x * x, 7)})
+    return found["a"][0] + found["a"][1] * found["b"].left * found["b"].right
+
+
+def rows(x):
+    return npx.foreach(lambda row, s: (np.tanh(row @ W + s), row @ W + s * 0.5), x, np.zeros(3))
+
+
+def rows_of_several(x):
+    def body(given, states):
+        (a, b), (s, t) = given, states
+        return [a * s, b + t], [s + b, t * a]
+
+    (first, second), (s, t) = npx.foreach(body, [x, np.exp(x)], [np.ones(3), x[0] + 1])
+    return first, second, s, t
+
+
+def no_rows(x):
+    return npx.foreach(lambda row, s: (row, s * 2), np.zeros((0, 3)), x)[1]
+
+
+def bounded(x):
+    made, (_, y) = npx.while_loop(
+        lambda i, y: (y.sum() < 50) & (i < 20),
+        lambda i, y: (y * 2, (i + 1, y * 1.5 + 1)),
+        (np.array(0), x),
+        max_iterations=12,
+    )
+    return made, y
+
+
+def never(x):
+    return npx.while_loop(lambda y: y.sum() > 100, lambda y: (y, y * 2), x, max_iterations=3)[1]
+
+
+def within_each_other(x):
+    def body(row, s):
+        return npx.cond(row.sum() > 0, lambda: (row * s, s + 1), lambda: (row - s, s * 0.5))
+
+    return npx.foreach(body, x, np.ones(3))
+
+
+def around_a_loop(x):
+    def loop():
+        return npx.foreach(lambda row, s: (row * s, s + row), x, x[1])
+
+    return npx.cond(x.sum() > 0, loop, lambda: (x, x[0] * 2))
+
+
+NETWORK = nn.Dense(3, in_units=3)
+NETWORK.initialize()
+
+
+def blocks_with_parameters(x):
+    return npx.cond(x.sum() > 0, lambda: NETWORK(x), lambda: NETWORK(NETWORK(x)))
+
+
+PROGRAMS = [
+    one_of_two,
+    of_inputs,
+    structures,
+    rows,
+    rows_of_several,
+    no_rows,
+    bounded,
+    never,
+    within_each_other,
+    around_a_loop,
+    blocks_with_parameters,
+]
+
+
+def results(found):
+    return [a.asnumpy() for a in (found if isinstance(found, tuple) else (found,))]
+
+
+def agree(found, expected):
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == theirs.dtype
+        numpy.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [0.5, -0.5])
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_hybridized_as_python(function, shift, tmp_path):
+    x = np.array(X + shift)
+    expected = results(function(x))
+    compiled = heterosis.hybridize(function)
+    agree(results(compiled(np.array(X - shift))), results(function(np.array(X - shift))))
+    agree(results(compiled(x)), expected)
+    assert compiled.captures == 1
+    with pytest.raises(UnsupportedError, match="choices and loops cannot be saved yet"):
+        heterosis.save(compiled, tmp_path / "program")
+
+
+@pytest.mark.parametrize("shift", [0.5, -0.5])
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_gradients_as_of_python(function, shift):
+    def gradient(run):
+        x = np.array(X + shift)
+        x.attach_grad()
+        with autograd.record():
+            found = run(x)
+            loss = sum(
+                (a * np.sin(a)).sum() for a in (found if isinstance(found, tuple) else (found,))
+            )
+        loss.backward()
+        return x.grad.asnumpy()
+
+    expected = gradient(function)
+    compiled = heterosis.hybridize(function)
+    numpy.testing.assert_allclose(gradient(compiled), expected, rtol=2e-5, atol=1e-5)
+    numpy.testing.assert_allclose(gradient(compiled), expected, rtol=2e-5, atol=1e-5)
+
+
+def test_types_of_branches_are_joined():
+    def function(x):
+        return npx.cond(x.sum() > 0, lambda: x > 0, lambda: x)
+
+    found = heterosis.hybridize(function)(np.array(X + 1))
+    assert found.dtype == "float32"
+    numpy.testing.assert_array_equal(found.asnumpy(), X + 1 > 0)
+
+
+@pytest.mark.parametrize("function", [one_of_two, rows, bounded, around_a_loop])
+def test_recorded_inside(function):
+    def step(x, y):
+        with autograd.record():
+            found = function(x * y)
+            loss = sum((a * a).sum() for a in (found if isinstance(found, tuple) else (found,)))
+        (found,) = autograd.grad([loss], [y])
+        return found
+
+    y = np.array(X + 1.25)
+    y.attach_grad()
+
+    def inside(x):
+        return step(x, y)
+
+    x = np.array(X + 0.5)
+    numpy.testing.assert_allclose(
+        heterosis.hybridize(inside)(x).asnumpy(), inside(x).asnumpy(), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_a_loop_without_bound():
+    def newton(a):
+        def goes_on(x):
+            return np.abs(x * x - a).max() > 1e-4
+
+        made, root = npx.while_loop(goes_on, lambda x: ([], (x + a / x) / 2), np.ones(3))
+        assert made == []
+        return root
+
+    a = np.array([2.0, 9.0, 100.0])
+    compiled = heterosis.hybridize(newton)
+    numpy.testing.assert_allclose(compiled(a).asnumpy(), [2**0.5, 3, 10], rtol=1e-5)
+    numpy.testing.assert_array_equal(compiled(a).asnumpy(), newton(a).asnumpy())
+    a.attach_grad()
+    with autograd.record(), pytest.raises(UnsupportedError, match="while_loop has no gradient"):
+        compiled(a).sum().backward()
+
+
+# -- writes in place ------------------------------------------------------------------------------
+
+
+def test_what_is_written_within_is_written():
+    def function(x, y):
+        def then():
+            y[0] = x[1]
+            return y * 2
+
+        found = npx.cond(x.sum() > 0, then, lambda: y + 1)
+        return found, y * 1
+
+    for shift in (1, -1):
+        given = [[np.array(X + shift), np.zeros((2, 3))] for _ in range(2)]
+        expected, found = function(*given[0]), heterosis.hybridize(function)(*given[1])
+        agree(results(found), results(expected))
+        agree(results(given[1][1]), results(given[0][1]))
+
+
+def test_turns_write_to_a_view_of_an_array_outside():
+    def function(x, y):
+        def turn(row, total):
+            y[:, 1] = y[:, 1] + row[:2]
+            return y.sum(), total + y[0, 1]
+
+        return npx.foreach(turn, x, np.zeros(()))
+
+    given = [[np.array(X), np.ones((2, 3))] for _ in range(2)]
+    expected, found = function(*given[0]), heterosis.hybridize(function)(*given[1])
+    agree(results(found), results(expected))
+    agree(results(given[1][1]), results(given[0][1]))
+
+
+def test_what_may_be_one_array_is_not_written_to():
+    def after(x, y):
+        found = npx.cond(x.sum() > 0, lambda: x, lambda: y)
+        found += 1
+        return x * 1
+
+    def before(x, y):
+        found = npx.cond(x.sum() > 0, lambda: x[0], lambda: y[0])
+        x[0, 0] = 5
+        return found
+
+    def state(x, y):
+        _, last = npx.foreach(lambda row, s: (row, s), x, y)
+        last += 1
+        return y * 1
+
+    for function in (after, before, state):
+        with pytest.raises(CaptureError, match="may be another one as well"):
+            heterosis.hybridize(function)(
+                np.array(X), np.array(X) if function is not state else np.ones(3)
+            )
+
+
+def test_states_are_not_written_to():
+    def function(x):
+        def turn(row, s):
+            s += row
+            return s * 2, s
+
+        return npx.foreach(turn, x, np.zeros(3))
+
+    with pytest.raises(CaptureError, match="written to in place"):
+        heterosis.hybridize(function)(np.array(X))
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+REFUSED = [
+    (lambda x: npx.cond(x.sum() > 0, lambda: x, lambda: x[0]), CaptureError, r"shapes \(2, 3\) and \(3,\)"),
+    (lambda x: npx.cond(x.sum() > 0, lambda: (x, x), lambda: x), CaptureError, "one structure"),
+    (lambda x: npx.cond(x.sum() > 0, lambda: "a", lambda: "b"), CaptureError, "then, .*of type str; expected arrays"),
+    (lambda x: npx.foreach(lambda r, s: (r, s.astype("int32")), x, x[0]), CaptureError, r"state 0 is float32\[3\] before"),
+    (lambda x: npx.foreach(lambda r, s: (r, [s, s]), x, x[0]), CaptureError, "gives 2 states; expected 1"),
+    (lambda x: npx.foreach(lambda r, s: r, x, x[0]), ArgumentTypeError, "expected a pair"),
+    (lambda x: npx.foreach(lambda r, s: (r, s), [x, x[0]], x[0]), ShapeError, "as many rows"),
+    (lambda x: npx.foreach(lambda r, s: (r, s), [], x[0]), ArgumentError, "an empty list"),
+    (lambda x: npx.while_loop(lambda s: s.sum() < 9, lambda s: (s, s * 2), x), ArgumentError, "give max_iterations"),
+    (lambda x: npx.cond(x.sum() > 0, x, lambda: x), ArgumentTypeError, "then_func is .*; expected a function"),
+    (lambda x: npx.cond(x.sum() > 0, lambda: np.random.normal(size=2), lambda: x[0, :2]), CaptureError, "random numbers"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function, error, message", REFUSED)
+def test_refusals(function, error, message):
+    def caught(x):
+        try:
+            return function(x)
+        except CaptureError:
+            return x  # a capture that refused once ends so, whoever catches it
+
+    with pytest.raises(error, match=message):
+        heterosis.hybridize(caught)(np.array(X))
