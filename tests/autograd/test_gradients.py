@@ -30,6 +30,7 @@ ONCE = {"rnn", "rnn_layer"}  # their steps back are a kernel of its own
 REFUSED = {
     "eig": "eigenvectors of general matrices are complex in general",
     "eigvals": "eigenvalues of general matrices are complex in general",
+    "while_loop": "how many turns it takes is not known, so that nothing of them is kept",
     "random_gamma": "the shape of a variate that is found by rejection",
     "random_chisquare": "as random_gamma",
     "random_beta": "as random_gamma",

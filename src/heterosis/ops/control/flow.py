@@ -44,8 +44,8 @@ def _made(primitive: Control, operands: Sequence[Value], **attributes: Any) -> t
 
 
 def _program(function: Callable[..., Sequence[Value]], *shapes: tuple[int, ...]) -> Program:
-    """A program for samples, on float32 arrays."""
-    inputs = tuple(apply(INPUT, (), TensorType(shape, "float32")) for shape in shapes)
+    """A program for samples, on float64 arrays."""
+    inputs = tuple(apply(INPUT, (), TensorType(shape, "float64")) for shape in shapes)
     return Program(inputs, tuple(function(*inputs)), "sample", ())
 
 
@@ -62,7 +62,7 @@ def _program(function: Callable[..., Sequence[Value]], *shapes: tuple[int, ...])
                 },
             )
         ],
-        dtypes=("float32",),
+        dtypes=("float64",),
     ),
 )
 def conditional(
@@ -86,7 +86,7 @@ def conditional(
                 },
             )
         ],
-        dtypes=("float32",),
+        dtypes=("float64",),
     ),
 )
 def while_loop(
@@ -110,7 +110,7 @@ _STEP = _program(lambda s, w, x: (add(multiply(s, w), x), add(s, x)), (3,), (), 
             )
             for n, reverse in ((5, False), (4, True), (0, False))
         ],
-        dtypes=("float32",),
+        dtypes=("float64",),
     ),
 )
 def scan(
