@@ -14,6 +14,7 @@ from heterosis.backends.native.compile.plans import machine
 from heterosis.ir.primitives import (
     boxes,
     checks,
+    control,
     factorizations,
     is_declared,
     products,
@@ -671,7 +672,7 @@ def test_matrices_that_do_not_fit(name):
 
 PRIMITIVES = [
     found
-    for module in (boxes, checks, factorizations, products, recurrent, reductions, shuffling,
+    for module in (boxes, checks, control, factorizations, products, recurrent, reductions, shuffling,
                    sorting, windows)
     for found in vars(module).values() if isinstance(found, (Opaque, Reduction))
 ]  # fmt: skip
