@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import heterosis
-from heterosis.compat import mxnet as facade
+from heterosis.mxnet.compat import facade
 from heterosis.runtime.errors import ArgumentError
 from tests.processes import run_python
 

@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from heterosis import nd, npx
-from heterosis.compat.mxnet import engine, io, runtime, test_utils, util
+from heterosis.mxnet.compat.facade import engine, io, runtime, test_utils, util
 from heterosis.ndarray import random
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 

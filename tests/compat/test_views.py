@@ -7,7 +7,7 @@ import pytest
 import heterosis
 from heterosis import _core, np
 from heterosis import ndarray as nd
-from heterosis.compat.views import ViewWriteWarning, warn_of_writes
+from heterosis.mxnet.compat.views import ViewWriteWarning, warn_of_writes
 from tests.processes import run_python
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from heterosis.cli import main
-from heterosis.compat.coverage import PLACES, coverage
+from heterosis.mxnet.compat.coverage import PLACES, coverage
 
 
 @pytest.mark.parametrize("section", PLACES)

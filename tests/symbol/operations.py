@@ -9,11 +9,11 @@ from typing import Any
 import numpy
 
 from heterosis import capture, np
+from heterosis.mxnet.symbols.symbol import Symbol
+from heterosis.mxnet.symbols.translation import graph_of
 from heterosis.ops.record import REGISTRY, Record
 from heterosis.ops.samples import Case
 from heterosis.runtime.errors import UnsupportedError
-from heterosis.symbol.symbol import Symbol
-from heterosis.symbol.translation import graph_of
 from tests.differential.mxnet_process import AskedInVain, MXNetProcess
 from tests.ops import harness
 from tests.symbol import roundtrip

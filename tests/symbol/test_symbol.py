@@ -10,6 +10,7 @@ import pytest
 from heterosis import autograd, np
 from heterosis import symbol as sym
 from heterosis.gluon import nn
+from heterosis.mxnet.attributes import decoded, encoded
 from heterosis.runtime.errors import (
     ArgumentError,
     AutogradError,
@@ -18,7 +19,6 @@ from heterosis.runtime.errors import (
     ShapeError,
     UnsupportedError,
 )
-from heterosis.symbol.attributes import decoded, encoded
 
 
 def network() -> sym.Symbol:

@@ -13,8 +13,8 @@ from heterosis.gluon.parameter import Parameter, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
+from heterosis.mxnet.symbols.composition import PROCESSOR
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-from heterosis.symbol.composition import PROCESSOR
 
 
 class HybridBlock(Block):

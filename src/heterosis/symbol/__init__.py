@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from heterosis import ndarray
+from heterosis.mxnet.symbols.composition import binary as _binary
+from heterosis.mxnet.symbols.composition import creation as _creation
+from heterosis.mxnet.symbols.composition import function as _function
+from heterosis.mxnet.symbols.symbol import Symbol, group, load, load_json, var
 from heterosis.runtime.arguments import check_members as _check_members
-from heterosis.symbol.composition import binary as _binary
-from heterosis.symbol.composition import creation as _creation
-from heterosis.symbol.composition import function as _function
-from heterosis.symbol.symbol import Symbol, group, load, load_json, var
 
 Variable, Group, fromjson = var, group, load_json
 

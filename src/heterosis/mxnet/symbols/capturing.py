@@ -11,11 +11,11 @@ from heterosis.ir.calls import Call
 from heterosis.ir.primitives.conversions import COPY, conversion
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import CONSTANT, EXTENT, NUMBER, Value
+from heterosis.mxnet.attributes import encoded
+from heterosis.mxnet.graph import Entry, Node, reached, variable
+from heterosis.mxnet.symbols.spelling import IDLE, PARAMETERS, TURNED, WITH_NUMBER
 from heterosis.ops.record import ARRAY, KEY, REGISTRY, SEQUENCE
 from heterosis.runtime.errors import UnsupportedError
-from heterosis.symbol.attributes import encoded
-from heterosis.symbol.graph import Entry, Node, reached, variable
-from heterosis.symbol.spelling import IDLE, PARAMETERS, TURNED, WITH_NUMBER
 
 UNKNOWN = "?"  # the operator of calls that MXNet has none for
 

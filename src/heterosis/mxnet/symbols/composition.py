@@ -14,14 +14,14 @@ from functools import cache
 from typing import Any
 
 from heterosis import ndarray
+from heterosis.mxnet.attributes import encoded
+from heterosis.mxnet.graph import Entry, Node, variable
+from heterosis.mxnet.symbols import operators
+from heterosis.mxnet.symbols.spelling import TURNED
+from heterosis.mxnet.symbols.symbol import Symbol
 from heterosis.ops.record import ARRAY, REGISTRY
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-from heterosis.symbol import operators
-from heterosis.symbol.attributes import encoded
-from heterosis.symbol.graph import Entry, Node, variable
-from heterosis.symbol.spelling import TURNED
-from heterosis.symbol.symbol import Symbol
 
 # Operators that make variables for inputs that are not given.
 _LAYERS = {

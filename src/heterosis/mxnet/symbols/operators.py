@@ -9,12 +9,12 @@ from functools import cache
 from typing import Any
 
 from heterosis import np, npx
-from heterosis.ndarray.operator import OPERATORS
+from heterosis.mxnet.attributes import decoded
+from heterosis.mxnet.operators.operator import OPERATORS
+from heterosis.mxnet.symbols.functions import TABLE, Run
+from heterosis.mxnet.symbols.spelling import IDLE, PARAMETERS
 from heterosis.ops.record import ARRAY, ATTRIBUTE, REGISTRY, SEQUENCE, Record
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, HeterosisError
-from heterosis.symbol.attributes import decoded
-from heterosis.symbol.functions import TABLE, Run
-from heterosis.symbol.spelling import IDLE, PARAMETERS
 
 _MISUSE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 MOST_RESULTS = 10_000  # of one operator: a file can ask for any number

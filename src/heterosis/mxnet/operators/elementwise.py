@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from heterosis import np, npx
-from heterosis.ndarray.operator import operator
+from heterosis.mxnet.operators.operator import operator
 from heterosis.ops.unsized import Unsized, settled
 from heterosis.runtime.errors import ShapeError
 

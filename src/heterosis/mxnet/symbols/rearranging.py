@@ -7,8 +7,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from heterosis.symbol.capturing import Arguments, Writer, plain, rule
-from heterosis.symbol.graph import Entry
+from heterosis.mxnet.graph import Entry
+from heterosis.mxnet.symbols.capturing import Arguments, Writer, plain, rule
 
 Made = Sequence[Entry] | None
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from heterosis import np, npx
-from heterosis.ndarray.operator import as_sequence, one_or_list, operator
+from heterosis.mxnet.operators.operator import as_sequence, one_or_list, operator
 from heterosis.np.members import decoded_shape
 from heterosis.runtime.errors import ArgumentError
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from heterosis import np, npx
-from heterosis.ndarray.operator import axes_of, operator
+from heterosis.mxnet.operators.operator import axes_of, operator
 from heterosis.runtime.errors import ArgumentError
 
 

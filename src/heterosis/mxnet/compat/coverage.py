@@ -47,9 +47,9 @@ PLACES = {
     "autograd": "heterosis.autograd",
     "context": "heterosis.runtime.context",
     "random": "heterosis.ndarray.random",
-    "util": "heterosis.compat.mxnet.util",
-    "runtime": "heterosis.compat.mxnet.runtime",
-    "engine": "heterosis.compat.mxnet.engine",
+    "util": "heterosis.mxnet.compat.facade.util",
+    "runtime": "heterosis.mxnet.compat.facade.runtime",
+    "engine": "heterosis.mxnet.compat.facade.engine",
     "profiler": "heterosis.profiler",
 }
 

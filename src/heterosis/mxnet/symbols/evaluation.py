@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heterosis import _core
+from heterosis.mxnet.graph import Entry, Node, reached
+from heterosis.mxnet.symbols import operators
 from heterosis.ops.unsized import Unsized
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-from heterosis.symbol import operators
-from heterosis.symbol.graph import Entry, Node, reached
 
 
 class Plan:

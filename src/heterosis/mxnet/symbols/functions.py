@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from heterosis import np, npx
-from heterosis.ndarray.operator import OPERATORS
+from heterosis.mxnet.operators.operator import OPERATORS
+from heterosis.mxnet.symbols.spelling import OLDER, OLDER_TRUTHS, TURNED, WITH_NUMBER
 from heterosis.ops.record import REGISTRY
 from heterosis.ops.unsized import UNKNOWN, Unsized
-from heterosis.symbol.spelling import OLDER, OLDER_TRUTHS, TURNED, WITH_NUMBER
 
 Run = Callable[..., Any]  # on arrays, with attributes as keywords
 

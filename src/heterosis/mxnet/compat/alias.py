@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
-from heterosis.compat import mxnet
-from heterosis.compat.views import warn_of_writes
+from heterosis.mxnet.compat import facade as mxnet
+from heterosis.mxnet.compat.views import warn_of_writes
 from heterosis.runtime.errors import ArgumentError
 
 _FACADE = mxnet.__name__ + "."

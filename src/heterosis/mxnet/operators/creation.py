@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from heterosis import np, npx
-from heterosis.ndarray.operator import operator
+from heterosis.mxnet.operators.operator import operator
 
 
 def _extents(shape: Any) -> tuple[int, ...]:

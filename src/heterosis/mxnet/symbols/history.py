@@ -10,11 +10,11 @@ from heterosis.autograd import tape
 from heterosis.autograd.derivative import Differentiable
 from heterosis.autograd.tape import Entry, Leaf, Node, ProgramNode, Source
 from heterosis.ir.calls import Call
+from heterosis.mxnet.symbols.symbol import Symbol
+from heterosis.mxnet.symbols.translation import graph_of
 from heterosis.ops.record import KEY, REGISTRY
 from heterosis.runtime import modes
 from heterosis.runtime.errors import AutogradError, UnsupportedError
-from heterosis.symbol.symbol import Symbol
-from heterosis.symbol.translation import graph_of
 
 
 def symbol_of(array: _core.ndarray) -> Symbol:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 
-from heterosis.compat.alias import install_as_mxnet
+from heterosis.mxnet.compat.alias import install_as_mxnet
 
 _NOT_OPENED, _RAISED, _INTERRUPTED = 2, 1, 130  # exit statuses, those of Python
 

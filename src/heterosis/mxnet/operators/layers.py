@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from heterosis import np, npx
-from heterosis.ndarray.elementwise import add_n
-from heterosis.ndarray.operator import operator
+from heterosis.mxnet.operators.elementwise import add_n
+from heterosis.mxnet.operators.operator import operator
 from heterosis.ops.nn import normalization
 from heterosis.runtime.errors import ArgumentError, ShapeError
 from heterosis.runtime.kinds import Positive

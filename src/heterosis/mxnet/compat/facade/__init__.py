@@ -10,10 +10,10 @@ __version__ = "1.9.1"  # the version whose names and behaviour are these
 # Modules of mxnet's, and where they are; what lies below them has the same name in both.
 MODULES = {
     "autograd": "heterosis.autograd",
-    "base": "heterosis.compat.mxnet.base",
+    "base": "heterosis.mxnet.compat.facade.base",
     "context": "heterosis.runtime.context",
-    "engine": "heterosis.compat.mxnet.engine",
-    "executor": "heterosis.symbol.executor",
+    "engine": "heterosis.mxnet.compat.facade.engine",
+    "executor": "heterosis.mxnet.symbols.executor",
     "gluon": "heterosis.gluon",
     "gluon.nn.basic_layers": "heterosis.gluon.nn",
     "gluon.nn.conv_layers": "heterosis.gluon.nn",
@@ -21,7 +21,7 @@ MODULES = {
     "img": "heterosis.image",
     "init": "heterosis.initializer",
     "initializer": "heterosis.initializer",
-    "io": "heterosis.compat.mxnet.io",
+    "io": "heterosis.mxnet.compat.facade.io",
     "kv": "heterosis.kvstore",
     "kvstore": "heterosis.kvstore",
     "lr_scheduler": "heterosis.lr_scheduler",
@@ -38,11 +38,11 @@ MODULES = {
     "random": "heterosis.ndarray.random",
     "recordio": "heterosis.recordio",
     "rnd": "heterosis.ndarray.random",
-    "runtime": "heterosis.compat.mxnet.runtime",
+    "runtime": "heterosis.mxnet.compat.facade.runtime",
     "sym": "heterosis.symbol",
     "symbol": "heterosis.symbol",
-    "test_utils": "heterosis.compat.mxnet.test_utils",
-    "util": "heterosis.compat.mxnet.util",
+    "test_utils": "heterosis.mxnet.compat.facade.test_utils",
+    "util": "heterosis.mxnet.compat.facade.util",
 }
 
 # Names of mxnet's own that are defined in one of those modules.

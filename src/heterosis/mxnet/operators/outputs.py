@@ -11,7 +11,7 @@ from typing import Any
 
 from heterosis import np, npx
 from heterosis.autograd import Function
-from heterosis.ndarray.operator import operator
+from heterosis.mxnet.operators.operator import operator
 from heterosis.npx.ctc import ctc_loss as _ctc_loss
 from heterosis.runtime.errors import ArgumentError
 

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any
 
 from heterosis.io.files import FileName, Source, opened, parsed_json, translated, wrong
+from heterosis.mxnet.attributes import decoded, encoded
+from heterosis.mxnet.graph import VARIABLE, Entry, Node, reached, states, variable
+from heterosis.mxnet.symbols.operators import MOST_RESULTS, output_count
 from heterosis.ops.unsized import UNKNOWN
 from heterosis.runtime.errors import ArgumentError, FormatError
-from heterosis.symbol.attributes import decoded, encoded
-from heterosis.symbol.graph import VARIABLE, Entry, Node, reached, states, variable
-from heterosis.symbol.operators import MOST_RESULTS, output_count
 
 KIND = "a symbol file"
 _VERSION = 10901  # of MXNet, whose format it is

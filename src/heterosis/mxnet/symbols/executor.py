@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heterosis import autograd, capture, np
+from heterosis.mxnet.symbols.evaluation import Plan
 from heterosis.runtime.errors import ArgumentError
-from heterosis.symbol.evaluation import Plan
 
 if TYPE_CHECKING:
-    from heterosis.symbol.symbol import Symbol
+    from heterosis.mxnet.symbols.symbol import Symbol
 
 
 class Executor:

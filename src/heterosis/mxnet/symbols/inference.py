@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from heterosis import _core, capture
 from heterosis.ir.types import dtype_name, numpy_dtype
+from heterosis.mxnet.attributes import decoded
+from heterosis.mxnet.graph import reached
+from heterosis.mxnet.symbols.evaluation import Plan
 from heterosis.ops.unsized import UNKNOWN, Unsized
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, DeferredInitializationError
-from heterosis.symbol.attributes import decoded
-from heterosis.symbol.evaluation import Plan
-from heterosis.symbol.graph import reached
 
 if TYPE_CHECKING:
-    from heterosis.symbol.symbol import Symbol
+    from heterosis.mxnet.symbols.symbol import Symbol
 
 # How symbol files number element types.
 _NUMBERS = {

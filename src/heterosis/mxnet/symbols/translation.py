@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heterosis.ir.program import Value
-from heterosis.symbol import rearranging as _rearranging  # noqa: F401 - more rules
-from heterosis.symbol.capturing import Arguments, Writer, graph_of, plain, rule
-from heterosis.symbol.graph import Entry, Node
+from heterosis.mxnet.graph import Entry, Node
+from heterosis.mxnet.symbols import rearranging as _rearranging  # noqa: F401 - more rules
+from heterosis.mxnet.symbols.capturing import Arguments, Writer, graph_of, plain, rule
 
 Made = Sequence[Entry] | None
 
