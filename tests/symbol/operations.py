@@ -9,8 +9,8 @@ from typing import Any
 import numpy
 
 from heterosis import capture, np
+from heterosis.mxnet.symbols.capturing import graph_of
 from heterosis.mxnet.symbols.symbol import Symbol
-from heterosis.mxnet.symbols.translation import graph_of
 from heterosis.ops.record import REGISTRY, Record
 from heterosis.ops.samples import Case
 from heterosis.runtime.errors import UnsupportedError

@@ -14,8 +14,8 @@ from heterosis.gluon.parameter import Parameter
 from heterosis.io import params
 from heterosis.io.atomic import written
 from heterosis.mxnet.symbols import files
+from heterosis.mxnet.symbols.capturing import graph_of
 from heterosis.mxnet.symbols.symbol import Symbol
-from heterosis.mxnet.symbols.translation import graph_of
 from heterosis.runtime import modes
 from heterosis.runtime.errors import UninitializedError
 

@@ -8,11 +8,6 @@ from typing import NamedTuple
 
 VARIABLE = "null"  # the operator of nodes that stand for arrays given from outside
 
-# Inputs that an operator may write to, by position: states, and no arguments.
-STATES = dict.fromkeys(
-    ("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU"), (3, 4)
-)
-
 
 @dataclass(eq=False)
 class Node:
@@ -73,16 +68,6 @@ def reached(entries: Iterable[Entry]) -> list[Node]:
 
 def _known(node: Node, found: dict[Node, None], entered: set[Node]) -> bool:
     return node in found or node in entered
-
-
-def states(nodes: Iterable[Node]) -> set[Node]:
-    """The variables that operators write to."""
-    return {
-        node.inputs[place].node
-        for node in nodes
-        for place in STATES.get(node.operator, ())
-        if place < len(node.inputs) and node.inputs[place].node.is_variable
-    }
 
 
 def rebuilt(entries: Iterable[Entry], instead: dict[Node, Entry]) -> list[Entry]:

@@ -1,39 +1,98 @@
-"""Operators that make arrays, and random numbers."""
+"""Operators that make arrays of numbers that are known."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from heterosis import np, npx
-from heterosis.mxnet.operators.operator import operator
+from heterosis import np
+from heterosis.mxnet.operators.table import Run, of_record, operator, stored
+from heterosis.mxnet.operators.writing import Arguments, Made, Writer, plain, writes
+from heterosis.ops.unsized import UNKNOWN, Unsized
+
+_NOT_THERE = {"order": None, "ctx": None}
 
 
-def _extents(shape: Any) -> tuple[int, ...]:
+def extents_of(shape: Any) -> tuple[int, ...]:
+    """A shape, for which a number alone stands too."""
     return (shape,) if isinstance(shape, int) else tuple(shape or ())
+
+
+# -- one number everywhere ------------------------------------------------------------------------
 
 
 @operator()
 def zeros(shape: Any, ctx: Any = None, dtype: Any = None, **options: Any) -> Any:
     """Zeros."""
-    return np.zeros(_extents(shape), dtype, ctx=ctx)
+    return np.zeros(extents_of(shape), dtype, ctx=ctx)
 
 
 @operator()
 def ones(shape: Any, ctx: Any = None, dtype: Any = None, **options: Any) -> Any:
     """Ones."""
-    return np.ones(_extents(shape), dtype or "float32", ctx=ctx)
+    return np.ones(extents_of(shape), dtype or "float32", ctx=ctx)
+
+
+def _filled(make: Callable[[tuple[int, ...], Any], Any]) -> Run:
+    def fill(shape: Any = (), dtype: str | None = "float32") -> Any:
+        extents = shape if isinstance(shape, tuple) else (shape,)
+        if UNKNOWN not in extents:
+            return make(extents, dtype)
+        return Unsized("an array of the symbol", extents, lambda known: make(known, dtype))
+
+    return fill
+
+
+stored(
+    "_npi_zeros", "_zeros", "_zeros_without_dtype",
+    symbol="zeros", creates=True, zero_is_unknown=True, renamed=_NOT_THERE,
+)(_filled(np.zeros))  # fmt: skip
+stored(
+    "_npi_ones", "_ones",
+    symbol="ones", creates=True, zero_is_unknown=True, renamed=_NOT_THERE,
+)(_filled(np.ones))  # fmt: skip
+
+
+@writes("zeros", "ones")
+def _write_zeros(writer: Writer, a: Arguments) -> Made:
+    return plain(writer, a, dtype=a.results[0].dtype)
 
 
 @operator()
 def full(shape: Any, val: float, ctx: Any = None, dtype: Any = "float32") -> Any:
     """One number everywhere."""
-    return np.full(_extents(shape), val, dtype, ctx=ctx)
+    return np.full(extents_of(shape), val, dtype, ctx=ctx)
+
+
+@stored("_npi_full", "_full", symbol="full", creates=True, zero_is_unknown=True)
+def _full(shape: Any, value: float, dtype: str | None = "float32") -> Any:
+    return np.full(shape, value, dtype=dtype)
+
+
+@writes("full")
+def _write_full(writer: Writer, a: Arguments) -> Made:
+    number, result = a.number("fill_value"), a.results[0]
+    if number is None:
+        return None
+    return writer.single("_npi_full", a, shape=result.shape, value=number, dtype=result.dtype)
+
+
+of_record("_npi_full_like", renamed=_NOT_THERE | {"shape": None})
+
+
+@writes("zeros_like", "ones_like")
+def _write_like(writer: Writer, a: Arguments) -> Made:
+    number = int(a.record.name == "ones_like")
+    if a["shape"] is not None:
+        named = ("_npi_zeros", "_npi_ones")[number]
+        return writer.single(named, a, shape=a["shape"], dtype=a.results[0].dtype)
+    return writer.single("_npi_full_like", a, a["a"], fill_value=number, dtype=a["dtype"])
 
 
 @operator()
 def empty(shape: Any, ctx: Any = None, dtype: Any = None) -> Any:
     """Whatever the memory held."""
-    return np.empty(_extents(shape), dtype, ctx=ctx)
+    return np.empty(extents_of(shape), dtype, ctx=ctx)
 
 
 @operator()
@@ -41,6 +100,9 @@ def array(source_array: Any, ctx: Any = None, dtype: Any = None) -> Any:
     """An array from numbers, lists or arrays; of float32, also from NumPy's arrays of others."""
     own = source_array.dtype if isinstance(source_array, np.ndarray) else "float32"
     return np.array(source_array, dtype or own, ctx)
+
+
+# -- rows of numbers, and diagonals ---------------------------------------------------------------
 
 
 @operator()
@@ -53,152 +115,47 @@ def arange(
     return np.repeat(numbers, repeat) if repeat > 1 else numbers
 
 
+@stored("_npi_arange", "_arange", symbol="arange", creates=True)
+def _arange(
+    start: float = 0, stop: float | None = None, step: float = 1, repeat: int = 1,
+    infer_range: bool = False, dtype: str = "float32",
+) -> Any:  # fmt: skip
+    made = np.arange(start, stop, step, dtype=dtype)
+    return np.repeat(made, repeat) if repeat != 1 else made
+
+
+@writes("arange")
+def _write_arange(writer: Writer, a: Arguments) -> Made:
+    start, step, count = a.number("start"), a.number("step"), a["num"]
+    if start is None or step is None:
+        return None
+    stop = start + (count - 0.5) * step  # well between two numbers
+    return writer.single(
+        "_npi_arange", a, start=start, stop=stop, step=step, dtype=a.results[0].dtype
+    )
+
+
+@stored("_linspace", "_npi_linspace", symbol="linspace", creates=True)
+def _linspace(
+    start: float, stop: float, num: int = 50, endpoint: bool = True, dtype: str = "float32",
+    step: float | None = None, repeat: int = 1, infer_range: bool = False,
+) -> Any:  # fmt: skip
+    return np.linspace(start, stop, num, endpoint, dtype=dtype)
+
+
+@writes("linspace")
+def _write_linspace(writer: Writer, a: Arguments) -> Made:
+    ends = {p: a.number(p) for p in ("start", "stop")}
+    if None in ends.values() or a["axis"]:
+        return None
+    facts = {"num": a["num"], "endpoint": a["endpoint"], "dtype": a.results[0].dtype}
+    return writer.single("_npi_linspace", a, **ends, **facts)
+
+
 @operator()
 def eye(N: int, M: int = 0, k: int = 0, ctx: Any = None, dtype: Any = "float32") -> Any:
     """Ones on a diagonal."""
     return np.eye(N, M or None, k, dtype)
 
 
-@operator("random_uniform", "uniform")
-def random_uniform(
-    low: Any = 0.0, high: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
-) -> Any:
-    """Uniform random numbers."""
-    return np.random.uniform(low, high, _extents(shape), dtype=dtype, ctx=ctx)
-
-
-@operator("random_normal", "normal")
-def random_normal(
-    loc: Any = 0.0, scale: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
-) -> Any:
-    """Normal random numbers."""
-    return np.random.normal(loc, scale, _extents(shape), dtype=dtype, ctx=ctx)
-
-
-@operator("random_gamma")
-def random_gamma(
-    alpha: Any = 1.0, beta: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
-) -> Any:
-    """Random numbers of the gamma distribution with shape `alpha` and scale `beta`."""
-    return np.random.gamma(alpha, beta, _extents(shape), dtype=dtype, ctx=ctx)
-
-
-@operator("random_exponential")
-def random_exponential(
-    lam: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
-) -> Any:
-    """Random numbers of the exponential distribution with rate `lam`."""
-    return np.random.exponential(1.0 / lam, _extents(shape)).astype(dtype or "float32")
-
-
-@operator("random_poisson")
-def random_poisson(lam: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None) -> Any:
-    """Random counts with mean `lam`."""
-    return np.random.poisson(lam, _extents(shape)).astype(dtype or "float32")
-
-
-@operator("random_randint")
-def random_randint(
-    low: int, high: int, shape: Any = None, dtype: Any = "int32", ctx: Any = None
-) -> Any:
-    """Random whole numbers from `low` up to, without, `high`."""
-    return np.random.randint(low, high, _extents(shape), dtype=dtype)
-
-
-@operator("sample_uniform")
-def sample_uniform(low: Any, high: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """For each pair of bounds, random numbers of `shape`."""
-    return _sampled(np.random.uniform, (low, high), shape, dtype)
-
-
-@operator("sample_normal")
-def sample_normal(mu: Any, sigma: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """For each mean and deviation, random numbers of `shape`."""
-    return _sampled(np.random.normal, (mu, sigma), shape, dtype)
-
-
-@operator("sample_gamma")
-def sample_gamma(alpha: Any, beta: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """For each shape and scale of a gamma distribution, random numbers of `shape`."""
-    return _sampled(np.random.gamma, (alpha, beta), shape, dtype)
-
-
-@operator("sample_exponential")
-def sample_exponential(lam: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """For each rate, random numbers of `shape`."""
-    ones = np.ones(lam.shape)
-    return _sampled(np.random.gamma, (ones, 1.0 / lam), shape, dtype)
-
-
-@operator("sample_poisson")
-def sample_poisson(lam: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """For each mean, random counts of `shape`."""
-    return _counts((lam,), shape, dtype, np.random.poisson)
-
-
-@operator("sample_negative_binomial")
-def sample_negative_binomial(k: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
-    """For each pair, random counts of failures before `k` successes of probability `p`."""
-    return _counts((k, p), shape, dtype, np.random.negative_binomial)
-
-
-@operator("random_negative_binomial")
-def random_negative_binomial(
-    k: int = 1, p: float = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
-) -> Any:
-    """Random counts of failures before `k` successes of probability `p`."""
-    return np.random.negative_binomial(k, p, _extents(shape)).astype(dtype or "float32")
-
-
-@operator("random_generalized_negative_binomial")
-def random_generalized_negative_binomial(
-    mu: float = 1.0, alpha: float = 1.0, shape: Any = None, dtype: Any = None, ctx: Any = None
-) -> Any:
-    """Random counts with mean `mu` and variance `mu + alpha * mu ** 2`."""
-    return _mixed_counts(np.full(_extents(shape), mu), alpha, dtype)
-
-
-@operator("sample_generalized_negative_binomial")
-def sample_generalized_negative_binomial(
-    mu: Any, alpha: Any, shape: Any = None, dtype: Any = None
-) -> Any:
-    """For each mean and dispersion, random counts of `shape`."""
-    return _counts((mu, alpha), shape, dtype, _mixed_counts)
-
-
-def _mixed_counts(mean: Any, dispersion: Any, dtype: Any = None) -> Any:
-    """Poisson counts whose means are gamma numbers; without dispersion all means are `mean`."""
-    some = np.maximum(dispersion, 1e-12)
-    means = np.where(np.greater(dispersion, 0), np.random.gamma(1.0 / some, mean * some), mean)
-    return np.random.poisson(means).astype(dtype or "float32")
-
-
-@operator("sample_multinomial")
-def sample_multinomial(
-    data: Any, shape: Any = None, get_prob: bool = False, dtype: Any = "int32"
-) -> Any:
-    """Random classes, for each vector of probabilities as many as `shape` says."""
-    extents = _extents(shape)
-    lead = data.shape[:-1]
-    aligned = np.log(data).reshape((*lead, *(1,) * len(extents), data.shape[-1]))
-    noise = np.random.gumbel(size=(*lead, *extents, data.shape[-1]))
-    found = np.argmax(aligned + noise, axis=-1)
-    if not get_prob:
-        return found.astype(dtype)
-    chosen = np.broadcast_to(aligned, (*found.shape, data.shape[-1]))
-    return [found.astype(dtype), npx.pick(chosen, found)]
-
-
-def _counts(parameters: tuple[Any, ...], shape: Any, dtype: Any, draw: Any) -> Any:
-    extents = _extents(shape)
-    lead = parameters[0].shape
-    aligned = [np.broadcast_to(p.reshape(lead + (1,) * len(extents)), lead + extents)
-               for p in parameters]  # fmt: skip
-    return draw(*aligned).astype(dtype or "float32")
-
-
-def _sampled(draw: Any, parameters: tuple[Any, ...], shape: Any, dtype: Any) -> Any:
-    extents = _extents(shape)
-    lead = parameters[0].shape
-    aligned = [p.reshape(lead + (1,) * len(extents)) for p in parameters]
-    return draw(*aligned, size=lead + extents, dtype=dtype)
+of_record("_npi_eye", symbol="eye", creates=True)

@@ -1,106 +1,50 @@
-"""Operators of each element: functions, arithmetic, comparisons."""
+"""Operators of each element: functions, choices, conversions."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from heterosis import np, npx
-from heterosis.mxnet.operators.operator import operator
-from heterosis.ops.unsized import Unsized, settled
-from heterosis.runtime.errors import ShapeError
+from heterosis.ir.primitives.conversions import COPY, conversion
+from heterosis.ir.program import Value
+from heterosis.ir.types import DTYPES
+from heterosis.mxnet.graph import Entry
+from heterosis.mxnet.operators.arithmetic import WITH_NUMBER, number_of
+from heterosis.mxnet.operators.table import Run, operator, stored
+from heterosis.mxnet.operators.writing import Arguments, Made, Writer, follows, writes
 
-_UNARY = {
+# Functions that are methods of symbols, and others.
+_METHODS = {
     np: (
         "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "ceil", "cos",
         "cosh", "degrees", "exp", "expm1", "fix", "floor", "log", "log10", "log1p", "log2",
-        "negative", "ones_like", "radians", "reciprocal", "rint", "sign", "sin", "sinh", "sqrt",
-        "square", "tan", "tanh", "trunc", "zeros_like",
+        "ones_like", "radians", "reciprocal", "rint", "sign", "sin", "sinh", "sqrt", "square",
+        "tan", "tanh", "trunc", "zeros_like",
     ),
-    npx: ("erf", "erfinv", "gamma", "gammaln", "relu", "sigmoid"),
+    npx: ("relu", "sigmoid"),
 }  # fmt: skip
-
-_BINARY = {
-    "add": ("broadcast_add", "broadcast_plus", "add"),
-    "subtract": ("broadcast_sub", "broadcast_minus", "subtract"),
-    "multiply": ("broadcast_mul", "multiply"),
-    "true_divide": ("broadcast_div", "divide"),
-    "mod": ("broadcast_mod", "modulo"),
-    "power": ("broadcast_power", "power", "pow"),
-    "maximum": ("broadcast_maximum", "maximum"),
-    "minimum": ("broadcast_minimum", "minimum"),
-    "hypot": ("broadcast_hypot", "hypot"),
-}
-
-_COMPARISONS = {
-    "equal": ("broadcast_equal", "equal"),
-    "not_equal": ("broadcast_not_equal", "not_equal"),
-    "greater": ("broadcast_greater", "greater"),
-    "greater_equal": ("broadcast_greater_equal", "greater_equal"),
-    "less": ("broadcast_lesser", "lesser"),
-    "less_equal": ("broadcast_lesser_equal", "lesser_equal"),
-    "logical_and": ("broadcast_logical_and", "logical_and"),
-    "logical_or": ("broadcast_logical_or", "logical_or"),
-    "logical_xor": ("broadcast_logical_xor", "logical_xor"),
-}
-
-_SAME_SHAPE = {
-    "elemwise_add": "add", "elemwise_sub": "subtract", "elemwise_mul": "multiply",
-    "elemwise_div": "true_divide",
-}  # fmt: skip
+_OTHERS = {np: ("negative",), npx: ("erf", "erfinv", "gamma", "gammaln")}
 
 
-def _unary(run: Callable[..., Any]) -> Callable[..., Any]:
+def _unary(run: Run) -> Run:
     return lambda data: run(data)
 
 
-def _binary(run: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda lhs, rhs: run(lhs, rhs)
-
-
-def _comparison(run: Callable[..., Any]) -> Callable[..., Any]:
-    """0 and 1 in the element type of the operands."""
-
-    def compare(lhs: Any, rhs: Any) -> Any:
-        like = lhs if isinstance(lhs, np.ndarray) else rhs
-        return run(lhs, rhs).astype(like.dtype)
-
-    return compare
-
-
-def _same_shape(name: str, run: Callable[..., Any]) -> Callable[..., Any]:
-    def combine(lhs: Any, rhs: Any) -> Any:
-        if isinstance(lhs, Unsized) or isinstance(rhs, Unsized):
-            lhs, rhs = settled(name, {"lhs": lhs, "rhs": rhs}).values()
-        if lhs.shape != rhs.shape:
-            raise ShapeError(
-                f"{name}: shapes {lhs.shape} and {rhs.shape} differ; "
-                f"broadcast_{name.removeprefix('elemwise_')} repeats operands."
-            )
-        return run(lhs, rhs)
-
-    return combine
-
-
-for _module, _names in _UNARY.items():
+for _module, _names in _METHODS.items():
+    for _name in _names:
+        operator(_name, method=_name)(_unary(getattr(_module, _name)))
+for _module, _names in _OTHERS.items():
     for _name in _names:
         operator(_name)(_unary(getattr(_module, _name)))
-for _name, _aliases in _BINARY.items():
-    operator(*_aliases)(_binary(getattr(np, _name)))
-for _name, _aliases in _COMPARISONS.items():
-    operator(*_aliases)(_comparison(getattr(np, _name)))
-for _name, _operation in _SAME_SHAPE.items():
-    operator(_name)(_same_shape(_name, getattr(np, _operation)))
 
 
-@operator()
+@operator(method="rsqrt")
 def rsqrt(data: Any) -> Any:
     """`1 / sqrt(data)`."""
     return data.rsqrt()
 
 
-@operator()
+@operator(method="rcbrt")
 def rcbrt(data: Any) -> Any:
     """One over the cube root."""
     return data.rcbrt()
@@ -130,16 +74,45 @@ def logical_not(data: Any) -> Any:
     return np.logical_not(data).astype(data.dtype)
 
 
-@operator()
+@operator(method="round")
 def round_(data: Any) -> Any:
     """The nearest whole number, halves away from zero."""
     return np.sign(data) * np.floor(np.abs(data) + 0.5)
 
 
-@operator()
+# -- choosing -------------------------------------------------------------------------------------
+
+
+@operator(method="clip")
 def clip(data: Any, a_min: float, a_max: float) -> Any:
     """The elements, kept between `a_min` and `a_max`."""
     return np.clip(data, a_min, a_max)
+
+
+@writes("clip")
+def _clip(writer: Writer, a: Arguments) -> Made:
+    bounds = []
+    for name, short, none in (("a_min", "min", -float("inf")), ("a_max", "max", float("inf"))):
+        given = short if a[name] is None else name
+        bounds.append(none if a[given] is None else a.number(given))
+    if None in bounds:
+        return _between(writer, a)
+    return writer.single("_npi_clip", a, a["a"], a_min=bounds[0], a_max=bounds[1])
+
+
+def _between(writer: Writer, a: Arguments) -> Made:
+    """Bounds that are arrays."""
+    entry = [writer.entry(a["a"])]
+    for name, short, better in (("a_min", "min", "maximum"), ("a_max", "max", "minimum")):
+        bound, number = a[name], a.number(name)
+        bound, number = (a[short], a.number(short)) if bound is None else (bound, number)
+        if number is not None:
+            on_right, _ = WITH_NUMBER[better]
+            entry = writer.node(on_right, f"{a.name}_{better}", entry, number_of(number))
+        elif bound is not None:
+            both = [*entry, writer.entry(bound)]
+            entry = writer.node(f"_npi_{better}", f"{a.name}_{better}", both, {})
+    return entry
 
 
 @operator()
@@ -150,13 +123,39 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition != 0, x, y)
 
 
-@operator("add_n", "ElementWiseSum")
-def add_n(*args: Any) -> Any:
-    """The sum of arrays of one shape."""
-    return functools.reduce(_same_shape("elemwise_add", np.add), args)
+@stored("_npi_where_lscalar")
+def _where_left(condition: Any, x: Any, scalar: float) -> Any:
+    return np.where(condition, scalar, x)
 
 
-@operator("Cast", "cast")
+@stored("_npi_where_rscalar")
+def _where_right(condition: Any, y: Any, scalar: float) -> Any:
+    return np.where(condition, y, scalar)
+
+
+@stored("_npi_where_scalar2")
+def _where_numbers(condition: Any, x: float, y: float) -> Any:
+    return np.where(condition, x, y)
+
+
+@writes("where")
+def _where(writer: Writer, a: Arguments) -> Made:
+    x, y = a.number("x"), a.number("y")
+    if a.number("condition") is not None:
+        return None
+    if x is None and y is None:
+        return writer.single("_npi_where", a, a["condition"], a["x"], a["y"])
+    if x is not None and y is not None:
+        return writer.single("_npi_where_scalar2", a, a["condition"], x=float(x), y=float(y))
+    if x is not None:
+        return writer.single("_npi_where_lscalar", a, a["condition"], a["y"], scalar=float(x))
+    return writer.single("_npi_where_rscalar", a, a["condition"], a["x"], scalar=float(y))
+
+
+# -- copies and element types ---------------------------------------------------------------------
+
+
+@operator("Cast", "cast", method="astype")
 def cast(data: Any, dtype: Any) -> Any:
     """Elements converted to `dtype`."""
     return data.astype(dtype)
@@ -168,13 +167,44 @@ def amp_cast(data: Any, dtype: Any) -> Any:
     return data.astype(dtype)
 
 
-@operator("identity")
+@writes("astype", "cast")
+def _cast(writer: Writer, a: Arguments) -> Made:
+    (operand, dtype) = (a[parameter] for parameter in a.uses)
+    return writer.single("Cast", a, operand, dtype=dtype)
+
+
+@follows(*map(conversion, DTYPES))
+def _follow_cast(writer: Writer, value: Value) -> Entry:
+    (operand,) = value.node.inputs
+    return writer.node("Cast", "cast", [writer.entry(operand)], {"dtype": value.dtype})[0]
+
+
+@operator("identity", method="copy")
 def identity(data: Any) -> Any:
     """A copy."""
     return np.copy(data)
+
+
+stored("_copy", "_np_copy", "_npi_copy")(np.copy)
+
+
+@writes("copy", "assign", "positive")
+def _copy(writer: Writer, a: Arguments) -> Made:
+    (operand,) = (a[parameter] for parameter in a.uses)
+    return writer.single("_np_copy", a, operand)
+
+
+@follows(COPY)
+def _follow_copy(writer: Writer, value: Value) -> Entry:
+    return writer.entry(value.node.inputs[0])
 
 
 @operator("BlockGrad", "stop_gradient")
 def stop_gradient(data: Any) -> Any:
     """The same elements; no gradient flows through."""
     return data.detach()
+
+
+@writes("stop_gradient")
+def _stop_gradient(writer: Writer, a: Arguments) -> Made:
+    return writer.single("BlockGrad", a, a["a"])

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from heterosis import np, npx
-from heterosis.mxnet.operators.elementwise import add_n
-from heterosis.mxnet.operators.operator import operator
+from heterosis.mxnet.graph import Entry, Node
+from heterosis.mxnet.operators.table import Attributes, operator, stored
+from heterosis.mxnet.operators.writing import Arguments, Made, Writer, plain, writes
 from heterosis.ops.nn import normalization
-from heterosis.runtime.errors import ArgumentError, ShapeError
-from heterosis.runtime.kinds import Positive
+from heterosis.runtime.errors import ArgumentError
 
 
-def _renamed(*pairs: tuple[str, str]) -> None:
-    """Operators that are operations of `npx` under another name."""
-    for name, operation in pairs:
+def _of_npx(name: str, operation: str, **facts: Any) -> Any:
+    """The operator that is an operation of `npx` under another name."""
 
-        def run(*arguments: Any, _operation: str = operation, **keywords: Any) -> Any:
-            return getattr(npx, _operation)(*arguments, **keywords)
+    def run(*arguments: Any, **keywords: Any) -> Any:
+        return getattr(npx, operation)(*arguments, **keywords)
 
-        operator(name)(run)
-
-
-_renamed(
-    ("FullyConnected", "fully_connected"), ("Activation", "activation"), ("RNN", "rnn"),
-    ("LeakyReLU", "leaky_relu"), ("Dropout", "dropout"), ("Embedding", "embedding"),
-    ("BatchNorm", "batch_norm"), ("LayerNorm", "layer_norm"), ("softmax", "softmax"),
-    ("log_softmax", "log_softmax"), ("Softmax", "softmax"), ("ROIPooling", "roi_pooling"),
-)  # fmt: skip
+    return operator(name, **facts)(run)
 
 
 def _without(keywords: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -39,43 +29,97 @@ def _without(keywords: dict[str, Any], *names: str) -> dict[str, Any]:
 _TUNING = ("workspace", "cudnn_tune", "cudnn_off")
 
 
-@operator("Convolution")
+def _with_bias(attributes: Attributes) -> bool:
+    return not attributes.get("no_bias", False)
+
+
+# -- linear ---------------------------------------------------------------------------------------
+
+_of_npx("FullyConnected", "fully_connected", is_layer=True, wanted={"bias": _with_bias})
+
+
+@writes("fully_connected")
+def _write_fully_connected(writer: Writer, a: Arguments) -> Made:
+    return plain(writer, a, num_hidden=a["weight"].shape[0])
+
+
+@operator("Convolution", is_layer=True, wanted={"bias": _with_bias})
 def convolution(data: Any, weight: Any, bias: Any = None, **options: Any) -> Any:
     """See `npx.convolution`."""
     return npx.convolution(data, weight, bias, **_without(options, *_TUNING))
 
 
-@operator("Deconvolution")
+stored("Convolution_v1")(convolution)
+
+
+@operator("Deconvolution", is_layer=True, wanted={"bias": lambda a: not a.get("no_bias", True)})
 def deconvolution(data: Any, weight: Any, bias: Any = None, **options: Any) -> Any:
     """See `npx.deconvolution`."""
     options.setdefault("no_bias", True)
     return npx.deconvolution(data, weight, bias, **_without(options, *_TUNING))
 
 
-@operator("Pooling")
-def pooling(data: Any, **options: Any) -> Any:
-    """See `npx.pooling`."""
-    return npx.pooling(data, **_without(options, *_TUNING))
+@writes("convolution", "deconvolution")
+def _write_convolution(writer: Writer, a: Arguments) -> Made:
+    layout = a["layout"] or "NC"
+    return plain(writer, a, num_filter=a.results[0].shape[layout.index("C")])
 
 
-@operator("InstanceNorm")
-def instance_norm(data: Any, gamma: Any, beta: Any, eps: float = 1e-3) -> Any:
-    """Each channel of each example scaled to mean 0 and variance 1, then scaled and shifted."""
-    return normalization.instance_norm(data, gamma, beta, eps)
+_embedding = _of_npx("Embedding", "embedding", is_layer=True)
+stored("_contrib_SparseEmbedding")(_embedding)
 
 
-@operator("GroupNorm")
-def group_norm(
-    data: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1e-5,
-    output_mean_var: bool = False,
-) -> Any:  # fmt: skip
-    """The channels of each group, of each example, scaled together, then scaled and shifted."""
-    if output_mean_var:
-        raise ArgumentError("GroupNorm: output_mean_var=True; compute them with F.moments.")
-    return normalization.group_norm(data, gamma, beta, num_groups, eps)
+@writes("embedding")
+def _write_embedding(writer: Writer, a: Arguments) -> Made:
+    count, width = a["weight"].shape
+    return plain(writer, a, input_dim=count, output_dim=width, dtype=a["weight"].dtype)
 
 
-@operator("softmin")
+# -- recurrent ------------------------------------------------------------------------------------
+
+
+def _states(attributes: Attributes) -> int:
+    if not attributes.get("state_outputs"):
+        return 1
+    return 3 if attributes.get("mode") == "lstm" else 2
+
+
+_of_npx(
+    "RNN", "rnn",
+    results=_states, is_layer=True, wanted={"state_cell": lambda a: a.get("mode") == "lstm"},
+)  # fmt: skip
+
+
+@writes("rnn")
+def _write_rnn(writer: Writer, a: Arguments) -> Made:
+    for state in ("state", "state_cell"):
+        if a[state] is not None:
+            writer.entries[a[state]] = _of_any_batch(writer.entry(a[state]))
+    return plain(writer, a)
+
+
+def _of_any_batch(entry: Entry) -> Entry:
+    """Zeros to begin with, whose batch MXNet infers, in place of zeros for one batch."""
+    node = entry.node
+    if node.operator != "_npi_zeros":
+        return entry
+    layers, _, units = node.attributes["shape"].strip("()").split(", ")
+    attributes = node.attributes | {"shape": f"({layers}, -1, {units})"}
+    return Entry(Node(node.operator, node.name, attributes))
+
+
+# -- activations, dropout, pooling ----------------------------------------------------------------
+
+_of_npx("Activation", "activation")
+_of_npx(
+    "LeakyReLU", "leaky_relu",
+    is_layer=True, wanted={"gamma": lambda a: a.get("act_type") == "prelu"},
+)  # fmt: skip
+_of_npx("softmax", "softmax", method="softmax")
+_of_npx("log_softmax", "log_softmax", method="log_softmax")
+
+
+@operator("softmin", method="softmin")
 def softmin(data: Any, axis: int = -1, temperature: float | None = None) -> Any:
     """The softmax of `-data`."""
     return npx.softmax(-data, axis=axis, temperature=temperature)
@@ -93,11 +137,81 @@ def softmax_cross_entropy(data: Any, label: Any) -> Any:
     return -np.sum(npx.pick(npx.log_softmax(data, axis=-1), label)).reshape(1)
 
 
+_of_npx("Dropout", "dropout", counted=2)
+
+
+@writes("dropout")
+def _write_dropout(writer: Writer, a: Arguments) -> Made:
+    # A program is written as it predicts: what draws numbers there, always does.
+    return plain(writer, a, mode="always")
+
+
+@operator("Pooling", counted=lambda texts: 2 if texts.get("pool_type", "max") == "max" else 1)
+def pooling(data: Any, **options: Any) -> Any:
+    """See `npx.pooling`."""
+    return npx.pooling(data, **_without(options, *_TUNING))
+
+
+stored("Pooling_v1")(pooling)
+
+
+# -- normalization --------------------------------------------------------------------------------
+
+
+def _statistics(attributes: Attributes) -> int:
+    return 3 if attributes.get("output_mean_var") else 1
+
+
+_MOVING = (3, 4)  # the places of the moving mean and variance
+
+_batch_norm = _of_npx(
+    "BatchNorm", "batch_norm",
+    results=_statistics, counted=3, states=_MOVING, is_layer=True, renamed={"training": None},
+)  # fmt: skip
+stored("BatchNorm_v1", states=_MOVING)(_batch_norm)
+
+
+@stored("_contrib_SyncBatchNorm", states=_MOVING)
+def _sync_batch_norm(*arrays: Any, key: Any = None, ndev: int = 1, **attributes: Any) -> Any:
+    return _batch_norm(*arrays, **attributes)
+
+
+@stored("_contrib_BatchNormWithReLU", states=_MOVING)
+def _batch_norm_relu(*arrays: Any, **attributes: Any) -> Any:
+    return npx.relu(npx.batch_norm(*arrays, **attributes))
+
+
+@writes("batch_norm")
+def _write_batch_norm(writer: Writer, a: Arguments) -> Made:
+    # MXNet's operator returns other results in training, and writes to its operands.
+    return None if a["training"] and not a["use_global_stats"] else plain(writer, a)
+
+
+_of_npx("LayerNorm", "layer_norm", results=_statistics, counted=3, is_layer=True)
+
+
+@operator("InstanceNorm", counted=3, is_layer=True)
+def instance_norm(data: Any, gamma: Any, beta: Any, eps: float = 1e-3) -> Any:
+    """Each channel of each example scaled to mean 0 and variance 1, then scaled and shifted."""
+    return normalization.instance_norm(data, gamma, beta, eps)
+
+
+@operator("GroupNorm", results=_statistics, counted=3, is_layer=True)
+def group_norm(
+    data: Any, gamma: Any, beta: Any, num_groups: int = 1, eps: float = 1e-5,
+    output_mean_var: bool = False,
+) -> Any:  # fmt: skip
+    """The channels of each group, of each example, scaled together, then scaled and shifted."""
+    if output_mean_var:
+        raise ArgumentError("GroupNorm: output_mean_var=True; compute them with F.moments.")
+    return normalization.group_norm(data, gamma, beta, num_groups, eps)
+
+
 _NORM_AXES = {"instance": lambda n: tuple(range(1, n)), "channel": lambda n: (1,),
               "spatial": lambda n: tuple(range(2, n))}  # fmt: skip
 
 
-@operator("L2Normalization")
+@operator("L2Normalization", counted=2)
 def l2_normalization(data: Any, eps: float = 1e-10, mode: str = "instance") -> Any:
     """Vectors scaled to length 1: whole examples, channels, or positions in a channel."""
     if mode not in _NORM_AXES:
@@ -106,7 +220,7 @@ def l2_normalization(data: Any, eps: float = 1e-10, mode: str = "instance") -> A
     return data / np.sqrt(squares + eps)
 
 
-@operator("LRN")
+@operator("LRN", counted=2)
 def local_response_norm(
     data: Any, nsize: int, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0
 ) -> Any:
@@ -116,55 +230,3 @@ def local_response_norm(
     squares = np.pad(np.square(data), width)
     total = sum(squares[:, i : i + channels] for i in range(nsize))
     return data * np.power(knorm + alpha / nsize * total, -beta)
-
-
-@operator("UpSampling")
-def up_sampling(
-    *data: Any, scale: Positive, sample_type: str = "nearest", multi_input_mode: str = "concat",
-    num_args: int | None = None, num_filter: int = 0, workspace: int = 512,
-) -> Any:  # fmt: skip
-    """Each pixel repeated in both directions, `scale` times in the first of `data`.
-
-    Further images are enlarged to the size that the first gets, and joined as channels or, with
-    `multi_input_mode="sum"`, added.
-    """
-    if sample_type != "nearest":
-        raise ArgumentError(
-            f"UpSampling: sample_type={sample_type!r}; expected 'nearest'. For bilinear sampling "
-            "use Deconvolution with weights from init.Bilinear()."
-        )
-    if multi_input_mode not in ("concat", "sum"):
-        raise ArgumentError(
-            f"UpSampling: multi_input_mode={multi_input_mode!r}; expected 'concat' or 'sum'."
-        )
-    if scale < 1:
-        raise ArgumentError(f"UpSampling: scale={scale}; expected at least 1.")
-    height, width = (scale * n for n in data[0].shape[2:])
-    enlarged = [_enlarged(x, height, width) for x in data]
-    return add_n(*enlarged) if multi_input_mode == "sum" else np.concatenate(enlarged, axis=1)
-
-
-def _enlarged(images: Any, height: int, width: int) -> Any:
-    """Images of that size, each pixel repeated equally often."""
-    old = images.shape[2:]
-    if height % old[0] or width % old[1]:
-        raise ShapeError(
-            f"UpSampling: images of size {old} do not divide the size {(height, width)} that the "
-            "first ones are enlarged to."
-        )
-    rows = np.repeat(images, height // old[0], axis=2)
-    return np.repeat(rows, width // old[1], axis=3)
-
-
-@operator("Crop")
-def crop(
-    *data: Any, offset: Sequence[int] = (0, 0), h_w: Sequence[int] = (0, 0),
-    center_crop: bool = False, num_args: int | None = None,
-) -> Any:  # fmt: skip
-    """A part of images: as large as those of a second argument, or `h_w`."""
-    x = data[0]
-    height, width = data[1].shape[2:] if len(data) > 1 else h_w
-    top, left = offset
-    if center_crop:
-        top, left = (x.shape[2] - height) // 2, (x.shape[3] - width) // 2
-    return x[:, :, top : top + height, left : left + width]

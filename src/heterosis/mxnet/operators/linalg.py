@@ -1,4 +1,4 @@
-"""Operators of linear algebra on stacks of matrices."""
+"""Operators of linear algebra: products, and what is asked of stacks of matrices."""
 
 from __future__ import annotations
 
@@ -6,8 +6,82 @@ from typing import Any
 
 import numpy
 
-from heterosis import np
-from heterosis.mxnet.operators.operator import operator
+from heterosis import np, npx
+from heterosis.mxnet.operators.table import of_record, operator, stored
+from heterosis.mxnet.operators.writing import Arguments, Made, Writer, plain, writes
+
+# -- products -------------------------------------------------------------------------------------
+
+
+@operator()
+def dot(lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    """The sum over the last axis of `lhs` and the first one of `rhs`; both can be reversed."""
+    lhs = np.transpose(lhs) if transpose_a else lhs
+    rhs = np.transpose(rhs) if transpose_b else rhs
+    return np.tensordot(lhs, rhs, axes=1)
+
+
+@operator()
+def batch_dot(lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    """Matrix products of two stacks of matrices."""
+    return npx.batch_dot(lhs, rhs, transpose_a, transpose_b)
+
+
+@stored("_npi_tensordot")
+def _tensordot(a: Any, b: Any, a_axes_summed: Any, b_axes_summed: Any) -> Any:
+    return np.tensordot(a, b, (a_axes_summed, b_axes_summed))
+
+
+@stored("_npi_tensordot_int_axes")
+def _tensordot_number(a: Any, b: Any, axes: int) -> Any:
+    return np.tensordot(a, b, axes)
+
+
+@writes("tensordot")
+def _write_tensordot(writer: Writer, a: Arguments) -> Made:
+    axes = a["axes"]
+    if isinstance(axes, int):
+        return writer.single("_npi_tensordot_int_axes", a, a["a"], a["b"], axes=axes)
+    summed = [(ax,) if isinstance(ax, int) else tuple(ax) for ax in axes]
+    return writer.single(
+        "_npi_tensordot", a, a["a"], a["b"], a_axes_summed=summed[0], b_axes_summed=summed[1]
+    )
+
+
+@writes("outer")
+def _write_outer(writer: Writer, a: Arguments) -> Made:
+    if a["a"].ndim != 1 or a["b"].ndim != 1:
+        return None
+    return writer.single("_npi_tensordot_int_axes", a, a["a"], a["b"], axes=0)
+
+
+@operator()
+def khatri_rao(*args: Any) -> Any:
+    """Of matrices with equally many columns, the products of columns' elements with each other."""
+    product = args[0]
+    for matrix in args[1:]:
+        pairs = np.expand_dims(product, 1) * np.expand_dims(matrix, 0)
+        product = pairs.reshape((-1, matrix.shape[1]))
+    return product
+
+
+# -- matrices -------------------------------------------------------------------------------------
+
+of_record("_npi_svd", results=3)
+of_record("_npi_eig", results=2)
+of_record("_npi_eigh", results=2)
+of_record("_npi_slogdet", results=2)
+of_record("_npi_tensorsolve", renamed={"axes": "a_axes"})
+stored("_npi_pinv_scalar_rcond")(np.linalg.pinv)
+
+
+@writes("pinv")
+def _write_pinv(writer: Writer, a: Arguments) -> Made:
+    number = a.number("rcond")
+    if number is None:
+        return plain(writer, a)
+    facts = {"rcond": number, "hermitian": a["hermitian"]}
+    return writer.single("_npi_pinv_scalar_rcond", a, a["a"], **facts)
 
 
 @operator()
@@ -51,7 +125,7 @@ def linalg_det(A: Any) -> Any:
     return np.linalg.det(A)
 
 
-@operator()
+@operator(results=2)
 def linalg_slogdet(A: Any) -> list[Any]:
     """Signs and logarithms of the absolute values of determinants."""
     return list(np.linalg.slogdet(A))
@@ -98,7 +172,7 @@ def linalg_trsm(
     return np.linalg.solve(triangle, alpha * B)
 
 
-@operator()
+@operator(results=2)
 def linalg_gelqf(A: Any) -> list[Any]:
     """Orthonormal rows, and the lower triangle to multiply them by to give `A`."""
     columns, triangle = np.linalg.qr(_turned(A, True))
@@ -148,16 +222,6 @@ def linalg_maketrian(A: Any, offset: int = 0, lower: bool = True) -> Any:
     side = int(numpy.sqrt(2 * A.shape[-1]))
     rows, columns = _triangle_places(side + abs(offset), offset, lower)
     return _placed(A, side + abs(offset), rows, columns)
-
-
-@operator()
-def khatri_rao(*args: Any) -> Any:
-    """Of matrices with equally many columns, the products of columns' elements with each other."""
-    product = args[0]
-    for matrix in args[1:]:
-        pairs = np.expand_dims(product, 1) * np.expand_dims(matrix, 0)
-        product = pairs.reshape((-1, matrix.shape[1]))
-    return product
 
 
 def _turned(matrix: Any, transpose: bool) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from heterosis import np, npx
 from heterosis.autograd import Function
-from heterosis.mxnet.operators.operator import operator
+from heterosis.mxnet.operators.table import operator
 from heterosis.npx.ctc import ctc_loss as _ctc_loss
 from heterosis.runtime.errors import ArgumentError
 
@@ -46,9 +46,13 @@ def _regression(predict: Callable[[Any], Any], slope: Callable[[Any], Any]) -> C
     return output
 
 
-operator("LinearRegressionOutput")(_regression(np.copy, lambda difference: difference))
-operator("LogisticRegressionOutput")(_regression(npx.sigmoid, lambda difference: difference))
-operator("MAERegressionOutput")(_regression(np.copy, np.sign))
+operator("LinearRegressionOutput", is_layer=True)(
+    _regression(np.copy, lambda difference: difference)
+)
+operator("LogisticRegressionOutput", is_layer=True)(
+    _regression(npx.sigmoid, lambda difference: difference)
+)
+operator("MAERegressionOutput", is_layer=True)(_regression(np.copy, np.sign))
 
 
 class _Loss(Function):
@@ -99,7 +103,7 @@ def _check_normalization(name: str, given: str) -> None:
         raise ArgumentError(f"{name}: normalization={given!r}; expected one of {_NORMALIZATIONS}.")
 
 
-@operator("SoftmaxOutput")
+@operator("SoftmaxOutput", "Softmax", is_layer=True)  # the second is its older name
 def softmax_output(
     data: Any, label: Any, grad_scale: float = 1.0, ignore_label: float = -1.0,
     multi_output: bool = False, use_ignore: bool = False, preserve_shape: bool = False,
@@ -156,7 +160,7 @@ class _Rows:
         return npx.softmax(data.reshape(self.shape), axis=1).reshape(data.shape)
 
 
-@operator("CTCLoss", "ctc_loss")
+@operator("CTCLoss", "ctc_loss", counted=2)
 def ctc_loss(
     data: Any, label: Any, data_lengths: Any = None, label_lengths: Any = None,
     use_data_lengths: bool = False, use_label_lengths: bool = False, blank_label: str = "first",

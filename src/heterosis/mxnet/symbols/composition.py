@@ -9,53 +9,40 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any
 
 from heterosis import ndarray
 from heterosis.mxnet.attributes import encoded
 from heterosis.mxnet.graph import Entry, Node, variable
-from heterosis.mxnet.symbols import operators
-from heterosis.mxnet.symbols.spelling import TURNED
+from heterosis.mxnet.operators import lookup
+from heterosis.mxnet.operators.arithmetic import BINARY, WITH_NUMBER, number_of
+from heterosis.mxnet.operators.table import RECORDS, ROWS, row_of
 from heterosis.mxnet.symbols.symbol import Symbol
 from heterosis.ops.record import ARRAY, REGISTRY
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
-# Operators that make variables for inputs that are not given.
-_LAYERS = {
-    "FullyConnected", "Convolution", "Deconvolution", "BatchNorm", "LayerNorm", "InstanceNorm",
-    "GroupNorm", "Embedding", "LeakyReLU", "RNN", "SoftmaxOutput", "LinearRegressionOutput",
-    "LogisticRegressionOutput", "MAERegressionOutput",
-}  # fmt: skip
-# Inputs of layers that only some attributes ask for.
-_WANTED: dict[tuple[str, str], Callable[[dict[str, Any]], bool]] = {
-    ("FullyConnected", "bias"): lambda a: not a.get("no_bias", False),
-    ("Convolution", "bias"): lambda a: not a.get("no_bias", False),
-    ("Deconvolution", "bias"): lambda a: not a.get("no_bias", True),
-    ("LeakyReLU", "gamma"): lambda a: a.get("act_type") == "prelu",
-    ("RNN", "state_cell"): lambda a: a.get("mode") == "lstm",
-}
-_RECORDS = {r.names["mxnet"]: r for r in REGISTRY.values() if "mxnet" in r.names}
 _counters: dict[str, itertools.count[int]] = defaultdict(itertools.count)
 
 
 @cache
 def function(name: str) -> Callable[..., Any] | None:
     """The operator `name` on symbols or arrays; None if there is none."""
-    if operators.found(name) is None:
+    if lookup.found(name) is None:
         return None
+    is_layer = row_of(name).is_layer
 
     def run(*arguments: Any, **keywords: Any) -> Any:
         values = [*arguments, *keywords.values()]
         symbolic = any(isinstance(v, Symbol) for item in values for v in _listed(item))
-        if symbolic or (name in _LAYERS and not modes.is_capturing() and not _arrays(values)):
+        if symbolic or (is_layer and not modes.is_capturing() and not _arrays(values)):
             return _composed(name, arguments, keywords)
         return getattr(ndarray, name.lstrip("_"))(*arguments, **keywords)
 
     run.__name__ = run.__qualname__ = name
-    run.__doc__ = inspect.getdoc(operators.found(name))
+    run.__doc__ = inspect.getdoc(lookup.found(name))
     return run
 
 
@@ -92,30 +79,36 @@ def _completed(
     attributes: dict[str, Any],
 ) -> list[Symbol]:  # fmt: skip
     """The inputs in order, with variables for those of a layer that are not given."""
-    if operator in _LAYERS:
-        for parameter in _inputs(operator):
-            wanted = _WANTED.get((operator, parameter))
-            if parameter not in given and (wanted is None or wanted(attributes)):
-                given[parameter] = Symbol([variable(f"{name}_{parameter}")])
+    row = row_of(operator)
+    for parameter in _inputs(operator) if row.is_layer else ():
+        wanted = row.wanted.get(parameter)
+        if parameter not in given and (wanted is None or wanted(attributes)):
+            given[parameter] = Symbol([variable(f"{name}_{parameter}")])
     return [given[parameter] for parameter in names if parameter in given]
 
 
 def _parameters(operator: str) -> list[str]:
     """The names of an operator's parameters, none if it takes any number of arrays."""
-    record = _RECORDS.get(operator)
+    record = RECORDS.get(operator)
     if record is not None:
         return [p.name for p in record.parameters]
-    found = inspect.signature(operators.found(operator)).parameters.values()
+    found = _signature(operator)
     if any(p.kind == p.VAR_POSITIONAL for p in found):
         return []
     return [p.name for p in found if p.kind == p.POSITIONAL_OR_KEYWORD]
 
 
+def _signature(operator: str) -> Collection[inspect.Parameter]:
+    return inspect.signature(lookup.found(operator)).parameters.values()
+
+
 def _inputs(operator: str) -> list[str]:
     """The arrays among the parameters of a layer."""
-    record = _RECORDS.get(operator)
+    record = RECORDS.get(operator)
     if record is None:
-        return ["data", "label"]
+        return [
+            p.name for p in _signature(operator) if p.default is p.empty and p.kind != p.VAR_KEYWORD
+        ]
     pairs = zip(record.parameters, record.uses, strict=True)
     return [p.name for p, use in pairs if use == ARRAY and not isinstance(p.default, float)]
 
@@ -129,33 +122,36 @@ def made(
     operator: str, inputs: Sequence[Entry], attributes: dict[str, str], name: str | None
 ) -> Symbol:
     """The results of a new node."""
-    count = operators.output_count(operator, attributes)
+    count = lookup.output_count(operator, attributes)
     node = Node(operator, name or _fresh(operator), attributes, tuple(inputs), count)
     return Symbol([Entry(node, i) for i in range(count)])
 
 
-def binary(name: str) -> Callable[[Any, Any], Any]:
+def binary(name: str, operation: str) -> Callable[[Any, Any], Any]:
     """An operation of two symbols, or of a symbol and a number on either side; else of arrays."""
 
     def run(left: Any, right: Any) -> Any:
         if not isinstance(left, Symbol) and not isinstance(right, Symbol):
             return getattr(ndarray, name)(left, right)
-        return _combined(name, left, right)
+        return _combined(operation, left, right)
 
     run.__name__ = run.__qualname__ = name
     return run
 
 
-def _combined(name: str, left: Any, right: Any) -> Symbol:
+def _combined(operation: str, left: Any, right: Any) -> Symbol:
     symbols = [isinstance(side, Symbol) for side in (left, right)]
     if all(symbols):
-        return made(f"_npi_{name}", [left.only_entry(), right.only_entry()], {}, None)
+        operator = REGISTRY[operation].names["mxnet"]
+        return made(operator, [left.only_entry(), right.only_entry()], {}, None)
     number, symbol = (right, left) if symbols[0] else (left, right)
     if not isinstance(number, int | float):
-        raise ArgumentError(f"{name}: {number!r} beside a symbol; expected a symbol or a number.")
-    operator = name if symbols[0] else TURNED.get(name, f"r{name}")
-    facts = {"scalar": str(number), "is_int": str(isinstance(number, int))}
-    return made(f"_npi_{operator}_scalar", [symbol.only_entry()], facts, None)
+        raise ArgumentError(
+            f"{operation}: {number!r} beside a symbol; expected a symbol or a number."
+        )
+    on_right, on_left = WITH_NUMBER[operation]
+    texts = {name: str(value) for name, value in number_of(number).items()}
+    return made(on_right if symbols[0] else on_left, [symbol.only_entry()], texts, None)
 
 
 def creation(name: str, operator: str) -> Callable[..., Any]:
@@ -174,6 +170,17 @@ def creation(name: str, operator: str) -> Callable[..., Any]:
     return run
 
 
+def functions() -> dict[str, Callable[..., Any]]:
+    """The functions of `sym` that do not compose the operators of their own names."""
+    found = {name: binary(name, operation) for name, operation in BINARY.items()}
+    for row in dict.fromkeys(ROWS.values()):
+        if row.symbol:
+            operator = row.stored[0]
+            make = creation(row.symbol, operator) if row.creates else function(operator)
+            found[row.symbol] = make
+    return found
+
+
 # -- what symbols get from here -------------------------------------------------------------------
 
 _SIGNS = {
@@ -184,93 +191,6 @@ _COMPARISONS = {
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
     "ge": "greater_equal",
 }  # fmt: skip
-# Operators that are methods too.
-_METHODS = (
-    "abs",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctanh",
-    "argmax",
-    "argmax_channel",
-    "argmin",
-    "argsort",
-    "broadcast_axes",
-    "broadcast_like",
-    "broadcast_to",
-    "cbrt",
-    "ceil",
-    "clip",
-    "cos",
-    "cosh",
-    "degrees",
-    "depth_to_space",
-    "diag",
-    "exp",
-    "expand_dims",
-    "expm1",
-    "fix",
-    "flatten",
-    "flip",
-    "floor",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "log_softmax",
-    "max",
-    "mean",
-    "min",
-    "nanprod",
-    "nansum",
-    "norm",
-    "one_hot",
-    "ones_like",
-    "pad",
-    "pick",
-    "prod",
-    "radians",
-    "rcbrt",
-    "reciprocal",
-    "relu",
-    "repeat",
-    "reshape",
-    "reshape_like",
-    "rint",
-    "round",
-    "rsqrt",
-    "shape_array",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
-    "size_array",
-    "slice",
-    "slice_axis",
-    "slice_like",
-    "softmax",
-    "softmin",
-    "sort",
-    "space_to_depth",
-    "split",
-    "split_v2",
-    "sqrt",
-    "square",
-    "squeeze",
-    "sum",
-    "swapaxes",
-    "take",
-    "tan",
-    "tanh",
-    "tile",
-    "topk",
-    "transpose",
-    "trunc",
-    "zeros_like",
-)
-_RENAMED = {"astype": "Cast", "copy": "identity"}
 _VALUES = "a symbol has no values; bind or eval gives some"
 # Methods that only say, as MXNet's do, that a symbol has no such thing; and what to do instead.
 _REFUSED = {
@@ -328,13 +248,14 @@ for _short, _name in (_SIGNS | _COMPARISONS).items():
     setattr(Symbol, f"__{_short}__", _signed(_name, False))
 for _short, _name in _SIGNS.items():
     setattr(Symbol, f"__r{_short}__", _signed(_name, True))
-for _name in _METHODS:
-    setattr(Symbol, _name, _method(_name, _name))
-for _name, _spelt in _RENAMED.items():
-    setattr(Symbol, _name, _method(_name, _spelt))
+for _row in dict.fromkeys(ROWS.values()):
+    if _row.method:
+        _operator = _row.method if _row.method in _row.names else _row.names[0]
+        setattr(Symbol, _row.method, _method(_row.method, _operator))
 for _name in ("get_backend_symbol", "optimize_for"):
     setattr(Symbol, _name, _for_back_end(_name))
 for _name, _advice in _REFUSED.items():
     setattr(Symbol, _name, _refused(_name, _advice))
-Symbol.__neg__ = lambda self: made("_npi_negative", [self.only_entry()], {}, None)
+_NEGATIVE = REGISTRY["negative"].names["mxnet"]
+Symbol.__neg__ = lambda self: made(_NEGATIVE, [self.only_entry()], {}, None)
 Symbol.__abs__ = Symbol.abs

@@ -7,7 +7,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.mxnet.graph import Entry, Node, reached
-from heterosis.mxnet.symbols import operators
+from heterosis.mxnet.operators import lookup
 from heterosis.ops.unsized import Unsized
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
@@ -20,7 +20,7 @@ class Plan:
         self.nodes = reached(heads)
         _check_known(self.nodes)
         self._calls = [
-            (node, operators.found(node.operator), operators.values_of(node.parameters()))
+            (node, lookup.found(node.operator), lookup.values_of(node.parameters()))
             for node in self.nodes
             if not node.is_variable
         ]
@@ -32,7 +32,7 @@ class Plan:
         }
         for node, run, attributes in self._calls:
             given = [_result(results, entry) for entry in node.inputs]
-            made = operators.call(node.operator, run, given, attributes)
+            made = lookup.call(node.operator, run, given, attributes)
             results[node] = made if isinstance(made, tuple | list) else (made,)
         return [_ready(_result(results, entry)) for entry in self.heads]
 
@@ -54,7 +54,7 @@ def _ready(result: Any) -> _core.ndarray:
 
 def _check_known(nodes: Sequence[Node]) -> None:
     wanted = {node.operator: node.name for node in nodes if not node.is_variable}
-    unknown = [f"{op} (of {name!r})" for op, name in wanted.items() if not operators.found(op)]
+    unknown = [f"{op} (of {name!r})" for op, name in wanted.items() if not lookup.found(op)]
     if unknown:
         raise UnsupportedError(
             f"the symbol has {len(unknown)} operators that do not exist here: "

@@ -10,20 +10,15 @@ from typing import Any
 
 from heterosis.io.files import FileName, Source, opened, parsed_json, translated, wrong
 from heterosis.mxnet.attributes import decoded, encoded
-from heterosis.mxnet.graph import VARIABLE, Entry, Node, reached, states, variable
-from heterosis.mxnet.symbols.operators import MOST_RESULTS, output_count
+from heterosis.mxnet.graph import VARIABLE, Entry, Node, reached, variable
+from heterosis.mxnet.operators.lookup import MOST_RESULTS, output_count, states
+from heterosis.mxnet.operators.table import row_of
 from heterosis.ops.unsized import UNKNOWN
 from heterosis.runtime.errors import ArgumentError, FormatError
 
 KIND = "a symbol file"
 _VERSION = 10901  # of MXNet, whose format it is
 _MARK = "heterosis_export"  # MXNet reads it and does nothing with it
-_CREATION = {"_zeros", "_ones", "_full", "_npi_zeros", "_npi_ones", "_npi_full"}
-# Results that MXNet counts in files, though nobody sees them.
-_WITH_HIDDEN = {
-    **dict.fromkeys(("BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"), 3),
-    **dict.fromkeys(("CTCLoss", "Dropout", "L2Normalization", "LRN"), 2),
-}
 
 
 def text_of(entries: Sequence[Entry], mark: int = 0) -> str:
@@ -47,9 +42,8 @@ def text_of(entries: Sequence[Entry], mark: int = 0) -> str:
 
 
 def _counted(node: Node) -> int:
-    if node.operator == "Pooling" and node.attributes.get("pool_type", "max") == "max":
-        return 2
-    return _WITH_HIDDEN.get(node.operator, 1)
+    counted = row_of(node.operator).counted
+    return counted(node.attributes) if callable(counted) else counted
 
 
 def _described(node: Node, places: dict[Node, int], written: set[Node]) -> dict[str, Any]:
@@ -130,7 +124,7 @@ class _Reader:
         attributes = self._attributes(where, facts)
         entries = tuple(self._entry(f"{where}, inputs[{i}]", e) for i, e in enumerate(inputs))
         count = self._count(where, operator, attributes)
-        if self.zero_is_unknown and operator in _CREATION:
+        if self.zero_is_unknown and row_of(operator).zero_is_unknown:
             attributes["shape"] = _with_unknown(attributes.get("shape", "()"))
         return _upgraded(Node(operator, name, attributes, entries, count))
 
@@ -188,7 +182,8 @@ def _with_unknown(shape: str) -> str:
 
 def _upgraded(node: Node) -> Node:
     """A node of an older file as newer ones have it."""
-    if node.operator.startswith("BatchNorm") and len(node.inputs) == 3:
+    states = row_of(node.operator).states
+    if states and len(node.inputs) == min(states):
         moving = (variable(f"{node.name}_{what}") for what in ("moving_mean", "moving_var"))
         node.inputs += tuple(moving)  # once, states were no nodes
     return node

@@ -10,8 +10,8 @@ from heterosis.autograd import tape
 from heterosis.autograd.derivative import Differentiable
 from heterosis.autograd.tape import Entry, Leaf, Node, ProgramNode, Source
 from heterosis.ir.calls import Call
+from heterosis.mxnet.symbols.capturing import graph_of
 from heterosis.mxnet.symbols.symbol import Symbol
-from heterosis.mxnet.symbols.translation import graph_of
 from heterosis.ops.record import KEY, REGISTRY
 from heterosis.runtime import modes
 from heterosis.runtime.errors import AutogradError, UnsupportedError

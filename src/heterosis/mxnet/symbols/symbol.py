@@ -8,7 +8,9 @@ from typing import Any
 
 from heterosis import np
 from heterosis.io.atomic import written
-from heterosis.mxnet.graph import STATES, Entry, Node, reached, rebuilt, states, variable
+from heterosis.mxnet.graph import Entry, Node, reached, rebuilt, variable
+from heterosis.mxnet.operators.lookup import states
+from heterosis.mxnet.operators.table import row_of
 from heterosis.mxnet.symbols import files, inference
 from heterosis.mxnet.symbols.executor import Executor
 from heterosis.runtime.errors import ArgumentError, MissingAttributeError
@@ -63,7 +65,7 @@ class Symbol:
 
     def batch_norm_parameters(self) -> list[str]:
         """The names of the variables that go into batch normalisation."""
-        nodes = [node for node in reached(self.entries) if node.operator in STATES]
+        nodes = [node for node in reached(self.entries) if row_of(node.operator).states]
         return [e.node.name for node in nodes for e in node.inputs[1:] if e.node.is_variable]
 
     def list_outputs(self) -> list[str]:

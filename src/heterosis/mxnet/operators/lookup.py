@@ -1,19 +1,17 @@
-"""What the operators of symbol files do: the operations of `np`, `npx` and `ndarray`, found by
-MXNet's names, with attributes as texts."""
+"""Operators by the names in symbol files: the function of each, and how many results it has."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from heterosis import np, npx
 from heterosis.mxnet.attributes import decoded
-from heterosis.mxnet.operators.operator import OPERATORS
-from heterosis.mxnet.symbols.functions import TABLE, Run
-from heterosis.mxnet.symbols.spelling import IDLE, PARAMETERS
-from heterosis.ops.record import ARRAY, ATTRIBUTE, REGISTRY, SEQUENCE, Record
+from heterosis.mxnet.graph import Node
+from heterosis.mxnet.operators.table import IDLE, RECORDS, Run, renamed, row_of
+from heterosis.ops.record import ARRAY, ATTRIBUTE, SEQUENCE, Record
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, HeterosisError
 
 _MISUSE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -24,15 +22,11 @@ _LISTS = {"adj", "dilate", "kernel", "newshape", "pad", "reps", "shape", "stride
 @cache
 def found(name: str) -> Run | None:
     """The function of the operator `name`; None if there is none."""
-    if name in TABLE:
-        return TABLE[name]
-    record = _RECORDS.get(name)
-    if record is not None and name not in OPERATORS:
-        return _by_record(record)
-    plain = name.removeprefix("_contrib_") if name.startswith("_contrib_") else name[1:]
-    for candidate in (name, plain if name.startswith("_") else name):
-        if candidate in OPERATORS:
-            return OPERATORS[candidate]
+    run = row_of(name).run
+    if run is not None:
+        return run
+    if name in RECORDS:
+        return _by_record(RECORDS[name])
     return _by_prefix(name)
 
 
@@ -95,12 +89,10 @@ def _value(name: str, value: Any) -> Any:
 
 # -- records --------------------------------------------------------------------------------------
 
-_RECORDS = {r.names["mxnet"]: r for r in REGISTRY.values() if "mxnet" in r.names}
-
 
 def _by_record(record: Record) -> Run:
     """Arrays go to the parameters that take arrays, in order; attributes go by name."""
-    ours = {theirs: name for name, theirs in PARAMETERS.get(record.name, {}).items() if theirs}
+    ours = {theirs: name for name, theirs in renamed(record).items() if theirs}
     pairs = list(zip(record.parameters, record.uses, strict=True))
     accepted = {p.name for p, use in pairs if use in (ARRAY, ATTRIBUTE)}
 
@@ -128,40 +120,21 @@ def _by_record(record: Record) -> Run:
 
 def output_count(name: str, texts: Mapping[str, str]) -> int:
     """How many results users see of an operator."""
-    rule = _COUNTS.get(name)
-    count = int(rule(values_of(texts))) if rule else 1
+    results = row_of(name).results
+    count = int(results(values_of(texts))) if callable(results) else results
     if not 1 <= count <= MOST_RESULTS:
         raise ArgumentError(f"operator {name}: {count} results; expected 1 to {MOST_RESULTS}.")
     return count
 
 
-def _parts(attributes: dict[str, Any]) -> int:
-    sections = attributes.get("sections") or 0
-    indices = attributes.get("indices") or ()
-    return sections or (len(indices) if isinstance(indices, tuple) else 1) or 1
+# -- states ---------------------------------------------------------------------------------------
 
 
-def _states(attributes: dict[str, Any]) -> int:
-    if not attributes.get("state_outputs"):
-        return 1
-    return 3 if attributes.get("mode") == "lstm" else 2
-
-
-def _statistics(attributes: dict[str, Any]) -> int:
-    return 3 if attributes.get("output_mean_var") else 1
-
-
-_COUNTS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "RNN": _states,
-    "SliceChannel": lambda a: a.get("num_outputs") or 1,
-    "split": lambda a: a.get("num_outputs") or 1,
-    "topk": lambda a: 2 if a.get("ret_typ") == "both" else 1,
-    **dict.fromkeys(("_npi_split", "_npi_hsplit", "_npi_dsplit", "_split_v2"), _parts),
-    **dict.fromkeys(("BatchNorm", "LayerNorm", "GroupNorm"), _statistics),
-    **dict.fromkeys(
-        ("moments", "_npi_slogdet", "_npi_eigh", "_npi_eig", "_histogram"), lambda a: 2
-    ),
-    "_npi_svd": lambda a: 3,
-    "_npi_average": lambda a: 2 if a.get("returned") else 1,
-    "_contrib_MultiBoxTarget": lambda a: 3,
-}
+def states(nodes: Iterable[Node]) -> set[Node]:
+    """The variables that operators write to."""
+    return {
+        node.inputs[place].node
+        for node in nodes
+        for place in row_of(node.operator).states
+        if place < len(node.inputs) and node.inputs[place].node.is_variable
+    }
