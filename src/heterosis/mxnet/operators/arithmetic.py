@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,10 +93,14 @@ def _older(name: str) -> tuple[str, ...]:
     return (f"_{name}", f"_{name.title()}") if name else ()
 
 
-for _pairs, _kept in ((_ARITHMETIC, _binary), (_COMPARISONS, _truth), (_LOGIC, _truth)):
-    for _pair in _pairs:
-        if _pair.names:
-            operator(*_pair.names, stored=_older(_pair.older))(_kept(_pair.compute))
+def _add_on_arrays(pairs: Iterable[_Pair], keep: Callable[[Run], Run]) -> None:
+    for pair in pairs:
+        if pair.names:
+            operator(*pair.names, stored=_older(pair.older))(keep(pair.compute))
+
+
+_add_on_arrays(_ARITHMETIC, _binary)
+_add_on_arrays((*_COMPARISONS, *_LOGIC), _truth)
 
 
 def _same_shape(name: str, run: Run) -> Run:
@@ -142,8 +146,8 @@ def _written_truth(writer: Writer, a: Arguments, parameter: str) -> Entry:
     """0 or 1 as float32: the operators take operands of one type, and no truth values."""
     entry = writer.entry(a[parameter])
     if a[parameter].dtype != "bool":
-        facts = {"scalar": 0, "is_int": True}
-        entry = writer.node("_npi_not_equal_scalar", f"{a.name}_{parameter}", [entry], facts)[0]
+        differs, _ = WITH_NUMBER["not_equal"]
+        entry = writer.node(differs, f"{a.name}_{parameter}", [entry], number_attributes(0))[0]
     return writer.node("Cast", f"{a.name}_{parameter}_number", [entry], {"dtype": "float32"})[0]
 
 
@@ -184,28 +188,30 @@ def _camel(name: str) -> str:
 # Of an operation, the operators with a number on its right and on its left.
 WITH_NUMBER: dict[str, tuple[str, str]] = {}
 
-for _pair in (*_ARITHMETIC, *_COMPARISONS):
-    _right, _left = (f"_npi_{_name}_scalar" for _name in (_pair.operation, f"r{_pair.operation}"))
-    stored(_right)(_on_right(_pair.compute))
-    if _pair.turned:
-        _left = f"_npi_{_pair.turned}_scalar"
+
+def _add_with_number(pair: _Pair) -> None:
+    right, left = f"_npi_{pair.operation}_scalar", f"_npi_r{pair.operation}_scalar"
+    stored(right)(_on_right(pair.compute))
+    if pair.turned:
+        left = f"_npi_{pair.turned}_scalar"
     else:
-        stored(_left)(_on_left(_pair.compute))
-    WITH_NUMBER[_pair.operation] = _right, _left
+        stored(left)(_on_left(pair.compute))
+    WITH_NUMBER[pair.operation] = right, left
 
 
-def _older_with_number(pair: _Pair, keep: Callable[[Run], Run]) -> None:
-    """Both spellings of an older operator: `_plus_scalar` and `_PlusScalar`."""
-    for start, run in (("", _on_right(pair.compute)), ("r", _on_left(pair.compute))):
-        spelt = f"_{start}{pair.older}_scalar", f"_{start.upper()}{_camel(pair.older)}Scalar"
-        stored(*spelt)(keep(run))
+def _add_older_with_number(pairs: Iterable[_Pair], keep: Callable[[Run], Run]) -> None:
+    """Both spellings of older operators: `_plus_scalar` and `_PlusScalar`."""
+    for pair in pairs:
+        for start, run in (("", _on_right(pair.compute)), ("r", _on_left(pair.compute))):
+            spelt = f"_{start}{pair.older}_scalar", f"_{start.upper()}{_camel(pair.older)}Scalar"
+            if pair.older:
+                stored(*spelt)(keep(run))
 
 
-for _pair in _ARITHMETIC:
-    if _pair.older:
-        _older_with_number(_pair, lambda run: run)
-for _pair in (*_COMPARISONS, *_LOGIC):
-    _older_with_number(_pair, _as_data)
+for _pair in (*_ARITHMETIC, *_COMPARISONS):
+    _add_with_number(_pair)
+_add_older_with_number(_ARITHMETIC, lambda run: run)
+_add_older_with_number((*_COMPARISONS, *_LOGIC), _as_data)
 
 
 @writes(*WITH_NUMBER)
@@ -221,9 +227,9 @@ def _write_pair(writer: Writer, a: Arguments) -> Made:
     entry, dtype = writer.entry(array), a.results[0].dtype
     if dtype not in ("bool", array.dtype):  # MXNet would choose float64
         entry = writer.node("Cast", f"{a.name}_cast", [entry], {"dtype": dtype})[0]
-    return writer.node(name, a.name, [entry], number_of(number))
+    return writer.node(name, a.name, [entry], number_attributes(number))
 
 
-def number_of(number: float) -> dict[str, Any]:
+def number_attributes(number: float) -> dict[str, Any]:
     """The attributes of an operator with a number."""
     return {"scalar": number, "is_int": isinstance(number, int)}

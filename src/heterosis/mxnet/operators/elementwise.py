@@ -9,11 +9,11 @@ from heterosis.ir.primitives.conversions import COPY, conversion
 from heterosis.ir.program import Value
 from heterosis.ir.types import DTYPES
 from heterosis.mxnet.graph import Entry
-from heterosis.mxnet.operators.arithmetic import WITH_NUMBER, number_of
+from heterosis.mxnet.operators.arithmetic import WITH_NUMBER, number_attributes
 from heterosis.mxnet.operators.table import Run, operator, stored
 from heterosis.mxnet.operators.writing import Arguments, Made, Writer, follows, writes
 
-# Functions that are methods of symbols, and others.
+# Functions that are methods of symbols, too, and others.
 _METHODS = {
     np: (
         "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "ceil", "cos",
@@ -30,21 +30,19 @@ def _unary(run: Run) -> Run:
     return lambda data: run(data)
 
 
-for _module, _names in _METHODS.items():
-    for _name in _names:
-        operator(_name, method=_name)(_unary(getattr(_module, _name)))
-for _module, _names in _OTHERS.items():
-    for _name in _names:
-        operator(_name)(_unary(getattr(_module, _name)))
+for _functions, _is_method in ((_METHODS, True), (_OTHERS, False)):
+    for _module, _names in _functions.items():
+        for _name in _names:
+            operator(_name, method=_is_method)(_unary(getattr(_module, _name)))
 
 
-@operator(method="rsqrt")
+@operator(method=True)
 def rsqrt(data: Any) -> Any:
     """`1 / sqrt(data)`."""
     return data.rsqrt()
 
 
-@operator(method="rcbrt")
+@operator(method=True)
 def rcbrt(data: Any) -> Any:
     """One over the cube root."""
     return data.rcbrt()
@@ -74,7 +72,7 @@ def logical_not(data: Any) -> Any:
     return np.logical_not(data).astype(data.dtype)
 
 
-@operator(method="round")
+@operator(method=True)
 def round_(data: Any) -> Any:
     """The nearest whole number, halves away from zero."""
     return np.sign(data) * np.floor(np.abs(data) + 0.5)
@@ -83,14 +81,14 @@ def round_(data: Any) -> Any:
 # -- choosing -------------------------------------------------------------------------------------
 
 
-@operator(method="clip")
+@operator(method=True)
 def clip(data: Any, a_min: float, a_max: float) -> Any:
     """The elements, kept between `a_min` and `a_max`."""
     return np.clip(data, a_min, a_max)
 
 
 @writes("clip")
-def _clip(writer: Writer, a: Arguments) -> Made:
+def _write_clip(writer: Writer, a: Arguments) -> Made:
     bounds = []
     for name, short, none in (("a_min", "min", -float("inf")), ("a_max", "max", float("inf"))):
         given = short if a[name] is None else name
@@ -108,7 +106,7 @@ def _between(writer: Writer, a: Arguments) -> Made:
         bound, number = (a[short], a.number(short)) if bound is None else (bound, number)
         if number is not None:
             on_right, _ = WITH_NUMBER[better]
-            entry = writer.node(on_right, f"{a.name}_{better}", entry, number_of(number))
+            entry = writer.node(on_right, f"{a.name}_{better}", entry, number_attributes(number))
         elif bound is not None:
             both = [*entry, writer.entry(bound)]
             entry = writer.node(f"_npi_{better}", f"{a.name}_{better}", both, {})
@@ -139,7 +137,7 @@ def _where_numbers(condition: Any, x: float, y: float) -> Any:
 
 
 @writes("where")
-def _where(writer: Writer, a: Arguments) -> Made:
+def _write_where(writer: Writer, a: Arguments) -> Made:
     x, y = a.number("x"), a.number("y")
     if a.number("condition") is not None:
         return None
@@ -168,7 +166,7 @@ def amp_cast(data: Any, dtype: Any) -> Any:
 
 
 @writes("astype", "cast")
-def _cast(writer: Writer, a: Arguments) -> Made:
+def _write_cast(writer: Writer, a: Arguments) -> Made:
     (operand, dtype) = (a[parameter] for parameter in a.uses)
     return writer.single("Cast", a, operand, dtype=dtype)
 
@@ -189,7 +187,7 @@ stored("_copy", "_np_copy", "_npi_copy")(np.copy)
 
 
 @writes("copy", "assign", "positive")
-def _copy(writer: Writer, a: Arguments) -> Made:
+def _write_copy(writer: Writer, a: Arguments) -> Made:
     (operand,) = (a[parameter] for parameter in a.uses)
     return writer.single("_np_copy", a, operand)
 
@@ -206,5 +204,5 @@ def stop_gradient(data: Any) -> Any:
 
 
 @writes("stop_gradient")
-def _stop_gradient(writer: Writer, a: Arguments) -> Made:
+def _write_stop_gradient(writer: Writer, a: Arguments) -> Made:
     return writer.single("BlockGrad", a, a["a"])

@@ -15,7 +15,7 @@ from heterosis.runtime.errors import ArgumentError
 # -- parts between bounds -------------------------------------------------------------------------
 
 
-@operator("slice", "crop", stored=("_npi_slice", "_npx_slice"), method="slice")
+@operator("slice", "crop", stored=("_npi_slice", "_npx_slice"), method=True)
 def slice_(data: Any, begin: int | Sequence, end: int | Sequence, step: int | Sequence = ()) -> Any:
     """The elements from `begin` to `end`, `step` apart, along the leading dimensions."""
     return npx.slice(data, as_sequence(begin), as_sequence(end), as_sequence(step) or None)
@@ -126,7 +126,7 @@ def _write_assign_part(writer: Writer, a: Arguments) -> Made:
     return writer.node("_slice_assign", a.name, [base, value], _ends(a))
 
 
-@operator(method="slice_axis")
+@operator(method=True)
 def slice_axis(data: Any, axis: int, begin: int, end: int | None) -> Any:
     """The elements from `begin` to `end` along one axis."""
     return npx.slice_axis(data, axis, begin, end)
@@ -137,13 +137,13 @@ def _write_slice_axis(writer: Writer, a: Arguments) -> Made:
     return plain(writer, a, end="None" if a["end"] is None else a["end"])
 
 
-@operator(method="slice_like")
+@operator(method=True)
 def slice_like(data: Any, shape_like: Any, axes: Any = ()) -> Any:
     """As many elements along `axes` as `shape_like` has."""
     return npx.slice_like(data, shape_like, axes)
 
 
-@operator(method="diag")
+@operator(method=True)
 def diag(data: Any, k: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """A diagonal, or a matrix with the elements on its diagonal."""
     return np.diag(data, k) if data.ndim == 1 else np.diagonal(data, k, axis1, axis2)
@@ -152,7 +152,7 @@ def diag(data: Any, k: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 # -- elements by index ----------------------------------------------------------------------------
 
 
-@operator(method="take")
+@operator(method=True)
 def take(a: Any, indices: Any, axis: int = 0, mode: str = "clip") -> Any:
     """The rows of `a` that `indices` name along `axis`."""
     return np.take(a, indices.astype("int64"), axis=axis, mode=mode)
@@ -189,7 +189,7 @@ def batch_take(a: Any, indices: Any) -> Any:
     return npx.pick(a, indices)
 
 
-@operator("pick", "choose_element_0index", method="pick")
+@operator("pick", "choose_element_0index", method=True)
 def pick(data: Any, index: Any, axis: int = -1, keepdims: bool = False, mode: str = "clip") -> Any:
     """One element for each position off `axis`."""
     return npx.pick(data, index, axis, keepdims, mode)
@@ -210,7 +210,7 @@ def reset_arrays(*data: Any, num_arrays: int = 1) -> None:
         array[...] = 0
 
 
-@operator(method="one_hot")
+@operator(method=True)
 def one_hot(
     indices: Any, depth: int, on_value: float = 1.0, off_value: float = 0.0,
     dtype: Any = "float32",

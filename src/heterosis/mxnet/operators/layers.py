@@ -6,7 +6,7 @@ from typing import Any
 
 from heterosis import np, npx
 from heterosis.mxnet.graph import Entry, Node
-from heterosis.mxnet.operators.table import Attributes, operator, stored
+from heterosis.mxnet.operators.table import IDLE, Attributes, operator, stored
 from heterosis.mxnet.operators.writing import Arguments, Made, Writer, plain, writes
 from heterosis.ops.nn import normalization
 from heterosis.runtime.errors import ArgumentError
@@ -21,12 +21,9 @@ def _of_npx(name: str, operation: str, **facts: Any) -> Any:
     return operator(name, **facts)(run)
 
 
-def _without(keywords: dict[str, Any], *names: str) -> dict[str, Any]:
+def _without_idle(keywords: dict[str, Any]) -> dict[str, Any]:
     """Keywords without those that only chose among MXNet's implementations."""
-    return {k: v for k, v in keywords.items() if k not in names}
-
-
-_TUNING = ("workspace", "cudnn_tune", "cudnn_off")
+    return {k: v for k, v in keywords.items() if k not in IDLE}
 
 
 def _with_bias(attributes: Attributes) -> bool:
@@ -46,7 +43,7 @@ def _write_fully_connected(writer: Writer, a: Arguments) -> Made:
 @operator("Convolution", is_layer=True, wanted={"bias": _with_bias})
 def convolution(data: Any, weight: Any, bias: Any = None, **options: Any) -> Any:
     """See `npx.convolution`."""
-    return npx.convolution(data, weight, bias, **_without(options, *_TUNING))
+    return npx.convolution(data, weight, bias, **_without_idle(options))
 
 
 stored("Convolution_v1")(convolution)
@@ -56,7 +53,7 @@ stored("Convolution_v1")(convolution)
 def deconvolution(data: Any, weight: Any, bias: Any = None, **options: Any) -> Any:
     """See `npx.deconvolution`."""
     options.setdefault("no_bias", True)
-    return npx.deconvolution(data, weight, bias, **_without(options, *_TUNING))
+    return npx.deconvolution(data, weight, bias, **_without_idle(options))
 
 
 @writes("convolution", "deconvolution")
@@ -115,11 +112,11 @@ _of_npx(
     "LeakyReLU", "leaky_relu",
     is_layer=True, wanted={"gamma": lambda a: a.get("act_type") == "prelu"},
 )  # fmt: skip
-_of_npx("softmax", "softmax", method="softmax")
-_of_npx("log_softmax", "log_softmax", method="log_softmax")
+_of_npx("softmax", "softmax", method=True)
+_of_npx("log_softmax", "log_softmax", method=True)
 
 
-@operator("softmin", method="softmin")
+@operator("softmin", method=True)
 def softmin(data: Any, axis: int = -1, temperature: float | None = None) -> Any:
     """The softmax of `-data`."""
     return npx.softmax(-data, axis=axis, temperature=temperature)
@@ -149,7 +146,7 @@ def _write_dropout(writer: Writer, a: Arguments) -> Made:
 @operator("Pooling", counted=lambda texts: 2 if texts.get("pool_type", "max") == "max" else 1)
 def pooling(data: Any, **options: Any) -> Any:
     """See `npx.pooling`."""
-    return npx.pooling(data, **_without(options, *_TUNING))
+    return npx.pooling(data, **_without_idle(options))
 
 
 stored("Pooling_v1")(pooling)
@@ -168,7 +165,7 @@ _batch_norm = _of_npx(
     "BatchNorm", "batch_norm",
     results=_statistics, counted=3, states=_MOVING, is_layer=True, renamed={"training": None},
 )  # fmt: skip
-stored("BatchNorm_v1", states=_MOVING)(_batch_norm)
+stored("BatchNorm_v1", results=_statistics, counted=3, states=_MOVING)(_batch_norm)
 
 
 @stored("_contrib_SyncBatchNorm", states=_MOVING)

@@ -22,7 +22,7 @@ def _reduction(run: Run) -> Run:
 
 _ALIASES = {"sum": ("sum_axis",), "max": ("max_axis",), "min": ("min_axis",)}
 for _name in ("sum", "mean", "prod", "nansum", "nanprod", "max", "min"):
-    operator(_name, *_ALIASES.get(_name, ()), method=_name)(_reduction(getattr(np, _name)))
+    operator(_name, *_ALIASES.get(_name, ()), method=True)(_reduction(getattr(np, _name)))
 
 
 @writes("sum", "prod")
@@ -131,7 +131,7 @@ def multi_sum_sq(*data: Any, num_arrays: int = 1) -> Any:
 # -- norms ----------------------------------------------------------------------------------------
 
 
-@operator(method="norm")
+@operator(method=True)
 def norm(
     data: Any, ord: int = 2, axis: Any = None, keepdims: bool = False, out_dtype: Any = None
 ) -> Any:
@@ -175,17 +175,17 @@ def _place(run: Run) -> Run:
     return find
 
 
-operator("argmax", method="argmax")(_place(np.argmax))
-operator("argmin", method="argmin")(_place(np.argmin))
+operator("argmax", method=True)(_place(np.argmax))
+operator("argmin", method=True)(_place(np.argmin))
 
 
-@operator(method="argmax_channel")
+@operator(method=True)
 def argmax_channel(data: Any) -> Any:
     """The index of the largest element along axis 1, as float32."""
     return data.argmax_channel()
 
 
-@operator(stored=("_npi_argsort",), method="argsort")
+@operator(stored=("_npi_argsort",), method=True)
 def argsort(data: Any, axis: int = -1, is_ascend: bool = True, dtype: Any = "float32") -> Any:
     """The indices that sort along `axis`, as `dtype`."""
     return np.argsort(data if is_ascend else -data, axis=axis).astype(dtype)
@@ -198,7 +198,7 @@ def _write_argsort(writer: Writer, a: Arguments) -> Made:
     return writer.node("_npi_argsort", a.name, [entry], facts)
 
 
-@operator(stored=("_npi_sort",), method="sort")
+@operator(stored=("_npi_sort",), method=True)
 def sort(data: Any, axis: int = -1, is_ascend: bool = True) -> Any:
     """Elements in order along `axis`."""
     ordered = np.sort(data, axis=axis)
@@ -211,7 +211,7 @@ def _write_sort(writer: Writer, a: Arguments) -> Made:
     return writer.node("_npi_sort", a.name, [entry], {"axis": axis, "is_ascend": True})
 
 
-@operator(results=lambda a: 2 if a.get("ret_typ") == "both" else 1, method="topk")
+@operator(results=lambda a: 2 if a.get("ret_typ") == "both" else 1, method=True)
 def topk(data: Any, **options: Any) -> Any:
     """The `k` largest elements along an axis; see `npx.topk`."""
     return npx.topk(data, **options)

@@ -32,7 +32,7 @@ _MOST_TRANSPOSED = 6  # dimensions, in MXNet
 # -- other shapes ---------------------------------------------------------------------------------
 
 
-@operator("reshape", "Reshape", method="reshape")
+@operator("reshape", "Reshape", method=True)
 def reshape(data: Any, shape: Extents = (), reverse: bool = False) -> Any:
     """Another shape, in codes: 0 keeps an extent, -1 is inferred, -2 keeps the rest, -3 multiplies
     two, -4 splits one. With `reverse` the codes are read from the right."""
@@ -79,13 +79,13 @@ def in_a_row(
     return reshaped(writer, f"{a.name}_row", entry, (-1,)), along
 
 
-@operator("flatten", "Flatten", method="flatten")
+@operator("flatten", "Flatten", method=True)
 def flatten(data: Any) -> Any:
     """All dimensions but the first made one."""
     return npx.batch_flatten(data)
 
 
-@operator("reshape_like", method="reshape_like")
+@operator("reshape_like", method=True)
 def reshape_like(
     lhs: Any, rhs: Any, lhs_begin: int | None = None, lhs_end: int | None = None,
     rhs_begin: int | None = None, rhs_end: int | None = None,
@@ -94,7 +94,7 @@ def reshape_like(
     return npx.reshape_like(lhs, rhs, lhs_begin, lhs_end, rhs_begin, rhs_end)
 
 
-@operator(method="expand_dims")
+@operator(method=True)
 def expand_dims(data: Any, axis: int) -> Any:
     """A new dimension of extent 1."""
     return np.expand_dims(data, axis)
@@ -109,19 +109,19 @@ def _write_expand_dims(writer: Writer, a: Arguments) -> Made:
     return entry
 
 
-@operator(method="squeeze")
+@operator(method=True)
 def squeeze(data: Any, axis: Any = None) -> Any:
     """Without dimensions of extent 1."""
     return np.squeeze(data, axis)
 
 
-@operator(method="shape_array")
+@operator(method=True)
 def shape_array(data: Any) -> Any:
     """The shape, as an array of int64."""
     return npx.shape_array(data)
 
 
-@operator(method="size_array")
+@operator(method=True)
 def size_array(data: Any) -> Any:
     """The number of elements, as an array of one int64."""
     return data.size_array()
@@ -130,7 +130,7 @@ def size_array(data: Any) -> Any:
 # -- another order --------------------------------------------------------------------------------
 
 
-@operator(method="transpose")
+@operator(method=True)
 def transpose(data: Any, axes: Extents = ()) -> Any:
     """The dimensions in another order, reversed by default."""
     return np.transpose(data, as_sequence(axes) or None)
@@ -167,7 +167,7 @@ def _follow_transpose(writer: Writer, value: Value) -> Entry:
     return writer.node("_np_transpose", "transpose", [writer.entry(value.node.inputs[0])], axes)[0]
 
 
-@operator("swapaxes", "SwapAxis", method="swapaxes")
+@operator("swapaxes", "SwapAxis", method=True)
 def swapaxes(data: Any, dim1: int = 0, dim2: int = 0) -> Any:
     """Two dimensions in each other's place."""
     return np.swapaxes(data, dim1, dim2)
@@ -193,13 +193,13 @@ def _listed(axis: Any) -> tuple[int, ...]:
     return tuple(axis) if isinstance(axis, tuple | list) else (axis,)
 
 
-@operator(method="depth_to_space")
+@operator(method=True)
 def depth_to_space(data: Any, block_size: int) -> Any:
     """Channels moved into blocks of pixels."""
     return data.depth_to_space(block_size)
 
 
-@operator(method="space_to_depth")
+@operator(method=True)
 def space_to_depth(data: Any, block_size: int) -> Any:
     """Blocks of pixels moved into channels."""
     return data.space_to_depth(block_size)
@@ -242,7 +242,7 @@ def _equal_parts(attributes: Attributes) -> int:
     return attributes.get("num_outputs") or 1
 
 
-@operator("split", "SliceChannel", results=_equal_parts, method="split")
+@operator("split", "SliceChannel", results=_equal_parts, method=True)
 def split(data: Any, num_outputs: int, axis: int = 1, squeeze_axis: bool = False) -> Any:
     """Equal parts along `axis`; without it if `squeeze_axis`."""
     parts = np.split(data, num_outputs, axis=axis)
@@ -278,7 +278,7 @@ def _write_split(writer: Writer, a: Arguments) -> Made:
     return writer.single("_npi_split", a, a["ary"], **parts, axis=a["axis"])
 
 
-@operator(method="split_v2")
+@operator(method=True)
 def split_v2(ary: Any, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
     """The parts between indices, or equal parts, along `axis`."""
     return one_or_list(ary.split_v2(indices_or_sections, axis, squeeze_axis))
@@ -294,19 +294,19 @@ def _split_between(
 # -- repeated, and with a border -------------------------------------------------------------------
 
 
-@operator(method="tile")
+@operator(method=True)
 def tile(data: Any, reps: Any) -> Any:
     """`data` repeated as a whole, `reps` times along each axis."""
     return np.tile(data, reps)
 
 
-@operator(method="repeat")
+@operator(method=True)
 def repeat(data: Any, repeats: int, axis: int | None = None) -> Any:
     """Each element repeated."""
     return np.repeat(data, repeats, axis)
 
 
-@operator(method="broadcast_to")
+@operator(method=True)
 def broadcast_to(data: Any, shape: Extents) -> Any:
     """Repeated to `shape`, where 0 keeps an extent."""
     return np.broadcast_to(
@@ -320,13 +320,13 @@ def broadcast_axis(data: Any, axis: Any = (), size: Any = ()) -> Any:
     return data.broadcast_axes(axis, size)
 
 
-@operator(method="broadcast_like")
+@operator(method=True)
 def broadcast_like(lhs: Any, rhs: Any, lhs_axes: Any = None, rhs_axes: Any = None) -> Any:
     """`lhs` repeated to the shape of `rhs`."""
     return lhs.broadcast_like(rhs, lhs_axes, rhs_axes)
 
 
-@operator("pad", "Pad", method="pad")
+@operator("pad", "Pad", method=True)
 def pad(data: Any, mode: str, pad_width: Sequence[int], constant_value: float = 0.0) -> Any:
     """A border around the data; `pad_width` has two numbers for each axis."""
     if mode not in ("constant", "edge", "reflect") or len(pad_width) != 2 * data.ndim:

@@ -31,12 +31,14 @@ class Operator:
     # How many results files count; of some, nobody sees all. From the attributes as texts.
     counted: int | Callable[[Mapping[str, str]], int] = 1
     states: tuple[int, ...] = ()  # the places of inputs that it writes to
-    is_layer: bool = False  # symbols make variables for the inputs that are not given
-    wanted: Mapping[str, Callable[[Attributes], bool]] = field(default_factory=dict)  # only if
+    is_layer: bool = False  # symbols make variables for inputs that are not given, if `wanted`
+    wanted: Mapping[str, Callable[[Attributes], bool]] = field(default_factory=dict)
     zero_is_unknown: bool = False  # an extent of 0 in the `shape` of older files
-    method: str = ""  # of symbols
-    symbol: str = ""  # the function of `sym` that makes a symbol of it, if `F` has another
-    creates: bool = False  # an array from nothing
+    method: str | bool = False  # of symbols: its name, or True for the operator's first one
+    symbol: str = (
+        ""  # the function of `sym` that composes it, where `F` has one of another operator
+    )
+    creates: bool = False  # it has no inputs
     # The record's parameters under MXNet's names; None: MXNet has no such attribute.
     renamed: Mapping[str, str | None] = field(default_factory=dict)
 

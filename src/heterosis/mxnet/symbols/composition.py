@@ -17,7 +17,7 @@ from heterosis import ndarray
 from heterosis.mxnet.attributes import encoded
 from heterosis.mxnet.graph import Entry, Node, variable
 from heterosis.mxnet.operators import lookup
-from heterosis.mxnet.operators.arithmetic import BINARY, WITH_NUMBER, number_of
+from heterosis.mxnet.operators.arithmetic import BINARY, WITH_NUMBER, number_attributes
 from heterosis.mxnet.operators.table import RECORDS, ROWS, row_of
 from heterosis.mxnet.symbols.symbol import Symbol
 from heterosis.ops.record import ARRAY, REGISTRY
@@ -150,7 +150,7 @@ def _combined(operation: str, left: Any, right: Any) -> Symbol:
             f"{operation}: {number!r} beside a symbol; expected a symbol or a number."
         )
     on_right, on_left = WITH_NUMBER[operation]
-    texts = {name: str(value) for name, value in number_of(number).items()}
+    texts = {name: str(value) for name, value in number_attributes(number).items()}
     return made(on_right if symbols[0] else on_left, [symbol.only_entry()], texts, None)
 
 
@@ -250,8 +250,8 @@ for _short, _name in _SIGNS.items():
     setattr(Symbol, f"__r{_short}__", _signed(_name, True))
 for _row in dict.fromkeys(ROWS.values()):
     if _row.method:
-        _operator = _row.method if _row.method in _row.names else _row.names[0]
-        setattr(Symbol, _row.method, _method(_row.method, _operator))
+        _name = _row.names[0] if _row.method is True else _row.method
+        setattr(Symbol, _name, _method(_name, _name if _name in _row.names else _row.names[0]))
 for _name in ("get_backend_symbol", "optimize_for"):
     setattr(Symbol, _name, _for_back_end(_name))
 for _name, _advice in _REFUSED.items():
