@@ -22,7 +22,7 @@ FILES = {
     "tests/gluon/mxnet_values.json": ("tests.gluon.cases", "mxnet_answers"),
     "tests/gluon/mxnet_zoo.json": ("tests.gluon.zoo", "mxnet_answers"),
     "tests/image/mxnet.npz": ("tests.image.mxnet_side", "answers"),
-    "tests/ndarray/mxnet_values.json": ("tests.ndarray.cases", "mxnet_answers"),
+    "tests/mxnet/operators/mxnet_values.json": ("tests.mxnet.operators.cases", "mxnet_answers"),
     "tests/train/mxnet.json": ("tests.train.mxnet_side", "answers"),
 }
 

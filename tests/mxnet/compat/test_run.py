@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.compat.programs import ARGUMENTS, PROGRAMS
+from tests.mxnet.compat.programs import ARGUMENTS, PROGRAMS
 from tests.processes import run_python
 
 

@@ -1,5 +1,6 @@
-"""Networks that MXNet has exported to tests/symbol/data: `python -m tests.symbol.stored` does it
-again.
+"""Networks that MXNet has exported to the folder `data`.
+
+`python -m tests.mxnet.symbols.stored` does it again.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.differential.mxnet_process import MXNetProcess
-from tests.symbol.roundtrip import ask
+from tests.mxnet.symbols.roundtrip import ask
 
 STORED = [
     (

@@ -18,8 +18,8 @@ from heterosis.runtime.errors import (
     UninitializedError,
     UnsupportedError,
 )
-from tests.symbol import peer
-from tests.symbol.stored import STORED
+from tests.mxnet.symbols import peer
+from tests.mxnet.symbols.stored import STORED
 
 DATA = Path(__file__).with_name("data")
 

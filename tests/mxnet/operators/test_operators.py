@@ -9,7 +9,7 @@ import pytest
 from heterosis import autograd, np
 from heterosis import ndarray as F
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError
-from tests.ndarray import cases
+from tests.mxnet.operators import cases
 
 STORED = json.loads((Path(__file__).parent / "mxnet_values.json").read_text())
 

@@ -10,7 +10,7 @@ import pytest
 import heterosis
 from heterosis import autograd, ndarray, np, symbol
 from tests.choose import spread
-from tests.ndarray.output_cases import CASES, bound, operands
+from tests.mxnet.operators.output_cases import CASES, bound, operands
 
 STORED = json.loads((Path(__file__).parent / "mxnet_outputs.json").read_text())
 NUMBERED = list(enumerate(CASES))

@@ -6,9 +6,9 @@ from itertools import groupby
 
 import pytest
 
-from tests.symbol import operations, roundtrip
-from tests.symbol.cases import architectures, layers
-from tests.symbol.functions import FUNCTIONS
+from tests.mxnet.symbols import operations, roundtrip
+from tests.mxnet.symbols.cases import architectures, layers
+from tests.mxnet.symbols.functions import FUNCTIONS
 
 _SMALL = ("resnet18_v1", "mobilenet0.25")
 NETWORKS = layers() + [case for case in architectures() if case[0] in _SMALL]

@@ -1,7 +1,7 @@
 """Networks exported here and read by MXNet, and the other way: the largest differences.
 
-`HETEROSIS_MXNET_PYTHON=... python -m tests.symbol.roundtrip [layers | zoo | NAME ...]` prints the
-table.
+`HETEROSIS_MXNET_PYTHON=... python -m tests.mxnet.symbols.roundtrip [layers | zoo | NAME ...]`
+prints the table.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import numpy
 
 from heterosis import gluon, np
 from tests.differential.mxnet_process import MXNetProcess
-from tests.symbol import peer
-from tests.symbol.cases import architectures, layers
+from tests.mxnet.symbols import peer
+from tests.mxnet.symbols.cases import architectures, layers
 
 Case = tuple[str, str, tuple]
 
 
 def ask(mxnet: MXNetProcess, task: str, cases: Sequence[Case], folder: Path) -> None:
     """Let MXNet export into the folder, or import from it."""
-    mxnet.call("tests.symbol.peer", "in_mxnet", task, cases, str(folder))
+    mxnet.call("tests.mxnet.symbols.peer", "in_mxnet", task, cases, str(folder))
 
 
 def run_here(task: str, cases: Sequence[Case], folder: Path) -> None:

@@ -1,7 +1,7 @@
 """SoftmaxOutput with every kind of labels and options, for MXNet and for us.
 
-`MXNET_PYTHON tests/ndarray/output_cases.py > tests/ndarray/mxnet_outputs.json` stores what MXNet
-gives: the file imports nothing of ours, so that MXNet's Python can run it.
+`MXNET_PYTHON output_cases.py > mxnet_outputs.json` stores what MXNet gives: the file imports
+nothing of ours, so that MXNet's Python can run it.
 """
 
 import itertools

@@ -15,8 +15,8 @@ from heterosis.ops.record import REGISTRY, Record
 from heterosis.ops.samples import Case
 from heterosis.runtime.errors import UnsupportedError
 from tests.differential.mxnet_process import AskedInVain, MXNetProcess
+from tests.mxnet.symbols import roundtrip
 from tests.ops import harness
-from tests.symbol import roundtrip
 
 _FEW = 3  # cases of an operation
 
