@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from heterosis.mxnet.graph import Entry
 from heterosis.mxnet.operators.table import Run, operator, stored
 from heterosis.mxnet.operators.writing import Arguments, Made, Writer, plain, writes
 from heterosis.ops.record import REGISTRY
-from heterosis.ops.unsized import Unsized, settled
+from heterosis.ops.unsized import RULES, UNKNOWN, Unsized, settled
 from heterosis.runtime.errors import ShapeError
 
 
@@ -117,6 +117,13 @@ def _same_shape(name: str, run: Run) -> Run:
     return combine
 
 
+def _alike(a: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]]:
+    """The shape of both operands, if that of one is known."""
+    shapes = [x.shape for x in (a["lhs"], a["rhs"]) if x.shape is not None]
+    known = [shape for shape in shapes if UNKNOWN not in shape]
+    return dict.fromkeys(("lhs", "rhs"), known[0]) if known else {}
+
+
 _SAME_SHAPE = (
     ("elemwise_add", np.add, ("_add", "_grad_add")),
     ("elemwise_sub", np.subtract, ("_sub",)),
@@ -125,6 +132,7 @@ _SAME_SHAPE = (
 )
 for _name, _compute, _stored in _SAME_SHAPE:
     operator(_name, stored=_stored)(_same_shape(_name, _compute))
+    RULES[_name] = _alike
 
 
 @operator("add_n", "ElementWiseSum")
