@@ -183,8 +183,8 @@ def _on_left(run: Run) -> Run:
 def _as_data(run: Run) -> Run:
     """A result in the element type of the array, which is what older operators give."""
 
-    def combine(data: Any, *rest: Any, **keywords: Any) -> Any:
-        return run(data, *rest, **keywords).astype(data.dtype)
+    def combine(data: Any, scalar: float = 0, is_int: bool = True) -> Any:
+        return run(data, scalar, is_int).astype(data.dtype)
 
     return combine
 
