@@ -2,5 +2,5 @@
 
 `operators` has a row for each operator, `symbols` the graphs made of them, `arrays` the functions
 on arrays besides, and `compat` answers `import mxnet`. Users find them as `heterosis.nd`,
-`heterosis.sym` and `heterosis.install_as_mxnet()`.
+`heterosis.symbol` and `heterosis.install_as_mxnet()`.
 """

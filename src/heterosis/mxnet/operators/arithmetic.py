@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from heterosis import np
 from heterosis.mxnet.graph import Entry
@@ -16,8 +15,7 @@ from heterosis.ops.unsized import RULES, UNKNOWN, Unsized, settled
 from heterosis.runtime.errors import ShapeError
 
 
-@dataclass(frozen=True)
-class _Pair:
+class _Pair(NamedTuple):
     """The operators that one operation of two operands is in MXNet."""
 
     operation: str

@@ -106,9 +106,8 @@ def _inputs(operator: str) -> list[str]:
     """The arrays among the parameters of a layer."""
     record = RECORDS.get(operator)
     if record is None:
-        return [
-            p.name for p in _signature(operator) if p.default is p.empty and p.kind != p.VAR_KEYWORD
-        ]
+        found = [p for p in _signature(operator) if p.kind == p.POSITIONAL_OR_KEYWORD]
+        return [p.name for p in found if p.default is p.empty]
     pairs = zip(record.parameters, record.uses, strict=True)
     return [p.name for p, use in pairs if use == ARRAY and not isinstance(p.default, float)]
 

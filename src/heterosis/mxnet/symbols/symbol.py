@@ -24,6 +24,8 @@ _OF_ARRAYS = ("shape", "dtype", "ndim", "size", "item")
 class Symbol:
     """One or more results of a graph of operators."""
 
+    __module__ = "heterosis.symbol.symbol"  # where users find it, as MXNet's do
+
     def __init__(self, entries: Sequence[Entry]):
         self.entries = tuple(entries)
 
