@@ -42,6 +42,8 @@ def test_no_gradient_flows_through_block_grad():
 @pytest.mark.parametrize(
     "output, expected",
     [
+        (lambda x, y: F.Softmax(x, y, grad_scale=2.0, normalization="batch"),
+         [[0.5, -0.5], [-0.5, 0.5]]),
         (lambda x, y: F.SoftmaxOutput(x, y, grad_scale=2.0, normalization="batch"),
          [[0.5, -0.5], [-0.5, 0.5]]),
         (lambda x, y: F.SoftmaxOutput(x, y, use_ignore=True, ignore_label=0.0),

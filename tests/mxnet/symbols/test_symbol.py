@@ -39,6 +39,14 @@ def test_layers_make_variables_for_what_is_not_given():
                                                name="fc").list_arguments()  # fmt: skip
 
 
+def test_older_names_and_names_of_files_are_the_same_operators():
+    assert sym.Softmax(sym.var("x"), name="out").list_arguments() == ["x", "out_label"]
+    for name in ("linalg_gelqf", "_linalg_gelqf"):
+        assert len(getattr(sym, name)(sym.var("x"))) == 2
+    net = sym.BatchNorm_v1(*map(sym.var, "abcde"), name="bn")
+    assert net.list_auxiliary_states() == ["d", "e"]
+
+
 def test_internals_are_found_by_name():
     part = network().get_internals()["act_output"]
     assert part.list_arguments() == ["data", "fc_weight", "fc_bias"]

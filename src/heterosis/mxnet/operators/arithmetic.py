@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from heterosis import np
 from heterosis.mxnet.graph import Entry
+from heterosis.mxnet.operators.conversions import converted
 from heterosis.mxnet.operators.table import Run, operator, stored
 from heterosis.mxnet.operators.writing import Arguments, Made, Writer, plain, writes
 from heterosis.ops.record import REGISTRY
@@ -145,7 +146,7 @@ def _write_logic(writer: Writer, a: Arguments) -> Made:
         return None
     truths = [_written_truth(writer, a, parameter) for parameter in ("x1", "x2")]
     found = writer.node(f"broadcast_{a.record.name}", f"{a.name}_number", truths, {})
-    return writer.node("Cast", a.name, found, {"dtype": "bool"})
+    return [converted(writer, a.name, *found, "bool")]
 
 
 def _written_truth(writer: Writer, a: Arguments, parameter: str) -> Entry:
@@ -154,7 +155,7 @@ def _written_truth(writer: Writer, a: Arguments, parameter: str) -> Entry:
     if a[parameter].dtype != "bool":
         differs, _ = WITH_NUMBER["not_equal"]
         entry = writer.node(differs, f"{a.name}_{parameter}", [entry], number_attributes(0))[0]
-    return writer.node("Cast", f"{a.name}_{parameter}_number", [entry], {"dtype": "float32"})[0]
+    return converted(writer, f"{a.name}_{parameter}_number", entry, "float32")
 
 
 # -- an array and a number ------------------------------------------------------------------------
@@ -232,7 +233,7 @@ def _write_pair(writer: Writer, a: Arguments) -> Made:
     name, array, number = (on_right, a["x1"], right) if left is None else (on_left, a["x2"], left)
     entry, dtype = writer.entry(array), a.results[0].dtype
     if dtype not in ("bool", array.dtype):  # MXNet would choose float64
-        entry = writer.node("Cast", f"{a.name}_cast", [entry], {"dtype": dtype})[0]
+        entry = converted(writer, f"{a.name}_cast", entry, dtype)
     return writer.node(name, a.name, [entry], number_attributes(number))
 
 

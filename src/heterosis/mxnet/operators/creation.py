@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from heterosis import np
+from heterosis.mxnet.graph import Entry, Node
 from heterosis.mxnet.operators.table import Run, of_record, operator, stored
 from heterosis.mxnet.operators.writing import Arguments, Made, Writer, plain, writes
 from heterosis.ops.unsized import UNKNOWN, Unsized
@@ -56,6 +57,16 @@ stored(
 @writes("zeros", "ones")
 def _write_zeros(writer: Writer, a: Arguments) -> Made:
     return plain(writer, a, dtype=a.results[0].dtype)
+
+
+def of_any_batch(entry: Entry) -> Entry:
+    """Zeros to begin with, whose batch MXNet infers, in place of zeros for one batch."""
+    node = entry.node
+    if node.operator != "_npi_zeros":
+        return entry
+    layers, _, units = node.attributes["shape"].strip("()").split(", ")
+    attributes = node.attributes | {"shape": f"({layers}, -1, {units})"}
+    return Entry(Node(node.operator, node.name, attributes))
 
 
 @operator()

@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from heterosis import np, npx
-from heterosis.ir.primitives.conversions import COPY, conversion
-from heterosis.ir.program import Value
-from heterosis.ir.types import DTYPES
-from heterosis.mxnet.graph import Entry
 from heterosis.mxnet.operators.arithmetic import WITH_NUMBER, number_attributes
 from heterosis.mxnet.operators.table import Run, operator, stored
-from heterosis.mxnet.operators.writing import Arguments, Made, Writer, follows, writes
+from heterosis.mxnet.operators.writing import Arguments, Made, Writer, writes
 
 # Functions that are methods of symbols, too, and others.
 _METHODS = {
@@ -148,61 +144,3 @@ def _write_where(writer: Writer, a: Arguments) -> Made:
     if x is not None:
         return writer.single("_npi_where_lscalar", a, a["condition"], a["y"], scalar=float(x))
     return writer.single("_npi_where_rscalar", a, a["condition"], a["x"], scalar=float(y))
-
-
-# -- copies and element types ---------------------------------------------------------------------
-
-
-@operator("Cast", "cast", method="astype")
-def cast(data: Any, dtype: Any) -> Any:
-    """Elements converted to `dtype`."""
-    return data.astype(dtype)
-
-
-@operator("amp_cast")
-def amp_cast(data: Any, dtype: Any) -> Any:
-    """Elements converted to `dtype`."""
-    return data.astype(dtype)
-
-
-@writes("astype", "cast")
-def _write_cast(writer: Writer, a: Arguments) -> Made:
-    (operand, dtype) = (a[parameter] for parameter in a.uses)
-    return writer.single("Cast", a, operand, dtype=dtype)
-
-
-@follows(*map(conversion, DTYPES))
-def _follow_cast(writer: Writer, value: Value) -> Entry:
-    (operand,) = value.node.inputs
-    return writer.node("Cast", "cast", [writer.entry(operand)], {"dtype": value.dtype})[0]
-
-
-@operator("identity", method="copy")
-def identity(data: Any) -> Any:
-    """A copy."""
-    return np.copy(data)
-
-
-stored("_copy", "_np_copy", "_npi_copy")(np.copy)
-
-
-@writes("copy", "assign", "positive")
-def _write_copy(writer: Writer, a: Arguments) -> Made:
-    (operand,) = (a[parameter] for parameter in a.uses)
-    return writer.single("_np_copy", a, operand)
-
-
-@follows(COPY)
-def _follow_copy(writer: Writer, value: Value) -> Entry:
-    return writer.entry(value.node.inputs[0])
-
-
-@operator("BlockGrad", "stop_gradient")
-def stop_gradient(data: Any) -> Any:
-    """The same elements; no gradient flows through."""
-    return data.detach()
-
-
-@writes("stop_gradient")
-def _write_stop_gradient(writer: Writer, a: Arguments) -> Made:
-    return writer.single("BlockGrad", a, a["a"])

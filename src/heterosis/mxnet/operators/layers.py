@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from heterosis import np, npx
-from heterosis.mxnet.graph import Entry, Node
+from heterosis.mxnet.operators.creation import of_any_batch
 from heterosis.mxnet.operators.table import IDLE, Attributes, operator, stored
 from heterosis.mxnet.operators.writing import Arguments, Made, Writer, plain, writes
 from heterosis.ops.nn import normalization
@@ -91,18 +91,8 @@ _of_npx(
 def _write_rnn(writer: Writer, a: Arguments) -> Made:
     for state in ("state", "state_cell"):
         if a[state] is not None:
-            writer.entries[a[state]] = _of_any_batch(writer.entry(a[state]))
+            writer.entries[a[state]] = of_any_batch(writer.entry(a[state]))
     return plain(writer, a)
-
-
-def _of_any_batch(entry: Entry) -> Entry:
-    """Zeros to begin with, whose batch MXNet infers, in place of zeros for one batch."""
-    node = entry.node
-    if node.operator != "_npi_zeros":
-        return entry
-    layers, _, units = node.attributes["shape"].strip("()").split(", ")
-    attributes = node.attributes | {"shape": f"({layers}, -1, {units})"}
-    return Entry(Node(node.operator, node.name, attributes))
 
 
 # -- activations, dropout, pooling ----------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from heterosis import np, npx
+from heterosis.mxnet.operators.conversions import converted
 from heterosis.mxnet.operators.shapes import in_a_row
 from heterosis.mxnet.operators.table import Run, axes_of, operator, stored
 from heterosis.mxnet.operators.writing import Arguments, Made, Writer, plain, writes
@@ -29,12 +30,12 @@ for _name in ("sum", "mean", "prod", "nansum", "nanprod", "max", "min"):
 def _write_sum(writer: Writer, a: Arguments) -> Made:
     if a["where"] is not None or (a["initial"] is not None and a.number("initial") is None):
         return None
-    entry, dtype = [writer.entry(a["a"])], a["dtype"]
+    entry, dtype = writer.entry(a["a"]), a["dtype"]
     if dtype not in (None, a["a"].dtype):  # MXNet would convert the sum, and not what is summed
-        entry = writer.node("Cast", f"{a.name}_cast", entry, {"dtype": dtype})
+        entry = converted(writer, f"{a.name}_cast", entry, dtype)
     facts = {"axis": a["axis"], "dtype": dtype, "keepdims": a["keepdims"]}
     facts["initial"] = a.number("initial")
-    return writer.node(a.record.names["mxnet"], a.name, entry, facts)
+    return writer.node(a.record.names["mxnet"], a.name, [entry], facts)
 
 
 @writes("max", "min", "mean", "any", "all")
