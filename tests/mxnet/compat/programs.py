@@ -13,7 +13,8 @@ c = nd.dot(a, b) + nd.zeros(shape=(2, 2)) * 2
 c[0, :] = 9
 print(c.asnumpy().tolist(), c.shape, c.context, c.dtype == numpy.float32)
 print(nd.concat(a, b, dim=1).shape, nd.stack(a, b).shape, a.reshape((-1,)).sum().asscalar())
-print(nd.softmax(a).sum(axis=1).asnumpy().round(3).tolist(), nd.argmax(a, axis=1).asnumpy().tolist())
+sums = nd.softmax(a).sum(axis=1)
+print(sums.asnumpy().round(3).tolist(), nd.argmax(a, axis=1).asnumpy().tolist())
 mx.nd.waitall()
 """,
         """\

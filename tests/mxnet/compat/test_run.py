@@ -66,7 +66,8 @@ def test_faulty_syntax_is_shown_as_python_shows_it(run, tmp_path):
 @pytest.mark.lengthy
 @pytest.mark.parametrize(
     "end, status",
-    [("sys.exit(7)", 7), ("sys.exit()", 0), ("sys.exit('sorry')", 1), ("raise KeyboardInterrupt", 130)],
+    [("sys.exit(7)", 7), ("sys.exit()", 0), ("sys.exit('sorry')", 1),
+     ("raise KeyboardInterrupt", 130)],
 )  # fmt: skip
 def test_the_exit_status_is_the_scripts(run, end, status):
     assert run(f"import sys\n{end}\n").returncode == status

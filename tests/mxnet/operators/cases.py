@@ -35,11 +35,13 @@ EXPRESSIONS = [
     "F.linalg_trmm(s, m)", "F.linalg_trmm(s, m, lower=False, transpose=True)",
     "F.linalg_trmm(s, m.T, rightside=True)", "F.linalg_trsm(s, m, alpha=2.0)",
     "F.linalg_trsm(s, m.T, rightside=True, transpose=True)", "F.linalg_gelqf(s[:2])[0]",
-    "F.linalg_gelqf(s[:2])[1]", "F.linalg_extractdiag(s, offset=1)", "F.linalg_makediag(m, offset=-1)",
+    "F.linalg_gelqf(s[:2])[1]", "F.linalg_extractdiag(s, offset=1)",
+    "F.linalg_makediag(m, offset=-1)",
     "F.linalg_extracttrian(s, offset=-1)", "F.linalg_extracttrian(s, lower=False)",
     "F.linalg_maketrian(v)", "F.linalg_maketrian(v, offset=1)", "F.khatri_rao(m, m * 2)",
     "F.all_finite(x)", "F.multi_sum_sq(x, v, num_arrays=2)", "F.fill_element_0index(m, v, i)",
-    "F.SoftmaxOutput(m, i)", "F.LogisticRegressionOutput(m, m)", "F.linalg_gemm(m, m.T, m[:, :3], beta=2.0)",
+    "F.SoftmaxOutput(m, i)", "F.LogisticRegressionOutput(m, m)",
+    "F.linalg_gemm(m, m.T, m[:, :3], beta=2.0)",
     "F.moments(x, axes=(0, 2))[1]",
     # shapes
     "F.reshape(x, shape=(-1, 0))", "F.reshape(x, shape=(0, -3))", "F.reshape(x, shape=(-2, 1))",
@@ -62,7 +64,8 @@ EXPRESSIONS = [
     "F.pad(image, mode='edge', pad_width=(0, 0, 0, 0, 1, 0, 0, 1))", "F.Crop(image, h_w=(2, 3))",
     "F.Crop(image, h_w=(2, 2), center_crop=True)",
     # elements by index, and sequences
-    "F.take(m, i)", "F.take(m, i, axis=1, mode='wrap')", "F.batch_take(m, i.astype('int32'))", "F.pick(m, i)",
+    "F.take(m, i)", "F.take(m, i, axis=1, mode='wrap')", "F.batch_take(m, i.astype('int32'))",
+    "F.pick(m, i)",
     "F.pick(x, i.reshape((1, 3)).tile((2, 1)), keepdims=True)", "F.one_hot(i, 4, on_value=2.0)",
     "F.gather_nd(m, F.stack(i, i))", "F.scatter_nd(v, F.stack(i, i), shape=(3, 4))",
     "F.Embedding(i, m, input_dim=3, output_dim=4)", "F.unravel_index(i * 4, shape=(3, 4))",
@@ -78,7 +81,8 @@ EXPRESSIONS = [
     "F.L2Normalization(image, mode='spatial')", "F.LRN(image, nsize=3, alpha=0.1, knorm=1.0)",
     "F.UpSampling(image, scale=2, sample_type='nearest')",
     "F.UpSampling(F.ones((1, 3, 2, 2)), image, scale=4, sample_type='nearest', num_args=2)",
-    "F.UpSampling(image, image * 2, scale=2, sample_type='nearest', num_args=2, multi_input_mode='sum')",
+    "F.UpSampling(image, image * 2, scale=2, sample_type='nearest', num_args=2, "
+    "multi_input_mode='sum')",
     # a number where a sequence of one is meant
     "F.reshape(m, 12)", "F.Reshape(m, -1)", "F.transpose(v, 0)", "F.slice(v, 1, 3)",
     "F.slice(v, 2, 0, -1)", "F.crop(m, 0, 1)", "F.broadcast_to(F.ones((1,)), 3)",
@@ -90,7 +94,8 @@ EXPRESSIONS = [
     "F.SoftmaxActivation(x)", "F.SoftmaxActivation(image)", "F.SoftmaxActivation(v)",
     "F.Softmax(m, i)",
     "F.Convolution(image, F.ones((2, 4, 2, 2)), num_filter=2, kernel=(2, 2), no_bias=True)",
-    "F.Convolution(image, F.ones((4, 2, 2, 2)), F.ones((4,)), num_filter=4, kernel=(2, 2), num_group=2, pad=(1, 0), stride=(2, 1))",
+    "F.Convolution(image, F.ones((4, 2, 2, 2)), F.ones((4,)), num_filter=4, kernel=(2, 2), "
+    "num_group=2, pad=(1, 0), stride=(2, 1))",
     "F.Deconvolution(image, F.ones((4, 2, 2, 2)), num_filter=2, kernel=(2, 2), stride=(2, 2))",
     "F.Pooling(image, kernel=(2, 2))",
     "F.Pooling(image, kernel=(3, 3), stride=(2, 2), pooling_convention='full')",
@@ -98,7 +103,8 @@ EXPRESSIONS = [
     "F.Pooling(image, global_pool=True, pool_type='sum')",
     "F.ROIPooling(image, F.array([[0, 0, 0, 3, 3]]), pooled_size=(2, 2), spatial_scale=1.0)",
     "F.BatchNorm(image, F.ones((4,)), F.zeros((4,)), F.zeros((4,)), F.ones((4,)))",
-    "F.BatchNorm(image, F.ones((4,)) * 2, F.ones((4,)), F.ones((4,)), F.ones((4,)), fix_gamma=False, eps=0.1)",
+    "F.BatchNorm(image, F.ones((4,)) * 2, F.ones((4,)), F.ones((4,)), F.ones((4,)), "
+    "fix_gamma=False, eps=0.1)",
     "F.Dropout(x, p=0.5)", "F.LeakyReLU(x)", "F.LeakyReLU(x, F.ones((3,)) * 0.3, act_type='prelu')",
     "F.LeakyReLU(x, act_type='gelu')", "F.LeakyReLU(x, act_type='selu')",
     "F.Activation(x, act_type='softsign')", "F.LinearRegressionOutput(m, m)",

@@ -15,7 +15,8 @@ STORED = [
     (
         "layers",
         (
-            "filled(nn.HybridSequential(prefix='net_'), nn.Conv2D(3, 3, padding=1, activation='relu'), "
+            "filled(nn.HybridSequential(prefix='net_'), nn.Conv2D(3, 3, padding=1, "
+            "activation='relu'), "
             "nn.BatchNorm(), nn.MaxPool2D(), nn.Dropout(0.5), nn.Dense(4, activation='tanh'), "
             "nn.LayerNorm(), nn.LeakyReLU(0.1), nn.Dense(2))"
         ),

@@ -331,8 +331,8 @@ def pad(data: Any, mode: str, pad_width: Sequence[int], constant_value: float = 
     """A border around the data; `pad_width` has two numbers for each axis."""
     if mode not in ("constant", "edge", "reflect") or len(pad_width) != 2 * data.ndim:
         raise ArgumentError(
-            f"pad: mode={mode!r}, pad_width={tuple(pad_width)} for {data.ndim} dimensions; expected "
-            "'constant', 'edge' or 'reflect', and two numbers for each dimension."
+            f"pad: mode={mode!r}, pad_width={tuple(pad_width)} for {data.ndim} dimensions; "
+            "expected 'constant', 'edge' or 'reflect', and two numbers for each dimension."
         )
     pairs = tuple(zip(pad_width[::2], pad_width[1::2], strict=True))
     values = {"constant_values": constant_value} if mode == "constant" else {}
