@@ -81,8 +81,8 @@ EXPRESSIONS = [
     "F.L2Normalization(image, mode='spatial')", "F.LRN(image, nsize=3, alpha=0.1, knorm=1.0)",
     "F.UpSampling(image, scale=2, sample_type='nearest')",
     "F.UpSampling(F.ones((1, 3, 2, 2)), image, scale=4, sample_type='nearest', num_args=2)",
-    "F.UpSampling(image, image * 2, scale=2, sample_type='nearest', num_args=2, "
-    "multi_input_mode='sum')",
+    ("F.UpSampling(image, image * 2, scale=2, sample_type='nearest', num_args=2, "
+     "multi_input_mode='sum')"),
     # a number where a sequence of one is meant
     "F.reshape(m, 12)", "F.Reshape(m, -1)", "F.transpose(v, 0)", "F.slice(v, 1, 3)",
     "F.slice(v, 2, 0, -1)", "F.crop(m, 0, 1)", "F.broadcast_to(F.ones((1,)), 3)",
@@ -94,8 +94,8 @@ EXPRESSIONS = [
     "F.SoftmaxActivation(x)", "F.SoftmaxActivation(image)", "F.SoftmaxActivation(v)",
     "F.Softmax(m, i)",
     "F.Convolution(image, F.ones((2, 4, 2, 2)), num_filter=2, kernel=(2, 2), no_bias=True)",
-    "F.Convolution(image, F.ones((4, 2, 2, 2)), F.ones((4,)), num_filter=4, kernel=(2, 2), "
-    "num_group=2, pad=(1, 0), stride=(2, 1))",
+    ("F.Convolution(image, F.ones((4, 2, 2, 2)), F.ones((4,)), num_filter=4, kernel=(2, 2), "
+     "num_group=2, pad=(1, 0), stride=(2, 1))"),
     "F.Deconvolution(image, F.ones((4, 2, 2, 2)), num_filter=2, kernel=(2, 2), stride=(2, 2))",
     "F.Pooling(image, kernel=(2, 2))",
     "F.Pooling(image, kernel=(3, 3), stride=(2, 2), pooling_convention='full')",
@@ -103,8 +103,8 @@ EXPRESSIONS = [
     "F.Pooling(image, global_pool=True, pool_type='sum')",
     "F.ROIPooling(image, F.array([[0, 0, 0, 3, 3]]), pooled_size=(2, 2), spatial_scale=1.0)",
     "F.BatchNorm(image, F.ones((4,)), F.zeros((4,)), F.zeros((4,)), F.ones((4,)))",
-    "F.BatchNorm(image, F.ones((4,)) * 2, F.ones((4,)), F.ones((4,)), F.ones((4,)), "
-    "fix_gamma=False, eps=0.1)",
+    ("F.BatchNorm(image, F.ones((4,)) * 2, F.ones((4,)), F.ones((4,)), F.ones((4,)), "
+     "fix_gamma=False, eps=0.1)"),
     "F.Dropout(x, p=0.5)", "F.LeakyReLU(x)", "F.LeakyReLU(x, F.ones((3,)) * 0.3, act_type='prelu')",
     "F.LeakyReLU(x, act_type='gelu')", "F.LeakyReLU(x, act_type='selu')",
     "F.Activation(x, act_type='softsign')", "F.LinearRegressionOutput(m, m)",
