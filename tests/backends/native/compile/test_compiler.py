@@ -32,7 +32,7 @@ from heterosis.backends.native.compile.compiler import (
 )
 from heterosis.backends.native.compile.target import AVX2, FALLBACK, NEON, TARGETS, Target
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-from tests.backends.native.codegen.usable_targets import HERE
+from tests.backends.native.usable_targets import HERE
 
 
 class Call(ctypes.Structure):

@@ -17,7 +17,7 @@ from heterosis.gluon.training.history import History
 from heterosis.gluon.training.progress import Bar, display
 from heterosis.optimizer import Adam
 from heterosis.runtime.errors import ArgumentError, MissingPackageError
-from tests.gluon.fit_cases import (
+from tests.gluon.training.fit_cases import (
     FEATURES,
     LABELS,
     LOSS,

@@ -7,7 +7,7 @@ import pytest
 
 from heterosis import hybridize, np, npx
 from heterosis.runtime.errors import ArgumentError, HeterosisError
-from tests.engine.native import closed_gate, fail, pass_gate
+from tests.core.native import closed_gate, fail, pass_gate
 
 
 def _fails(x):

@@ -46,7 +46,7 @@ def _run(program: str, timeout: float = 60) -> tuple[int, str, str]:
 def test_ctrl_c_ends_a_wait_and_nothing_else(wait):
     process = _start(f"""
     from heterosis import _core
-    from tests.engine.native import sleep
+    from tests.core.native import sleep
     y = x
     for _ in range(150):
         y = sleep(y)
@@ -81,7 +81,7 @@ def test_the_interpreter_ends_with_work_outstanding():
 def test_what_nobody_can_read_is_not_computed_at_the_end():
     start = time.monotonic()
     code, out, errors = _run("""
-    from tests.engine.native import sleep
+    from tests.core.native import sleep
     y = x
     for _ in range(3000):  # of 10 ms each
         y = sleep(y)
@@ -94,7 +94,7 @@ def test_what_nobody_can_read_is_not_computed_at_the_end():
 @pytest.mark.lengthy
 def test_what_is_written_into_memory_of_others_is_computed_at_the_end(tmp_path):
     code, _, errors = _run(f"""
-    from tests.engine.native import sleep
+    from tests.core.native import sleep
     shared = numpy.memmap({str(tmp_path / "file")!r}, "float32", "w+", shape=(300, 300))
     for _ in range(3000):
         waste = sleep(x)
@@ -125,7 +125,7 @@ def test_results_can_be_read_after_the_end_of_the_engine():
 
     atexit.register(late)
     atexit.register(_core.shutdown)  # runs before `late`
-    from tests.engine.native import sleep
+    from tests.core.native import sleep
     for _ in range(30):
         waste = sleep(x)
     y = (x @ x) / 100
@@ -137,7 +137,7 @@ def test_results_can_be_read_after_the_end_of_the_engine():
 @pytest.mark.lengthy
 def test_the_interpreter_ends_with_an_error_outstanding():
     code, out, _ = _run("""
-    from tests.engine.native import fail
+    from tests.core.native import fail
     y = fail(x)
     z = y + 1
     print("end")

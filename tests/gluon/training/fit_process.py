@@ -9,7 +9,7 @@ import os
 import sys
 
 from heterosis import gluon, np
-from tests.gluon import fit_cases
+from tests.gluon.training import fit_cases
 
 
 def die_at(writing):

@@ -11,8 +11,8 @@ from heterosis.backends.native.codegen.emit.builder import Module
 from heterosis.backends.native.codegen.mathematics import ULPS
 from heterosis.backends.native.compile import compiler
 from heterosis.backends.native.compile.target import AVX2, AVX512, FALLBACK, NEON, TARGETS
-from tests.backends.native.codegen import usable_targets
-from tests.backends.native.codegen.mathematics_harness import (
+from tests.backends.native import usable_targets
+from tests.backends.native.codegen.mathematics.harness import (
     REFERENCES,
     Kernel,
     kernel,

@@ -8,7 +8,7 @@ import pytest
 from heterosis import _core, np, npx
 from heterosis.runtime.errors import ArgumentError
 from heterosis.runtime.settings import EngineBounds, settings
-from tests.engine.native import closed_gate, meet, new_gate, pass_gate
+from tests.core.native import closed_gate, meet, new_gate, pass_gate
 
 
 def _megabyte():

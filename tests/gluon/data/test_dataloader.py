@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import numpy
 import pytest
@@ -19,7 +20,7 @@ from heterosis.gluon import data
 from heterosis.gluon.data import batchify, transport
 from heterosis.runtime.errors import ArgumentError, WorkerError, WorkerTimeoutError
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = Path(__file__).parents[3]
 COUNT, BATCH = 23, 4
 X = numpy.random.default_rng(0).normal(size=(COUNT, 30, 20)).astype("float32")
 Y = numpy.arange(COUNT, dtype="int32")

@@ -12,7 +12,7 @@ from heterosis.gluon import nn
 from heterosis.gluon.contrib.estimator import EpochEnd
 from heterosis.io.packing import pack, unpack
 from heterosis.runtime.errors import ArgumentError, FormatError
-from tests.gluon.fit_cases import (
+from tests.gluon.training.fit_cases import (
     FEATURES,
     Crash,
     CrashAt,
@@ -88,7 +88,13 @@ def test_a_process_that_dies_while_it_writes(tmp_path):
 
 
 def _in_a_process(folder, arguments):
-    command = [sys.executable, "-m", "tests.gluon.fit_process", str(folder), *arguments.split()]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.gluon.training.fit_process",
+        str(folder),
+        *arguments.split(),
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -9,7 +9,7 @@ import pytest
 from heterosis import np
 from heterosis.gluon.model_zoo import vision
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-from tests.gluon import zoo
+from tests.gluon.model_zoo import zoo
 
 STORED = json.loads((Path(__file__).parent / "mxnet_zoo.json").read_text())
 

@@ -22,7 +22,7 @@ from heterosis.backends.native.codegen.kernels.matmul import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.compile.target import AVX2, AVX512, FALLBACK, NEON
-from tests.backends.native.codegen.matmul_harness import (
+from tests.backends.native.codegen.kernels.matmul_harness import (
     RUNTIME,
     WORKERS,
     Call,
@@ -31,7 +31,7 @@ from tests.backends.native.codegen.matmul_harness import (
     problem_of,
     run,
 )
-from tests.backends.native.codegen.usable_targets import HERE
+from tests.backends.native.usable_targets import HERE
 
 BEST = HERE[0]
 DTYPES = [

@@ -13,7 +13,7 @@ from heterosis import gluon, metric, np
 from heterosis.gluon import nn
 from heterosis.gluon.contrib import estimator as estimators
 from heterosis.runtime.errors import ArgumentError
-from tests.gluon import estimator_cases as cases
+from tests.gluon.contrib import estimator_cases as cases
 
 STORED = json.loads(Path(__file__).with_name("mxnet_estimator.json").read_text())
 
