@@ -37,7 +37,7 @@ def test_every_operation_has_samples_and_a_reference():
     # Results that are not unique: linalg/test_factorizations.py and tests/np/test_random.py.
     exempt |= {"cholesky", "qr", "svd", "eigh", "eigvalsh", "eig", "eigvals", "least_squares"}
     exempt |= {n for n, r in REGISTRY.items() if KEY in r.uses}
-    exempt |= {"multibox_target", "multibox_detection"}  # nn/test_layers.py: proper boxes
+    exempt |= {"multibox_target", "multibox_detection"}  # vision/test_boxes.py
     exempt |= {"rnn", "rnn_layer"}  # nn/test_rnn.py
     missing = [n for n, r in REGISTRY.items() if not (r.samples and r.numpy) and n not in exempt]
     assert not missing
