@@ -9,11 +9,11 @@ from functools import cache
 from heterosis import np
 from heterosis.autograd.derivative import layout_of
 from heterosis.backends.native.codegen.emit.program import ProgramCode, function_for_known_sizes
+from heterosis.backends.native.codegen.kernel import Machine, OpaqueCall, Place, Schedule
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.compiler import assembly
-from heterosis.backends.native.compile.target import AVX2
 from heterosis.backends.native.schedule.arena import memory
-from heterosis.backends.native.schedule.kernel import Machine, OpaqueCall, Place, Schedule
 from heterosis.backends.native.schedule.materialize import kept_values
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.backends.native.stages.pipeline import STAGES as NATIVE

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from heterosis.backends.native.codegen.target import TARGETS, Target
 from heterosis.backends.native.compile import compiler
-from heterosis.backends.native.compile.target import TARGETS, Target
 from heterosis.runtime.errors import ArgumentError
 
 

@@ -23,6 +23,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Type,
     constant,
 )
+from heterosis.backends.native.codegen.target import AVX2, FALLBACK, NEON, TARGETS, Target
 from heterosis.backends.native.compile import compiler
 from heterosis.backends.native.compile.compiler import (
     CompileError,
@@ -30,7 +31,6 @@ from heterosis.backends.native.compile.compiler import (
     compile_object,
     host_target,
 )
-from heterosis.backends.native.compile.target import AVX2, FALLBACK, NEON, TARGETS, Target
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 from tests.backends.native.usable_targets import HERE
 

@@ -11,10 +11,10 @@ import pytest
 
 import heterosis
 from heterosis import np, npx
+from heterosis.backends.native.codegen.kernel import Machine
+from heterosis.backends.native.codegen.target import AVX2, FALLBACK
 from heterosis.backends.native.compile import object_cache, plans, stored, whole
 from heterosis.backends.native.compile.stored import identity
-from heterosis.backends.native.compile.target import AVX2, FALLBACK
-from heterosis.backends.native.schedule.kernel import Machine
 from heterosis.gluon import nn
 from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.primitives.families import Opaque, Reduction

@@ -5,10 +5,10 @@ import pytest
 
 import heterosis
 from heterosis import np, npx
-from heterosis.backends.native.compile.target import AVX2
+from heterosis.backends.native.codegen.kernel import Machine, OpaqueCall
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.schedule import bands
 from heterosis.backends.native.schedule.arena import memory
-from heterosis.backends.native.schedule.kernel import Machine, OpaqueCall
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir import views
 from heterosis.ir.program import INPUT, Program, apply, constant

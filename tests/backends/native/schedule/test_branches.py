@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import heterosis
 from heterosis import np, npx
-from heterosis.backends.native.compile.target import AVX2
+from heterosis.backends.native.codegen.kernel import Machine
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.schedule import branches
 from heterosis.backends.native.schedule.arena import ALIGNMENT, touched
 from heterosis.backends.native.schedule.branches import _touches
-from heterosis.backends.native.schedule.kernel import Machine
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir.program import INPUT, Program, apply
 from heterosis.ir.strided import Strided

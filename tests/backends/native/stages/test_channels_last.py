@@ -4,10 +4,10 @@ import numpy
 import pytest
 
 from heterosis import _core, np
+from heterosis.backends.native.codegen.kernel import OpaqueCall
 from heterosis.backends.native.codegen.lowerings import channels_last as lowering
 from heterosis.backends.native.compile.plans import machine
 from heterosis.backends.native.compile.whole import compile_program
-from heterosis.backends.native.schedule.kernel import OpaqueCall
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.backends.native.stages import channels_last
 from heterosis.backends.native.stages.pipeline import in_parts

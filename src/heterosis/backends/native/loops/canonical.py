@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import cast
 
-from heterosis.backends.native.loops.nest import (
+from heterosis.backends.native.codegen.nest import (
     Counter,
     Load,
     Nest,

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from heterosis.backends.native.codegen.kernel import Place
 from heterosis.backends.native.codegen.lowerings.tables import reducer
-from heterosis.backends.native.loops.canonical import canonical
-from heterosis.backends.native.loops.nest import (
+from heterosis.backends.native.codegen.nest import (
     Apply,
     Argument,
     Counter,
@@ -24,9 +24,9 @@ from heterosis.backends.native.loops.nest import (
     Step,
     Store,
 )
+from heterosis.backends.native.loops.canonical import canonical
 from heterosis.backends.native.loops.reduction_fusion import is_aligned, reduced_shape
 from heterosis.backends.native.loops.split_reductions import PIECE, split_reduction
-from heterosis.backends.native.schedule.kernel import Place
 from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.primitives.families import Elementwise, Gather, Reduction, View
 from heterosis.ir.program import CONSTANT, EXTENT, IOTA, Node, Value

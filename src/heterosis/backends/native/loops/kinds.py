@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from heterosis.backends.native.codegen.kernel import Place
 from heterosis.backends.native.codegen.lowerings.tables import reducer
+from heterosis.backends.native.codegen.nest import Apply, Load, Operand, Store
 from heterosis.backends.native.loops.inlining import Loops, repeated
 from heterosis.backends.native.loops.kept import keep_repeated
-from heterosis.backends.native.loops.nest import Apply, Load, Operand, Store
 from heterosis.backends.native.loops.reduction_fusion import (
     reduced_shape,
     reductions,
     repeated_along,
 )
-from heterosis.backends.native.schedule.kernel import Place
 from heterosis.ir.primitives.families import Scan
 from heterosis.ir.program import Node, Value
 from heterosis.ir.strided import Move, row_major

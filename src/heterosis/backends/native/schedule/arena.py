@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from heterosis.backends.native.loops.nest import Buffer, Load, Nest, Operand, known, reads_late
-from heterosis.backends.native.schedule.kernel import Kernel, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, known, reads_late
 from heterosis.ir.types import ITEMSIZE
 
 ALIGNMENT = 64

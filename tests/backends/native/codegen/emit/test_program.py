@@ -8,7 +8,7 @@ import pytest
 import heterosis
 from heterosis import np
 from heterosis.backends.native.codegen.emit.program import function_for_known_sizes
-from heterosis.backends.native.compile.target import AVX2
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.compile.whole import scheduled
 from heterosis.ir.program import INPUT, Program, apply
 from heterosis.ir.strided import Strided

@@ -15,7 +15,7 @@ from heterosis.backends.native.codegen.kernels.matmul import (
     emit_matmul,
     workspace_bytes,
 )
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()

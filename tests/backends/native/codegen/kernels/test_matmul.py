@@ -21,7 +21,7 @@ from heterosis.backends.native.codegen.kernels.matmul import (
     workspace_bytes,
 )
 from heterosis.backends.native.codegen.kernels.matmul.element import element
-from heterosis.backends.native.compile.target import AVX2, AVX512, FALLBACK, NEON
+from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON
 from tests.backends.native.codegen.kernels.matmul_harness import (
     RUNTIME,
     WORKERS,

@@ -12,8 +12,8 @@ from scipy import special
 from heterosis import _core
 from heterosis.backends.native.codegen import mathematics
 from heterosis.backends.native.codegen.emit.builder import DOUBLE, FLOAT, I64, PTR, Module, Type
+from heterosis.backends.native.codegen.target import TARGETS, Target
 from heterosis.backends.native.compile.compiler import compile_object
-from heterosis.backends.native.compile.target import TARGETS, Target
 
 LONG = numpy.longdouble
 ELEMENTS = {"float32": FLOAT, "float64": DOUBLE}

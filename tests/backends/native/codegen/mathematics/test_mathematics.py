@@ -9,8 +9,8 @@ import pytest
 
 from heterosis.backends.native.codegen.emit.builder import Module
 from heterosis.backends.native.codegen.mathematics import ULPS
+from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON, TARGETS
 from heterosis.backends.native.compile import compiler
-from heterosis.backends.native.compile.target import AVX2, AVX512, FALLBACK, NEON, TARGETS
 from tests.backends.native import usable_targets
 from tests.backends.native.codegen.mathematics.harness import (
     REFERENCES,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from heterosis.backends.native.codegen.emit.identical import renamed, stand_ins
 
 if TYPE_CHECKING:
-    from heterosis.backends.native.compile.target import Target
+    from heterosis.backends.native.codegen.target import Target
 
 Size: TypeAlias = "int | Value"
 

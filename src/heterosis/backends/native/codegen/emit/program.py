@@ -33,9 +33,9 @@ from heterosis.backends.native.codegen.emit.function import (
     return_if_failed,
 )
 from heterosis.backends.native.codegen.emit.nest import emit_nest
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.nest import Buffer, Nest, known
-from heterosis.backends.native.schedule.kernel import Kernel, KernelCode, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.kernel import Kernel, KernelCode, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.nest import Buffer, Nest, known
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.types import ITEMSIZE
 
 

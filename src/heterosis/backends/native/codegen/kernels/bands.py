@@ -23,11 +23,11 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
 )
 from heterosis.backends.native.codegen.emit.nest import emit_nest
+from heterosis.backends.native.codegen.epilogue import Beside, Epilogue
 from heterosis.backends.native.codegen.kernels import matmul
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Beside, Epilogue
-from heterosis.backends.native.loops.nest import Nest
+from heterosis.backends.native.codegen.nest import Nest
+from heterosis.backends.native.codegen.target import Target
 
 # The numbers that come first: how many bands there are, how many are worth a thread, and the bytes
 # of a thread's memory; then the bands of a matrix, its rows, the rows of a band, the elements of a

@@ -48,7 +48,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.packing import emit_pack, transpose
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
 _LARGEST_SHARE = 1 << 9  # filters

@@ -50,7 +50,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import (
     product_kernel,
 )
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import ACCUMULATE, Kernel
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 _LINE = 32  # numbers that threads never share
 _GROUP_TILES = 256  # of a group of bands: columns enough for the product

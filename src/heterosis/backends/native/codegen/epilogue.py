@@ -25,7 +25,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.lowerings import tables
-from heterosis.backends.native.loops.nest import Apply, Argument, Extent, Literal, Slot
+from heterosis.backends.native.codegen.nest import Apply, Argument, Extent, Literal, Slot
 
 # What each further operand is told: its address, and three strides.
 _STRIDES = ("batch", "row", "column")

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from heterosis.backends.native.codegen.emit.builder import Module
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.strided import Strided
 
 if TYPE_CHECKING:
+    from heterosis.backends.native.codegen.epilogue import Epilogue
     from heterosis.backends.native.codegen.kernels.matmul import Problem
-    from heterosis.backends.native.loops.epilogue import Epilogue
-    from heterosis.backends.native.loops.nest import Buffer, Nest
+    from heterosis.backends.native.codegen.nest import Buffer, Nest
     from heterosis.ir.program import Node
 
 
