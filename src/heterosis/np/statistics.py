@@ -9,7 +9,7 @@ import numpy
 from heterosis import _core
 from heterosis.np import convert
 from heterosis.np.fallback import on_host
-from heterosis.ops.math.statistics import check_edges, histogram_counts, histogram_edges
+from heterosis.ops.array.statistics import check_edges, histogram_counts, histogram_edges
 from heterosis.runtime.errors import ArgumentError
 
 

@@ -10,8 +10,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, extent
-from heterosis.ops.array.creation import iota
 from heterosis.ops.record import REGISTRY, as_value
+from heterosis.ops.rules import iota
 
 _OURS = {"divide": "true_divide"}  # where NumPy's name is none of a record
 

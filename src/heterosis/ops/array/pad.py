@@ -10,14 +10,13 @@ import numpy
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, GATHER, Value, apply, constant, extent
 from heterosis.ir.types import TensorType, is_float
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.join import joined
 from heterosis.ops.array.shape import samples
 from heterosis.ops.array.split import part
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import reductions
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast
+from heterosis.ops.rules import cast, iota
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 Width = tuple[int, int]

@@ -10,7 +10,6 @@ import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, constant, extent
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.indexing import gathered
 from heterosis.ops.array.sorting import sorted_along
 from heterosis.ops.bounds import required, rising, within
@@ -35,7 +34,7 @@ from heterosis.ops.math.elementwise import (
 from heterosis.ops.math.real import ceil, floor, rint
 from heterosis.ops.math.reductions import Axes, count_along, max, min, sum, without
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast, floating
+from heterosis.ops.rules import cast, floating, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axes
 
