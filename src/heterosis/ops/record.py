@@ -426,6 +426,8 @@ def _values(arguments: Iterable[Any]) -> Iterator[Value]:
     return filter(_is_value, _leaves(arguments))
 
 
+# `rules.zeros` converts a number that adapts. Folded, both are the same; but the text of a program
+# is the key of what is compiled, and with the other one gradients by record would have new keys.
 def _zeros(like: Value) -> Value:
     return views.broadcast(constant(0.0, like.dtype), like.shape)
 
