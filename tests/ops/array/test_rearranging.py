@@ -3,8 +3,14 @@
 import numpy
 import pytest
 
-from heterosis import np, npx
-from heterosis.runtime.errors import ArgumentError, AxisError, ShapeError
+from heterosis import hybridize, np, npx
+from heterosis.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AxisError,
+    DTypeError,
+    ShapeError,
+)
 
 
 def both(*shape, dtype="float32"):
@@ -196,6 +202,32 @@ FAULTS = [
 def test_faults(fault, error, message):
     with pytest.raises(error, match=message):
         fault(both(3, 4)[1])
+
+
+SEQUENCES = [
+    np.concatenate,
+    np.stack,
+    np.vstack,
+    np.hstack,
+    np.dstack,
+    np.column_stack,
+    np.linalg.multi_dot,
+]
+
+
+@pytest.mark.parametrize("given", [5, 5.0, None, np.array(1.0), object()])
+@pytest.mark.parametrize("join", SEQUENCES)
+def test_what_is_no_sequence_of_arrays(join, given):
+    with pytest.raises(ArgumentTypeError, match=r"expected a sequence of arrays\.$"):
+        join(given)
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("join", SEQUENCES)
+def test_what_is_no_array_in_a_sequence(join, hybrid):
+    run = hybridize(lambda x: join([x, None])) if hybrid else lambda x: join([x, None])
+    with pytest.raises(DTypeError, match=r"\[1\] is None; expected an array or a number"):
+        run(np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("turn", ["flip", "rot90"])
