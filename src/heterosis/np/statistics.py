@@ -37,7 +37,7 @@ def histogram(
 
 # The shape of the following results depends on values, so they wait for them and compute on the
 # host, through NumPy.
-_unique, _bincount = on_host(numpy.unique), on_host(numpy.bincount)
+_unique, _bincount = on_host(numpy.unique, "unique"), on_host(numpy.bincount, "bincount")
 
 
 def unique(
