@@ -38,7 +38,9 @@ def _network() -> nn.HybridSequential:
     return net
 
 
-# -- what the stages look at: the steps of `backends/native/compile/whole.py`, one by one, for one processor ------------
+# -- what the stages look at ----------------------------------------------------------------------
+
+# The steps of `backends/native/compile/whole.py`, one by one, for one processor.
 
 
 @cache
@@ -95,7 +97,7 @@ def _micro_kernel() -> list[str]:
     return kernel.search(assembly(_emitted(), AVX2))[1].splitlines()
 
 
-# -- stages -----------------------------------------------------------------------------------------
+# -- stages ---------------------------------------------------------------------------------------
 
 
 def captured() -> str:

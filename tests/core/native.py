@@ -105,8 +105,9 @@ def _operation(name: str, code: str, arrays: int, failure: tuple[str, str]):
 _usleep = ctypes.CDLL(None).usleep
 _core.register_symbol("usleep", ctypes.cast(_usleep, ctypes.c_void_p).value)
 
-# fail(x): always fails. sleep(x): takes 10 ms. pass_gate(gate, x): ends once the gate is open. meet(gate, x): ends once
-# two tasks are there. Their results have the shape of `x` and no particular elements.
+# fail(x): always fails. sleep(x): takes 10 ms. pass_gate(gate, x): ends once the gate is open.
+# meet(gate, x): ends once two tasks are there. Their results have the shape of `x`, and no
+# particular elements.
 fail = _operation("fail", _FAIL, 1, ("ArgumentError", "the elements are not to its liking."))
 sleep = _operation("sleep", _SLEEP, 1, ("HeterosisError", "never said."))
 pass_gate = _operation("pass_gate", _PASS, 2, ("HeterosisError", "nobody opened the gate."))

@@ -1,4 +1,4 @@
-"""Errors of queued work: raised where a result is read, and at `waitall`; nothing else is harmed."""
+"""Errors of queued work: raised where a result is read, and at `waitall`; nothing else suffers."""
 
 import inspect
 

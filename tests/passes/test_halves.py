@@ -126,7 +126,7 @@ def test_recorded_inside():
     assert found == (_bits(loss), _bits(weight.grad))
 
 
-# -- the pass itself -----------------------------------------------------------------------------------
+# -- the pass itself ------------------------------------------------------------------------------
 
 
 def _program(dtype, compute):
@@ -157,7 +157,7 @@ def test_other_types_are_left_alone():
     assert widened(program) is program
 
 
-# -- rounding ------------------------------------------------------------------------------------------
+# -- rounding -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", HALVES)

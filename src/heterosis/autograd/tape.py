@@ -203,10 +203,10 @@ class ProgramNode(Node):
 
 class WholeNode(ProgramNode):
     """A run of a captured program: `plain`, with what derivatives need as further results. What it
-    keeps serves its gradient; gradients of gradients compute it again, as a function of the operands.
+    keeps serves its gradient; gradients of gradients compute it again, as a function of operands.
 
-    `goals` says to which of the operands `wanted` gradients flow from a result. Derivatives take the
-    operands from `read`, with copies of those that are written to afterwards.
+    `goals` says to which of the operands `wanted` gradients flow from a result. Derivatives take
+    the operands from `read`, with copies of those that are written to afterwards.
     """
 
     __slots__ = ("everything", "goals", "plain", "wanted")
@@ -420,7 +420,7 @@ def set_capture(check_marked: Callable[[Any], None], need_tape: Callable[[], Non
 
 
 def mark(variable: Any, gradient: Any, request: str) -> None:
-    """Make an array a variable, whose gradient goes into an array; or none, where nobody wants it."""
+    """Make an array a variable, whose gradient goes into an array; or none where none is wanted."""
     if modes.is_capturing():
         check_marked, _ = _capture
         check_marked(variable)

@@ -25,7 +25,7 @@ from heterosis.runtime.errors import UnsupportedError
 
 
 def use_numpy(module: ModuleType, numpy_module: str) -> None:
-    """Let names that `module` lacks be looked up in `numpy_module`, loaded when it comes to that."""
+    """Let names that `module` lacks be looked up in `numpy_module`, loaded when needed."""
     place = f"{numpy_module}.".removeprefix("numpy.")
 
     @functools.cache

@@ -1,4 +1,4 @@
-"""Mathematics written once in NumPy's words: on program values a program, on arrays its reference."""
+"""Mathematics once, in NumPy's words: on program values a program, on arrays its reference."""
 
 from __future__ import annotations
 

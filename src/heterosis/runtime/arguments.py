@@ -148,7 +148,7 @@ def refused(
     error: BaseException,
     name: str | None = None,
 ) -> BaseException:
-    """The error that callers of `function`, or of what goes by `name`, see in place of `error`: the framework's own.
+    """The error of our own that callers of `function`, or of what goes by `name`, see for `error`.
 
     Errors of the framework, of the operating system and of functions that users passed stay.
     """

@@ -1,7 +1,7 @@
 """The known models' structure, and outputs of small ones, for MXNet and for us.
 
-What MXNet has stands in mxnet_zoo.json; the file imports nothing of ours, so that MXNet's Python can
-run it.
+What MXNet has stands in mxnet_zoo.json; the file imports nothing of ours, so that MXNet's Python
+can run it.
 """
 
 import hashlib

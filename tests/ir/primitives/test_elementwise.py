@@ -1,4 +1,4 @@
-"""What elementwise primitives mean, and which types they take: against the code that computes them."""
+"""What elementwise primitives mean, and which types they take: against the code for them."""
 
 import itertools
 import zlib

@@ -1,4 +1,4 @@
-"""Primitives with kernels of their own, reductions and scans: compiled, they give what they mean."""
+"""Primitives with kernels of their own, reductions, scans: compiled, they give what they mean."""
 
 import itertools
 import math

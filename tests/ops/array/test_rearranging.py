@@ -1,4 +1,4 @@
-"""Functions that reshape, join, split and repeat arrays, beyond what the registry's samples show."""
+"""Functions that reshape, join, split and repeat arrays, beyond the registry's samples."""
 
 import numpy
 import pytest

@@ -85,7 +85,7 @@ def test_halves_are_summed_in_single_precision():
     assert got.dtype == "float16" and got.item() == 3000
 
 
-# -- as MXNet 1.9.1 does: numbers that it gave ------------------------------------------------------
+# -- as MXNet 1.9.1 does: numbers that it gave ----------------------------------------------------
 
 ONES = {"x": np.ones((1, 2, 5, 5)), "w": np.ones((2, 3, 3, 3)), "i": np.arange(49)}
 
@@ -124,7 +124,7 @@ def test_not_a_number_is_pooled_as_numpy_does():
     near(pooling_gradient(np.ones((1, 1, 1, 1)), x, kernel=(2, 2))[0, 0], [[0, 1], [0, 0]])
 
 
-# -- gradients of the primitives --------------------------------------------------------------------
+# -- gradients of the primitives ------------------------------------------------------------------
 
 
 def test_the_gradient_of_windows():
@@ -143,7 +143,7 @@ def test_the_gradient_of_windows():
     )
 
 
-# -- bad input ----------------------------------------------------------------------------------------
+# -- bad input ------------------------------------------------------------------------------------
 
 X, W, B = np.ones((1, 2, 5, 5)), np.ones((3, 2, 3, 3)), np.ones(3)
 FAULTS = [

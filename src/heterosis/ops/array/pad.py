@@ -38,7 +38,7 @@ def widths(name: str, given: Any, ndim: int) -> tuple[Width, ...]:
     return tuple((int(before), int(after)) for before, after in table)
 
 
-# -- from elements that are there: the place along one axis that each new place repeats ---------------
+# -- from elements that are there: the place along one axis that each new place repeats -----------
 
 
 def _edge(at: Value, n: int) -> Value:

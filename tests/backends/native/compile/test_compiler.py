@@ -223,7 +223,8 @@ def test_unknown_processor_family(monkeypatch):
 
 
 def test_llvm_is_imported_on_first_need_only():
-    code = "import sys, heterosis.backends.native.compile.object_cache; sys.exit('llvmlite' in sys.modules)"
+    module = "heterosis.backends.native.compile.object_cache"
+    code = f"import sys, {module}; sys.exit('llvmlite' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -105,7 +105,7 @@ def test_a_pass_that_reads_again_is_not_overwritten(normalised, in_place):
     assert len({found.starts[i] for i in buffers}) == 2 - in_place
 
 
-# -- random programs --------------------------------------------------------------------------------
+# -- random programs ------------------------------------------------------------------------------
 
 _STEPS = {
     "matmul": lambda a, b: np.matmul(a, b) * 0.25,

@@ -47,7 +47,7 @@ def at_no_cost(monkeypatch):
     monkeypatch.setattr(branches, "_MEETING", 0.0)
 
 
-# -- which branches ---------------------------------------------------------------------------------
+# -- which branches -------------------------------------------------------------------------------
 
 
 def test_two_ways_to_one_product_run_side_by_side():
@@ -89,7 +89,7 @@ def test_parts_of_one_result_are_written_side_by_side(at_no_cost):
     assert any(len(lengths) == 2 for lengths in found.branches.values())
 
 
-# -- where their memory is, and what they compute ---------------------------------------------------
+# -- where their memory is, and what they compute -------------------------------------------------
 
 _STEPS = {
     "matmul": lambda a, b: matmul(a, b),

@@ -103,7 +103,7 @@ Kernel: TypeAlias = "Nest | OpaqueCall"
 class Schedule:
     """Kernels in order, the temporaries between them, and which results are views of inputs.
 
-    Temporary number `i` has `temporaries[i]` bytes, and begins `starts[i]` bytes into the workspace.
+    Temporary number `i` has `temporaries[i]` bytes, `starts[i]` bytes into the workspace.
     `branches` tells which kernels run side by side: at the position of the first, how long the
     chains are that follow each other there.
     """
@@ -116,7 +116,7 @@ class Schedule:
     branches: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def steps(self) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """What runs one after the other: the position of a first kernel, and the lengths of chains."""
+        """What runs one after the other: the position of a first kernel, the lengths of chains."""
         position = 0
         while position < len(self.kernels):
             lengths = self.branches.get(position, (1,))

@@ -135,8 +135,8 @@ Step = Load | Argument | Literal | Extent | Counter | Apply | Reduce
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Write step `value`. `indices` and `rows` as in `Load`; a scattering nest runs in order, on one
-    thread."""
+    """Write step `value`. `indices` and `rows` as in `Load`; a scattering nest runs in order, on
+    one thread."""
 
     operand: Operand
     value: int
@@ -180,7 +180,7 @@ def passes_before(steps: tuple[Step, ...]) -> list[int]:
 
 
 def needed(steps: tuple[Step, ...], roots: Iterable[int], *, in_one_pass: bool = True) -> set[int]:
-    """The steps that computing `roots` takes. In one pass, reductions are known before it begins."""
+    """The steps that computing `roots` takes. In one pass, reductions are known before it."""
     seen: set[int] = set()
     stack = list(roots)
     while stack:

@@ -1,4 +1,4 @@
-"""The memory plan: temporaries of a schedule take each other's place when they are no longer needed.
+"""The memory plan: temporaries of a schedule take the place of those that are needed no longer.
 
 A temporary lives from the first kernel that touches it to the last one. Where a nest reads one
 for the last time and writes another at the same positions, the two stand in the same place.

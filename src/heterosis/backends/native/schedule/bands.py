@@ -265,7 +265,7 @@ def _axes_of(problem: Problem, operand: str, size: int) -> Axes:
     return tuple((count or 0, stride * size) for count, stride in pairs)
 
 
-# -- a nest over the rows of all matrices, cut up ---------------------------------------------------
+# -- a nest over the rows of all matrices, cut up -------------------------------------------------
 
 
 def _of_one_matrix(nest: Nest, rows: int) -> Nest | None:

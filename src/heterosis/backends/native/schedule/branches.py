@@ -1,7 +1,7 @@
 """Branches of a program that do not need each other run side by side, each on a thread of its own.
 
-A kernel that is shared between threads ends with a meeting of all, and its parts never take quite the
-same time. Where branches are about equally long, it is cheaper to meet once, where they join.
+A kernel that is shared between threads ends with a meeting of all, and its parts never take quite
+the same time. Where branches are about equally long, it is cheaper to meet once, where they join.
 """
 
 from __future__ import annotations

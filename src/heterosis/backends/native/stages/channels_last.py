@@ -1,8 +1,8 @@
 """Networks whose convolutions mix channels or positions, but not both, keep their channels last.
 
-With channels last, a convolution of single positions is a matrix product that reads its rows as they
-lie, and one of single channels has whole vectors of them at every tap. Users see channels second:
-arrays are turned where they enter such a part of a program, and where they leave it.
+With channels last, a convolution of single positions is a matrix product that reads its rows as
+they lie, and one of single channels has whole vectors of them at every tap. Users see channels
+second: arrays are turned where they enter such a part of a program, and where they leave it.
 """
 
 from __future__ import annotations

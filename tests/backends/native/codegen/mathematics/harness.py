@@ -127,9 +127,7 @@ def samples(dtype: str, domains: tuple[tuple[float, float], ...], count: int) ->
     random = numpy.random.default_rng(7)
     width = BITS[dtype]().itemsize * 8
     patterns = numpy.arange(0, 1 << width, (1 << width) // count, dtype=object).astype(BITS[dtype])
-    noise = random.integers(0, 1 << width, count, dtype=numpy.uint64, endpoint=False) if (
-        width < 64
-    ) else random.integers(0, numpy.iinfo(numpy.uint64).max, count, numpy.uint64, endpoint=True)  # fmt: skip
+    noise = random.integers(0, (1 << width) - 1, count, numpy.uint64, endpoint=True)
     dense = [random.uniform(low, high, count).astype(dtype) for low, high in domains]
     return numpy.concatenate(
         [

@@ -291,8 +291,8 @@ class _Emitter:
     # -- calls side by side -------------------------------------------------------------------
 
     def _emit_run(self, tables: _Tables) -> None:
-        """Define `i64 @run(call, first, last)`, and `@chains`, the body of a loop over chains, whose
-        context is the call and where the chains' bounds begin."""
+        """Define `i64 @run(call, first, last)`, and `@chains`, the body of a loop over chains,
+        whose context is the call and where the chains' bounds begin."""
         f = self.module.function("run", [("call", PTR), ("first", I64), ("last", I64)], I64)
         call, first, last = f.parameters
         self._run(f, call, first, last, tables)

@@ -109,7 +109,7 @@ def _require_kernel(
 
 
 def _emit_require(module: Module, name: str, dtype: str) -> None:
-    """`name` returns at the first condition that does not hold, and copies the numbers if all do."""
+    """`name` returns at the first condition that does not hold; if all do, copies the numbers."""
     parameters = [(p, PTR) for p in ("call", "holds", "given", "kept", "scratch")]
     f = module.function(name, [*parameters, ("conditions", I64), ("numbers", I64)], I64)
     _, holds, given, kept, _, conditions, numbers = f.parameters

@@ -54,8 +54,8 @@ class KernelLowering:
     scales: tuple[int, Callable[[Node, Value], Value]] | None = None
 
 
-# What is looked up is imported when something is first compiled, not by `import heterosis`. Who comes
-# while another thread is at it waits for its import.
+# What is looked up is imported when something is first compiled, not by `import heterosis`. Who
+# comes while another thread is at it waits for its import.
 ELEMENTS: dict[Elementwise, ElementLowering] = {}
 KERNELS: dict[Opaque, KernelLowering] = {}
 REDUCERS: dict[Reduction, Reducer] = {}

@@ -414,7 +414,7 @@ def emit_pack_scattered(kernel: Kernel) -> None:
     f.ret()
 
 
-# -- one panel, which may hold the end of one image and the beginning of the next ---------------------
+# -- one panel, which may hold the end of one image and the beginning of the next -----------------
 
 
 def emit_panel_product(kernel: Kernel) -> None:

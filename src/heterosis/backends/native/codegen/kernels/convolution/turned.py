@@ -113,7 +113,7 @@ def turned_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
 
 
 def emit_turned(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores runs of results."""
+    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores results."""
     kernel = kernel_of(module, target, problem, name)
     windows = Windows(kernel, problem.step)
     emit_macro_kernel(product_kernel(module, target, problem.dtype))

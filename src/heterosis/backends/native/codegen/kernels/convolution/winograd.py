@@ -130,7 +130,7 @@ def winograd_scratch_bytes(problem: Problem, target: Target, workers: int) -> in
 
 
 def emit_winograd(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores runs of results."""
+    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores results."""
     kernel = product_kernel(module, target, problem.dtype)
     emit_macro_kernel(kernel)
     f, v, memory = begun(module, target, name, problem.parameters() + POINTERS)
