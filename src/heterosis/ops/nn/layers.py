@@ -55,7 +55,7 @@ _ACTIVATIONS: dict[str, Callable[[Value], Value]] = {
 _ACTIVATION_REFERENCES: dict[str, Callable[[Any], Any]] = {
     "relu": lambda x: numpy.maximum(x, 0),
     "sigmoid": lambda x: 1 / (1 + numpy.exp(-x)),
-    "softrelu": lambda x: numpy.log1p(numpy.exp(x)),
+    "softrelu": lambda x: numpy.logaddexp(x, 0),
     "softsign": lambda x: x / (1 + abs(x)),
     "tanh": numpy.tanh,
 }

@@ -32,16 +32,20 @@ _MASKED = (
 def _softmax(
     x: Any, length: Any = None, axis: Any = -1, temperature: Any = 1.0, use_length: Any = False
 ) -> Any:
-    x = x / temperature
+    inside = numpy.ones(x.shape, bool)
     if use_length:
         places = numpy.arange(x.shape[axis])
         places = places.reshape([-1 if a == axis % x.ndim else 1 for a in range(x.ndim)])
         inside = places < numpy.expand_dims(length, axis)
-        e = numpy.exp(x) * inside
-    else:
-        e = numpy.exp(x)
-    with numpy.errstate(invalid="ignore"):
-        return numpy.nan_to_num(e / e.sum(axis, keepdims=True))
+    found = _log_softmax(numpy.where(inside, x, -numpy.inf), axis, temperature)
+    return numpy.where(inside, numpy.exp(found), 0)
+
+
+def _log_softmax(x: Any, axis: Any = -1, temperature: Any = 1.0) -> Any:
+    x = x / temperature
+    with numpy.errstate(invalid="ignore", divide="ignore"):
+        x = x - x.max(axis, keepdims=True, initial=-numpy.inf)
+        return x - numpy.log(numpy.exp(x).sum(axis, keepdims=True))
 
 
 def _pull_softmax(
@@ -102,7 +106,7 @@ def softmax(
 
 
 @operation(
-    numpy=lambda x, **attributes: numpy.log(_softmax(x, **attributes)),
+    numpy=_log_softmax,
     gradient=_pull_log_softmax,
     public=NETWORK,
     names={"mxnet": "log_softmax", "onnx": "LogSoftmax"},
