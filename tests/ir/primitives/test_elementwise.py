@@ -9,7 +9,7 @@ import pytest
 import scipy.special
 
 from heterosis import _core, np
-from heterosis.backends.native.codegen.lowerings.tables import ELEMENTS, element
+from heterosis.backends.native.codegen.tables import ELEMENTS, element
 from heterosis.ir.primitives import elementwise as e
 from heterosis.ir.primitives import random_bits, random_loops, real
 from heterosis.ir.primitives.conversions import TO_BFLOAT16, TO_FLOAT16, TO_INT8, TO_INT32

@@ -8,7 +8,8 @@ import numpy
 import pytest
 
 from heterosis import _core, ir, np
-from heterosis.backends.native.codegen.lowerings import native, tables
+from heterosis.backends.native.codegen import tables
+from heterosis.backends.native.codegen.lowerings import native
 from heterosis.backends.native.compile import stored
 from heterosis.backends.native.compile.plans import machine
 from heterosis.ir.primitives import (
@@ -699,7 +700,7 @@ IMPORTED = """
 import sys
 from heterosis import np
 from heterosis.ir.primitives.products import MATMUL
-from heterosis.backends.native.codegen.lowerings import tables
+from heterosis.backends.native.codegen import tables
 
 print(tables.kernel(MATMUL).scales[0])
 print([name for name in ("boxes", "windows", "recurrent") if

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit import access as memory
 from heterosis.backends.native.codegen.emit.builder import (
@@ -24,7 +25,6 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
-from heterosis.backends.native.codegen.lowerings import tables
 from heterosis.backends.native.codegen.nest import Apply, Argument, Extent, Literal, Slot
 
 # What each further operand is told: its address, and three strides.

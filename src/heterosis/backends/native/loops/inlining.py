@@ -11,7 +11,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from heterosis.backends.native.codegen.kernel import Place
-from heterosis.backends.native.codegen.lowerings.tables import reducer
 from heterosis.backends.native.codegen.nest import (
     Apply,
     Argument,
@@ -24,6 +23,7 @@ from heterosis.backends.native.codegen.nest import (
     Step,
     Store,
 )
+from heterosis.backends.native.codegen.tables import reducer
 from heterosis.backends.native.loops.canonical import canonical
 from heterosis.backends.native.loops.reduction_fusion import is_aligned, reduced_shape
 from heterosis.backends.native.loops.split_reductions import PIECE, split_reduction

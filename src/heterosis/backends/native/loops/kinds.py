@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from heterosis.backends.native.codegen.kernel import Place
-from heterosis.backends.native.codegen.lowerings.tables import reducer
 from heterosis.backends.native.codegen.nest import Apply, Load, Operand, Store
+from heterosis.backends.native.codegen.tables import reducer
 from heterosis.backends.native.loops.inlining import Loops, repeated
 from heterosis.backends.native.loops.kept import keep_repeated
 from heterosis.backends.native.loops.reduction_fusion import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernel import KernelCode, OpaqueCall, Place
-from heterosis.backends.native.codegen.lowerings.tables import KernelLowering, kernel
+from heterosis.backends.native.codegen.tables import KernelLowering, kernel
 from heterosis.backends.native.loops.inlining import EpilogueSteps, NeedsCopy
 from heterosis.backends.native.schedule.epilogues import FINISHED, Attached, attached, candidates
 from heterosis.ir.primitives.families import Elementwise, Opaque, View

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from heterosis.backends.native.codegen.lowerings import tables
+from heterosis.backends.native.codegen import tables
 from heterosis.ir.primitives.families import (
     Elementwise,
     Gather,

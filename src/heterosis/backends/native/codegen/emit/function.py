@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.abi import ENTRY
 from heterosis.backends.native.codegen.emit.access import STORED
@@ -20,7 +21,6 @@ from heterosis.backends.native.codegen.emit.builder import (
 )
 from heterosis.backends.native.codegen.emit.nest import emit_nest
 from heterosis.backends.native.codegen.kernel import KernelCode, OpaqueCall, Place, Schedule
-from heterosis.backends.native.codegen.lowerings import tables
 from heterosis.backends.native.codegen.nest import (
     Apply,
     Buffer,

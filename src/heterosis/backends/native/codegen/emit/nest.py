@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit import access as memory
 from heterosis.backends.native.codegen.emit.builder import (
@@ -26,7 +27,6 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.emit.reducers import State, add_compensated
-from heterosis.backends.native.codegen.lowerings import tables
 from heterosis.backends.native.codegen.nest import (
     Apply,
     Argument,

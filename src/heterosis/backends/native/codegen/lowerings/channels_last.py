@@ -15,7 +15,7 @@ from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Multip
 from heterosis.backends.native.codegen.kernels import channels_last as code
 from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_LAST, DEPTHWISE_LAST
 from heterosis.backends.native.codegen.lowerings.products import packed_depth
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.program import Node
 from heterosis.ir.types import TensorType, numpy_dtype

@@ -10,7 +10,7 @@ from heterosis.backends.native.codegen.emit.builder import Value as Emitted
 from heterosis.backends.native.codegen.emit.builder import constant as code
 from heterosis.backends.native.codegen.emit.conversion import convert
 from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.primitives.checks import (
     CHECK_INDICES,

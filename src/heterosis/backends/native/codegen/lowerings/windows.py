@@ -15,7 +15,7 @@ from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
 from heterosis.backends.native.codegen.kernels import convolution as code
 from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_PACKED, PACK_FILTERS
 from heterosis.backends.native.codegen.lowerings.products import packed_right
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.primitives.elementwise import ADD, MULTIPLY

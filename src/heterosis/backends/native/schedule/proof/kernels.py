@@ -7,9 +7,9 @@ from math import prod
 
 import numpy
 
+from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.codegen.epilogue import Beside, Finished
 from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Place, Schedule
-from heterosis.backends.native.codegen.lowerings import tables
 from heterosis.backends.native.codegen.nest import (
     Apply,
     Argument,

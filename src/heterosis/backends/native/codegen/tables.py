@@ -1,4 +1,4 @@
-"""The rows of the tables, and how they are found."""
+"""How primitives are lowered: the kinds of rows in `lowerings`, and how a row is found."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ ELEMENTS: dict[Elementwise, ElementLowering] = {}
 KERNELS: dict[Opaque, KernelLowering] = {}
 REDUCERS: dict[Reduction, Reducer] = {}
 
-# Modules of `ir.primitives` whose kernels stand in a module of the same name here.
+# Modules of `ir.primitives` whose kernels stand in a module of `lowerings` that has the same name.
 _SUBJECTS = (
     "boxes",
     "checks",
@@ -112,7 +112,7 @@ def _import_subject(primitive: Opaque) -> None:
     much code that a program may never need."""
     subject = subject_of(primitive)
     if subject in _SUBJECTS:
-        import_module(f"{__package__}.{subject}")
+        import_module(f"{__package__}.lowerings.{subject}")
 
 
 def _missing(primitive: Any) -> UnsupportedError:

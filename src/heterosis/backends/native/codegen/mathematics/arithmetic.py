@@ -1,4 +1,4 @@
-"""Lowerings of arithmetic on one vector, where the element type decides how."""
+"""Arithmetic on one vector, where the element type decides how."""
 
 from __future__ import annotations
 
