@@ -33,8 +33,7 @@ walk(%0: int64[6], %1: bool[6], %2: int64[]):
 # Carried: the last place. Rows: the next table. Made: every place on the way.
 SCAN = """\
 follow(%0: int64[], %1: int64[4, 3], %2: float32[4, 2]):
-  %3: int64[], %4: int64[4], %5: float32[4, 2] = \
-scan(%0, %1, %2, carried=1, length=4, reverse=False)
+  %3: int64[], %4: int64[4], %5: float32[4, 2] = scan(%0, %1, %2, carried=1, length=4, reverse=False)
     body = step(%0: int64[], %1: int64[3], %2: float32[2]):
       %3: int64[] = gather(%1, %0)
       %4: float32[2] = slice(%2, starts=(1,), steps=(-1,))

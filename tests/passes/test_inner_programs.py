@@ -23,8 +23,7 @@ choose(%0: bool[], %1: DTYPE[4]):
   return %4"""
 LOOP = """\
 repeat(%0: int64[], %1: float32[3], %2: float32[5, 3]):
-  %3: int64[], %4: float32[3], %5: float32[5, 3] = \
-scan(%0, %1, %2, carried=2, length=5, reverse=True)
+  %3: int64[], %4: float32[3], %5: float32[5, 3] = scan(%0, %1, %2, carried=2, length=5, reverse=True)
     body = step(%0: int64[], %1: float32[3], %2: float32[3]):
       %3: bool[] = less(%0, int64(2))
       %4: float32[3] = cond(%3, %1, %2)
