@@ -1,4 +1,6 @@
-"""Writes the tables of what differs from MXNet into from_gluon.md: python docs/make_deviations.py [--check]
+"""Writes the tables of what differs from MXNet into from_gluon.md.
+
+`python docs/make_deviations.py [--check]`
 
 The rows are those of tests/differential/deviations.py; what they give is run. Where no interpreter
 with MXNet is named (HETEROSIS_MXNET_PYTHON), what it gives is taken from the page, so that rows

@@ -27,7 +27,7 @@ from heterosis.gluon.data import vision
 from heterosis.io.params import loads
 from heterosis.runtime.errors import FormatError
 from tests.damage import layers
-from tests.gluon import fit_cases
+from tests.gluon.training import fit_cases
 from tests.mxnet.symbols.stored import STORED
 
 _ROOT = Path(__file__).parents[1]

@@ -7,9 +7,9 @@
       %5: float32[8] = max(%4, axes=(1,))
       return %5
 
-`parsing.parse` and `str` are inverse to each other: the program that is read computes the same from the
-same nodes in the same order, and is written as the same text. A line is a node: its results with
-their types, its primitive, its operands and its attributes. Numbers stand where they are used;
+`parsing.parse` and `str` are inverse to each other: the program that is read computes the same from
+the same nodes in the same order, and is written as the same text. A line is a node: its results
+with their types, its primitive, its operands and its attributes. Numbers stand where they are used;
 nodes that no result needs are not part of a program. Attributes that are programs follow the line
 of their node, each under its name.
 
@@ -184,7 +184,7 @@ class _Printer:
         return self._type(value.type)
 
     def _number(self, node: Node) -> str:
-        """A number where it is used: `1.0`, or `int32(1)` if its look does not give its type away."""
+        """A number where it is used: `1.0`, or `int32(1)` if its look does not tell its type."""
         value, type_ = node.attributes["value"], node.types[0]
         if isinstance(value, numpy.generic):
             value = value.item()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.gluon.cases import LAYERS
-from tests.gluon.zoo import NAMES
+from tests.gluon.model_zoo.zoo import NAMES
 
 _NOT_HYBRID = ("nn.Lambda", "nn.Sequential", "contrib.nn.Concurrent")
 

@@ -63,8 +63,8 @@ def adjoint(*primitives: Primitive) -> Callable[[Rule], Rule]:
 
 
 def elementwise_adjoints(rules: Mapping[Primitive, Callable[..., Any]]) -> None:
-    """Add rules of elementwise primitives: `rule(g, y, *operands)` gives the operand's cotangent, or
-    a tuple with one for each, from those of the result, the result and the operands."""
+    """Add rules of elementwise primitives: `rule(g, y, *operands)` gives the operand's cotangent,
+    or a tuple with one for each, from those of the result, the result and the operands."""
     for primitive, rule in rules.items():
         _RULES[primitive] = _whole(rule)
 

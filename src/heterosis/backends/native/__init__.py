@@ -46,7 +46,7 @@ class Native(EagerBackend):
 
     def has(self, primitive: Primitive) -> bool:
         """Whether there is a row for it, where its family has rows."""
-        from heterosis.backends.native.codegen.lowerings import tables
+        from heterosis.backends.native.codegen import tables
 
         try:
             match primitive:
@@ -62,6 +62,6 @@ class Native(EagerBackend):
 
     def is_dear(self, primitive: Elementwise) -> bool:
         """What its row says that it costs."""
-        from heterosis.backends.native.codegen.lowerings import tables
+        from heterosis.backends.native.codegen import tables
 
         return tables.element(primitive).cost > _CHEAP
