@@ -1,8 +1,8 @@
 """What hybridizing a model costs: python benchmarks/compiling.py [MODEL...]
 
 Runs `compile_model.py` in fresh processes: with an empty cache of compiled code, and with the one
-that this left behind. Time is from `hybridize` to the end of the first call, and to its result: weights
-are packed in between.
+that this left behind. Time is from `hybridize` to the end of the first call, and to its result:
+weights are packed in between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An ordinary small program that touches about fifty operations; prints what compiling them took."""
+"""A small ordinary program that touches about fifty operations; prints what compiling took."""
 
 import json
 import time

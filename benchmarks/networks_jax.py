@@ -1,4 +1,4 @@
-"""The networks that are trained in JAX: functions of parameters, in the order of `networks_torch`."""
+"""The networks that are trained in JAX: functions of parameters, ordered as `networks_torch`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The networks of the benchmarks in PyTorch. `NETWORKS` names them; parameters stand in the order in
-which `networks_gluon` has them."""
+"""The networks of the benchmarks in PyTorch. `NETWORKS` names them; parameters stand in the order
+in which `networks_gluon` has them."""
 
 from __future__ import annotations
 

@@ -138,9 +138,9 @@ def compare(
     script: str, threads: int, rounds: int, contenders: tuple[str, ...],
     models: Sequence[str] = ("",),
 ) -> dict:  # fmt: skip
-    """Contenders at hand, `rounds` times in turn: {"versions", "seconds": {case: {contender: [...]}}}.
+    """Contenders in turn, `rounds` times: {"versions", "seconds": {case: {contender: [...]}}}.
 
-    With `models`, each is a process of its own, and all contenders are done with one before the next.
+    With `models`, each is a process of its own, and all contenders finish one before the next.
     """
     result: dict = {"threads": threads, "versions": {}, "seconds": {}, "first": {}, "values": {}}
     found = interpreters()
@@ -212,7 +212,7 @@ def _single(result: dict) -> str:
     found = {name: summary(rounds[name]) for name in result["versions"] if name in rounds}
     ours = _fastest(found, [name for name in found if name.startswith("heterosis")])
     lines = [
-        f"{case}: microseconds a call, {result['threads']} thread(s), and in multiples of our fastest.",
+        f"{case}: microseconds a call, {result['threads']} thread(s), and as multiples of ours.",
         "",
         "| library | microseconds | times ours |\n|---|---:|---:|",
     ]
@@ -302,8 +302,10 @@ def _arguments(rounds, threads, contenders, models) -> argparse.Namespace:
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--threads", type=int, nargs="+", default=threads)
-    parser.add_argument("--contenders", nargs="+", default=contenders, metavar="NAME",
-                        choices=contenders, help="only these: " + ", ".join(contenders))  # fmt: skip
+    only = "only these: " + ", ".join(contenders)
+    parser.add_argument(
+        "--contenders", nargs="+", default=contenders, metavar="NAME", choices=contenders, help=only
+    )
     parser.add_argument("--json", help="file to write everything that was measured to")
     if models:
         parser.add_argument("--models", nargs="+", default=models, choices=models, metavar="NAME",

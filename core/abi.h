@@ -1,7 +1,8 @@
 // The contract between compiled functions and whoever calls them: the engine here, or a program
 // without Python that loads an exported library. Plain C, nothing else of the framework inside.
 //
-// src/heterosis/backends/native/codegen/emit/abi.py describes the same layout to the code generator; change both.
+// src/heterosis/backends/native/codegen/emit/abi.py describes the same layout to the code
+// generator; change both.
 #pragma once
 
 #include <stdint.h>

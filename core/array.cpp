@@ -62,6 +62,7 @@ Array make_view(const Array& base, Dims shape, Dims strides, int64_t offset) {
   view.offset = base.offset + offset * itemsize(base.dtype);
   view.dtype = base.dtype;
   view.contiguous = is_contiguous(shape, strides);
+  view.is_detached = base.is_detached;
   view.shape = std::move(shape);
   view.strides = std::move(strides);
   return view;

@@ -19,6 +19,7 @@ struct Array {
   int64_t offset = 0;  // bytes from the start of the storage to the first element
   DType dtype = DType::float32;
   bool contiguous = true;
+  bool is_detached = false;  // whether what recorded calls write to its memory is not its own
   Dims shape;
   Dims strides;
 
@@ -44,7 +45,8 @@ void check_extents(const Dims& shape);
 // A new array without gaps. Its memory is allocated by the first work that writes it.
 Array make_array(DType dtype, Dims shape);
 
-// Another view of the storage of `base`; `offset` counts elements from the first of `base`.
+// Another view of the storage of `base`, as detached as that one; `offset` counts elements from the
+// first of `base`.
 Array make_view(const Array& base, Dims shape, Dims strides, int64_t offset);
 
 }  // namespace heterosis

@@ -1,4 +1,6 @@
-"""Writes the tables of what differs from MXNet into from_gluon.md: python docs/make_deviations.py [--check]
+"""Writes the tables of what differs from MXNet into from_gluon.md.
+
+`python docs/make_deviations.py [--check]`
 
 The rows are those of tests/differential/deviations.py; what they give is run. Where no interpreter
 with MXNet is named (HETEROSIS_MXNET_PYTHON), what it gives is taken from the page, so that rows
@@ -28,7 +30,7 @@ from tests.differential.answers import our_answer
 from tests.differential.deviations import DEVIATIONS
 from tests.differential.expressions import SETUP
 from tests.differential.mxnet_process import MXNetProcess, why_not
-from tests.symbol.operations import LIMITS
+from tests.mxnet.symbols.operations import LIMITS
 
 PAGE = ROOT / "docs" / "from_gluon.md"
 _TABLES = re.compile(r"(?<=<!-- deviations -->\n).*?(?=<!-- end of deviations -->)", re.DOTALL)
@@ -70,7 +72,7 @@ def functions() -> str:
 
 
 def _symbols() -> str:
-    """What tests/symbol exports, and checks that MXNet does not compute."""
+    """What tests/mxnet/symbols exports, and checks that MXNet does not compute."""
     return "".join(
         f"| `{name}` | fails | as imperatively | MXNet: {limit} |\n"
         for name, limit in LIMITS.items()

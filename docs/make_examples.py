@@ -4,8 +4,8 @@ The fenced `python` blocks of a document run in order, in a process and an empty
 and the `$` lines of `console` blocks between them. What an example prints goes into the `output`
 block behind it, with the error that it ends with as the last line; a console block holds it itself.
 Without an output block, an example prints what it likes but raises nothing. A block below
-`<!-- file: name -->` is written to that file instead of being run; blocks below `<!-- stage: name -->`
-are those of make_tour.py.
+`<!-- file: name -->` is written to that file instead of being run; blocks below
+`<!-- stage: name -->` are those of make_tour.py.
 
 With --check, nothing is written, and the exit status says whether the outputs are what this version
 prints.

@@ -20,12 +20,12 @@ from rich.pretty import pretty_repr
 from tour_network import STAGES as NETWORK_STAGES
 
 from heterosis import np
-from heterosis.backends.native.codegen.emit import elementwise
 from heterosis.backends.native.codegen.emit.function import function_for_any_size
+from heterosis.backends.native.codegen.kernel import Machine
+from heterosis.backends.native.codegen.mathematics import arithmetic
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.compiler import assembly
-from heterosis.backends.native.compile.target import AVX2
-from heterosis.backends.native.schedule.kernel import Machine
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir.program import INPUT, NUMBER, Program, apply
 from heterosis.ir.strided import Strided
@@ -65,7 +65,7 @@ def primitive() -> str:
 
 def lowering() -> str:
     """What emits one vector of it."""
-    return inspect.getsource(elementwise.add)
+    return inspect.getsource(arithmetic.add)
 
 
 def program() -> str:

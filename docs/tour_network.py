@@ -9,11 +9,11 @@ from functools import cache
 from heterosis import np
 from heterosis.autograd.derivative import layout_of
 from heterosis.backends.native.codegen.emit.program import ProgramCode, function_for_known_sizes
+from heterosis.backends.native.codegen.kernel import Machine, OpaqueCall, Place, Schedule
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.compiler import assembly
-from heterosis.backends.native.compile.target import AVX2
 from heterosis.backends.native.schedule.arena import memory
-from heterosis.backends.native.schedule.kernel import Machine, OpaqueCall, Place, Schedule
 from heterosis.backends.native.schedule.materialize import kept_values
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.backends.native.stages.pipeline import STAGES as NATIVE
@@ -38,7 +38,9 @@ def _network() -> nn.HybridSequential:
     return net
 
 
-# -- what the stages look at: the steps of `backends/native/compile/whole.py`, one by one, for one processor ------------
+# -- what the stages look at ----------------------------------------------------------------------
+
+# The steps of `backends/native/compile/whole.py`, one by one, for one processor.
 
 
 @cache
@@ -95,7 +97,7 @@ def _micro_kernel() -> list[str]:
     return kernel.search(assembly(_emitted(), AVX2))[1].splitlines()
 
 
-# -- stages -----------------------------------------------------------------------------------------
+# -- stages ---------------------------------------------------------------------------------------
 
 
 def captured() -> str:

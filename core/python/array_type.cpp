@@ -299,7 +299,7 @@ PyMethodDef methods[] = {
 PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weak_references), READONLY, nullptr},
     {"_autograd", T_OBJECT, offsetof(ArrayObject, autograd), 0, "What gradient recording keeps."},
-    {"_is_detached", T_BOOL, offsetof(ArrayObject, is_detached), 0,
+    {"_is_detached", T_BOOL, offsetof(ArrayObject, array.is_detached), 0,
      "Whether what recorded calls write to its memory is not its own."},
     {nullptr, 0, 0, 0, nullptr},
 };

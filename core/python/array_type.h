@@ -9,7 +9,6 @@ struct ArrayObject {
   PyObject_HEAD
   Array array;
   PyObject* autograd;  // what gradient recording attaches; null without
-  char is_detached;  // whether what recorded calls write to its memory is not its own
   PyObject* weak_references;
   PyObject* made_from;  // weak references to arrays, if this is a view that is noted; null without
 };

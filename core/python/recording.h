@@ -18,7 +18,7 @@ void set_capturing(bool on);
 inline bool is_tracked(PyObject* value) {
   if (!is_array(value)) return false;
   const ArrayObject* const array = reinterpret_cast<ArrayObject*>(value);
-  return array->autograd || (!array->is_detached && as_array(value).storage->is_followed);
+  return array->autograd || (!array->array.is_detached && array->array.storage->is_followed);
 }
 
 // Whether what is done with `value` must be operations, and not views that nobody is told of.

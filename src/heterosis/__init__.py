@@ -60,7 +60,7 @@ _ON_FIRST_USE = {
 
 def install_as_mxnet() -> None:
     """From now on `import mxnet` gives Heterosis in this process, whose modules are the same."""
-    from heterosis.compat import alias
+    from heterosis.mxnet.compat import alias
 
     alias.install_as_mxnet()
 

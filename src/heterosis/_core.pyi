@@ -240,7 +240,8 @@ class Checked:
     """A function as it is; what it raises, `refuse(function, arguments, keywords, error)` turns
     into what callers see. `expect(function)` gives for each parameter its name, the types that it
     surely admits (None: everything), and the least integer, alone and in a tuple of integers,
-    or None; of other arguments `look(function, arguments, keywords)` decides before the call, by raising."""
+    or None; of other arguments `look(function, arguments, keywords)` decides before the call,
+    by raising."""
 
     __wrapped__: Callable[..., Any]
     def __init__(
@@ -278,7 +279,8 @@ class Replay:
         Sources are positions of arguments, arrays from outside, None for random keys, and tuples
         with the position of a number that `supply` gives. Items, a number or a tuple or list of
         them, are what is returned: results of the plan, or, as -1 - i, inputs. Writes are a
-        result, the input that it is written into, and whether gradients flow there. `record` is told of inputs and results.
+        result, the input that it is written into, and whether gradients flow there. `record` is
+        told of inputs and results.
         """
 
 def is_capturing() -> bool:

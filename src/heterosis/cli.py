@@ -42,7 +42,7 @@ def _count(text: str) -> int:
 
 
 def _names(arguments: argparse.Namespace) -> None:
-    from heterosis.compat import coverage
+    from heterosis.mxnet.compat import coverage
 
     print(coverage.table())
 
@@ -55,7 +55,7 @@ def _ir(arguments: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    from heterosis.compat import script
+    from heterosis.mxnet.compat import script
 
     script.run(arguments.script, arguments.arguments)
 

@@ -1,4 +1,4 @@
-"""`python -m heterosis demo`: a network imperative, hybridized, and read from its exported files."""
+"""`python -m heterosis demo`: a network imperative, hybridized, and read from exported files."""
 
 from __future__ import annotations
 

@@ -144,8 +144,8 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 def dumps(
     reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False
 ) -> str:
-    """How often operations and scopes ran, and their total, least, largest and mean milliseconds; the same of
-    counters, with their last value. As a table or as JSON; `sort_by` is a column's name."""
+    """How often operations and scopes ran, and their total, least, largest and mean milliseconds;
+    the same of counters, with their last value. As a table or as JSON; `sort_by` names a column."""
     for name, given, expected in (("format", format, ("table", "json")),
                                   ("sort_by", sort_by, tuple(_SORTS))):  # fmt: skip
         if given not in expected:

@@ -101,7 +101,8 @@ class MXRecordIO:
         self._check("w")
         if len(buf) > _LARGEST:
             raise ArgumentError(
-                f"{self.uri}: a record of {len(buf):,} bytes; the format holds {_LARGEST:,} at most."
+                f"{self.uri}: a record of {len(buf):,} bytes; "
+                f"the format holds {_LARGEST:,} at most."
             )
         framed = b"".join(_parts(bytes(buf)))
         self._file.write(framed)

@@ -670,3 +670,43 @@ def test_what_is_detached_is_not_followed():
         head = x.sum() + (x.detach() * 3).sum()
     head.backward()
     assert c.grad.item() == 2
+
+
+PARTS = {
+    "an item": lambda d: d[0],
+    "a slice": lambda d: d[:, 1:],
+    "rows": lambda d: next(iter(d)),
+    "transposed": lambda d: d.T,
+    "an operation": lambda d: np.split(d, 2)[1],
+    "a view of a view": lambda d: d[0][::-1],
+}
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("view", PARTS.values(), ids=PARTS)
+def test_views_of_what_is_detached_are_detached(view, hybrid):
+    """Their memory was written to by a recorded call, and they need no gradient through it."""
+
+    def product(x):
+        y = x * 2
+        y[:] = x * 3
+        return view(y.detach()) * view(x)
+
+    x = variable([[1.0, 2.0], [3.0, 4.0]])
+    with autograd.record():
+        head = (heterosis.hybridize(product) if hybrid else product)(x).sum()
+    head.backward()
+    wanted = np.zeros_like(x)
+    view(wanted)[:] = 3 * view(x.detach())
+    assert x.grad.tolist() == wanted.tolist()
+
+
+def test_views_of_what_is_written_to_are_followed():
+    x = variable([[1.0, 2.0], [3.0, 4.0]])
+    with autograd.record():
+        y = x * 2
+        with autograd.pause():
+            row = y[0]
+        y[:] = x * 3
+        with pytest.raises(AutogradError, match="written to through another array"):
+            row * 2

@@ -1,4 +1,4 @@
-"""The table of derivatives: nothing is left out silently, and nothing is loaded before it is used."""
+"""The table of derivatives: nothing is left out silently, or loaded before it is used."""
 
 from importlib import import_module, reload
 from pathlib import Path
@@ -33,7 +33,8 @@ def test_reasons_are_given_for_what_exists():
     "name, word",
     {
         "iota": "-", "bitwise_and": "-", "all": "-", "normal_float32": "-",
-        "to_int8": "zero", "to_bool": "zero", "floor": "zero", "less": "zero", "check_indices": "zero",
+        "to_int8": "zero", "to_bool": "zero", "floor": "zero", "less": "zero",
+        "check_indices": "zero",
         "to_float32": "yes", "multiply": "yes", "sum": "yes", "windows": "yes", "lstm": "yes",
         "cholesky": "by record", "sort": "by record", "poisson": "by record",
         "cond": "yes", "scan": "yes",

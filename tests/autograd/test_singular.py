@@ -65,7 +65,9 @@ CASES = {
         lambda x: (npx.topk(x, k=2, ret_typ="value") * np.array([1, 2])).sum(), [2, 1, 4], [2, 0, 1]
     ),
     "topk both": (
-        lambda x: (nd.topk(x, k=2, ret_typ="both")[0] * np.array([1, 2])).sum(), [2, 1, 4], [2, 0, 1]
+        lambda x: (nd.topk(x, k=2, ret_typ="both")[0] * np.array([1, 2])).sum(),
+        [2, 1, 4],
+        [2, 0, 1],
     ),
     "topk ascending": (
         lambda x: npx.topk(x, k=1, ret_typ="value", is_ascend=True).sum(), [2, 1, 4], [0, 1, 0]

@@ -19,7 +19,8 @@ FINE, OURS, PYTHONS, FOREIGN = "fine", "ours", "python's", "foreign"
 
 # Python's own words at the user's line for a wrong number of arguments.
 _COUNT = re.compile(
-    r"takes .*argument|missing \d+ required|unexpected keyword|multiple values|positional|expected (at least )?\d+ argument"
+    r"takes .*argument|missing \d+ required|unexpected keyword|multiple values|positional"
+    r"|expected (at least )?\d+ argument"
 )
 
 

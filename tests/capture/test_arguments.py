@@ -76,7 +76,7 @@ def test_keys_of_dictionaries():
     assert compiled(_x, {1: 0}).tolist() == [-1, 2]
 
 
-# -- attributes of eager operations -------------------------------------------------------------------
+# -- attributes of eager operations ---------------------------------------------------------------
 
 
 _REPLACE = REGISTRY["nan_to_num"].operation

@@ -269,17 +269,25 @@ def test_states_are_not_written_to():
 # -- what is refused ------------------------------------------------------------------------------
 
 REFUSED = [
-    (lambda x: npx.cond(x.sum() > 0, lambda: x, lambda: x[0]), CaptureError, r"shapes \(2, 3\) and \(3,\)"),
-    (lambda x: npx.cond(x.sum() > 0, lambda: (x, x), lambda: x), CaptureError, "one structure"),
-    (lambda x: npx.cond(x.sum() > 0, lambda: "a", lambda: "b"), CaptureError, "then, .*of type str; expected arrays"),
-    (lambda x: npx.foreach(lambda r, s: (r, s.astype("int32")), x, x[0]), CaptureError, r"state 0 is float32\[3\] before"),
-    (lambda x: npx.foreach(lambda r, s: (r, [s, s]), x, x[0]), CaptureError, "gives 2 states; expected 1"),
+    (lambda x: npx.cond(x.sum() > 0, lambda: x, lambda: x[0]),
+     CaptureError, r"shapes \(2, 3\) and \(3,\)"),
+    (lambda x: npx.cond(x.sum() > 0, lambda: (x, x), lambda: x),
+     CaptureError, "one structure"),
+    (lambda x: npx.cond(x.sum() > 0, lambda: "a", lambda: "b"),
+     CaptureError, "then, .*of type str; expected arrays"),
+    (lambda x: npx.cond(x.sum() > 0, x, lambda: x),
+     ArgumentTypeError, "then_func is .*; expected a function"),
+    (lambda x: npx.cond(x.sum() > 0, lambda: np.random.normal(size=2), lambda: x[0, :2]),
+     CaptureError, "random numbers"),
+    (lambda x: npx.foreach(lambda r, s: (r, s.astype("int32")), x, x[0]),
+     CaptureError, r"state 0 is float32\[3\] before"),
+    (lambda x: npx.foreach(lambda r, s: (r, [s, s]), x, x[0]),
+     CaptureError, "gives 2 states; expected 1"),
     (lambda x: npx.foreach(lambda r, s: r, x, x[0]), ArgumentTypeError, "expected a pair"),
     (lambda x: npx.foreach(lambda r, s: (r, s), [x, x[0]], x[0]), ShapeError, "as many rows"),
     (lambda x: npx.foreach(lambda r, s: (r, s), [], x[0]), ArgumentError, "an empty list"),
-    (lambda x: npx.while_loop(lambda s: s.sum() < 9, lambda s: (s, s * 2), x), ArgumentError, "give max_iterations"),
-    (lambda x: npx.cond(x.sum() > 0, x, lambda: x), ArgumentTypeError, "then_func is .*; expected a function"),
-    (lambda x: npx.cond(x.sum() > 0, lambda: np.random.normal(size=2), lambda: x[0, :2]), CaptureError, "random numbers"),
+    (lambda x: npx.while_loop(lambda s: s.sum() < 9, lambda s: (s, s * 2), x),
+     ArgumentError, "give max_iterations"),
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ class Outside:
             variable.attach_grad()
 
 
-# -- the record that a call leaves behind -------------------------------------------------------------
+# -- the record that a call leaves behind ---------------------------------------------------------
 
 
 def _plain(o, x):
@@ -132,8 +132,8 @@ FUNCTIONS = [
 
 
 def _seen(function, hybridize):
-    """Results, arguments and gradients of three calls, with what goes back from the last result that
-    has a record."""
+    """Results, arguments and gradients of three calls, with what goes back from the last result
+    that has a record."""
     outside, seen = Outside(), []
 
     def call(x):
@@ -209,7 +209,7 @@ def test_gradients_inside_of_what_is_recorded_outside():
     assert found[:2] == found[2:]
 
 
-# -- where gradients go ---------------------------------------------------------------------------------
+# -- where gradients go ---------------------------------------------------------------------------
 
 
 def _step(o):
@@ -299,7 +299,7 @@ def test_a_write_through_a_view_of_what_is_recorded():
             run(np.ones(4))
 
 
-# -- arrays that are written to, recorded outside -------------------------------------------------------
+# -- arrays that are written to, recorded outside -------------------------------------------------
 
 
 def _first_masked(w, x):

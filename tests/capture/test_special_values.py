@@ -75,7 +75,8 @@ def _agree_but_for_sums(found, wanted, function, given):
     return differ_in_sums_alone(function, tuple(given), found, wanted)
 
 
-@pytest.mark.slow  # all together: other instruction sets have `HETEROSIS_TARGET=avx2 pytest` of this
+# All together: for other instruction sets there is `HETEROSIS_TARGET=avx2 pytest` of this.
+@pytest.mark.slow
 @pytest.mark.parametrize("name, dtype, turn", list(_sampled()))
 def test_operations(name, dtype, turn):
     record = REGISTRY[name]
@@ -112,7 +113,7 @@ def test_another_order_explains_what_it_gives_and_nothing_else(found, agrees):
     assert differ_in_sums_alone(np.max, (x,), given, wanted) == (found == 0.0)
 
 
-# -- chains of elementwise operations ------------------------------------------------------------------
+# -- chains of elementwise operations -------------------------------------------------------------
 
 
 def _unary(dtype):
@@ -134,7 +135,7 @@ def _unary(dtype):
 
 
 def _chains(dtype):
-    """Three operations after one another, each operation in each place, with changing neighbours."""
+    """Three operations after one another, each in each place, with changing neighbours."""
     names = list(_unary(dtype))
     for step in (7, 11):
         rotated = (islice(cycle(names), k * step, k * step + len(names)) for k in range(3))
@@ -212,7 +213,7 @@ def test_one_operand_twice(dtype):
     assert same_bits(heterosis.hybridize(twice)(x), twice(x))
 
 
-# -- products with narrow integers, and what follows them --------------------------------------------
+# -- products with narrow integers, and what follows them -----------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if not is_float(d)])

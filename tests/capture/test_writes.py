@@ -120,7 +120,7 @@ def writes_agree(program, hybridize):
         same(given, expected, 16)
 
 
-# -- results that share memory ----------------------------------------------------------------------
+# -- results that share memory --------------------------------------------------------------------
 
 
 def a_part(x):
@@ -194,7 +194,7 @@ def _listed(tree):
     return list(tree.values()) if isinstance(tree, dict) else [tree]
 
 
-# -- a reshape that has to copy is no view --------------------------------------------------------------
+# -- a reshape that has to copy is no view --------------------------------------------------------
 
 
 def _flat_of_a_transpose(x):

@@ -1,4 +1,4 @@
-"""What is inside of files, to be damaged without breaking what is around: checksums, lengths, archives."""
+"""What is inside of files, to be damaged without what is around: checksums, lengths, archives."""
 
 from __future__ import annotations
 

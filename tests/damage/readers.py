@@ -27,8 +27,8 @@ from heterosis.gluon.data import vision
 from heterosis.io.params import loads
 from heterosis.runtime.errors import FormatError
 from tests.damage import layers
-from tests.gluon import fit_cases
-from tests.symbol.stored import STORED
+from tests.gluon.training import fit_cases
+from tests.mxnet.symbols.stored import STORED
 
 _ROOT = Path(__file__).parents[1]
 _PIXELS = numpy.random.default_rng(0).integers(0, 255, (9, 8, 3), "uint8")
@@ -192,7 +192,9 @@ def _read_export(folder: Path) -> Any:
 
 def _of_mxnet(name: str) -> None:
     shapes = {row[0]: row[2] for row in STORED}
-    files = _copied(f"symbol/data/{name}-symbol.json", f"symbol/data/{name}-0000.params")
+    files = _copied(
+        f"mxnet/symbols/data/{name}-symbol.json", f"mxnet/symbols/data/{name}-0000.params"
+    )
 
     @_kind(f"a network of MXNet's, {name}", files)
     def read(folder: Path) -> Any:
@@ -203,7 +205,7 @@ for _name in ("branches", "layers", "recurrent"):
     _of_mxnet(_name)
 
 
-@_kind("a symbol of the first format", _copied("symbol/data/first_format.json"))
+@_kind("a symbol of the first format", _copied("mxnet/symbols/data/first_format.json"))
 def _read_first_symbol(folder: Path) -> Any:
     found = symbol.load(folder / "first_format.json")
     return found.infer_shape(data=(2, 4), softmax_label=(2,)), found.tojson()

@@ -62,7 +62,7 @@ def written(mx, function):
 def checkpoints(mx, before, **arguments):
     """what an estimator's `CheckpointHandler` leaves of the files before and of four epochs, of which
     two come from another run if it resumes"""
-    from tests.gluon.estimator_cases import Problem
+    from tests.gluon.contrib.estimator_cases import Problem
 
     mx.npx.reset_np()
     problem = Problem(mx, mx.nd.array)

@@ -18,11 +18,14 @@ from tests.differential.mxnet_process import ROOT, MXNetProcess
 
 # The files, and which functions answer in MXNet's interpreter.
 FILES = {
-    "tests/gluon/mxnet_estimator.json": ("tests.gluon.estimator_cases", "mxnet_answers"),
+    "tests/gluon/contrib/mxnet_estimator.json": (
+        "tests.gluon.contrib.estimator_cases",
+        "mxnet_answers",
+    ),
     "tests/gluon/mxnet_values.json": ("tests.gluon.cases", "mxnet_answers"),
-    "tests/gluon/mxnet_zoo.json": ("tests.gluon.zoo", "mxnet_answers"),
+    "tests/gluon/model_zoo/mxnet_zoo.json": ("tests.gluon.model_zoo.zoo", "mxnet_answers"),
     "tests/image/mxnet.npz": ("tests.image.mxnet_side", "answers"),
-    "tests/ndarray/mxnet_values.json": ("tests.ndarray.cases", "mxnet_answers"),
+    "tests/mxnet/operators/mxnet_values.json": ("tests.mxnet.operators.cases", "mxnet_answers"),
     "tests/train/mxnet.json": ("tests.train.mxnet_side", "answers"),
 }
 

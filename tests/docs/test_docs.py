@@ -44,8 +44,8 @@ def test_the_example_operation_passes_the_tests_of_every_operation(bell):
 
 
 def test_the_example_operation_is_one_loop(bell):
+    from heterosis.backends.native.codegen.kernel import Machine
     from heterosis.backends.native.compile.compiler import host_target
-    from heterosis.backends.native.schedule.kernel import Machine
     from heterosis.backends.native.schedule.schedule import schedule
     from heterosis.ir.program import INPUT, Program, apply
     from heterosis.ir.strided import Strided

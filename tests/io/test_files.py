@@ -129,9 +129,9 @@ def test_an_image_in_a_record_is_named(tmp_path):
 
 # Who opens and parses elsewhere than in the door, and why.
 _ELSEWHERE = {
-    "backends/native/compile/object_cache.py": "its entries prove themselves, and lie below this package",
-    "compat/coverage.py": "a file of the package",
-    "compat/script.py": "a user's program, to be run",
+    "backends/native/compile/object_cache.py": "its entries prove themselves, and lie below it",
+    "mxnet/compat/coverage.py": "a file of the package",
+    "mxnet/compat/script.py": "a user's program, to be run",
     "demo.py": "what it has written itself",
     "gluon/data/transport.py": "messages between our own processes",
     "io/archives.py": "the door",

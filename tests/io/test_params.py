@@ -1,4 +1,4 @@
-"""`.params` files: the same bytes as MXNet's, whole or not at all, and clear about what is wrong."""
+"""`.params` files: the same bytes as MXNet's, whole or not at all, clear about what is wrong."""
 
 import os
 import struct

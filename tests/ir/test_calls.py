@@ -1,4 +1,4 @@
-"""Calls of operations as a part of programs: collected, written, checked, and kept by what moves."""
+"""Calls of operations as a part of programs: collected, written, checked, kept by what moves."""
 
 from dataclasses import replace
 

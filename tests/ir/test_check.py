@@ -115,7 +115,8 @@ MADE = {
     ),
     "a result that is none": (Program((x,), (Value(x.node, 2),)), "a result is result 2 of input"),
     "a strange element type": (
-        Program((x,), (node_of(BROADCAST, TensorType((), "float12"), x),)), "float12 is no element type",
+        Program((x,), (node_of(BROADCAST, TensorType((), "float12"), x),)),
+        "float12 is no element type",
     ),
     "a strange input": (
         Program((node_of(INPUT, TensorType((), "float12")),), ()), "float12 is no element type",

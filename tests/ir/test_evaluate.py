@@ -41,10 +41,16 @@ VIEWS = {
     "broadcast": ("%r: float32[4, 2, 3] = broadcast(%0)", numpy.broadcast_to(x, (4, 2, 3))),
     "transpose": ("%r: float32[3, 2] = transpose(%0, axes=(1, 0))", x.T),
     "slice": ("%r: float32[2, 2] = slice(%0, starts=(1, 2), steps=(-1, -2))", x[::-1, ::-2]),
-    "slice, twice": ("%r: float32[3, 1] = slice(%0, starts=(1, 1), steps=(0, 1))", x[[1, 1, 1], 1:2]),
+    "slice, twice": (
+        "%r: float32[3, 1] = slice(%0, starts=(1, 1), steps=(0, 1))",
+        x[[1, 1, 1], 1:2],
+    ),
     "slice, empty": ("%r: float32[0, 2] = slice(%0, starts=(9, 9), steps=(1, 1))", x[:0, :2]),
     "diagonal": ("%r: float32[2] = diagonal(%0, axes=(0, 1), start=(0, 1))", x.diagonal(1)),
-    "diagonal, turned": ("%r: float32[1] = diagonal(%0, axes=(1, 0), start=(0, 1))", x.T.diagonal(1)),
+    "diagonal, turned": (
+        "%r: float32[1] = diagonal(%0, axes=(1, 0), start=(0, 1))",
+        x.T.diagonal(1),
+    ),
     "windows": (
         "%r: float32[2, 2, 2] = windows(%0, kernel=(2,), steps=(1,))",
         numpy.lib.stride_tricks.sliding_window_view(x, 2, -1),
@@ -156,7 +162,8 @@ def test_scatter_converts():
 
 
 def test_assemble():
-    line = "%r: float32[3, 5] = assemble(7.0, %0, %1, places=(((0, 1), (2, 1)), ((0, 3), (1, -1))), filled=True)"
+    places = (((0, 1), (2, 1)), ((0, 3), (1, -1)))
+    line = f"%r: float32[3, 5] = assemble(7.0, %0, %1, places={places}, filled=True)"
     found = run("%0: float32[2, 3], %1: float32[1, 2]", line, x, values(1, 2))
     expected = numpy.full((3, 5), 7, "float32")
     expected[::2, 1:4] = x

@@ -81,8 +81,8 @@ def test_numbers_of_numpy_are_numbers():
 
 ATTRIBUTES = [
     (), (1,), (1, (2, (3,))), [1, [2]], [], {}, {"a": (1, None), 2: [True]}, None, True, -3, 2.5,
-    -0.0, math.nan, math.inf, -math.inf, 1e-7, 1e22, "", "it's", 'a "b"', "a\nb # c", "%0", "é", MINE,
-    (MINE, None), "float32", 2**70,
+    -0.0, math.nan, math.inf, -math.inf, 1e-7, 1e22, "", "it's", 'a "b"', "a\nb # c", "%0", "é",
+    MINE, (MINE, None), "float32", 2**70,
 ]  # fmt: skip
 
 

@@ -9,7 +9,13 @@ from scipy import stats
 import heterosis
 from heterosis import np, npx
 from heterosis.ops.random import draws as ops
-from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
+from heterosis.runtime.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CaptureError,
+    DTypeError,
+    ShapeError,
+)
 
 R = np.random
 N = 20_000
@@ -314,6 +320,31 @@ OUT_OF_RANGE = {
 def test_elements_out_of_range(draw, prepare):
     with pytest.raises(ArgumentError, match=r"expected|add up to 1|more than 1"):
         prepare(draw)(np.ones(3)).wait_to_read()
+
+
+# Distributions that NumPy draws from, with arguments that it refuses, and what it says.
+DRAWN_BY_NUMPY = [
+    (lambda: R.wald(-1, -1), ArgumentError, r"^np\.random\.wald: mean <= 0"),
+    (lambda: R.vonmises(0.0, -1.0), ArgumentError, "kappa < 0"),
+    (lambda: R.zipf(np.array([0.5])), ArgumentError, "a <= 1"),
+    (lambda: R.hypergeometric(-1, 1, 1), ArgumentError, "ngood"),
+    (lambda: R.logseries(2.0), ArgumentError, "p >= 1"),
+    (lambda: R.noncentral_chisquare(1.0, -1.0), ArgumentError, "nonc < 0"),
+    (lambda: R.wald(1.0, 1.0, size=-1), ArgumentError, "negative"),
+    (lambda: R.vonmises(0.5), ArgumentTypeError, "at least 2 positional"),
+]
+
+
+@pytest.mark.parametrize("draw, error, message", DRAWN_BY_NUMPY)
+def test_errors_of_numpy_are_ours(draw, error, message):
+    with pytest.raises(error, match=message):
+        draw()
+
+
+def test_numpy_draws_nothing_inside_a_program():
+    draw = heterosis.hybridize(lambda x: x * R.wald(1.0, 1.0))
+    with pytest.raises(CaptureError, match=r"np\.random\.wald draws numbers in Python"):
+        draw(np.ones(2))
 
 
 def test_numbers_need_no_new_code():

@@ -34,10 +34,10 @@ def test_quick_runs_every_operation():
 
 def test_every_operation_has_samples_and_a_reference():
     exempt = {"copy", "assign", "astype", "stop_gradient"}  # tests/np/test_convert.py
-    # Results that are not unique: tests/np/test_linalg.py and, for random ones, test_random.py.
+    # Results that are not unique: linalg/test_factorizations.py and tests/np/test_random.py.
     exempt |= {"cholesky", "qr", "svd", "eigh", "eigvalsh", "eig", "eigvals", "least_squares"}
     exempt |= {n for n, r in REGISTRY.items() if KEY in r.uses}
-    exempt |= {"multibox_target", "multibox_detection"}  # test_network.py: they need proper boxes
-    exempt |= {"rnn", "rnn_layer"}  # test_rnn.py
+    exempt |= {"multibox_target", "multibox_detection"}  # vision/test_boxes.py
+    exempt |= {"rnn", "rnn_layer"}  # nn/test_rnn.py
     missing = [n for n, r in REGISTRY.items() if not (r.samples and r.numpy) and n not in exempt]
     assert not missing

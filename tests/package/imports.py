@@ -15,7 +15,7 @@ _BY_TEXT = ("import_module", "__import__", "find_spec")
 
 @dataclass(frozen=True)
 class Import:
-    """One import. `late`: not while the importer is imported; `by_text`: nothing but a text tells."""
+    """One import. `late`: not while the importer is imported; `by_text`: just a text tells."""
 
     importer: str
     imported: str  # a module, or a package of which it may be any module

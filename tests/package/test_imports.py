@@ -14,36 +14,62 @@ except ModuleNotFoundError:  # Python 3.10, where it comes with pytest
 
 # Texts that name modules come from elsewhere.
 ELSEWHERE = {
-    "heterosis.compat.alias": "what is imported as `mxnet...`, under the name here",
+    "heterosis.mxnet.compat.alias": "what is imported as `mxnet...`, under the name here",
     "heterosis.np.fallback": "NumPy's modules",
 }
 
 # What is imported late though it stands above, or beside.
 UPWARDS = {
-    ("heterosis.autograd", "heterosis.symbol.history"): "`get_symbol` gives a symbol",
+    ("heterosis.autograd", "heterosis.mxnet.symbols.history"): "`get_symbol` gives a symbol",
     ("heterosis.recordio", "heterosis.image.codec"): "records of images pack and unpack images",
 }
 
 IMPORTS = list(every())
 
 
+# What has folders of its own that stand in layers.
+ROOMS = ["heterosis.backends.native", "heterosis.ops"]
+
+
 @cache
-def _layers() -> list[list[list[str]]]:
+def _layers(container: str) -> list[list[list[str]]]:
     """From the top: what stands side by side, in groups that must not import each other."""
     whole = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     contracts = whole["tool"]["importlinter"]["contracts"]
-    (contract,) = (c for c in contracts if c["type"] == "layers")
-    return [[group.split(" : ") for group in line.split(" | ")] for line in contract["layers"]]
+    (contract,) = (
+        c for c in contracts if c["type"] == "layers" and c.get("containers", [""]) == [container]
+    )
+    inside = f"{container}." if container else ""
+    return [
+        [[inside + name for name in group.split(" : ")] for group in line.split(" | ")]
+        for line in contract["layers"]
+    ]
 
 
 @cache
-def _place(module: str) -> tuple[int, int]:
-    """The layer that a module stands in, and the group."""
-    for i, layer in enumerate(_layers()):
+def _place(module: str, container: str = "") -> tuple[int, int] | None:
+    """The layer that a module stands in, and the group; None for what stands beside the layers."""
+    for i, layer in enumerate(_layers(container)):
         for j, group in enumerate(layer):
             if any(module == name or module.startswith(f"{name}.") for name in group):
                 return i, j
-    raise AssertionError(f"{module} stands in no layer")
+    return None
+
+
+def _is_down(one: Import, container: str = "") -> bool:
+    importer, imported = _place(one.importer, container), _place(one.imported, container)
+    if importer is None or imported is None:
+        assert container, f"{one}: a module stands in no layer"
+        return True
+    return imported[0] > importer[0] or imported == importer
+
+
+def _room(module: str) -> str:
+    """What the layers call the folder, or the part of one, that a module stands in."""
+    place = _place(module)
+    assert place is not None, f"{module} stands in no layer"
+    layer, group = place
+    return next(n for n in _layers("")[layer][group] if f"{module}.".startswith(f"{n}."))
 
 
 def _seen() -> list[Import]:
@@ -64,21 +90,41 @@ def test_all_imports_by_a_text_are_seen():
 def test_imports_point_downwards(late):
     wrong = []
     for one in _seen():
-        (layer, group), (other, beside) = _place(one.importer), _place(one.imported)
-        down = other > layer or (other == layer and beside == group)
         listed = one.late and (one.importer, one.imported) in UPWARDS
-        if one.late == late and not down and not listed:
+        if one.late == late and not _is_down(one) and not listed:
             wrong.append(f"{one.importer} imports {one.imported}")
     assert not wrong
 
 
-def test_folders_import_each_other_in_no_circle():
+@pytest.mark.parametrize("container", ROOMS)
+def test_rooms_import_downwards(container):
+    folders = {file.parent for file in FILES.values()} - {FILES[container].parent}
+    rooms = {f.name for f in folders if f.parent == FILES[container].parent}
+    layers = _layers(container)
+    assert rooms == {name.split(".")[-1] for layer in layers for group in layer for name in group}
+    assert not [one for one in _seen() if not _is_down(one, container)]
+
+
+@pytest.mark.parametrize("container", ["heterosis", *ROOMS, "heterosis.backends.native.codegen"])
+def test_folders_import_each_other_in_no_circle(container):
     edges = set()
     for one in _seen():
-        importer, imported = (".".join(n.split(".")[:2]) for n in (one.importer, one.imported))
-        if importer != imported and (one.importer, one.imported) not in UPWARDS:
+        importer, imported = (_inside(name, container) for name in (one.importer, one.imported))
+        listed = (one.importer, one.imported) in UPWARDS
+        if importer and imported and importer != imported and not listed:
             edges.add((importer, imported))
-    assert not circle(edges)
+    assert edges and not circle(edges)
+
+
+def _inside(module: str, container: str) -> str:
+    """The folder of `container` that a module stands in, if any; right below the top, the room of
+    the layers."""
+    if container == "heterosis":
+        return _room(module)
+    if not module.startswith(f"{container}."):
+        return ""
+    folder = ".".join(module.split(".")[: container.count(".") + 2])
+    return folder if FILES[folder].name == "__init__.py" else ""
 
 
 def test_modules_import_each_other_in_no_circle_while_they_are_imported():

@@ -35,7 +35,7 @@ def golden(text):
     return dedent(text).strip()
 
 
-# -- simplify: (a program of x, what its one line becomes) ------------------------------------------
+# -- simplify: (a program of x, what its one line becomes) ----------------------------------------
 
 
 def over(below, value, starts, steps):
@@ -53,7 +53,11 @@ VIEWS = [
     (x, views.reshape(views.reshape(x, (12,)), (2, 6)), "reshape(%0)"),
     (x, views.transpose(views.transpose(x, (1, 0)), (1, 0)), "%0"),
     (cube, views.transpose(cube, (1, 0, 2)), "reshape(%0)"),
-    (cube, views.transpose(views.transpose(cube, (2, 1, 0)), (1, 0, 2)), "transpose(%0, axes=(1, 2, 0))"),
+    (
+        cube,
+        views.transpose(views.transpose(cube, (2, 1, 0)), (1, 0, 2)),
+        "transpose(%0, axes=(1, 2, 0))",
+    ),
     (x, views.broadcast(views.broadcast(x, (2, 3, 4)), (5, 2, 3, 4)), "broadcast(%0)"),
     (x, views.slice_(x, (0, 0), (1, 1), (3, 4)), "%0"),
     (x, views.slice_(x, (2, 3), (-1, -1), (3, 4)), "slice(%0, starts=(2, 3), steps=(-1, -1))"),
@@ -62,7 +66,11 @@ VIEWS = [
         views.slice_(views.slice_(x, (2, 0), (-1, 2), (3, 2)), (1, 1), (1, 1), (2, 1)),
         "slice(%0, starts=(1, 2), steps=(-1, 2))",
     ),
-    (number, views.transpose(views.reshape(views.broadcast(number, (4,)), (2, 2)), (1, 0)), "broadcast(%0)"),
+    (
+        number,
+        views.transpose(views.reshape(views.broadcast(number, (4,)), (2, 2)), (1, 0)),
+        "broadcast(%0)",
+    ),
     (number, views.reshape(number, (1, 1)), "broadcast(%0)"),
     (x, over(f["exp"](x), x, (0, 0), (1, 1)), "%0"),
     (x, over(x, f["exp"](x), (0, 0), (1, 1)), "exp(%0)"),
@@ -134,7 +142,10 @@ def int_(value):
         (cast(constant(math.nan, "float32"), "int32"), "int32(-2147483648)"),
         (cast(constant(1e-9, "float64"), "float16"), "float16(0.0)"),
         (f["exp"](constant(1.0, "float32")), "exp(1.0)"),  # the code's own digits
-        (f["true_divide"](constant(2.0, "float32"), extent(4)), "true_divide(2.0, to_float32(extent(4)))"),
+        (
+            f["true_divide"](constant(2.0, "float32"), extent(4)),
+            "true_divide(2.0, to_float32(extent(4)))",
+        ),
     ],
 )  # fmt: skip
 def test_folded(value, expected):
@@ -153,7 +164,7 @@ def test_arithmetic_on_repeated_numbers_is_done_once():
     assert str(optimized(Program((), (value,), "f"))) == expected
 
 
-# -- common sub-expressions --------------------------------------------------------------------------
+# -- common sub-expressions -----------------------------------------------------------------------
 
 
 def test_equal_expressions_are_one():
@@ -181,7 +192,7 @@ def test_inputs_stay_apart():
     assert shared(Program((a, b), (a, b))).outputs == (a, b)
 
 
-# -- all passes --------------------------------------------------------------------------------------
+# -- all passes -----------------------------------------------------------------------------------
 
 
 def test_a_program_through_all_passes():

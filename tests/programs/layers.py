@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heterosis.ir.types import is_float
-from tests.ops import test_rnn
+from tests.ops.nn import test_rnn
 from tests.programs.draft import Draft
 from tests.programs.kinds import kind
 from tests.programs.meaning import NAMESPACE

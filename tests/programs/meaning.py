@@ -157,7 +157,7 @@ def _computed(
         for i, o in enumerate(operands)
     ]
     if noise is not None:
-        # A number takes the element type of the arrays; its rounding may be all that a difference leaves.
+        # A number takes the element type of the arrays; its rounding may be all that is left.
         unit = UNITS.get(dtype, UNITS["float32"])
         wide = [o * (1 + unit * noise.uniform(-1, 1)) if _rounds(o, dtype) else o for o in wide]
     if noise is not None and step.rounding == ACCUMULATES:

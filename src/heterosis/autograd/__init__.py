@@ -159,7 +159,7 @@ def _found(found: dict[Any, Any], source: tape.Source, variable: Any) -> Any:
 def get_symbol(x: Any) -> Any:
     """The recorded computation of `x` as a `symbol.Symbol` of variables var0, var1, ..."""
     # By name: symbols stand above this package, which does nothing but hand the array on.
-    return import_module("heterosis.symbol.history").symbol_of(x)
+    return import_module("heterosis.mxnet.symbols.history").symbol_of(x)
 
 
 tape.install()

@@ -21,6 +21,7 @@ from heterosis.autograd.derivative import (
     Differentiable,
     snapshot,
 )
+from heterosis.ir.program import Value
 from heterosis.ir.types import is_float
 from heterosis.ops.array import creation
 from heterosis.ops.math import elementwise as e
@@ -202,10 +203,10 @@ class ProgramNode(Node):
 
 class WholeNode(ProgramNode):
     """A run of a captured program: `plain`, with what derivatives need as further results. What it
-    keeps serves its gradient; gradients of gradients compute it again, as a function of the operands.
+    keeps serves its gradient; gradients of gradients compute it again, as a function of operands.
 
-    `goals` says to which of the operands `wanted` gradients flow from a result. Derivatives take the
-    operands from `read`, with copies of those that are written to afterwards.
+    `goals` says to which of the operands `wanted` gradients flow from a result. Derivatives take
+    the operands from `read`, with copies of those that are written to afterwards.
     """
 
     __slots__ = ("everything", "goals", "plain", "wanted")
@@ -278,7 +279,7 @@ def record_call(
         if len(_programs) >= _MOST_PROGRAMS:
             _programs.clear()
         results = result if isinstance(result, tuple) else (result,)
-        of = _programs[serial] = _traced(record, operands, attributes, results)
+        of = _programs[serial] = traced(record, operands, attributes, results)
     record_run(record.name, of, operands, result)
 
 
@@ -388,9 +389,10 @@ def _note(
     return True
 
 
-def _traced(
+def traced(
     record: Record, operands: Operands, attributes: tuple[Any, ...], results: Sequence[Any]
 ) -> Differentiable:
+    """The program of a call, on operands that are arrays, numbers, or values of a program."""
     described = [_described(operand) for operand in operands]
     inputs, layouts, program = record.program(described, attributes)
     types = tuple((r._dtype_name, r.shape) for r in results)
@@ -401,6 +403,8 @@ def _described(operand: Any) -> Any:
     """An operand as the core describes it to `Record.plan`."""
     if isinstance(operand, ndarray):
         return operand._dtype_name, operand.shape, operand._element_strides
+    if isinstance(operand, Value):
+        return operand.dtype
     if operand is None:
         return None
     return {bool: "bool", int: "int64", float: "float64"}[type(operand)]
@@ -416,7 +420,7 @@ def set_capture(check_marked: Callable[[Any], None], need_tape: Callable[[], Non
 
 
 def mark(variable: Any, gradient: Any, request: str) -> None:
-    """Make an array a variable, whose gradient goes into an array; or none, where nobody wants it."""
+    """Make an array a variable, whose gradient goes into an array; or none where none is wanted."""
     if modes.is_capturing():
         check_marked, _ = _capture
         check_marked(variable)

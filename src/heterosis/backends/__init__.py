@@ -90,7 +90,7 @@ _made: dict[str, Backend] = {}
 
 
 def register(name: str, make: Callable[[], Backend]) -> None:
-    """Let `hybridize(backend=name)` compile by what `make()` gives, called when it is first used."""
+    """Let `hybridize(backend=name)` compile by what `make()` gives, called on first use."""
     _makers[name] = make
     _made.pop(name, None)
 

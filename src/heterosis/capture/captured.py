@@ -66,9 +66,9 @@ class Supply:
         found = [number for make in self._make for number in make()]
         if len(found) != len(self.first):
             raise CaptureError(
-                f"the program was captured with {len(self.first)} numbers that Python supplies, and "
-                f"now there are {len(found)}: a setting of the optimizer has come or gone since. "
-                "Hybridize the training step again."
+                f"the program was captured with {len(self.first)} numbers that Python supplies, "
+                f"and now there are {len(found)}: a setting of the optimizer has come or gone "
+                "since. Hybridize the training step again."
             )
         return found
 

@@ -134,9 +134,9 @@ class Compiled:
         self._changes += change is not None
         if self._changes == _OFTEN:
             warn_user(
-                f"{self!r} has been captured {self.captures} times, since what it reads besides its "
-                f"arguments changes; the last time: {change}. Hand it in as an argument, an array "
-                "if it is a number that changes often."
+                f"{self!r} has been captured {self.captures} times, since what it reads besides "
+                f"its arguments changes; the last time: {change}. Hand it in as an argument, an "
+                "array if it is a number that changes often."
             )
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:

@@ -158,7 +158,7 @@ def _united(*groups: Iterable[Any]) -> list[Any]:
     return list(found.values())
 
 
-# -- what users write -------------------------------------------------------------------------------
+# -- what users write ------------------------------------------------------------------------------
 
 
 class Control:
@@ -349,7 +349,7 @@ def _write(written: Sequence[Any], results: Sequence[Any]) -> None:
         _assign(result, out=array)
 
 
-# -- results ----------------------------------------------------------------------------------------
+# -- results ---------------------------------------------------------------------------------------
 
 
 class _Joined:
@@ -431,7 +431,7 @@ def _check_states(turn: Inner, before: Sequence[Any], after: Sequence[Any]) -> N
             )
 
 
-# -- what may be one array ----------------------------------------------------------------------------
+# -- what may be one array -------------------------------------------------------------------------
 
 
 def _note_chosen(branch: Inner, leaf: Any, made: Any) -> None:

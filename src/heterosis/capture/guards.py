@@ -72,8 +72,8 @@ class Guards:
             self.depend_on(value, *(name for name in vars(value) if not name.startswith("_")))
 
     def depend_on_place(self, array: Any, source: Any) -> None:
-        """Let the program depend on the place of an array in the tape: whether it is a variable, and
-        where its gradient goes."""
+        """Let the program depend on the place of an array in the tape: whether it is a variable,
+        and where its gradient goes."""
         row = ("slot", array, "_autograd", source)
         self._rows["_autograd", id(array)] = ("attach_grad of an array", row)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
-from heterosis.autograd.derivative import Differentiable, layout_of, set_inline
+from heterosis.autograd.derivative import layout_of, set_inline
 from heterosis.capture import trees
 from heterosis.capture.captured import (
     Argument,
@@ -389,15 +389,11 @@ class Trace:
         self._depend_on_places(arrays)
         if not any(tape.source_of(array) for array in arrays):
             return
-        described = [_described(*pair) for pair in zip(operands, values, strict=True)]
-        inputs, layouts, program = record.program(described, attributes)
-        given = tuple(
-            value if operand is None else operand
-            for operand, value in zip(operands, values, strict=True)
-        )
+        pairs = list(zip(operands, values, strict=True))
+        meant = tuple(o if isinstance(o, ndarray) else value for o, value in pairs)
         results = result if isinstance(result, tuple) else (result,)
-        types = tuple((array._dtype_name, array.shape) for array in results)
-        of = Differentiable(program, inputs, layouts, types)
+        of = tape.traced(record, meant, attributes, results)
+        given = tuple(value if operand is None else operand for operand, value in pairs)
         tape.record_run(record.name, of, given, result)
 
     def _tell_of_write(self, outs: Sequence[Any]) -> None:
@@ -484,8 +480,8 @@ class Trace:
         """Raise before a write that may change another array, or may not."""
         if any(cell in pair for pair in self.chosen):
             raise CaptureError(
-                f"an array {cell.value().type} is written to that may be another one as well, since "
-                "a branch or a loop hands on an array as it is. Let it hand on a copy, "
+                f"an array {cell.value().type} is written to that may be another one as well, "
+                "since a branch or a loop hands on an array as it is. Let it hand on a copy, "
                 "np.copy(x), or write to none of the two."
             )
 
@@ -687,13 +683,6 @@ def overlap(one: Any, other: Any) -> CaptureError:
         f"two arrays from outside the program, of shapes {one.shape} and {other.shape}, share "
         "memory, and the program writes to it. Pass copies."
     )
-
-
-def _described(operand: Any, value: Value | None) -> Any:
-    """An operand as the core describes it to `Record.plan`."""
-    if isinstance(operand, ndarray):
-        return operand._dtype_name, operand.shape, operand._element_strides
-    return None if value is None else value.dtype
 
 
 def _unreadable(value: Value) -> str:

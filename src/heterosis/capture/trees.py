@@ -64,9 +64,9 @@ def replaced(tree: Any, replace: Callable[[Any], Any], leaves: Any = ndarray) ->
 def description(tree: Any) -> Any:
     """What two argument lists must agree in to be served by one program: hashable.
 
-    Arrays agree in type, shape and layout; other values must be the same and of one type: 0.0 is not
-    -0.0, and a NaN is another NaN. What cannot be compared so, an object say, agrees with itself
-    alone.
+    Arrays agree in type, shape and layout; other values must be the same and of one type: 0.0 is
+    not -0.0, and a NaN is another NaN. What cannot be compared so, an object say, agrees with
+    itself alone.
     """
     if isinstance(tree, ndarray):
         return tree._dtype_name, tree.shape, tree._element_strides

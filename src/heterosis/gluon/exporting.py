@@ -13,11 +13,11 @@ from heterosis.capture.captured import Argument, Source
 from heterosis.gluon.parameter import Parameter
 from heterosis.io import params
 from heterosis.io.atomic import written
+from heterosis.mxnet.symbols import files
+from heterosis.mxnet.symbols.capturing import graph_of
+from heterosis.mxnet.symbols.symbol import Symbol
 from heterosis.runtime import modes
 from heterosis.runtime.errors import UninitializedError
-from heterosis.symbol import files
-from heterosis.symbol.symbol import Symbol
-from heterosis.symbol.translation import graph_of
 
 if TYPE_CHECKING:
     from heterosis.gluon.hybrid_block import HybridBlock

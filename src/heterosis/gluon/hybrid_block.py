@@ -13,8 +13,8 @@ from heterosis.gluon.parameter import Parameter, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
+from heterosis.mxnet.symbols.composition import PROCESSOR
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-from heterosis.symbol.composition import PROCESSOR
 
 
 class HybridBlock(Block):
@@ -40,9 +40,9 @@ class HybridBlock(Block):
         """Make `block` a part; it must be a HybridBlock."""
         if not isinstance(block, HybridBlock):
             raise ArgumentError(
-                f"{type(self).__name__}: its parts must be HybridBlocks, to be compiled with it, and "
-                f"got a {type(block).__name__}. Derive that class from HybridBlock (for Sequential "
-                "there is HybridSequential), or put both into a plain Block."
+                f"{type(self).__name__}: its parts must be HybridBlocks, to be compiled with it, "
+                f"and got a {type(block).__name__}. Derive that class from HybridBlock (for "
+                "Sequential there is HybridSequential), or put both into a plain Block."
             )
         super().register_child(block, name)
 

@@ -281,7 +281,7 @@ class LogisticLoss(Loss):
 
 
 class TripletLoss(Loss):
-    """How much nearer to `positive` than to `negative` predictions should be, to be so by `margin`."""
+    """How much nearer to `positive` than to `negative` predictions should be, for `margin`."""
 
     def __init__(
         self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any

@@ -473,7 +473,8 @@ def _check_storage(name: str, stype: str, grad_stype: str) -> None:
     for given in (stype, grad_stype):
         if not isinstance(given, str) or given not in _STORAGE_TYPES:
             raise ArgumentError(
-                f"Parameter {name!r}: storage type {described(given)}; expected one of {_STORAGE_TYPES}."
+                f"Parameter {name!r}: storage type {described(given)}; "
+                f"expected one of {_STORAGE_TYPES}."
             )
     if stype != "default":
         raise UnsupportedError(

@@ -49,8 +49,8 @@ def _layers(block: Block) -> Iterator[Block]:
     for layer in dict.fromkeys(found):
         if getattr(layer, "_active", False):
             raise ArgumentError(
-                f"summary: block {layer.name!r} is hybridized, and a compiled program has no layers "
-                "to tell of. Call hybridize(False) before."
+                f"summary: block {layer.name!r} is hybridized, and a compiled program has no "
+                "layers to tell of. Call hybridize(False) before."
             )
         if not layer.is_sequence:
             yield layer

@@ -13,10 +13,10 @@ from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.parameter import Contexts, Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io import params
+from heterosis.mxnet.symbols import files
+from heterosis.mxnet.symbols.evaluation import Plan
+from heterosis.mxnet.symbols.inference import known_facts
 from heterosis.runtime.errors import ArgumentError, FormatError
-from heterosis.symbol import files
-from heterosis.symbol.evaluation import Plan
-from heterosis.symbol.inference import known_facts
 
 Symbols = symbol.Symbol | Sequence[Any]
 

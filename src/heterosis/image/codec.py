@@ -106,8 +106,9 @@ def encode(pixels: numpy.ndarray, extension: str, quality: int = 95) -> bytes:
         pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in (3, 4))
     ):
         raise ShapeError(
-            f"an image to be written has elements {pixels.dtype} and shape {pixels.shape}; expected "
-            "uint8 and (height, width), or (height, width, channels) with 1, 3 or 4 channels."
+            f"an image to be written has elements {pixels.dtype} and shape {pixels.shape}; "
+            "expected uint8 and (height, width), or (height, width, channels) with 1, 3 or 4 "
+            "channels."
         )
     options = {"compress_level": min(quality, 9)} if kind == "PNG" else {"quality": quality}
     to = io.BytesIO()

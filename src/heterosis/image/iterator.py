@@ -112,8 +112,8 @@ class ImageIter:
             )
         if not 0 <= part_index < num_parts:
             raise ArgumentError(
-                f"{type(self).__name__}: part_index={part_index} of num_parts={num_parts}; expected "
-                "0 <= part_index < num_parts."
+                f"{type(self).__name__}: part_index={part_index} of num_parts={num_parts}; "
+                "expected 0 <= part_index < num_parts."
             )
         if keys is None or num_parts == 1:
             return keys
@@ -437,8 +437,8 @@ class ImageDetIter(ImageIter):
         objects, width = self.label_shape
         if len(label_shape) != 2 or label_shape[0] < objects or label_shape[1] != width:
             raise ShapeError(
-                f"{type(self).__name__}: label_shape={tuple(label_shape)}; expected two numbers, at "
-                f"least {objects} objects and just {width} for each."
+                f"{type(self).__name__}: label_shape={tuple(label_shape)}; expected two numbers, "
+                f"at least {objects} objects and just {width} for each."
             )
 
     def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
@@ -457,7 +457,7 @@ class ImageDetIter(ImageIter):
     def draw_next(
         self, color: Any = None, thickness: int = 2, mean: Any = None, std: Any = None
     ) -> Iterator[numpy.ndarray]:
-        """Augmented images, uint8, with the objects' boxes drawn in; `mean` and `std` are undone."""
+        """Augmented images, uint8, with the objects' boxes drawn in, `mean` and `std` undone."""
         while True:
             try:
                 label, encoded = self.next_sample()

@@ -143,7 +143,7 @@ def register(klass: type) -> type:
 class Load:
     """Fills parameters from arrays by name, and those that are missing with `default_init`.
 
-    `param` is a dictionary or a file that `npx.load` reads; `arg:` and `aux:` before names fall away.
+    `param` is a dictionary or a file that `npx.load` reads; `arg:` and `aux:` before names go.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ def name_of(file: FileName) -> str:
 def opened(file: FileName, kind: str) -> Iterator[Source]:
     """A file to read from; `kind` says in messages what it should be, such as "a symbol file".
 
-    What is raised in the block over its content is translated, so that no user's code may run in it.
+    What is raised in the block over its content is translated: no user's code may run in it.
     """
     name = name_of(file)
     with translated(name, kind), open(name, "rb") as stream:

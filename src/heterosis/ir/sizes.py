@@ -105,7 +105,7 @@ class Size:
         return found
 
     def solved(self, value: int) -> dict[str, int]:
-        """What its one name must be for the size to have this value; nothing if that is not told."""
+        """What its one name must be for the size to have this value; None if that is not told."""
         (term, coefficient), *others = self.terms
         whole, rest = divmod(value - self.number, coefficient)
         return {} if others or rest or isinstance(term, Quotient) else {term: whole}

@@ -7,9 +7,9 @@
       %5: float32[8] = max(%4, axes=(1,))
       return %5
 
-`parsing.parse` and `str` are inverse to each other: the program that is read computes the same from the
-same nodes in the same order, and is written as the same text. A line is a node: its results with
-their types, its primitive, its operands and its attributes. Numbers stand where they are used;
+`parsing.parse` and `str` are inverse to each other: the program that is read computes the same from
+the same nodes in the same order, and is written as the same text. A line is a node: its results
+with their types, its primitive, its operands and its attributes. Numbers stand where they are used;
 nodes that no result needs are not part of a program. Attributes that are programs follow the line
 of their node, each under its name.
 
@@ -19,8 +19,8 @@ Behind the nodes stand the calls of operations that they were made by, if they a
       call sort(%4) with (None, -1) gives %7
         step sorted_rows(%5) gives %6
 
-An attribute `program then` is the one of that name of the node that made the results. A step is what
-differentiation takes as one. A type stands where a call speaks of a value that
+An attribute `program then` is the one of that name of the node that made the results. A step is
+what differentiation takes as one. A type stands where a call speaks of a value that
 the results do not need. A gradient of the user's is a program that follows its call, `pullback to
 (0,) saves (%4) = ...`, of what it saves and what the results receive. What is compiled does not
 depend on calls: cache keys are made from the text without them.
@@ -187,7 +187,7 @@ class _Printer:
         return self._type(value.type)
 
     def _number(self, node: Node) -> str:
-        """A number where it is used: `1.0`, or `int32(1)` if its look does not give its type away."""
+        """A number where it is used: `1.0`, or `int32(1)` if its look does not tell its type."""
         value, type_ = node.attributes["value"], node.types[0]
         if isinstance(value, numpy.generic):
             value = value.item()

@@ -80,7 +80,7 @@ class TopKAccuracy(EvalMetric):
 
 
 class _Counts:
-    """How often labels and predictions of two classes met: true and false, positive and negative."""
+    """How often labels and predictions of two classes met: true or false, positive or negative."""
 
     def __init__(self) -> None:
         self.hits: Number = 0  # true positives

@@ -25,7 +25,8 @@ from heterosis.runtime.errors import UnsupportedError
 
 
 def use_numpy(module: ModuleType, numpy_module: str) -> None:
-    """Let names that `module` lacks be looked up in `numpy_module`, loaded when it comes to that."""
+    """Let names that `module` lacks be looked up in `numpy_module`, loaded when needed."""
+    place = f"{numpy_module}.".removeprefix("numpy.")
 
     @functools.cache
     def look_up(name: str) -> Any:
@@ -34,17 +35,18 @@ def use_numpy(module: ModuleType, numpy_module: str) -> None:
         if found is None:
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
         is_function = callable(found) and not isinstance(found, type)
-        return on_host(found) if is_function else found
+        return on_host(found, f"{place}{name}") if is_function else found
 
     module.__getattr__ = look_up  # type: ignore[method-assign]
 
 
-def on_host(function: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's `function` on arrays."""
-    name = getattr(function, "__name__", str(function))
+def on_host(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """NumPy's `function` on arrays, which users know as np.`name`."""
 
     @functools.wraps(function, updated=())
     def run(*arguments: Any, **keywords: Any) -> Any:
+        if name.startswith("random."):
+            modes.refuse_python_numbers(f"np.{name}")
         return call_on_host(name, function, arguments, keywords)
 
     return run

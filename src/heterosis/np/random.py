@@ -105,7 +105,7 @@ def _parameter(
     most: float = math.inf,
     above_zero: bool = False,
 ) -> Any:
-    """What a distribution takes: a number is checked now, an array's elements when they are used."""
+    """What a distribution takes: a number is checked now, an array's elements when used."""
     if isinstance(given, _core.ndarray):
         failure = f"{name}: an element of {parameter} is out of range; expected {expected}."
         return ops.distribution_parameter(given, failure, most, above_zero)

@@ -9,7 +9,7 @@ import numpy
 from heterosis import _core
 from heterosis.np import convert
 from heterosis.np.fallback import on_host
-from heterosis.ops.math.statistics import check_edges, histogram_counts, histogram_edges
+from heterosis.ops.array.statistics import check_edges, histogram_counts, histogram_edges
 from heterosis.runtime.errors import ArgumentError
 
 
@@ -37,7 +37,7 @@ def histogram(
 
 # The shape of the following results depends on values, so they wait for them and compute on the
 # host, through NumPy.
-_unique, _bincount = on_host(numpy.unique), on_host(numpy.bincount)
+_unique, _bincount = on_host(numpy.unique, "unique"), on_host(numpy.bincount, "bincount")
 
 
 def unique(

@@ -1,4 +1,4 @@
-"""Operations on images: arrays (height, width, channels), and batches of them where they allow it."""
+"""Operations on images: arrays (height, width, channels), and batches where they allow it."""
 
 from __future__ import annotations
 

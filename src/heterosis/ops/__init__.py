@@ -12,6 +12,7 @@ from heterosis.ops.array import (
     shape,
     sorting,
     split,
+    statistics,
 )
 from heterosis.ops.control import flow
 from heterosis.ops.linalg import (
@@ -22,7 +23,7 @@ from heterosis.ops.linalg import (
     matrix_functions,
     products,
 )
-from heterosis.ops.math import cast, elementwise, real, reductions, statistics
+from heterosis.ops.math import cast, elementwise, real, reductions
 from heterosis.ops.nn import (
     convolution,
     ctc,

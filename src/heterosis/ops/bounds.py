@@ -1,5 +1,5 @@
-"""Values that a program checks as it runs: indices within an array, which may also be brought to the
-nearest end or wrapped around, and numbers that must be in order or within limits."""
+"""Values that a program checks as it runs: indices within an array, which may also be brought to
+the nearest end or wrapped around, and numbers that must be in order or within limits."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def rising(numbers: Value, failure: str) -> Value:
 def within(
     numbers: Value, low: float, high: float, failure: str, *, above_low: bool = False
 ) -> Value:
-    """`numbers`; the program fails where one is not from `low` to `high`, or is `low` if they must be
-    `above_low`; NaN is not."""
+    """`numbers`; the program fails where one is not from `low` to `high`, or is `low` if they must
+    be `above_low`; NaN is not."""
     least, most = (constant(n, "float64", weak=True) for n in (low, high))
     enough = e.greater(numbers, least) if above_low else e.greater_equal(numbers, least)
     inside = e.logical_and(enough, e.less_equal(numbers, most))

@@ -1,4 +1,4 @@
-"""Mathematics written once in NumPy's words: on program values a program, on arrays its reference."""
+"""Mathematics once, in NumPy's words: on program values a program, on arrays its reference."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, extent
-from heterosis.ops.array.creation import iota
 from heterosis.ops.record import REGISTRY, as_value
+from heterosis.ops.rules import iota
 
 _OURS = {"divide": "true_divide"}  # where NumPy's name is none of a record
 

@@ -230,7 +230,7 @@ class Record:
             if use == ATTRIBUTE:
                 arguments.append(attribute_value(parameter.name, given))
             elif use == SEQUENCE:
-                arguments.append(given)
+                arguments.append(self._check_items(parameter, given))
             else:
                 arguments.append(self._check_present(parameter, given))
         return rounded(_as_tuple(self._apply(arguments)), values)
@@ -247,7 +247,8 @@ class Record:
                 value = as_value(self.name, given)
                 arguments.append(self._check_present(parameter, value))
             elif use == SEQUENCE:
-                arguments.append(tuple(as_value(self.name, item) for item in given))
+                items = tuple(as_value(self.name, item) for item in given)
+                arguments.append(self._check_items(parameter, items))
             else:
                 arguments.append(attribute_value(parameter.name, given))
         return self._apply(arguments)
@@ -329,6 +330,16 @@ class Record:
                 f"{self.name}: {parameter.name} is None; expected an array or a number."
             )
         return value
+
+    def _check_items(
+        self, parameter: Parameter, items: tuple[Value | None, ...]
+    ) -> tuple[Value | None, ...]:
+        for i, item in enumerate(items):
+            if item is None:
+                raise DTypeError(
+                    f"{self.name}: {parameter.name}[{i}] is None; expected an array or a number."
+                )
+        return items
 
     def _bind(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> inspect.BoundArguments:
         try:
@@ -426,6 +437,8 @@ def _values(arguments: Iterable[Any]) -> Iterator[Value]:
     return filter(_is_value, _leaves(arguments))
 
 
+# `rules.zeros` converts a number that adapts. Folded, both are the same; but the text of a program
+# is the key of what is compiled, and with the other one gradients by record would have new keys.
 def _zeros(like: Value) -> Value:
     return views.broadcast(constant(0.0, like.dtype), like.shape)
 

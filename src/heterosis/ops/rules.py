@@ -1,4 +1,4 @@
-"""What operations share: promotion of element types, broadcasting, applying an elementwise step."""
+"""What operations share: promotion of element types, broadcasting, elementwise steps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from heterosis.ir import views
 from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.primitives.families import Elementwise
-from heterosis.ir.program import Value, apply, constant
+from heterosis.ir.program import IOTA, Value, apply, constant
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float, promote
 from heterosis.runtime.errors import ShapeError
 
@@ -34,6 +34,11 @@ def zeros(like: Value, shape: tuple[int, ...] | None = None) -> Value:
     """Zeros of the element type of `like`."""
     zero = cast(weak(0.0), like.dtype)
     return views.broadcast(zero, like.shape if shape is None else shape)
+
+
+def iota(count: int) -> Value:
+    """0, 1, ..., count - 1."""
+    return apply(IOTA, (), TensorType((count,), "int64"))
 
 
 def result_type(*values: Value) -> str:

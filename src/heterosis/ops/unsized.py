@@ -156,13 +156,6 @@ def _embedding(a: Arguments) -> Mapping[str, Shape]:
     return {"weight": (a["input_dim"], a["output_dim"])}
 
 
-@_rule("elemwise_add", "elemwise_sub", "elemwise_mul", "elemwise_div")
-def _elementwise(a: Arguments) -> Mapping[str, Shape]:
-    shapes = [x.shape for x in (a["lhs"], a["rhs"]) if x.shape is not None]
-    known = [shape for shape in shapes if UNKNOWN not in shape]
-    return dict.fromkeys(("lhs", "rhs"), known[0]) if known else {}
-
-
 @_rule("rnn")
 def _rnn(a: Arguments) -> Mapping[str, Shape]:
     layers = a["num_layers"] * (2 if a["bidirectional"] else 1)

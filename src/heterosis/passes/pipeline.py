@@ -4,9 +4,9 @@ One operation needs none of them: eager programs are compiled as they are. Dead 
 pass, since a program's nodes are those that its outputs reach. Differentiation comes before all
 of these: it looks at marks on nodes, which new nodes do not have.
 
-`PASSES` clean a program up, for any back end, and so the programs that are attributes of nodes. What a back end alone does to programs are its own
-stages; each that has changed something is followed by a cleaning up of its own, because new nodes
-bring numbers to fold and repeat each other.
+`PASSES` clean a program up, for any back end, and so the programs that are attributes of nodes.
+What a back end alone does to programs are its own stages; each that has changed something is
+followed by a cleaning up of its own, because new nodes bring numbers to fold and repeat each other.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def refused(
     error: BaseException,
     name: str | None = None,
 ) -> BaseException:
-    """The error that callers of `function`, or of what goes by `name`, see in place of `error`: the framework's own.
+    """The error of our own that callers of `function`, or of what goes by `name`, see for `error`.
 
     Errors of the framework, of the operating system and of functions that users passed stay.
     """
@@ -245,6 +245,9 @@ def _own_init(class_: type) -> Callable[..., Any] | None:
 
 
 _NUMPY = os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep
+# Frames of NumPy's compiled modules name their source as it was called when NumPy was built.
+_NUMPY_SOURCE = "numpy/random/"
+_OF_LIBRARIES = (PACKAGE, _NUMPY, _NUMPY_SOURCE, "<frozen", "<__array_function__")
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
 _INSTALLED = os.path.join(_STANDARD, "site-packages") + os.sep
 
@@ -254,7 +257,7 @@ def _is_from_outside(traceback: types.TracebackType | None) -> bool:
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
         standard = file.startswith(_STANDARD) and not file.startswith(_INSTALLED)
-        known = standard or file.startswith((PACKAGE, _NUMPY, "<frozen", "<__array_function__"))
+        known = standard or file.startswith(_OF_LIBRARIES)
         if not known and f"{os.sep}PIL{os.sep}" not in file:
             return True
         traceback = traceback.tb_next

@@ -26,7 +26,7 @@ class ArgumentError(HeterosisError, ValueError):
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument of another kind than the function takes, or one too many, or one of another name."""
+    """An argument of another kind than the function takes, one too many, or of another name."""
 
 
 class UnknownKeyError(ArgumentError, KeyError):

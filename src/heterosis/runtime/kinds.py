@@ -86,6 +86,15 @@ def _is_sequence(given: Any) -> bool:
     return hasattr(given, "__len__") and hasattr(given, "__getitem__")
 
 
+def _holds_arrays(given: Any) -> bool:
+    """Whether it is a sequence of what can be taken as arrays: numbers, and sequences of them."""
+    return _is_sequence(given) and all(map(_is_array, given))
+
+
+def _is_array(given: Any) -> bool:
+    return hasattr(given, "ndim") or _is_truth(given) or is_number(given) or _holds_arrays(given)
+
+
 _NONE = Kind("None", lambda given: given is None, (type(None),))
 _NAMED: dict[str, Kind] = {
     "None": _NONE,
@@ -104,6 +113,7 @@ _NAMED: dict[str, Kind] = {
     "list": Kind("a list", _is_sequence),
     "Sequence": Kind("a sequence", _is_sequence),
     "Iterable": Kind("a sequence", lambda given: hasattr(given, "__iter__")),
+    "Operands": Kind("a sequence of arrays", _holds_arrays),
     "dict": Kind("a dictionary", lambda given: isinstance(given, Mapping)),
     "Mapping": Kind("a dictionary", lambda given: isinstance(given, Mapping)),
 }

@@ -45,8 +45,8 @@ def follows() -> bool:
 
 
 class Refusals(threading.local):
-    """The first thing in the present capture that a program cannot have. A function that catches the
-    error must not go on as if a program could do what it wanted."""
+    """The first thing in the present capture that a program cannot have. A function that catches
+    the error must not go on as if a program could do what it wanted."""
 
     first: CaptureError | None = None
 
@@ -64,8 +64,8 @@ def refuse_in_capture(what: str, cure: str) -> None:
     if is_capturing():
         raise refusals.note(
             CaptureError(
-                f"{what} would happen once, while the program is captured, and not at every call of "
-                f"the hybridized function. {cure}"
+                f"{what} would happen once, while the program is captured, and not at every call "
+                f"of the hybridized function. {cure}"
             )
         )
 

@@ -67,9 +67,9 @@ class Settings:
 
     @property
     def programs_kept(self) -> int:
-        """Programs that one hybridized function keeps, of all that it was captured for: one for each
-        kind of arguments. Beyond, those used least recently are dropped, and captured again when
-        they are needed."""
+        """Programs that one hybridized function keeps, of all that it was captured for: one for
+        each kind of arguments. Beyond, those used least recently are dropped, and captured again
+        when they are needed."""
         return self._programs_kept
 
     @programs_kept.setter

@@ -1,1 +1,1 @@
-"""The derivatives of primitives: a rule for each, in a module for each subject of `ir.primitives`."""
+"""The derivatives of primitives: a rule for each, a module for each subject of `ir.primitives`."""

@@ -122,10 +122,9 @@ def _turn(
     state, shared, rows = wanted
     positions = [*state, *shared, *rows]
     pulled = _pulled(body, positions)
-    states, kept, given = (
-        pulled.inputs[:carried], pulled.inputs[carried:first], pulled.inputs[first : len(body.inputs)],
-    )  # fmt: skip
-    cotangents_ = pulled.inputs[len(body.inputs) :]
+    many = len(body.inputs)
+    states, kept = pulled.inputs[:carried], pulled.inputs[carried:first]
+    given, cotangents_ = pulled.inputs[first:many], pulled.inputs[many:]
     results = _floats(body.outputs)
     of_state = [g for g, i in zip(cotangents_, results, strict=True) if i < carried]
     of_rows = [g for g, i in zip(cotangents_, results, strict=True) if i >= carried]

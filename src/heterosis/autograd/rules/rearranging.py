@@ -6,11 +6,10 @@ from heterosis.autograd.rules.table import Cotangents, Step, adjoint
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, SCATTER, apply, constant
 from heterosis.ir.types import TensorType
-from heterosis.ops.array.creation import iota
 from heterosis.ops.math.elementwise import add
 from heterosis.ops.math.reductions import summed_to
 from heterosis.ops.nn.pooling import together
-from heterosis.ops.rules import cast, weak, zeros
+from heterosis.ops.rules import cast, iota, weak, zeros
 
 
 @adjoint(views.RESHAPE)

@@ -10,10 +10,9 @@ from heterosis.autograd.rules.table import Cotangents, Step, adjoint
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, GATHER, SCATTER, Value, apply, constant
 from heterosis.ir.types import TensorType
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.indexing import gathered, scattered
 from heterosis.ops.math.elementwise import equal, select
-from heterosis.ops.rules import weak, zeros
+from heterosis.ops.rules import iota, weak, zeros
 
 
 @adjoint(GATHER)

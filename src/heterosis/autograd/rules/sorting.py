@@ -1,5 +1,5 @@
-"""Derivatives of sorting. Elements are sorted as integers: gradients go from place to place instead,
-as the records of operations say."""
+"""Derivatives of sorting. Elements are sorted as integers: gradients go from place to place
+instead, as the records of operations say."""
 
 from heterosis.autograd.rules.table import piecewise_constant
 from heterosis.ir.primitives.sorting import SORT_PLACES

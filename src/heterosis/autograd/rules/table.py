@@ -44,8 +44,8 @@ _RULES: dict[Primitive, Rule] = {}
 # Modules of `ir.primitives` that have one of the same name here. It is imported when a rule for one
 # of its primitives is first asked for: who computes no gradients never loads them.
 _SUBJECTS = (
-    "boxes", "checks", "control", "conversions", "elementwise", "products", "real", "rearranging", "recurrent",
-    "reductions", "rows", "sorting", "windows",
+    "boxes", "checks", "control", "conversions", "elementwise", "products", "real", "rearranging",
+    "recurrent", "reductions", "rows", "sorting", "windows",
 )  # fmt: skip
 
 
@@ -63,8 +63,8 @@ def adjoint(*primitives: Primitive) -> Callable[[Rule], Rule]:
 
 
 def elementwise_adjoints(rules: Mapping[Primitive, Callable[..., Any]]) -> None:
-    """Add rules of elementwise primitives: `rule(g, y, *operands)` gives the operand's cotangent, or
-    a tuple with one for each, from those of the result, the result and the operands."""
+    """Add rules of elementwise primitives: `rule(g, y, *operands)` gives the operand's cotangent,
+    or a tuple with one for each, from those of the result, the result and the operands."""
     for primitive, rule in rules.items():
         _RULES[primitive] = _whole(rule)
 

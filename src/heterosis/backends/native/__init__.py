@@ -46,7 +46,7 @@ class Native(EagerBackend):
 
     def has(self, primitive: Primitive) -> bool:
         """Whether there is a row for it, where its family has rows."""
-        from heterosis.backends.native.codegen.lowerings import tables
+        from heterosis.backends.native.codegen import tables
 
         if isinstance(primitive, Control):
             from heterosis.backends.native.schedule import control  # noqa: F401 - their rows
@@ -64,6 +64,6 @@ class Native(EagerBackend):
 
     def is_dear(self, primitive: Elementwise) -> bool:
         """What its row says that it costs."""
-        from heterosis.backends.native.codegen.lowerings import tables
+        from heterosis.backends.native.codegen import tables
 
         return tables.element(primitive).cost > _CHEAP

@@ -38,7 +38,8 @@ class Dataset:
         """Part `index` of `num_shards` nearly equal ones, the first of which are the larger."""
         if not 0 <= index < num_shards:
             raise ArgumentError(
-                f"shard: index={index} of num_shards={num_shards}; expected 0 <= index < num_shards."
+                f"shard: index={index} of num_shards={num_shards}; "
+                "expected 0 <= index < num_shards."
             )
         size, larger = divmod(len(self), num_shards)
         start = size * index + min(index, larger)
@@ -107,7 +108,7 @@ class SimpleDataset(Dataset):
 
 
 class ArrayDataset(Dataset):
-    """Several datasets, lists or arrays of one length side by side: a sample is a tuple of theirs."""
+    """Several datasets, lists or arrays of one length side by side: samples are tuples."""
 
     def __init__(self, *args: Sequence[Any]):
         if not args:

@@ -55,7 +55,7 @@ class RandomSampler(Sampler):
 
 
 class FilterSampler(Sampler):
-    """The indices of those samples of `dataset` for which `fn` is true; asked once, at the start."""
+    """The indices of those samples of `dataset` for which `fn` is true; asked at the start."""
 
     def __init__(self, fn: Callable[[Any], Any], dataset: Sequence[Any]):
         self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]

@@ -37,10 +37,11 @@ class _Convolution(HybridBlock):
     _operation = "convolution"
 
     def __init__(
-        self, channels: Positive, kernel_size: Sizes, strides: Sizes, padding: Sizes, dilation: Sizes,
-        groups: Positive, layout: str, activation: str | None, use_bias: bool, weight_initializer: Any,
-        bias_initializer: Any, in_channels: Natural, output_padding: Sizes | None = None,
-        prefix: str | None = None, params: ParameterDict | None = None,
+        self, channels: Positive, kernel_size: Sizes, strides: Sizes, padding: Sizes,
+        dilation: Sizes, groups: Positive, layout: str, activation: str | None, use_bias: bool,
+        weight_initializer: Any, bias_initializer: Any, in_channels: Natural,
+        output_padding: Sizes | None = None, prefix: str | None = None,
+        params: ParameterDict | None = None,
     ):  # fmt: skip
         super().__init__(prefix, params)
         name, count = type(self).__name__, len(self._layouts[0]) - 2
@@ -127,7 +128,10 @@ class Conv1D(_Convolution):
 
 
 class Conv1DTranspose(_Transposed):
-    """A transposed convolution over sequences (batch, channels, width): `strides` spread the input."""
+    """A transposed convolution over sequences (batch, channels, width).
+
+    `strides` spread the input.
+    """
 
     _layouts = ("NCW",)
 
@@ -163,14 +167,18 @@ class Conv2D(_Convolution):
 
 
 class Conv2DTranspose(_Transposed):
-    """A transposed convolution over images (batch, channels, height, width): `strides` spread the input."""
+    """A transposed convolution over images (batch, channels, height, width).
+
+    `strides` spread the input.
+    """
 
     _layouts = ("NCHW", "NHWC")
 
     def __init__(
         self, channels: Positive, kernel_size: Sizes, strides: Sizes = (1, 1),
-        padding: Sizes = (0, 0), output_padding: Sizes = (0, 0), dilation: Sizes = (1, 1), groups: Positive = 1,
-        layout: str = "NCHW", activation: str | None = None, use_bias: bool = True,
+        padding: Sizes = (0, 0), output_padding: Sizes = (0, 0), dilation: Sizes = (1, 1),
+        groups: Positive = 1, layout: str = "NCHW", activation: str | None = None,
+        use_bias: bool = True,
         weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip
@@ -199,14 +207,18 @@ class Conv3D(_Convolution):
 
 
 class Conv3DTranspose(_Transposed):
-    """A transposed convolution over volumes (batch, channels, depth, height, width): `strides` spread the input."""
+    """A transposed convolution over volumes (batch, channels, depth, height, width).
+
+    `strides` spread the input.
+    """
 
     _layouts = ("NCDHW", "NDHWC")
 
     def __init__(
         self, channels: Positive, kernel_size: Sizes, strides: Sizes = (1, 1, 1),
-        padding: Sizes = (0, 0, 0), output_padding: Sizes = (0, 0, 0), dilation: Sizes = (1, 1, 1), groups: Positive = 1,
-        layout: str = "NCDHW", activation: str | None = None, use_bias: bool = True,
+        padding: Sizes = (0, 0, 0), output_padding: Sizes = (0, 0, 0),
+        dilation: Sizes = (1, 1, 1), groups: Positive = 1, layout: str = "NCDHW",
+        activation: str | None = None, use_bias: bool = True,
         weight_initializer: Any = None, bias_initializer: Any = "zeros", in_channels: Natural = 0,
         **kwargs: Any,
     ):  # fmt: skip

@@ -129,8 +129,8 @@ class GroupNorm(_Normalization):
     """The channels of each of `num_groups` groups, of each example, scaled together."""
 
     def __init__(
-        self, num_groups: Positive = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-        beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
+        self, num_groups: Positive = 1, epsilon: float = 1e-5, center: bool = True,
+        scale: bool = True, beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
         prefix: str | None = None, params: ParameterDict | None = None,
     ):  # fmt: skip
         super().__init__(prefix, params)

@@ -118,7 +118,8 @@ class AvgPool2D(_Pooling):
 
     def __init__(
         self, pool_size: Sizes = (2, 2), strides: Sizes | None = None, padding: Sizes = 0,
-        ceil_mode: bool = False, layout: str = "NCHW", count_include_pad: bool = True, **kwargs: Any,
+        ceil_mode: bool = False, layout: str = "NCHW", count_include_pad: bool = True,
+        **kwargs: Any,
     ):  # fmt: skip
         super().__init__(
             pool_size, strides, padding, ceil_mode, layout, count_include_pad, **kwargs
@@ -133,7 +134,8 @@ class AvgPool3D(_Pooling):
 
     def __init__(
         self, pool_size: Sizes = (2, 2, 2), strides: Sizes | None = None, padding: Sizes = 0,
-        ceil_mode: bool = False, layout: str = "NCDHW", count_include_pad: bool = True, **kwargs: Any,
+        ceil_mode: bool = False, layout: str = "NCDHW", count_include_pad: bool = True,
+        **kwargs: Any,
     ):  # fmt: skip
         super().__init__(
             pool_size, strides, padding, ceil_mode, layout, count_include_pad, **kwargs

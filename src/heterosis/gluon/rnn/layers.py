@@ -22,9 +22,10 @@ class _RNNLayer(HybridBlock):
     """What RNN, LSTM and GRU share; parameters are named `l0_i2h_weight`, `r0_...` backwards."""
 
     def __init__(
-        self, hidden_size: Positive, num_layers: Positive, layout: str, dropout: float, bidirectional: bool,
-        input_size: Natural, initializers: dict[str, Any], mode: str, dtype: Any,
-        projection_size: int | None = None, clip: dict[str, Any] | None = None, **kwargs: Any,
+        self, hidden_size: Positive, num_layers: Positive, layout: str, dropout: float,
+        bidirectional: bool, input_size: Natural, initializers: dict[str, Any], mode: str,
+        dtype: Any, projection_size: int | None = None, clip: dict[str, Any] | None = None,
+        **kwargs: Any,
     ):  # fmt: skip
         super().__init__(**kwargs)
         if layout not in ("TNC", "NTC") or mode not in _GATES:
@@ -202,11 +203,11 @@ class RNN(_RNNLayer):
     """Layers of plain recurrent cells with 'relu' or 'tanh'."""
 
     def __init__(
-        self, hidden_size: Positive, num_layers: Positive = 1, activation: str = "relu", layout: str = "TNC",
-        dropout: float = 0, bidirectional: bool = False, i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros", input_size: Natural = 0, dtype: Any = "float32",
-        **kwargs: Any,
+        self, hidden_size: Positive, num_layers: Positive = 1, activation: str = "relu",
+        layout: str = "TNC", dropout: float = 0, bidirectional: bool = False,
+        i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
+        input_size: Natural = 0, dtype: Any = "float32", **kwargs: Any,
     ):  # fmt: skip
         initializers = _by_parameter(
             i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
@@ -225,13 +226,13 @@ class LSTM(_RNNLayer):
     """
 
     def __init__(
-        self, hidden_size: Positive, num_layers: Positive = 1, layout: str = "TNC", dropout: float = 0,
-        bidirectional: bool = False, input_size: Natural = 0, i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros", projection_size: int | None = None,
-        h2r_weight_initializer: Any = None, state_clip_min: float | None = None,
-        state_clip_max: float | None = None, state_clip_nan: bool = False, dtype: Any = "float32",
-        **kwargs: Any,
+        self, hidden_size: Positive, num_layers: Positive = 1, layout: str = "TNC",
+        dropout: float = 0, bidirectional: bool = False, input_size: Natural = 0,
+        i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
+        projection_size: int | None = None, h2r_weight_initializer: Any = None,
+        state_clip_min: float | None = None, state_clip_max: float | None = None,
+        state_clip_nan: bool = False, dtype: Any = "float32", **kwargs: Any,
     ):  # fmt: skip
         initializers = _by_parameter(
             i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
@@ -253,10 +254,11 @@ class GRU(_RNNLayer):
     """Layers of gated recurrent units."""
 
     def __init__(
-        self, hidden_size: Positive, num_layers: Positive = 1, layout: str = "TNC", dropout: float = 0,
-        bidirectional: bool = False, input_size: Natural = 0, i2h_weight_initializer: Any = None,
-        h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
-        h2h_bias_initializer: Any = "zeros", dtype: Any = "float32", **kwargs: Any,
+        self, hidden_size: Positive, num_layers: Positive = 1, layout: str = "TNC",
+        dropout: float = 0, bidirectional: bool = False, input_size: Natural = 0,
+        i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
+        i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
+        dtype: Any = "float32", **kwargs: Any,
     ):  # fmt: skip
         initializers = _by_parameter(
             i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,

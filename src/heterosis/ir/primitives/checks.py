@@ -21,7 +21,7 @@ MOST_SHOWN = 1 << 46
 
 
 def failures_of_indices(node: Node) -> tuple[str, str]:
-    """The messages for an index that is outside, `{}` in its place, and for one that no array has."""
+    """The messages for an index that is outside, `{}` in its place, and one that no array has."""
     count, subject, axis = (node.attributes[name] for name in ("count", "subject", "axis"))
     what = f"for axis {axis} of an array of shape {subject}; expected {-count} <= index < {count}."
     return (

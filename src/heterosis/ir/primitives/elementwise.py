@@ -169,7 +169,7 @@ RIGHT_SHIFT = Elementwise(
     "right_shift",
     types=alike(2, INTEGERS),
     meaning=numpy.right_shift,
-    about="Bits moved down, with copies of the sign; nothing else where the distance leaves the type.",
+    about="Bits moved down, with copies of the sign; only those where the distance leaves it.",
 )
 GCD = Elementwise(
     "gcd", types=alike(2, INTEGERS), meaning=numpy.gcd, about="The greatest common divisor."

@@ -1,4 +1,4 @@
-"""Reductions, which combine the elements along axes, and scans, which keep what they have so far."""
+"""Reductions, which combine the elements along axes, and scans, which keep every step of it."""
 
 from __future__ import annotations
 

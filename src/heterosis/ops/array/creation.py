@@ -10,12 +10,12 @@ from typing import Any
 import numpy
 
 from heterosis.ir import views
-from heterosis.ir.program import IOTA, Value, apply, constant, extent
-from heterosis.ir.types import DEFAULT_FLOAT, ITEMSIZE, TensorType, is_float, is_integer
+from heterosis.ir.program import Value, constant, extent
+from heterosis.ir.types import DEFAULT_FLOAT, ITEMSIZE, is_float, is_integer
 from heterosis.ops.math import elementwise, real
 from heterosis.ops.math.elementwise import select
 from heterosis.ops.record import default, operation
-from heterosis.ops.rules import broadcast_all, cast, floating, result_type
+from heterosis.ops.rules import broadcast_all, cast, floating, iota, result_type
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.context import Context, check_context
 from heterosis.runtime.errors import (
@@ -61,11 +61,6 @@ def filled(name: str, number: Value, shape: Any, dtype: str | None) -> Value:
     number = cast(number, dtype)
     shape = check_shape(name, shape, ITEMSIZE[dtype])
     return views.broadcast(number, shape)
-
-
-def iota(count: int) -> Value:
-    """0, 1, ..., count - 1."""
-    return apply(IOTA, (), TensorType((count,), "int64"))
 
 
 def cases_of(*cases: dict[str, Any], shapes: tuple[Any, ...] = (), **more: Any) -> Samples:

@@ -7,12 +7,11 @@ import numpy
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.shape import samples
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import reductions
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast
+from heterosis.ops.rules import cast, iota
 from heterosis.runtime.errors import AxisError, ShapeError, check_axis
 
 

@@ -12,10 +12,10 @@ import numpy
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType
-from heterosis.ops.array.creation import Shape, cases_of, check_layout, check_shape, filled, iota
+from heterosis.ops.array.creation import Shape, cases_of, check_layout, check_shape, filled
 from heterosis.ops.math import elementwise, real
 from heterosis.ops.record import Operands, operation
-from heterosis.ops.rules import broadcast_all, cast
+from heterosis.ops.rules import broadcast_all, cast, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.context import Context
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError

@@ -17,12 +17,11 @@ from heterosis.ir import views
 from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.program import ASSEMBLE, GATHER, SCATTER, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.shape import MOVED, as_tuple, move_axes, samples
 from heterosis.ops.bounds import bounded, checked
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.record import Operands, operation
-from heterosis.ops.rules import broadcast_shapes, cast
+from heterosis.ops.rules import broadcast_shapes, cast, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 

@@ -14,7 +14,6 @@ from heterosis import _core
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, GATHER, Value, apply, extent
 from heterosis.ir.types import TensorType, promote
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.shape import (
     MOVED,
     Axis,
@@ -29,7 +28,7 @@ from heterosis.ops.array.shape import (
 from heterosis.ops.array.split import part
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.record import Operands, operation
-from heterosis.ops.rules import cast, result_type
+from heterosis.ops.rules import cast, iota, result_type
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 

@@ -11,10 +11,10 @@ import numpy
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, GATHER, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
-from heterosis.ops.array.creation import filled, iota
+from heterosis.ops.array.creation import filled
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.record import REGISTRY, default, operation
-from heterosis.ops.rules import cast
+from heterosis.ops.rules import cast, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 

@@ -10,14 +10,13 @@ import numpy
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, GATHER, Value, apply, constant, extent
 from heterosis.ir.types import TensorType, is_float
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.join import joined
 from heterosis.ops.array.shape import samples
 from heterosis.ops.array.split import part
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import reductions
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast
+from heterosis.ops.rules import cast, iota
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 Width = tuple[int, int]
@@ -39,7 +38,7 @@ def widths(name: str, given: Any, ndim: int) -> tuple[Width, ...]:
     return tuple((int(before), int(after)) for before, after in table)
 
 
-# -- from elements that are there: the place along one axis that each new place repeats ---------------
+# -- from elements that are there: the place along one axis that each new place repeats -----------
 
 
 def _edge(at: Value, n: int) -> Value:

@@ -19,13 +19,12 @@ from heterosis.ir.primitives.sort_keys import (
 from heterosis.ir.primitives.sorting import SORT, SORT_PLACES
 from heterosis.ir.program import Value, apply, apply_many, constant
 from heterosis.ir.types import FLOATS, TensorType, is_float
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.indexing import gathered, scattered
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math.elementwise import METHOD
 from heterosis.ops.math.real import NETWORK
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast, wide
+from heterosis.ops.rules import cast, iota, wide
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 

@@ -60,7 +60,8 @@ def _parse(subscripts: str, operands: Sequence[Value]) -> tuple[list[str], str]:
     parts = given.split(",")
     if len(parts) != len(operands):
         raise ArgumentError(
-            f"einsum: {subscripts!r} describes {len(parts)} operands, and {len(operands)} are given."
+            f"einsum: {subscripts!r} describes {len(parts)} operands, "
+            f"and {len(operands)} are given."
         )
     labels = [_expand(subscripts, p, x.ndim) for p, x in zip(parts, operands, strict=True)]
     dots = max((one for part in labels if (one := _dots(part))), key=len, default="")

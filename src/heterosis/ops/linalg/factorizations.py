@@ -280,7 +280,7 @@ _SYSTEMS = (((3, 3), (3,)), ((5, 5), (5, 2)), ((2, 4, 4), (4, 3)), ((3, 3), (2, 
     ),
 )
 def solve(a: Value, b: Value) -> Value:
-    """The x with `a @ x == b`. `b` is a vector if it has one dimension, else a stack of matrices."""
+    """The x with `a @ x == b`. `b` is a vector if it has one dimension, else matrices."""
     if b.ndim == 1:
         found = _solved(a, views.reshape(b, (*b.shape, 1)))
         return views.reshape(found, found.shape[:-1])

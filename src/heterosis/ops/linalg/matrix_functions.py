@@ -174,7 +174,8 @@ def norm(
     of_matrices = ord is not None and len(axes) == 2
     if ord is not None and len(axes) > 2:
         raise ArgumentError(
-            f"norm: {len(axes)} axes and ord {ord!r}; name one axis for vectors or two for matrices."
+            f"norm: {len(axes)} axes and ord {ord!r}; "
+            "name one axis for vectors or two for matrices."
         )
     size: Callable[..., Value] = _matrix_norm if of_matrices else _vector_norm
     found = size(cast(x, wide(dtype)), ord, axes)
@@ -230,7 +231,8 @@ def _matrix_norm(x: Value, ord: Any, axes: tuple[int, int]) -> Value:
         return (rd.max if ord > 0 else rd.min)(sums, other - (other > along))
     if ord not in ("nuc", 2, -2):
         raise ArgumentError(
-            f"norm: ord {ord!r} of matrices; expected 'fro', 'nuc', 1, -1, 2, -2, np.inf or -np.inf."
+            f"norm: ord {ord!r} of matrices; "
+            "expected 'fro', 'nuc', 1, -1, 2, -2, np.inf or -np.inf."
         )
     kept = tuple(a for a in range(x.ndim) if a not in axes)
     values = _values(views.transpose(x, (*kept, rows, columns)))

@@ -14,7 +14,6 @@ from heterosis.ir.primitives.families import Reduction, Scan
 from heterosis.ir.primitives.reductions import ALL, ANY, CUMPROD, CUMSUM, MAX, MIN, PROD, SUM
 from heterosis.ir.program import Value, apply, constant, extent
 from heterosis.ir.types import FLOATS, TensorType, highest, is_float, lowest
-from heterosis.ops.array.creation import iota
 from heterosis.ops.math.elementwise import (
     METHOD,
     Binary,
@@ -32,7 +31,7 @@ from heterosis.ops.math.elementwise import (
 )
 from heterosis.ops.math.real import root
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast, floating, wide
+from heterosis.ops.rules import cast, floating, iota, wide
 from heterosis.ops.samples import Case, Samples, reduction_cases
 from heterosis.runtime.errors import ShapeError, check_axes, check_axis
 

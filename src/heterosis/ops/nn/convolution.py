@@ -258,7 +258,8 @@ def deconvolution(
     """A convolution turned round: `weight` is (channels, num_filter / num_group, *kernel).
 
     Each element of `data` is spread by its filters over the result, which `adj` lengthens, or
-    `target_shape` fixes by choosing the padding. With channels last, so is the weight's second axis.
+    `target_shape` fixes by choosing the padding. With channels last, so is the weight's second
+    axis.
     """
     axes = axes_of_space("deconvolution", data)
     last = channels_last("deconvolution", layout, axes)

@@ -11,7 +11,6 @@ import numpy
 from heterosis.ir import views
 from heterosis.ir.program import Value, constant
 from heterosis.ir.types import FLOATS
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.indexing import gathered
 from heterosis.ops.bounds import bounded
 from heterosis.ops.linalg.matmul import product
@@ -19,7 +18,7 @@ from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real as r
 from heterosis.ops.math.cast import astype
 from heterosis.ops.record import default, operation
-from heterosis.ops.rules import cast, floating
+from heterosis.ops.rules import cast, floating, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.context import Context, check_context
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias, TypeVar
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
 from heterosis.ir.types import TensorType, is_float
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.pad import with_constant
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real, reductions
@@ -33,7 +32,7 @@ from heterosis.ops.nn.window_shapes import (
 )
 from heterosis.ops.nn.windowed import Phase, phases
 from heterosis.ops.record import gradient_of, operation
-from heterosis.ops.rules import cast
+from heterosis.ops.rules import cast, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 

@@ -8,12 +8,11 @@ import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, constant
-from heterosis.ops.array.creation import iota
 from heterosis.ops.math.elementwise import less, multiply, negative, select, subtract, true_divide
 from heterosis.ops.math.real import NETWORK, exp, log
 from heterosis.ops.math.reductions import max, sum
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast, floating
+from heterosis.ops.rules import cast, floating, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ShapeError, check_axis
 

@@ -100,8 +100,8 @@ def _each_channel(name: str, numbers: Value, data: Value) -> Value:
     numbers = cast(numbers, data.dtype)
     if numbers.size not in (1, data.shape[-3]):
         raise ShapeError(
-            f"normalize: {name} has {numbers.size} numbers and the image {data.shape[-3]} channels; "
-            "give one number, or one for each channel."
+            f"normalize: {name} has {numbers.size} numbers and the image {data.shape[-3]} "
+            "channels; give one number, or one for each channel."
         )
     return views.reshape(numbers, (numbers.size, 1, 1))
 

@@ -13,7 +13,6 @@ from heterosis.ir import views
 from heterosis.ir.primitives.boxes import SIDES
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.indexing import gathered
 from heterosis.ops.array.join import concatenate
 from heterosis.ops.array.sorting import argsort
@@ -23,7 +22,7 @@ from heterosis.ops.math import real as r
 from heterosis.ops.math import reductions as rd
 from heterosis.ops.nn.softmax import softmax
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast
+from heterosis.ops.rules import cast, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.ops.vision.boxes import (
     centred,

@@ -8,7 +8,6 @@ import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, constant, extent
-from heterosis.ops.array.creation import iota
 from heterosis.ops.array.indexing import gathered
 from heterosis.ops.array.split import part
 from heterosis.ops.bounds import bounded
@@ -16,7 +15,7 @@ from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real as r
 from heterosis.ops.math import reductions as rd
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast, floating
+from heterosis.ops.rules import cast, floating, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError
 

@@ -14,12 +14,11 @@ import numpy
 from heterosis.ir import views
 from heterosis.ir.program import GATHER, Value, apply, constant
 from heterosis.ir.types import TensorType, is_float
-from heterosis.ops.array.creation import iota
 from heterosis.ops.bounds import checked
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real as r
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast
+from heterosis.ops.rules import cast, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError
 

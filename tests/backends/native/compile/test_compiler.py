@@ -23,6 +23,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Type,
     constant,
 )
+from heterosis.backends.native.codegen.target import AVX2, FALLBACK, NEON, TARGETS, Target
 from heterosis.backends.native.compile import compiler
 from heterosis.backends.native.compile.compiler import (
     CompileError,
@@ -30,9 +31,8 @@ from heterosis.backends.native.compile.compiler import (
     compile_object,
     host_target,
 )
-from heterosis.backends.native.compile.target import AVX2, FALLBACK, NEON, TARGETS, Target
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-from tests.backends.native.codegen.usable_targets import HERE
+from tests.backends.native.usable_targets import HERE
 
 
 class Call(ctypes.Structure):
@@ -223,7 +223,8 @@ def test_unknown_processor_family(monkeypatch):
 
 
 def test_llvm_is_imported_on_first_need_only():
-    code = "import sys, heterosis.backends.native.compile.object_cache; sys.exit('llvmlite' in sys.modules)"
+    module = "heterosis.backends.native.compile.object_cache"
+    code = f"import sys, {module}; sys.exit('llvmlite' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

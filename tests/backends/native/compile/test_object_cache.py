@@ -15,10 +15,10 @@ import warnings
 
 import pytest
 
+from heterosis.backends.native.codegen.target import TARGETS
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.compiler import host_target
 from heterosis.backends.native.compile.object_cache import ObjectCache
-from heterosis.backends.native.compile.target import TARGETS
 
 DAY = 86_400
 

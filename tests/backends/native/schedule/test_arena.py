@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import heterosis
 from heterosis import np, npx
-from heterosis.backends.native.compile.target import AVX2
-from heterosis.backends.native.loops.nest import Load, Nest
+from heterosis.backends.native.codegen.kernel import Machine, Schedule
+from heterosis.backends.native.codegen.nest import Load, Nest
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.schedule.arena import ALIGNMENT, Block, memory, placed
-from heterosis.backends.native.schedule.kernel import Machine, Schedule
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir.program import INPUT, Program, apply
 from heterosis.ir.strided import Strided
@@ -105,7 +105,7 @@ def test_a_pass_that_reads_again_is_not_overwritten(normalised, in_place):
     assert len({found.starts[i] for i in buffers}) == 2 - in_place
 
 
-# -- random programs --------------------------------------------------------------------------------
+# -- random programs ------------------------------------------------------------------------------
 
 _STEPS = {
     "matmul": lambda a, b: np.matmul(a, b) * 0.25,

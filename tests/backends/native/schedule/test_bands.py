@@ -5,10 +5,10 @@ import pytest
 
 import heterosis
 from heterosis import np, npx
-from heterosis.backends.native.compile.target import AVX2
+from heterosis.backends.native.codegen.kernel import Machine, OpaqueCall
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.schedule import bands
 from heterosis.backends.native.schedule.arena import memory
-from heterosis.backends.native.schedule.kernel import Machine, OpaqueCall
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir import views
 from heterosis.ir.program import INPUT, Program, apply, constant
@@ -41,7 +41,7 @@ def planned(inputs, *outputs, workers=1):
     return schedule(program, layouts, [None] * len(outputs), machine, views=False)
 
 
-# -- what is joined ---------------------------------------------------------------------------------
+# -- what is joined -------------------------------------------------------------------------------
 
 
 def test_attention_is_one_kernel_without_its_scores_in_memory():
@@ -92,7 +92,7 @@ def test_of_three_products_in_a_row_two_are_joined():
     assert len(planned(inputs, matmul(softmax(once), other)).kernels) == 3
 
 
-# -- what it computes -------------------------------------------------------------------------------
+# -- what it computes -----------------------------------------------------------------------------
 
 
 def reference(query, key, value, mask=None):

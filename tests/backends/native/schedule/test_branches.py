@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import heterosis
 from heterosis import np, npx
-from heterosis.backends.native.compile.target import AVX2
+from heterosis.backends.native.codegen.kernel import Machine
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.schedule import branches
 from heterosis.backends.native.schedule.arena import ALIGNMENT, touched
 from heterosis.backends.native.schedule.branches import _touches
-from heterosis.backends.native.schedule.kernel import Machine
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir.program import INPUT, Program, apply
 from heterosis.ir.strided import Strided
@@ -47,7 +47,7 @@ def at_no_cost(monkeypatch):
     monkeypatch.setattr(branches, "_MEETING", 0.0)
 
 
-# -- which branches ---------------------------------------------------------------------------------
+# -- which branches -------------------------------------------------------------------------------
 
 
 def test_two_ways_to_one_product_run_side_by_side():
@@ -89,7 +89,7 @@ def test_parts_of_one_result_are_written_side_by_side(at_no_cost):
     assert any(len(lengths) == 2 for lengths in found.branches.values())
 
 
-# -- where their memory is, and what they compute ---------------------------------------------------
+# -- where their memory is, and what they compute -------------------------------------------------
 
 _STEPS = {
     "matmul": lambda a, b: matmul(a, b),

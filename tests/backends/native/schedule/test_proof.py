@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from heterosis.backends.native.compile.target import AVX2
-from heterosis.backends.native.loops.nest import Load, Nest
+from heterosis.backends.native.codegen.kernel import Machine, OpaqueCall
+from heterosis.backends.native.codegen.nest import Load, Nest
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.schedule import proof
-from heterosis.backends.native.schedule.kernel import Machine, OpaqueCall
 from heterosis.backends.native.schedule.materialize import kept_values
 from heterosis.backends.native.schedule.proof import prove
 from heterosis.backends.native.schedule.schedule import schedule

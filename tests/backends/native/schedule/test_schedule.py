@@ -3,9 +3,9 @@
 import pytest
 
 from heterosis.autograd.reverse import cotangents
-from heterosis.backends.native.compile.target import AVX2
-from heterosis.backends.native.loops.nest import Apply, Buffer, Load, Nest, Reduce
-from heterosis.backends.native.schedule.kernel import Machine, OpaqueCall
+from heterosis.backends.native.codegen.kernel import Machine, OpaqueCall
+from heterosis.backends.native.codegen.nest import Apply, Buffer, Load, Nest, Reduce
+from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.schedule.materialize import compared_sums, kept_values
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir import views

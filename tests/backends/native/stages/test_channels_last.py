@@ -4,10 +4,10 @@ import numpy
 import pytest
 
 from heterosis import _core, np
+from heterosis.backends.native.codegen.kernel import OpaqueCall
 from heterosis.backends.native.codegen.lowerings import channels_last as lowering
 from heterosis.backends.native.compile.plans import machine
 from heterosis.backends.native.compile.whole import compile_program
-from heterosis.backends.native.schedule.kernel import OpaqueCall
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.backends.native.stages import channels_last
 from heterosis.backends.native.stages.pipeline import in_parts
@@ -265,7 +265,10 @@ def test_the_printed_program():
         "%13: float32[32, 9] = reshape(%2)",
         "%14: float32[9, 32] = transpose(%13, axes=(1, 0))",
         "%15: float32[288] = pack_right(%14)",
-        "%16: float32[1, 4, 32] = depthwise_last(%12, %15, kernel=(3, 3), out=(2, 2), stride=(1, 1), dilate=(1, 1), origin=(-1, -1))",
+        (
+            "%16: float32[1, 4, 32] = depthwise_last(%12, %15, kernel=(3, 3), out=(2, 2), "
+            "stride=(1, 1), dilate=(1, 1), origin=(-1, -1))"
+        ),
         "%17: float32[1, 32, 4] = transpose(%16, axes=(0, 2, 1))",
         "%18: float32[1, 32, 2, 2] = reshape(%17)",
         "return %18",

@@ -1,5 +1,5 @@
-"""How fast kernels are, roughly, for the decision of what is worth sharing among threads: floating-point
-operations a nanosecond, on one thread of a processor of today."""
+"""How fast kernels are, roughly, for the decision of what is worth sharing among threads:
+floating-point operations a nanosecond, on one thread of a processor of today."""
 
 from __future__ import annotations
 

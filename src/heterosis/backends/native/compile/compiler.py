@@ -13,7 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from heterosis.backends.native.compile.target import AVX2, AVX512, FALLBACK, NEON, Target
+from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON, Target
 from heterosis.runtime.errors import ArgumentError, HeterosisError, UnsupportedError
 
 if TYPE_CHECKING:

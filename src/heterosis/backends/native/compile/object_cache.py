@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heterosis import _core
+from heterosis.backends.native.codegen.target import Target
 from heterosis.backends.native.compile.compiler import compile_object, host_target
-from heterosis.backends.native.compile.target import Target
 from heterosis.runtime import forks
 
 try:  # hashlib's own function, without the 4 ms in which hashlib loads OpenSSL

@@ -7,9 +7,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heterosis import _core
+from heterosis.backends.native.codegen.kernel import Machine, Schedule
+from heterosis.backends.native.codegen.target import Target
 from heterosis.backends.native.compile.compiler import host_target
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.schedule.kernel import Machine, Schedule
 from heterosis.ir.program import Program, Value
 from heterosis.ir.strided import row_major
 from heterosis.ir.types import TensorType

@@ -7,9 +7,9 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.backends.native.codegen.emit.function import function_for_any_size
+from heterosis.backends.native.codegen.kernel import Schedule
+from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand
 from heterosis.backends.native.compile.plans import address, check_room, machine, plan_facts
-from heterosis.backends.native.loops.nest import Buffer, Load, Nest, Operand
-from heterosis.backends.native.schedule.kernel import Schedule
 from heterosis.backends.native.schedule.materialize import compared_sums
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir.program import NUMBER, Program

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
 from heterosis.backends.native.codegen.emit.abi import ENTRY
+from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.plans import PlanFacts, check_room, machine
-from heterosis.backends.native.schedule.kernel import Machine
 from heterosis.ir.primitives import is_declared
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided

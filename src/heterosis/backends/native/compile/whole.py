@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from heterosis import _core
+from heterosis.backends.native.codegen.kernel import Schedule
 from heterosis.backends.native.compile import stored
 from heterosis.backends.native.compile.plans import (
     PlanFacts,
@@ -18,7 +19,6 @@ from heterosis.backends.native.compile.plans import (
     machine,
     plan_facts,
 )
-from heterosis.backends.native.schedule.kernel import Schedule
 from heterosis.ir.program import INPUT, Program
 from heterosis.ir.strided import Strided
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import cast
 
-from heterosis.backends.native.loops.nest import (
+from heterosis.backends.native.codegen.nest import (
     Counter,
     Load,
     Nest,
@@ -20,8 +20,8 @@ from heterosis.backends.native.loops.nest import (
 
 Strides = tuple[int, ...]
 
-# Extents of a dimension that is no good for vectors, and of one that is better though what it stores
-# is apart.
+# Extents of a dimension that is no good for vectors, and of one that is better though what it
+# stores is apart.
 _SHORT, _LONG = 4, 32
 
 

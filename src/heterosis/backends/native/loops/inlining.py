@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from heterosis.backends.native.codegen.lowerings.tables import reducer
-from heterosis.backends.native.loops.canonical import canonical
-from heterosis.backends.native.loops.nest import (
+from heterosis.backends.native.codegen.kernel import Place
+from heterosis.backends.native.codegen.nest import (
     Apply,
     Argument,
     Counter,
@@ -24,9 +23,10 @@ from heterosis.backends.native.loops.nest import (
     Step,
     Store,
 )
+from heterosis.backends.native.codegen.tables import reducer
+from heterosis.backends.native.loops.canonical import canonical
 from heterosis.backends.native.loops.reduction_fusion import is_aligned, reduced_shape
 from heterosis.backends.native.loops.split_reductions import PIECE, split_reduction
-from heterosis.backends.native.schedule.kernel import Place
 from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.primitives.families import Elementwise, Gather, Reduction, View
 from heterosis.ir.program import CONSTANT, EXTENT, IOTA, Node, Value
@@ -34,7 +34,7 @@ from heterosis.ir.strided import Move, Strided, moved
 from heterosis.ir.types import TensorType
 
 if TYPE_CHECKING:
-    from heterosis.backends.native.schedule.schedule import Scheduler
+    from heterosis.backends.native.loops.surroundings import Surroundings
 
 
 _MOST_NESTED = 96  # elementwise steps on the way from one value in memory to the next
@@ -61,7 +61,7 @@ class Loops:
     """One nest in the making: its extents, and every value that is computed inside it."""
 
     def __init__(
-        self, scheduler: Scheduler, kept: tuple[int, ...] = (), reduced: tuple[int, ...] = ()
+        self, scheduler: Surroundings, kept: tuple[int, ...] = (), reduced: tuple[int, ...] = ()
     ):
         self.scheduler, self.kept, self.reduced = scheduler, kept, reduced
         self.steps: list[Step] = []
@@ -213,7 +213,7 @@ class Loops:
 class EpilogueSteps(Loops):
     """What a kernel does on its result of `size` elements: it can load, and that is all."""
 
-    def __init__(self, scheduler: Scheduler, size: int):
+    def __init__(self, scheduler: Surroundings, size: int):
         super().__init__(scheduler)
         self.size = size
 

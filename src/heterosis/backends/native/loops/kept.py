@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.codegen.emit.access import COMPUTED, STORED
-from heterosis.backends.native.codegen.lowerings import tables
-from heterosis.backends.native.loops.nest import (
+from heterosis.backends.native.codegen.nest import (
     Apply,
     Load,
     Reduce,

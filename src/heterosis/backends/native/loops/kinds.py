@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from heterosis.backends.native.codegen.lowerings.tables import reducer
+from heterosis.backends.native.codegen.kernel import Place
+from heterosis.backends.native.codegen.nest import Apply, Load, Operand, Store
+from heterosis.backends.native.codegen.tables import reducer
 from heterosis.backends.native.loops.inlining import Loops, repeated
 from heterosis.backends.native.loops.kept import keep_repeated
-from heterosis.backends.native.loops.nest import Apply, Load, Operand, Store
 from heterosis.backends.native.loops.reduction_fusion import (
     reduced_shape,
     reductions,
     repeated_along,
 )
-from heterosis.backends.native.schedule.kernel import Place
 from heterosis.ir.primitives.families import Scan
 from heterosis.ir.program import Node, Value
 from heterosis.ir.strided import Move, row_major
 
 if TYPE_CHECKING:
-    from heterosis.backends.native.schedule.schedule import Scheduler
+    from heterosis.backends.native.loops.surroundings import Surroundings
 
 
 def map_value(
-    scheduler: Scheduler, value: Value, room: Place, moves: tuple[Move, ...] = ()
+    scheduler: Surroundings, value: Value, room: Place, moves: tuple[Move, ...] = ()
 ) -> None:
     """Write `value`, rearranged by `moves`, into `room`: point by point, reductions included."""
     loops, order, moves = _loops_for(scheduler, value, room.strided.shape, moves)
@@ -39,7 +39,7 @@ def map_value(
 
 
 def _loops_for(
-    scheduler: Scheduler, value: Value, shape: tuple[int, ...], moves: tuple[Move, ...]
+    scheduler: Surroundings, value: Value, shape: tuple[int, ...], moves: tuple[Move, ...]
 ) -> tuple[Loops, tuple[int, ...], tuple[Move, ...]]:
     """Loops that the first fitting reduction can join, the order in which they go over `shape`,
     and the moves from `value` to them."""
@@ -67,7 +67,7 @@ def _kept_stores(loops: Loops, root: Value) -> Iterator[Store]:
             yield Store(Operand(room.buffer, room.dtype, 0, strides), step)
 
 
-def map_together(scheduler: Scheduler, group: Sequence[tuple[Value, Place]]) -> None:
+def map_together(scheduler: Surroundings, group: Sequence[tuple[Value, Place]]) -> None:
     """Write several elementwise values of one shape, each into its room."""
     loops = Loops(scheduler, group[0][1].strided.shape)
     stores = []
@@ -78,7 +78,7 @@ def map_together(scheduler: Scheduler, group: Sequence[tuple[Value, Place]]) -> 
     loops.finish(stores)
 
 
-def scan(scheduler: Scheduler, value: Value, room: Place) -> None:
+def scan(scheduler: Surroundings, value: Value, room: Place) -> None:
     """Write running results along one axis, which becomes the only reduced dimension."""
     (axis,) = value.node.attributes["axes"]
     order = (*(a for a in range(value.ndim) if a != axis), axis)
@@ -93,7 +93,7 @@ def scan(scheduler: Scheduler, value: Value, room: Place) -> None:
 
 
 def scatter(
-    scheduler: Scheduler, node: Node, indices: Sequence[Value], update: Value, room: Place
+    scheduler: Surroundings, node: Node, indices: Sequence[Value], update: Value, room: Place
 ) -> None:
     """Write or add rows at computed places, in order, so that the last of equals wins."""
     loops = Loops(scheduler, update.shape)

@@ -7,18 +7,17 @@ both do that over the same points.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from math import prod
 
 from heterosis.backends.native.loops.split_reductions import PIECE
-from heterosis.backends.native.schedule.places import Places
 from heterosis.ir.primitives.families import Elementwise, Reduction, Scan, View
 from heterosis.ir.program import Node, Value
 from heterosis.ir.strided import Move, Strided, moved
 
 
 def reductions(
-    value: Value, moves: tuple[Move, ...], places: Places
+    value: Value, moves: tuple[Move, ...], places: Container[Value]
 ) -> Iterator[tuple[Value, tuple[Move, ...]]]:
     """Reductions that could run inside a nest for `value`, with the moves between them and it."""
     seen: set[Value] = set()

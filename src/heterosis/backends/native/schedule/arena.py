@@ -1,4 +1,4 @@
-"""The memory plan: temporaries of a schedule take each other's place when they are no longer needed.
+"""The memory plan: temporaries of a schedule take the place of those that are needed no longer.
 
 A temporary lives from the first kernel that touches it to the last one. Where a nest reads one
 for the last time and writes another at the same positions, the two stand in the same place.
@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from heterosis.backends.native.loops.nest import Buffer, Load, Nest, Operand, known, reads_late
-from heterosis.backends.native.schedule.kernel import Kernel, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, known, reads_late
 from heterosis.ir.types import ITEMSIZE
 
 ALIGNMENT = 64

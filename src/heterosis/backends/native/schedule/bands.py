@@ -13,7 +13,15 @@ from heterosis.backends.native.codegen.emit.function import (
     nest_nanoseconds,
     open_nest,
 )
-from heterosis.backends.native.loops.nest import (
+from heterosis.backends.native.codegen.kernel import (
+    Kernel,
+    KernelCode,
+    Machine,
+    OpaqueCall,
+    Place,
+    Schedule,
+)
+from heterosis.backends.native.codegen.nest import (
     Buffer,
     Load,
     Nest,
@@ -23,16 +31,8 @@ from heterosis.backends.native.loops.nest import (
     known,
     reads_late,
 )
-from heterosis.backends.native.loops.nest import Counter as Counting
+from heterosis.backends.native.codegen.nest import Counter as Counting
 from heterosis.backends.native.schedule.arena import rounded, uses
-from heterosis.backends.native.schedule.kernel import (
-    Kernel,
-    KernelCode,
-    Machine,
-    OpaqueCall,
-    Place,
-    Schedule,
-)
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import ITEMSIZE
 
@@ -265,7 +265,7 @@ def _axes_of(problem: Problem, operand: str, size: int) -> Axes:
     return tuple((count or 0, stride * size) for count, stride in pairs)
 
 
-# -- a nest over the rows of all matrices, cut up ---------------------------------------------------
+# -- a nest over the rows of all matrices, cut up -------------------------------------------------
 
 
 def _of_one_matrix(nest: Nest, rows: int) -> Nest | None:

@@ -1,7 +1,7 @@
 """Branches of a program that do not need each other run side by side, each on a thread of its own.
 
-A kernel that is shared between threads ends with a meeting of all, and its parts never take quite the
-same time. Where branches are about equally long, it is cheaper to meet once, where they join.
+A kernel that is shared between threads ends with a meeting of all, and its parts never take quite
+the same time. Where branches are about equally long, it is cheaper to meet once, where they join.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from heterosis.backends.native.codegen.emit.function import SHARE_NANOSECONDS, nest_nanoseconds
-from heterosis.backends.native.loops.nest import Buffer, Load, Nest, Operand, known
-from heterosis.backends.native.schedule.kernel import Kernel, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, known
 from heterosis.ir.types import ITEMSIZE
 
 # What sharing a kernel costs: each meeting of the threads, and how unevenly its parts end.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from heterosis.backends.native.codegen.lowerings.tables import KernelLowering, kernel
-from heterosis.backends.native.loops.epilogue import Epilogue
+from heterosis.backends.native.codegen.epilogue import Epilogue
+from heterosis.backends.native.codegen.kernel import KernelCode, OpaqueCall, Place
+from heterosis.backends.native.codegen.tables import KernelLowering, kernel
 from heterosis.backends.native.loops.inlining import EpilogueSteps, NeedsCopy
 from heterosis.backends.native.schedule.epilogues import FINISHED, Attached, attached, candidates
-from heterosis.backends.native.schedule.kernel import KernelCode, OpaqueCall, Place
 from heterosis.ir.primitives.families import Elementwise, Opaque, View
 from heterosis.ir.program import CONSTANT, EXTENT, Node, Value
 from heterosis.ir.strided import Strided, row_major

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from heterosis.backends.native.loops.nest import known
+from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.nest import known
 from heterosis.backends.native.schedule.arena import uses
-from heterosis.backends.native.schedule.kernel import Kernel, OpaqueCall, Schedule
 
 
 def chain(schedule: Schedule) -> None:

@@ -23,10 +23,10 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.emit.function import return_if_failed
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
+from heterosis.backends.native.codegen.target import Target
 from heterosis.backends.native.schedule.arena import rounded
-from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
 from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP
 from heterosis.ir.program import Node, Program
 from heterosis.ir.strided import Strided

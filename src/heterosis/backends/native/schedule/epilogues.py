@@ -6,9 +6,10 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from heterosis.backends.native.loops.epilogue import Beside, Epilogue, Finished
-from heterosis.backends.native.loops.epilogue import Step as EpilogueStep
-from heterosis.backends.native.loops.nest import (
+from heterosis.backends.native.codegen.epilogue import Beside, Epilogue, Finished
+from heterosis.backends.native.codegen.epilogue import Step as EpilogueStep
+from heterosis.backends.native.codegen.kernel import Place
+from heterosis.backends.native.codegen.nest import (
     Apply,
     Argument,
     Buffer,
@@ -19,7 +20,6 @@ from heterosis.backends.native.loops.nest import (
     Step,
     known,
 )
-from heterosis.backends.native.schedule.kernel import Place
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import Node, Program, Value

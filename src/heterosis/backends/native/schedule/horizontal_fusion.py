@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from heterosis.backends.native.schedule.kernel import Place
+from heterosis.backends.native.codegen.kernel import Place
 from heterosis.backends.native.schedule.places import Places
 from heterosis.ir.primitives.families import Elementwise, Leaf, Reduction, View
 from heterosis.ir.program import Node, Value

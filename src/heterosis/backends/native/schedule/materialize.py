@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from heterosis.backends.native.codegen.lowerings import tables
+from heterosis.backends.native.codegen import tables
 from heterosis.ir.primitives.families import (
     Elementwise,
     Gather,
@@ -74,7 +74,7 @@ def _sums_below(operand: Value, users: Counter[Value]) -> set[Value]:
     return found
 
 
-# -- what several nests need ------------------------------------------------------------------------
+# -- what several nests need ----------------------------------------------------------------------
 
 
 def _needed_by_several(program: Program, nodes: list[Node]) -> set[Node]:
@@ -143,7 +143,7 @@ def _is_worth(node: Node, sources: int, cost: float) -> bool:
     return isinstance(node.primitive, Elementwise) and (sources > 1 or cost >= _DEAR)
 
 
-# -- long chains ------------------------------------------------------------------------------------
+# -- long chains ----------------------------------------------------------------------------------
 
 
 def _too_deep(nodes: list[Node], kept: set[Node]) -> set[Node]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from heterosis.backends.native.codegen.kernel import Place
 from heterosis.backends.native.schedule.epilogues import Uses
-from heterosis.backends.native.schedule.kernel import Place
 from heterosis.backends.native.schedule.places import Places, parts, unviewed
 from heterosis.ir.overlap import meetings
 from heterosis.ir.primitives.families import Assemble, View

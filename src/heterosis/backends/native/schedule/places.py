@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from heterosis.backends.native.schedule.kernel import Place
+from heterosis.backends.native.codegen.kernel import Place
 from heterosis.ir.primitives.families import Assemble, Opaque, Scan, Scatter, View
 from heterosis.ir.program import Value
 from heterosis.ir.strided import Move, Strided, moved

@@ -17,9 +17,10 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from math import prod
 
+from heterosis.backends.native.codegen.kernel import Machine, Place, Schedule
+from heterosis.backends.native.codegen.nest import Buffer, Nest, known
 from heterosis.backends.native.loops import kinds as nests
 from heterosis.backends.native.loops.inlining import deep_nodes
-from heterosis.backends.native.loops.nest import Buffer, Nest, known
 from heterosis.backends.native.schedule import (
     control,  # noqa: F401 - the kernels of choices and loops
     horizontal_fusion,
@@ -31,7 +32,6 @@ from heterosis.backends.native.schedule.branches import run_branches_side_by_sid
 from heterosis.backends.native.schedule.calls import call
 from heterosis.backends.native.schedule.chains import chain
 from heterosis.backends.native.schedule.epilogues import Uses
-from heterosis.backends.native.schedule.kernel import Machine, Place, Schedule
 from heterosis.backends.native.schedule.materialize import unrearranged
 from heterosis.backends.native.schedule.placement import Placement
 from heterosis.ir.overlap import are_apart

@@ -1,8 +1,8 @@
 """Networks whose convolutions mix channels or positions, but not both, keep their channels last.
 
-With channels last, a convolution of single positions is a matrix product that reads its rows as they
-lie, and one of single channels has whole vectors of them at every tap. Users see channels second:
-arrays are turned where they enter such a part of a program, and where they leave it.
+With channels last, a convolution of single positions is a matrix product that reads its rows as
+they lie, and one of single channels has whole vectors of them at every tap. Users see channels
+second: arrays are turned where they enter such a part of a program, and where they leave it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from math import prod
 
 import heterosis.backends.native.codegen.lowerings.channels_last  # noqa: F401 (the rows of its two primitives)
+from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_LAST, DEPTHWISE_LAST
 from heterosis.backends.native.codegen.lowerings.products import packed_depth, packed_right
-from heterosis.backends.native.schedule.kernel import Machine
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Elementwise, Opaque
 from heterosis.ir.primitives.products import MATMUL

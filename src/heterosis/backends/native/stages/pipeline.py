@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.schedule import control  # noqa: F401 - the rows of choices and loops
-from heterosis.backends.native.schedule.kernel import Machine
 from heterosis.backends.native.stages.prepack import packed
 from heterosis.backends.native.stages.scale_folding import folded
 from heterosis.ir.primitives.windows import CONVOLVE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from heterosis.backends.native.codegen.lowerings.tables import kernel
-from heterosis.backends.native.schedule.kernel import Machine
+from heterosis.backends.native.codegen.kernel import Machine
+from heterosis.backends.native.codegen.tables import kernel
 from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.program import Node, Program, Value, with_inputs
 from heterosis.passes.preparation import Fixed

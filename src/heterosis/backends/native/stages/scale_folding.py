@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from heterosis.backends.native.codegen.lowerings.tables import kernel
+from heterosis.backends.native.codegen.tables import kernel
 from heterosis.backends.native.schedule.epilogues import Uses
 from heterosis.ir import views
 from heterosis.ir.primitives.elementwise import ADD, MULTIPLY, NEGATIVE, SUBTRACT

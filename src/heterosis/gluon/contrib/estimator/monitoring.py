@@ -26,7 +26,8 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     """Writes parameters and optimizer states every `epoch_period` epochs or `batch_period` batches.
 
     The files are `<model_prefix>-epoch<e>batch<b>.params` and `.states` in `model_dir`; the last
-    `max_checkpoints` pairs stay. A hybridized network's program goes to `<model_prefix>-symbol.json`. With `save_best`, `<model_prefix>-best` are those at the best
+    `max_checkpoints` pairs stay. A hybridized network's program goes to
+    `<model_prefix>-symbol.json`. With `save_best`, `<model_prefix>-best` are those at the best
     value of `monitor`. With `resume_from_checkpoint`, training goes on from the last pair.
     """
 

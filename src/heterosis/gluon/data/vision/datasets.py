@@ -56,8 +56,9 @@ class _Stored(Dataset):
 
     def _missing(self, name: str) -> MissingFileError:
         return MissingFileError(
-            f"{type(self).__name__}: {name} is not in {self._root}, and nothing is downloaded here. "
-            f"It is usually fetched from {self.source}; put it there, or say with root= where it is."
+            f"{type(self).__name__}: {name} is not in {self._root}, and nothing is downloaded "
+            f"here. It is usually fetched from {self.source}; put it there, or say with root= "
+            "where it is."
         )
 
 
@@ -151,8 +152,8 @@ class CIFAR10(_Stored):
         width = self.labels + 3 * 32 * 32
         if not content or len(content) % width:
             raise FormatError(
-                f"{type(self).__name__}: {name} in {self._root} has {len(content):,} bytes; expected "
-                f"rows of {width}. Was the file cut, or is it another one?"
+                f"{type(self).__name__}: {name} in {self._root} has {len(content):,} bytes; "
+                f"expected rows of {width}. Was the file cut, or is it another one?"
             )
         return numpy.frombuffer(content, numpy.uint8).reshape(-1, width)
 

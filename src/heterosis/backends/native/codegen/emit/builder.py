@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from heterosis.backends.native.codegen.emit.identical import renamed, stand_ins
 
 if TYPE_CHECKING:
-    from heterosis.backends.native.compile.target import Target
+    from heterosis.backends.native.codegen.target import Target
 
 Size: TypeAlias = "int | Value"
 
@@ -124,7 +124,7 @@ def literal_bits(type_: Type, bits: int) -> Value:
 
 
 class Loop:
-    """Handed to the body of `Function.loop`: the index, the carried values, and their successors."""
+    """Handed to the body of `Function.loop`: the index, the carried values, their successors."""
 
     def __init__(self, index: Value, carried: list[Value]):
         self.index = index
@@ -232,7 +232,7 @@ class Function:
         return self.intrinsic("smax", self.i64(a), self.i64(b))
 
     def unravelled(self, index: Size, counts: Sequence[Size]) -> list[Size]:
-        """The indices along axes of these counts, outermost first, of element `index` of them all."""
+        """The indices along axes of these counts, outermost first, of element `index` of all."""
         found: list[Size] = []
         for count in reversed(counts[1:]):
             found.append(self.rem_size(index, count))

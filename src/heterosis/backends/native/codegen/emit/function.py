@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.abi import ENTRY
 from heterosis.backends.native.codegen.emit.access import STORED
@@ -19,9 +20,8 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.emit.nest import emit_nest
-from heterosis.backends.native.codegen.lowerings import tables
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.nest import (
+from heterosis.backends.native.codegen.kernel import KernelCode, OpaqueCall, Place, Schedule
+from heterosis.backends.native.codegen.nest import (
     Apply,
     Buffer,
     Counter,
@@ -36,7 +36,7 @@ from heterosis.backends.native.loops.nest import (
     Store,
     known,
 )
-from heterosis.backends.native.schedule.kernel import KernelCode, OpaqueCall, Place, Schedule
+from heterosis.backends.native.codegen.target import Target
 
 # A handful of loads and calls: LLVM's quick path does them in a tenth of the time.
 PLAIN = "noinline optnone"

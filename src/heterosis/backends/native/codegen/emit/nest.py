@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit import access as memory
 from heterosis.backends.native.codegen.emit.builder import (
@@ -26,9 +27,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.emit.reducers import State, add_compensated
-from heterosis.backends.native.codegen.lowerings import tables
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.nest import (
+from heterosis.backends.native.codegen.nest import (
     Apply,
     Argument,
     Counter,
@@ -48,6 +47,7 @@ from heterosis.backends.native.loops.nest import (
     operands_of,
     passes_before,
 )
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.types import ITEMSIZE, is_float
 
 # Additions of one block run without compensation: few enough to keep the error below a few ulps.

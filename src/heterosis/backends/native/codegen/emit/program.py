@@ -33,9 +33,9 @@ from heterosis.backends.native.codegen.emit.function import (
     return_if_failed,
 )
 from heterosis.backends.native.codegen.emit.nest import emit_nest
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.nest import Buffer, Nest, known
-from heterosis.backends.native.schedule.kernel import Kernel, KernelCode, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.kernel import Kernel, KernelCode, OpaqueCall, Schedule
+from heterosis.backends.native.codegen.nest import Buffer, Nest, known
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.types import ITEMSIZE
 
 
@@ -298,8 +298,8 @@ class _Emitter:
     # -- calls side by side -------------------------------------------------------------------
 
     def _emit_run(self, tables: _Tables) -> None:
-        """Define `i64 @run(call, first, last)`, and `@chains`, the body of a loop over chains, whose
-        context is the call and where the chains' bounds begin."""
+        """Define `i64 @run(call, first, last)`, and `@chains`, the body of a loop over chains,
+        whose context is the call and where the chains' bounds begin."""
         parameters = [("call", PTR), ("first", I64), ("last", I64)]
         f = self.module.function(f"{self.prefix}run", parameters, I64)
         call, first, last = f.parameters

@@ -1,9 +1,9 @@
 """Matrix products, a loop nest on the rows of their results, and products of what comes of it with
 other matrices, in one pass: attention.
 
-A band is a few rows of one of the matrices. It is multiplied, goes through the nest and is multiplied
-again while it is in the cache, and nothing else of what lies between is ever in memory. Right operands
-are packed once for all bands of a matrix that a thread computes one after the other.
+A band is a few rows of one of the matrices. It is multiplied, goes through the nest and is
+multiplied again while it is in the cache, and nothing else of what lies between is ever in memory.
+Right operands are packed once for all bands of a matrix that a thread computes one after the other.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
 )
 from heterosis.backends.native.codegen.emit.nest import emit_nest
+from heterosis.backends.native.codegen.epilogue import Beside, Epilogue
 from heterosis.backends.native.codegen.kernels import matmul
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Beside, Epilogue
-from heterosis.backends.native.loops.nest import Nest
+from heterosis.backends.native.codegen.nest import Nest
+from heterosis.backends.native.codegen.target import Target
 
 # The numbers that come first: how many bands there are, how many are worth a thread, and the bytes
 # of a thread's memory; then the bands of a matrix, its rows, the rows of a band, the elements of a
@@ -60,8 +60,8 @@ class Products:
 
 @dataclass(frozen=True)
 class Between:
-    """The nest over the rows of one matrix: how many numbers it has, and along how many axes each of
-    its buffers moves; None for the band, which does not."""
+    """The nest over the rows of one matrix: how many numbers it has, and along how many axes each
+    of its buffers moves; None for the band, which does not."""
 
     nest: Nest
     integers: int
@@ -82,9 +82,9 @@ class Bands:
 
     Pointers come in this order: the operands of the first products and those of their epilogue, the
     nest's buffers, the right operand of the second products, those of their epilogue, the result.
-    Numbers: `SHARING`, `CUTTING`, then part by part. A product has its own, where its packed operand
-    stands behind the band, those of its epilogue, and a count and a stride in bytes for every axis
-    of its operands; the nest has these before its own.
+    Numbers: `SHARING`, `CUTTING`, then part by part. A product has its own, where its packed
+    operand stands behind the band, those of its epilogue, and a count and a stride in bytes for
+    every axis of its operands; the nest has these before its own.
     """
 
     first: Products
@@ -153,8 +153,8 @@ def _emit_share(module: Module, target: Target, name: str, frame: Frame) -> None
 
 
 class _Band:
-    """The function for one band, in the making: takes pointers and numbers in their order. `begin` is
-    the band with which the thread began."""
+    """The function for one band, in the making: takes pointers and numbers in their order. `begin`
+    is the band with which the thread began."""
 
     def __init__(self, module: Module, target: Target, name: str, code: Bands):
         labels = [(label, PTR) for label in ("call", "pointers", "numbers", "scratch")]
@@ -214,7 +214,7 @@ class _Band:
         result = self._down(self._moved(self._pointer(), products.axes[1]), sizes["c_row"])
         self._multiply("second", products, sizes, call, self.middle, right, result)
 
-    # -- products -----------------------------------------------------------------------------------
+    # -- products ---------------------------------------------------------------------------------
 
     def _given(self, products: Products) -> tuple[Sizes, Value | None, Value]:
         """The numbers of one product by their names, room for its packed operand, and its call."""
@@ -225,8 +225,8 @@ class _Band:
         return sizes, panels, self._ended(products.epilogue)
 
     def _packed(self, right: Value, panels: Value | None, sizes: Sizes) -> Value:
-        """The right operand, in its panels if they have room; they are still there but for the first
-        band."""
+        """The right operand, in its panels if they have room; all bands but the first find it
+        there."""
         f = self.f
         if panels is None:
             return right
@@ -265,7 +265,7 @@ class _Band:
         numbers = [self.f.i64(here[label]) for label in products.labels]
         self.f.call(f"{self.name}.{part}", [call, *operands, *numbers])
 
-    # -- what the function is given -------------------------------------------------------------------
+    # -- what the function is given ---------------------------------------------------------------
 
     def _pointer(self) -> Value:
         self.taken += 1

@@ -1,4 +1,4 @@
-"""Kernels on boxes whose next step depends on the last one: matching, and suppression of doubles."""
+"""Kernels on boxes whose next step depends on the last: matching, and suppression of doubles."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.schedule.kernel import KernelCode, Place
+from heterosis.backends.native.codegen.kernel import KernelCode, Place
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.primitives import factorizations
 from heterosis.ir.types import ITEMSIZE
 

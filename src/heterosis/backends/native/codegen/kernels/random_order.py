@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Module, Value
+from heterosis.backends.native.codegen.kernel import KernelCode
 from heterosis.backends.native.codegen.kernels.random_bits import below, block
 from heterosis.backends.native.codegen.mathematics.number import Number
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.schedule.kernel import KernelCode
+from heterosis.backends.native.codegen.target import Target
 
 
 def shuffled_places(count: int, wanted: int) -> KernelCode:

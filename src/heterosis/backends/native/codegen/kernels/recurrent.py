@@ -27,7 +27,7 @@ from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.mathematics.exponential import sigmoid
 from heterosis.backends.native.codegen.mathematics.hyperbolic import tanh
 from heterosis.backends.native.codegen.mathematics.number import Number, where
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.primitives.recurrent import GATES
 from heterosis.ir.types import ITEMSIZE
 

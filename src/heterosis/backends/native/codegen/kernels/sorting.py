@@ -21,7 +21,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 if TYPE_CHECKING:
     from heterosis.backends.native.codegen.kernels.matmul.frame import Frame

@@ -9,9 +9,9 @@ from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, M
 from heterosis.backends.native.codegen.emit.builder import Value as Emitted
 from heterosis.backends.native.codegen.emit.builder import constant as code
 from heterosis.backends.native.codegen.emit.conversion import convert
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
+from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.primitives.checks import (
     CHECK_INDICES,
     MOST_SHOWN,
@@ -109,7 +109,7 @@ def _require_kernel(
 
 
 def _emit_require(module: Module, name: str, dtype: str) -> None:
-    """`name` returns at the first condition that does not hold, and copies the numbers if all do."""
+    """`name` returns at the first condition that does not hold; if all do, copies the numbers."""
     parameters = [(p, PTR) for p in ("call", "holds", "given", "kept", "scratch")]
     f = module.function(name, [*parameters, ("conditions", I64), ("numbers", I64)], I64)
     _, holds, given, kept, _, conditions, numbers = f.parameters

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from heterosis.backends.native.codegen import mathematics
-from heterosis.backends.native.codegen.emit import elementwise as lower
 from heterosis.backends.native.codegen.emit.access import nearest
 from heterosis.backends.native.codegen.emit.builder import Function, Value, constant
 from heterosis.backends.native.codegen.emit.conversion import convert
 from heterosis.backends.native.codegen.kernels import random_bits, random_loops, sorting
-from heterosis.backends.native.codegen.lowerings.tables import ELEMENTS, ElementLowering
+from heterosis.backends.native.codegen.mathematics import arithmetic as lower
 from heterosis.backends.native.codegen.mathematics.number import Number, emitted
+from heterosis.backends.native.codegen.tables import ELEMENTS, ElementLowering
 from heterosis.ir.primitives import conversions, sort_keys
 from heterosis.ir.primitives import elementwise as e
 from heterosis.ir.primitives import random_bits as bits

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
 from heterosis.backends.native.codegen.kernels import lapack
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
-from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.ir.primitives import factorizations as primitives
 from heterosis.ir.program import Node
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from heterosis.backends.native.codegen.costs import PRODUCT_FLOPS
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import I64, PTR, Module
+from heterosis.backends.native.codegen.epilogue import Epilogue
+from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Multiplied, Place
 from heterosis.backends.native.codegen.lowerings.native import MATMUL_PACKED, PACK_RIGHT
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Epilogue
-from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Multiplied, Place
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.primitives.elementwise import MULTIPLY
 from heterosis.ir.primitives.products import MATMUL

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from heterosis.backends.native.codegen.costs import RECURRENT_FLOPS
 from heterosis.backends.native.codegen.emit.builder import Module
+from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
 from heterosis.backends.native.codegen.kernels import recurrent as code
 from heterosis.backends.native.codegen.lowerings.native import RECURRENT_PACKED
 from heterosis.backends.native.codegen.lowerings.products import packed_right
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.primitives.recurrent import BACK, FORWARD
 from heterosis.ir.program import Node, Value, apply_many

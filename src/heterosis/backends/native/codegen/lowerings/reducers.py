@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heterosis.backends.native.codegen.emit import reducers
-from heterosis.backends.native.codegen.lowerings.tables import REDUCERS
+from heterosis.backends.native.codegen.tables import REDUCERS
 from heterosis.ir.primitives import reductions as primitives
 
 REDUCERS[primitives.SUM] = REDUCERS[primitives.CUMSUM] = reducers.SUM

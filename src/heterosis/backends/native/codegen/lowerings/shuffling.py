@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
 from heterosis.backends.native.codegen.kernels import random_order
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
-from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.ir.primitives.shuffling import SHUFFLED_PLACES
 from heterosis.ir.program import Node
 

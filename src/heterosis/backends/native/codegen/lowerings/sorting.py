@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from heterosis.backends.native.codegen.emit.builder import Module
+from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
 from heterosis.backends.native.codegen.kernels import sorting as code
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.primitives.sorting import SORT, SORT_PLACES
 from heterosis.ir.program import Node
 

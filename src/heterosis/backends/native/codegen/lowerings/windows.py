@@ -10,13 +10,13 @@ from typing import Any
 
 from heterosis.backends.native.codegen.costs import PRODUCT_FLOPS
 from heterosis.backends.native.codegen.emit.builder import Module
+from heterosis.backends.native.codegen.epilogue import Epilogue
+from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
 from heterosis.backends.native.codegen.kernels import convolution as code
 from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_PACKED, PACK_FILTERS
 from heterosis.backends.native.codegen.lowerings.products import packed_right
-from heterosis.backends.native.codegen.lowerings.tables import KERNELS, KernelLowering
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Epilogue
-from heterosis.backends.native.schedule.kernel import KernelCode, Machine, Place
+from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
+from heterosis.backends.native.codegen.target import Target
 from heterosis.ir import views
 from heterosis.ir.primitives.elementwise import ADD, MULTIPLY
 from heterosis.ir.primitives.windows import CONVOLVE, CORRELATE, Extents, Windows, windows_of

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 import numpy
 
-from heterosis.backends.native.loops.nest import Buffer
-from heterosis.backends.native.schedule.kernel import Schedule
+from heterosis.backends.native.codegen.kernel import Schedule
+from heterosis.backends.native.codegen.nest import Buffer
 from heterosis.backends.native.schedule.proof import kernels, terms, values
 from heterosis.backends.native.schedule.proof.memory import Memory, Region
 from heterosis.backends.native.schedule.proof.terms import Terms

@@ -7,10 +7,18 @@ from math import prod
 
 import numpy
 
-from heterosis.backends.native.codegen.lowerings import tables
-from heterosis.backends.native.loops.epilogue import Beside, Finished
-from heterosis.backends.native.loops.nest import Apply, Argument, Extent, Literal, Load, Nest, Slot
-from heterosis.backends.native.schedule.kernel import Kernel, OpaqueCall, Place, Schedule
+from heterosis.backends.native.codegen import tables
+from heterosis.backends.native.codegen.epilogue import Beside, Finished
+from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Place, Schedule
+from heterosis.backends.native.codegen.nest import (
+    Apply,
+    Argument,
+    Extent,
+    Literal,
+    Load,
+    Nest,
+    Slot,
+)
 from heterosis.backends.native.schedule.proof import nests, terms
 from heterosis.backends.native.schedule.proof.memory import Memory, Region
 from heterosis.backends.native.schedule.proof.nests import NestRun

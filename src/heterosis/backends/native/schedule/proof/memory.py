@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from heterosis.backends.native.loops.nest import Buffer, known
-from heterosis.backends.native.schedule.kernel import Schedule
+from heterosis.backends.native.codegen.kernel import Schedule
+from heterosis.backends.native.codegen.nest import Buffer, known
 from heterosis.backends.native.schedule.proof import terms
 from heterosis.backends.native.schedule.proof.terms import Terms, shown
 from heterosis.ir.strided import Strided

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from heterosis.backends.native.loops.nest import (
+from heterosis.backends.native.codegen.nest import (
     Apply,
     Argument,
     Counter,

@@ -26,6 +26,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.epilogue import Epilogue, Position
 from heterosis.backends.native.codegen.kernels.channels_last.problem import Problem
 from heterosis.backends.native.codegen.kernels.convolution.forward import begun
 from heterosis.backends.native.codegen.kernels.matmul.blocked import ceil_div, round_up
@@ -33,8 +34,7 @@ from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import FINAL, Kernel
 from heterosis.backends.native.codegen.kernels.matmul.panels import PanelProduct, emit_panel_kernels
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Epilogue, Position
+from heterosis.backends.native.codegen.target import Target
 
 _APART = 128  # bytes that threads never share
 _PLANE_BYTES = 1 << 17  # of padded input that stays in the second-level cache

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import PTR, Function, Module, Size, Value
+from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernels.channels_last.problem import Problem
 from heterosis.backends.native.codegen.kernels.convolution.forward import begun
 from heterosis.backends.native.codegen.kernels.matmul.blocked import share_count, share_range
@@ -22,8 +23,7 @@ from heterosis.backends.native.codegen.kernels.matmul.panels import (
     emit_panel_kernels,
     scratch_tile,
 )
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Epilogue
+from heterosis.backends.native.codegen.target import Target
 
 _LARGEST_SHARE = 16  # lines of positions: what they read stays in the second-level cache
 

@@ -5,6 +5,7 @@ A module's kernels of one kind differ in nothing but numbers: they share the cod
 
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import Module
+from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernels.convolution.choose import choose
 from heterosis.backends.native.codegen.kernels.convolution.depthwise import (
     depthwise_scratch_bytes,
@@ -34,8 +35,7 @@ from heterosis.backends.native.codegen.kernels.convolution.winograd import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.finish import finish_runs
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import finish, product_kernel
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Epilogue
+from heterosis.backends.native.codegen.target import Target
 
 # The ways to convolve: what emits the code, what it needs of memory, and what ends its results.
 _FORWARD = {

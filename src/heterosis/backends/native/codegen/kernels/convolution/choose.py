@@ -7,7 +7,7 @@ from math import prod
 from heterosis.backends.native.codegen.kernels.convolution.tiles import FILTERS, TAPS, span
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.tile import Tile, tile
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 # What it takes to transform an element of a tile, and of a filter, in multiplications. Filters are
 # many, and come from memory.

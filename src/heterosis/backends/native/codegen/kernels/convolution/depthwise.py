@@ -23,6 +23,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.epilogue import Epilogue, Position
 from heterosis.backends.native.codegen.kernels.convolution.forward import (
     POINTERS as FORWARD_POINTERS,
 )
@@ -37,8 +38,7 @@ from heterosis.backends.native.codegen.kernels.convolution.weights import POINTE
 from heterosis.backends.native.codegen.kernels.matmul.blocked import ceil_div, round_up
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Epilogue, Position
+from heterosis.backends.native.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
 _SHARE_WORK = 1 << 16  # multiplications worth waking a thread for

@@ -18,6 +18,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernels.convolution.problem import AXES, Problem
 from heterosis.backends.native.codegen.kernels.convolution.window import TABLE_BYTES, Windows
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
@@ -41,8 +42,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.packing import emit_pack
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Epilogue
+from heterosis.backends.native.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
 _PANEL_NUMBERS = 3 << 14  # of windows that are packed before they are multiplied
@@ -414,7 +414,7 @@ def emit_pack_scattered(kernel: Kernel) -> None:
     f.ret()
 
 
-# -- one panel, which may hold the end of one image and the beginning of the next ---------------------
+# -- one panel, which may hold the end of one image and the beginning of the next -----------------
 
 
 def emit_panel_product(kernel: Kernel) -> None:

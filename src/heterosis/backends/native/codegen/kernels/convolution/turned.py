@@ -48,7 +48,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.packing import emit_pack, transpose
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
 _LARGEST_SHARE = 1 << 9  # filters
@@ -113,7 +113,7 @@ def turned_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
 
 
 def emit_turned(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores runs of results."""
+    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores results."""
     kernel = kernel_of(module, target, problem, name)
     windows = Windows(kernel, problem.step)
     emit_macro_kernel(product_kernel(module, target, problem.dtype))

@@ -37,7 +37,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import (
 )
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import ACCUMULATE, Kernel
 from heterosis.backends.native.codegen.kernels.matmul.packing import emit_pack
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 _LINE = 128  # bytes that threads never share
 _BLOCK_BYTES = 1 << 18  # of packed windows that stay in the second-level cache

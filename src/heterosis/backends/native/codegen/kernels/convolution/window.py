@@ -326,7 +326,7 @@ class Windows:
             for first in (0, half)
         ]  # fmt: skip
 
-    # -- loading one tap for all positions ----------------------------------------------------------
+    # -- loading one tap for all positions --------------------------------------------------------
 
     def _run(self, f: Function, pointer: Value, masks: Value, at: int) -> Value:
         """A vector of elements `step` apart, under the mask number `at`."""
@@ -411,7 +411,7 @@ class Windows:
             lambda: f.if_else(f.compare("eq", kind, f.i64(_TWO_RUNS)), two, scattered),
         )
 
-    # -- panels whose columns are positions ---------------------------------------------------------
+    # -- panels whose columns are positions -------------------------------------------------------
 
     def emit_pack(self) -> None:
         """`window(x, table, own, depth, into)`: `depth` taps of the positions looked up."""
@@ -448,7 +448,7 @@ class Windows:
         )  # fmt: skip
         f.ret()
 
-    # -- panels whose columns are taps ----------------------------------------------------------------
+    # -- panels whose columns are taps ------------------------------------------------------------
 
     def emit_pack_turned(self) -> None:
         """`turned(x, table, own, count, into)`: up to `columns` taps, one row for each position

@@ -50,7 +50,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import (
     product_kernel,
 )
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import ACCUMULATE, Kernel
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 _LINE = 32  # numbers that threads never share
 _GROUP_TILES = 256  # of a group of bands: columns enough for the product
@@ -130,7 +130,7 @@ def winograd_scratch_bytes(problem: Problem, target: Target, workers: int) -> in
 
 
 def emit_winograd(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores runs of results."""
+    """Define `@name(numbers..., call, x, a, y, scratch, finish)`; `finish` stores results."""
     kernel = product_kernel(module, target, problem.dtype)
     emit_macro_kernel(kernel)
     f, v, memory = begun(module, target, name, problem.parameters() + POINTERS)

@@ -21,7 +21,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import (
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import ACCUMULATE, FINAL, Kernel
 from heterosis.backends.native.codegen.kernels.matmul.packing import emit_pack, pack_name
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 # Multiplications below which a share is not worth waking a thread for, and copies likewise.
 _SHARE_WORK = 1 << 18

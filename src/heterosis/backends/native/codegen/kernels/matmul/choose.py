@@ -8,7 +8,7 @@ from math import prod
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.panels import SHARED_ROWS
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 # A right operand of fewer numbers stays in the first-level cache as it lies.
 _SMALL_RIGHT = 1 << 14

@@ -17,6 +17,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.epilogue import Position
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     ceil_div,
     core_function,
@@ -28,7 +29,6 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import produc
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel, multiply_add
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
 from heterosis.backends.native.codegen.kernels.matmul.tile import frugal
-from heterosis.backends.native.loops.epilogue import Position
 
 # Multiplications that make a share of the work worth a thread: memory is the limit here.
 _SHARE_WORK = 1 << 16

@@ -18,7 +18,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
     literal_bits,
 )
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 
 @dataclass(frozen=True)

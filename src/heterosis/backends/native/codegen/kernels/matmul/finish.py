@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Size, Type, Value
+from heterosis.backends.native.codegen.epilogue import Epilogue, Position
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import PLACE, Kernel
-from heterosis.backends.native.loops.epilogue import Epilogue, Position
 
 _FEW = 4  # lanes of the shorter vectors that come before single numbers
 

@@ -19,6 +19,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     AT_ONCE,
@@ -30,8 +31,7 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     has,
 )
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Epilogue
+from heterosis.backends.native.codegen.target import Target
 
 _NOTHING = Value(PTR, "null")
 

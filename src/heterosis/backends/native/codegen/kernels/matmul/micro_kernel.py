@@ -16,10 +16,10 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.epilogue import Epilogue, Position
 from heterosis.backends.native.codegen.kernels.matmul.element import Element
 from heterosis.backends.native.codegen.kernels.matmul.tile import Tile
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Epilogue, Position
+from heterosis.backends.native.codegen.target import Target
 
 # How a tile meets the result: bits of the `mode` argument.
 ACCUMULATE = 1  # add to what is there: not the first block of depth

@@ -28,7 +28,7 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.packing import emit_pack
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 _SIZES = ("n", "k", "b_row", "b_column")
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import PTR, Function, Module, Size, Value, known
+from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     blocking,
     emit_blocked,
@@ -20,8 +21,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import produc
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.panels import emit_panels
 from heterosis.backends.native.codegen.kernels.matmul.problem import SIZES, Problem
-from heterosis.backends.native.compile.target import Target
-from heterosis.backends.native.loops.epilogue import Epilogue
+from heterosis.backends.native.codegen.target import Target
 
 # Multiplications that make a share of several small products worth a thread.
 _SHARE_WORK = 1 << 16

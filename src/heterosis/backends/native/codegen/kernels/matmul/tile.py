@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from heterosis.backends.native.codegen.emit.builder import I32, I64
 from heterosis.backends.native.codegen.kernels.matmul.element import Element
-from heterosis.backends.native.compile.target import Target
+from heterosis.backends.native.codegen.target import Target
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,251 @@
+"""Arithmetic on one vector, where the element type decides how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from heterosis.backends.native.codegen import mathematics
+from heterosis.backends.native.codegen.emit.builder import I1, Function, Value, constant
+from heterosis.backends.native.codegen.emit.reducers import above, maximum, minimum
+from heterosis.backends.native.codegen.mathematics.number import Number
+from heterosis.backends.native.codegen.mathematics.rounding import frexp
+
+__all__ = ["above", "maximum", "minimum"]
+
+
+def _is_unsigned(dtype: str) -> bool:
+    return dtype in ("uint8", "bool")
+
+
+def add(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    return f.binary("or", a, b) if dtype == "bool" else f.add(a, b)
+
+
+def multiply(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    return f.binary("and", a, b) if dtype == "bool" else f.mul(a, b)
+
+
+def negative(f: Function, dtype: str, a: Value) -> Value:
+    return f.neg(a)
+
+
+def absolute(f: Function, dtype: str, a: Value) -> Value:
+    if a.type.is_float:
+        return f.intrinsic("fabs", a)
+    if _is_unsigned(dtype):
+        return a
+    return f.select(f.compare("slt", a, constant(a.type, 0)), f.neg(a), a)
+
+
+def sign(f: Function, dtype: str, a: Value) -> Value:
+    zero, one = constant(a.type, 0), constant(a.type, 1)
+    if _is_unsigned(dtype):
+        return f.select(f.compare("ne", a, zero), one, zero)
+    if a.type.is_float:
+        size = f.select(f.compare("ogt", a, zero), one, zero)
+        size = f.select(f.compare("olt", a, zero), f.neg(one), size)
+        return f.select(f.compare("uno", a, a), a, size)
+    size = f.select(f.compare("sgt", a, zero), one, zero)
+    return f.select(f.compare("slt", a, zero), constant(a.type, -1), size)
+
+
+def compare(predicate: str) -> Callable[[Function, str, Value, Value], Value]:
+    """A lowering for one of `eq ne lt le gt ge`, false (but for `ne`) where an operand is NaN."""
+
+    def lower(f: Function, dtype: str, a: Value, b: Value) -> Value:
+        if a.type.is_float:
+            return f.compare("une" if predicate == "ne" else f"o{predicate}", a, b)
+        if predicate in ("eq", "ne"):
+            return f.compare(predicate, a, b)
+        return f.compare(("u" if _is_unsigned(dtype) else "s") + predicate, a, b)
+
+    return lower
+
+
+def select(f: Function, dtype: str, condition: Value, a: Value, b: Value) -> Value:
+    return f.select(condition, a, b)
+
+
+def _nonzero(f: Function, b: Value) -> tuple[Value, Value]:
+    """Whether `b` is zero, and `b` with ones in place of zeros: integer division traps on them."""
+    is_zero = f.compare("eq", b, constant(b.type, 0))
+    return is_zero, f.select(is_zero, constant(b.type, 1), b)
+
+
+def _safe_divisor(f: Function, dtype: str, a: Value, b: Value) -> tuple[Value, Value]:
+    """As `_nonzero`, and also away from the one quotient that overflows: lowest / -1."""
+    is_zero, safe = _nonzero(f, b)
+    if _is_unsigned(dtype):
+        return is_zero, safe
+    lowest = constant(a.type, -(1 << (a.type.bits - 1)))
+    minus_one = f.compare("eq", safe, constant(b.type, -1))
+    overflow = f.binary("and", f.compare("eq", a, lowest), minus_one)
+    return is_zero, f.select(overflow, constant(b.type, 1), safe)
+
+
+def floor_divide_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """Rounded down; 0 where the divisor is 0."""
+    is_zero, safe = _safe_divisor(f, dtype, a, b)
+    zero = constant(a.type, 0)
+    if _is_unsigned(dtype):
+        return f.select(is_zero, zero, f.binary("udiv", a, safe))
+    quotient = f.binary("sdiv", a, safe)
+    rest = f.sub(a, f.mul(quotient, safe))
+    apart = f.compare("slt", f.binary("xor", rest, safe), zero)
+    lower = f.binary("and", f.compare("ne", rest, zero), apart)
+    floored = f.select(lower, f.sub(quotient, constant(a.type, 1)), quotient)
+    return f.select(is_zero, zero, floored)
+
+
+def mod_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """With the sign of the divisor; 0 where the divisor is 0."""
+    is_zero, safe = _safe_divisor(f, dtype, a, b)
+    zero = constant(a.type, 0)
+    if _is_unsigned(dtype):
+        return f.select(is_zero, zero, f.binary("urem", a, safe))
+    rest = f.binary("srem", a, safe)
+    apart = f.compare("slt", f.binary("xor", rest, safe), zero)
+    moved = f.binary("and", f.compare("ne", rest, zero), apart)
+    return f.select(is_zero, zero, f.select(moved, f.add(rest, safe), rest))
+
+
+def fmod_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """With the sign of the dividend; 0 where the divisor is 0."""
+    is_zero, safe = _safe_divisor(f, dtype, a, b)
+    rest = f.binary("urem" if _is_unsigned(dtype) else "srem", a, safe)
+    return f.select(is_zero, constant(a.type, 0), rest)
+
+
+def power_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """By squaring, wrapping as multiplication does. Negative exponents: 1 / a, rounded to zero."""
+    one, zero = constant(a.type, 1), constant(a.type, 0)
+    result, base, exponent = one, a, b
+    for _ in range(min(a.type.bits, 64) - 1 if a.type.bits > 8 else 8):
+        odd = f.compare("ne", f.binary("and", exponent, one), zero)
+        result = f.select(odd, f.mul(result, base), result)
+        base = f.mul(base, base)
+        exponent = f.binary("lshr", exponent, one)
+    if _is_unsigned(dtype):
+        return result
+    odd = f.compare("ne", f.binary("and", b, one), zero)
+    minus_one = constant(a.type, -1)
+    inverse = f.select(f.compare("eq", a, one), one, zero)
+    inverse = f.select(f.compare("eq", a, minus_one), f.select(odd, minus_one, one), inverse)
+    return f.select(f.compare("slt", b, zero), inverse, result)
+
+
+def bitwise(instruction: str) -> Callable[[Function, str, Value, Value], Value]:
+    return lambda f, dtype, a, b: f.binary(instruction, a, b)
+
+
+def invert(f: Function, dtype: str, a: Value) -> Value:
+    return f.binary("xor", a, constant(a.type, 1 if dtype == "bool" else -1))
+
+
+def left_shift(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """Zero where the distance leaves the type."""
+    return _shift(f, a, b, "shl", constant(a.type, 0))
+
+
+def right_shift(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    if _is_unsigned(dtype):
+        return _shift(f, a, b, "lshr", constant(a.type, 0))
+    sign_bits = f.binary("ashr", a, constant(a.type, a.type.bits - 1))
+    return _shift(f, a, b, "ashr", sign_bits)
+
+
+def _shift(f: Function, a: Value, b: Value, instruction: str, beyond: Value) -> Value:
+    inside = f.compare("ult", b, constant(b.type, b.type.bits))
+    safe = f.select(inside, b, constant(b.type, 0))
+    return f.select(inside, f.binary(instruction, a, safe), beyond)
+
+
+def greatest_common_divisor(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """Euclid's algorithm for as many turns as neighbouring Fibonacci numbers would need."""
+    zero, one = constant(a.type, 0), constant(a.type, 1)
+    start = [absolute(f, dtype, a), absolute(f, dtype, b)]
+    with f.loop(0, int(1.45 * a.type.bits) + 2, carried=start) as loop:
+        x, y = loop.carried
+        over = f.compare("eq", y, zero)
+        rest = f.binary("urem", x, f.select(over, one, y))
+        loop.next = [f.select(over, x, y), f.select(over, zero, rest)]
+    return loop.results[0]
+
+
+def least_common_multiple(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """0 where an operand is 0."""
+    divisor = greatest_common_divisor(f, dtype, a, b)
+    is_zero, safe = _nonzero(f, divisor)
+    share = f.binary("udiv", absolute(f, dtype, a), safe)
+    product = f.mul(share, absolute(f, dtype, b))
+    return f.select(is_zero, constant(a.type, 0), product)
+
+
+# -- floats ---------------------------------------------------------------------------------------
+
+
+def power(f: Function, dtype: str, a: Value, b: Value) -> Value:
+    """Squares, by far the most frequent, take a short cut: one test a vector."""
+    if not a.type.is_float:
+        return power_integer(f, dtype, a, b)
+    square = f.compare("oeq", b, constant(b.type, 2.0))
+    if square.type.lanes:
+        square = f.intrinsic("vector.reduce.and", square, returns=I1)
+    (result,) = f.if_else(square, lambda: [f.mul(a, a)], lambda: [mathematics.power(f, a, b)])
+    return result
+
+
+def classify(test: str) -> Callable[[Function, str, Value], Value]:
+    """A lowering for one of `isnan isinf isfinite signbit`."""
+
+    def lower(f: Function, dtype: str, a: Value) -> Value:
+        infinity = constant(a.type, math.inf)
+        if test == "isnan":
+            return f.compare("uno", a, a)
+        if test == "signbit":
+            return f.compare("slt", f.bits(a), constant(a.type.as_integer, 0))
+        return f.compare("oeq" if test == "isinf" else "olt", f.intrinsic("fabs", a), infinity)
+
+    return lower
+
+
+def fraction(f: Function, dtype: str, a: Value) -> Value:
+    """What truncation drops, with the sign of `a`; zero for infinities."""
+    infinite = f.compare("oeq", f.intrinsic("fabs", a), constant(a.type, math.inf))
+    rest = f.sub(a, mathematics.trunc(f, a))
+    return f.intrinsic("copysign", f.select(infinite, constant(a.type, 0.0), rest), a)
+
+
+def mantissa(f: Function, dtype: str, a: Value) -> Value:
+    """The first part of `frexp`."""
+    return frexp(Number(f, a))[0].value
+
+
+def exponent(f: Function, dtype: str, a: Value) -> Value:
+    """The second part of `frexp`, as 32 bits."""
+    return f.convert("trunc", frexp(Number(f, a))[1].value, a.type.of("i32"))
+
+
+def ldexp(f: Function, dtype: str, a: Value, exponent: Value) -> Value:
+    """`a * 2 ** exponent` for 64-bit exponents."""
+    bound = constant(exponent.type, 4096)  # more than any float's range; fits any integer type
+    low = f.intrinsic("smax", exponent, f.neg(bound))
+    narrow = f.convert("trunc", f.intrinsic("smin", low, bound), a.type.as_integer)
+    return mathematics.ldexp(f, a, narrow)
+
+
+# Bits of the mantissa and the least normal number of the types that are computed as float32.
+_NARROW = {"float16": (10, 2.0**-14), "bfloat16": (7, 2.0**-126)}
+
+
+def spacing(f: Function, dtype: str, a: Value) -> Value:
+    """The distance to the next number of `dtype` away from zero, with the sign of `a`."""
+    if dtype not in _NARROW:
+        return mathematics.spacing(f, a)
+    mantissa, least = _NARROW[dtype]
+    exponent = f.binary("and", f.bits(a), constant(a.type.as_integer, 0xFF << 23))
+    scale = maximum(f, dtype, f.convert("bitcast", exponent, a.type), constant(a.type, least))
+    unit = f.intrinsic("copysign", f.mul(scale, constant(a.type, 2.0**-mantissa)), a)
+    finite = f.compare("olt", f.intrinsic("fabs", a), constant(a.type, math.inf))
+    return f.select(finite, unit, constant(a.type, math.nan))

@@ -1,0 +1,1 @@
+"""Functions on arrays by MXNet's older names that are no operators of symbol files."""

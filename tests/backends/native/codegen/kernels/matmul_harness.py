@@ -1,0 +1,132 @@
+"""Compiles a matrix product and calls it on arrays, with a parallel loop of ordinary threads."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+import llvmlite.binding as llvm
+import numpy
+
+from heterosis.backends.native.codegen.emit.builder import I64, PTR, Module
+from heterosis.backends.native.codegen.kernels.matmul import (
+    Batch,
+    Problem,
+    emit_matmul,
+    workspace_bytes,
+)
+from heterosis.backends.native.codegen.target import Target
+
+llvm.initialize_all_targets()
+llvm.initialize_all_asmprinters()
+
+_BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+_PARALLEL_FOR = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, _BODY, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)
+
+
+class Runtime(ctypes.Structure):
+    _fields_ = [
+        ("pool", ctypes.c_void_p),
+        ("parallel_for", _PARALLEL_FOR),
+        ("workers", ctypes.c_int64),
+    ]
+
+
+class Call(ctypes.Structure):
+    _fields_ = [
+        ("buffers", ctypes.c_void_p),
+        ("integers", ctypes.c_void_p),
+        ("scalars", ctypes.c_void_p),
+        ("workspace", ctypes.c_void_p),
+        ("runtime", ctypes.POINTER(Runtime)),
+    ]
+
+
+@_PARALLEL_FOR
+def _shares_in_turn(_pool, body, context, count, grain):
+    """One thread, but the shares come in an awkward order and with changing worker numbers."""
+    begins = list(range(0, count, grain))
+    for number, begin in enumerate(reversed(begins)):
+        body(context, begin, min(count, begin + grain), number % WORKERS)
+
+
+WORKERS = 3
+RUNTIME = Runtime(None, _shares_in_turn, WORKERS)
+
+
+def machine(target: Target) -> llvm.TargetMachine:
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=2, codemodel="jitdefault", jit=True
+    )
+
+
+def text_of(target: Target, problem: Problem, epilogue=None) -> str:
+    module = Module()
+    emit_matmul(module, target, "product", problem, epilogue)
+    unknown = [label for label, _ in problem.parameters()]
+    f = module.function("start", [("call", PTR), ("numbers", PTR)], linkage="external")
+    call, numbers = f.parameters
+    _forward(f, call, numbers, len(unknown))
+    return module.text()
+
+
+def _forward(f, call, numbers, count):
+    """The test's entry: three pointers and then the sizes, read from one array."""
+    pointers = [f.load(PTR, f.offset(I64, numbers, i)) for i in range(3)]
+    sizes = [f.load(I64, f.offset(I64, numbers, 3 + i)) for i in range(count)]
+    f.call("product", [call, *pointers, *sizes])
+    f.ret()
+
+
+def assembly(target: Target, problem: Problem) -> str:
+    return machine(target).emit_assembly(llvm.parse_assembly(text_of(target, problem)))
+
+
+@functools.cache
+def compiled(target: Target, problem: Problem, epilogue=None):
+    return compile_text(target, text_of(target, problem, epilogue))
+
+
+def compile_text(target: Target, text: str):
+    """The engine, to be kept, and `start(call, numbers)`."""
+    parsed = llvm.parse_assembly(text)
+    parsed.verify()
+    engine = llvm.create_mcjit_compiler(parsed, machine(target))
+    engine.finalize_object()
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
+        engine.get_function_address("start")
+    )
+    return engine, entry
+
+
+def strides(array: numpy.ndarray) -> list[int]:
+    return [stride // array.itemsize for stride in array.strides]
+
+
+def problem_of(a, b, c, dtype: str | None = None, **options) -> Problem:
+    """The problem that multiplies these arrays, every number known. Axes before two are batches."""
+    a_s, b_s, c_s = strides(a), strides(b), strides(c)
+    batch = tuple(Batch(*axis) for axis in zip(c.shape[:-2], a_s, b_s, c_s))
+    return Problem(
+        dtype or a.dtype.name, m=c.shape[-2], n=c.shape[-1], k=a.shape[-1],
+        a_row=a_s[-2], a_column=a_s[-1], b_row=b_s[-2], b_column=b_s[-1], c_row=c_s[-2],
+        batch=batch, **options,
+    )  # fmt: skip
+
+
+def run(target: Target, code: Problem, actual: Problem, a, b, c, epilogue=None) -> None:
+    """Call the code compiled for `code` with the numbers of `actual`."""
+    _, entry = compiled(target, code, epilogue)
+    size = workspace_bytes(actual, target, WORKERS)
+    guard = 256
+    memory = numpy.full(size + 2 * guard + 64, 0x5A, numpy.uint8)
+    start = memory.ctypes.data + guard
+    start += -start % 64
+    call = Call(None, None, None, start, ctypes.pointer(RUNTIME))
+    numbers = [a.ctypes.data, b.ctypes.data, c.ctypes.data, *code.arguments(actual)]
+    entry(ctypes.addressof(call), (ctypes.c_int64 * len(numbers))(*numbers))
+    behind = start - memory.ctypes.data + size
+    assert (memory[: start - memory.ctypes.data] == 0x5A).all(), "wrote before the workspace"
+    assert (memory[behind:] == 0x5A).all(), "wrote behind the workspace"

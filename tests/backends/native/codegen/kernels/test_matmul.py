@@ -1,0 +1,444 @@
+"""Matrix products against NumPy: every element type, edge, stride, batch, variant and target."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import mmap
+import re
+
+import ml_dtypes
+import numpy
+import pytest
+
+from heterosis.backends.native.codegen.emit.builder import PTR, Module, Type, constant
+from heterosis.backends.native.codegen.kernels.matmul import (
+    Batch,
+    Problem,
+    choose,
+    emit_pack_b,
+    packed_b_layout,
+    workspace_bytes,
+)
+from heterosis.backends.native.codegen.kernels.matmul.element import element
+from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON
+from tests.backends.native.codegen.kernels.matmul_harness import (
+    RUNTIME,
+    WORKERS,
+    Call,
+    assembly,
+    compile_text,
+    problem_of,
+    run,
+)
+from tests.backends.native.usable_targets import HERE
+
+BEST = HERE[0]
+DTYPES = [
+    "float32", "float64", "float16", "bfloat16", "bool",
+    "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",
+]  # fmt: skip
+VARIANTS = ["blocked", "columns", "direct", "dots_of_columns", "dots_of_rows", "direct_transposed"]
+# (m, n, k): every tail of every tile, nothing at all, and more than one block of depth.
+SHAPES = [
+    (0, 3, 4), (3, 0, 4), (4, 3, 0), (1, 1, 1), (2, 3, 5), (3, 2, 1), (5, 8, 3), (6, 16, 8),
+    (7, 17, 15), (8, 31, 16), (13, 33, 17), (16, 15, 31), (17, 64, 33), (1, 100, 64), (100, 1, 64),
+    (31, 5, 100), (64, 64, 64), (33, 100, 257), (257, 7, 31),
+]  # fmt: skip
+LARGE = [(3, 300, 700), (150, 40, 600), (301, 257, 1100)]
+
+generator = numpy.random.default_rng(7)
+
+
+def numbers(shape, dtype: str):
+    if dtype == "bool":
+        return generator.random(shape) < 0.2
+    if dtype.startswith(("int", "uint")):
+        low = -100 if dtype.startswith("int") else 0
+        return generator.integers(low, 101, shape).astype(dtype)
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    return generator.standard_normal(shape).astype(kind)
+
+
+def operand(shape, dtype: str, layout: str):
+    """`rows` and `columns` say which neighbours are neighbours in memory."""
+    m, n = shape
+    if layout == "rows":
+        return numbers(shape, dtype)
+    if layout == "columns":
+        return numbers((n, m), dtype).T
+    if layout == "spread":
+        return numbers((2 * m, 3 * n), dtype)[::2, ::3]
+    if layout == "reversed":
+        return numbers(shape, dtype)[::-1, ::-1]
+    if layout == "repeated":
+        return numpy.broadcast_to(numbers((1, n), dtype), shape)
+    raise AssertionError(layout)
+
+
+def layouts(variant: str) -> list[tuple[str, str]]:
+    every = ["rows", "columns", "spread", "reversed", "repeated"]
+    if variant == "direct":
+        return [(a, "rows") for a in every]
+    if variant.startswith("dots"):
+        return [("rows", "columns")]
+    if variant == "direct_transposed":
+        return [("columns", b) for b in every]
+    return list(itertools.product(every, every))
+
+
+def expected(a, b):
+    kind = a.dtype.name
+    if kind in ("float16", "bfloat16"):
+        return a.astype("float64") @ b.astype("float64")
+    return a @ b
+
+
+def check(c, a, b) -> None:
+    want, kind, k = expected(a, b), a.dtype.name, max(1, a.shape[-1])
+    if "float" not in kind:
+        numpy.testing.assert_array_equal(c, want)
+        return
+    relative = {"float64": 1e-15, "float32": 5e-7, "float16": 1e-3, "bfloat16": 8e-3}[kind]
+    # The error of a sum grows with the sizes of what was added, not with the sum.
+    sizes = numpy.abs(a.astype("float64")) @ numpy.abs(b.astype("float64"))
+    scale = numpy.abs(want.astype("float64")) + sizes * (k**0.5 if "32" in kind else 1) * 1e-4
+    if kind in ("float64", "float32"):
+        scale = sizes
+    error = numpy.abs(c.astype("float64") - want.astype("float64"))
+    assert (error <= 4 * relative * scale + 1e-6 * (kind == "float16")).all()
+
+
+def result(m: int, n: int, like):
+    """A result inside a wider array, whose margin must survive."""
+    wide = numpy.full((m, n + 3), 7).astype(like.dtype)
+    return wide, wide[:, :n]
+
+
+# In memory or in registers like another one.
+RARE = {"uint8", "int16", "uint16", "int32", "uint32", "uint64"}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(d, marks=[pytest.mark.slow] * (d in RARE)) for d in DTYPES]
+)
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_matches_numpy(target, dtype, variant):
+    turn = itertools.cycle(layouts(variant))
+    for m, n, k in SHAPES:
+        if variant == "direct_transposed":
+            n = 1
+        for a_layout, b_layout in itertools.islice(turn, 3):
+            a, b = operand((m, k), dtype, a_layout), operand((k, n), dtype, b_layout)
+            wide, c = result(m, n, a)
+            if variant == "direct_transposed":
+                wide = c = numpy.full((m, 1), 7).astype(a.dtype)
+            actual = problem_of(a, b, c, variant=variant)
+            run(target, actual.generic(), actual, a, b, c)
+            check(c, a, b)
+            assert (wide[:, n:] == wide.dtype.type(7)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("variant", ["blocked", "columns", "direct", "dots_of_columns"])
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_several_blocks_of_depth(target, variant, dtype):
+    for m, n, k in LARGE:
+        a = operand((m, k), dtype, "rows")
+        b = operand((k, n), dtype, "columns" if variant.startswith("dots") else "rows")
+        _, c = result(m, n, a)
+        actual = problem_of(a, b, c, variant=variant)
+        run(target, actual.generic(), actual, a, b, c)
+        check(c, a, b)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_more_than_is_packed_at_a_time(target):
+    for m, n, k in [(40, 50, 5000), (9, 3000, 900)]:
+        for variant in ("blocked", "columns"):
+            a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
+            _, c = result(m, n, a)
+            actual = problem_of(a, b, c, variant=variant)
+            run(target, actual.generic(), actual, a, b, c)
+            check(c, a, b)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_chosen_variants(dtype):
+    for m, n, k in SHAPES + LARGE:
+        for a_layout, b_layout in layouts("blocked"):
+            a, b = operand((m, k), dtype, a_layout), operand((k, n), dtype, b_layout)
+            c = numpy.full((m, n), 7, dtype)
+            actual = choose(problem_of(a, b, c), BEST, WORKERS)
+            run(BEST, actual.generic(), actual, a, b, c)
+            check(c, a, b)
+
+
+@pytest.mark.parametrize(
+    "shape, layout, variant",
+    [
+        ((1, 64, 512), ("rows", "columns"), "dots_of_columns"),
+        ((512, 1, 64), ("rows", "rows"), "dots_of_rows"),
+        ((512, 1, 64), ("columns", "rows"), "direct_transposed"),
+        ((1, 64, 512), ("rows", "rows"), "direct_row"),
+        ((8, 8, 8), ("rows", "rows"), "direct"),
+        ((32, 768, 3072), ("rows", "columns"), "columns"),
+        ((512, 512, 512), ("rows", "rows"), "blocked"),
+    ],
+)
+def test_choice(shape, layout, variant):
+    m, n, k = shape
+    a, b = operand((m, k), "float32", layout[0]), operand((k, n), "float32", layout[1])
+    assert choose(problem_of(a, b, numpy.empty((m, n), "float32")), AVX2, 2).variant == variant
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("over_batches", [False, True])
+@pytest.mark.parametrize("variant", ["blocked", "columns", "direct"])
+def test_batches(variant, over_batches):
+    cases = [((5,), (5,)), ((5,), (1,)), ((2, 3), (2, 3)), ((2, 1), (1, 3)), ((0,), (0,))]
+    for left, right in cases:
+        for m, n, k in [(3, 5, 4), (20, 33, 17), (4, 4, 0)]:
+            a, b = numbers((*left, m, k), "float32"), numbers((*right, k, n), "float32")
+            outer = numpy.broadcast_shapes(left, right)
+            a = numpy.broadcast_to(a, (*outer, m, k))
+            b = numpy.broadcast_to(b, (*outer, k, n))
+            c = numpy.full((*outer, m, n), 7, "float32")
+            actual = problem_of(a, b, c, variant=variant, over_batches=over_batches)
+            run(BEST, actual.generic(), actual, a, b, c)
+            check(c, a, b)
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("variant", ["blocked", "columns", "direct"])
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_known_sizes(target, variant):
+    for m, n, k in [(1, 1, 1), (7, 17, 15), (4, 3, 0), (0, 2, 2), (64, 64, 64), (33, 100, 300)]:
+        a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
+        _, c = result(m, n, a)
+        actual = problem_of(a, b, c, variant=variant)
+        assert actual.parameters() == []
+        run(target, actual, actual, a, b, c)
+        check(c, a, b)
+
+
+def pack(target, actual: Problem, b):
+    """The packed right operand, in memory that ends where the layout says."""
+    module = Module()
+    emit_pack_b(module, target, "pack", actual)
+    f = module.function("start", [("call", PTR), ("numbers", PTR)], linkage="external")
+    call, given = f.parameters
+    f.call("pack", [call, *(f.load(PTR, f.offset(PTR, given, i)) for i in range(2))])
+    f.ret()
+    _, entry = compile_text(target, module.text())
+    layout = packed_b_layout(actual, target)
+    packed = numpy.full(layout.size + 64, 0x5A, numpy.uint8)
+    packed = packed[-packed.ctypes.data % 64 :]
+    call = Call(None, None, None, None, ctypes.pointer(RUNTIME))
+    entry(ctypes.addressof(call), (ctypes.c_int64 * 2)(b.ctypes.data, packed.ctypes.data))
+    assert (packed[layout.size :] == 0x5A).all()
+    return packed
+
+
+@pytest.mark.parametrize(
+    "variant, dtype",
+    [(v, d) for v in ("blocked", "columns") for d in ("float32", "float16", "int8")]
+    + [("panels", "float32"), ("panels", "float64")],
+)
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_packed_right_operand(target, variant, dtype):
+    for m, n, k in [(1, 1, 1), (7, 17, 15), (20, 100, 600), (150, 33, 300), (3, 4, 0)]:
+        for layout in ("rows", "columns"):
+            a, b = numbers((m, k), dtype), operand((k, n), dtype, layout)
+            _, c = result(m, n, a)
+            actual = problem_of(a, b, c, variant=variant)
+            packed = pack(target, actual, b)
+            actual = problem_of(a, b, c, variant=variant, b_packed=True)
+            run(target, actual.generic(), actual, a, packed, c)
+            check(c, a, b)
+
+
+BIAS, ROW_BIAS = numbers(400, "float32"), numbers(400, "float32")
+
+
+def bias_and_relu(f, value, at):
+    """max(value + bias[column] + row_bias[row], 0), the biases at fixed addresses."""
+    lanes = value.type.lanes
+    kind = Type("float", lanes)
+    for bias, index, many in ((BIAS, at.column, lanes), (ROW_BIAS, at.row, 0)):
+        address = f.convert("inttoptr", constant(Type("i64"), bias.ctypes.data), PTR)
+        loaded = f.load(Type("float", many), f.offset(kind, address, index))
+        value = f.add(value, loaded if many == lanes else f.splat(loaded, lanes))
+    return f.select(f.compare("ogt", value, constant(kind, 0)), value, constant(kind, 0))
+
+
+class BiasAndRelu:
+    def __init__(self, is_cheap):
+        self.is_cheap, self.digest = is_cheap, "bias_and_relu"
+
+    def read_words(self, f, call):
+        """The addresses are in the code."""
+
+    def __call__(self, f, value, at):
+        return bias_and_relu(f, value, at)
+
+
+@pytest.mark.parametrize(
+    "dtype, cheap", [("float32", True), ("float32", False), ("bfloat16", False)]
+)
+@pytest.mark.parametrize("variant", VARIANTS[:5])
+def test_epilogue(variant, dtype, cheap):
+    finish = BiasAndRelu(cheap)
+    for m, n, k in [(1, 1, 1), (7, 17, 15), (5, 3, 0), (40, 100, 600), (150, 33, 20)]:
+        a = numbers((m, k), dtype)
+        b = operand((k, n), dtype, "columns" if variant.startswith("dots") else "rows")
+        _, c = result(m, n, a)
+        actual = problem_of(a, b, c, variant=variant)
+        run(BEST, actual.generic(), actual, a, b, c, finish)
+        want = a.astype("float64") @ b.astype("float64") + BIAS[:n] + ROW_BIAS[:m, None]
+        near = 1e-4 if dtype == "float32" else 1e-2
+        numpy.testing.assert_allclose(
+            c.astype("float64"), numpy.maximum(want, 0), rtol=near, atol=near
+        )
+
+
+@pytest.mark.parametrize("cheap", [True, False])
+def test_epilogue_of_packed_panels(cheap):
+    for m, n, k in [
+        (1, 1, 1),
+        (7, 17, 15),
+        (5, 3, 0),
+        (40, 100, 600),
+        (150, 33, 20),
+        (13, 32, 400),
+    ]:
+        a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
+        _, c = result(m, n, a)
+        actual = problem_of(a, b, c, variant="panels", b_packed=True)
+        packed = pack(BEST, problem_of(a, b, c), b)
+        run(BEST, actual.generic(), actual, a, packed, c, BiasAndRelu(cheap))
+        want = a.astype("float64") @ b.astype("float64") + BIAS[:n] + ROW_BIAS[:m, None]
+        numpy.testing.assert_allclose(c, numpy.maximum(want, 0), rtol=1e-4, atol=1e-4)
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.5, 65504, 65519, 65520, 1e6, 6e-8, 2e-8, 6.1e-5, 3e-40, 1e-45]
+SPECIAL += [float("inf"), -float("inf"), float("nan"), 1 + 2**-11, 1 + 3 * 2**-11, 1 + 2**-8]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("variant", ["blocked", "direct"])
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_special_values_pass_through(target, variant, dtype):
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    with numpy.errstate(all="ignore"):
+        a = numpy.array(SPECIAL)[:, None].astype(kind)
+        for scale in (1, -1, 2, 0.5, 1 / 3):
+            b = numpy.full((1, 9), scale).astype(kind)
+            c = numpy.zeros((len(a), 9), kind)
+            actual = problem_of(a, b, c, variant=variant)
+            run(target, actual.generic(), actual, a, b, c)
+            wide = "float64" if dtype == "float64" else "float32"
+            want = (a.astype(wide) * b.astype(wide)).astype(kind)
+            numpy.testing.assert_array_equal(c.astype("float64"), want.astype("float64"))
+
+
+def guarded(array):
+    """A copy with the same strides whose last byte is the last one that may be read."""
+    base = numpy.ascontiguousarray(array if array.flags.c_contiguous else array.T)
+    pages = -(-base.nbytes // mmap.PAGESIZE) + 1
+    memory = mmap.mmap(-1, pages * mmap.PAGESIZE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    libc = ctypes.CDLL(None, use_errno=True)
+    wall = start + (pages - 1) * mmap.PAGESIZE
+    assert libc.mprotect(ctypes.c_void_p(wall), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    offset = (pages - 1) * mmap.PAGESIZE - base.nbytes
+    copy = numpy.frombuffer(memory, base.dtype, base.size, offset).reshape(base.shape)
+    copy[...] = base
+    return copy if array.flags.c_contiguous else copy.T
+
+
+@pytest.mark.parametrize("variant", VARIANTS[:5])
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_reads_nothing_behind_the_operands(target, variant):
+    pairs = [p for p in layouts(variant) if set(p) <= {"rows", "columns"}]
+    for (m, n, k), (a_layout, b_layout) in itertools.product(
+        [(1, 1, 1), (7, 17, 15), (13, 33, 17), (3, 5, 100), (64, 64, 64)], pairs
+    ):
+        a = guarded(operand((m, k), "float32", a_layout))
+        b = guarded(operand((k, n), "float32", b_layout))
+        c = guarded(numpy.zeros((m, n), "float32"))
+        actual = problem_of(a, b, c, variant=variant)
+        run(target, actual.generic(), actual, a, b, c)
+        check(c, a, b)
+
+
+def functions(text: str) -> dict[str, str]:
+    """The assembly of every function by name."""
+    pattern = r'^"?((?:matmul|product)[\w.]*)"?:(.*?)^\s*(?:\.cfi_endproc|\.size)'
+    return dict(re.findall(pattern, text, re.MULTILINE | re.DOTALL))
+
+
+_STACK = {"avx512": r"[xyz]mm", "avx2": r"[xyz]mm", "fallback": r"xmm"}
+
+
+def vector_spills(target, body: str) -> int:
+    if target is NEON:
+        return len(re.findall(r"^\s*(?:st|ld)[rpu]+\s+[qv]\d+,.*\[sp", body, re.MULTILINE))
+    register = _STACK[target.name]
+    lines = [line for line in body.splitlines() if re.search(r"\(%rsp", line)]
+    return sum(bool(re.search(register, line)) for line in lines)
+
+
+# The rest differ from these in no instruction.
+DISTINCT = ["float32", "float64", "float16", "bfloat16", "bool", "int8", "int16", "int32", "int64"]
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [pytest.param(d, marks=[pytest.mark.slow] * (d in RARE or d == "bool")) for d in DISTINCT],
+)
+@pytest.mark.parametrize("target", [AVX512, AVX2, FALLBACK, NEON], ids=lambda t: t.name)
+def test_kernels_spill_nothing_and_call_no_library(target, dtype):
+    """Register allocation is fragile: a kernel that spills its sums is several times slower."""
+    for variant in ("blocked", "direct", "dots_of_columns"):
+        if variant != "blocked" and element(dtype, target).software_half:
+            continue  # never chosen
+        text = assembly(target, Problem(dtype, variant))
+        called = set(re.findall(r"^\s*(?:callq|bl)\s+\"?([A-Za-z_][\w.]*)", text, re.MULTILINE))
+        assert {name for name in called if not name.startswith(("matmul.", "product"))} == set()
+        bodies = functions(text)
+        kernels = [name for name in bodies if re.search(r"\.(micro|tile|dot)\.", name)]
+        spilled = {name: vector_spills(target, bodies[name]) for name in kernels}
+        assert kernels and not any(spilled.values()), {n: s for n, s in spilled.items() if s}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("target", [AVX512, AVX2, FALLBACK, NEON], ids=lambda t: t.name)
+def test_the_loops_over_rows_as_they_lie_spill_nothing(target, dtype):
+    text = assembly(target, Problem(dtype, "panels", a_column=1, b_packed=True))
+    body = functions(text)[f"matmul.{dtype}.rows"]
+    blocks = re.split(r"^[.\w]*LBB\w+:", body, flags=re.MULTILINE)
+    multiplying = [block for block in blocks if re.search(r"\b(?:vfmadd|mulp|fmla)", block)]
+    assert multiplying and not any(vector_spills(target, block) for block in multiplying)
+
+
+def test_workspace_does_not_grow_with_the_rows():
+    """A product of many rows holds one block of them for every thread."""
+    small, large = (
+        workspace_bytes(Problem("float32", "blocked", m, 256, 256, 256, 1, 256, 1, 256), AVX2, 4)
+        for m in (1000, 100000)
+    )
+    assert small == large
+
+
+def test_batch_numbers_follow_the_sizes():
+    generic = Problem("float32", k=8, batch=(Batch(), Batch(a=0)))
+    labels = [label for label, _ in generic.parameters()]
+    assert labels[:2] == ["m", "n"]
+    assert labels[-7:] == [
+        "batch0_count", "batch0_a", "batch0_b", "batch0_c",
+        "batch1_count", "batch1_b", "batch1_c",
+    ]  # fmt: skip

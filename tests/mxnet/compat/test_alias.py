@@ -1,0 +1,100 @@
+"""`import mxnet` gives Heterosis: the same objects, and clear errors for what is not there."""
+
+import importlib
+import sys
+
+import pytest
+
+import heterosis
+from heterosis.mxnet.compat import facade
+from heterosis.runtime.errors import ArgumentError
+from tests.processes import run_python
+
+
+@pytest.fixture
+def mx():
+    """mxnet, while the test runs."""
+    finders, modules = list(sys.meta_path), set(sys.modules)
+    heterosis.install_as_mxnet()
+    yield importlib.import_module("mxnet")
+    sys.meta_path[:] = finders
+    for name in set(sys.modules) - modules:
+        if name.partition(".")[0] == "mxnet":
+            del sys.modules[name]
+
+
+def test_modules_are_the_same_objects(mx):
+    for name, place in facade.MODULES.items():
+        spec = importlib.import_module(place).__spec__
+        assert importlib.import_module(f"mxnet.{name}") is importlib.import_module(place)
+        assert importlib.import_module(place).__spec__ is spec
+        assert spec.name == place
+
+
+def test_what_lies_deeper_is_found(mx):
+    from mxnet.gluon.contrib import nn as contrib_nn
+    from mxnet.gluon.data.vision import transforms
+    from mxnet.gluon.parameter import ParameterDict
+    from mxnet.ndarray.ndarray import NDArray
+
+    assert contrib_nn is heterosis.gluon.contrib.nn
+    assert transforms is heterosis.gluon.data.vision.transforms
+    assert ParameterDict is heterosis.gluon.ParameterDict
+    assert NDArray is heterosis.np.ndarray
+    assert isinstance(mx.nd.ones((2,)), mx.np.ndarray)
+
+
+def test_names_of_the_package_itself(mx):
+    assert mx.cpu() == heterosis.cpu()
+    assert mx.num_gpus() == 0
+    assert mx.__version__ == "1.9.1"
+    assert all(getattr(mx, name) is not None for name in dir(mx))
+
+
+def test_installing_twice_is_once(mx):
+    before = list(sys.meta_path)
+    heterosis.install_as_mxnet()
+    assert sys.meta_path == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import mxnet.visualization",
+        "from mxnet import AttrScope",
+        "from mxnet.symbol.nothing import var",
+        "from mxnet.contrib import onnx",
+        "from mxnet.gluon.contrib import cnn",
+        "import mxnet.nothing",
+        "from mxnet import nothing",
+        "import mxnet.gluon.nothing",
+    ],
+)
+def test_missing_modules_say_so(mx, statement):
+    with pytest.raises(ImportError, match=r"mxnet\.\S+ does not exist in Heterosis"):
+        exec(statement)  # noqa: S102
+
+
+def test_missing_attributes_say_what_to_do(mx):
+    with pytest.raises(AttributeError, match=r"Write the model with gluon"):
+        _ = mx.mod
+    with pytest.raises(AttributeError, match=r"Print sym.debug_str\(\)"):
+        _ = mx.viz
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = mx.nothing
+
+
+def test_another_mxnet_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mxnet", importlib.import_module("json"))
+    with pytest.raises(ArgumentError, match="another mxnet is imported already"):
+        heterosis.install_as_mxnet()
+
+
+def test_importing_mxnet_imports_only_what_is_used(tmp_path):
+    done = run_python(
+        "-c",
+        "import heterosis, sys; heterosis.install_as_mxnet(); import mxnet as mx; mx.nd.ones(2)\n"
+        "print(sorted(n for n in sys.modules if n in ('heterosis.gluon', 'heterosis.metric')))",
+        folder=tmp_path,
+    )
+    assert done.stdout == "[]\n", done.stderr

@@ -1,0 +1,281 @@
+"""Symbols as values: composed, asked for shapes, saved, read and run."""
+
+from __future__ import annotations
+
+import json
+
+import numpy
+import pytest
+
+from heterosis import autograd, np
+from heterosis import symbol as sym
+from heterosis.gluon import nn
+from heterosis.mxnet.attributes import decoded, encoded
+from heterosis.runtime.errors import (
+    ArgumentError,
+    AutogradError,
+    FormatError,
+    HeterosisError,
+    ShapeError,
+    UnsupportedError,
+)
+
+
+def network() -> sym.Symbol:
+    data = sym.var("data")
+    hidden = sym.FullyConnected(data=data, num_hidden=3, name="fc")
+    hidden = sym.BatchNorm(sym.Activation(hidden, act_type="relu", name="act"), name="bn")
+    return sym.SoftmaxOutput(hidden, name="out")
+
+
+def test_layers_make_variables_for_what_is_not_given():
+    net = network()
+    assert net.list_arguments() == [
+        "data", "fc_weight", "fc_bias", "bn_gamma", "bn_beta", "out_label",
+    ]  # fmt: skip
+    assert net.list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+    assert net.list_outputs() == ["out_output"]
+    assert "fc_bias" not in sym.FullyConnected(sym.var("x"), num_hidden=2, no_bias=True,
+                                               name="fc").list_arguments()  # fmt: skip
+
+
+def test_older_names_and_names_of_files_are_the_same_operators():
+    assert sym.Softmax(sym.var("x"), name="out").list_arguments() == ["x", "out_label"]
+    for name in ("linalg_gelqf", "_linalg_gelqf"):
+        assert len(getattr(sym, name)(sym.var("x"))) == 2
+    net = sym.BatchNorm_v1(*map(sym.var, "abcde"), name="bn")
+    assert net.list_auxiliary_states() == ["d", "e"]
+
+
+def test_internals_are_found_by_name():
+    part = network().get_internals()["act_output"]
+    assert part.list_arguments() == ["data", "fc_weight", "fc_bias"]
+    assert part.get_children().list_outputs() == ["fc_output"]
+    with pytest.raises(ArgumentError, match="0 outputs have the name 'no'"):
+        network().get_internals()["no"]
+
+
+def test_shapes_follow_from_the_data():
+    net = network().get_internals()["bn_output"]
+    arguments, outputs, states = net.infer_shape(data=(5, 4))
+    assert arguments == [(5, 4), (3, 4), (3,), (3,), (3,)]
+    assert outputs == [(5, 3)] and states == [(3,), (3,)]
+    assert net.infer_shape_partial() == (None, None, None)
+    with pytest.raises(ArgumentError, match=r"\['other'\] are no arguments"):
+        net.infer_shape(other=(1,))
+
+
+def test_shapes_that_do_not_fit_are_an_error():
+    x, y = sym.var("x", shape=(2, 3)), sym.var("y", shape=(4,))
+    with pytest.raises(ShapeError):
+        (x + y).infer_shape()
+
+
+def test_types():
+    x = sym.var("x", shape=(2,), dtype="float64")
+    arguments, outputs, states = (x > 1).infer_type()
+    assert (arguments, outputs, states) == ([numpy.float64], [numpy.bool_], [])
+
+
+@pytest.mark.parametrize(
+    "make, expected",
+    [
+        (lambda x: 2 * x + 1, lambda a: 2 * a + 1),
+        (lambda x: 3 - x / 2, lambda a: 3 - a / 2),
+        (lambda x: -(2**x), lambda a: -(2**a)),
+        (lambda x: (x > 1) * x, lambda a: (a > 1) * a),
+        (lambda x: sym.maximum(x, 2) - sym.minimum(1, x), lambda a: numpy.maximum(a, 2) - 1),
+        (lambda x: x.reshape((-1,)).sum(axis=0), lambda a: a.sum()),
+        (lambda x: sym.Concat(x, x, dim=0), lambda a: numpy.concatenate([a, a])),
+        (lambda x: x + sym.ones((2, 1)), lambda a: a + 1),
+        (lambda x: x.split(num_outputs=3, axis=1)[1], lambda a: a[:, 1:2]),
+        (lambda x: abs(x.astype("int32")), lambda a: a.astype("int32")),
+    ],
+)
+def test_operators_compute(make, expected):
+    a = numpy.array([[1, 2, 3], [4, 5, 6]], "float32")
+    (found,) = make(sym.var("x")).eval(x=np.array(a))
+    numpy.testing.assert_allclose(found.asnumpy(), expected(a), rtol=1e-6)
+
+
+def test_groups_and_calls_put_symbols_together():
+    x, z = sym.var("x"), sym.var("z")
+    both = sym.Group([x + 1, x * 2])
+    assert len(both) == 2
+    composed = both(x=z * 10)
+    assert composed.list_arguments() == ["z"]
+    assert [a.item() for a in composed.eval(z=np.ones(1))] == [11, 20]
+    assert both.list_arguments() == ["x"]  # as it was
+
+
+def test_executors_give_gradients_and_keep_states():
+    x = np.array([[1.0, 2.0], [3.0, 5.0]])
+    net = sym.BatchNorm(sym.var("x"), name="bn", momentum=0.5) * 2
+    run = net.simple_bind(x=(2, 2))
+    run.copy_params_from({"bn_gamma": np.ones(2)}, {"bn_moving_var": np.ones(2)})
+    (predicted,) = run.forward(x=x)
+    numpy.testing.assert_allclose(predicted.asnumpy(), 2 * x.asnumpy(), rtol=2e-3)
+    run.forward(is_train=True)
+    run.backward(np.ones((2, 2)))
+    numpy.testing.assert_allclose(run.aux_dict["bn_moving_mean"].asnumpy(), [1, 1.75])
+    numpy.testing.assert_allclose(run.grad_dict["bn_beta"].asnumpy(), [4, 4])
+    assert not autograd.is_recording()
+
+
+def test_a_symbol_survives_its_file(tmp_path):
+    net = network()
+    net.save(tmp_path / "net.json")
+    read = sym.load(tmp_path / "net.json")
+    assert read.tojson() == net.tojson()
+    assert read.debug_str() == net.debug_str()
+    assert sym.load_json(net.tojson()).attr_dict()["fc"] == {"num_hidden": "3"}
+
+
+@pytest.mark.parametrize(
+    "value", [True, None, 3, 0.25, (1,), (1, 2), (), "relu", ((0, 1), (2, None))]
+)
+def test_attributes_survive_as_texts(value):
+    assert decoded(encoded(value)) == value
+
+
+def test_a_symbol_has_no_values():
+    x = sym.var("x")
+    with pytest.raises(UnsupportedError, match="no values"):
+        x.asnumpy()
+    with pytest.raises(ArgumentError, match="neither true nor false"):
+        bool(x > 1)
+    with pytest.raises(AttributeError, match="no operator"):
+        getattr(sym, "NoSuchOperator")  # noqa: B009
+
+
+def node(op="null", name="x", inputs=(), **more):
+    return {"op": op, "name": name, "inputs": list(inputs), **more}
+
+
+def text(*nodes, heads=((0, 0, 0),)):
+    return json.dumps({"nodes": nodes, "heads": heads})
+
+
+@pytest.mark.parametrize(
+    "given, where",
+    [
+        ("", "no JSON.*expected a symbol file. Was it cut off"),
+        (text(node())[:-9], "cut off"),
+        ("[" * 100_000, "nested too deeply.*expected a symbol file"),
+        ("[]", "the top"),
+        (text(3), r"nodes\[0\]: expected an object"),
+        (text(node(op=1)), "must be texts"),
+        (text(node(inputs=[[0, 0, 0]])), "empty for a variable"),
+        (text(node("relu", inputs=[[0, 0, 0]])), r"nodes\[0\].*node 0 does not come before"),
+        (text(node(), node("relu", "r", [[0, 5, 0]])), "'x' has no result 5"),
+        (text(node(), node("relu", "r", [[-1, 0]])), "node -1 does not come"),
+        (text(node(), node("relu", "r", ["x"])), r"expected \[node, result, version\]"),
+        (text(node(), heads=[[1, 0, 0]]), r"heads\[0\]: node 1"),
+        (text(node(), heads=[]), "the list is empty"),
+        (text(node(attrs={"a": 1})), "object of texts"),
+        (text(node("SliceChannel", attrs={"num_outputs": str(10**12)})), "results; expected 1 to"),
+        (text(node("SliceChannel", attrs={"num_outputs": "((" * 999})), "no list of numbers"),
+        (
+            text(node(), node(), node("broadcast_add", "s", [[0, 0], [1, 0]]), heads=[[2, 0]]),
+            "two variables have the name 'x'",
+        ),
+    ],
+)
+def test_bad_files_say_where(given, where):
+    with pytest.raises(FormatError, match=where):
+        sym.load_json(given)
+
+
+def test_all_unknown_operators_are_listed():
+    read = sym.load_json(text(node(), node("Nix", "a", [[0, 0]]), node("Nought", "b", [[1, 0]]),
+                              heads=[[2, 0]]))  # fmt: skip
+    with pytest.raises(UnsupportedError, match=r"2 operators .* Nix \(of 'a'\), Nought \(of 'b'\)"):
+        read.eval(x=np.ones(1))
+
+
+@pytest.mark.parametrize("operator", ["_npx_load", "_npx_save"])
+def test_a_symbol_reads_and_writes_no_files(operator, tmp_path):
+    path = tmp_path / "x"
+    read = sym.load_json(text(node(operator, "r", attrs={"file": str(path), "arr": "()"})))
+    with pytest.raises(UnsupportedError, match=f"{operator} .*of 'r'"):
+        read.eval()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("index", [1, 9])
+def test_a_result_that_is_not_there_is_refused(index):
+    read = sym.load_json(text(node(), node("relu", "r", [[0, 0]]), heads=[[1, index]]))
+    with pytest.raises(ArgumentError, match=f"result {index} of 'r', and operator relu gives 1"):
+        read.eval(x=np.ones(1))
+
+
+@pytest.mark.parametrize("axis", ["1" + "0" * 400, "9", "(1, (2,))", "nan"])
+def test_attributes_of_any_size_are_refused(axis):
+    facts = {"axis": axis, "num_outputs": "2"}
+    with pytest.raises(HeterosisError):
+        read = sym.load_json(text(node(), node("SliceChannel", "r", [[0, 0]], attrs=facts),
+                                  heads=[[1, 0]]))  # fmt: skip
+        read.eval(x=np.ones((2, 2)))
+
+
+def test_unknown_attributes_are_not_passed_over():
+    read = sym.load_json(
+        text(node(), node("relu", "r", [[0, 0]], attrs={"slope": "2"}), heads=[[1, 0]])
+    )
+    with pytest.raises(ArgumentError, match="'slope' is not known"):
+        read.eval(x=np.ones(1))
+
+
+def test_attributes_that_are_missing_are_an_error():
+    read = sym.load_json(text(node(), node("Activation", "a", [[0, 0]]), heads=[[1, 0]]))
+    with pytest.raises(ArgumentError, match=r"operator Activation: .*act_type"):
+        read.eval(x=np.ones(1))
+
+
+def test_deep_graphs_need_no_recursion():
+    x = sym.var("x")
+    for _ in range(3000):
+        x = x + 1
+    read = sym.load_json(x.tojson())
+    assert len(read.get_internals()) == 3001
+
+
+def test_what_arrays_have_and_symbols_have_not():
+    layer = nn.Dense(2)
+    layer.initialize()
+    with pytest.raises(AttributeError, match=r"a Symbol has no shape.*hybridize it"):
+        layer(sym.var("data"))
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        sym.var("data").colour  # noqa: B018
+
+
+def test_recorded_operations_have_a_symbol():
+    x, scale = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([2.0, 3.0])
+    x.attach_grad()
+    with autograd.record():
+        parts = np.split(np.exp(x) * scale + 1, 2, axis=1)
+        y = np.concatenate([parts[1], x.sum(axis=1, keepdims=True) * 2], axis=1) / x
+    history = autograd.get_symbol(y)
+    assert history.list_arguments() == ["var0", "var1"]  # x, though used three times, and scale
+    (again,) = history.eval(var0=x + 1, var1=scale)
+    z = x.asnumpy() + 1
+    first = numpy.exp(z[:, 1:]) * 3 + 1
+    wanted = numpy.concatenate([first, z.sum(1, keepdims=True) * 2], 1) / z
+    numpy.testing.assert_allclose(again.asnumpy(), wanted, 1e-6)
+
+
+def test_what_has_no_recorded_symbol():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    net = nn.Dense(2, in_units=2, flatten=False)
+    net.initialize()
+    net.hybridize()
+    with autograd.record():
+        y, whole = x * x, net(x)
+    with pytest.raises(UnsupportedError, match="export it"):
+        autograd.get_symbol(whole)
+    y.backward()
+    with pytest.raises(AutogradError, match="retain_graph"):
+        autograd.get_symbol(y)
+    with pytest.raises(AutogradError, match="no result of recorded operations"):
+        autograd.get_symbol(x)
