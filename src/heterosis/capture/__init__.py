@@ -10,14 +10,16 @@ from heterosis.autograd import function as _function
 from heterosis.backends import NATIVE as _NATIVE
 from heterosis.capture import control as _control
 from heterosis.capture import functions as _functions
+from heterosis.capture import statements as _statements
 from heterosis.capture import trace as _trace
 from heterosis.capture.compiled import Compiled
-from heterosis.capture.trace import capture, depend_on, depend_on_all, scope, supplied
+from heterosis.capture.trace import capture, depend_on, depend_on_all, opened, scope, supplied
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 _trace.install()
 _control.install()
+_statements.install()
 _function.set_embed(_functions.embedded)
 
 
@@ -69,6 +71,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 _check_members(globals())
 
 __all__ = [
-    "Compiled", "capture", "depend_on", "depend_on_all", "hybridize", "load", "save", "scope",
-    "supplied",
+    "Compiled", "capture", "depend_on", "depend_on_all", "hybridize", "load", "opened", "save",
+    "scope", "supplied",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from heterosis.capture.captured import (
     Window,
 )
 from heterosis.capture.memory import Cell, window
-from heterosis.capture.trace import capture
+from heterosis.capture.trace import capture, opened
 from heterosis.ir import program as ir
 from heterosis.ir.strided import Strided
 from heterosis.ops import eager
@@ -83,7 +83,7 @@ class Compiled:
 
     def _call(self, *arguments: Any, **keywords: Any) -> Any:
         if modes.is_capturing():  # becomes part of the program that calls it
-            return self.function(*arguments, **keywords)
+            return opened(self.function)(*arguments, **keywords)
         if trees.has_numpy_arrays((arguments, keywords)):
             return foreign.call(self.replay, arguments, keywords)
         key = (

@@ -7,6 +7,7 @@ writes there in place is a result more, which is written behind the choice or th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -17,7 +18,7 @@ from heterosis.capture.memory import Cell
 from heterosis.capture.trace import Trace, active, inside, overlap, place
 from heterosis.ir import views
 from heterosis.ir.calls import needed
-from heterosis.ir.program import INPUT, Program, Value, apply, checked
+from heterosis.ir.program import INPUT, Program, Value, apply, checked, constant
 from heterosis.ir.types import TensorType, is_float
 from heterosis.npx import control
 from heterosis.ops.array.creation import zeros
@@ -34,18 +35,34 @@ ndarray = _core.ndarray
 _assign = as_users_call(assign)
 
 
+class StateError(CaptureError):
+    """A state is of another type behind a turn."""
+
+    def __init__(self, position: int, found: TensorType, message: str):
+        super().__init__(message)
+        self.position, self.shape, self.dtype = position, found.shape, found.dtype
+
+
+@dataclass(frozen=True)
+class Filler:
+    """Zeros of a type, for a result that nobody will look at."""
+
+    type: TensorType
+
+
 class Inner(Trace):
     """The capture of a program inside of what `outer` captures."""
 
     def __init__(self, outer: Trace, name: str):
         super().__init__(name, outer.guards)
         self.outer = outer
-        self.recorded = (
-            modes.is_recording()
-        )  # around it: what is recorded is the choice or the loop
-        self.scope = outer.scope
+        # Around it: what is recorded then is the choice or the loop.
+        self.recorded = modes.is_recording()
+        self.scope, self.rewriting = outer.scope, outer.rewriting
         self.line = user_line()
-        self.parameters: list[tuple[Any, Cell]] = []  # what turns are given, by stand-ins
+        self.given: dict[
+            int, Value
+        ] = {}  # inputs that turns are given, by their stand-ins' storages
         self.result: Any = None
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Inner:
@@ -53,20 +70,22 @@ class Inner(Trace):
         self.result = inside(self, function, arguments)
         if self.error is not None:
             raise self.error
-        for _, cell in self.parameters:
-            if cell.writes:
-                raise CaptureError(
-                    f"{self.name}: a row or a state {cell.value().type} is written to in place. "
-                    "What the loop started with would change too: compute a new array instead."
-                )
         return self
+
+    def is_written(self, stand_in: Any) -> bool:
+        """Whether what a turn is given is written to in place."""
+        return self.cells[stand_in._storage_id].writes > 0
 
     def parameter(self, type_: TensorType) -> Any:
         """A stand-in for what each turn is given."""
-        cell = Cell(apply(INPUT, (), type_))
-        made = self.array(cell)
-        self.parameters.append((made, cell))
+        value = apply(INPUT, (), type_)
+        made = self.array(Cell(value))
+        self.given[made._storage_id] = value
         return made
+
+    def inputs_for(self, stand_ins: Iterable[Any]) -> list[Value]:
+        """The inputs that stand-ins began with."""
+        return [self.given[array._storage_id] for array in stand_ins]
 
     # -- what is around -----------------------------------------------------------------------
 
@@ -121,6 +140,8 @@ class Inner(Trace):
         """A result as a value: an array's, or a number."""
         if isinstance(leaf, ndarray):
             return self.cell(leaf).value()
+        if isinstance(leaf, Filler):
+            return views.broadcast(cast(constant(0, "bool"), leaf.type.dtype), leaf.type.shape)
         value = as_value(self.name, leaf) if isinstance(leaf, bool | int | float) else None
         if value is None:
             raise _no_result(self, leaf)
@@ -164,13 +185,21 @@ def _united(*groups: Iterable[Any]) -> list[Any]:
 class Control:
     """What `npx.control` hands to a capture."""
 
-    def cond(self, pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-        """What one of two functions gives."""
+    def cond(
+        self,
+        pred: Any,
+        then: Callable[[], Any],
+        otherwise: Callable[[], Any],
+        settle: Callable[[Inner, Inner], None] = lambda first, second: None,
+    ) -> Any:
+        """What one of two functions gives; `settle` may change their results, which have to have
+        one structure."""
         outer = active()
         first, second = branches = (
             Inner(outer, "then").run(then),
             Inner(outer, "otherwise").run(otherwise),
         )
+        settle(first, second)
         joined = _Joined(first, second)
         written = _united(*(branch.written() for branch in branches))
         taken = _united(written, *(branch.taken for branch in branches))
@@ -178,7 +207,7 @@ class Control:
         for branch, values in zip(branches, joined.values, strict=True):
             after = [branch.cell(array).value() for array in written]
             programs.append(branch.program(map(branch.input_of, taken), [*values, *after]))
-        made = _called(outer, conditional, [pred, *taken], len(taken), *programs)
+        made = _called(outer, conditional, [_as_truth(pred), *taken], len(taken), *programs)
         _write(written, made[len(joined.pairs) :])
         for array, pair in zip(made, joined.pairs, strict=False):
             for branch, leaf in zip(branches, pair, strict=True):
@@ -200,29 +229,29 @@ class Control:
         length: int,
     ) -> tuple[Any, list[Any]]:
         outer = active()
-        states = [*map(_as_array, states)]
+        begun = _States(outer, states)
         turn = Inner(outer, name)
         given = [turn.parameter(_row(outer.cell(array).value().type)) for array in rows]
-        before = [turn.parameter(outer.cell(array).value().type) for array in states]
+        before = begun.stand_ins(turn)
         outputs, after = turn.run(body, given, before).result
-        _check_states(turn, states, after)
+        begun.check(turn, before, after)
+        _check_unwritten(turn, given)
         written = turn.written()
         shared = _without(turn.taken, written)
         leaves = list(trees.leaves(outputs))
-        carried = [*_values(turn, before), *map(turn.input_of, written)]
+        carried = [*turn.inputs_for(before), *map(turn.input_of, written)]
         results = [*_values(turn, after), *_values(turn, written), *_values(turn, leaves)]
         # What was carried into each turn, for the derivative: nobody else asks for it.
         results += [value for value in carried if modes.is_recording() and is_float(value.dtype)]
-        inputs = [*carried, *map(turn.input_of, shared), *_values(turn, given)]
-        operands = [*states, *written, *shared, *rows]
+        inputs = [*carried, *map(turn.input_of, shared), *turn.inputs_for(given)]
+        operands = [*begun.arrays, *written, *shared, *rows]
         made = _called(
             outer, scan, operands, len(operands), turn.program(inputs, results),
             len(carried), len(shared), length, False,
         )  # fmt: skip
-        _write(written, made[len(states) : len(carried)])
-        _note_states(turn, after, made, dict(zip(_ids(before), states, strict=True)))
+        _write(written, made[len(before) : len(carried)])
         rest = iter(made[len(carried) :])
-        return _replaced(outputs, lambda leaf: next(rest)), list(made[: len(states)])
+        return _replaced(outputs, lambda leaf: next(rest)), begun.after(turn, before, after, made)
 
     def while_loop(
         self,
@@ -241,32 +270,31 @@ class Control:
     ) -> list[Any]:
         """The last states of a loop that nobody knows the turns of."""
         outer = active()
-        states = [*map(_as_array, states)]
+        begun = _States(outer, states)
         test, turn = Inner(outer, "condition"), Inner(outer, "body")
-        types = [outer.cell(array).value().type for array in states]
-        asked, before = ([*map(trace.parameter, types)] for trace in (test, turn))
+        asked, before = begun.stand_ins(test), begun.stand_ins(turn)
         holds = _truth(test.run(condition, *asked))
         outputs, after = turn.run(body, *before).result
         control.check_unbounded(None, outputs)
-        _check_states(turn, states, after)
+        begun.check(turn, before, after)
+        _check_unwritten(test, asked)
         if test.written():
             raise CaptureError("while_loop: the condition writes to an array; let the body do so.")
         written = turn.written()
         shared = _without([*turn.taken, *test.taken], written)
         around = [*written, *shared]
         programs = [
-            trace.program([*_values(trace, given), *map(trace.input_of, around)], results)
+            trace.program([*trace.inputs_for(given), *map(trace.input_of, around)], results)
             for trace, given, results in (
                 (test, asked, [holds]),
                 (turn, before, [*_values(turn, after), *_values(turn, written)]),
             )
         ]
-        operands = [*states, *around]
-        many = len(states) + len(written)
+        operands = [*begun.arrays, *around]
+        many = len(before) + len(written)
         made = _called(outer, repeated, operands, len(operands), *programs, many)
-        _write(written, made[len(states) :])
-        _note_states(turn, after, made, dict(zip(_ids(before), states, strict=True)))
-        return list(made[: len(states)])
+        _write(written, made[len(before) :])
+        return begun.after(turn, before, after, made)
 
     def _bounded(
         self,
@@ -298,7 +326,17 @@ class Control:
         return outputs, last
 
 
+@dataclass(frozen=True)
+class Number:
+    """A number that a loop begins with as an array of an element type."""
+
+    number: float
+    dtype: str
+
+
 def _as_array(given: Any) -> Any:
+    if isinstance(given, Number):
+        return np.array(given.number, dtype=given.dtype)
     return given if isinstance(given, ndarray) else np.array(given)
 
 
@@ -318,10 +356,6 @@ def _zeros(leaf: Any) -> Any:
 
 def _row(type_: TensorType) -> TensorType:
     return TensorType(type_.shape[1:], type_.dtype)
-
-
-def _ids(arrays: Iterable[Any]) -> list[int]:
-    return [array._storage_id for array in arrays]
 
 
 def _values(trace: Inner, leaves: Iterable[Any]) -> list[Value]:
@@ -401,7 +435,7 @@ def _structure(tree: Any) -> Any:
 
 
 def _is_number(leaf: Any) -> bool:
-    return isinstance(leaf, ndarray | bool | int | float)
+    return isinstance(leaf, ndarray | bool | int | float | Filler)
 
 
 def _replaced(tree: Any, change: Callable[[Any], Any]) -> Any:
@@ -414,21 +448,75 @@ def _replaced(tree: Any, change: Callable[[Any], Any]) -> Any:
     return change(tree)
 
 
-def _check_states(turn: Inner, before: Sequence[Any], after: Sequence[Any]) -> None:
-    """A loop carries on what it began with: as many states, of the same types."""
-    if len(before) != len(after):
+def _check_unwritten(turn: Inner, given: Iterable[Any]) -> None:
+    if any(map(turn.is_written, given)):
         raise CaptureError(
-            f"{turn.name} at {turn.line}: the body gives {len(after)} states; expected "
-            f"{len(before)}, as many as it is given."
+            f"{turn.name} at {turn.line}: a row, or what a condition is given, is written to in "
+            "place. What it is a row of would change too: compute a new array instead."
         )
-    for i, (state, leaf) in enumerate(zip(before, after, strict=True)):
-        given, found = turn.outer.cell(state).value().type, turn.value_of(leaf).type
-        if (given.shape, given.dtype) != (found.shape, found.dtype):
+
+
+class _States:
+    """What a loop carries from turn to turn, as it begins."""
+
+    def __init__(self, outer: Trace, given: Sequence[Any]):
+        self._outer, self._given = outer, given
+        self.arrays = [*map(_as_array, given)]
+
+    def stand_ins(self, turn: Inner) -> list[Any]:
+        """What a turn is given."""
+        return [turn.parameter(self._outer.cell(array).value().type) for array in self.arrays]
+
+    def check(self, turn: Inner, before: Sequence[Any], after: Sequence[Any]) -> None:
+        """A loop carries on what it began with: as many states, of the same types."""
+        if len(before) != len(after):
             raise CaptureError(
-                f"{turn.name} at {turn.line}: state {i} is {given} before a turn and {found} "
-                "behind it; expected one type. Begin with an array of the type that the body "
-                "gives, or convert there with .astype or .reshape."
+                f"{turn.name} at {turn.line}: the body gives {len(after)} states; expected "
+                f"{len(before)}, as many as it is given."
             )
+        for i, (state, leaf) in enumerate(zip(self.arrays, after, strict=True)):
+            given, found = self._outer.cell(state).value().type, turn.value_of(leaf).type
+            if (given.shape, given.dtype) != (found.shape, found.dtype):
+                raise StateError(
+                    i,
+                    found,
+                    f"{turn.name} at {turn.line}: state {i} is {given} before a turn and {found} "
+                    "behind it; expected one type. Begin with an array of the type that the body "
+                    "gives, or convert there with .astype or .reshape.",
+                )
+            if self._is_array(i) and turn.is_written(before[i]):
+                self._check_in_place(turn, i, before[i], leaf)
+
+    def _is_array(self, i: int) -> bool:
+        """Whether the state has been an array from the beginning: a number is never written to."""
+        return isinstance(self._given[i], ndarray)
+
+    def _check_in_place(self, turn: Inner, i: int, stand_in: Any, leaf: Any) -> None:
+        """An array that each turn writes to stays that array, and is known by one name alone."""
+        others = {array._storage_id for array in turn.taken}
+        if leaf is not stand_in or self.arrays[i]._storage_id in others:
+            raise CaptureError(
+                f"{turn.name} at {turn.line}: state {i} is written to in place, and is another "
+                "array behind the turn, or known there by another name too. Compute a new array "
+                "instead, x = x + 1, or write to the same in every turn."
+            )
+
+    def after(
+        self, turn: Inner, before: Sequence[Any], after: Sequence[Any], made: Sequence[Any]
+    ) -> list[Any]:
+        """The states behind the loop, of which `made` are the values. Arrays that turns write to
+        are there already."""
+        found: list[Any] = []
+        for i, (stand_in, leaf) in enumerate(zip(before, after, strict=True)):
+            if self._is_array(i) and leaf is stand_in and turn.is_written(stand_in):
+                _assign(made[i], out=self.arrays[i])
+                found.append(self.arrays[i])
+                continue
+            found.append(made[i])
+            _note_chosen(turn, leaf, made[i])
+            if leaf is stand_in and self._is_array(i):
+                _note(self._outer, self.arrays[i], made[i])
+        return found
 
 
 # -- what may be one array -------------------------------------------------------------------------
@@ -449,23 +537,13 @@ def _note(outer: Trace, one: Any, other: Any) -> None:
     outer.chosen.append((first.base or first, second.base or second))
 
 
-def _note_states(
-    turn: Inner, after: Sequence[Any], made: Sequence[Any], begun: dict[int, Any]
-) -> None:
-    """The same for states, which may be handed on from turn to turn as they were at first."""
-    for leaf, array in zip(after, made, strict=False):
-        _note_chosen(turn, leaf, array)
-        if isinstance(leaf, ndarray) and leaf._storage_id in begun:
-            _note(turn.outer, begun[leaf._storage_id], array)
-
-
 def _noted(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method whose refusals end the capture, whoever catches them."""
 
     @wraps(method)
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: Any, **keywords: Any) -> Any:
         try:
-            return method(*arguments)
+            return method(*arguments, **keywords)
         except CaptureError as error:
             modes.refusals.note(error)
             raise

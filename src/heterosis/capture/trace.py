@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heterosis import _core
@@ -68,13 +69,21 @@ def capture(
     Where the function raises, `interrupted` is given what it has done until then, if that writes to
     arrays: statements that ran before the error have written, captured or not.
     """
-    try:
-        trace, found = _captured(function, arguments, keywords)
-    except _NeedsTape:
-        trace, found = _captured(function, arguments, keywords, taped=True)
-    if trace.writes_shared():
-        taped = trace.taped
-        trace, found = _captured(function, arguments, keywords, merged=True, taped=taped)
+    call = function, arguments, keywords
+    way = _Way()
+    while True:
+        try:
+            trace, found = _captured(*call, way)
+        except _NeedsTape:
+            way = replace(way, taped=True)
+        except CaptureError as error:
+            if way.rewriting or _DECIDES not in str(error):
+                raise
+            way = replace(way, rewriting=True)
+        else:
+            if way.merged or not trace.writes_shared():
+                break
+            way = replace(way, merged=True)
     if trace.error is None:
         checked(found.program)
         return found
@@ -90,22 +99,31 @@ class _NeedsTape(CaptureError):
     """Operations are recorded outside of the function, and it goes back through them by itself."""
 
 
+@dataclass(frozen=True)
+class _Way:
+    """How a function is captured: what has to be known before it runs, and is found out when it
+    does. Then it runs once more."""
+
+    merged: bool = False  # arrays that share memory are one, since it writes to some
+    taped: bool = False  # the tape is told of what is recorded outside, since it asks for gradients
+    rewriting: bool = False  # what users have written is rewritten, since arrays decide there
+
+
 def _captured(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
     keywords: dict[str, Any],
-    *,
-    merged: bool = False,
-    taped: bool = False,
+    way: _Way,
 ) -> tuple[Trace, Captured]:
     name = getattr(function, "__name__", type(function).__name__)
     objects = trees.objects_in((arguments, keywords))
     guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
-    trace = Trace(name, guards, merged=merged, taped=taped)
+    trace = Trace(name, guards, merged=way.merged, taped=way.taped)
+    trace.rewriting = way.rewriting
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
     try:
         with collected(trace.calls):
-            result = _run(trace, function, *stand_ins)
+            result = _run(trace, trace.opened(function), *stand_ins)
             return trace, trace.finish(result)
     finally:
         trace.restore()
@@ -168,7 +186,12 @@ class Trace:
         self.calls: list[Call] = []
         self.steps: list[Step] = []
         self.scope = ""
+        self.rewriting = False
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
+
+    def opened(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A user's function, rewritten where arrays may decide what it does; others as they are."""
+        return _rewriting[0](function) if self.rewriting else function
 
     # -- arrays -----------------------------------------------------------------------------------
 
@@ -685,13 +708,29 @@ def overlap(one: Any, other: Any) -> CaptureError:
     )
 
 
+_DECIDES = "are read while the program is captured"
+
+
 def _unreadable(value: Value) -> str:
     return (
-        f"the elements of an array {value.type} are read while the program is captured, before "
+        f"the elements of an array {value.type} {_DECIDES}, before "
         "there are any. asnumpy(), item(), bool(), float() and iteration by value cannot be part "
         "of a hybridized program: compute with arrays instead (np.where for a choice), or leave "
         "this function unhybridized."
     )
+
+
+_rewriting: list[Callable[[Any], Any]] = []
+
+
+def set_rewriting(rewrite: Callable[[Any], Any]) -> None:
+    """`rewrite(function)` gives a user's function whose statements a capture takes over."""
+    _rewriting[:] = [rewrite]
+
+
+def opened(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's function as the capture that is active runs it."""
+    return _active.trace.opened(function) if _active.trace is not None else function
 
 
 def depend_on(value: Any, *names: str) -> None:

@@ -85,7 +85,7 @@ class HybridBlock(Block):
         for parameter in self._reg_params.values():
             capture.depend_on(parameter, "_data")
         with capture.scope(self._prefix):
-            return self.forward(*args, **kwargs)
+            return capture.opened(self.forward)(*args, **kwargs)
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Run `hybrid_forward` with the block's parameters."""
@@ -96,7 +96,8 @@ class HybridBlock(Block):
             }
             self._arrays_at = Parameter.replaced
         F = symbol if _core.is_capturing() else ndarray
-        return self.hybrid_forward(F, x, *args, **self._arrays)
+        run = capture.opened(self.hybrid_forward) if _core.is_capturing() else self.hybrid_forward
+        return run(F, x, *args, **self._arrays)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The computation on inputs and own parameters; `F` has `np`, `npx` and operators."""

@@ -1,0 +1,411 @@
+"""`if`, `while` and `for` of a rewritten function while it is captured: see `rewriting`.
+
+What Python knows is decided as Python does. Where an array decides, both branches, or the body,
+become programs, and the variables that they set are their results, if they hold arrays or numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import sysconfig
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from heterosis import _core, np
+from heterosis.capture.captured import Outside
+from heterosis.capture.control import Control, Filler, Inner, Number, StateError
+from heterosis.capture.rewriting import Unwritable, rewritten, source_function
+from heterosis.capture.trace import active, set_rewriting
+from heterosis.ir.types import TensorType
+from heterosis.ops.array.creation import zeros
+from heterosis.ops.record import as_users_call
+from heterosis.runtime import modes
+from heterosis.runtime.errors import CaptureError
+from heterosis.runtime.lines import PACKAGE, user_line
+
+ndarray = _core.ndarray
+_LIBRARIES = tuple(
+    path for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    if (path := sysconfig.get_paths().get(name))
+)  # fmt: skip
+
+
+class _Unset:
+    """What a variable is that has no value."""
+
+
+class _Nothing:
+    """What a function has returned that has not returned yet."""
+
+
+class Missing:
+    """What a variable is behind a choice or a loop that does not always set it to an array. Whoever
+    uses it is told why."""
+
+    __slots__ = ("_why",)
+
+    def __init__(self, why: str):
+        object.__setattr__(self, "_why", why)
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._refused()
+
+    def _refused(self) -> CaptureError:
+        error = CaptureError(object.__getattribute__(self, "_why"))
+        modes.refusals.note(error)
+        return error
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    def method(self: Missing, *_: Any) -> Any:
+        raise self._refused()
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "mod", "pow",
+    "rpow", "matmul", "rmatmul", "neg", "pos", "abs", "lt", "le", "gt", "ge", "eq", "ne", "bool",
+    "len", "iter", "getitem", "setitem", "call", "float", "int", "index", "and", "or", "xor",
+    "invert",
+):  # fmt: skip
+    setattr(Missing, f"__{_name}__", _refusing(_name))
+
+
+class Flow:
+    """What rewritten functions call."""
+
+    UNSET = _Unset()
+    NOTHING = _Nothing()
+
+    def __init__(self) -> None:
+        self._control = Control()
+
+    # -- values -------------------------------------------------------------------------------
+
+    def value(self, read: Callable[[], Any]) -> Any:
+        """The value of a variable; UNSET, if it has none."""
+        try:
+            return read()
+        except NameError:
+            return self.UNSET
+
+    def negated(self, value: Any) -> Any:
+        """What `not value` is."""
+        return np.logical_not(value.reshape(())) if is_open(value) else not value
+
+    def all_of(self, *values: Callable[[], Any]) -> Any:
+        """What `a and b` is."""
+        return self._first(values, stops=False)
+
+    def any_of(self, *values: Callable[[], Any]) -> Any:
+        """What `a or b` is."""
+        return self._first(values, stops=True)
+
+    def _first(self, values: Sequence[Callable[[], Any]], *, stops: bool) -> Any:
+        """The first value that ends the row, or the last one; which one, an array may decide."""
+        first, *rest = values
+        found = first()
+        if not rest:
+            return found
+        if not is_open(found):
+            return found if bool(found) == stops else self._first(rest, stops=stops)
+
+        def others() -> Any:
+            return self._first(rest, stops=stops)
+
+        branches = (lambda: found, others) if stops else (others, lambda: found)
+        return self._control.cond(found, *branches)
+
+    def either(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """What `then() if test else otherwise()` is."""
+        if is_open(test):
+            return self._control.cond(test, then, otherwise)
+        return then() if test else otherwise()
+
+    def check(self, test: Any, message: Callable[[], Any]) -> None:
+        """Do what `assert test, message()` does."""
+        if is_open(test):
+            raise _noted(
+                CaptureError(
+                    f"assert at {user_line()}: whether it holds depends on arrays, and a program "
+                    "does not look at that yet. Check the result outside of the function."
+                )
+            )
+        if not test:
+            found = message()
+            raise AssertionError(*([] if found is None else [found]))
+
+    def called(self, function: Any) -> Any:
+        """What is called in place of a function, so that its statements are captured too."""
+        return _opened(function)
+
+    # -- statements ---------------------------------------------------------------------------
+
+    def choose(
+        self,
+        test: Any,
+        then: Callable[[], None],
+        otherwise: Callable[[], None],
+        get: Callable[[], tuple[Any, ...]],
+        put: Callable[[tuple[Any, ...]], None],
+        names: tuple[str, ...],
+    ) -> None:
+        """Do `if test: then()`, `else: otherwise()`, which set the variables `names`."""
+        if not is_open(test):
+            (then if test else otherwise)()
+            return
+        before, place = get(), user_line()
+
+        def run(branch: Callable[[], None]) -> tuple[Any, ...]:
+            put(before)
+            branch()
+            return get()
+
+        def settle(first: Inner, second: Inner) -> None:
+            pairs = zip(names, first.result, second.result, strict=True)
+            both = [_settled(first, second, place, *one) for one in pairs]
+            first.result = tuple(one for one, _ in both)
+            second.result = tuple(other for _, other in both)
+
+        found = self._control.cond(test, lambda: run(then), lambda: run(otherwise), settle=settle)
+        put(found)
+
+    def repeat(
+        self,
+        test: Callable[[], Any],
+        body: Callable[[], None],
+        get: Callable[[], tuple[Any, ...]],
+        put: Callable[[tuple[Any, ...]], None],
+        names: tuple[str, ...],
+    ) -> None:
+        """Do `while test(): body()`, which sets the variables `names`."""
+        holds = test()
+        while not is_open(holds):
+            if not holds:
+                return
+            body()
+            holds = test()
+        state = _State(names, get(), user_line())
+
+        def asked(*values: Any) -> Any:
+            put(state.all(values))
+            return test()
+
+        def turn(*values: Any) -> tuple[Any, list[Any]]:
+            put(state.all(values))
+            body()
+            return [], state.carried(get())
+
+        last = state.run(lambda given: self._control.while_loop(asked, turn, given, None)[1])
+        put(state.behind(last))
+
+    def each(
+        self,
+        rows: Any,
+        target: Callable[[Any], None],
+        body: Callable[[], None],
+        left: Callable[[], Any],
+        get: Callable[[], tuple[Any, ...]],
+        put: Callable[[tuple[Any, ...]], None],
+        names: tuple[str, ...],
+    ) -> None:
+        """Do `for target in rows: body()`, which sets the variables `names`, until `left()`."""
+        if isinstance(rows, ndarray) and is_open(rows):
+            self._each_row(rows, target, body, left, get, put, names)
+            return
+        for item in rows:
+            target(item)
+            body()
+            found = left()
+            if is_open(found):
+                raise _noted(
+                    CaptureError(
+                        f"the loop at {user_line()} goes over {type(rows).__name__}, and arrays "
+                        "decide when it is left. Loop over an array, np.arange(n), instead."
+                    )
+                )
+            if found:
+                return
+
+    def _each_row(
+        self,
+        rows: Any,
+        target: Callable[[Any], None],
+        body: Callable[[], None],
+        left: Callable[[], Any],
+        get: Callable[[], tuple[Any, ...]],
+        put: Callable[[tuple[Any, ...]], None],
+        names: tuple[str, ...],
+    ) -> None:
+        state = _State(names, get(), user_line())
+
+        def turn(given: Sequence[Any], values: Sequence[Any]) -> tuple[Any, list[Any]]:
+            put(state.all(values))
+
+            def run() -> None:
+                target(given[0])
+                body()
+
+            self.choose(self.negated(left()), run, lambda: None, get, put, names)
+            return [], state.carried(get())
+
+        last = state.run(lambda given: self._control.foreach(turn, [rows], given)[1])
+        put(state.behind(last))
+
+
+def _noted(error: CaptureError) -> CaptureError:
+    modes.refusals.note(error)
+    return error
+
+
+def is_open(value: Any) -> bool:
+    """Whether it is an array that has no elements while the function is captured."""
+    if not isinstance(value, ndarray) or not modes.is_capturing():
+        return False
+    trace = active()
+    while True:
+        cell = trace.cells.get(value._storage_id)
+        if cell is not None and not (isinstance(cell.source, Outside) and not cell.writes):
+            return True
+        if not isinstance(trace, Inner):
+            return False
+        trace = trace.outer
+
+
+# -- variables -------------------------------------------------------------------------------------
+
+
+def _is_carried(value: Any) -> bool:
+    return isinstance(value, ndarray | bool | int | float)
+
+
+def _settled(
+    first: Inner, second: Inner, place: str, name: str, one: Any, other: Any
+) -> tuple[Any, Any]:
+    """What a variable is behind both branches: the same for both, or values of one type."""
+    if one is other:
+        return one, one
+    if isinstance(one, _Nothing) and _is_carried(other):
+        return Filler(second.value_of(other).type), other
+    if isinstance(other, _Nothing) and _is_carried(one):
+        return one, Filler(first.value_of(one).type)
+    shapes = [t.value_of(v).shape for t, v in ((first, one), (second, other)) if _is_carried(v)]
+    if len(shapes) == 2 and shapes[0] == shapes[1]:
+        return one, other
+    missing = Missing(
+        f"{name} is {_kind(one)} in one branch of the choice at {place}, and {_kind(other)} in the "
+        "other: an array decides which one runs. Give it values of one shape in both."
+    )
+    return missing, missing
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, ndarray):
+        return f"{value._dtype_name}[{', '.join(map(str, value.shape))}]"
+    return "not set" if isinstance(value, _Unset) else f"{value!r:.40}"
+
+
+class _Returns(Exception):
+    """A turn returns an array: what is returned has to be carried."""
+
+    def __init__(self, position: int, type_: TensorType):
+        super().__init__(position)
+        self.position, self.type = position, type_
+
+
+class _State:
+    """The variables of a loop: those that hold arrays or numbers are carried."""
+
+    def __init__(self, names: tuple[str, ...], before: tuple[Any, ...], place: str):
+        self.names, self.before, self.place = names, before, place
+        # What the carried ones begin with, by their positions.
+        self._begun = {i: value for i, value in enumerate(before) if _is_carried(value)}
+
+    def all(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The values of all variables at the beginning of a turn."""
+        found = dict(enumerate(self.before)) | dict(zip(self._begun, values, strict=True))
+        return tuple(found.values())
+
+    def carried(self, after: tuple[Any, ...]) -> list[Any]:
+        """What a turn hands on."""
+        for i, (name, value) in enumerate(zip(self.names, after, strict=True)):
+            before = self.before[i]
+            if i in self._begun or isinstance(before, _Unset) or value is before:
+                continue
+            if isinstance(before, _Nothing) and isinstance(value, ndarray):
+                raise _Returns(i, TensorType(value.shape, value._dtype_name))
+            raise _noted(
+                CaptureError(
+                    f"{name} is {_kind(before)} before the loop at {self.place}, and "
+                    f"{_kind(value)} behind a turn: how often it turns depends on arrays. Carry "
+                    "arrays and numbers from turn to turn."
+                )
+            )
+        return [after[i] for i in self._begun]
+
+    def run(self, loop: Callable[[list[Any]], Sequence[Any]]) -> Sequence[Any]:
+        """The carried values behind the loop. A number begins with the type that it has then; what
+        a turn may return, with zeros."""
+        while True:
+            try:
+                return loop(list(self._begun.values()))
+            except _Returns as error:
+                begun = as_users_call(zeros)(error.type.shape, error.type.dtype)
+                self._begun = dict(sorted({**self._begun, error.position: begun}.items()))
+            except StateError as error:
+                position = list(self._begun)[error.position]
+                number = self._begun[position]
+                if error.shape or not isinstance(number, bool | int | float):
+                    raise
+                modes.refusals.first = None
+                self._begun[position] = Number(number, error.dtype)
+
+    def behind(self, last: Sequence[Any]) -> tuple[Any, ...]:
+        """The values of all variables behind the loop."""
+        found = list(self.all(last))
+        for i, (name, value) in enumerate(zip(self.names, found, strict=True)):
+            if isinstance(value, _Unset):
+                found[i] = Missing(
+                    f"{name} is set in the loop at {self.place} alone, which may take no turn: an "
+                    "array decides. Set it before the loop too."
+                )
+        return tuple(found)
+
+
+# -- functions -------------------------------------------------------------------------------------
+
+
+_flow = Flow()
+
+
+def _opened(function: Any) -> Any:
+    """A user's function, rewritten; anything else as it is."""
+    if isinstance(function, types.MethodType):
+        inside = _opened(function.__func__)
+        return (
+            function if inside is function.__func__ else types.MethodType(inside, function.__self__)
+        )
+    if isinstance(function, functools.partial):
+        inside = _opened(function.func)
+        if inside is function.func:
+            return function
+        return functools.partial(inside, *function.args, **function.keywords)
+    plain = source_function(function)
+    if plain is not function or not _is_users(function.__code__.co_filename):
+        return function
+    try:
+        return rewritten(function, _flow)
+    except Unwritable:
+        return function
+
+
+def _is_users(path: str) -> bool:
+    return not path.startswith((PACKAGE, *_LIBRARIES))
+
+
+def install() -> None:
+    """Let captures rewrite what users have written."""
+    set_rewriting(_opened)
