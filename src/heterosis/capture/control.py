@@ -19,8 +19,8 @@ from heterosis.ir import views
 from heterosis.ir.calls import needed
 from heterosis.ir.program import INPUT, Program, Value, apply, checked
 from heterosis.ir.types import TensorType, is_float
-from heterosis.npx import control
 from heterosis.ops.array.creation import zeros
+from heterosis.ops.control.capturing import check_unbounded, set_capture
 from heterosis.ops.control.flow import conditional, scan
 from heterosis.ops.control.flow import while_loop as repeated
 from heterosis.ops.math.cast import assign
@@ -162,7 +162,7 @@ def _united(*groups: Iterable[Any]) -> list[Any]:
 
 
 class Control:
-    """What `npx.control` hands to a capture."""
+    """What choices and loops are handed to while a program is captured."""
 
     def cond(self, pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """What one of two functions gives."""
@@ -247,7 +247,7 @@ class Control:
         asked, before = ([*map(trace.parameter, types)] for trace in (test, turn))
         holds = _truth(test.run(condition, *asked))
         outputs, after = turn.run(body, *before).result
-        control.check_unbounded(None, outputs)
+        check_unbounded(None, outputs)
         _check_states(turn, states, after)
         if test.written():
             raise CaptureError("while_loop: the condition writes to an array; let the body do so.")
@@ -477,4 +477,4 @@ def install() -> None:
     """Let choices and loops be captured."""
     for name in ("cond", "foreach", "while_loop"):
         setattr(Control, name, _noted(getattr(Control, name)))
-    control.set_capture(Control())
+    set_capture(Control())
