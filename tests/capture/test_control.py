@@ -254,11 +254,37 @@ def test_what_may_be_one_array_is_not_written_to():
             )
 
 
-def test_states_are_not_written_to():
-    def function(x):
+def test_states_that_turns_write_to():
+    def function(x, start):
         def turn(row, s):
             s += row
             return s * 2, s
+
+        return npx.foreach(turn, x, start)
+
+    given = [[np.array(X), np.ones(3)] for _ in range(2)]
+    expected, found = function(*given[0]), heterosis.hybridize(function)(*given[1])
+    agree(results(found), results(expected))
+    agree(results(given[1][1]), results(given[0][1]))
+
+
+def test_states_that_are_written_to_and_replaced():
+    def function(x):
+        def turn(row, s):
+            s += row
+            return s * 2, s + 1
+
+        return npx.foreach(turn, x, np.zeros(3))
+
+    with pytest.raises(CaptureError, match="is another array behind the turn"):
+        heterosis.hybridize(function)(np.array(X))
+
+
+def test_rows_are_not_written_to():
+    def function(x):
+        def turn(row, s):
+            row += 1
+            return row, s
 
         return npx.foreach(turn, x, np.zeros(3))
 

@@ -20,8 +20,8 @@ from heterosis.ir import views
 from heterosis.ir.calls import needed
 from heterosis.ir.program import INPUT, Program, Value, apply, checked, constant
 from heterosis.ir.types import TensorType, is_float
-from heterosis.npx import control
 from heterosis.ops.array.creation import zeros
+from heterosis.ops.control.capturing import check_unbounded, set_capture
 from heterosis.ops.control.flow import conditional, scan
 from heterosis.ops.control.flow import while_loop as repeated
 from heterosis.ops.math.cast import assign
@@ -71,6 +71,11 @@ class Inner(Trace):
         if self.error is not None:
             raise self.error
         return self
+
+    @property
+    def outermost(self) -> Trace:
+        """The capture that this one is, in the end, a part of."""
+        return self.outer.outermost
 
     def is_written(self, stand_in: Any) -> bool:
         """Whether what a turn is given is written to in place."""
@@ -183,7 +188,7 @@ def _united(*groups: Iterable[Any]) -> list[Any]:
 
 
 class Control:
-    """What `npx.control` hands to a capture."""
+    """What choices and loops are handed to while a program is captured."""
 
     def cond(
         self,
@@ -275,7 +280,7 @@ class Control:
         asked, before = begun.stand_ins(test), begun.stand_ins(turn)
         holds = _truth(test.run(condition, *asked))
         outputs, after = turn.run(body, *before).result
-        control.check_unbounded(None, outputs)
+        check_unbounded(None, outputs)
         begun.check(turn, before, after)
         _check_unwritten(test, asked)
         if test.written():
@@ -555,4 +560,4 @@ def install() -> None:
     """Let choices and loops be captured."""
     for name in ("cond", "foreach", "while_loop"):
         setattr(Control, name, _noted(getattr(Control, name)))
-    control.set_capture(Control())
+    set_capture(Control())

@@ -15,9 +15,9 @@ from typing import Any
 from heterosis import _core, np
 from heterosis.capture.captured import Outside
 from heterosis.capture.control import Control, Filler, Inner, Number, StateError
-from heterosis.capture.rewriting import Unwritable, rewritten, source_function
+from heterosis.capture.rewriting import RESULT, Unwritable, rewritten, source_function
 from heterosis.capture.trace import active, set_rewriting
-from heterosis.ir.types import TensorType
+from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float
 from heterosis.ops.array.creation import zeros
 from heterosis.ops.record import as_users_call
 from heterosis.runtime import modes
@@ -37,41 +37,6 @@ class _Unset:
 
 class _Nothing:
     """What a function has returned that has not returned yet."""
-
-
-class Missing:
-    """What a variable is behind a choice or a loop that does not always set it to an array. Whoever
-    uses it is told why."""
-
-    __slots__ = ("_why",)
-
-    def __init__(self, why: str):
-        object.__setattr__(self, "_why", why)
-
-    def __getattr__(self, name: str) -> Any:
-        raise self._refused()
-
-    def _refused(self) -> CaptureError:
-        error = CaptureError(object.__getattribute__(self, "_why"))
-        modes.refusals.note(error)
-        return error
-
-
-def _refusing(name: str) -> Callable[..., Any]:
-    def method(self: Missing, *_: Any) -> Any:
-        raise self._refused()
-
-    method.__name__ = name
-    return method
-
-
-for _name in (
-    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "mod", "pow",
-    "rpow", "matmul", "rmatmul", "neg", "pos", "abs", "lt", "le", "gt", "ge", "eq", "ne", "bool",
-    "len", "iter", "getitem", "setitem", "call", "float", "int", "index", "and", "or", "xor",
-    "invert",
-):  # fmt: skip
-    setattr(Missing, f"__{_name}__", _refusing(_name))
 
 
 class Flow:
@@ -165,8 +130,12 @@ class Flow:
             return get()
 
         def settle(first: Inner, second: Inner) -> None:
-            pairs = zip(names, first.result, second.result, strict=True)
-            both = [_settled(first, second, place, *one) for one in pairs]
+            both = []
+            for name, *pair in zip(names, first.result, second.result, strict=True):
+                found = _settled(first, second, *pair)
+                if found is None:
+                    first.outermost.unset[name] = _of_branches(name, place, *pair)
+                both.append(found or (self.UNSET, self.UNSET))
             first.result = tuple(one for one, _ in both)
             second.result = tuple(other for _, other in both)
 
@@ -282,30 +251,48 @@ def _is_carried(value: Any) -> bool:
     return isinstance(value, ndarray | bool | int | float)
 
 
-def _settled(
-    first: Inner, second: Inner, place: str, name: str, one: Any, other: Any
-) -> tuple[Any, Any]:
-    """What a variable is behind both branches: the same for both, or values of one type."""
+def _settled(first: Inner, second: Inner, one: Any, other: Any) -> tuple[Any, Any] | None:
+    """What a variable is behind both branches: the same object for both, or values of one type and
+    structure; None if there is no such thing."""
     if one is other:
-        return one, one
+        return one, other
     if isinstance(one, _Nothing) and _is_carried(other):
         return Filler(second.value_of(other).type), other
     if isinstance(other, _Nothing) and _is_carried(one):
         return one, Filler(first.value_of(one).type)
-    shapes = [t.value_of(v).shape for t, v in ((first, one), (second, other)) if _is_carried(v)]
-    if len(shapes) == 2 and shapes[0] == shapes[1]:
-        return one, other
-    missing = Missing(
-        f"{name} is {_kind(one)} in one branch of the choice at {place}, and {_kind(other)} in the "
-        "other: an array decides which one runs. Give it values of one shape in both."
+    if _is_carried(one) and _is_carried(other):
+        alike = first.value_of(one).shape == second.value_of(other).shape
+        return (one, other) if alike else None
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        found = [_settled(first, second, one[key], other[key]) for key in one]
+    elif isinstance(one, tuple | list) and type(one) is type(other) and len(one) == len(other):
+        found = [_settled(first, second, *pair) for pair in zip(one, other, strict=True)]
+    else:
+        return None
+    return None if None in found else (one, other)
+
+
+def _of_branches(name: str, place: str, one: Any, other: Any) -> str:
+    what = "what is returned" if name == RESULT else name
+    return (
+        f"{what} is {_kind(one)} in one branch of the choice at {place}, and {_kind(other)} in "
+        "the other: an array decides which one runs. Give it arrays or numbers of one shape in "
+        "both."
     )
-    return missing, missing
 
 
 def _kind(value: Any) -> str:
     if isinstance(value, ndarray):
         return f"{value._dtype_name}[{', '.join(map(str, value.shape))}]"
     return "not set" if isinstance(value, _Unset) else f"{value!r:.40}"
+
+
+def _begun(value: Any) -> Any:
+    """What a loop carries at first. A float is one of those that the arrays hold."""
+    if type(value) is not float:
+        return value
+    dtypes = {a._dtype_name for a in active().outermost.held if is_float(a._dtype_name)}
+    return Number(value, "float64" if dtypes == {"float64"} else DEFAULT_FLOAT)
 
 
 class _Returns(Exception):
@@ -322,7 +309,8 @@ class _State:
     def __init__(self, names: tuple[str, ...], before: tuple[Any, ...], place: str):
         self.names, self.before, self.place = names, before, place
         # What the carried ones begin with, by their positions.
-        self._begun = {i: value for i, value in enumerate(before) if _is_carried(value)}
+        self._again: set[int] = set()  # numbers that have begun with another type
+        self._begun = {i: _begun(value) for i, value in enumerate(before) if _is_carried(value)}
 
     def all(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The values of all variables at the beginning of a turn."""
@@ -357,22 +345,23 @@ class _State:
                 self._begun = dict(sorted({**self._begun, error.position: begun}.items()))
             except StateError as error:
                 position = list(self._begun)[error.position]
-                number = self._begun[position]
-                if error.shape or not isinstance(number, bool | int | float):
+                number = self.before[position]
+                if error.shape or isinstance(number, ndarray) or position in self._again:
                     raise
                 modes.refusals.first = None
+                self._again.add(position)
                 self._begun[position] = Number(number, error.dtype)
 
     def behind(self, last: Sequence[Any]) -> tuple[Any, ...]:
         """The values of all variables behind the loop."""
-        found = list(self.all(last))
-        for i, (name, value) in enumerate(zip(self.names, found, strict=True)):
+        found = self.all(last)
+        for name, value in zip(self.names, found, strict=True):
             if isinstance(value, _Unset):
-                found[i] = Missing(
+                active().outermost.unset[name] = (
                     f"{name} is set in the loop at {self.place} alone, which may take no turn: an "
                     "array decides. Set it before the loop too."
                 )
-        return tuple(found)
+        return found
 
 
 # -- functions -------------------------------------------------------------------------------------

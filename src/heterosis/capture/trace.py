@@ -7,6 +7,7 @@ writes in place is written back after each run of the program.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -151,7 +152,7 @@ def _run(
     except CaptureError:
         raise
     except Exception as error:  # noqa: BLE001 - raised again, when its writes are done
-        trace.error = error
+        trace.error = trace.explained(error)
     finally:
         refusal = modes.refusals.first
         _active.trace, modes.refusals.first = outer
@@ -187,11 +188,23 @@ class Trace:
         self.steps: list[Step] = []
         self.scope = ""
         self.rewriting = False
+        self.unset: dict[str, str] = {}  # variables without a value, and why
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
 
     def opened(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A user's function, rewritten where arrays may decide what it does; others as they are."""
         return _rewriting[0](function) if self.rewriting else function
+
+    @property
+    def outermost(self) -> Trace:
+        """The capture that is no part of another one."""
+        return self
+
+    def explained(self, error: Exception) -> Exception:
+        """What a function raised; for a variable that has no value, why it has none."""
+        name = re.search(r"variable '(\w+)'", str(error)) if isinstance(error, NameError) else None
+        why = self.outermost.unset.get(name[1]) if name else None
+        return error if why is None else CaptureError(why)
 
     # -- arrays -----------------------------------------------------------------------------------
 

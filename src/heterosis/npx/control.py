@@ -4,40 +4,15 @@ something is."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from heterosis import np
+from heterosis.ops.control.capturing import captured, check_unbounded, listed
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError
 from heterosis.runtime.kinds import Natural
 
 Function = Callable[..., Any]
-
-
-class Captured(Protocol):
-    """The same for a program that is being captured. States and rows are lists of arrays."""
-
-    def cond(self, pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-        """What one of two functions gives."""
-
-    def foreach(
-        self, body: Function, rows: Sequence[Any], states: Sequence[Any]
-    ) -> tuple[Any, list[Any]]:
-        """What `body(rows, states)` gives besides new states, as rows, and the last states."""
-
-    def while_loop(
-        self, condition: Function, body: Function, states: Sequence[Any], most: int | None
-    ) -> tuple[Any, list[Any]]:
-        """What `body(*states)` gives besides new states, as rows, zeros behind the last turn, and
-        the last states."""
-
-
-_captured: list[Captured] = []
-
-
-def set_capture(captured: Captured) -> None:
-    """Let a capture take choices and loops over."""
-    _captured[:] = [captured]
 
 
 def _function(name: str, given: Any) -> None:
@@ -56,10 +31,10 @@ def cond(pred: Any, then_func: Function, else_func: Function, inputs: Any = None
     """
     _function("then_func", then_func)
     _function("else_func", else_func)
-    given = [] if inputs is None else _listed(inputs)
+    given = [] if inputs is None else listed(inputs)
     truth = pred(*given) if callable(pred) else pred
     if modes.is_capturing() and isinstance(truth, np.ndarray):
-        return _captured[0].cond(truth, lambda: then_func(*given), lambda: else_func(*given))
+        return captured().cond(truth, lambda: then_func(*given), lambda: else_func(*given))
     return then_func(*given) if bool(truth) else else_func(*given)
 
 
@@ -71,7 +46,7 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
     (array([1., 3., 6.]), array(6.))
     """
     _function("body", body)
-    lines, states = _listed(data), _listed(init_states)
+    lines, states = listed(data), listed(init_states)
     if not lines:
         raise ArgumentError("foreach: data is an empty list; expected arrays with rows.")
     lengths = [array.shape[:1] for array in lines]
@@ -84,10 +59,10 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
 
     def turn(rows: Sequence[Any], before: Sequence[Any]) -> tuple[Any, list[Any]]:
         outputs, after = _pair("foreach", body(many(rows), like(before)))
-        return outputs, _listed(after)
+        return outputs, listed(after)
 
     if modes.is_capturing():
-        outputs, states = _captured[0].foreach(turn, lines, states)
+        outputs, states = captured().foreach(turn, lines, states)
         return outputs, like(states)
     found = []
     for i in range(lengths[0][0]):
@@ -110,14 +85,14 @@ def while_loop(
     """
     _function("cond", cond)
     _function("func", func)
-    states, like = _listed(loop_vars), _as(loop_vars)
+    states, like = listed(loop_vars), _as(loop_vars)
 
     def turn(*before: Any) -> tuple[Any, list[Any]]:
         outputs, after = _pair("while_loop", func(*before))
-        return outputs, _listed(after)
+        return outputs, listed(after)
 
     if modes.is_capturing():
-        outputs, states = _captured[0].while_loop(cond, turn, states, max_iterations)
+        outputs, states = captured().while_loop(cond, turn, states, max_iterations)
         return outputs, like(states)
     found: list[Any] = []
     while (max_iterations is None or len(found) < max_iterations) and bool(cond(*states)):
@@ -126,15 +101,6 @@ def while_loop(
         found.append(outputs)
     left = 0 if max_iterations is None else max_iterations - len(found)
     return _stacked(found, left), like(states)
-
-
-def check_unbounded(most: int | None, outputs: Any) -> None:
-    """Refuse outputs of turns that nobody knows the number of."""
-    if most is None and _listed(outputs):
-        raise ArgumentError(
-            "while_loop: func gives outputs, and without a bound there is no array for them; give "
-            "max_iterations, or return an empty list and the variables."
-        )
 
 
 def _pair(name: str, given: Any) -> tuple[Any, Any]:
@@ -148,12 +114,6 @@ def _pair(name: str, given: Any) -> tuple[Any, Any]:
 def _kind(given: Any) -> str:
     many = f" of {len(given)}" if isinstance(given, tuple | list) else ""
     return f"{type(given).__name__}{many}"
-
-
-def _listed(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    return list(given) if isinstance(given, list | tuple) else [given]
 
 
 def _as(given: Any) -> Callable[[Sequence[Any]], Any]:

@@ -1,0 +1,433 @@
+"""Plain `if`, `while` and `for` where arrays decide, in hybridized functions: as Python runs them."""
+
+import functools
+import traceback
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import autograd, np, npx
+from heterosis.gluon import nn
+from heterosis.gluon.block import HybridBlock
+from heterosis.runtime.errors import CaptureError, UnsupportedError
+
+X = numpy.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
+SHIFTS = (0.3, -0.3, 1.2, -3)
+
+
+# -- choices --------------------------------------------------------------------------------------
+
+
+def one_of_two(x):
+    if x.sum() > 0:
+        y = x * 2
+    else:
+        y = np.exp(x)
+    return y
+
+
+def no_else(x):
+    y = x * 1
+    if x.sum() > 0:
+        y = y + 1
+        z = y * 2
+        y = z - x
+    return y
+
+
+def several(x):
+    if x.sum() > 5:
+        return x * 2
+    if x.max() > 0.7:
+        return x - 1
+    z = x * x
+    return z + 1
+
+
+def returns_within(x):
+    y = x
+    if x.sum() > 0:
+        if x.max() > 1.5:
+            return x * 3
+        y = x + 5
+    y = y * 2
+    return y
+
+
+def numbers(x):
+    scale = 2
+    if x.sum() > 0:
+        scale = 3.5
+    return x * scale
+
+
+def expressions(x):
+    a = x * 2 if x.sum() > 0 else -x
+    positive = (x.sum() > 0) and (x.max() > 1)
+    if not positive and -2 < x.max() < 3:
+        a = a + 1
+    if x.sum() > 0 or x.min() > -2:
+        a = a * 1.5
+    return a
+
+
+def known_by_python(x, flag=True, items=(1, 2, 3)):
+    found = []
+    for i in items:
+        if i == 2:
+            continue
+        if flag and x.ndim == 2:
+            found.append(x * i)
+    return sum(found)
+
+
+def several_results(x):
+    a, (b, c) = x, (x + 1, [x + 2])
+    if x.sum() > 0:
+        (a, b), c = (b, a), [x * 5]
+    return a + b * 2 + c[0] if isinstance(c, list) else a
+
+
+def of_one_structure(x):
+    a, b = x, x + 1
+    if x.sum() > 0:
+        a, b = b, a
+    return a * 2 + b
+
+
+# -- loops ----------------------------------------------------------------------------------------
+
+
+def until_large(x):
+    i = 0
+    while x.sum() < 50 and i < 20:
+        x = x * 1.5 + 1
+        i += 1
+    return x, np.zeros(1) + i
+
+
+def left_early(x):
+    total = np.zeros(())
+    for row in x:
+        if row.sum() > 5:
+            break
+        if row.sum() < -2:
+            continue
+        total = total + row.sum()
+    return total
+
+
+def returned_from_a_loop(x):
+    for row in x:
+        if row.sum() > 0:
+            return row * 2
+    return x[0]
+
+
+def loop_in_a_loop(x):
+    total = np.zeros(3)
+    for row in x:
+        count = 0
+        while row.max() < 4:
+            row = row + 1.5
+            count += 1
+        total = total + row * count
+    return total
+
+
+def halves(x):
+    step = 1.0
+    while step * np.abs(x).max() > 0.1:
+        step = step / 2
+    return x * step
+
+
+def numbers_of_python(x):
+    for i in range(3):
+        if x.sum() > i:
+            x = x - 0.25
+    return x
+
+
+def while_true(x):
+    n = 0
+    while True:
+        x = x * 2 + 1
+        n += 1
+        if x.max() > 30 or n > 9:
+            break
+    return x
+
+
+# -- what is called -------------------------------------------------------------------------------
+
+
+def doubled(v, limit=10):
+    while np.abs(v).sum() < limit:
+        v = v * 2 + 1
+    return v
+
+
+class Plain:
+    def __init__(self, limit):
+        self.__limit = limit
+
+    def run(self, v):
+        if v.sum() > self.__limit:
+            return v - self.__limit
+        return doubled(v)
+
+
+def calls(x):
+    within = lambda v: v * 3 if v.sum() > 0 else v  # noqa: E731
+    partly = functools.partial(doubled, limit=4)
+    return within(doubled(x)) + partly(x) + Plain(2).run(x) + max(1, 2)
+
+
+def closures(x):
+    total = x.sum()
+
+    def chosen(y):
+        if total > 0:
+            return y + total
+        return y - total
+
+    return chosen(x) * 2
+
+
+def comprehension(x):
+    return sum([row * 2 if row.sum() > 0 else -row for row in x])
+
+
+PROGRAMS = [
+    one_of_two, no_else, several, returns_within, numbers, expressions, known_by_python,
+    several_results, of_one_structure, until_large, left_early, returned_from_a_loop,
+    loop_in_a_loop, halves, numbers_of_python, while_true, calls, closures, comprehension,
+]  # fmt: skip
+WITH_WHILE = {until_large, loop_in_a_loop, halves, while_true, calls}
+
+
+def results(found):
+    return [a.asnumpy() for a in (found if isinstance(found, tuple) else (found,))]
+
+
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_hybridized_as_python(function):
+    compiled = heterosis.hybridize(function)
+    for shift in SHIFTS:
+        expected = results(function(np.array(X + numpy.float32(shift))))
+        found = results(compiled(np.array(X + numpy.float32(shift))))
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.dtype == theirs.dtype
+            numpy.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    assert compiled.captures == 1
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+@pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
+def test_gradients_as_of_python(function, shift):
+    def gradient(run):
+        x = np.array(X + numpy.float32(shift))
+        x.attach_grad()
+        with autograd.record():
+            found = run(x)
+            found = found if isinstance(found, tuple) else (found,)
+            loss = sum((a * np.sin(a)).sum() for a in found) + (x * x).sum()
+        loss.backward()
+        return x.grad.asnumpy()
+
+    compiled = heterosis.hybridize(function)
+    if function in WITH_WHILE:
+        with pytest.raises(UnsupportedError, match="while_loop has no gradient"):
+            gradient(compiled)
+        return
+    expected = gradient(function)
+    numpy.testing.assert_allclose(gradient(compiled), expected, rtol=5e-5, atol=1e-4)
+
+
+class Gated(HybridBlock):
+    """A block whose `hybrid_forward` has an `if` and a `for`."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(3, in_units=3)
+
+    def hybrid_forward(self, F, x):
+        y = self.dense(x)
+        if F.np.sum(y) > 0:
+            y = F.npx.relu(y)
+        for row in x:
+            y = y + row
+        return y
+
+
+class Outer(HybridBlock):
+    def __init__(self):
+        super().__init__()
+        self.inner = Gated()
+
+    def forward(self, x):
+        y = self.inner(x)
+        while y.sum() < 20:
+            y = y + np.abs(self.inner(y)) + 1
+        return y
+
+
+@pytest.mark.parametrize("block", [Gated, Outer])
+def test_blocks(block):
+    net = block()
+    net.initialize()
+    expected = [net(np.array(X + numpy.float32(s))).asnumpy() for s in SHIFTS]
+    net.hybridize()
+    for shift, theirs in zip(SHIFTS, expected, strict=True):
+        found = net(np.array(X + numpy.float32(shift))).asnumpy()
+        numpy.testing.assert_allclose(found, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_writes_in_branches_and_loops():
+    def function(x, y):
+        if x.sum() > 0:
+            y[0] = x[1]
+        for row in x:
+            y += row
+        while np.abs(y).sum() < 10:
+            y *= 2
+            y += 1
+        return y * 2
+
+    for shift in SHIFTS:
+        given = [[np.array(X + numpy.float32(shift)), np.ones((2, 3))] for _ in range(2)]
+        expected, found = function(*given[0]), heterosis.hybridize(function)(*given[1])
+        numpy.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-5)
+        numpy.testing.assert_allclose(given[1][1].asnumpy(), given[0][1].asnumpy(), rtol=1e-5)
+
+
+def test_types_of_loops_in_float64():
+    def function(x):
+        step = 0.1
+        while x.sum() < 3:
+            x = x + step
+            step = step * 1.1
+        return x
+
+    x = numpy.linspace(0, 1, 3)
+    expected = function(np.array(x, dtype="float64"))
+    found = heterosis.hybridize(function)(np.array(x, dtype="float64"))
+    assert found.dtype == "float64"
+    numpy.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-14)
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+def one_branch_only(x):
+    if x.sum() > 0:
+        y = x * 2
+    return y
+
+
+def other_shapes(x):
+    if x.sum() > 0:
+        y = x
+    else:
+        y = x[0]
+    return y + 1
+
+
+def nothing_returned(x):
+    if x.sum() > 0:
+        return x
+
+
+def text(x):
+    name = "a"
+    if x.sum() > 0:
+        name = "b"
+    return x * len(name)
+
+
+def growing(x):
+    while x.shape[0] < 100 and x.sum() < 100:
+        x = np.concatenate([x, x])
+    return x
+
+
+def of_lists(x):
+    found = []
+    while x.sum() < 10:
+        x = x + 1
+        found = [*found, x]
+    return found
+
+
+def asserted(x):
+    assert x.sum() > 0, "positive"
+    return x
+
+
+REFUSED = [
+    (one_branch_only, r"y is float32\[2, 3\] in one branch .* and not set in the\s+other"),
+    (other_shapes, r"y is float32\[2, 3\] in one branch .* and float32\[3\] in the other"),
+    (nothing_returned, r"what is returned is float32\[2, 3\] in one branch .* and None in the other"),
+    (text, r"name is 'b' in one branch .* and 'a' in the other"),
+    (growing, r"float32\[2, 3\] before a turn and float32\[4, 3\] behind it"),
+    (of_lists, r"found is \[\] before the loop .*and .* behind a turn"),
+    (asserted, "assert at .*: whether it holds depends on arrays"),
+]
+
+
+@pytest.mark.parametrize("function, message", REFUSED, ids=lambda v: getattr(v, "__name__", ""))
+def test_refusals(function, message):
+    with pytest.raises(CaptureError, match=f"(?s){message}") as caught:
+        heterosis.hybridize(function)(np.array(X + 0.3))
+    assert f"{function.__code__.co_filename}:" in str(caught.value)
+
+
+def test_lines_are_the_users():
+    def fails(x):
+        if x.sum() > 0:
+            return x @ np.ones((7, 7))
+        return x
+
+    with pytest.raises(heterosis.runtime.errors.ShapeError) as caught:
+        heterosis.hybridize(fails)(np.array(X))
+    lines = [frame.lineno for frame in traceback.extract_tb(caught.tb) if frame.name == "__then0"]
+    assert lines == [fails.__code__.co_firstlineno + 2]
+
+
+def test_what_has_no_source():
+    namespace = {}
+    exec("def f(x):\n    if x.sum() > 0:\n        return x\n    return -x", namespace)  # noqa: S102
+    with pytest.raises(CaptureError, match="are read while the program is captured"):
+        heterosis.hybridize(namespace["f"])(np.array(X))
+
+
+def test_other_functions_are_captured_as_they_are():
+    calls = []
+
+    def function(x):
+        calls.append(len(calls))
+        return x * 2
+
+    heterosis.hybridize(function)(np.array(X))
+    assert calls == [0]
+
+
+def test_random_numbers_of_npx_are_refused_within():
+    def function(x):
+        if x.sum() > 0:
+            x = x + np.random.normal(size=(2, 3))
+        return x
+
+    with pytest.raises(CaptureError, match="random numbers"):
+        heterosis.hybridize(function)(np.array(X))
+
+
+def test_modes_are_kept():
+    def function(x):
+        if x.sum() > 0:
+            return npx.relu(x)
+        return x
+
+    assert heterosis.hybridize(function)(np.array(X + 1)).shape == (2, 3)
