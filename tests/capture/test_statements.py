@@ -1,4 +1,4 @@
-"""Plain `if`, `while` and `for` where arrays decide, in hybridized functions: as Python runs them."""
+"""Plain `if`, `while` and `for` that arrays decide, in hybridized functions: as in Python."""
 
 import functools
 import traceback
@@ -200,8 +200,19 @@ def comprehension(x):
     return sum([row * 2 if row.sum() > 0 else -row for row in x])
 
 
+def own_lists(x):
+    if x.sum() > 0:
+        parts = [x]
+        parts.append(x * 2)
+        named = {"c": x}
+        named["d"] = x + 1
+        parts[0] = parts[1] + named["d"]
+        return sum(parts)
+    return x
+
+
 PROGRAMS = [
-    one_of_two, no_else, several, returns_within, numbers, expressions, known_by_python,
+    own_lists, one_of_two, no_else, several, returns_within, numbers, expressions, known_by_python,
     several_results, of_one_structure, until_large, left_early, returned_from_a_loop,
     loop_in_a_loop, halves, numbers_of_python, while_true, calls, closures, comprehension,
 ]  # fmt: skip
@@ -366,10 +377,49 @@ def asserted(x):
     return x
 
 
+def list_outside(x):
+    found = []
+    if x.sum() > 0:
+        found.append(x)
+    return x
+
+
+class Counter:
+    count = 0
+
+
+def attribute(x):
+    for row in x:
+        if row.sum() > 0:
+            Counter.count += 1
+    return x
+
+
+def item(x):
+    found = {"a": 1}
+    while x.sum() < 3:
+        x = x + 1
+        found["a"] += 1
+    return x * found["a"]
+
+
+def raised(x):
+    if x.sum() < 0:
+        raise ValueError("negative")
+    return x
+
+
 REFUSED = [
+    (raised, "raise at .*: whether it happens depends on arrays"),
+    (list_outside, "an object of type list is changed at .*, within a branch"),
+    (attribute, "an object of type type is changed at"),
+    (item, "an object of type dict is changed at"),
     (one_branch_only, r"y is float32\[2, 3\] in one branch .* and not set in the\s+other"),
     (other_shapes, r"y is float32\[2, 3\] in one branch .* and float32\[3\] in the other"),
-    (nothing_returned, r"what is returned is float32\[2, 3\] in one branch .* and None in the other"),
+    (
+        nothing_returned,
+        r"what is returned is float32\[2, 3\] in one branch .* and None in the other",
+    ),
     (text, r"name is 'b' in one branch .* and 'a' in the other"),
     (growing, r"float32\[2, 3\] before a turn and float32\[4, 3\] behind it"),
     (of_lists, r"found is \[\] before the loop .*and .* behind a turn"),
@@ -401,6 +451,19 @@ def test_what_has_no_source():
     exec("def f(x):\n    if x.sum() > 0:\n        return x\n    return -x", namespace)  # noqa: S102
     with pytest.raises(CaptureError, match="are read while the program is captured"):
         heterosis.hybridize(namespace["f"])(np.array(X))
+
+
+def test_errors_that_python_decides():
+    def function(x, limit):
+        if limit < 0:
+            raise ValueError("a negative limit")
+        if x.sum() > limit:
+            return x
+        return -x
+
+    with pytest.raises(ValueError, match="a negative limit"):
+        heterosis.hybridize(function)(np.array(X), -1)
+    assert heterosis.hybridize(function)(np.array(X), 1).shape == (2, 3)
 
 
 def test_other_functions_are_captured_as_they_are():

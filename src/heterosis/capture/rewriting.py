@@ -16,7 +16,7 @@ import inspect
 import itertools
 import textwrap
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,6 +29,9 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.While)
 _NOT_HERE = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef,
              ast.NamedExpr)  # fmt: skip
+
+
+_UNKNOWN = tuple(getattr(ast, name) for name in ("Match", "TryStar") if hasattr(ast, name))
 
 
 class Unwritable(HeterosisError):
@@ -108,6 +111,8 @@ def _check(definition: ast.FunctionDef) -> None:
     for node in ast.walk(definition):
         if isinstance(node, _LOOPS) and node.orelse:
             raise Unwritable(f"{definition.name}: a loop with else is left as it is.")
+        if isinstance(node, _UNKNOWN):
+            raise Unwritable(f"{definition.name}: match, and except*, are left as they are.")
         if isinstance(node, ast.Global | ast.Nonlocal):
             raise Unwritable(
                 f"{definition.name}: a function that declares {node.names[0]} is left as it is."
@@ -124,11 +129,7 @@ class _Mangled(ast.NodeTransformer):
     """Names that begin with two underscores, as the compiler changes them within a class."""
 
     def __init__(self, function: types.FunctionType):
-        *_, owner, _ = (
-            ["", *function.__qualname__.split(".")][-2:]
-            if "." in function.__qualname__
-            else ("", "")
-        )
+        owner = ["", *function.__qualname__.split(".")][-2]
         self._prefix = "" if owner in ("", "<locals>") else f"_{owner.lstrip('_')}"
 
     def _name(self, name: str) -> str:
@@ -165,8 +166,8 @@ def _arguments(names: Iterable[str]) -> ast.arguments:
 
 def _function(name: str, parameters: Iterable[str], body: Sequence[ast.stmt]) -> ast.FunctionDef:
     made = ast.FunctionDef(name, _arguments(parameters), list(body), [])
-    if "type_params" in made._fields:
-        made.type_params = []
+    if "type_params" in made._fields:  # from Python 3.12 on
+        vars(made)["type_params"] = []
     return made
 
 
@@ -180,6 +181,12 @@ def _call(method: str, *arguments: ast.expr) -> ast.Call:
 
 def _not(value: ast.expr) -> ast.expr:
     return ast.UnaryOp(ast.Not(), value)
+
+
+def _any_of(names: Sequence[str]) -> ast.expr:
+    """Whether one of these variables is true."""
+    found: list[ast.expr] = [_name(name) for name in names]
+    return found[0] if len(found) == 1 else ast.BoolOp(ast.Or(), found)
 
 
 def _walk(statements: Iterable[ast.AST]) -> Iterable[ast.AST]:
@@ -250,13 +257,10 @@ class _Exits:
         return found
 
     def _guarded(self, flags: Sequence[str], rest: list[ast.stmt]) -> ast.stmt:
-        found = [_name(flag) for flag in flags]
-        test = found[0] if len(found) == 1 else ast.BoolOp(ast.Or(), found)
-        return (
-            ast.copy_location(ast.If(_not(test), rest or [ast.Pass()], []), rest[0])
-            if rest
-            else ast.Pass()
-        )
+        """What follows a statement that may have left, as far as `flags` say."""
+        if not rest:
+            return ast.Pass()
+        return ast.copy_location(ast.If(_not(_any_of(flags)), rest, []), rest[0])
 
     def _within(self, statement: ast.stmt, loop: int | None) -> ast.stmt:
         if isinstance(statement, _SCOPES):
@@ -385,17 +389,12 @@ class _Calls(ast.NodeTransformer):
         names = list(dict.fromkeys([*names, *node.leaving]))
         rows = self.visit(node.iter)
         body = node.body
-        flags = [_name(n) for n in node.leaving]
-        left = flags[0] if len(flags) == 1 else ast.BoolOp(ast.Or(), flags) if flags else None
+        left = _any_of(node.leaving) if node.leaving else ast.Constant(value=False)
         target = [ast.Assign([node.target], _name("__item"))]
         functions = [
             self._part(f"__target{number}", ("__item",), target, names, visit=False),
             self._part(f"__body{number}", (), body, names),
-            _function(
-                f"__left{number}",
-                (),
-                [ast.Return(self.visit(left) if left else ast.Constant(value=False))],
-            ),
+            _function(f"__left{number}", (), [ast.Return(self.visit(left))]),
         ]
         call = _call("each", rows, *self._state(number, names, functions))
         begins: list[ast.stmt] = [_set(name, value=False) for name in node.begins]
@@ -404,6 +403,10 @@ class _Calls(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         message = _lambda(self.visit(node.msg) if node.msg else ast.Constant(None))
         return ast.copy_location(ast.Expr(_call("check", self.visit(node.test), message)), node)
+
+    def visit_Raise(self, node: ast.Raise) -> list[ast.stmt]:
+        self.generic_visit(node)
+        return [ast.copy_location(ast.Expr(_call("raises")), node), node]
 
     def _part(
         self, name: str, parameters: Sequence[str], body: Sequence[ast.stmt], names: Sequence[str],
@@ -419,7 +422,7 @@ class _Calls(ast.NodeTransformer):
     ) -> list[ast.expr]:
         """What a call is given: the functions, and those that read and set the variables."""
         parts: list[ast.expr] = [_name(function.name) for function in functions]
-        read = [_call("value", _lambda(_name(name))) for name in names]
+        read: list[ast.expr] = [_call("value", _lambda(_name(name))) for name in names]
         functions.append(_function(f"__get{number}", (), [ast.Return(ast.Tuple(read, ast.Load()))]))
         write: list[ast.stmt] = [ast.Nonlocal(list(names))] if names else []
         for i, name in enumerate(names):
@@ -432,12 +435,46 @@ class _Calls(ast.NodeTransformer):
                 ast.If(unset, [ast.Delete([ast.Name(name, ast.Del())])], []),
             ]
         functions.append(_function(f"__set{number}", ("__values",), write or [ast.Pass()]))
-        return [
-            *parts,
-            _name(f"__get{number}"),
-            _name(f"__set{number}"),
-            ast.Constant(tuple(names)),
-        ]
+        texts = ast.Tuple([ast.Constant(name) for name in names], ast.Load())
+        return [*parts, _name(f"__get{number}"), _name(f"__set{number}"), texts]
+
+    # -- what is changed ----------------------------------------------------------------------
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return self._changed(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        return self._changed(node)
+
+    def _changed(self, node: Any) -> ast.AST:
+        """Who sets or deletes a part of an object tells which object it is."""
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            node.value = ast.copy_location(_call("changed", node.value), node.value)
+        return node  # type: ignore[no-any-return]
+
+    def visit_List(self, node: ast.List) -> ast.AST:
+        return self._made(node) if isinstance(node.ctx, ast.Load) else self.generic_visit(node)
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        return self._made(node)
+
+    def visit_Set(self, node: ast.Set) -> ast.AST:
+        return self._made(node)
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        return self._made(node)
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        return self._made(node)
+
+    def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
+        return self._made(node)
+
+    def _made(self, node: Any) -> ast.AST:
+        """What a branch has made itself, it may change."""
+        self.generic_visit(node)
+        return ast.copy_location(_call("made", node), node)
 
     # -- expressions --------------------------------------------------------------------------
 
@@ -503,9 +540,3 @@ def _names_in(statements: Iterable[ast.AST]) -> Iterable[str]:
             continue
         if not isinstance(node, _SCOPES):
             yield from _names_in(ast.iter_child_nodes(node))
-
-
-def source_function(function: Any) -> Callable[..., Any] | None:
-    """The plain function of a method or function; None for all else."""
-    found = inspect.unwrap(function) if isinstance(function, types.FunctionType) else function
-    return found if isinstance(found, types.FunctionType) else None

@@ -9,16 +9,18 @@ from __future__ import annotations
 import functools
 import sysconfig
 import types
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from heterosis import _core, np
+from heterosis import _core
 from heterosis.capture.captured import Outside
 from heterosis.capture.control import Control, Filler, Inner, Number, StateError
-from heterosis.capture.rewriting import RESULT, Unwritable, rewritten, source_function
+from heterosis.capture.rewriting import RESULT, Unwritable, rewritten
 from heterosis.capture.trace import active, set_rewriting
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float
 from heterosis.ops.array.creation import zeros
+from heterosis.ops.math.elementwise import logical_not
 from heterosis.ops.record import as_users_call
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
@@ -29,6 +31,14 @@ _LIBRARIES = tuple(
     path for name in ("stdlib", "platstdlib", "purelib", "platlib")
     if (path := sysconfig.get_paths().get(name))
 )  # fmt: skip
+
+
+_MAKERS = (list, dict, set, sorted, deque)
+_CONTAINERS = (list, dict, set, bytearray, deque)
+_CHANGING = frozenset((
+    "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "add", "discard",
+    "update", "setdefault", "popitem", "appendleft", "popleft", "__setitem__", "__setattr__",
+))  # fmt: skip
 
 
 class _Unset:
@@ -59,7 +69,7 @@ class Flow:
 
     def negated(self, value: Any) -> Any:
         """What `not value` is."""
-        return np.logical_not(value.reshape(())) if is_open(value) else not value
+        return as_users_call(logical_not)(value.reshape(())) if is_open(value) else not value
 
     def all_of(self, *values: Callable[[], Any]) -> Any:
         """What `a and b` is."""
@@ -103,9 +113,48 @@ class Flow:
             found = message()
             raise AssertionError(*([] if found is None else [found]))
 
+    def raises(self) -> None:
+        """Tell of a `raise` that comes next."""
+        if isinstance(active(), Inner):
+            raise _noted(
+                CaptureError(
+                    f"raise at {user_line()}: whether it happens depends on arrays, and a program "
+                    "does not look at that yet. Check before the call, or the result behind it."
+                )
+            )
+
+    # -- objects of Python ----------------------------------------------------------------------
+
     def called(self, function: Any) -> Any:
         """What is called in place of a function, so that its statements are captured too."""
+        if any(function is maker for maker in _MAKERS):
+            return lambda *given, **named: self.made(function(*given, **named))
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, _CONTAINERS) and getattr(function, "__name__", "") in _CHANGING:
+            self.changed(owner)
         return _opened(function)
+
+    def made(self, container: Any) -> Any:
+        """A container that is made here, and which may be changed here."""
+        active().made_here[id(container)] = container
+        return container
+
+    def changed(self, given: Any) -> Any:
+        """An object that is about to be changed: within a branch or a turn, an array or one that
+        was made there. Others would be changed by branches that do not run, and once for all
+        turns."""
+        trace = active()
+        kept = isinstance(given, ndarray | types.ModuleType) or id(given) in trace.made_here
+        if isinstance(trace, Inner) and not kept:
+            raise _noted(
+                CaptureError(
+                    f"an object of type {type(given).__name__} is changed at {user_line()}, within "
+                    "a branch or a loop that arrays decide: that would happen at the capture, "
+                    "whatever they decide, and never again. Keep what you compute in variables, "
+                    "arrays and numbers, and change the object outside."
+                )
+            )
+        return given
 
     # -- statements ---------------------------------------------------------------------------
 
@@ -382,8 +431,8 @@ def _opened(function: Any) -> Any:
         if inside is function.func:
             return function
         return functools.partial(inside, *function.args, **function.keywords)
-    plain = source_function(function)
-    if plain is not function or not _is_users(function.__code__.co_filename):
+    plain = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
+    if not plain or not _is_users(function.__code__.co_filename):
         return function
     try:
         return rewritten(function, _flow)

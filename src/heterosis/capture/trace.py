@@ -189,6 +189,7 @@ class Trace:
         self.scope = ""
         self.rewriting = False
         self.unset: dict[str, str] = {}  # variables without a value, and why
+        self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
 
     def opened(self, function: Callable[..., Any]) -> Callable[..., Any]:
