@@ -83,11 +83,15 @@ def _laid_out(value, layout):
     return lay_out(value, layout) if is_array else value
 
 
+# Has no gradient, which `autograd.test_gradients` shows.
+_REFUSED = "while_loop"
+
+
 def differentiable():
     """The names of all operations with samples that gradients may flow through."""
     for name, record in sorted(REGISTRY.items()):
         chosen = record.samples and KEY not in record.uses
-        if chosen and any(map(is_float, record.samples.dtypes)):
+        if name != _REFUSED and chosen and any(map(is_float, record.samples.dtypes)):
             yield name
 
 
