@@ -219,7 +219,7 @@ def test_random_numbers_are_those_of_eager_calls():
     [
         lambda x: x.asnumpy(),
         lambda x: x.sum().item(),
-        lambda x: x if x.sum() > 0 else -x,
+        lambda x: x[: int(x.sum())],
         lambda x: float(x.sum()),
         lambda x: [float(v) for v in x],
         lambda x: x[x > 0],
