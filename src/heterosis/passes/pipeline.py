@@ -20,6 +20,7 @@ from heterosis.passes.fold import FOLD
 from heterosis.passes.halves import widened
 from heterosis.passes.rewrite import rewritten
 from heterosis.passes.simplify import SIMPLIFY, in_own_memory
+from heterosis.passes.unneeded import pruned
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ PASSES = (
     Pass("simplify and fold", lambda program: rewritten(program, SIMPLIFY + FOLD)),
     # After that, expressions that were written differently look the same.
     Pass("common sub-expressions", shared),
+    # Last: what the others have made of a program no longer uses all that loops and choices give.
+    Pass("unneeded results", pruned),
 )
 
 

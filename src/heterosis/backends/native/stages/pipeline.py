@@ -10,6 +10,7 @@ from typing import Protocol
 
 from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.schedule import control  # noqa: F401 - the rows of choices and loops
+from heterosis.backends.native.stages.loops import ahead_of_loops
 from heterosis.backends.native.stages.prepack import packed
 from heterosis.backends.native.stages.scale_folding import folded
 from heterosis.ir.primitives.windows import CONVOLVE
@@ -42,8 +43,14 @@ def _channels_last(program: Program, fixed: Collection[Value], machine: Machine)
     return channels_last(program, fixed, machine)
 
 
+def _loops(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
+    return ahead_of_loops(program, machine, for_processor)
+
+
 STAGES = (
-    # First, where products have their scales and shifts next to them, and no layout between.
+    # Before all others, which then see what loops have left to them.
+    Stage("work ahead of loops", _loops),
+    # Where products have their scales and shifts next to them, and no layout between.
     Stage("scales into weights", lambda program, fixed, machine: folded(program, fixed)),
     # Before packing, which takes filters as they stand then.
     Stage("channels last", _channels_last),
