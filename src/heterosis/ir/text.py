@@ -77,11 +77,16 @@ def line_of(program: Program, node: Node) -> str:
     return printer.lines[at].strip() if at is not None else str(node.primitive)
 
 
-class _Names(dict[Value, str]):
-    """The names of values. In damaged programs, there are values that nothing makes."""
+class _Names(dict[tuple[int, int], str]):
+    """The names of values, by the id of the node and the number of the result: values themselves
+    take longer to look up. In damaged programs, there are values that nothing makes."""
 
-    def __missing__(self, value: Value) -> str:
+    def __missing__(self, key: tuple[int, int]) -> str:
         return "%?"
+
+
+def _key(value: Value) -> tuple[int, int]:
+    return id(value.node), value.index
 
 
 class _Printer:
@@ -98,15 +103,15 @@ class _Printer:
 
     def program(self, program: Program, name: str, margin: str, label: str) -> None:
         """Append the lines of `program`, behind `label` in the first one."""
-        names = _Names((value, f"%{i}") for i, value in enumerate(program.inputs))
+        names = _Names((_key(value), f"%{i}") for i, value in enumerate(program.inputs))
         head = len(self.lines)
         self.lines.append("")
         self._body(program, names, margin + _STEP)
         if self.with_calls and program.calls is not None:
             self._calls("call", program.calls, names, margin + _STEP)
-        inputs = ", ".join(f"{names[v]}: {self._input_type(v)}" for v in program.inputs)
+        inputs = ", ".join(f"{names[_key(v)]}: {self._input_type(v)}" for v in program.inputs)
         self.lines[head] = f"{margin}{label}{_named(name)}({inputs}):"
-        outputs = ", ".join([names[v] for v in program.outputs])
+        outputs = ", ".join([names[_key(v)] for v in program.outputs])
         self.lines.append(f"{margin}{_STEP}return {outputs}".rstrip())
 
     def _body(self, program: Program, names: _Names, margin: str) -> None:
@@ -115,15 +120,15 @@ class _Printer:
             primitive, types = node.primitive, node.types
             self.primitives.add(primitive)
             if primitive is CONSTANT or primitive is EXTENT:
-                names[Value(node)] = self._number(node)
+                names[id(node), 0] = self._number(node)
                 continue
-            if (primitive is INPUT or primitive is NUMBER) and Value(node) in names:
+            if (primitive is INPUT or primitive is NUMBER) and (id(node), 0) in names:
                 continue
-            operands = [names[v] for v in node.inputs]
+            operands = [names[id(v.node), v.index] for v in node.inputs]
             programs = self._add_attributes(node.attributes, operands)
             results = []
             for i, type_ in enumerate(types):
-                name = names[Value(node, i)] = f"%{number}"
+                name = names[id(node), i] = f"%{number}"
                 results.append(f"{name}: {self._type(type_)}")
                 number += 1
             self.found[id(node)] = len(self.lines)
@@ -137,7 +142,7 @@ class _Printer:
             self.lines.append(f"{margin}{kind} {self._call(call, names)}")
             self._calls("step", call.steps, names, margin + _STEP)
             if call.pullback:
-                to, saved = call.pullback.to, ", ".join(names[v] for v in call.pullback.saved)
+                to, saved = call.pullback.to, ", ".join(names[_key(v)] for v in call.pullback.saved)
                 label = f"pullback to {self._attribute(to)} saves ({saved}) = "
                 program = call.pullback.program
                 self.program(program, program.name, margin + _STEP, label)
@@ -149,7 +154,7 @@ class _Printer:
                 return "None"
             if v.node.primitive is CONSTANT or v.node.primitive is EXTENT:
                 return self._number(v.node)
-            return names[v] if v in names else self._type(v.type)
+            return names[_key(v)] if _key(v) in names else self._type(v.type)
 
         self._inside = _programs(call)
         operands = ", ".join(map(value, call.operands))
@@ -158,7 +163,7 @@ class _Printer:
             parts.append(f"with {self._attribute(call.attributes)}")
         parts.append(f"gives {', '.join(map(value, call.results))}")
         if call.held:
-            parts.append(f"holding ({', '.join(names[v] for v in call.held)})")
+            parts.append(f"holding ({', '.join(names[_key(v)] for v in call.held)})")
         parts += [f"in {call.scope!r}"] if call.scope else []
         parts += [f"at {call.line!r}"] if call.line else []
         return " ".join(parts)

@@ -35,11 +35,9 @@ def pruned(program: Program) -> Program:
 
 def _pruned(node: Node, here: Node, kept: Sequence[int]) -> dict[Value, Value]:
     """The needed results of `node` by those of the smaller one that is made of `here`."""
-    if node.primitive is COND:
-        names, first, carried = ("then", "otherwise"), 1, 0
-    else:
-        names, first = ("body",), 0
-        carried = node.attributes["carried"]
+    names = ["then", "otherwise"] if node.primitive is COND else ["body"]
+    first = int(node.primitive is COND)  # of the operands that the programs are given
+    carried = node.attributes.get("carried", 0)
     asked = (node.attributes["condition"],) if node.primitive is WHILE_LOOP else ()
     programs = [node.attributes[name] for name in names]
     outputs = _needed_outputs([*programs, *asked], len(programs), kept, carried)

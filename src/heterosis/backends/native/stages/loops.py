@@ -35,10 +35,10 @@ def _changed(node: Node, machine: Machine, staged: Staged) -> Node:
         names = ("then", "otherwise")
         branches = {name: staged(node.attributes[name], (), machine) for name in names}
         return Node(node.primitive, node.inputs, node.attributes | branches, node.types)
-    names = ("condition", "body") if node.primitive is WHILE_LOOP else ("body",)
+    parts = ("condition", "body") if node.primitive is WHILE_LOOP else ("body",)
     carried = node.attributes["carried"]
     end = carried + node.attributes["shared"] if node.primitive is SCAN else len(node.inputs)
-    turns = {name: _Turn(node, name, range(carried, end), machine, staged) for name in names}
+    turns = {name: _Turn(node, name, range(carried, end), machine, staged) for name in parts}
     further = [value for turn in turns.values() for value in turn.ahead]
     attributes = dict(node.attributes)
     at = 0
