@@ -2,6 +2,7 @@
 
 import functools
 import traceback
+from contextlib import nullcontext
 
 import numpy
 import pytest
@@ -485,6 +486,31 @@ def test_random_numbers_of_npx_are_refused_within():
 
     with pytest.raises(CaptureError, match="random numbers"):
         heterosis.hybridize(function)(np.array(X))
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_gradients_asked_for_within(recorded):
+    y = np.ones((2, 3))
+    y.attach_grad()
+
+    def function(x):
+        with autograd.record():
+            loss = (x * y).sum()
+        if x.sum() > 0:
+            loss.backward()
+        return y.grad * 1
+
+    def within(x):
+        if x.sum() > 0:
+            with autograd.record():
+                loss = (x * y).sum()
+            loss.backward()
+        return x
+
+    for one in (function, within):
+        recording = autograd.record() if recorded else nullcontext()
+        with recording, pytest.raises(CaptureError, match="within a branch"):
+            heterosis.hybridize(one)(np.array(X + 1))
 
 
 def test_modes_are_kept():

@@ -123,6 +123,13 @@ class Inner(Trace):
             "be made within a branch or a loop yet. Make them before it, all at once."
         )
 
+    def need_tape(self) -> None:
+        """Refuse what asks for gradients: who records is around."""
+        raise CaptureError(
+            f"{self.name}: gradients are asked for within a branch or a loop that is a part of a "
+            "program. Call backward() or autograd.grad() around it."
+        )
+
     def _record(self, *given: Any) -> None:
         raise CaptureError(
             f"{self.name}: operations are recorded within a branch or a loop that is a part of a "

@@ -436,7 +436,8 @@ class _Calls(ast.NodeTransformer):
             ]
         functions.append(_function(f"__set{number}", ("__values",), write or [ast.Pass()]))
         texts = ast.Tuple([ast.Constant(name) for name in names], ast.Load())
-        return [*parts, _name(f"__get{number}"), _name(f"__set{number}"), texts]
+        get, put = _name(f"__get{number}"), _name(f"__set{number}")
+        return [*parts, _call("variables", get, put, texts)]
 
     # -- what is changed ----------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import sysconfig
 import types
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from heterosis import _core
 from heterosis.capture.captured import Outside
@@ -49,11 +49,22 @@ class _Nothing:
     """What a function has returned that has not returned yet."""
 
 
+class Variables(NamedTuple):
+    """The variables of a function that a statement sets: how to read and set them, and their
+    names. UNSET stands for no value."""
+
+    get: Callable[[], tuple[Any, ...]]
+    put: Callable[[tuple[Any, ...]], None]
+    names: tuple[str, ...]
+
+
 class Flow:
     """What rewritten functions call."""
 
     UNSET = _Unset()
     NOTHING = _Nothing()
+
+    variables = Variables
 
     def __init__(self) -> None:
         self._control = Control()
@@ -163,24 +174,22 @@ class Flow:
         test: Any,
         then: Callable[[], None],
         otherwise: Callable[[], None],
-        get: Callable[[], tuple[Any, ...]],
-        put: Callable[[tuple[Any, ...]], None],
-        names: tuple[str, ...],
+        variables: Variables,
     ) -> None:
-        """Do `if test: then()`, `else: otherwise()`, which set the variables `names`."""
+        """Do `if test: then()`, `else: otherwise()`, which set the `variables`."""
         if not is_open(test):
             (then if test else otherwise)()
             return
-        before, place = get(), user_line()
+        before, place = variables.get(), user_line()
 
         def run(branch: Callable[[], None]) -> tuple[Any, ...]:
-            put(before)
+            variables.put(before)
             branch()
-            return get()
+            return variables.get()
 
         def settle(first: Inner, second: Inner) -> None:
             both = []
-            for name, *pair in zip(names, first.result, second.result, strict=True):
+            for name, *pair in zip(variables.names, first.result, second.result, strict=True):
                 found = _settled(first, second, *pair)
                 if found is None:
                     first.outermost.unset[name] = _of_branches(name, place, *pair)
@@ -189,36 +198,34 @@ class Flow:
             second.result = tuple(other for _, other in both)
 
         found = self._control.cond(test, lambda: run(then), lambda: run(otherwise), settle=settle)
-        put(found)
+        variables.put(found)
 
     def repeat(
         self,
         test: Callable[[], Any],
         body: Callable[[], None],
-        get: Callable[[], tuple[Any, ...]],
-        put: Callable[[tuple[Any, ...]], None],
-        names: tuple[str, ...],
+        variables: Variables,
     ) -> None:
-        """Do `while test(): body()`, which sets the variables `names`."""
+        """Do `while test(): body()`, which sets the `variables`."""
         holds = test()
         while not is_open(holds):
             if not holds:
                 return
             body()
             holds = test()
-        state = _State(names, get(), user_line())
+        state = _State(variables, user_line())
 
         def asked(*values: Any) -> Any:
-            put(state.all(values))
+            variables.put(state.all(values))
             return test()
 
         def turn(*values: Any) -> tuple[Any, list[Any]]:
-            put(state.all(values))
+            variables.put(state.all(values))
             body()
-            return [], state.carried(get())
+            return [], state.carried(variables.get())
 
         last = state.run(lambda given: self._control.while_loop(asked, turn, given, None)[1])
-        put(state.behind(last))
+        variables.put(state.behind(last))
 
     def each(
         self,
@@ -226,13 +233,12 @@ class Flow:
         target: Callable[[Any], None],
         body: Callable[[], None],
         left: Callable[[], Any],
-        get: Callable[[], tuple[Any, ...]],
-        put: Callable[[tuple[Any, ...]], None],
-        names: tuple[str, ...],
+        variables: Variables,
     ) -> None:
-        """Do `for target in rows: body()`, which sets the variables `names`, until `left()`."""
+        """Do `for target in rows: body()`, which sets the `variables`, until
+        `left()`."""
         if isinstance(rows, ndarray) and is_open(rows):
-            self._each_row(rows, target, body, left, get, put, names)
+            self._each_row(rows, target, body, left, variables)
             return
         for item in rows:
             target(item)
@@ -254,24 +260,22 @@ class Flow:
         target: Callable[[Any], None],
         body: Callable[[], None],
         left: Callable[[], Any],
-        get: Callable[[], tuple[Any, ...]],
-        put: Callable[[tuple[Any, ...]], None],
-        names: tuple[str, ...],
+        variables: Variables,
     ) -> None:
-        state = _State(names, get(), user_line())
+        state = _State(variables, user_line())
 
         def turn(given: Sequence[Any], values: Sequence[Any]) -> tuple[Any, list[Any]]:
-            put(state.all(values))
+            variables.put(state.all(values))
 
             def run() -> None:
                 target(given[0])
                 body()
 
-            self.choose(self.negated(left()), run, lambda: None, get, put, names)
-            return [], state.carried(get())
+            self.choose(self.negated(left()), run, lambda: None, variables)
+            return [], state.carried(variables.get())
 
         last = state.run(lambda given: self._control.foreach(turn, [rows], given)[1])
-        put(state.behind(last))
+        variables.put(state.behind(last))
 
 
 def _noted(error: CaptureError) -> CaptureError:
@@ -355,11 +359,13 @@ class _Returns(Exception):
 class _State:
     """The variables of a loop: those that hold arrays or numbers are carried."""
 
-    def __init__(self, names: tuple[str, ...], before: tuple[Any, ...], place: str):
-        self.names, self.before, self.place = names, before, place
+    def __init__(self, variables: Variables, place: str):
+        self.names, self.before, self.place = variables.names, variables.get(), place
         # What the carried ones begin with, by their positions.
         self._again: set[int] = set()  # numbers that have begun with another type
-        self._begun = {i: _begun(value) for i, value in enumerate(before) if _is_carried(value)}
+        self._begun = {
+            i: _begun(value) for i, value in enumerate(self.before) if _is_carried(value)
+        }
 
     def all(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The values of all variables at the beginning of a turn."""

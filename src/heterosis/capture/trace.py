@@ -76,6 +76,7 @@ def capture(
         try:
             trace, found = _captured(*call, way)
         except _NeedsTape:
+            assert not way.taped, "the tape is there"
             way = replace(way, taped=True)
         except CaptureError as error:
             if way.rewriting or _DECIDES not in str(error):
@@ -797,10 +798,11 @@ def active() -> Trace:
 
 def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method of the capture that is active; what it refuses is remembered."""
+    name = method.__name__
 
     def call(*arguments: Any) -> Any:
         try:
-            return method(active(), *arguments)
+            return getattr(active(), name)(*arguments)
         except CaptureError as error:
             modes.refusals.note(error)
             raise
