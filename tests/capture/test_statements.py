@@ -197,6 +197,46 @@ def closures(x):
     return chosen(x) * 2
 
 
+def recursion(x, n=3):
+    if n == 0:
+        return x
+    if x.sum() > 0:
+        return recursion(x * 0.5 - 1, n - 1)
+    return recursion(x + 1, n - 1)
+
+
+class Base:
+    factor = 2
+
+    def run(self, x):
+        return x * self.factor
+
+
+class Derived(Base):
+    def run(self, x, *more, scale=1, **named):
+        if x.sum() > 0:
+            return super().run(x) * scale
+        return -super().run(x)
+
+
+def methods(x):
+    return Derived().run(x, scale=3)
+
+
+def finally_done(x):
+    n = 0
+    try:
+        if x.sum() > 0:
+            return x * 2
+        n += 1
+    finally:
+        n += 1
+    with autograd.pause():
+        if x.max() > 0:
+            return x * 3
+    return x * n
+
+
 def comprehension(x):
     return sum([row * 2 if row.sum() > 0 else -row for row in x])
 
@@ -213,11 +253,13 @@ def own_lists(x):
 
 
 PROGRAMS = [
-    own_lists, one_of_two, no_else, several, returns_within, numbers, expressions, known_by_python,
-    several_results, of_one_structure, until_large, left_early, returned_from_a_loop,
-    loop_in_a_loop, halves, numbers_of_python, while_true, calls, closures, comprehension,
+    own_lists, one_of_two, no_else, several, returns_within, numbers, expressions,
+    known_by_python, several_results, of_one_structure, until_large, left_early,
+    returned_from_a_loop, loop_in_a_loop, halves, numbers_of_python, while_true, calls, closures,
+    comprehension, recursion, methods, finally_done,
 ]  # fmt: skip
-WITH_WHILE = {until_large, loop_in_a_loop, halves, while_true, calls}
+# Gradients would have to go back through a `while`; in `halves`, none reaches what it computes.
+WITH_WHILE = {until_large, loop_in_a_loop, while_true, calls}
 
 
 def results(found):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from heterosis.autograd.rules.table import Cotangents, Step, is_piecewise_constant, rule_of
 from heterosis.ir.calls import Call, moved, note
-from heterosis.ir.program import Node, Value
+from heterosis.ir.primitives.families import Control
+from heterosis.ir.program import Node, Program, Value
 from heterosis.ir.types import INTEGERS, is_float
 from heterosis.ops.math.elementwise import add
 from heterosis.ops.record import REGISTRY
@@ -42,11 +43,12 @@ class _Reverse:
         wanted: Sequence[Value],
         calls: Sequence[Call],
         known: Mapping[Value, Value],
+        encoded: Iterable[Value] = (),
     ):
         self.known = known
         self.order = list(_units(outputs, _owners(calls)))
         self.active = set(wanted)  # values through which a gradient may reach `wanted`
-        self.encoded: set[Value] = set()  # integers that hold what a gradient should reach
+        self.encoded = set(encoded)  # integers that hold what a gradient should reach
         for unit in self.order:
             self._follow(unit)
         self.received: dict[Value, Value] = {}
@@ -55,9 +57,33 @@ class _Reverse:
         known = [v for v in unit.inputs if v in self.active or v in self.encoded]
         if not known:
             return
+        if isinstance(unit, Node) and isinstance(unit.primitive, Control):
+            self._follow_within(unit)
+            return
         self.active.update(v for v in _results(unit) if is_float(v.dtype))
         if isinstance(unit, Node) and not _is_step(unit):
             self.encoded.update(v for v in unit.outputs if v.dtype in INTEGERS)
+
+    def _follow_within(self, node: Node) -> None:
+        """The same for a choice or a loop, whose programs say what reaches which result. What a
+        loop carries on reaches as far in another turn."""
+        of_results = node.attributes.keys() - {"condition"}
+        attributes = (node.attributes[name] for name in of_results)
+        programs = [value for value in attributes if isinstance(value, Program)]
+        carried = node.attributes.get("carried", 0)
+        operands = node.inputs[len(node.inputs) - len(programs[0].inputs) :]
+        active = {i for i, value in enumerate(operands) if value in self.active}
+        encoded = {i for i, value in enumerate(operands) if value in self.encoded}
+        while True:
+            found = [_within(program, active, encoded) for program in programs]
+            reached_, held = (set().union(*sets) for sets in zip(*found, strict=True))
+            more = {i for i in reached_ if i < carried} - active
+            others = {i for i in held if i < carried} - encoded
+            if not more and not others:
+                break
+            active, encoded = active | more, encoded | others
+        self.active.update(node.outputs[i] for i in reached_)
+        self.encoded.update(node.outputs[i] for i in held)
 
     def run(
         self, outputs: Sequence[Value], given: Sequence[Value | None], wanted: Sequence[Value]
@@ -98,6 +124,26 @@ class _Reverse:
 
     def _known(self, values: Sequence[Value]) -> tuple[Value, ...]:
         return tuple(self.known.get(v, v) for v in values)
+
+
+def _within(
+    program: Program, active: Iterable[int], encoded: Iterable[int]
+) -> tuple[set[int], set[int]]:
+    """The results of a program that gradients reach its inputs at positions `active` from, and
+    those that hold what they should reach."""
+    inputs = program.inputs
+    found = _Reverse(
+        program.outputs,
+        [inputs[i] for i in active],
+        program.calls or (),
+        {},
+        [inputs[i] for i in encoded],
+    )
+    results = list(enumerate(program.outputs))
+    return (
+        {i for i, v in results if v in found.active},
+        {i for i, v in results if v in found.encoded},
+    )
 
 
 def _pulled_back(

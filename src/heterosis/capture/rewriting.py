@@ -24,6 +24,7 @@ from heterosis.runtime.errors import HeterosisError
 
 FLOW = "__flow"  # the name of what the calls are methods of
 RESULT, RETURNED = "__result", "__returned"
+_INSIDE, _AROUND = "__inside", "__around"
 _BROKE, _CONTINUED = "__broke", "__continued"
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.While)
@@ -67,22 +68,24 @@ def _rewritten_code(function: types.FunctionType) -> types.CodeType:
     code = function.__code__
     definition = _definition(function)
     if isinstance(definition, ast.Lambda):
-        body: list[ast.stmt] = [ast.Return(definition.body)]
-        definition = ast.FunctionDef("<lambda>".strip("<>") + "_", definition.args, body, [])
+        given = definition.args
+        definition = _function(_INSIDE, (), [ast.Return(definition.body)])
+        definition.args = given
     if any(isinstance(node, _NOT_HERE) for node in ast.walk(definition)):
         raise Unwritable(
             f"{function.__qualname__}: generators, coroutines and := are left as they are."
         )
     definition.decorator_list, definition.returns = [], None
+    definition.name = _INSIDE  # not its own: there, that may be the name of a global variable
     _check(definition)
     _Mangled(function).visit(definition)
     _without_exits(definition)
     _Calls(definition).run()
-    outer = _function("__outer", (*code.co_freevars, FLOW), [definition])
+    outer = _function(_AROUND, (*code.co_freevars, FLOW), [definition])
     module = ast.Module([outer], [])
     _take_lines(module, definition)
     whole = compile(ast.fix_missing_locations(module), code.co_filename, "exec", dont_inherit=True)
-    return _inner(_inner(whole, "__outer"), definition.name).replace(co_name=code.co_name)
+    return _inner(_inner(whole, _AROUND), _INSIDE).replace(co_name=code.co_name)
 
 
 def _inner(code: types.CodeType, name: str) -> types.CodeType:
@@ -508,7 +511,11 @@ class _Calls(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "vars", "dir"):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == "super" and not node.args:  # the compiler knows what it means by where it stands
+            first = (*self._definition.args.posonlyargs, *self._definition.args.args)[0]
+            node.args = [_name("__class__"), _name(first.arg)]
+        if name in ("super", "locals", "vars", "dir"):
             return node
         node.func = ast.copy_location(_call("called", node.func), node.func)
         return node
