@@ -156,3 +156,9 @@ def test_constants_in_dictionaries():
     d.get("w")
     with pytest.raises(ArgumentError, match="no constant"):
         d.get_constant("w", [1])
+
+
+@pytest.mark.parametrize("argument", ["differentiable", "allow_deferred_init"])
+def test_truths_that_are_none(argument):
+    with pytest.raises(ArgumentError, match=f"{argument} is an array .*; expected True or False"):
+        Parameter("weight", **{argument: np.ones(3)})

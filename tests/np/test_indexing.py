@@ -211,3 +211,8 @@ def test_take_outside(engine):
     assert np.take(x, np.array([-9, 9]), mode="clip").tolist() == [0, 3]
     assert np.take(x, np.array([-1, 9]), mode="wrap").tolist() == [3, 1]
     npx.waitall()
+
+
+def test_rows_of_different_lengths_cannot_index():
+    with pytest.raises(IndexingError, match="rows have different lengths"):
+        np.ones((2, 3))[[[1, 2], [3]]]

@@ -69,6 +69,7 @@ class Parameter:
         grad_stype: str = "default",
     ):
         _check_storage(name, stype, grad_stype)
+        _check_truths(name, allow_deferred_init=allow_deferred_init, differentiable=differentiable)
         self.name = name
         self.lr_mult, self.wd_mult = lr_mult, wd_mult
         self.init = init
@@ -467,6 +468,14 @@ def _extents(name: str, shape: Any) -> Shape:
             "extent is not known yet."
         )
     return tuple(items)
+
+
+def _check_truths(name: str, **given: Any) -> None:
+    for argument, value in given.items():
+        if not isinstance(value, bool | int | numpy.bool_):
+            raise ArgumentError(
+                f"Parameter {name!r}: {argument} is {described(value)}; expected True or False."
+            )
 
 
 def _check_storage(name: str, stype: str, grad_stype: str) -> None:

@@ -325,7 +325,13 @@ def _bound(number: Any) -> Any:
 
 
 def _indices(given: Any) -> numpy.ndarray | _Mask | ndarray:
-    found = numpy.asarray(given)
+    try:
+        found = numpy.asarray(given)
+    except ValueError:  # rows of different lengths
+        raise IndexingError(
+            f"{given!r:.60} cannot index: its rows have different lengths. Pass one list for each "
+            "axis, with commas between."
+        ) from None
     if found.dtype == bool:
         return _Mask(found)
     if found.size == 0 and not isinstance(given, numpy.ndarray):
