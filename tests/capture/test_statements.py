@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import autograd, np, npx
+from heterosis import autograd, gluon, np, npx
 from heterosis.gluon import nn
 from heterosis.gluon.block import HybridBlock
 from heterosis.runtime.errors import CaptureError, UnsupportedError
@@ -553,6 +553,48 @@ def test_gradients_asked_for_within(recorded):
         recording = autograd.record() if recorded else nullcontext()
         with recording, pytest.raises(CaptureError, match="within a branch"):
             heterosis.hybridize(one)(np.array(X + 1))
+
+
+def test_no_update_is_counted_twice():
+    """Where an optimizer has stepped, the function is not run again to be captured."""
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})
+
+    @heterosis.hybridize
+    def step(x):
+        with autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        trainer.step(1)
+        if loss > 1:
+            loss = loss * 2
+        return loss
+
+    with pytest.raises(CaptureError, match="are read while the program is captured"):
+        step(np.array(X))
+
+
+def test_steps_behind_a_choice():
+    def losses(wrap):
+        net = nn.Dense(2, in_units=3, weight_initializer="ones")
+        net.initialize()
+        trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})
+
+        def step(x):
+            with autograd.record():
+                loss = (net(x) ** 2).sum()
+                if loss > 1:
+                    loss = loss * 0.5
+            loss.backward()
+            trainer.step(1)
+            return loss
+
+        run = wrap(step)
+        return [run(np.array(X)).item() for _ in range(5)]
+
+    expected = losses(lambda step: step)
+    numpy.testing.assert_allclose(losses(heterosis.hybridize), expected, rtol=1e-4)
 
 
 def test_modes_are_kept():

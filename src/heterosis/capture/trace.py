@@ -79,7 +79,7 @@ def capture(
             assert not way.taped, "the tape is there"
             way = replace(way, taped=True)
         except CaptureError as error:
-            if way.rewriting or _DECIDES not in str(error):
+            if way.rewriting or error.has_stepped or _DECIDES not in str(error):
                 raise
             way = replace(way, rewriting=True)
         else:
@@ -127,6 +127,10 @@ def _captured(
         with collected(trace.calls):
             result = _run(trace, trace.opened(function), *stand_ins)
             return trace, trace.finish(result)
+    except CaptureError as error:
+        # An optimizer has counted an update: to run once more would count another one.
+        error.has_stepped = bool(trace.supply)
+        raise
     finally:
         trace.restore()
 

@@ -83,6 +83,8 @@ class AutogradError(HeterosisError, RuntimeError):
 class CaptureError(HeterosisError, RuntimeError):
     """Something that a program cannot contain, met while one was captured."""
 
+    has_stepped = False  # whether an optimizer had counted an update before
+
 
 class UnsupportedError(HeterosisError, NotImplementedError):
     """Something that is not there yet; the message names the way around it."""
