@@ -575,6 +575,25 @@ def test_no_update_is_counted_twice():
         step(np.array(X))
 
 
+def test_no_update_is_counted_twice_for_arrays_with_two_names():
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})
+
+    @heterosis.hybridize
+    def step(x, other):
+        with autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        trainer.step(1)
+        other += 1
+        return loss
+
+    x = np.array(X)
+    with pytest.raises(CaptureError, match="under two names"):
+        step(x, x)
+
+
 def test_steps_behind_a_choice():
     def losses(wrap):
         net = nn.Dense(2, in_units=3, weight_initializer="ones")

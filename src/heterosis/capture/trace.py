@@ -85,6 +85,11 @@ def capture(
         else:
             if way.merged or not trace.writes_shared():
                 break
+            if trace.supply:  # to run once more would count another update of the optimizer
+                raise CaptureError(
+                    "an optimizer steps in the function, which writes to an array that it is "
+                    "given, or finds outside, under two names. Pass copies."
+                )
             way = replace(way, merged=True)
     if trace.error is None:
         checked(found.program)
