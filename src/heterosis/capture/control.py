@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any
 
 from heterosis import _core, np
 from heterosis.capture import trees
 from heterosis.capture.captured import Enclosing, Source
 from heterosis.capture.memory import Cell
-from heterosis.capture.trace import Trace, active, inside, overlap, place
+from heterosis.capture.trace import Trace, active, inside, noting, overlap, place
 from heterosis.ir import views
 from heterosis.ir.calls import needed
 from heterosis.ir.program import INPUT, Program, Value, apply, checked, constant
-from heterosis.ir.types import TensorType, is_float
+from heterosis.ir.types import TensorType
 from heterosis.ops.array.creation import zeros
 from heterosis.ops.control.capturing import check_unbounded, set_capture
 from heterosis.ops.control.flow import conditional, scan
@@ -60,9 +59,8 @@ class Inner(Trace):
         self.recorded = modes.is_recording()
         self.scope, self.rewriting = outer.scope, outer.rewriting
         self.line = user_line()
-        self.given: dict[
-            int, Value
-        ] = {}  # inputs that turns are given, by their stand-ins' storages
+        # The inputs that turns are given, by the storages of their stand-ins.
+        self.given: dict[int, Value] = {}
         self.result: Any = None
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Inner:
@@ -254,7 +252,7 @@ class Control:
         carried = [*turn.inputs_for(before), *map(turn.input_of, written)]
         results = [*_values(turn, after), *_values(turn, written), *_values(turn, leaves)]
         # What was carried into each turn, for the derivative: nobody else asks for it.
-        results += [value for value in carried if modes.is_recording() and is_float(value.dtype)]
+        results += carried if modes.is_recording() else []
         inputs = [*carried, *map(turn.input_of, shared), *turn.inputs_for(given)]
         operands = [*begun.arrays, *written, *shared, *rows]
         made = _called(
@@ -263,7 +261,9 @@ class Control:
         )  # fmt: skip
         _write(written, made[len(before) : len(carried)])
         rest = iter(made[len(carried) :])
-        return _replaced(outputs, lambda leaf: next(rest)), begun.after(turn, before, after, made)
+        return trees.mapped(outputs, lambda leaf: next(rest)), begun.after(
+            turn, before, after, made
+        )
 
     def while_loop(
         self,
@@ -327,7 +327,7 @@ class Control:
                 return found, list(after), _as_truth(condition(*after))
 
             def otherwise() -> Any:
-                return _replaced(outputs[0], _zeros), now, running
+                return trees.mapped(outputs[0], _zeros), now, running
 
             found, after, again = self.cond(running, then, otherwise)
             return found, [again, *after]
@@ -421,7 +421,7 @@ class _Joined:
     def tree(self, arrays: Iterable[Any]) -> Any:
         """What the choice gives, as its branches do."""
         waiting, fixed = iter(arrays), iter(self._fixed)
-        return _replaced(self._tree, lambda leaf: leaf if next(fixed) else next(waiting))
+        return trees.mapped(self._tree, lambda leaf: leaf if next(fixed) else next(waiting))
 
 
 def _is_fixed(one: Any, other: Any) -> bool:
@@ -443,21 +443,11 @@ def _of_one_type(line: str, one: Value, other: Value) -> tuple[Value, Value]:
 
 def _structure(tree: Any) -> Any:
     """A tree with words in place of its leaves."""
-    return _replaced(tree, lambda leaf: "an array" if _is_number(leaf) else type(leaf).__name__)
+    return trees.mapped(tree, lambda leaf: "an array" if _is_number(leaf) else type(leaf).__name__)
 
 
 def _is_number(leaf: Any) -> bool:
     return isinstance(leaf, ndarray | bool | int | float | Filler)
-
-
-def _replaced(tree: Any, change: Callable[[Any], Any]) -> Any:
-    """The same structure with every leaf changed."""
-    if isinstance(tree, dict):
-        return {key: _replaced(item, change) for key, item in tree.items()}
-    if isinstance(tree, tuple | list):
-        items = [_replaced(item, change) for item in tree]
-        return type(tree)(*items) if hasattr(tree, "_fields") else type(tree)(items)
-    return change(tree)
 
 
 def _check_unwritten(turn: Inner, given: Iterable[Any]) -> None:
@@ -549,22 +539,8 @@ def _note(outer: Trace, one: Any, other: Any) -> None:
     outer.chosen.append((first.base or first, second.base or second))
 
 
-def _noted(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose refusals end the capture, whoever catches them."""
-
-    @wraps(method)
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        try:
-            return method(*arguments, **keywords)
-        except CaptureError as error:
-            modes.refusals.note(error)
-            raise
-
-    return call
-
-
 def install() -> None:
     """Let choices and loops be captured."""
     for name in ("cond", "foreach", "while_loop"):
-        setattr(Control, name, _noted(getattr(Control, name)))
+        setattr(Control, name, noting(getattr(Control, name)))
     set_capture(Control())

@@ -30,8 +30,6 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.While)
 _NOT_HERE = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.AsyncFunctionDef,
              ast.NamedExpr)  # fmt: skip
-
-
 _UNKNOWN = tuple(getattr(ast, name) for name in ("Match", "TryStar") if hasattr(ast, name))
 
 
@@ -214,6 +212,8 @@ def _without_exits(definition: ast.FunctionDef) -> None:
 
 
 class _Exits:
+    """Statements in the making, and how many loops there were."""
+
     def __init__(self) -> None:
         self._numbers = itertools.count()
 

@@ -235,8 +235,7 @@ class Flow:
         left: Callable[[], Any],
         variables: Variables,
     ) -> None:
-        """Do `for target in rows: body()`, which sets the `variables`, until
-        `left()`."""
+        """Do `for target in rows: body()`, which sets the `variables`, until `left()`."""
         if isinstance(rows, ndarray) and is_open(rows):
             self._each_row(rows, target, body, left, variables)
             return

@@ -805,18 +805,23 @@ def active() -> Trace:
     return _active.trace
 
 
-def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of the capture that is active; what it refuses is remembered."""
-    name = method.__name__
+def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, whose refusals are remembered: they end the capture, whoever catches them."""
 
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: Any, **keywords: Any) -> Any:
         try:
-            return getattr(active(), name)(*arguments)
+            return function(*arguments, **keywords)
         except CaptureError as error:
             modes.refusals.note(error)
             raise
 
     return call
+
+
+def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of the capture that is active, which may have one of its own."""
+    name = method.__name__
+    return noting(lambda *arguments: getattr(active(), name)(*arguments))
 
 
 def install() -> None:

@@ -49,16 +49,19 @@ def has_numpy_arrays(tree: Any) -> bool:
 
 def replaced(tree: Any, replace: Callable[[Any], Any], leaves: Any = ndarray) -> Any:
     """The same structure with every array, or every instance of `leaves`, replaced."""
-    if isinstance(tree, leaves):
-        return replace(tree)
+    return mapped(tree, lambda leaf: replace(leaf) if isinstance(leaf, leaves) else leaf)
+
+
+def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """The same structure with every leaf changed."""
     if isinstance(tree, tuple | list):
-        items = [replaced(item, replace, leaves) for item in tree]
+        items = [mapped(item, change) for item in tree]
         if isinstance(tree, tuple) and hasattr(tree, "_fields"):
             return type(tree)(*items)
         return type(tree)(items)
     if isinstance(tree, dict):
-        return type(tree)((key, replaced(item, replace, leaves)) for key, item in tree.items())
-    return tree
+        return type(tree)((key, mapped(item, change)) for key, item in tree.items())
+    return change(tree)
 
 
 def description(tree: Any) -> Any:

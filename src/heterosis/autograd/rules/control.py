@@ -26,9 +26,8 @@ def _types(values: Sequence[Value]) -> Types:
 
 def _received(step: Step) -> list[Value]:
     """What the results of floats receive; zeros, if nothing."""
-    found = [step.cotangents[i] for i in _floats(step.outputs)]
-    like = [step.outputs[i] for i in _floats(step.outputs)]
-    return [zeros(y) if g is None else g for g, y in zip(found, like, strict=True)]
+    pairs = zip(step.cotangents, step.outputs, strict=True)
+    return [zeros(y) if g is None else g for g, y in pairs if is_float(y.dtype)]
 
 
 def _pulled(program: Program, wanted: Sequence[int]) -> Program:
@@ -78,7 +77,7 @@ def _cond(step: Step) -> Cotangents:
 def _scan(step: Step) -> Cotangents:
     """A scan in the other order: it carries what the state receives and what the shared operands
     have received, and is given what was carried into each turn."""
-    body, carried, first = _body(step), step.attributes["carried"], 0
+    body, carried = _body(step), step.attributes["carried"]
     first = carried + step.attributes["shared"]
     wanted = _floats(body.inputs)
     states = _histories(step)
