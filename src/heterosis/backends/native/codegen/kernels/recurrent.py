@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.access import STORED
@@ -18,14 +19,23 @@ from heterosis.backends.native.codegen.emit.builder import (
     PTR,
     Function,
     Module,
+    Size,
     Type,
     Value,
     constant,
 )
 from heterosis.backends.native.codegen.kernels import matmul
+from heterosis.backends.native.codegen.kernels.matmul.blocked import depth_blocks, mode_of
+from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
-from heterosis.backends.native.codegen.mathematics.exponential import sigmoid
-from heterosis.backends.native.codegen.mathematics.hyperbolic import tanh
+from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
+from heterosis.backends.native.codegen.kernels.matmul.panels import (
+    PanelProduct,
+    emit_panel_kernels,
+)
+from heterosis.backends.native.codegen.kernels.matmul.tile import tile
+from heterosis.backends.native.codegen.mathematics.gates import sigmoid, tanh
 from heterosis.backends.native.codegen.mathematics.number import Number, where
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.primitives.recurrent import GATES
@@ -35,6 +45,7 @@ from heterosis.ir.types import ITEMSIZE
 FEW_ROWS = 4
 _ALIGNMENT = 64
 _SHARE_ELEMENTS = 2000  # of one pass, that are worth a thread
+_SHARE_WORK = 1 << 17  # multiplications that are
 
 Numbers = list[Number]
 
@@ -238,6 +249,7 @@ class Recurrence:
     keep: bool
     problem: matmul.Problem  # one step's product, of any size
     packs: bool  # the weights, which have not come packed
+    together: bool  # whether who multiplies for some units also computes their pass
 
     @property
     def step(self) -> Pass:
@@ -248,7 +260,15 @@ class Recurrence:
 
     @property
     def key(self) -> str:
-        facts = (self.cell.name, self.dtype, self.back, self.keep, self.problem, self.packs)
+        facts = (
+            self.cell.name,
+            self.dtype,
+            self.back,
+            self.keep,
+            self.problem,
+            self.packs,
+            self.together,
+        )
         return f"recurrence {facts}"
 
     @property
@@ -291,7 +311,9 @@ def plan(
         b_packed=packs or packed,
     )  # fmt: skip
     actual = matmul.choose(problem, target, workers)
-    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs)
+    # Units in whole panels of the product: each gate's are a panel of their own.
+    whole = actual.variant == "panels" and units % tile(target, element(dtype, target)).columns == 0
+    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs, whole and not back)
     at_packed = 0 if back else _aligned(rows * wide * ITEMSIZE[dtype])
     size = matmul.packed_b_layout(actual, target).size if packs else 0
     work = _aligned(at_packed + size)
@@ -328,10 +350,13 @@ _NUMBERS = ("steps", "rows", "units", "first", "onward", "grain", "packed_at", "
 
 def emit_recurrence(module: Module, target: Target, name: str, loop: Recurrence) -> None:
     """Define `@name(call, weights, inputs..., outputs..., scratch, numbers...)`."""
-    matmul.emit_matmul(module, target, f"{name}.product", loop.problem)
     if loop.packs:
         matmul.emit_pack_b(module, target, f"{name}.pack", _to_pack(loop))
-    _emit_pass(module, target, f"{name}.pass", loop)
+    if loop.together:
+        _emit_step(module, target, f"{name}.step", loop)
+    else:
+        matmul.emit_matmul(module, target, f"{name}.product", loop.problem)
+        _emit_pass(module, target, f"{name}.pass", loop)
     open_ = loop.problem.parameters()
     outputs = [f"{o}_out" for o in loop.outputs]
     pointers = ["call", "weights", *loop.inputs, *outputs, "scratch"]
@@ -355,6 +380,7 @@ class _Loop:
         sizes: Sequence[Value],
     ):  # fmt: skip
         self.f, self.name, self.loop, self.v, self.sizes = f, name, loop, v, sizes
+        self.target = target
         self.element = STORED[loop.dtype]
         self.memory = Frame.allocate(f)
         work = f.offset(I8, v["scratch"], v["work_at"])
@@ -375,8 +401,11 @@ class _Loop:
                 self._pass(step, [])
                 self._product(self._at("gates_out", step, self.loop.cell.gates), right)
             else:
-                self._product(turn.carried[0], right)
-                self._pass(step, turn.carried)
+                if self.loop.together:
+                    self._together(step, turn.carried, right)
+                else:
+                    self._product(turn.carried[0], right)
+                    self._pass(step, turn.carried)
                 after = ("hidden_out", "memory_out")
                 turn.next = [self._at(n, step, 1) for n in after[: len(states)]]
         f.ret()
@@ -415,6 +444,18 @@ class _Loop:
         rows, grain = self.v["rows"], self.v["grain"]
         share(self.f, self.call, f"{self.name}.pass", self.memory, rows, grain, alone=False)
 
+    def _together(self, step: Value, states: Sequence[Value], right: Value) -> None:
+        """The product and the pass, shared out by units: the threads meet once a step."""
+        f, v = self.f, self.v
+        own = {"rows": v["rows"], "units": v["units"], "left": states[0], "right": right}
+        frame = Frame(**own, **self._pointers(step, states))
+        frame.save(f, self.memory)
+        columns = product_kernel(f.module, self.target, self.loop.dtype).tile.columns
+        work = f.mul_size(f.mul_size(v["rows"], v["units"]), self.loop.cell.gates * columns)
+        grain = f.max_size(1, f.div_size(_SHARE_WORK, f.max_size(1, work)))
+        blocks = f.div_size(v["units"], columns)
+        share(f, self.call, f"{self.name}.step", self.memory, blocks, grain, alone=False)
+
     def _pointers(self, step: Value, states: Sequence[Value]) -> dict[str, Value]:
         """Where each stream of the pass begins, in the order that `_frame` has."""
         given = dict(zip(("hidden_before", "memory_before"), states, strict=False))
@@ -437,27 +478,83 @@ def _labelled(step: Pass) -> list[tuple[Stream, str]]:
     return [(s, s.name) for s in step.inputs] + [(s, f"{s.name}_out") for s in step.outputs]
 
 
+def _body(
+    module: Module, target: Target, name: str, loop: Recurrence, **own: Type
+) -> tuple[Function, SimpleNamespace]:
+    """The body of a parallel loop, and what its frame holds: its `own` values, and where each
+    stream of the pass begins."""
+    f = module.function(name, abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes)
+    types = own | {label: PTR for _, label in _labelled(loop.step)}
+    frame = Frame(**{label: Value(type_, "") for label, type_ in types.items()})
+    return f, frame.load(f, f.parameters[0])
+
+
 def _emit_pass(module: Module, target: Target, name: str, loop: Recurrence) -> None:
     """The body of a loop over rows: the cell's formula for every unit."""
-    f = module.function(name, abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes)
-    context, begin, end, _ = f.parameters
-    labels = [label for _, label in _labelled(loop.step)]
-    blank = Value(PTR, "")
-    frame = Frame(units=Value(I64, ""), **dict.fromkeys(labels, blank))
-    v = vars(frame.load(f, context))
-    element = STORED[loop.dtype]
-    lanes = target.lanes(ITEMSIZE[loop.dtype])
+    f, v = _body(module, target, name, loop, units=I64)
+    _, begin, end, _ = f.parameters
     with f.loop(begin, end) as row:
-        lines = {
-            label: _line(f, element, v[label], stream, row.index, v["units"])
-            for stream, label in _labelled(loop.step)
-        }
-        whole = f.round_down(v["units"], lanes)
-        with f.loop(0, whole, lanes) as unit:
-            _units(f, loop.step, Type(element.element, lanes), lines, unit.index)
-        with f.loop(whole, v["units"]) as unit:
-            _units(f, loop.step, element, lines, unit.index)
+        _pass_of_row(f, target, loop, v, row.index, 0, v.units)
     f.ret()
+
+
+def _pass_of_row(
+    f: Function, target: Target, loop: Recurrence, v: SimpleNamespace, row: Value,
+    first: Size, end: Size,
+) -> None:  # fmt: skip
+    """The cell's formula for some units of a row, which begin with a whole vector."""
+    number, lanes = STORED[loop.dtype], target.lanes(ITEMSIZE[loop.dtype])
+    lines = {
+        label: _line(f, number, getattr(v, label), stream, row, v.units)
+        for stream, label in _labelled(loop.step)
+    }
+    whole = f.add_size(first, f.round_down(f.sub_size(end, first), lanes))
+    with f.loop(first, whole, lanes) as unit:
+        _units(f, loop.step, Type(number.element, lanes), lines, unit.index)
+    with f.loop(whole, end) as unit:
+        _units(f, loop.step, number, lines, unit.index)
+
+
+def _emit_step(module: Module, target: Target, name: str, loop: Recurrence) -> None:
+    """The body of a loop over blocks of units: their products, one panel a gate, and the pass."""
+    kernel = product_kernel(module, target, loop.dtype)
+    emit_panel_kernels(kernel)
+    own = {"rows": I64, "units": I64, "left": PTR, "right": PTR}
+    f, v = _body(module, target, name, loop, **own)
+    _, begin, end, _ = f.parameters
+    columns = kernel.tile.columns
+    with f.loop(begin, end) as block:
+        first = f.mul(block.index, constant(I64, columns))
+        _gates(kernel, f, loop, v, first)
+        with f.loop(0, v.rows) as row:
+            _pass_of_row(f, target, loop, v, row.index, first, f.add_size(first, columns))
+    f.ret()
+
+
+def _gates(kernel: Kernel, f: Function, loop: Recurrence, v: SimpleNamespace, first: Value) -> None:
+    """The products of a block of units, whose first one is `first`, for all gates."""
+    compute, columns, gates = kernel.element.compute, kernel.tile.columns, loop.cell.gates
+    wide = f.mul_size(v.units, gates)
+    most, _ = depth_blocks(f, kernel, v.units)
+    nowhere: list[Size | Value] = [Value(PTR, "null"), 0, 0, 0]  # no epilogue asks
+    with f.loop(0, v.units, most) as step, f.loop(0, gates) as gate:
+        depth = f.min_size(most, f.sub_size(v.units, step.index))
+
+        def panel(gate: Size, first: Size, step: Value = step.index, depth: Size = depth) -> Value:
+            column = f.add_size(f.mul_size(gate, v.units), first)
+            at = f.add_size(f.mul_size(step, wide), f.mul_size(column, depth))
+            return f.offset(compute, v.right, at)
+
+        last = f.compare("eq", gate.index, constant(I64, gates - 1))
+        after = f.select(last, f.i64(0), f.add(gate.index, constant(I64, 1)))
+        beside = f.select(last, f.i64(f.add_size(first, columns)), first)
+        to = f.add_size(f.mul_size(gate.index, v.units), first)
+        PanelProduct(
+            f.offset(compute, v.left, step.index), v.units, runs=1, a_run=0, depth=depth,
+            panel=panel(gate.index, first), to=f.offset(compute, v.product, to), c_row=wide,
+            rows=v.rows, width=columns, mode=mode_of(f, step.index, depth, v.units),
+            place=nowhere, following=panel(after, beside),
+        ).whole(kernel, f)  # fmt: skip
 
 
 def _line(

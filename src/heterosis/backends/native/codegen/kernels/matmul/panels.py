@@ -144,7 +144,8 @@ class PanelProduct:
     """Rows times one panel.
 
     A row is `runs` runs of `depth` neighbours, `a_run` apart; the next row begins `a_row` behind
-    it, and may well overlap it. `width` columns of the panel exist, or more.
+    it, and may well overlap it. `width` columns of the panel exist, or more. The panel that is
+    wanted next lies behind this one, unless it is `following`.
     """
 
     left: Value
@@ -159,6 +160,7 @@ class PanelProduct:
     width: Size
     mode: Value
     place: list[Size | Value]
+    following: Value | None = None
 
     def emit(self, kernel: Kernel, f: Function, scratch: Value) -> None:
         whole = f.compare("sge", f.i64(self.width), f.i64(kernel.tile.columns))
@@ -171,12 +173,15 @@ class PanelProduct:
     def whole(self, kernel: Kernel, f: Function) -> Sequence[Value]:
         """The same where all columns of the panel exist."""
         into = [self.to, f.i64(self.c_row), f.i64(self.rows), self.mode]
-        f.call(kernel.name("rows"), [*self._operands(f, self.left), *into, *map(f.i64, self.place)])
+        operands = self._operands(kernel, f, self.left)
+        f.call(kernel.name("rows"), [*operands, *into, *map(f.i64, self.place)])
         return ()
 
-    def _operands(self, f: Function, left: Value) -> list[Value]:
+    def _operands(self, kernel: Kernel, f: Function, left: Value) -> list[Value]:
         sizes = map(f.i64, (self.a_row, self.runs, self.a_run, self.depth))
-        return [left, *sizes, self.panel]
+        numbers = f.mul_size(self.depth, kernel.tile.columns)
+        behind = f.offset(kernel.element.compute, self.panel, numbers)
+        return [left, *sizes, self.panel, self.following or behind]
 
     def _in_part(self, kernel: Kernel, f: Function, scratch: Value) -> Sequence[Value]:
         """Tile by tile, by way of a tile of scratch memory."""
@@ -190,7 +195,7 @@ class PanelProduct:
             left = f.offset(storage, self.left, f.mul_size(i.index, self.a_row))
             place = [call, batch, f.i64(f.add_size(row, i.index)), column]
             into = [scratch, f.i64(tile.columns), height, f.i64(0)]
-            f.call(plain.name("rows"), [*self._operands(f, left), *into, *place])
+            f.call(plain.name("rows"), [*self._operands(plain, f, left), *into, *place])
             to = f.offset(storage, self.to, f.mul_size(i.index, self.c_row))
             sizes = [f.i64(self.c_row), height, f.i64(self.width), self.mode]
             f.call_pointer(edge, [scratch, to, *sizes, *place])
@@ -198,7 +203,8 @@ class PanelProduct:
 
 
 def _emit_rows(kernel: Kernel) -> None:
-    """`rows(a, a_row, runs, a_run, depth, b, c, c_row, rows, mode, call, batch, row, column)`.
+    """`rows(a, a_row, runs, a_run, depth, b, following, c, c_row, rows, mode, call, batch, row,
+    column)`.
 
     All rows times one panel, in tiles of two heights that differ by one: together they fit nearly
     every number of rows. Where they do not, the last tile computes its last row several times over,
@@ -208,10 +214,10 @@ def _emit_rows(kernel: Kernel) -> None:
     f = kernel.function(
         "rows",
         [("a", PTR), ("a_row", I64), ("runs", I64), ("a_run", I64), ("depth", I64), ("b", PTR)]
-        + [("c", PTR), ("c_row", I64), ("rows", I64), ("mode", I64), *PLACE],
+        + [("following", PTR), ("c", PTR), ("c_row", I64), ("rows", I64), ("mode", I64), *PLACE],
     )
-    labels = ["a", "a_row", "runs", "a_run", "depth", "b", "c", "c_row", "rows", "mode"]
-    labels += ["call", "batch", "row", "column"]
+    labels = ["a", "a_row", "runs", "a_run", "depth", "b", "following", "c", "c_row", "rows"]
+    labels += ["mode", "call", "batch", "row", "column"]
     v = SimpleNamespace(**dict(zip(labels, f.parameters, strict=True)))
     if kernel.epilogue:
         kernel.epilogue.read_words(f, v.call)
@@ -249,7 +255,7 @@ def _emit_tiles(
             for byte in range(0, tile.columns * element.size, LINE):
                 f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
         left = [f.offset(element.storage, first, offset) for offset in across]
-        sums = _sums(kernel, f, v, left, _ahead(kernel, f, v.b, i.index, v.depth))
+        sums = _sums(kernel, f, v, left, _ahead(kernel, f, v.following, i.index, v.depth))
         targets = [f.offset(element.storage, to, offset) for offset in below]
         at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
         emit_finish(
@@ -278,11 +284,10 @@ def _sums(
     return run.results[1:]
 
 
-def _ahead(kernel: Kernel, f: Function, panel: Value, row: Value, depth: Value) -> Value:
+def _ahead(kernel: Kernel, f: Function, following: Value, row: Value, depth: Value) -> Value:
     """The part of the next panel to fetch with the tile that begins at `row`: the first tiles fetch
     it all."""
     tile, size = kernel.tile, kernel.element.size
-    following = f.offset(kernel.element.compute, panel, f.mul_size(depth, tile.columns))
     part = f.mul_size(f.div_size(depth, tile.unroll), AT_ONCE // size)
     enough = -(-tile.unroll * tile.columns * size // AT_ONCE)
     number = f.min_size(f.div_size(row, tile_rows(kernel)), enough - 1)
