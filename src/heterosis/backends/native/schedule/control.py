@@ -24,10 +24,11 @@ from heterosis.backends.native.codegen.emit.builder import (
 )
 from heterosis.backends.native.codegen.emit.function import return_if_failed
 from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
+from heterosis.backends.native.codegen.kernels import heap
 from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.backends.native.codegen.target import Target
 from heterosis.backends.native.schedule.arena import rounded
-from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP
+from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP, WHILE_LOOP_BACK
 from heterosis.ir.program import Node, Program
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
@@ -85,11 +86,11 @@ class _Call:
         for i, address in enumerate(addresses, first):
             self.f.store(address, self.f.offset(PTR, self.buffers, i))
 
-    def run(self, failures: int = 0) -> None:
+    def run(self, failures: int = 0, leaving: Callable[[], object] = lambda: None) -> None:
         """Call the function; leave with its failure, behind so many that others have."""
         status = self.status()
         if self.fails:
-            return_if_failed(self.f, status, failures)
+            return_if_failed(self.f, status, failures, leaving)
 
     def status(self) -> Value:
         return self.f.call(self.name, [self.frame], I64)
@@ -98,11 +99,13 @@ class _Call:
 def _kernel(
     key: str, parts: dict[str, _Part], scratch_bytes: int, turns: int, types: Sequence[TensorType],
     emit: Callable[[Function, list[Value], dict[str, _Call]], None],
+    further: tuple[tuple[str, str], ...] = (),
 ) -> KernelCode:  # fmt: skip
     """The kernel that runs `parts`, which are known by name; `emit` says when, given the addresses
-    of all operands and results, and of the scratch memory behind `scratch_bytes` for the parts."""
+    of all operands and results, and of the scratch memory behind `scratch_bytes` for the parts.
+    It has `further` failures besides theirs."""
     workspace = max(part.workspace for part in parts.values())
-    failures = tuple(failure for part in parts.values() for failure in part.failures)
+    failures = tuple(failure for part in parts.values() for failure in part.failures) + further
 
     def whole(module: Module, target: Target, name: str) -> None:
         for label, part in parts.items():
@@ -229,9 +232,7 @@ def _while_loop(node: Node, inputs: Places, outputs: Places, machine: Machine) -
             return turn.results[:carried]
 
         last = f.if_else(goes_on(operands[:carried]), turns, lambda: operands[:carried])
-        for type_, found, result in zip(state.types, last, results, strict=True):
-            stands = f.compare("eq", found, result)
-            f.if_else(stands, lambda: (), lambda: _copied(f, found, result, type_))  # noqa: B023
+        _settled(f, state.types, last, results)
 
     scratch = rounded(1) + state.bytes
     types = [v.type for v in node.inputs] + [*node.types]
@@ -243,9 +244,122 @@ def _thirds(values: Sequence[Value]) -> tuple[list[Value], list[Value], list[Val
     return [*values[:third]], [*values[third : 2 * third]], [*values[2 * third :]]
 
 
+def _settled(
+    f: Function, types: Sequence[TensorType], found: Sequence[Value], results: Sequence[Value]
+) -> None:
+    """Copy what a loop has carried last to where the results are to stand, unless it is there."""
+    for type_, last, result in zip(types, found, results, strict=True):
+        stands = f.compare("eq", last, result)
+        f.if_else(stands, lambda: (), lambda: _copied(f, last, result, type_))  # noqa: B023
+
+
 def _copied(f: Function, source: Value, target: Value, type_: TensorType) -> tuple[()]:
     _copy(f, source, target, type_.nbytes)
     return ()
+
+
+# -- back through a loop that nobody knows the turns of ------------------------------------------
+
+_NO_MEMORY = (
+    "the gradient of a loop without bound: what its turns carry, which is kept for the way back, "
+    "needs more memory than there is; give max_iterations, or detach what is carried."
+)
+_FIRST_ROOM = 16  # turns, before the memory for them grows
+
+
+class _History:
+    """What a loop carries into its turns, one after another, in memory that grows."""
+
+    def __init__(self, f: Function, types: Sequence[TensorType], failure: int):
+        self.f, self.state, self.failure = f, _State(types), failure
+        self.turn_bytes = max(self.state.bytes, 1)
+
+    def rooms(self, memory: Value, turn: int | Value) -> list[Value]:
+        """Where what is carried into a turn stands."""
+        start = self.f.offset(I8, memory, self.f.mul_size(turn, self.turn_bytes))
+        return self.state.rooms(self.f, start)
+
+    def grown(self, memory: Value, turns: int | Value) -> Value:
+        """The memory with room for so many turns."""
+        f = self.f
+        found = heap.resized(f, memory, f.mul_size(turns, self.turn_bytes))
+
+        def leave() -> None:
+            heap.free(f, memory)
+            f.ret(constant(I64, self.failure))
+
+        f.leave_if(f.compare("eq", found, _NULL), leave)
+        return found
+
+
+_NULL = Value(PTR, "null")
+
+
+def _while_loop_back(node: Node, inputs: Places, outputs: Places, machine: Machine) -> KernelCode:
+    names = ("condition", "body", "back")
+    parts = {name: _part(node.attributes[name], machine) for name in names}
+    many, carried = len(node.inputs), node.attributes["carried"]
+    end = many - node.attributes["received"]
+    received = _State(node.types)
+    types = [*(v.type for v in node.inputs), *node.types]
+    before_body = len(parts["condition"].failures)
+    before_back = before_body + len(parts["body"].failures)
+    last = before_back + len(parts["back"].failures) + 1
+
+    def emit(f: Function, addresses: list[Value], calls: dict[str, _Call]) -> None:
+        operands, results, scratch = addresses[:many], addresses[many:-1], addresses[-1]
+        truth, rooms = scratch, received.rooms(f, f.offset(I8, scratch, rounded(1)))
+        history = _History(f, types[:carried], last)
+        condition, body, back = (calls[name] for name in names)
+        for call in (condition, body, back):
+            call.give(carried, operands[carried:end])
+        condition.give(end, [truth])
+
+        def goes_on(memory: Value, at: Sequence[Value]) -> Value:
+            condition.give(0, at)
+            condition.run(0, lambda: heap.free(f, memory))
+            return _is_true(f, truth)
+
+        def grown(memory: Value, room: Value) -> list[Value]:
+            doubled = f.mul(room, constant(I64, 2))
+            return [history.grown(memory, doubled), doubled]
+
+        def turns() -> Sequence[Value]:
+            begun = [memory, constant(I64, _FIRST_ROOM), constant(I64, 0)]
+            with f.repeat(begun) as turn:
+                here, room, done = turn.carried
+                after = f.add(done, constant(I64, 1))
+                full = f.compare("eq", after, room)
+                kept, room = f.if_else(
+                    full,
+                    lambda: grown(here, room),
+                    lambda: [here, room],
+                )
+                body.give(0, history.rooms(kept, done))
+                body.give(end, history.rooms(kept, after))
+                body.run(before_body, lambda: heap.free(f, kept))
+                turn.more = goes_on(kept, history.rooms(kept, after))
+                turn.next = [kept, room, after]
+            return [turn.results[0], turn.results[2]]
+
+        memory = history.grown(_NULL, _FIRST_ROOM)
+        history.state.copy(f, operands[:carried], history.rooms(memory, 0))
+        goes = goes_on(memory, operands[:carried])
+        memory_, done = f.if_else(goes, turns, lambda: [memory, constant(I64, 0)])
+        with f.loop(0, done, 1, [*operands[end:], *results, *rooms]) as turn:
+            before, after, spare = _thirds(turn.carried)
+            at = f.sub(f.sub(done, constant(I64, 1)), turn.index)
+            back.give(0, history.rooms(memory_, at))
+            back.give(end, before)
+            back.give(many, after)
+            back.run(before_back, lambda: heap.free(f, memory_))
+            turn.next = [*after, *spare, *after]
+        heap.free(f, memory_)
+        _settled(f, node.types, turn.results[: len(results)], results)
+
+    scratch = rounded(1) + received.bytes
+    key = f"while_loop_back {carried} {end}"
+    return _kernel(key, parts, scratch, _TURNS, types, emit, (("ArgumentError", _NO_MEMORY),))
 
 
 def _scan(node: Node, inputs: Places, outputs: Places, machine: Machine) -> KernelCode:
@@ -292,4 +406,5 @@ def _rows(
 
 KERNELS[COND] = KernelLowering(_cond, gapless=True)
 KERNELS[WHILE_LOOP] = KernelLowering(_while_loop, gapless=True)
+KERNELS[WHILE_LOOP_BACK] = KernelLowering(_while_loop_back, gapless=True)
 KERNELS[SCAN] = KernelLowering(_scan, gapless=True)
