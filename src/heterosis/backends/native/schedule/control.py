@@ -2,7 +2,8 @@
 
 Such a function is planned and emitted as that of a whole program is, and gets its operands, results
 and workspace in a call of its own. What a loop carries goes back and forth between two places: a
-turn reads one and writes the other.
+turn reads one and writes the other. What a turn only writes parts of stays where the result is to
+stand.
 """
 
 from __future__ import annotations
@@ -47,17 +48,21 @@ class _Part:
     code: ProgramCode
     workspace: int
     many: int  # operands and results
+    updated: frozenset[int]  # the results that are written where the operands stand
 
     @property
     def failures(self) -> tuple[tuple[str, str], ...]:
         return self.code.failures
 
 
-def _part(program: Program, machine: Machine) -> _Part:
+def _part(program: Program, machine: Machine, carried: int = 0) -> _Part:
+    """A program, whose first `carried` operands it may write to in place."""
     from heterosis.backends.native.codegen.emit.program import function_for_known_sizes
     from heterosis.backends.native.schedule.materialize import kept_values
     from heterosis.backends.native.schedule.schedule import schedule
+    from heterosis.backends.native.schedule.updates import updates
 
+    updated = updates(program, carried)
     planned = schedule(
         program,
         [Strided.contiguous(value.shape) for value in program.inputs],
@@ -66,9 +71,11 @@ def _part(program: Program, machine: Machine) -> _Part:
         views=False,
         kept=kept_values(program),
         side_by_side=True,
+        updated=updated,
     )
     many = len(program.inputs) + len(program.outputs)
-    return _Part(function_for_known_sizes(planned), planned.workspace, many)
+    code = function_for_known_sizes(planned)
+    return _Part(code, planned.workspace, many, frozenset(updated))
 
 
 class _Call:
@@ -122,7 +129,9 @@ def _kernel(
         emit(f, addresses, calls)
         f.ret(constant(I64, 0) if failures else None)
 
-    codes = " ".join(f"{label} {part.code.key}" for label, part in parts.items())
+    codes = " ".join(
+        f"{label} {sorted(part.updated)} {part.code.key}" for label, part in parts.items()
+    )
     return KernelCode(
         key=f"{key} {list(map(str, types))} {workspace} {codes}",
         emit=whole,
@@ -170,19 +179,33 @@ def _behind(f: Function, status: Value, failures: int) -> Value:
 
 class _State:
     """Where a loop's carried values stand: at first in the operands, which are left alone; then, in
-    turns, where the results are to stand and in rooms of the workspace."""
+    turns, where the results are to stand and in rooms of the workspace. Those that turns update
+    stand where the results are to stand from the beginning on."""
 
-    def __init__(self, types: Sequence[TensorType]):
-        self.types = types
-        self.bytes = sum(rounded(type_.nbytes) for type_ in types)
+    def __init__(self, types: Sequence[TensorType], updated: frozenset[int] = frozenset()):
+        self.types, self.updated = types, updated
+        self._sizes = [
+            0 if i in updated else rounded(type_.nbytes) for i, type_ in enumerate(types)
+        ]
+        self.bytes = sum(self._sizes)
 
     def rooms(self, f: Function, start: Value) -> list[Value]:
         """The rooms, one behind the other from `start` on."""
-        found, at = [], 0
-        for type_ in self.types:
-            found.append(f.offset(I8, start, at))
-            at += rounded(type_.nbytes)
+        return [f.offset(I8, start, sum(self._sizes[:i])) for i in range(len(self.types))]
+
+    def begun(
+        self, f: Function, operands: Sequence[Value], results: Sequence[Value]
+    ) -> list[Value]:
+        """Where the first turn finds what is carried."""
+        found = [*operands]
+        for i in sorted(self.updated):
+            _copy(f, operands[i], results[i], self.types[i].nbytes)
+            found[i] = results[i]
         return found
+
+    def settled(self, places: Sequence[Value], results: Sequence[Value]) -> list[Value]:
+        """Places to write to; for what is updated, the one where it stands."""
+        return [results[i] if i in self.updated else at for i, at in enumerate(places)]
 
     def copy(self, f: Function, sources: Sequence[Value], targets: Sequence[Value]) -> None:
         """Copy all, from place to place."""
@@ -203,9 +226,12 @@ def _copy(f: Function, source: Value, target: Value, nbytes: int) -> None:
 
 
 def _while_loop(node: Node, inputs: Places, outputs: Places, machine: Machine) -> KernelCode:
-    parts = {name: _part(node.attributes[name], machine) for name in ("condition", "body")}
     many, carried = len(node.inputs), node.attributes["carried"]
-    state = _State(node.types)
+    parts = {
+        "condition": _part(node.attributes["condition"], machine),
+        "body": _part(node.attributes["body"], machine, carried),
+    }
+    state = _State(node.types, parts["body"].updated)
     shift = len(parts["condition"].failures)
 
     def emit(f: Function, addresses: list[Value], calls: dict[str, _Call]) -> None:
@@ -222,7 +248,8 @@ def _while_loop(node: Node, inputs: Places, outputs: Places, machine: Machine) -
             return _is_true(f, truth)
 
         def turns() -> Sequence[Value]:
-            with f.repeat([*operands[:carried], *results, *rooms]) as turn:
+            begun = state.begun(f, operands[:carried], results)
+            with f.repeat([*begun, *results, *state.settled(rooms, results)]) as turn:
                 before, after, spare = _thirds(turn.carried)
                 body.give(0, before)
                 body.give(many, after)
@@ -363,11 +390,11 @@ def _while_loop_back(node: Node, inputs: Places, outputs: Places, machine: Machi
 
 
 def _scan(node: Node, inputs: Places, outputs: Places, machine: Machine) -> KernelCode:
-    parts = {"body": _part(node.attributes["body"], machine)}
     length, reverse = node.attributes["length"], node.attributes["reverse"]
     carried, many = node.attributes["carried"], len(node.inputs)
     first = carried + node.attributes["shared"]
-    state = _State(node.types[:carried])
+    parts = {"body": _part(node.attributes["body"], machine, carried)}
+    state = _State(node.types[:carried], parts["body"].updated)
     types = [*(v.type for v in node.inputs), *node.types]
 
     def emit(f: Function, addresses: list[Value], calls: dict[str, _Call]) -> None:
@@ -377,9 +404,10 @@ def _scan(node: Node, inputs: Places, outputs: Places, machine: Machine) -> Kern
             state.copy(f, operands[:carried], results[:carried])
             return
         body.give(carried, operands[carried:first])
-        places = [results[:carried], rooms]
+        begun = state.begun(f, operands[:carried], results)
+        places = [results[:carried], state.settled(rooms, results)]
         after, spare = places if length % 2 else reversed(places)
-        with f.loop(0, length, 1, [*operands[:carried], *after, *spare]) as turn:
+        with f.loop(0, length, 1, [*begun, *after, *spare]) as turn:
             before, after, spare = _thirds(turn.carried)
             row = f.sub_size(length - 1, turn.index) if reverse else turn.index
             body.give(0, before)
