@@ -542,6 +542,51 @@ def test_states_that_are_written_to_and_replaced():
         heterosis.hybridize(function)(np.array(X))
 
 
+def test_rows_are_no_arrays_that_turns_write_to():
+    y = np.zeros((2, 3))
+
+    def state(x):
+        def turn(row, s):
+            s += row
+            return s, s
+
+        return npx.foreach(turn, x, np.zeros(3))
+
+    def part(x):
+        def turn(row, s):
+            s += row
+            return s[1:], s
+
+        return npx.foreach(turn, x, np.zeros(3))
+
+    def outside(x):
+        def turn(row, s):
+            y[0] = row
+            return y, s
+
+        return npx.foreach(turn, x, np.zeros(3))
+
+    def bounded(x):
+        def turn(s):
+            s += 1
+            return s, s
+
+        return npx.while_loop(lambda s: s.sum() < 9, turn, x[0] * 1, max_iterations=4)
+
+    for function in (state, part, outside, bounded):
+        with pytest.raises(CaptureError, match=r"np\.copy|is another array behind the turn"):
+            heterosis.hybridize(function)(np.array(X))
+
+    def copied(x):
+        def turn(row, s):
+            s += row
+            return s.copy(), s
+
+        return npx.foreach(turn, x, np.zeros(3))
+
+    agree(results(heterosis.hybridize(copied)(np.array(X))), results(copied(np.array(X))))
+
+
 def test_rows_are_not_written_to():
     def function(x):
         def turn(row, s):

@@ -278,6 +278,7 @@ class Control:
         written = turn.written()
         shared = _without(turn.taken, written)
         leaves = list(trees.leaves(outputs))
+        _check_outputs(turn, [*before, *written], leaves)
         carried = [*turn.inputs_for(before), *map(turn.input_of, written)]
         results = [*_values(turn, after), *_values(turn, written), *_values(turn, leaves)]
         # What was carried into each turn, for the derivative: nobody else asks for it.
@@ -544,6 +545,21 @@ def _check_unwritten(turn: Inner, given: Iterable[Any]) -> None:
         raise CaptureError(
             f"{turn.name} at {turn.line}: a row, or what a condition is given, is written to in "
             "place. What it is a row of would change too: compute a new array instead."
+        )
+
+
+def _check_outputs(turn: Inner, kept: Iterable[Any], outputs: Iterable[Any]) -> None:
+    """A row is no array that stays from turn to turn and is written to: outside of a program, all
+    rows would be what it holds in the end."""
+    cells = map(turn.cell, kept)
+    written = {base for cell in cells if (base := cell.base or cell).writes}
+    alike = {*written, *(c for pair in turn.chosen if written.intersection(pair) for c in pair)}
+    rows = (turn.cell(leaf) for leaf in outputs if isinstance(leaf, ndarray))
+    if any((cell.base or cell) in alike for cell in rows):
+        raise CaptureError(
+            f"{turn.name} at {turn.line}: an output is an array, or a part of one, that turns "
+            "write to in place: later turns would change the rows of those before. Give a copy, "
+            "np.copy(x)."
         )
 
 
