@@ -198,14 +198,14 @@ class Windows:
         return [f.select(inside, f.i64(beyond), kind), *[each.breaks for each in rows]]
 
     def _all_inside(self, f: Function, v: SimpleNamespace, axis: str, at: Value) -> Value:
-        """Whether no tap leaves the input from any of these coordinates."""
-        reach = f.mul_size(
-            f.sub_size(getattr(v, f"kernel_{axis}"), 1), getattr(v, f"dilate_{axis}")
-        )
-        end = f.max_size(0, f.sub_size(getattr(v, f"in_{axis}"), reach))
-        bits = f.compare("ult", at, self.splat(f, f.i64(end)))
-        together = Type(f"i{self.lanes}")
-        return f.compare("eq", f.convert("bitcast", bits, together), constant(together, -1))
+        """Whether neither the first tap nor the last one, which may lie before it, leaves the input
+        from any of these coordinates."""
+        last = f.sub_size(getattr(v, f"kernel_{axis}"), 1)
+        reach = self.splat(f, f.i64(f.mul_size(last, getattr(v, f"dilate_{axis}"))))
+        end, together = self.splat(f, f.i64(getattr(v, f"in_{axis}"))), Type(f"i{self.lanes}")
+        ends = (f.compare("ult", tap, end) for tap in (at, f.add(at, reach)))
+        bits = f.convert("bitcast", f.binary("and", *ends), together)
+        return f.compare("eq", bits, constant(together, -1))
 
     def _look_up_each(
         self, f: Function, v: SimpleNamespace, own: Value, count: Value, place: list[Value]
