@@ -160,12 +160,60 @@ def within_a_choice(x):
     return _while(turn, np.zeros((N, 6)))[1]
 
 
+def along_the_second_axis(x):
+    def turn(i, cache, total):
+        cache[:, i] = x * i
+        return i + 1, cache, total + cache.sum(axis=0)[0]
+
+    return tuple(_while(turn, np.zeros((6, N)), np.array(0.0))[1:])
+
+
+def read_along_the_second_axis(x):
+    def turn(i, cache):
+        cache[:, i] = np.tanh(cache[:, i - 1] + x)
+        cache[0] = 1
+        return i + 1, cache
+
+    return _while(turn, np.ones((6, N)))[1]
+
+
+def of_three_axes(x):
+    def turn(i, cache):
+        cache[:, i, 1] = cache[0, i - 1, 0] + x[:2]
+        return i + 1, cache
+
+    return _while(turn, np.ones((2, N, 3)))[1]
+
+
+def turned(x):
+    """The same elements, in another order."""
+
+    def turn(i, cache):
+        flipped = cache.T * 1
+        flipped[0] = x
+        return i + 1, flipped
+
+    return _while(turn, np.ones((6, 6)))[1]
+
+
+def written_to_itself(x):
+    rows = np.array([5, 4, 3, 2, 1, 0])
+
+    def turn(i, cache):
+        cache.T[rows] = cache
+        return i + 1, cache
+
+    return _while(turn, np.arange(36).reshape(6, 6).astype("float32"))[1]
+
+
 # With the positions of what is carried and updated in place, 0 being the count where there is one.
 PROGRAMS = {
     written: {1}, written_and_read: {1}, read_and_written: {1}, written_again: set(),
     crosswise: {1, 2}, new_of_the_other: {1, 2}, swapped: set(), whole_read_before: set(),
     overlapping_parts: {1}, reversed_parts: {1}, left_alone: {1}, several_rows: {1},
-    handed_on: set(), over_rows: {0}, of_both_types: {1}, within_a_choice: set(),
+    along_the_second_axis: {1}, read_along_the_second_axis: {1}, of_three_axes: {1},
+    turned: set(), written_to_itself: set(), handed_on: set(), over_rows: {0},
+    of_both_types: {1}, within_a_choice: set(),
 }  # fmt: skip
 
 
