@@ -24,13 +24,12 @@ from tests.ops.harness import arguments
 CASES = 4  # of an operation's samples: the first ones with elements
 
 # Operations whose gradients have none.
-ONCE = {"rnn", "rnn_layer"}  # their steps back are a kernel of its own
+ONCE = {"rnn", "rnn_layer", "while_loop"}  # their steps back are a kernel of its own
 
 # Operations that raise when they are asked for a gradient, and why there is none.
 REFUSED = {
     "eig": "eigenvectors of general matrices are complex in general",
     "eigvals": "eigenvalues of general matrices are complex in general",
-    "while_loop": "how many turns it takes is not known, so that nothing of them is kept",
     "random_gamma": "the shape of a variate that is found by rejection",
     "random_chisquare": "as random_gamma",
     "random_beta": "as random_gamma",

@@ -37,8 +37,8 @@ def test_reasons_are_given_for_what_exists():
         "check_indices": "zero",
         "to_float32": "yes", "multiply": "yes", "sum": "yes", "windows": "yes", "lstm": "yes",
         "cholesky": "by record", "sort": "by record", "poisson": "by record",
-        "cond": "yes", "scan": "yes",
-        "general": "none", "gru_back": "none", "while_loop": "none",
+        "cond": "yes", "scan": "yes", "while_loop": "yes",
+        "general": "none", "gru_back": "none", "while_loop_back": "none",
     }.items(),
 )  # fmt: skip
 def test_the_table_of_primitives_tells_what_is_known(name, word):

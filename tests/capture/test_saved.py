@@ -314,14 +314,14 @@ def test_without_the_source(path):
     assert done.returncode == 0, done.stderr
 
 
-# Their attributes are programs, which files do not hold yet.
+# Their attributes are programs: a file holds the choice or loop that users write instead.
 NOT_SAVED = ("conditional", "scan", "while_loop")
 
 
 @pytest.mark.parametrize("name, dtype", [one for one in sampled() if one[0] in NOT_SAVED])
-def test_choices_and_loops_are_refused(name, dtype, path):
+def test_programs_as_attributes_are_refused(name, dtype, path):
     calls = Calls(REGISTRY[name], dtype, REGISTRY[name].samples.cases)
-    with pytest.raises(UnsupportedError, match="choices and loops cannot be saved yet"):
+    with pytest.raises(UnsupportedError, match=f"{name} cannot be saved: its .* a Program"):
         heterosis.save(calls.single, path, calls.operands())
 
 
@@ -342,6 +342,59 @@ def test_every_operation_is_the_same_program(name, dtype, path):
     found = capture(heterosis.load(path), (operands,), {})
     texts = [printed(one.program, calls=False).text for one in (found, wanted)]  # not the lines
     assert texts[0] == texts[1]
+
+
+# -- choices and loops ----------------------------------------------------------------------------
+
+
+@heterosis.hybridize
+def _searched(x, limit):
+    steps, found, kept, row_sum = 0, x * 0, np.zeros((2, 3)), np.array(0.0)
+    while found.sum() < limit:
+        if steps % 2 == 0:
+            found = found + x
+        elif steps > 6:
+            found = found + 1e10
+        else:
+            found = found * 1.5 + np.ones(3)
+        for row in kept:
+            row_sum = row.sum() + steps
+        kept[steps % 2] = found + row_sum
+        x[0] += 1
+        steps += 1
+    return found * 2, steps, kept
+
+
+def test_statements(path):
+    def found(function, limit):
+        x = np.arange(3).astype("float32")
+        return [*function(x, np.array(limit)), x]
+
+    limits = (-1.0, 5.0, 40.0, 1e9)
+    wanted = [found(_searched, limit) for limit in limits]
+    heterosis.save(_searched, path)
+    loaded = heterosis.load(path)
+    _same([found(loaded, limit) for limit in limits], wanted)
+    with autograd.record():
+        _same([found(loaded, limit) for limit in limits], wanted)
+
+
+def test_loops_that_change_arrays_from_outside(path):
+    state = np.zeros((2, 3))
+
+    @heterosis.hybridize
+    def function(x):
+        def turn(row, s):
+            state[:, 1] += row.sum()
+            return state * s, s + row[0]
+
+        made, _ = npx.foreach(turn, x, np.array(1.0))
+        return npx.cond(made.sum() > 0, lambda: (made, 3, 1), lambda: (made * 2, 3, made[0, 0, 1]))
+
+    wanted = function(np.ones((4, 3))), function(-np.ones((4, 3)))
+    state[:] = 0
+    loaded = _again(function, path)
+    _same((loaded(np.ones((4, 3))), loaded(-np.ones((4, 3)))), wanted)
 
 
 # -- what is refused ------------------------------------------------------------------------------
@@ -482,6 +535,81 @@ def _with(**facts):
 )
 def test_facts_that_cannot_be(small, path, change, message):
     _refused(_changed(small, change), path, message)
+
+
+@pytest.fixture(scope="module")
+def looping(tmp_path_factory):
+    """The bytes of a small program with a choice within a loop, and of one without bound."""
+    path = tmp_path_factory.mktemp("looping") / "f"
+
+    def function(x):
+        def turn(row, s):
+            return row * s, npx.cond(s.sum() > 0, lambda: s + row, lambda: s)
+
+        made, s = npx.foreach(turn, x, x[0])
+        return made, npx.while_loop(lambda s: s.sum() < 9, lambda s: ([], s + 1), s)[1]
+
+    heterosis.save(function, path, _array(3, 2))
+    return path.read_bytes()
+
+
+def _loop(kind, change):
+    def changed(whole, program):
+        change(next(call for call in program["calls"] if call.get("control") == kind))
+
+    return changed
+
+
+def _body(loop):
+    return loop["regions"]["body"]
+
+
+def _nested(loop, depth=10):
+    """A loop within its own condition, and so on."""
+    for _ in range(depth):
+        loop["regions"]["condition"]["calls"].append(json.loads(json.dumps(loop)))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (_loop("scan", lambda loop: loop.update(control="for")), "there is no 'for'"),
+        (_loop("scan", lambda loop: loop["given"].pop("length")), "scan has"),
+        (_loop("scan", lambda loop: loop["regions"].clear()), "scan has"),
+        (_loop("scan", lambda loop: loop["given"].update(length=[2])), "expected 2 of them"),
+        (_loop("scan", lambda loop: loop["given"].update(length=[-1])), "length from 0 on"),
+        (_loop("scan", lambda loop: loop["given"].update(length=["3"])), "no array and no number"),
+        (_loop("scan", lambda loop: loop["given"].update(length=[3.0])), "a number of them"),
+        (_loop("scan", lambda loop: loop["given"].update(states=[])), "there is no array 3"),
+        (_loop("scan", lambda loop: _body(loop)["result"].pop()), "it gives"),
+        (_loop("scan", lambda loop: _body(loop).update(result=[{"array": 99}])),
+         r"\(scan\), body: there is no array 99"),
+        (_loop("scan", lambda loop: _body(loop)["calls"][0].update(operation="bell")),
+         "the operation 'bell' is not known"),
+        (_loop("scan", lambda loop: _body(loop)["calls"][0].update(results=[])),
+         r"call \d+ \(scan\), body, call 0 \(\w+\): it gives"),
+        (_loop("while_loop", lambda loop: loop["regions"]["condition"].update(result=[True, 1])),
+         "too many values"),
+        (_loop("while_loop", lambda loop: loop["regions"]["condition"].update(result=[
+            {"dict": [["zeros", ["float32", [2**62, 2**62]]]]}])), "larger than any memory"),
+        (_loop("while_loop", lambda loop: loop.update(results=[])), "it gives"),
+        (_loop("while_loop", _nested), "conditions within conditions"),
+    ],
+)  # fmt: skip
+def test_choices_and_loops_that_cannot_be(looping, path, change, message):
+    _refused(_changed(looping, change), path, message)
+
+
+def test_flipped_bytes_of_loops_never_crash(looping, path):
+    rng = numpy.random.default_rng(2)
+    for place in rng.permutation(len(looping))[:400]:
+        broken = bytearray(looping)
+        broken[place] ^= 1 << rng.integers(8)
+        path.write_bytes(broken)
+        try:
+            heterosis.load(path)
+        except FormatError as error:
+            assert "Nothing has been loaded" in str(error)
 
 
 def test_claims_without_bytes(small, path):

@@ -11,7 +11,7 @@ import heterosis
 from heterosis import autograd, gluon, np, npx
 from heterosis.gluon import nn
 from heterosis.gluon.block import HybridBlock
-from heterosis.runtime.errors import CaptureError, UnsupportedError
+from heterosis.runtime.errors import CaptureError
 
 X = numpy.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
 SHIFTS = (0.3, -0.3, 1.2, -3)
@@ -258,8 +258,6 @@ PROGRAMS = [
     returned_from_a_loop, loop_in_a_loop, halves, numbers_of_python, while_true, calls, closures,
     comprehension, recursion, methods, finally_done,
 ]  # fmt: skip
-# Gradients would have to go back through a `while`; in `halves`, none reaches what it computes.
-WITH_WHILE = {until_large, loop_in_a_loop, while_true, calls}
 
 
 def results(found):
@@ -292,10 +290,6 @@ def test_gradients_as_of_python(function, shift):
         return x.grad.asnumpy()
 
     compiled = heterosis.hybridize(function)
-    if function in WITH_WHILE:
-        with pytest.raises(UnsupportedError, match="while_loop has no gradient"):
-            gradient(compiled)
-        return
     expected = gradient(function)
     numpy.testing.assert_allclose(gradient(compiled), expected, rtol=5e-5, atol=1e-4)
 
@@ -520,14 +514,25 @@ def test_other_functions_are_captured_as_they_are():
     assert calls == [0]
 
 
-def test_random_numbers_of_npx_are_refused_within():
+def test_random_numbers_of_branches_and_turns():
     def function(x):
         if x.sum() > 0:
             x = x + np.random.normal(size=(2, 3))
-        return x
+        while np.abs(x).max() < 4 and np.random.uniform() < 0.9:
+            x = x * np.random.uniform(1, 2, size=(2, 3))
+        for row in x:
+            x = x + np.random.uniform() * row
+        return x, np.random.uniform(size=2)
 
-    with pytest.raises(CaptureError, match="random numbers"):
-        heterosis.hybridize(function)(np.array(X))
+    compiled = heterosis.hybridize(function)
+    for seed in range(5):
+        for shift in SHIFTS:
+            both = []
+            for run in (function, compiled):
+                np.random.seed(seed)
+                both.append(results(run(np.array(X + numpy.float32(shift)))))
+            for ours, theirs in zip(*both, strict=True):
+                numpy.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("recorded", [False, True])

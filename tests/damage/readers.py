@@ -230,6 +230,26 @@ def _read_program(folder: Path) -> Any:
     return _leaves(found(np.ones((3, 2))))
 
 
+def _saved_loops(folder: Path) -> list[str]:
+    def work(x: Any) -> Any:
+        def turn(row: Any, s: Any) -> Any:
+            chosen = npx.cond(s.sum() > 0, lambda: s + row, lambda: (s * row)[::-1])
+            return row * s, chosen
+
+        made, last = npx.foreach(turn, x, x[0])
+        bounded = npx.while_loop(lambda s: s.sum() < 9, lambda s: (s, s + 1), last, 3)
+        return made, bounded, npx.while_loop(lambda s: s < 3, lambda s: ([], s + 2), np.array(0))
+
+    heterosis.save(work, folder / "x", np.ones((3, 2)))
+    return ["x"]
+
+
+# Not run: how often a damaged loop without bound turns, nobody knows.
+@_kind("a saved program with loops", _saved_loops, layers.safetensors)
+def _read_loops(folder: Path) -> Any:
+    return str(heterosis.load(folder / "x").signatures)
+
+
 def _leaves(result: Any) -> list[Any]:
     if isinstance(result, dict | list | tuple):
         parts = result.values() if isinstance(result, dict) else result

@@ -42,6 +42,24 @@ follow(%0: int64[], %1: int64[3], %2: int64[4, 3], %3: float32[4, 2]):
       return %5, %5, %6
   return %4, %5, %6"""
 
+# Back through `x = x * w` while a count is not 0: what x and w receive.
+WHILE_BACK = """\
+back(%0: int64[], %1: float64[3], %2: float64[3], %3: float64[3], %4: float64[3]):
+  %5: float64[3], %6: float64[3] = while_loop_back(%0, %1, %2, %3, %4, carried=2, received=2)
+    condition = counts(%0: int64[], %1: float64[3], %2: float64[3]):
+      %3: bool[] = not_equal(%0, int64(0))
+      return %3
+    body = step(%0: int64[], %1: float64[3], %2: float64[3]):
+      %3: int64[] = subtract(%0, int64(1))
+      %4: float64[3] = multiply(%1, %2)
+      return %3, %4
+    back = pulled(%0: int64[], %1: float64[3], %2: float64[3], %3: float64[3], %4: float64[3]):
+      %5: float64[3] = multiply(%2, %3)
+      %6: float64[3] = multiply(%1, %3)
+      %7: float64[3] = add(%4, %6)
+      return %5, %7
+  return %5, %6"""
+
 ROWS = numpy.arange(6, dtype="float32").reshape(2, 3)
 TABLES = numpy.array([[1, 2, 0], [2, 2, 1], [0, 1, 0], [2, 0, 1]])
 ORDER = numpy.array([2, 0, 1])
@@ -60,7 +78,7 @@ def run(program, arrays):
     return expected
 
 
-@pytest.mark.parametrize("text", [COND, WHILE, SCAN])
+@pytest.mark.parametrize("text", [COND, WHILE, WHILE_BACK, SCAN])
 def test_texts_are_read_and_checked(text):
     program = parse(text)
     check(program)
@@ -84,6 +102,19 @@ def test_a_loop_ends_with_its_condition():
     for start, end in ((0, 5), (1, 5), (4, 5), (5, 5)):
         (found,) = run(parse(WHILE), [following, unmarked, numpy.array(start)])
         assert found == end and found.dtype == "int64"
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 15, 16, 17, 33, 1000])
+def test_what_turns_carry_is_kept_for_the_way_back(turns):
+    x, factors = numpy.array([1.0, -2, 0.5]), numpy.array([0.5, 1, -1])
+    received = numpy.array([1.0, 2, -4])
+    of_x, of_factors = run(
+        parse(WHILE_BACK), [numpy.array(turns), x, factors, received, numpy.zeros(3)]
+    )
+    numpy.testing.assert_array_equal(of_x, received * factors**turns)
+    numpy.testing.assert_array_equal(
+        of_factors, turns * received * x * factors ** max(turns - 1, 0)
+    )
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -133,6 +164,11 @@ DAMAGES = [
     (WHILE, "return %3\n  return", "return %2\n  return", "the body gives"),
     (WHILE, "carried=1", "carried=2", "the body gives"),
     (WHILE, "carried=1", "carried=4", "as many carried as there are operands"),
+    (WHILE_BACK, "received=2", "received=4", "as many of both as there are operands"),
+    (WHILE_BACK, "received=2", "received=1", "the condition takes"),
+    (WHILE_BACK, "carried=2", "carried=3", "the body gives"),
+    (WHILE_BACK, "return %3, %4", "return %0, %1, %2", "the body gives"),
+    (WHILE_BACK, "return %5, %7", "return %5", "the turn back gives"),
     (SCAN, "carried=1", "carried=4", "as many carried and shared as there are operands"),
     (SCAN, "shared=1", "shared=-1", "as many carried and shared as there are operands"),
     (SCAN, "shared=1", "shared=0", r"rows of int64\[3\]; expected 4"),
@@ -178,6 +214,23 @@ nested(%0: bool[], %1: float32[2, 2], %2: float32[3, 2, 2]):
   return %3, %4"""
 
 
+FAILING_BACK = """\
+back(%0: int64[], %1: float32[2, 2], %2: float32[2, 2]):
+  %3: float32[2, 2] = while_loop_back(%0, %1, %2, carried=2, received=1)
+    condition = counts(%0: int64[], %1: float32[2, 2]):
+      %2: bool[] = not_equal(%0, int64(0))
+      return %2
+    body = step(%0: int64[], %1: float32[2, 2]):
+      %2: int64[] = subtract(%0, int64(1))
+      return %2, %1
+    back = inverted(%0: int64[], %1: float32[2, 2], %2: float32[2, 2]):
+      %3: float32[1, 2, 2] = reshape(%2)
+      %4: float32[1, 2, 2] = inverse(%3)
+      %5: float32[2, 2] = reshape(%4)
+      return %5
+  return %3"""
+
+
 def test_loops_within_loops_within_branches():
     rows = numpy.array([[[2, 1], [1, 3]], [[1, 0], [2, 2]], [[3, 1], [0, 1]]], "float32")
     for holds in (True, False):
@@ -188,6 +241,19 @@ def test_loops_within_loops_within_branches():
         made = _core.run_plan(plan, [np.array(a, dtype=a.dtype) for a in given])
         for ours, theirs in zip(made, evaluate(program, given), strict=True):
             numpy.testing.assert_allclose(ours.asnumpy(), theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_a_failure_on_the_way_back_is_told():
+    program = parse(FAILING_BACK)
+    check(program)
+    plan = compile_program(program, [Strided.contiguous(value.shape) for value in program.inputs])
+    for turns in (3, 40):
+        matrix = np.array(numpy.eye(2, dtype="float32"))
+        (found,) = _core.run_plan(plan, [np.array(turns, dtype="int64"), matrix, matrix])
+        assert found.tolist() == [[1, 0], [0, 1]]
+        (found,) = _core.run_plan(plan, [np.array(turns, dtype="int64"), matrix, matrix * 0])
+        with pytest.raises(LinearAlgebraError, match="singular"):
+            found.asnumpy()
 
 
 def test_a_failure_within_is_told():

@@ -57,7 +57,7 @@ class _Reverse:
         known = [v for v in unit.inputs if v in self.active or v in self.encoded]
         if not known:
             return
-        if isinstance(unit, Node) and isinstance(unit.primitive, Control):
+        if isinstance(unit, Node) and _has_programs(unit):
             self._follow_within(unit)
             return
         self.active.update(v for v in _results(unit) if is_float(v.dtype))
@@ -126,6 +126,11 @@ class _Reverse:
         return tuple(self.known.get(v, v) for v in values)
 
 
+def _has_programs(node: Node) -> bool:
+    """Whether it is a choice or a loop that gradients go through."""
+    return isinstance(node.primitive, Control) and rule_of(node.primitive) is not None
+
+
 def _within(
     program: Program, active: Iterable[int], encoded: Iterable[int]
 ) -> tuple[set[int], set[int]]:
@@ -170,9 +175,13 @@ def _pull(node: Node, step: Step) -> Cotangents:
 
 
 def _without_gradient(node: Unit) -> UnsupportedError:
+    from heterosis.autograd.rules.absent import ABSENT
+
+    absence = ABSENT.get(node.primitive) if isinstance(node, Node) else None
     name = node.primitive.name if isinstance(node, Node) else "an operation"
+    why = f": {absence.reason}. Keep" if absence is not None else "; keep"
     return UnsupportedError(
-        f"{name} has no gradient; keep it out of what is recorded, with autograd.pause() or "
+        f"{name} has no gradient{why} it out of what is recorded, with autograd.pause() or "
         ".detach()."
     )
 

@@ -42,6 +42,11 @@ class RandomKey:
     """A number drawn anew for every run."""
 
 
+@dataclass(frozen=True)
+class RandomState:
+    """What the random keys of branches and loops, and all behind them, follow from."""
+
+
 class Supply:
     """Numbers that Python computes anew before every run: those of all `make()`, one after another.
 
@@ -80,7 +85,7 @@ class Supplied:
     position: int
 
 
-Source = Argument | Outside | Enclosing | RandomKey | Supplied
+Source = Argument | Outside | Enclosing | RandomKey | RandomState | Supplied
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,29 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Region:
+    """What a branch, a body or a condition does."""
+
+    given: tuple[Cell, ...]  # what each turn hands it
+    around: dict[Cell, Cell]  # what it takes from around, by its own cells
+    steps: list[Step]
+    controls: list[ControlStep]
+    result: list[Any]  # cells of its arrays, numbers and fillers
+
+
+@dataclass(frozen=True)
+class ControlStep:
+    """A choice or a loop that the function has made, which `steps` from `first` to `last` are."""
+
+    kind: str
+    first: int
+    last: int
+    given: dict[str, list[Any]]  # cells of arrays, and numbers
+    regions: dict[str, Region]
+    made: tuple[Cell, ...]  # the arrays of the results
+
+
+@dataclass(frozen=True)
 class Write:
     """A result that goes into an array from outside; `recorded`, so that gradients flow into it."""
 
@@ -154,9 +182,11 @@ class Captured:
     guards: Guards  # what else it was made of
     supply: Supply
     steps: list[Step]
+    controls: list[ControlStep]
     entangled: frozenset[int]  # storages of arguments that the function knows from outside too
     returned: Any  # `result` with the arrays' cells
     recorded: Recorded | None  # None if the function records nothing by itself
+    drawn: int | Computed  # keys drawn from `RandomState`; or the state behind, where arrays decide
 
     def leaves_record(self) -> bool:
         """Whether gradients flow from what a run leaves behind though nobody records it."""

@@ -19,6 +19,7 @@ from heterosis.capture.captured import (
     Computed,
     Outside,
     RandomKey,
+    RandomState,
     Source,
     Supplied,
     Window,
@@ -29,6 +30,7 @@ from heterosis.ir import program as ir
 from heterosis.ir.strided import Strided
 from heterosis.ops import eager
 from heterosis.ops.math.cast import assign, copy
+from heterosis.ops.random import keys
 from heterosis.ops.record import as_users_call
 from heterosis.runtime import forks, modes
 from heterosis.runtime.settings import settings
@@ -273,7 +275,7 @@ class Program:
         captured = self.captured
         items = self._items()
         plan = self.executable.plan
-        if items is None or plan is None:
+        if items is None or plan is None or RandomState() in captured.sources:
             return
         sources = [_described(source) for source in captured.sources]
         writes = [
@@ -305,6 +307,9 @@ class Program:
         captured = self.captured
         operands = self._operands(arguments)
         results = self._results(operands)
+        if isinstance(captured.drawn, Computed):
+            begun = operands[captured.sources.index(RandomState())]
+            keys.advance(keys.count_between(begun, results[captured.drawn.position].item()))
         if self._recorded:
             self._record(operands, results)
         for write in captured.writes:
@@ -366,14 +371,19 @@ class Program:
         """What the program is fed."""
         supply = self.captured.supply
         numbers, self._first = self._first or supply.numbers(), None
-        return [
+        operands = [
             numbers[source.position]
             if isinstance(source, Supplied)
             else _core.random_key()
             if isinstance(source, RandomKey)
+            else keys.current_state()
+            if isinstance(source, RandomState)
             else _array(source, arguments)
             for source in self.captured.sources
         ]
+        if self.captured.drawn and not isinstance(self.captured.drawn, Computed):
+            keys.advance(self.captured.drawn)
+        return operands
 
 
 def _views(

@@ -6,13 +6,13 @@ writes there in place is a result more, which is written behind the choice or th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from heterosis import _core, np
 from heterosis.capture import trees
-from heterosis.capture.captured import Enclosing, Source
+from heterosis.capture.captured import ControlStep, Enclosing, Region, Source
 from heterosis.capture.memory import Cell
 from heterosis.capture.trace import Trace, active, inside, noting, overlap, place
 from heterosis.ir import views
@@ -61,6 +61,7 @@ class Inner(Trace):
         self.line = user_line()
         # The inputs that turns are given, by the storages of their stand-ins.
         self.given: dict[int, Value] = {}
+        self.around: dict[Cell, Cell] = {}  # cells there, by those here
         self.result: Any = None
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Inner:
@@ -106,6 +107,11 @@ class Inner(Trace):
 
     def _from_around(self, array: Any) -> Cell:
         outer = self.outer.cell(array)
+        found = self._seen(array, outer)
+        self.around[found] = outer
+        return found
+
+    def _seen(self, array: Any, outer: Cell) -> Cell:
         if outer.base is None:
             value = self._input(Enclosing(array), outer.value().type)
             return Cell(value, source=self.inputs[-1][1], layout=outer.layout)
@@ -115,10 +121,18 @@ class Inner(Trace):
             value = views.again(node, value)
         return Cell(value, base=base, path=outer.path)
 
+    def key(self) -> Value:
+        """A random key: the state that it follows from is written to, as any array from around."""
+        return self.drawn_key(self.needed_random_state())
+
+    def needed_random_state(self) -> Any:
+        """That of the whole capture."""
+        return self.outer.needed_random_state()
+
     def _number(self, dtype: str, source: Source) -> Value:
         raise CaptureError(
-            f"{self.name}: random numbers, and numbers that Python supplies for every run, cannot "
-            "be made within a branch or a loop yet. Make them before it, all at once."
+            f"{self.name}: numbers that Python supplies for every run, as an optimizer's rate, "
+            "cannot be used within a branch or a loop. Let the optimizer step outside of it."
         )
 
     def need_tape(self) -> None:
@@ -145,6 +159,11 @@ class Inner(Trace):
         """Those of them that are written to."""
         sources = (cell.source for cell in self._written())
         return [source.array for source in sources if isinstance(source, Enclosing)]
+
+    def region(self, given: Iterable[Any], result: Iterable[Any]) -> Region:
+        """What it does with `given`, to give `result`."""
+        cells = tuple(map(self.cell, given))
+        return Region(cells, self.around, self.steps, self.controls, _described(self, result))
 
     def value_of(self, leaf: Any) -> Value:
         """A result as a value: an array's, or a number."""
@@ -205,6 +224,7 @@ class Control:
         """What one of two functions gives; `settle` may change their results, which have to have
         one structure."""
         outer = active()
+        before = len(outer.steps)
         first, second = branches = (
             Inner(outer, "then").run(then),
             Inner(outer, "otherwise").run(otherwise),
@@ -219,7 +239,14 @@ class Control:
             programs.append(branch.program(map(branch.input_of, taken), [*values, *after]))
         made = _called(outer, conditional, [_as_truth(pred), *taken], len(taken), *programs)
         _write(written, made[len(joined.pairs) :])
-        for array, pair in zip(made, joined.pairs, strict=False):
+        outer.count_drawn(first.drawn if first.drawn == second.drawn else None)
+        made = made[: len(joined.pairs)]
+        regions = {
+            branch.name: branch.region((), leaves)
+            for branch, leaves in zip(branches, joined.leaves, strict=True)
+        }
+        _note_control(outer, "cond", before, {"pred": [pred]}, regions, made)
+        for array, pair in zip(made, joined.pairs, strict=True):
             for branch, leaf in zip(branches, pair, strict=True):
                 _note_chosen(branch, leaf, array)
         return joined.tree(made)
@@ -228,17 +255,19 @@ class Control:
         self, body: Callable[..., Any], rows: Sequence[Any], states: Sequence[Any]
     ) -> tuple[Any, list[Any]]:
         """What `body(rows, states)` gives besides new states, as rows, and the last states."""
-        return self._scanned("foreach", body, rows, states, rows[0].shape[0])
+        return self.scan(body, rows, states, rows[0].shape[0])
 
-    def _scanned(
+    def scan(
         self,
-        name: str,
         body: Callable[..., Any],
         rows: Sequence[Any],
         states: Sequence[Any],
         length: int,
+        name: str = "foreach",
     ) -> tuple[Any, list[Any]]:
+        """The same, for so many rows of each."""
         outer = active()
+        first = len(outer.steps)
         begun = _States(outer, states)
         turn = Inner(outer, name)
         given = [turn.parameter(_row(outer.cell(array).value().type)) for array in rows]
@@ -249,6 +278,7 @@ class Control:
         written = turn.written()
         shared = _without(turn.taken, written)
         leaves = list(trees.leaves(outputs))
+        _check_outputs(turn, [*before, *written], leaves)
         carried = [*turn.inputs_for(before), *map(turn.input_of, written)]
         results = [*_values(turn, after), *_values(turn, written), *_values(turn, leaves)]
         # What was carried into each turn, for the derivative: nobody else asks for it.
@@ -260,10 +290,14 @@ class Control:
             len(carried), len(shared), length, False,
         )  # fmt: skip
         _write(written, made[len(before) : len(carried)])
-        rest = iter(made[len(carried) :])
-        return trees.mapped(outputs, lambda leaf: next(rest)), begun.after(
-            turn, before, after, made
-        )
+        outer.count_drawn(None if turn.drawn is None else turn.drawn * length)
+        rest = made[len(carried) : len(carried) + len(leaves)]
+        last = begun.after(turn, before, after, made)
+        regions = {"body": turn.region([*given, *before], [*leaves, *after])}
+        facts = {"rows": rows, "states": states, "length": [length]}
+        _note_control(outer, "scan", first, facts, regions, [*rest, *last])
+        waiting = iter(rest)
+        return trees.mapped(outputs, lambda leaf: next(waiting)), last
 
     def while_loop(
         self,
@@ -271,27 +305,34 @@ class Control:
         body: Callable[..., Any],
         states: Sequence[Any],
         most: int | None,
+        known: Any = None,
     ) -> tuple[Any, list[Any]]:
-        """What `body(*states)` gives besides new states, as rows, and the last states."""
+        """What `body(*states)` gives besides new states, as rows, and the last states; `known` is
+        what the condition has said of the first, if it has been asked."""
         if most is None:
-            return [], self._repeated(condition, body, states)
+            return [], self._repeated(condition, body, states, known)
         return self._bounded(condition, body, states, most)
 
     def _repeated(
-        self, condition: Callable[..., Any], body: Callable[..., Any], states: Sequence[Any]
+        self,
+        condition: Callable[..., Any],
+        body: Callable[..., Any],
+        states: Sequence[Any],
+        known: Any,
     ) -> list[Any]:
         """The last states of a loop that nobody knows the turns of."""
         outer = active()
+        first = len(outer.steps)
         begun = _States(outer, states)
         test, turn = Inner(outer, "condition"), Inner(outer, "body")
         asked, before = begun.stand_ins(test), begun.stand_ins(turn)
         holds = _truth(test.run(condition, *asked))
+        _check_unwritten(test, asked)
+        if test.written():
+            return self._asking_within(condition, body, states, known)
         outputs, after = turn.run(body, *before).result
         check_unbounded(None, outputs)
         begun.check(turn, before, after)
-        _check_unwritten(test, asked)
-        if test.written():
-            raise CaptureError("while_loop: the condition writes to an array; let the body do so.")
         written = turn.written()
         shared = _without([*turn.taken, *test.taken], written)
         around = [*written, *shared]
@@ -306,7 +347,32 @@ class Control:
         many = len(before) + len(written)
         made = _called(outer, repeated, operands, len(operands), *programs, many)
         _write(written, made[len(before) :])
-        return begun.after(turn, before, after, made)
+        outer.count_drawn(None if turn.drawn != 0 else 0)
+        last = begun.after(turn, before, after, made)
+        regions = {
+            "condition": test.region(asked, [test.result]),
+            "body": turn.region(before, after),
+        }
+        _note_control(outer, "while_loop", first, {"states": states}, regions, last)
+        return last
+
+    def _asking_within(
+        self,
+        condition: Callable[..., Any],
+        body: Callable[..., Any],
+        states: Sequence[Any],
+        known: Any,
+    ) -> list[Any]:
+        """The same where the condition writes to arrays, or draws random numbers: each turn ends
+        with it, and hands on what it says."""
+
+        def turn(*before: Any) -> tuple[Any, list[Any]]:
+            outputs, after = body(*before[:-1])
+            return outputs, [*after, _as_truth(condition(*after))]
+
+        first = condition(*map(_as_array, states)) if known is None else known
+        states = [*states, _as_truth(first)]
+        return self._repeated(lambda *given: given[-1], turn, states, None)[:-1]
 
     def _bounded(
         self,
@@ -334,7 +400,7 @@ class Control:
 
         states = [*map(_as_array, states)]
         first = _as_truth(condition(*states))
-        outputs, (_, *last) = self._scanned("while_loop", turn, [], [first, *states], most)
+        outputs, (_, *last) = self.scan(turn, [], [first, *states], most, "while_loop")
         return outputs, last
 
 
@@ -389,6 +455,25 @@ def _gives(attribute: Any) -> bool:
     return isinstance(attribute, Program) and bool(attribute.outputs)
 
 
+def _note_control(
+    outer: Trace,
+    kind: str,
+    first: int,
+    given: Mapping[str, Iterable[Any]],
+    regions: dict[str, Region],
+    made: Iterable[Any],
+) -> None:
+    """Remember what a choice or a loop is, which the steps from `first` on compute."""
+    facts = {name: _described(outer, leaves) for name, leaves in given.items()}
+    cells = tuple(map(outer.cell, made))
+    outer.controls.append(ControlStep(kind, first, len(outer.steps), facts, regions, cells))
+
+
+def _described(trace: Trace, leaves: Iterable[Any]) -> list[Any]:
+    """Leaves with the cells of arrays in place of these."""
+    return [trace.cell(leaf) if isinstance(leaf, ndarray) else leaf for leaf in leaves]
+
+
 def _write(written: Sequence[Any], results: Sequence[Any]) -> None:
     """Write what a choice or a loop has written within."""
     for array, result in zip(written, results, strict=False):
@@ -417,6 +502,11 @@ class _Joined:
             values = _of_one_type(first.line, first.value_of(one), second.value_of(other))
             for found, value in zip(self.values, values, strict=True):
                 found.append(value)
+
+    @property
+    def leaves(self) -> tuple[list[Any], list[Any]]:
+        """What each branch gives, but for what both give alike."""
+        return [one for one, _ in self.pairs], [other for _, other in self.pairs]
 
     def tree(self, arrays: Iterable[Any]) -> Any:
         """What the choice gives, as its branches do."""
@@ -455,6 +545,21 @@ def _check_unwritten(turn: Inner, given: Iterable[Any]) -> None:
         raise CaptureError(
             f"{turn.name} at {turn.line}: a row, or what a condition is given, is written to in "
             "place. What it is a row of would change too: compute a new array instead."
+        )
+
+
+def _check_outputs(turn: Inner, kept: Iterable[Any], outputs: Iterable[Any]) -> None:
+    """A row is no array that stays from turn to turn and is written to: outside of a program, all
+    rows would be what it holds in the end."""
+    cells = map(turn.cell, kept)
+    written = {base for cell in cells if (base := cell.base or cell).writes}
+    alike = {*written, *(c for pair in turn.chosen if written.intersection(pair) for c in pair)}
+    rows = (turn.cell(leaf) for leaf in outputs if isinstance(leaf, ndarray))
+    if any((cell.base or cell) in alike for cell in rows):
+        raise CaptureError(
+            f"{turn.name} at {turn.line}: an output is an array, or a part of one, that turns "
+            "write to in place: later turns would change the rows of those before. Give a copy, "
+            "np.copy(x)."
         )
 
 

@@ -5,29 +5,35 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any
 
 from heterosis import _core
 from heterosis.capture import plain
 from heterosis.capture.compiled import Call, Compiled
-from heterosis.capture.saving import VERSION, Facts, typed
+from heterosis.capture.saving import VERSION, typed
 from heterosis.capture.signatures import Signature, arrays_of, bound, signature_of, type_of
+from heterosis.capture.stored_calls import (
+    Control,
+    Facts,
+    Observer,
+    Operation,
+    call_of,
+    checked_type,
+    run,
+    valued,
+)
 from heterosis.capture.trace import capture
 from heterosis.io.files import opened, wrong
 from heterosis.io.packing import unpack
+from heterosis.ir import program as ir
 from heterosis.ir.program import ASSEMBLE
-from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
-from heterosis.ops.record import KEY, REGISTRY, Record
+from heterosis.ir.types import TensorType
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, HeterosisError
 
 _KIND = "a program that heterosis.save wrote"
-_MOST_BYTES = 2**48  # of an input
-_MOST_DIMENSIONS = 32
 _KINDS = {
     kind.name: kind
     for kind in (
@@ -93,8 +99,7 @@ class Loaded(Compiled):
                 "before it is saved."
             )
         arrays = program.arrays(arrays_of(given))
-        for call in program.calls:
-            call.run(arrays)
+        run(program.calls, arrays)
         return program.returned(arrays)
 
     def __repr__(self) -> str:
@@ -110,27 +115,6 @@ def _key(given: Mapping[str, Any]) -> str:
     return repr({name: plain.encoded(tree, leaf) for name, tree in given.items()})
 
 
-@dataclass(frozen=True)
-class Operation:
-    """A call of an operation, with arrays by their numbers."""
-
-    record: Record
-    arguments: dict[str, Any]
-    out: list[int] | None
-
-    def run(self, arrays: list[Any]) -> tuple[Any, ...]:
-        """The results, which are appended to `arrays` unless some there are written to."""
-        arguments = {name: _valued(given, arrays) for name, given in self.arguments.items()}
-        if self.out is not None:
-            outs = tuple(_numbered(arrays, number) for number in self.out)
-            arguments["out"] = outs if len(outs) > 1 else outs[0]
-        found = self.record.operation(**arguments)
-        results = found if isinstance(found, tuple) else (found,)
-        if self.out is None:
-            arrays.extend(results)
-        return results
-
-
 @dataclass
 class Program:
     """The calls for one kind of arguments."""
@@ -139,7 +123,7 @@ class Program:
     key: str
     order: list[int]  # the numbers of the arrays among the arguments
     held: list[_core.ndarray]
-    calls: list[Operation]
+    calls: list[Operation | Control]
     result: Any
     signature: Signature
 
@@ -150,20 +134,10 @@ class Program:
 
     def returned(self, arrays: list[Any]) -> Any:
         """What the last call has left to return."""
-        return _valued(self.result, arrays)
+        return valued(self.result, arrays)
 
 
-def _valued(data: Any, arrays: list[Any]) -> Any:
-    return plain.decoded(data, lambda number: _numbered(arrays, number))
-
-
-def _numbered(arrays: list[Any], number: Any) -> Any:
-    if type(number) is not int or not 0 <= number < len(arrays):
-        raise ValueError(f"there is no array {number!r}; expected 0 to {len(arrays) - 1}")
-    return arrays[number]
-
-
-class _Reader:
+class _Reader(Observer):
     """Makes programs of facts. Whatever goes wrong, the error says where."""
 
     def __init__(self, path: str):
@@ -195,9 +169,7 @@ class _Reader:
     def _program(self, facts: Facts, parameters: inspect.Signature) -> Program:
         inputs = [_stand_in(*given) for given in facts["inputs"]]
         call = parameters.bind_partial()
-        call.arguments.update(
-            {n: _valued(given, inputs) for n, given in facts["arguments"].items()}
-        )
+        call.arguments.update({n: valued(given, inputs) for n, given in facts["arguments"].items()})
         given = bound(parameters, call.args, call.kwargs)
         places = [next(i for i, a in enumerate(inputs) if a is own) for own in arrays_of(given)]
         if sorted(places) != list(range(len(inputs))):
@@ -205,31 +177,47 @@ class _Reader:
         found = Program(
             (call.args, call.kwargs), _key(given), places,
             [self.held[name] for name in facts["held"]],
-            [_operation(given) for given in facts["calls"]], facts["result"],
+            [call_of(given) for given in facts["calls"]], facts["result"],
             signature_of(given, ()),
         )  # fmt: skip
-        self._check(found, facts, inputs)
+        self._check(found, inputs)
         return found
 
-    def _check(self, program: Program, facts: Facts, inputs: list[Any]) -> None:
+    def _check(self, program: Program, inputs: list[Any]) -> None:
         """Go through all the calls, with no elements; find what the program gives."""
         where = self.where
 
-        def run(inputs: list[Any]) -> Any:
+        def followed(inputs: list[Any]) -> Any:
+            self.where = where
             arrays = [*inputs, *program.held]
-            for i, (call, own) in enumerate(zip(program.calls, facts["calls"], strict=True)):
-                self.where = f"{where}, call {i} ({call.record.name})"
-                _check_results(call.run(arrays), own["results"])
+            run(program.calls, arrays, self)
             self.where = f"{where}, the result"
             returned = program.returned(arrays)
             outputs = signature_of({}, returned).outputs
             program.signature = replace(program.signature, outputs=outputs)
             return returned
 
-        for node in capture(run, (inputs,), {}).program.nodes():
-            types = node.primitive.types
-            if node.primitive is ASSEMBLE and types is not None:
-                types(node)
+        _check_assembled(capture(followed, (inputs,), {}).program)
+
+    def begins(self, name: str) -> None:
+        """Say where, if something is wrong there."""
+        self.where += f", {name}"
+
+    def ends(self, results: tuple[Any, ...], stated: Any) -> None:
+        """Compare the results with what the file says."""
+        _check_results(results, stated)
+        self.where = self.where.rpartition(", ")[0]
+
+
+def _check_assembled(program: ir.Program) -> None:
+    """Go through what writes into parts have made, here and within branches and loops."""
+    for node in program.nodes():
+        types = node.primitive.types
+        if node.primitive is ASSEMBLE and types is not None:
+            types(node)
+        for attribute in node.attributes.values():
+            if isinstance(attribute, ir.Program):
+                _check_assembled(attribute)
 
 
 def _told(error: Exception) -> str:
@@ -245,7 +233,7 @@ def _parameter(facts: Facts) -> inspect.Parameter:
     if facts.get("optional"):
         default = _ABSENT
     elif "default" in facts:
-        default = _valued(facts["default"], [])
+        default = valued(facts["default"], [])
     return inspect.Parameter(facts["name"], _KINDS[facts["kind"]], default=default)
 
 
@@ -260,28 +248,8 @@ _ABSENT = _Absent()
 
 
 def _stand_in(dtype: str, shape: list[int]) -> Any:
-    if dtype not in DTYPES:
-        raise ValueError(f"an input of the unknown element type {dtype!r}")
-    if len(shape) > _MOST_DIMENSIONS or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError(f"an input of the shape {shape!r}")
-    if prod(shape) * ITEMSIZE[dtype] > _MOST_BYTES:
-        raise ValueError(f"an input of the shape {shape}, larger than any memory")
-    return _core.unreadable(dtype, tuple(shape), "an input has no elements yet")
-
-
-def _operation(facts: Facts) -> Operation:
-    name, given = facts["operation"], facts["arguments"]
-    record = REGISTRY.get(name)
-    if record is None:
-        raise ValueError(
-            f"the operation {name!r} is not known here. Import the module that registers it, or "
-            "use the version of Heterosis that wrote the file"
-        )
-    uses = {p.name: use for p, use in zip(record.parameters, record.uses, strict=True)}
-    strange = [own for own in given if uses.get(own, KEY) == KEY]
-    if strange:
-        raise ValueError(f"the operation {name} has no arguments {strange}")
-    return Operation(record, {sys.intern(n): v for n, v in given.items()}, facts.get("out"))
+    type_ = checked_type(dtype, shape)
+    return _core.unreadable(type_.dtype, type_.shape, "an input has no elements yet")
 
 
 def _check_results(results: tuple[Any, ...], stated: Any) -> None:

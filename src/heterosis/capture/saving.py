@@ -2,26 +2,27 @@
 
 A file has the format of safetensors: the arrays from outside, and JSON with a program for each
 kind of arguments. A program is a list of calls by operation and parameter names. Arrays have
-numbers: the inputs, then those from outside, then the results of all calls.
+numbers: the inputs, then those from outside, then the results of all calls. A choice or a loop is a
+call as well, with the calls of its branches or its body; there, numbers go on from those around.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core
 from heterosis.capture import plain, trees
-from heterosis.capture.captured import Argument, Captured, Outside, Step
+from heterosis.capture.captured import Argument, Captured, ControlStep, Outside, Region, Step
 from heterosis.capture.compiled import Call, Compiled, example
+from heterosis.capture.control import Filler, Number
 from heterosis.capture.memory import Cell
 from heterosis.capture.signatures import bound, parameters_of, type_of
 from heterosis.capture.trace import capture, place
 from heterosis.io.atomic import written
 from heterosis.io.packing import pack
-from heterosis.ir import program as ir
 from heterosis.ir.program import CONSTANT, Value
 from heterosis.ir.types import TensorType
 from heterosis.ops.record import ATTRIBUTE, KEY, SEQUENCE, attribute_value
@@ -125,78 +126,143 @@ class _Program:
     """One program as facts."""
 
     def __init__(self, writer: _Writer, captured: Captured, inputs: int):
-        self.writer, self.captured = writer, captured
+        self.name, self.captured = writer.name, captured
         outside = dict.fromkeys(s for s in captured.sources if isinstance(s, Outside))
-        self.numbers: dict[Any, int] = {Argument(i): i for i in range(inputs)}
         self.held = [writer.held(source.array) for source in outside]
-        self._number(outside)
+        self.arrays = _Arrays([*map(Argument, range(inputs)), *outside])
 
     def facts(self) -> Facts:
-        calls = [self._call(step) for step in self.captured.steps]
+        calls = _calls(self.name, self.arrays, self.captured.steps, self.captured.controls)
         result = plain.encoded(self.captured.returned, self._returned)
         return {"held": self.held, "calls": calls, "result": result}
 
-    def _number(self, things: Iterable[Any]) -> None:
-        for thing in things:
-            self.numbers[thing] = len(self.numbers)
-
-    def _call(self, step: Step) -> Facts:
-        facts: Facts = {"operation": step.call.operation, "arguments": self._arguments(step)}
-        if step.in_place:
-            facts["out"] = [self._array(step, cell)["array"] for cell in step.made]
-        else:
-            self._number(step.made)
-        return facts | {"results": [typed(cell.value().type) for cell in step.made]}
-
-    def _arguments(self, step: Step) -> Facts:
-        """What the call was given by the names of parameters; keys for random numbers are drawn."""
-        operands = zip(step.call.operands, step.cells, strict=True)
-        found: Facts = {}
-        for parameter, use, given in step.record.arguments(operands, step.call.attributes):
-            if use == ATTRIBUTE:
-                found[parameter.name] = self._attribute(step, parameter.name, given)
-            elif use == SEQUENCE:
-                found[parameter.name] = [self._operand(step, *operand) for operand in given]
-            elif use != KEY:
-                found[parameter.name] = self._operand(step, *given)
-        return found
-
-    def _attribute(self, step: Step, name: str, given: Any) -> Any:
-        def leaf(value: Any) -> Any:
-            if isinstance(value, Context):
-                return None  # the device is that of the machine where the program runs
-            if isinstance(value, ir.Program):
-                raise self._refused(step, "choices and loops cannot be saved yet")
-            raise self._refused(step, f"its {name} is, or holds, a {type(value).__name__}")
-
-        return plain.encoded(attribute_value(name, given), leaf)
-
-    def _operand(self, step: Step, value: Value | None, cell: Cell | None) -> Any:
-        if cell is not None:
-            return self._array(step, cell)
-        if value is None or value.node.primitive is not CONSTANT:
-            return None
-        return plain.encoded(value.node.attributes["value"], plain.refuse)
-
-    def _array(self, step: Step, cell: Cell) -> dict[str, int]:
-        number = self.numbers.get(cell.source or cell)
-        if number is None:
-            raise self._refused(step, "it takes a gradient that the program computes")
-        return {"array": number}
-
     def _returned(self, leaf: Any) -> dict[str, int]:
-        number = self.numbers.get(leaf.source or leaf) if isinstance(leaf, Cell) else None
+        number = self.arrays.number(leaf) if isinstance(leaf, Cell) else None
         if number is None:
             what = "gradient" if isinstance(leaf, Cell) else type(leaf).__name__
             raise UnsupportedError(
-                f"{self.writer.name}: the result is, or holds, a {what}. A saved program predicts; "
+                f"{self.name}: the result is, or holds, a {what}. A saved program predicts; "
                 "it gives arrays, numbers, texts and structures of these."
             )
         return {"array": number}
 
-    def _refused(self, step: Step, why: str) -> UnsupportedError:
+
+class _Arrays:
+    """The numbers of arrays, by their cells or sources: of a program; or of a region, which goes on
+    from those around it."""
+
+    def __init__(self, given: Iterable[Any], region: Region | None = None, around: Any = None):
+        self._region, self._around = region, around
+        self._count: int = around._count if around else 0
+        self._numbers: dict[Any, int] = {}
+        self.add(given)
+
+    def add(self, things: Iterable[Any]) -> None:
+        """Number what comes next."""
+        for thing in things:
+            self._numbers.setdefault(thing, self._count)
+            self._count += 1
+
+    def number(self, cell: Cell) -> int | None:
+        """The number of an array, if it has one."""
+        found = self._numbers.get(cell.source or cell)
+        if found is not None or self._region is None:
+            return found
+        outer = self._region.around.get(cell)
+        return None if outer is None else self._around.number(outer)
+
+
+def _calls(
+    name: str, arrays: _Arrays, steps: Sequence[Step], controls: Iterable[ControlStep]
+) -> list[Facts]:
+    """The calls of a program or region; a choice or a loop in place of what it is computed by."""
+    found: list[Facts] = []
+    at = 0
+    for control in controls:
+        found += [_Call(name, arrays, step).facts() for step in steps[at : control.first]]
+        found.append(_control(name, arrays, control))
+        at = control.last
+    return found + [_Call(name, arrays, step).facts() for step in steps[at:]]
+
+
+def _control(name: str, arrays: _Arrays, control: ControlStep) -> Facts:
+    def leaf(arrays: _Arrays, value: Any) -> Any:
+        if isinstance(value, Cell):
+            return {"array": arrays.number(value)}
+        if isinstance(value, Filler):
+            return {"dict": [["zeros", typed(value.type)]]}
+        if isinstance(value, Number):
+            return {"dict": [["number", value.number], ["dtype", value.dtype]]}
+        return plain.encoded(value, plain.refuse)
+
+    def inside(region: Region) -> Facts:
+        own = _Arrays(region.given, region, arrays)
+        calls = _calls(name, own, region.steps, region.controls)
+        return {"calls": calls, "result": [leaf(own, value) for value in region.result]}
+
+    facts = {
+        "control": control.kind,
+        "given": {own: [leaf(arrays, v) for v in given] for own, given in control.given.items()},
+        "regions": {own: inside(region) for own, region in control.regions.items()},
+        "results": [typed(cell.value().type) for cell in control.made],
+    }
+    arrays.add(control.made)
+    return facts
+
+
+class _Call:
+    """One call of an operation as facts."""
+
+    def __init__(self, name: str, arrays: _Arrays, step: Step):
+        self.name, self.arrays, self.step = name, arrays, step
+
+    def facts(self) -> Facts:
+        step = self.step
+        facts: Facts = {"operation": step.call.operation, "arguments": self._arguments()}
+        if step.in_place:
+            facts["out"] = [self._array(cell)["array"] for cell in step.made]
+        else:
+            self.arrays.add(step.made)
+        return facts | {"results": [typed(cell.value().type) for cell in step.made]}
+
+    def _arguments(self) -> Facts:
+        """What the call was given by the names of parameters; keys for random numbers are drawn."""
+        step = self.step
+        operands = zip(step.call.operands, step.cells, strict=True)
+        found: Facts = {}
+        for parameter, use, given in step.record.arguments(operands, step.call.attributes):
+            if use == ATTRIBUTE:
+                found[parameter.name] = self._attribute(parameter.name, given)
+            elif use == SEQUENCE:
+                found[parameter.name] = [self._operand(*operand) for operand in given]
+            elif use != KEY:
+                found[parameter.name] = self._operand(*given)
+        return found
+
+    def _attribute(self, name: str, given: Any) -> Any:
+        def leaf(value: Any) -> Any:
+            if isinstance(value, Context):
+                return None  # the device is that of the machine where the program runs
+            raise self._refused(f"its {name} is, or holds, a {type(value).__name__}")
+
+        return plain.encoded(attribute_value(name, given), leaf)
+
+    def _operand(self, value: Value | None, cell: Cell | None) -> Any:
+        if cell is not None:
+            return self._array(cell)
+        if value is None or value.node.primitive is not CONSTANT:
+            return None
+        return plain.encoded(value.node.attributes["value"], plain.refuse)
+
+    def _array(self, cell: Cell) -> dict[str, int]:
+        number = self.arrays.number(cell)
+        if number is None:
+            raise self._refused("it takes a gradient that the program computes")
+        return {"array": number}
+
+    def _refused(self, why: str) -> UnsupportedError:
         return UnsupportedError(
-            f"{self.writer.name}: the operation {step.call.operation} cannot be saved: {why}. "
+            f"{self.name}: the operation {self.step.call.operation} cannot be saved: {why}. "
             f"{_FOR_INFERENCE}"
         )
 

@@ -224,7 +224,10 @@ class Flow:
             body()
             return [], state.carried(variables.get())
 
-        last = state.run(lambda given: self._control.while_loop(asked, turn, given, None)[1])
+        def loop(given: list[Any]) -> list[Any]:
+            return self._control.while_loop(asked, turn, given, None, holds)[1]
+
+        last = state.run(loop)
         variables.put(state.behind(last))
 
     def each(

@@ -22,9 +22,11 @@ from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
+    ControlStep,
     Enclosing,
     Outside,
     RandomKey,
+    RandomState,
     Recorded,
     Source,
     Step,
@@ -50,7 +52,9 @@ from heterosis.ir.program import (
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.math.cast import copy, stop_gradient
+from heterosis.ops.random import keys
 from heterosis.ops.record import KEY, Record, as_value
+from heterosis.ops.rules import cast
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
 from heterosis.runtime.lines import user_line
@@ -196,11 +200,14 @@ class Trace:
         self.supply = Supply()
         self.calls: list[Call] = []
         self.steps: list[Step] = []
+        self.controls: list[ControlStep] = []
         self.scope = ""
         self.rewriting = False
         self.unset: dict[str, str] = {}  # variables without a value, and why
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
+        self.random_state: Any = None  # an array that keys follow from, once a branch draws some
+        self.drawn: int | None = 0  # keys from there; None if arrays decide how many
 
     def opened(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A user's function, rewritten where arrays may decide what it does; others as they are."""
@@ -347,7 +354,7 @@ class Trace:
         operands = fitting_numbers(record.name, operands)
         cells = tuple(self.cell(o) if isinstance(o, ndarray) else None for o in operands)
         values = (
-            self._number("int64", RandomKey())
+            self.key()
             if use == KEY
             else as_value(record.name, operand)
             if cell is None
@@ -412,6 +419,34 @@ class Trace:
         value = apply(NUMBER, (), TensorType((), dtype, weak=True))
         self.inputs.append((value, source))
         return value
+
+    # -- random keys ------------------------------------------------------------------------------
+
+    def key(self) -> Value:
+        """A new random key. Those of branches and loops, and all behind them, the program draws by
+        itself: how many there are before one is known when it runs."""
+        if self.random_state is None:
+            return self._number("int64", RandomKey())
+        return self.drawn_key(self.random_state)
+
+    def drawn_key(self, random_state: Any) -> Value:
+        """A key that follows from a state, which goes on."""
+        cell = self.cell(random_state)
+        state, key = keys.drawn(cell.value())
+        cell.write(state)
+        self.count_drawn(1)
+        return key
+
+    def count_drawn(self, count: int | None) -> None:
+        """Note that so many keys have been drawn from the state; None, if arrays decide."""
+        self.drawn = None if count is None or self.drawn is None else self.drawn + count
+
+    def needed_random_state(self) -> Any:
+        """The state that a branch or a loop draws from."""
+        if self.random_state is None:
+            number = self._number("int64", RandomState())
+            self.random_state = self.array(Cell(cast(number, "int64")))
+        return self.random_state
 
     def supplied(self, make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:
         """Numbers that Python computes before every run, as arrays."""
@@ -622,6 +657,9 @@ class Trace:
         values = tuple(value for value, _ in self.inputs)
         goals = {add(cell.value()): reached for cell, reached in tracked.items() if cell.source}
         goals |= {computed[c].position: tracked[c] for c in tracked if c in computed}
+        drawn: int | Computed = self.drawn or 0
+        if self.drawn is None:
+            drawn = Computed(add(self.cell(self.random_state).value()))
         self.guards.finish()
         return Captured(
             Program(values, tuple(outputs), self.name, needed(self.calls, outputs)),
@@ -631,9 +669,11 @@ class Trace:
             self.guards,
             self.supply,
             self.steps,
+            self.controls,
             frozenset(self.entangled),
             returned,
             Recorded(goals) if self.records else None,
+            drawn,
         )
 
     def _tracked(self, result: Any) -> dict[Cell, frozenset[int]]:

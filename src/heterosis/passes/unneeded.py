@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP
+from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP, WHILE_LOOP_BACK
 from heterosis.ir.primitives.families import Control
 from heterosis.ir.program import Node, Program, Value, reached, with_inputs
 
@@ -24,7 +24,8 @@ def pruned(program: Program) -> Program:
         here = with_inputs(node, tuple(made.get(v, v) for v in node.inputs))
         if isinstance(node.primitive, Control):
             kept = [i for i, value in enumerate(node.outputs) if value in needed]
-            made |= _pruned(node, here, kept)
+            pruned_ = _pruned_back if node.primitive is WHILE_LOOP_BACK else _pruned
+            made |= pruned_(node, here, kept)
         else:
             made |= dict(zip(node.outputs, here.outputs, strict=True))
     outputs = tuple(made[v] for v in program.outputs)
@@ -59,6 +60,24 @@ def _pruned(node: Node, here: Node, kept: Sequence[int]) -> dict[Value, Value]:
     types = tuple(node.types[i] for i in outputs)
     found = Node(node.primitive, operands, attributes, types)
     return {node.outputs[i]: value for i, value in zip(outputs, found.outputs, strict=True)}
+
+
+def _pruned_back(node: Node, here: Node, kept: Sequence[int]) -> dict[Value, Value]:
+    """The same for what goes back through a loop: the loop itself is as it was."""
+    back: Program = node.attributes["back"]
+    end = len(node.inputs) - node.attributes["received"]
+    outputs = set(kept)
+    while more := {i - end for i in _inputs([back], 1, outputs) if i >= end} - outputs:
+        outputs |= more
+    results = sorted(outputs)
+    places = [*range(end), *(end + i for i in results)]
+    attributes = node.attributes | {
+        "back": _smaller(back, places, results),
+        "received": len(results),
+    }
+    operands = tuple(here.inputs[i] for i in places)
+    found = Node(node.primitive, operands, attributes, tuple(node.types[i] for i in results))
+    return dict(zip((node.outputs[i] for i in results), found.outputs, strict=True))
 
 
 def _needed_outputs(

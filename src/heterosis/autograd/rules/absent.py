@@ -34,7 +34,11 @@ BY_RECORD = Absence("by record", "the records of operations that use it say what
 BY_REJECTION = Absence("none", "how a variate found by rejection follows its shape is not known")
 COMPLEX = Absence("none", "eigenvectors of general matrices are complex in general")
 SECOND = Absence("none", "it is part of a derivative of recurrent layers, which have no second one")
-TURNS = Absence("none", "how many turns it takes is not known, so that nothing of them is kept")
+TURNS = Absence(
+    "none",
+    "it goes back through a loop without bound, which has no second derivative; a loop with "
+    "max_iterations has",
+)
 
 _PRIMITIVES: dict[Absence, tuple[Primitive, ...]] = {
     NO_OPERANDS: (leaves.INPUT, leaves.NUMBER, leaves.CONSTANT, leaves.EXTENT, leaves.IOTA),
@@ -90,7 +94,7 @@ _PRIMITIVES: dict[Absence, tuple[Primitive, ...]] = {
     BY_REJECTION: (random_loops.LOG_GAMMA_VARIATE,),
     COMPLEX: (factorizations.GENERAL, factorizations.GENERAL_VALUES),
     SECOND: tuple(recurrent.BACK.values()),
-    TURNS: (control.WHILE_LOOP,),
+    TURNS: (control.WHILE_LOOP_BACK,),
 }
 
 ABSENT: dict[Primitive, Absence] = {

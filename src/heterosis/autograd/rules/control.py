@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heterosis.autograd.rules.table import Cotangents, Step, adjoint
-from heterosis.ir.calls import collected, needed
-from heterosis.ir.primitives.control import COND, SCAN
+from heterosis.ir.calls import Call, collected, needed
+from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP, WHILE_LOOP_BACK
 from heterosis.ir.program import INPUT, Program, Value, apply, apply_many
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.math.elementwise import add
@@ -70,6 +70,45 @@ def _cond(step: Step) -> Cotangents:
     return [None, *_spread(found, wanted, len(operands))]
 
 
+# -- as long as a condition holds -----------------------------------------------------------------
+
+
+@adjoint(WHILE_LOOP)
+def _while_loop(step: Step) -> Cotangents:
+    """The loop runs once more, and keeps what it carries into each turn; then it goes back. What
+    the state receives goes from turn to turn, and sums of what the shared operands receive."""
+    body, carried = _body(step), step.attributes["carried"]
+    wanted = _floats(body.inputs)
+    state = [i for i in wanted if i < carried]
+    shared = [i for i in wanted if i >= carried]
+    pulled = _pulled(body, wanted)
+    sums, found, calls = _summed(pulled, body, len(state), shared)
+    back = Program((*pulled.inputs, *sums), found, pulled.name, calls)
+    begun = [*_received(step), *(zeros(step.inputs[i]) for i in shared)]
+    made = apply_many(
+        WHILE_LOOP_BACK,
+        (*step.inputs, *begun),
+        _types(begun),
+        **step.attributes | {"back": back, "received": len(begun)},
+    )
+    return _spread(made, wanted, len(step.inputs))
+
+
+def _summed(
+    pulled: Program, body: Program, first: int, shared: Sequence[int]
+) -> tuple[list[Value], tuple[Value, ...], tuple[Call, ...]]:
+    """Inputs for sums, and the results of `pulled`, from number `first` on added to these: what the
+    inputs `shared` of `body` receive; and their calls."""
+    sums = [
+        apply(INPUT, (), TensorType(body.inputs[i].shape, body.inputs[i].dtype)) for i in shared
+    ]
+    found = list(pulled.outputs)
+    with collected() as made:
+        for n, total in enumerate(sums, first):
+            found[n] = add(total, found[n])
+    return sums, tuple(found), needed((*(pulled.calls or ()), *made), found)
+
+
 # -- over rows ------------------------------------------------------------------------------------
 
 
@@ -127,16 +166,9 @@ def _turn(
     results = _floats(body.outputs)
     of_state = [g for g, i in zip(cotangents_, results, strict=True) if i < carried]
     of_rows = [g for g, i in zip(cotangents_, results, strict=True) if i >= carried]
-    sums = [
-        apply(INPUT, (), TensorType(body.inputs[i].shape, body.inputs[i].dtype)) for i in shared
-    ]
-    found = list(pulled.outputs)
-    with collected() as made:
-        for n, total in enumerate(sums, len(state)):
-            found[n] = add(total, found[n])
-    calls = needed((*(pulled.calls or ()), *made), found)
+    sums, found, calls = _summed(pulled, body, len(state), shared)
     inputs = (*of_state, *sums, *kept, *states, *given, *of_rows)
-    return Program(inputs, tuple(found), pulled.name, calls)
+    return Program(inputs, found, pulled.name, calls)
 
 
 def _histories(step: Step) -> list[Value]:

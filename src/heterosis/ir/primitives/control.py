@@ -109,6 +109,53 @@ WHILE_LOOP = Control(
 )
 
 
+def _while_back_types(node: Node) -> Types:
+    body, back = node.attributes["body"], node.attributes["back"]
+    carried, received = node.attributes["carried"], node.attributes["received"]
+    if min(carried, received) < 0 or carried + received > len(node.inputs):
+        raise ArgumentError(
+            f"while_loop_back: carried={carried}, received={received} with {len(node.inputs)} "
+            "operands; expected as many of both as there are operands at most."
+        )
+    operands = _types(node.inputs)
+    end = len(operands) - received
+    condition = node.attributes["condition"]
+    _expect(node, "the condition takes", _types(condition.inputs), operands[:end])
+    _expect(node, "the condition gives", _types(condition.outputs), _TRUTH)
+    _expect(node, "the body takes", _types(body.inputs), operands[:end])
+    _expect(node, "the body gives", _types(body.outputs), operands[:carried])
+    _expect(node, "the turn back takes", _types(back.inputs), operands)
+    _expect(node, "the turn back gives", _types(back.outputs), operands[end:])
+    return operands[end:]
+
+
+def _repeated_back(node: Node, *operands: Any) -> Any:
+    condition, body, back = (node.attributes[name] for name in ("condition", "body", "back"))
+    carried = node.attributes["carried"]
+    end = len(operands) - node.attributes["received"]
+    state, shared, received = operands[:carried], operands[carried:end], operands[end:]
+    history = []
+    while _run(condition, (*state, *shared))[0]:
+        history.append(state)
+        state = _run(body, (*state, *shared))
+    for state in reversed(history):
+        received = _run(back, (*state, *shared, *received))
+    return received
+
+
+WHILE_LOOP_BACK = Control(
+    "while_loop_back",
+    types=_while_back_types,
+    meaning=_repeated_back,
+    attributes={
+        "condition": Program, "body": Program, "back": Program, "carried": int, "received": int,
+    },
+    about="The last operands, `received` of them, replaced by what the program back makes of them, "
+    "once for each turn of a while_loop on the operands before, the last turn first: it is given "
+    "what the loop carries into that turn, the shared operands and those received.",
+)  # fmt: skip
+
+
 # -- over rows ------------------------------------------------------------------------------------
 
 

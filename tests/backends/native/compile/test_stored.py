@@ -90,11 +90,29 @@ assert both(np.eye(3) * 2)[0, 0] == 0.25
 """
 
 
+BACK_THROUGH_A_LOOP = """
+import heterosis
+from heterosis import autograd, np, npx
+
+@heterosis.hybridize
+def doubled(x):
+    return npx.while_loop(lambda x: x < 9, lambda x: ([], x * 2), x)[1]
+
+x = np.array(1.0)
+x.attach_grad()
+with autograd.record():
+    y = doubled(x)
+y.backward()
+assert (y, x.grad) == (16, 16)
+"""
+
+
 @pytest.mark.lengthy
-def test_a_later_process_calls_lapack(tmp_path, monkeypatch):
+@pytest.mark.parametrize("code", [INVERSES, BACK_THROUGH_A_LOOP])
+def test_a_later_process_calls_libraries(code, tmp_path, monkeypatch):
     monkeypatch.setenv("HETEROSIS_CACHE", str(tmp_path))
     for _ in range(2):
-        done = run_python("-c", INVERSES, folder=tmp_path)
+        done = run_python("-c", code, folder=tmp_path)
         assert done.returncode == 0, done.stderr
 
 

@@ -354,10 +354,11 @@ def _loaded(payload: bytes) -> LoadedObject:
     try:
         made = _core.load_object(payload)
     except _core.LoadError:
-        from heterosis.backends.native.codegen.kernels import lapack
+        from heterosis.backends.native.codegen.kernels import heap, lapack
 
-        # An object that a stored plan names: this process lowered nothing that calls LAPACK yet.
-        if not lapack.register_called(payload):
+        # An object that a stored plan names: this process lowered nothing that calls these yet.
+        registered = [library.register_called(payload) for library in (heap, lapack)]
+        if not any(registered):
             raise
         made = _core.load_object(payload)
     _tell_perf(made)

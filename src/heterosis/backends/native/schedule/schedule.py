@@ -13,7 +13,7 @@ places the temporaries. `proof` checks all of that, where it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import prod
 
@@ -53,6 +53,7 @@ def schedule(
     in_place: bool = False,
     kept: AbstractSet[Value] = frozenset(),
     side_by_side: bool = False,
+    updated: Mapping[int, Sequence[Value]] | None = None,
 ) -> Schedule:
     """Plan `program` for inputs that lie as `layouts` say.
 
@@ -60,22 +61,27 @@ def schedule(
     that only rearranges an input is reported as a view of it instead of being written. With
     `in_place`, the one result is written where the first input stands. The `kept` values get
     memory even where nests could compute them. Branches may run `side_by_side`: code for any size
-    knows no such kernels.
+    knows no such kernels. The `updated` results are written where the inputs of the same positions
+    stand, once the values are computed that these are needed for.
     """
+    updated = updated or {}
+    needed = any(updated.values())  # before: kernels then stay in the order in which they are made
     scheduler = Scheduler(program, layouts, machine)
     if in_place:
         scheduler.update()
     else:
-        scheduler.run(outputs, views, kept)
+        scheduler.run(outputs, views, kept, updated)
+    if not in_place and not needed:
         join_bands(scheduler.result, machine)
         chain(scheduler.result)
-    if side_by_side:
+    if side_by_side and not needed:
         run_branches_side_by_side(scheduler.result, machine.workers)
     plan_memory(scheduler.result)
     if settings.check:
         from heterosis.backends.native.schedule.proof import prove
 
-        prove(program, layouts, outputs, scheduler.result, in_place=in_place)
+        places = {0} if in_place else updated.keys()
+        prove(program, layouts, outputs, scheduler.result, updated=places)
     return scheduler.result
 
 
@@ -107,11 +113,18 @@ class Scheduler:
     # -- in what order ------------------------------------------------------------------------
 
     def run(
-        self, outputs: Sequence[Strided | None], views: bool, kept: AbstractSet[Value] = frozenset()
+        self,
+        outputs: Sequence[Strided | None],
+        views: bool,
+        kept: AbstractSet[Value],
+        updated: Mapping[int, Sequence[Value]],
     ) -> None:
         """Write every result, or report it as a view."""
-        rooms = self._rooms(outputs, views)
+        rooms = self._rooms(outputs, views, updated)
         self.kept = kept
+        for values in updated.values():
+            for value in values:
+                self.place(value)
         self._place_in_order()
         rooms = [(value, room) for value, room in rooms if not self._stands(value, room)]
         for group in horizontal_fusion.groups(rooms, self.places):
@@ -127,8 +140,11 @@ class Scheduler:
         (value,), (first, *_) = self.program.outputs, self.program.inputs
         self.write(value, self.places[first])
 
-    def _rooms(self, outputs: Sequence[Strided | None], views: bool) -> list[tuple[Value, Place]]:
-        """The results that are no views, and where they will stand: behind the inputs."""
+    def _rooms(
+        self, outputs: Sequence[Strided | None], views: bool, updated: Collection[int]
+    ) -> list[tuple[Value, Place]]:
+        """The results that are no views, and where they will stand: behind the inputs, or where
+        the input stands that is updated."""
         rooms: list[tuple[Value, Place]] = []
         for i, (value, layout) in enumerate(zip(self.program.outputs, outputs, strict=True)):
             found = self._as_view(value) if views and layout is None else None
@@ -137,7 +153,8 @@ class Scheduler:
                 continue
             buffer = Buffer("call", self.inputs + len(rooms))
             strided = layout or Strided.contiguous(value.shape)
-            rooms.append((value, Place(buffer, value.dtype, strided)))
+            own = self.places[self.program.inputs[i]] if i in updated else None
+            rooms.append((value, own or Place(buffer, value.dtype, strided)))
             self.placement.settle(*rooms[-1])
         return rooms
 

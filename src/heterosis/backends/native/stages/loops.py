@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.ir.primitives import subject_of
-from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP
+from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP_BACK
 from heterosis.ir.primitives.families import Control
 from heterosis.ir.program import INPUT, Node, Program, Value, apply, substituted, with_inputs
 from heterosis.ir.types import TensorType
@@ -35,9 +35,8 @@ def _changed(node: Node, machine: Machine, staged: Staged) -> Node:
         names = ("then", "otherwise")
         branches = {name: staged(node.attributes[name], (), machine) for name in names}
         return Node(node.primitive, node.inputs, node.attributes | branches, node.types)
-    parts = ("condition", "body") if node.primitive is WHILE_LOOP else ("body",)
-    carried = node.attributes["carried"]
-    end = carried + node.attributes["shared"] if node.primitive is SCAN else len(node.inputs)
+    parts = [name for name in ("condition", "body", "back") if name in node.attributes]
+    carried, end = node.attributes["carried"], _end_of_shared(node)
     turns = {name: _Turn(node, name, range(carried, end), machine, staged) for name in parts}
     further = [value for turn in turns.values() for value in turn.ahead]
     attributes = dict(node.attributes)
@@ -51,6 +50,14 @@ def _changed(node: Node, machine: Machine, staged: Staged) -> Node:
     return Node(node.primitive, inputs, attributes, node.types)
 
 
+def _end_of_shared(node: Node) -> int:
+    """Up to which operand of a loop they are the same for all turns, or carried."""
+    if node.primitive is SCAN:
+        return int(node.attributes["carried"] + node.attributes["shared"])
+    received = node.attributes["received"] if node.primitive is WHILE_LOOP_BACK else 0
+    return len(node.inputs) - received
+
+
 class _Turn:
     """A program that a loop runs in each turn: `ahead` of it, what the inputs at the positions
     `shared` suffice for."""
@@ -62,7 +69,7 @@ class _Turn:
         program = staged(program, [program.inputs[i] for i in shared], machine)
         self._inputs, self._rest = program.inputs, program
         self.ahead: tuple[Value, ...] = ()
-        if node.primitive is WHILE_LOOP and any(map(_may_fail, program.nodes())):
+        if node.primitive is not SCAN and any(map(_may_fail, program.nodes())):
             return  # there may be no turn, and then no failure
         found = split(program, [program.inputs[i] for i in shared])
         if found is not None:

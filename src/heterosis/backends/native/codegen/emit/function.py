@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -268,10 +268,20 @@ def _emit_call_part(f: Function, target: Target, part: CallPart, name: str, fail
     return_if_failed(f, status, failures)
 
 
-def return_if_failed(f: Function, status: Value, failures: int | Value) -> None:
-    """Leave with a kernel's failure; `failures` is how many the kernels before have."""
-    failed = f.compare("ne", status, constant(I64, 0))
-    f.leave_if(failed, lambda: f.ret(f.add(status, f.i64(failures))))
+def return_if_failed(
+    f: Function,
+    status: Value,
+    failures: int | Value,
+    leaving: Callable[[], object] = lambda: None,
+) -> None:
+    """Leave with a kernel's failure, once `leaving` is done; `failures` is how many the kernels
+    before have."""
+
+    def leave() -> None:
+        leaving()
+        f.ret(f.add(status, f.i64(failures)))
+
+    f.leave_if(f.compare("ne", status, constant(I64, 0)), leave)
 
 
 def _number(f: Function, call: Value, number: Number) -> Value | int:

@@ -10,7 +10,7 @@ same time must be apart, kernels stay inside of their buffers, and inputs stay a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy
 
@@ -34,13 +34,14 @@ def prove(
     outputs: Sequence[Strided | None],
     schedule: Schedule,
     *,
-    in_place: bool = False,
+    updated: Collection[int] = (),
 ) -> bool:
-    """Raise ScheduleError unless `schedule` computes `program`; False if that is too much work."""
+    """Raise ScheduleError unless `schedule` computes `program`; False if that is too much work.
+    The `updated` results stand where the inputs of the same positions do."""
     if values.cost(program) + sum(map(kernels.cost, schedule.kernels)) > MOST:
         return False
     with numpy.errstate(over="ignore"):
-        _Proof(program, layouts, outputs, schedule, in_place=in_place).run()
+        _Proof(program, layouts, outputs, schedule, updated).run()
     return True
 
 
@@ -53,34 +54,30 @@ class _Proof:
         layouts: Sequence[Strided],
         outputs: Sequence[Strided | None],
         schedule: Schedule,
-        *,
-        in_place: bool,
+        updated: Collection[int],
     ):
         self.program, self.schedule = program, schedule
         given = zip(program.inputs, layouts, strict=True)
         self.inputs = [pair for pair in given if pair[0].node.primitive is not NUMBER]
-        self.rooms = self._rooms(outputs, in_place=in_place)
-        places = [strided for _, strided in self.inputs]
-        if not in_place:
-            places += [strided for _, buffer, strided in self.rooms if buffer >= len(self.inputs)]
-        dtypes = [value.dtype for value, _ in self.inputs]
-        dtypes += [value.dtype for value, buffer, _ in self.rooms if buffer >= len(self.inputs)]
-        reaches = {i: _reach(*pair) for i, pair in enumerate(zip(places, dtypes, strict=False))}
+        self.written = updated
+        self.rooms = self._rooms(outputs)
+        standing = [(value, i, strided) for i, (value, strided) in enumerate(self.inputs)]
+        standing += [room for room in self.rooms if room[1] >= len(self.inputs)]
+        reaches = {buffer: _reach(strided, value.dtype) for value, buffer, strided in standing}
         self.memory = Memory(schedule, reaches, kernels.unit(program, schedule))
-        self.written = {0} if in_place else set[int]()
 
-    def _rooms(
-        self, outputs: Sequence[Strided | None], *, in_place: bool
-    ) -> list[tuple[Value, int, Strided]]:
+    def _rooms(self, outputs: Sequence[Strided | None]) -> list[tuple[Value, int, Strided]]:
         """Every result, the number of the buffer in which it will stand, and where there."""
         found: list[tuple[Value, int, Strided]] = []
-        made = 0 if in_place else len(self.inputs)
+        made = len(self.inputs)
         for i, (value, layout) in enumerate(zip(self.program.outputs, outputs, strict=True)):
             if i in self.schedule.views:
                 found.append((value, *self.schedule.views[i]))
                 continue
-            strided = self.inputs[0][1] if in_place else layout
-            found.append((value, made, strided or Strided.contiguous(value.shape)))
+            if i in self.written:
+                found.append((value, i, self.inputs[i][1]))
+            else:
+                found.append((value, made, layout or Strided.contiguous(value.shape)))
             made += 1
         return found
 
