@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from tests.programs import layers, operations  # noqa: F401 - register their kinds
+from tests.programs import control, layers, operations  # noqa: F401 - register their kinds
 from tests.programs.draft import Draft
 from tests.programs.kinds import KINDS
 from tests.programs.program import Array, Program
