@@ -37,8 +37,11 @@ REFUSED = (
     "is written to in place, and is another",
     "or what a condition is given, is written to in place",
     "cannot be made within a branch or a loop yet",
-    "no derivative yet",
+    "begins with an array that turns write to by another name",
+    "while_loop has no gradient",
+    "an array may be a variable, since a branch or a loop",
 )
+NOT_REACHED = "was not computed from variables while operations were recorded"
 KNOWN: tuple[str, ...] = ()
 
 
@@ -53,11 +56,17 @@ class Failure:
 
     @property
     def category(self) -> str:
-        """What kind of failure it is: an error and how its message begins, a signal, or a
-        difference."""
-        kind = re.match(r"\w+", self.told).group()
-        if not kind.endswith("Error"):
-            return kind
+        """What kind of failure it is: an error's class, a signal, or a difference."""
+        return re.match(r"\w+", self.told).group()
+
+    def is_like(self, other: Failure) -> bool:
+        """Whether it is the same failure: of errors, the messages begin with the same words."""
+        return self._beginning == other._beginning
+
+    @property
+    def _beginning(self) -> str:
+        if not self.category.endswith("Error"):
+            return self.category
         return re.sub(r"\b[xvck]\d+\b|\d+|\W+", " ", self.told)[:80]
 
     @property
@@ -67,7 +76,7 @@ class Failure:
         text = re.sub(r"-?\b\d+(\.\d+)?\b", "N", "; ".join(line.strip() for line in lines))
         text = re.sub(r"\b[xvck]\d+\b", "a", text)
         way = "compiled" if self.way in ("hybridized", "other_threads") else self.way
-        if "Error" in self.category:
+        if self.category.endswith("Error"):
             return f"{way} {re.sub(r'/tmp[^:]*|[0-9, ]+', ' ', self.told[:160])}"
         return f"{way} {self.category}: {text}"
 
@@ -134,6 +143,8 @@ def _told(found: Any, eager: Any, expected: Expected, *, unanimous: bool) -> str
     """What is wrong; `unanimous`: no way gives anything, and all for the same reason."""
     if _is_error(found):
         accepted = unanimous and not found[0].startswith("SIG")
+        # What no array's decision leads to has no gradient, and a compiled program zeros.
+        accepted |= expected.program.has_control and NOT_REACHED in found[1]
         return "" if accepted or _is_refusal(found) else f"{found[0]}: {found[1]}"
     against = expected.base
     if not all(step.known for step in expected.program.within()):
@@ -166,7 +177,7 @@ def minimal(failure: Failure, worker: Worker) -> Failure:
             found = check(program, [worker], ways)
         except Exception:  # noqa: BLE001 - no program: a change too many
             return False
-        same = [f for f in found if f.category == failure.category]
+        same = [f for f in found if f.is_like(failure)]
         last = same[0] if same else last
         return bool(same)
 

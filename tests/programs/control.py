@@ -18,7 +18,7 @@ DEEPEST = 2  # blocks within one another
 LARGEST = 3000  # elements that a loop carries
 # What blocks are made of besides choices and loops, and how often.
 _INSIDE = {"unary": 3, "binary": 3, "view": 2, "write": 4, "mask": 1, "into": 2, "gather": 1,
-           "cast": 1, "reduction": 2, "product": 1, "creation": 1, "outside": 1, "changing": 0.5,
+           "cast": 1, "reduction": 2, "product": 1, "creation": 1, "outside": 1,
            "operation": 1, "random": 0.1, "choice": 1, "loop": 1}  # fmt: skip
 _TESTS = (
     "np.sum({0}) > 0.25", "np.mean({0}) < 0.1", "np.max({0}) > 1", "np.min({0}) < -0.5",

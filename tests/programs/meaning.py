@@ -425,6 +425,6 @@ class Expected:
         while len(self._noisy) < many:
             try:
                 self._noisy.append(self._run(numpy.random.default_rng(next(self._seeds))))
-            except ValueError:  # an argument that may not be larger than 1 is, by its noise
-                many -= 1
+            except (ValueError, IndexError):
+                many -= 1  # an argument that may not be larger than 1 is, by its noise
         return self._noisy

@@ -106,7 +106,9 @@ class Program:
             lines = self._recording()
         else:
             lines.append(f"return {written(self.returned)}")
-        assigned = [s.operands[0] for s in self.within() if s.is_write and s.text.startswith("{0} ")]
+        assigned = [
+            s.operands[0] for s in self.within() if s.is_write and s.text.startswith("{0} ")
+        ]
         if held := sorted(set(assigned) & set(self.outside)):
             lines.insert(0, f"global {', '.join(held)}")
         return "\n".join([f"def {name}({', '.join(self.arguments)}):", *indented(lines)]) + "\n"

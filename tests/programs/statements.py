@@ -200,7 +200,9 @@ class Loop(Control):
         return replace(super().named(name), starts=starts, data=data).closed()
 
     def arrays(self, numbers: Collection[str]) -> Iterable[str]:
-        return [n for n, start in zip(self.carried, self.starts, strict=True) if start not in numbers] + [*self.outputs]
+        return [
+            n for n, start in zip(self.carried, self.starts, strict=True) if start not in numbers
+        ] + [*self.outputs]
 
     def _left_out(self) -> Iterable[int]:
         return range(0 if self.data else 1, len(self.names))  # not what counts the turns
@@ -243,8 +245,8 @@ class Loop(Control):
         yield f"def body_{tag}({parameters}):"
         last = f"return {_one_or_listed(outputs)}, {_listed(after)}"
         yield from indented([*first, *body.lines(), last])
-        targets = _one_or_listed(self.outputs) if self.outputs else "_"
-        yield f"{targets}, {_listed(self.carried) if self.starts else '_'} = {call}"
+        targets = _one_or_listed(self.outputs) if self.outputs else f"none_{tag}"
+        yield f"{targets}, {_listed(self.carried) if self.starts else f'none_{tag}'} = {call}"
 
 
 def _many(names: Iterable[Any]) -> str:

@@ -70,6 +70,16 @@ class Inner(Trace):
             raise self.error
         return self
 
+    def explained(self, error: Exception) -> Exception:
+        """What the function raised; of one that calls itself for ever, why it does."""
+        if isinstance(error, RecursionError):
+            return CaptureError(
+                f"{self.name} at {self.line}: a function calls itself in a branch or a loop that "
+                "arrays decide, and so does every call: all branches are captured, and there is no "
+                "end. Write a while loop, or let a number of Python's say how deep it goes."
+            )
+        return super().explained(error)
+
     @property
     def outermost(self) -> Trace:
         """The capture that this one is, in the end, a part of."""
@@ -261,9 +271,10 @@ class Control:
         )  # fmt: skip
         _write(written, made[len(before) : len(carried)])
         rest = iter(made[len(carried) :])
-        return trees.mapped(outputs, lambda leaf: next(rest)), begun.after(
-            turn, before, after, made
-        )
+        last = begun.after(turn, before, after, made)
+        if length == 0:
+            begun.note_untouched(last)
+        return trees.mapped(outputs, lambda leaf: next(rest)), last
 
     def while_loop(
         self,
@@ -306,7 +317,9 @@ class Control:
         many = len(before) + len(written)
         made = _called(outer, repeated, operands, len(operands), *programs, many)
         _write(written, made[len(before) :])
-        return begun.after(turn, before, after, made)
+        last = begun.after(turn, before, after, made)
+        begun.note_untouched(last)
+        return last
 
     def _bounded(
         self,
@@ -476,6 +489,7 @@ class _States:
                 f"{turn.name} at {turn.line}: the body gives {len(after)} states; expected "
                 f"{len(before)}, as many as it is given."
             )
+        written = {array._storage_id for array in turn.written()}
         for i, (state, leaf) in enumerate(zip(self.arrays, after, strict=True)):
             given, found = self._outer.cell(state).value().type, turn.value_of(leaf).type
             if (given.shape, given.dtype) != (found.shape, found.dtype):
@@ -488,6 +502,11 @@ class _States:
                 )
             if self._is_array(i) and turn.is_written(before[i]):
                 self._check_in_place(turn, i, before[i], leaf)
+            elif self._is_array(i) and state._storage_id in written:
+                raise CaptureError(
+                    f"{turn.name} at {turn.line}: state {i} begins with an array that turns write "
+                    "to by another name. Begin with a copy, np.copy(x)."
+                )
 
     def _is_array(self, i: int) -> bool:
         """Whether the state has been an array from the beginning: a number is never written to."""
@@ -495,7 +514,8 @@ class _States:
 
     def _check_in_place(self, turn: Inner, i: int, stand_in: Any, leaf: Any) -> None:
         """An array that each turn writes to stays that array, and is known by one name alone."""
-        others = {array._storage_id for array in turn.taken}
+        states = [array for j, array in enumerate(self.arrays) if j != i]
+        others = {array._storage_id for array in (*turn.taken, *states)}
         if leaf is not stand_in or self.arrays[i]._storage_id in others:
             raise CaptureError(
                 f"{turn.name} at {turn.line}: state {i} is written to in place, and is another "
@@ -516,9 +536,23 @@ class _States:
                 continue
             found.append(made[i])
             _note_chosen(turn, leaf, made[i])
-            if leaf is stand_in and self._is_array(i):
-                _note(self._outer, self.arrays[i], made[i])
+            self._note_handed_on(turn, before, leaf, made[i])
         return found
+
+    def _note_handed_on(self, turn: Inner, before: Sequence[Any], leaf: Any, made: Any) -> None:
+        """Remember the states that a result may be, because a turn hands them on."""
+        if not isinstance(leaf, ndarray):
+            return
+        handed_on = turn.may_be(leaf)
+        for i, stand_in in enumerate(before):
+            if self._is_array(i) and turn.cell(stand_in) in handed_on:
+                _note(self._outer, self.arrays[i], made)
+
+    def note_untouched(self, last: Sequence[Any]) -> None:
+        """Remember that the states are behind the loop what they were, if there is no turn."""
+        for i, (array, made) in enumerate(zip(self.arrays, last, strict=True)):
+            if self._is_array(i) and made is not array:
+                _note(self._outer, array, made)
 
 
 # -- what may be one array -------------------------------------------------------------------------
@@ -526,12 +560,9 @@ class _States:
 
 def _note_chosen(branch: Inner, leaf: Any, made: Any) -> None:
     """Remember that a result may be the very array from around that a branch hands on."""
-    if not isinstance(leaf, ndarray):
-        return
-    cell = branch.cell(leaf)
-    source = (cell.base or cell).source
-    if isinstance(source, Enclosing):
-        _note(branch.outer, source.array, made)
+    for cell in branch.may_be(leaf) if isinstance(leaf, ndarray) else ():
+        if isinstance(cell.source, Enclosing):
+            _note(branch.outer, cell.source.array, made)
 
 
 def _note(outer: Trace, one: Any, other: Any) -> None:

@@ -67,7 +67,7 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
     found = []
     for i in range(lengths[0][0]):
         outputs, states = turn([line[i] for line in lines], states)
-        found.append(outputs)
+        found.append(_kept(outputs))
     return _stacked(found), like(states)
 
 
@@ -98,7 +98,7 @@ def while_loop(
     while (max_iterations is None or len(found) < max_iterations) and bool(cond(*states)):
         outputs, states = turn(*states)
         check_unbounded(max_iterations, outputs)
-        found.append(outputs)
+        found.append(_kept(outputs))
     left = 0 if max_iterations is None else max_iterations - len(found)
     return _stacked(found, left), like(states)
 
@@ -119,6 +119,13 @@ def _kind(given: Any) -> str:
 def _as(given: Any) -> Callable[[Sequence[Any]], Any]:
     """A list of arrays as `given` has them: an array alone, or a list."""
     return list if isinstance(given, list | tuple) or given is None else lambda arrays: arrays[0]
+
+
+def _kept(outputs: Any) -> Any:
+    """The outputs of a turn as they are now: the next one may write to them."""
+    if isinstance(outputs, list | tuple):
+        return [*map(_kept, outputs)]
+    return np.copy(outputs) if isinstance(outputs, np.ndarray) else outputs
 
 
 def _stacked(found: Sequence[Any], left: int = 0) -> Any:
