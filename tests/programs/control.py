@@ -147,7 +147,7 @@ def _loop(draft: Draft, form: str) -> Control:
     statement = form in ("while", "for")
     with draft.block(is_function=not statement) as steps:
         draft.values.update(given)
-        outputs_too = form != "while" and form != "for" and draft.chance(0.7)
+        outputs_too = not statement and draft.chance(0.7)
         test = _turns(draft, form, counter, most, outputs_too) if counts else None
         behind = counter if statement else f"{counter}_next"
         if counts:
@@ -201,7 +201,7 @@ def _tame(draft: Draft, name: str) -> str:
     """What a turn hands on for a carried array: of its type, and no larger from turn to turn."""
     dtype, shape = draft.dtype_of(name), draft.shape_of(name)
     found = draft.pick(_of_type(dtype, shape))
-    if found is None or found == name and draft.chance(0.8):
+    if found is None or (found == name and draft.chance(0.8)):
         other = draft.pick(lambda a: is_float(a.dtype.name) and a.size > 0)
         text, operands = "{0} * 0.5 + np.mean({1}).astype({2})", (name, other)
         text = text.replace("{2}", repr(dtype))
