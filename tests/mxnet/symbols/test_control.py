@@ -7,7 +7,7 @@ import pytest
 
 from heterosis import autograd, gluon, np
 from heterosis import symbol as sym
-from heterosis.runtime.errors import ArgumentError, FormatError
+from heterosis.runtime.errors import ArgumentError, FormatError, UnsupportedError
 from tests.mxnet.symbols import controlled
 
 HERE = "tests.mxnet.symbols.controlled"
@@ -146,6 +146,53 @@ def test_damaged_files_are_refused(change):
     with pytest.raises((ArgumentError, FormatError)):
         symbol = sym.load_json(_damaged(change))
         symbol.eval(x=np.array(X), y=np.array(Y), w=np.array(W))
+
+
+class _Controlled(gluon.HybridBlock):
+    def hybrid_forward(self, F, x):
+        rows, last = F.contrib.foreach(lambda row, s: (row * s, s + row), x, x[0])
+        chosen = F.contrib.cond(x.sum() > 0, lambda: x * 2, lambda: x - 1)
+
+        def turn(i, t):
+            return t, [i + 1, F.contrib.cond(t.sum() > 9, lambda: t - 1, lambda: t * 2 + x)]
+
+        turns, (_, state) = F.contrib.while_loop(lambda i, t: i < 3, turn, [F.np.array(0.0), x], 5)
+        unbounded = F.npx.while_loop(lambda t: t.sum() < 30, lambda t: ([], t + 1), x)[1]
+        return rows, last, chosen, turns, state, unbounded
+
+
+def _operators(table):
+    for node in table["nodes"]:
+        yield node["op"]
+        for graph in node.get("subgraphs", ()):
+            yield from _operators(graph)
+
+
+def test_exported_blocks_have_choices_and_loops(tmp_path):
+    block = _Controlled()
+    block.hybridize()
+    found = block(np.array(X))
+    path, _ = block.export(str(tmp_path / "block"))
+    with open(path) as file:
+        operators = list(_operators(json.load(file)))
+    assert [operators.count(name) for name in ("_foreach", "_cond", "_while_loop")] == [1, 2, 2]
+    again = gluon.SymbolBlock.imports(path, ["data"], str(tmp_path / "block-0000.params"))
+    for shift in (0, 1, -2):
+        found, other = block(np.array(X + shift)), again(np.array(X + shift))
+        _equal([a.asnumpy() for a in other], [a.asnumpy() for a in found])
+
+
+class _Strange(gluon.HybridBlock):
+    def hybrid_forward(self, F, x):
+        return F.contrib.cond(x.sum() > 0, lambda: F.np.logaddexp(x, x), lambda: x)
+
+
+def test_what_a_branch_has_no_operator_for_is_named(tmp_path):
+    block = _Strange()
+    block.hybridize()
+    block(np.array(X))
+    with pytest.raises(UnsupportedError, match="logaddexp"):
+        block.export(str(tmp_path / "block"))
 
 
 def test_mxnet_runs_ours_and_we_run_what_it_has_written(mxnet, tmp_path):

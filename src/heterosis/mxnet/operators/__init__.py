@@ -18,6 +18,7 @@ from heterosis.mxnet.operators import (
     random,
     reductions,
     shapes,
+    subgraphs,
     vision,
 )
 from heterosis.mxnet.operators.table import OPERATORS
@@ -36,5 +37,6 @@ __all__ = [
     "random",
     "reductions",
     "shapes",
+    "subgraphs",
     "vision",
 ]

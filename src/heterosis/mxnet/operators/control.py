@@ -9,6 +9,8 @@ from heterosis import np, npx
 from heterosis.mxnet.operators.table import Attributes, stored
 from heterosis.runtime.errors import ArgumentError
 
+ENDLESS = 2**31 - 1  # turns at most, where there is no bound
+
 Graph = Callable[[Sequence[Any]], list[Any]]
 Places = Sequence[int]
 
@@ -95,7 +97,8 @@ def while_loop(
         current = dict(enumerate(given)) | dict(zip(func_var_locs, now, strict=True))
         return _split(name, body(list(current.values())), num_out_data, len(now))
 
-    outputs, last = npx.while_loop(holds, turn, begun, max_iterations)
+    most = None if max_iterations == ENDLESS and not num_out_data else max_iterations
+    outputs, last = npx.while_loop(holds, turn, begun, most)
     if not outputs and num_out_data:  # no turn: only a turn knows of what type they are
         outputs = [_rows_of_zeros(one, max_iterations) for one in turn(*begun)[0]]
     return [*outputs, *last]
