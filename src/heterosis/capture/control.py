@@ -72,7 +72,7 @@ class Inner(Trace):
 
     def explained(self, error: Exception) -> Exception:
         """What the function raised; of one that calls itself for ever, why it does."""
-        if isinstance(error, RecursionError):
+        if isinstance(error, RecursionError) or isinstance(error.__cause__, RecursionError):
             return CaptureError(
                 f"{self.name} at {self.line}: a function calls itself in a branch or a loop that "
                 "arrays decide, and so does every call: all branches are captured, and there is no "

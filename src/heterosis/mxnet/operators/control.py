@@ -9,6 +9,9 @@ from heterosis import np, npx
 from heterosis.mxnet.operators.table import Attributes, stored
 from heterosis.runtime.errors import ArgumentError
 
+# What symbols and captured programs are made of besides.
+CAST, COPY = "Cast", "_copy"
+FOREACH, WHILE_LOOP, COND = "_foreach", "_while_loop", "_cond"
 ENDLESS = 2**31 - 1  # turns at most, where there is no bound
 
 Graph = Callable[[Sequence[Any]], list[Any]]

@@ -13,6 +13,7 @@ from typing import Any
 
 from heterosis.mxnet.arrays import contrib
 from heterosis.mxnet.graph import Entry, Node, reached, variable, variables
+from heterosis.mxnet.operators.control import CAST, COND, COPY, FOREACH, WHILE_LOOP
 from heterosis.mxnet.symbols.symbol import Symbol
 from heterosis.npx.control import as_given, pair
 from heterosis.ops.control.capturing import listed
@@ -37,7 +38,7 @@ def foreach(
     inputs = graph.inputs()
     remain = [place for place in range(len(inputs)) if place not in (*in_data, *in_states)]
     node = _node(
-        "_foreach",
+        FOREACH,
         name,
         [*_entries(lines), *_entries(states), *(inputs[place] for place in remain)],
         [graph],
@@ -73,7 +74,7 @@ def while_loop(
     asked, taken = test.inputs(first, kept), body.inputs(first, kept)
     inputs = _united(first, taken, asked)
     node = _node(
-        "_while_loop",
+        WHILE_LOOP,
         name,
         inputs,
         [test, body],
@@ -113,7 +114,7 @@ def cond(
     places = ([around.index(entry) for entry in entries] for entries in taken)
     names = ("cond_input_locs", "then_input_locs", "else_input_locs")
     locations = dict(zip(names, places, strict=True))
-    node = _node("_cond", name, around, graphs, num_outputs=len(then.heads), **locations)
+    node = _node(COND, name, around, graphs, num_outputs=len(then.heads), **locations)
     return as_given(results[0])([Symbol([Entry(node, i)]) for i in range(node.outputs)])
 
 
@@ -137,13 +138,13 @@ def _united(*groups: Iterable[Entry]) -> list[Entry]:
 
 
 def _copied(entry: Entry) -> Entry:
-    return Entry(Node("_copy", _fresh("identity"), {}, (entry,)))
+    return Entry(Node(COPY, _fresh("identity"), {}, (entry,)))
 
 
 def _truth(given: Any) -> Symbol:
     """A condition as MXNet takes it: it knows no truth values there."""
     entry = _symbol("a condition", given).only_entry()
-    return Symbol([Entry(Node("Cast", _fresh("cast"), {"dtype": "float32"}, (entry,)))])
+    return Symbol([Entry(Node(CAST, _fresh("cast"), {"dtype": "float32"}, (entry,)))])
 
 
 def _fresh(stem: str) -> str:
