@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy
 from heterosis.ir.types import is_float, numpy_dtype
 from tests.programs.meaning import perform
 from tests.programs.program import Array, Program, Step
+from tests.programs.statements import Control
 
 LARGEST = 150_000  # elements of any value
 
@@ -33,9 +35,12 @@ class Draft:
         self.outside: dict[str, Array] = {}
         self.numbers: dict[str, float] = {}
         self.changes: dict[str, float] = {}
-        self.steps: list[Step] = []
+        self.steps: list[Step] = []  # of the block that is being made
+        self.made = 0  # steps that there are, in all blocks
+        self.depth = 0  # of blocks
+        # Whether a name cannot be assigned to where the draft stands.
+        self.is_kept: Callable[[str], bool] = lambda name: False
         self.values: dict[str, Any] = {}
-        self.written: set[str] = set()
 
     # -- choices ----------------------------------------------------------------------------------
 
@@ -48,7 +53,7 @@ class Draft:
 
     def in_turn(self, items: Sequence[Any]) -> Any:
         """One of the items: programs and their steps take turns."""
-        return items[(2 * self.turn + len(self.steps)) % len(items)]
+        return items[(2 * self.turn + self.made) % len(items)]
 
     def whole(self, low: int, high: int) -> int:
         """From `low` to `high`, both included."""
@@ -154,7 +159,9 @@ class Draft:
         self, kind: str, text: str, *operands: str, writes: bool = False, **more: Any
     ) -> str | None:
         """One more step, if it can be: the name of its result."""
-        result = None if writes else f"v{len(self.steps)}"
+        if writes and text.startswith("{0} ") and self.is_kept(operands[0]):
+            return None
+        result = None if writes else f"v{self.made}"
         made_step = Step(kind, text, operands, result, **more)
         saved = self.values[operands[0]].copy() if writes else None
         try:
@@ -168,10 +175,68 @@ class Draft:
         if not writes and not self._is_wanted(self.values[result]):
             del self.values[result]
             return None
-        self.steps.append(made_step)
-        if writes:
-            self.written.add(operands[0])
+        self.add(made_step)
         return result
+
+    def add(self, step: Step) -> None:
+        """One more step, whose results are known."""
+        self.steps.append(step)
+        self.made += 1
+
+    def fresh(self) -> str:
+        """A name that no step has."""
+        self.made += 1
+        return f"v{self.made - 1}"
+
+    @contextmanager
+    def block(self, *, is_function: bool) -> Iterator[list[Step]]:
+        """Within, steps go into a list; behind it, all arrays are what they were before."""
+        steps, values, is_kept = self.steps, self.values, self.is_kept
+        restore = self._restorer()
+        self.steps, self.values = [], dict(values)
+        self.depth += 1
+        if is_function:
+            self.is_kept = lambda name: name in values or name[0] != "v"
+        else:
+            self.is_kept = lambda name: name in self.outside or is_kept(name)
+        try:
+            yield self.steps
+        finally:
+            restore()
+            self.depth -= 1
+            self.steps, self.values, self.is_kept = steps, values, is_kept
+            for arrays in (self.arguments, self.outside):
+                for name in arrays.keys() - values.keys():
+                    values[name] = arrays[name].elements.copy()
+            values.update(self.numbers)
+
+    def control(self, step: Control) -> None:
+        """A step with steps inside, if it can be: its results are known then."""
+        step = step.closed()
+        restore, values = self._restorer(), dict(self.values)
+        try:
+            with numpy.errstate(all="ignore"):
+                perform(step, values, None)
+        except Exception:  # noqa: BLE001 - NumPy refuses: the step cannot be
+            restore()
+            return
+        known = {n: values[n] for n in step.arrays(self.numbers) if self._is_wanted(values[n])}
+        if step.names and not known:
+            restore()
+            return
+        self.values.update(known)
+        self.add(step)
+
+    def _restorer(self) -> Callable[[], None]:
+        """What gives all arrays the elements again that they have now."""
+        arrays = [v for v in self.values.values() if isinstance(v, numpy.ndarray)]
+        saved = [(array, array.copy()) for array in arrays if array.flags.writeable]
+
+        def restore() -> None:
+            for array, elements in saved:
+                array[...] = elements
+
+        return restore
 
     def _is_wanted(self, value: Any) -> bool:
         return (
@@ -185,7 +250,7 @@ class Draft:
         unknown: set[str | None] = set()
         for step in self.steps:
             if not step.known or not unknown.isdisjoint(step.operands):
-                unknown.add(step.operands[0] if step.is_write else step.result)
+                unknown.update(step.results, step.operands[:1] if step.is_write else ())
         return name not in unknown
 
     def view(self, text: str, *operands: str) -> str | None:

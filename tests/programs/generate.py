@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from tests.programs import layers, operations  # noqa: F401 - register their kinds
+from tests.programs import control, layers, operations  # noqa: F401 - register their kinds
 from tests.programs.draft import Draft
 from tests.programs.kinds import KINDS
 from tests.programs.program import Array, Program
@@ -68,6 +68,8 @@ def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
     draft.differentiate()
     returned = _returned(draft) if mode != "inside" else _heads(draft)
     recorded_from = draft.whole(0, len(draft.steps)) // 2 if mode == "inside" else 0
+    if any(step.is_control for step in draft.steps[:recorded_from]):
+        recorded_from = 0  # what a choice hands on before is a variable or not
     return draft.program(returned, recorded_from, f"--seed {seed} --only {number}")
 
 

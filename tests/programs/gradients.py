@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 
 import numpy
 
 from heterosis.ir.types import is_float
 from tests.programs.meaning import UNITS, Call, evaluate, made
-from tests.programs.program import Array, Program
+from tests.programs.program import Array, Program, Step
 
 STEP = 2.0**-17  # of the differences
 DIRECTIONS = 2  # for each variable
@@ -134,20 +135,24 @@ def _spread(
 
 def _shaken(program: Program, near: float, seed: int) -> Program:
     """The program with every operand moved as rounding moves it: by a constant."""
-    steps = list(program.steps)
-    for i, step in enumerate(steps):
-        if not (step.is_write or step.is_view):
-            places = range(len(step.operands))
-            moved = [f"moved({{{k}}}, {near}, {100 * seed + 10 * i + k})" for k in places]
-            steps[i] = replace(step, meaning=(step.meaning or step.text).format(*moved))
-    return program.change(steps=tuple(steps))
+    numbers = count()
+
+    def shaken(step: Step) -> Step:
+        i = next(numbers)
+        if step.is_write or step.is_view or step.is_control:
+            return step
+        places = range(len(step.operands))
+        moved = [f"moved({{{k}}}, {near}, {100 * seed + 10 * i + k})" for k in places]
+        return replace(step, meaning=(step.meaning or step.text).format(*moved))
+
+    return program.change(steps=tuple(step.each(shaken) for step in program.steps))
 
 
 def _narrowest(program: Program) -> str:
     """The element type that rounds most."""
     arrays = [*program.arguments.values(), *program.outside.values()]
     found = [a.elements.dtype.name for a in arrays if a.elements is not None]
-    found += [step.dtype for step in program.steps if step.dtype]
+    found += [step.dtype for step in program.within() if step.dtype]
     return max(filter(is_float, found), key=UNITS.__getitem__, default="float64")
 
 
@@ -179,9 +184,10 @@ def _weighed(result: numpy.ndarray, mode: str) -> numpy.ndarray | None:
 
 
 def _widened(program: Program) -> Program:
-    steps = tuple(
-        replace(s, dtype="float64") if s.dtype and is_float(s.dtype) else s for s in program.steps
-    )
+    def wide(step: Step) -> Step:
+        return replace(step, dtype="float64") if step.dtype and is_float(step.dtype) else step
+
+    steps = tuple(step.each(wide) for step in program.steps)
     return program.change(
         steps=steps, arguments=_wide(program.arguments), outside=_wide(program.outside)
     )

@@ -44,7 +44,7 @@ class Hunt:
 
     def _count(self, program: Program) -> None:
         self.modes[program.mode] += 1
-        self.kinds.update(step.kind for step in program.steps)
+        self.kinds.update(step.kind for step in program.within())
 
     def _tell(self, failure: Failure) -> None:
         worker = next(w for w in self.workers if w.target == failure.target)

@@ -8,7 +8,7 @@ a result may differ from this: what is sensitive to rounding spreads, and what i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 from typing import Any
@@ -18,7 +18,9 @@ import numpy
 from heterosis.ir.types import DEFAULT_FLOAT, is_float, numpy_dtype, promote
 from heterosis.ops import REGISTRY
 from tests.programs.program import ACCUMULATES, EXACT, Array, Program, Step, leaves
+from tests.programs.statements import Block, Choice, Control, Leave, Loop
 
+ENDLESS = 100  # turns that no loop takes
 UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-23, "float64": 2.0**-52}
 
 
@@ -65,7 +67,7 @@ def evaluate(
     returned = [values[name] for name in leaves(program.returned)]
     arrays = (returned, list(arguments.values()), list(outside.values()))
     call = Call(*([numpy.array(a) for a in of] for of in arrays))
-    if last and program.mode == "plain":
+    if last and program.mode == "plain" and not program.has_control:
         call.aliases = [
             numpy.array(changed) for changed in aliases(returned, [a for of in arrays for a in of])
         ]
@@ -103,9 +105,36 @@ def evaluate_all(program: Program) -> dict[str, Any]:
     with numpy.errstate(all="ignore"):
         for step in program.steps:
             perform(step, values, None)
-            if step.result:
-                found[step.result] = values[step.result].copy()
+            found |= {name: numpy.array(values[name]) for name in step.results}
     return values | found
+
+
+def is_sound(program: Program) -> bool:
+    """Whether its choices give arrays of one type, and its loops carry on what they began with."""
+    types: dict[str, set[Any]] = {}
+    for seed in range(8 if program.has_control else 0):
+        rng = numpy.random.default_rng(seed)
+
+        def decided(step: Step, rng: numpy.random.Generator = rng) -> Step:
+            truth = isinstance(step, Choice) and rng.random() < 0.5
+            free = isinstance(step, Choice | Leave)
+            return replace(step, test=_constant(truth=truth)) if free else step
+
+        values = made(program.arguments, numpy) | made(program.outside, numpy)
+        values |= dict(program.numbers)
+        with numpy.errstate(all="ignore"):
+            for step in program.steps:
+                perform(step.each(decided), values, None)
+        for step in program.within():
+            carried = zip(step.names, step.starts, strict=False) if isinstance(step, Loop) else ()
+            for name, other in (*((n, n) for n in step.results), *carried):
+                if isinstance(values.get(other), numpy.ndarray):
+                    types.setdefault(name, set()).add((values[other].dtype, values[other].shape))
+    return all(len(found) == 1 for found in types.values())
+
+
+def _constant(*, truth: bool) -> Step:
+    return Step("test", str(truth), (), None, "bool")
 
 
 def made(arrays: Mapping[str, Array], module: Any) -> dict[str, Any]:
@@ -123,6 +152,9 @@ def made(arrays: Mapping[str, Array], module: Any) -> dict[str, Any]:
 
 def perform(step: Step, values: dict[str, Any], noise: numpy.random.Generator | None) -> None:
     """One step on the values of those before it."""
+    if isinstance(step, Control):
+        _decide(step, values, noise)
+        return
     operands = [values[name] for name in step.operands]
     if step.is_write:
         _write(step, operands, noise)
@@ -135,6 +167,58 @@ def perform(step: Step, values: dict[str, Any], noise: numpy.random.Generator | 
         values[step.result] = found
     else:
         values[step.result] = _computed(step, operands, noise)
+
+
+class _Left(Exception):
+    """A turn of a loop has been left, and with `break` the loop."""
+
+
+Noise = numpy.random.Generator | None
+
+
+def _decide(step: Control, values: dict[str, Any], noise: Noise) -> None:
+    """A step with steps inside."""
+    if isinstance(step, Loop):
+        _repeat(step, values, noise)
+    elif isinstance(step, Choice):
+        block = step.blocks[0 if _holds(step.test, values, noise) else 1]
+        values.update(zip(step.names, _run(block, values, noise), strict=True))
+    elif _holds(step.test, values, noise):
+        raise _Left(step.text)
+
+
+def _holds(test: Step | None, values: dict[str, Any], noise: Noise) -> bool:
+    return test is None or bool(_computed(test, [values[n] for n in test.operands], noise))
+
+
+def _run(block: Block, values: dict[str, Any], noise: Noise) -> list[Any]:
+    """What a block hands on."""
+    for step in block.steps:
+        perform(step, values, noise)
+    return [values[name] for name in block.returned]
+
+
+def _repeat(step: Loop, values: dict[str, Any], noise: Noise) -> None:
+    values.update(zip(step.carried, [values[name] for name in step.starts], strict=True))
+    outputs: list[list[Any]] = []
+    data = [values[name] for name in step.data]
+    for turn in range(len(data[0]) if data else ENDLESS + 1):
+        if turn == ENDLESS:
+            raise ValueError("a loop without an end")
+        if turn == step.most or not _holds(step.test, values, noise):
+            break
+        values.update(zip(step.rows, (array[turn, ...] for array in data), strict=True))
+        try:
+            found = _run(step.blocks[0], values, noise)
+        except _Left as left:
+            if str(left) == "break":
+                break
+            continue
+        values.update(zip(step.carried, found, strict=False))
+        outputs.append([numpy.array(a) for a in found[len(step.carried) :]])
+    left = 0 if step.most is None else step.most - len(outputs)
+    for name, *column in zip(step.outputs, *outputs, strict=True):
+        values[name] = numpy.stack([*column, *[numpy.zeros_like(column[0])] * left])
 
 
 def _write(step: Step, operands: list[Any], noise: numpy.random.Generator | None) -> None:
@@ -341,6 +425,6 @@ class Expected:
         while len(self._noisy) < many:
             try:
                 self._noisy.append(self._run(numpy.random.default_rng(next(self._seeds))))
-            except ValueError:  # an argument that may not be larger than 1 is, by its noise
-                many -= 1
+            except (ValueError, IndexError):
+                many -= 1  # an argument that may not be larger than 1 is, by its noise
         return self._noisy

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 
@@ -31,6 +31,8 @@ class Step:
     whole: tuple[int, ...] = ()  # operands that are indices, and stay whole numbers
     known: bool = True  # whether NumPy gives the same numbers: it does not for random ones
 
+    is_control: ClassVar[bool] = False  # whether there are steps inside
+
     @property
     def is_write(self) -> bool:
         return self.result is None
@@ -39,10 +41,32 @@ class Step:
     def is_view(self) -> bool:
         return self.kind == "view"
 
-    def line(self) -> str:
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names that are known behind it."""
+        return () if self.result is None else (self.result,)
+
+    @property
+    def within(self) -> tuple[Step, ...]:
+        """The step and all steps inside of it."""
+        return (self,)
+
+    def each(self, change: Callable[[Step], Step]) -> Step:
+        """The step changed, and so all steps inside of it."""
+        return change(self)
+
+    def named(self, name: Callable[[str], str]) -> Step:
+        """The step with other names for what it reads."""
+        return replace(self, operands=tuple(map(name, self.operands)))
+
+    def expression(self) -> str:
+        """What it computes, in Python."""
+        return self.text.format(*self.operands)
+
+    def lines(self) -> list[str]:
         """The step in Python."""
-        text = self.text.format(*self.operands)
-        return text if self.is_write else f"{self.result} = {text}"
+        text = self.expression()
+        return [text if self.is_write else f"{self.result} = {text}"]
 
 
 @dataclass(frozen=True)
@@ -77,24 +101,39 @@ class Program:
 
     def source(self, name: str = "program") -> str:
         """The function in Python."""
-        lines = [step.line() for step in self.steps]
+        lines = [line for step in self.steps for line in step.lines()]
         if self.mode == "inside":
-            lines = self._recording(lines)
+            lines = self._recording()
         else:
             lines.append(f"return {written(self.returned)}")
-        assigned = [s.operands[0] for s in self.steps if s.text.startswith("{0} ")]
+        assigned = [
+            s.operands[0] for s in self.within() if s.is_write and s.text.startswith("{0} ")
+        ]
         if held := sorted(set(assigned) & set(self.outside)):
             lines.insert(0, f"global {', '.join(held)}")
-        return "\n".join([f"def {name}({', '.join(self.arguments)}):", *_indented(lines)]) + "\n"
+        return "\n".join([f"def {name}({', '.join(self.arguments)}):", *indented(lines)]) + "\n"
 
-    def _recording(self, lines: list[str]) -> list[str]:
+    def within(self) -> Iterator[Step]:
+        """All steps, those inside of others too."""
+        return (inner for step in self.steps for inner in step.within)
+
+    @property
+    def has_control(self) -> bool:
+        """Whether there are choices or loops: what they hand on is an array of its own then."""
+        return any(step.is_control for step in self.steps)
+
+    def _recording(self) -> list[str]:
         """The lines with those that record, and give gradients, around them."""
+        before, recorded = (
+            [line for step in steps for line in step.lines()]
+            for steps in (self.steps[: self.recorded_from], self.steps[self.recorded_from :])
+        )
         heads = " + ".join(f"np.sin({name} * 0.5).sum()" for name in leaves(self.returned))
         gradients = ", ".join(f"{name}.grad.copy()" for name in self.variables())
         return [
-            *lines[: self.recorded_from],
+            *before,
             "with autograd.record(train_mode=False):",
-            *_indented([*lines[self.recorded_from :], f"head = {heads}"]),
+            *indented([*recorded, f"head = {heads}"]),
             "head.backward()",
             f"return {written(self.returned)}, [{gradients}]",
         ]
@@ -115,7 +154,8 @@ def numbers_set(numbers: Mapping[str, float]) -> list[str]:
     return [f"{p} = {n!r}" for p, n in zip(places, numbers.values(), strict=True)]
 
 
-def _indented(lines: Iterable[str]) -> Iterator[str]:
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """Lines as they stand in a block."""
     return ("    " + line for line in lines)
 
 

@@ -62,7 +62,7 @@ def _calling(program: Program) -> list[str]:
 
 
 def _more(program: Program) -> str:
-    written = {step.operands[0] for step in program.steps if step.is_write}
+    written = {step.operands[0] for step in program.within() if step.is_write and step.operands}
     return "".join(f", {n}" for n in [*program.arguments, *program.outside] if n in written)
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy
 
 from tests.programs.meaning import evaluate_all, made
-from tests.programs.program import Array, Program, Step, leaves
+from tests.programs.program import Array, Program, leaves
 from tests.programs.report import regulars
+from tests.programs.statements import Control
 
 Fails = Callable[[Program], bool]
 
@@ -30,7 +31,10 @@ def shrunk(program: Program, fails: Fails, trials: int = 150) -> Program:
 
 
 def _smaller(program: Program) -> Iterator[Program]:
-    for change in (_fewer_results, _shorter, _without_writes, _without_steps, _plainer, _less):
+    changes = (
+        _fewer_results, _shorter, _without_writes, _without_steps, _smaller_blocks, _plainer, _less,
+    )  # fmt: skip
+    for change in changes:
         yield from change(program)
 
 
@@ -50,7 +54,7 @@ def _shorter(program: Program) -> Iterator[Program]:
     """Without the last half."""
     for keep in (len(program.steps) // 2, len(program.steps) - 1):
         steps = program.steps[:keep]
-        made_here = [s.result for s in steps if s.result]
+        made_here = [name for s in steps for name in s.results]
         if made_here and keep:
             yield _tidy(program.change(steps=steps, returned=[made_here[-1]]))
 
@@ -65,14 +69,23 @@ def _without_steps(program: Program) -> Iterator[Program]:
     """One result replaced: by an operand of its type, or by an argument with its elements."""
     values = evaluate_all(program)
     for i, step in enumerate(program.steps):
-        if step.is_write:
+        if step.is_write or len(step.results) != 1:
             continue
-        wanted = values[step.result]
+        (result,) = step.results
+        wanted = values[result]
         alike = [n for n in step.operands if _same_type(values[n], wanted)]
         for name in dict.fromkeys(alike):
-            yield _tidy(_renamed(program, i, step.result, name))
+            yield _tidy(_renamed(program, i, result, name))
         if not all(n in program.arguments for n in step.operands) or len(step.operands) > 1:
-            yield _tidy(_given(program, i, step, wanted))
+            yield _tidy(_given(program, i, result, wanted))
+
+
+def _smaller_blocks(program: Program) -> Iterator[Program]:
+    """With less in the blocks of a choice or a loop."""
+    for i, step in enumerate(program.steps):
+        for smaller in step.smaller() if isinstance(step, Control) else ():
+            steps = (*program.steps[:i], smaller, *program.steps[i + 1 :])
+            yield _tidy(program.change(steps=steps))
 
 
 def _same_type(a: object, b: numpy.ndarray) -> bool:
@@ -83,15 +96,15 @@ def _renamed(program: Program, i: int, old: str, new: str) -> Program:
     def name(given: str) -> str:
         return new if given == old else given
 
-    later = [replace(s, operands=tuple(map(name, s.operands))) for s in program.steps[i + 1 :]]
+    later = [step.named(name) for step in program.steps[i + 1 :]]
     returned = [name(n) for n in leaves(program.returned)]
     return program.change(steps=(*program.steps[:i], *later), returned=returned)
 
 
-def _given(program: Program, i: int, step: Step, elements: numpy.ndarray) -> Program:
+def _given(program: Program, i: int, result: str, elements: numpy.ndarray) -> Program:
     name = next(f"x{k}" for k in range(100) if f"x{k}" not in program.arguments)
     arguments = dict(program.arguments) | {name: Array(elements, None, _is_float(elements))}
-    return _renamed(program, i, step.result, name).change(arguments=arguments)
+    return _renamed(program, i, result, name).change(arguments=arguments)
 
 
 def _is_float(elements: numpy.ndarray) -> bool:
@@ -130,7 +143,7 @@ def _tidy(program: Program) -> Program:
     """Without what nothing reads."""
     steps, read = [], set(leaves(program.returned))
     for step in reversed(program.steps):
-        if step.is_write or step.result in read:
+        if step.is_write or not read.isdisjoint(step.results):
             steps.append(step)
             read |= set(step.operands)
     arguments = dict(program.arguments)

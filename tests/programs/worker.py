@@ -5,6 +5,7 @@ It takes jobs from a connection, because a wrong program may end the process tha
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 import tempfile
@@ -26,6 +27,8 @@ from tests.programs.coverage import Lines
 from tests.programs.gradients import weights
 from tests.programs.meaning import Call, aliases, made
 from tests.programs.program import Array, Program, leaves, numbers_set
+
+FILE = "<program>"  # what functions are found in: their statements are read there
 
 
 def operation(name: str) -> Any:
@@ -53,7 +56,9 @@ def namespace(program: Program) -> dict[str, Any]:
     for name in program.variables():
         if name in outside:
             outside[name].attach_grad()
-    exec(compile(program.source(), "<program>", "exec"), found)  # noqa: S102
+    source = program.source()
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    exec(compile(source, FILE, "exec"), found)  # noqa: S102
     return found
 
 
@@ -98,7 +103,7 @@ class Ways:
     ) -> list[Call]:
         """All calls. A file holds copies of what is outside: nothing is shared with it."""
         calls = [self._call(function, found, turn) for turn in range(len(self.calls))]
-        if self.program.mode == "plain" and shares:
+        if self.program.mode == "plain" and shares and not self.program.has_control:
             self._add_aliases(calls[-1])
         return calls
 

@@ -71,6 +71,16 @@ class Inner(Trace):
             raise self.error
         return self
 
+    def explained(self, error: Exception) -> Exception:
+        """What the function raised; of one that calls itself for ever, why it does."""
+        if isinstance(error, RecursionError) or isinstance(error.__cause__, RecursionError):
+            return CaptureError(
+                f"{self.name} at {self.line}: a function calls itself in a branch or a loop that "
+                "arrays decide, and so does every call: all branches are captured, and there is no "
+                "end. Write a while loop, or let a number of Python's say how deep it goes."
+            )
+        return super().explained(error)
+
     @property
     def outermost(self) -> Trace:
         """The capture that this one is, in the end, a part of."""
@@ -293,6 +303,8 @@ class Control:
         outer.count_drawn(None if turn.drawn is None else turn.drawn * length)
         rest = made[len(carried) : len(carried) + len(leaves)]
         last = begun.after(turn, before, after, made)
+        if length == 0:
+            begun.note_untouched(last)
         regions = {"body": turn.region([*given, *before], [*leaves, *after])}
         facts = {"rows": rows, "states": states, "length": [length]}
         _note_control(outer, "scan", first, facts, regions, [*rest, *last])
@@ -349,6 +361,7 @@ class Control:
         _write(written, made[len(before) :])
         outer.count_drawn(None if turn.drawn != 0 else 0)
         last = begun.after(turn, before, after, made)
+        begun.note_untouched(last)
         regions = {
             "condition": test.region(asked, [test.result]),
             "body": turn.region(before, after),
@@ -549,8 +562,8 @@ def _check_unwritten(turn: Inner, given: Iterable[Any]) -> None:
 
 
 def _check_outputs(turn: Inner, kept: Iterable[Any], outputs: Iterable[Any]) -> None:
-    """A row is no array that stays from turn to turn and is written to: outside of a program, all
-    rows would be what it holds in the end."""
+    """A row is no array that stays from turn to turn and is written to: in a list that turns append
+    to, all rows would be what it holds in the end."""
     cells = map(turn.cell, kept)
     written = {base for cell in cells if (base := cell.base or cell).writes}
     alike = {*written, *(c for pair in turn.chosen if written.intersection(pair) for c in pair)}
@@ -581,6 +594,7 @@ class _States:
                 f"{turn.name} at {turn.line}: the body gives {len(after)} states; expected "
                 f"{len(before)}, as many as it is given."
             )
+        written = {array._storage_id for array in turn.written()}
         for i, (state, leaf) in enumerate(zip(self.arrays, after, strict=True)):
             given, found = self._outer.cell(state).value().type, turn.value_of(leaf).type
             if (given.shape, given.dtype) != (found.shape, found.dtype):
@@ -593,6 +607,11 @@ class _States:
                 )
             if self._is_array(i) and turn.is_written(before[i]):
                 self._check_in_place(turn, i, before[i], leaf)
+            elif self._is_array(i) and state._storage_id in written:
+                raise CaptureError(
+                    f"{turn.name} at {turn.line}: state {i} begins with an array that turns write "
+                    "to by another name. Begin with a copy, np.copy(x)."
+                )
 
     def _is_array(self, i: int) -> bool:
         """Whether the state has been an array from the beginning: a number is never written to."""
@@ -600,7 +619,8 @@ class _States:
 
     def _check_in_place(self, turn: Inner, i: int, stand_in: Any, leaf: Any) -> None:
         """An array that each turn writes to stays that array, and is known by one name alone."""
-        others = {array._storage_id for array in turn.taken}
+        states = [array for j, array in enumerate(self.arrays) if j != i]
+        others = {array._storage_id for array in (*turn.taken, *states)}
         if leaf is not stand_in or self.arrays[i]._storage_id in others:
             raise CaptureError(
                 f"{turn.name} at {turn.line}: state {i} is written to in place, and is another "
@@ -621,9 +641,23 @@ class _States:
                 continue
             found.append(made[i])
             _note_chosen(turn, leaf, made[i])
-            if leaf is stand_in and self._is_array(i):
-                _note(self._outer, self.arrays[i], made[i])
+            self._note_handed_on(turn, before, leaf, made[i])
         return found
+
+    def _note_handed_on(self, turn: Inner, before: Sequence[Any], leaf: Any, made: Any) -> None:
+        """Remember the states that a result may be, because a turn hands them on."""
+        if not isinstance(leaf, ndarray):
+            return
+        handed_on = turn.may_be(leaf)
+        for i, stand_in in enumerate(before):
+            if self._is_array(i) and turn.cell(stand_in) in handed_on:
+                _note(self._outer, self.arrays[i], made)
+
+    def note_untouched(self, last: Sequence[Any]) -> None:
+        """Remember that the states are behind the loop what they were, if there is no turn."""
+        for i, (array, made) in enumerate(zip(self.arrays, last, strict=True)):
+            if self._is_array(i) and made is not array:
+                _note(self._outer, array, made)
 
 
 # -- what may be one array -------------------------------------------------------------------------
@@ -631,12 +665,9 @@ class _States:
 
 def _note_chosen(branch: Inner, leaf: Any, made: Any) -> None:
     """Remember that a result may be the very array from around that a branch hands on."""
-    if not isinstance(leaf, ndarray):
-        return
-    cell = branch.cell(leaf)
-    source = (cell.base or cell).source
-    if isinstance(source, Enclosing):
-        _note(branch.outer, source.array, made)
+    for cell in branch.may_be(leaf) if isinstance(leaf, ndarray) else ():
+        if isinstance(cell.source, Enclosing):
+            _note(branch.outer, cell.source.array, made)
 
 
 def _note(outer: Trace, one: Any, other: Any) -> None:

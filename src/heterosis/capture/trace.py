@@ -468,6 +468,8 @@ class Trace:
         for array in arrays:
             if tape.source_of(array) is None and self._is_lost(array):
                 raise tape.changed(record.name, array)
+            if tape.source_of(array) is None and self.chosen:
+                self._check_no_variable(record.name, array)
         self._depend_on_places(arrays)
         if not any(tape.source_of(array) for array in arrays):
             return
@@ -490,6 +492,26 @@ class Trace:
         cell = self.cell(array)
         written = self.recorded_writes.get(cell.base or cell)
         return written == tape.sweeps() and is_float(array._dtype_name)
+
+    def _check_no_variable(self, name: str, array: Any) -> None:
+        """Raise for what a choice has handed on while nothing was recorded, and may be a variable:
+        gradients would reach it or not."""
+        sources = (cell.source for cell in self.may_be(array))
+        outside = (source.array for source in sources if isinstance(source, Outside))
+        if any(tape.source_of(one) is not None for one in outside):
+            raise CaptureError(
+                f"{name}: an array may be a variable, since a branch or a loop hands it on as it "
+                "is, before operations are recorded. Choose while they are recorded."
+            )
+
+    def may_be(self, array: Any) -> list[Cell]:
+        """The memory that an array may have: choices and loops may hand on one as it is."""
+        cell = self.cell(array)
+        found = [cell.base or cell]
+        for one in found:
+            pairs = (pair for pair in self.chosen if one in pair)
+            found += [other for pair in pairs for other in pair if other not in found]
+        return found
 
     def _depend_on_places(self, arrays: Sequence[Any]) -> None:
         """Let the program depend on which arrays from outside are variables, and on where their

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+_numbers = itertools.count()
 
 VARIABLE = "null"  # the operator of nodes that stand for arrays given from outside
 
@@ -18,6 +21,8 @@ class Node:
     attributes: dict[str, str] = field(default_factory=dict)
     inputs: tuple[Entry, ...] = ()
     outputs: int = 1
+    subgraphs: tuple[tuple[Entry, ...], ...] = ()  # of choices and loops: the heads of each
+    number: int = field(default_factory=_numbers.__next__)  # the later it was made, the larger
 
     @property
     def is_variable(self) -> bool:
@@ -70,6 +75,11 @@ def _known(node: Node, found: dict[Node, None], entered: set[Node]) -> bool:
     return node in found or node in entered
 
 
+def variables(entries: Iterable[Entry]) -> list[Node]:
+    """The variables that the entries need, in the order in which they are used."""
+    return [node for node in reached(entries) if node.is_variable]
+
+
 def rebuilt(entries: Iterable[Entry], instead: dict[Node, Entry]) -> list[Entry]:
     """The same graph with other entries in the place of some nodes."""
     entries = list(entries)
@@ -84,6 +94,6 @@ def rebuilt(entries: Iterable[Entry], instead: dict[Node, Entry]) -> list[Entry]
             continue
         inputs = tuple(map(place, node.inputs))
         same = all(a == b for a, b in zip(inputs, node.inputs, strict=True))
-        copy = Node(node.operator, node.name, dict(node.attributes), inputs, node.outputs)
+        copy = replace(node, attributes=dict(node.attributes), inputs=inputs)
         made[node] = Entry(node if same else copy)
     return [place(entry) for entry in entries]

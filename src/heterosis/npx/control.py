@@ -55,10 +55,10 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
             f"foreach: data has the shapes {', '.join(str(a.shape) for a in lines)}; expected "
             "arrays with as many rows each."
         )
-    like, many = _as(init_states), _as(data)
+    like, many = as_given(init_states), as_given(data)
 
     def turn(rows: Sequence[Any], before: Sequence[Any]) -> tuple[Any, list[Any]]:
-        outputs, after = _pair("foreach", body(many(rows), like(before)))
+        outputs, after = pair("foreach", body(many(rows), like(before)))
         return outputs, listed(after)
 
     if modes.is_capturing():
@@ -67,7 +67,7 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
     found = []
     for i in range(lengths[0][0]):
         outputs, states = turn([line[i] for line in lines], states)
-        found.append(outputs)
+        found.append(_kept(outputs))
     return _stacked(found), like(states)
 
 
@@ -85,10 +85,10 @@ def while_loop(
     """
     _function("cond", cond)
     _function("func", func)
-    states, like = listed(loop_vars), _as(loop_vars)
+    states, like = listed(loop_vars), as_given(loop_vars)
 
     def turn(*before: Any) -> tuple[Any, list[Any]]:
-        outputs, after = _pair("while_loop", func(*before))
+        outputs, after = pair("while_loop", func(*before))
         return outputs, listed(after)
 
     if modes.is_capturing():
@@ -98,12 +98,13 @@ def while_loop(
     while (max_iterations is None or len(found) < max_iterations) and bool(cond(*states)):
         outputs, states = turn(*states)
         check_unbounded(max_iterations, outputs)
-        found.append(outputs)
+        found.append(_kept(outputs))
     left = 0 if max_iterations is None else max_iterations - len(found)
     return _stacked(found, left), like(states)
 
 
-def _pair(name: str, given: Any) -> tuple[Any, Any]:
+def pair(name: str, given: Any) -> tuple[Any, Any]:
+    """What a body gives, outputs and states; raises for anything else."""
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise ArgumentTypeError(
             f"{name}: the body gave {_kind(given)}; expected a pair (outputs, states)."
@@ -116,9 +117,16 @@ def _kind(given: Any) -> str:
     return f"{type(given).__name__}{many}"
 
 
-def _as(given: Any) -> Callable[[Sequence[Any]], Any]:
+def as_given(given: Any) -> Callable[[Sequence[Any]], Any]:
     """A list of arrays as `given` has them: an array alone, or a list."""
     return list if isinstance(given, list | tuple) or given is None else lambda arrays: arrays[0]
+
+
+def _kept(outputs: Any) -> Any:
+    """The outputs of a turn as they are now: the next one may write to them."""
+    if isinstance(outputs, list | tuple):
+        return [*map(_kept, outputs)]
+    return np.copy(outputs) if isinstance(outputs, np.ndarray) else outputs
 
 
 def _stacked(found: Sequence[Any], left: int = 0) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from heterosis import ndarray
 from heterosis.mxnet.symbols import composition as _composition
 from heterosis.runtime.arguments import check_members as _check_members
+from heterosis.symbol import contrib
 from heterosis.symbol.symbol import Symbol, group, load, load_json, var
 
 Variable, Group, fromjson = var, group, load_json
@@ -30,5 +31,5 @@ def __getattr__(name: str) -> Any:
 
 _check_members(globals())
 
-__all__ = ["Group", "Symbol", "Variable", "fromjson", "load", "load_json", "var"]
+__all__ = ["Group", "Symbol", "Variable", "contrib", "fromjson", "load", "load_json", "var"]
 __all__ += list(_FUNCTIONS)

@@ -37,5 +37,12 @@ FUNCTIONS = [
         "F.np.outer(x[0], x[1])", "F.npx.dropout(x, 0.5)", "[x, x + 1, (x, x * 2)]",
         "F.np.sort(x, axis=1)", "F.np.argsort(x, axis=1)", "F.np.bitwise_not(x.astype('int32'))",
         "F.np.logical_and(x > 0, x < 0.5)", "x % 0.3", "F.np.mod(2, x + 2)",
+        "F.contrib.foreach(lambda r, s: (r * s, s + r * x[0]), x, x[1])",
+        "F.contrib.foreach(lambda r, s: (r[0], r[1]), [x, x * 2], x[0])",
+        "F.contrib.foreach(lambda r, s: ([], s * 2 + r), x, x[0])[1]",
+        "F.contrib.cond(x.sum() > 0, lambda: x * 2, lambda: x - 1)",
+        "F.contrib.cond(x.sum() < 0, lambda: [x * 2, x], lambda: [x, x[0] + x])",
+        "F.contrib.while_loop(lambda i, t: i < 3, lambda i, t: (t, [i + 1, t]), [x[0, 0], x], 3)",
+        "F.npx.while_loop(lambda t: t.sum() < 30, lambda t: ([], t * 2 + 1), x)[1]",
     )
 ]  # fmt: skip

@@ -7,6 +7,7 @@ floats), it is kept. `table` says what a row has, `lookup` finds operators by th
 
 from heterosis.mxnet.operators import (
     arithmetic,
+    control,
     conversions,
     creation,
     elementwise,
@@ -17,6 +18,7 @@ from heterosis.mxnet.operators import (
     random,
     reductions,
     shapes,
+    subgraphs,
     vision,
 )
 from heterosis.mxnet.operators.table import OPERATORS
@@ -24,6 +26,7 @@ from heterosis.mxnet.operators.table import OPERATORS
 __all__ = [
     "OPERATORS",
     "arithmetic",
+    "control",
     "conversions",
     "creation",
     "elementwise",
@@ -34,5 +37,6 @@ __all__ = [
     "random",
     "reductions",
     "shapes",
+    "subgraphs",
     "vision",
 ]

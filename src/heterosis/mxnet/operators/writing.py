@@ -79,11 +79,12 @@ class Writer:
         made = WRITERS.get(call.operation, plain)(self, arguments)
         if made is None:
             inputs = [self.entry(v) for v in call.inputs if _is_array(v)]
-            made = self._lost(call.operation, inputs, len(call.results))
+            made = self.lost(call.operation, inputs, len(call.results))
         for value, entry in zip(call.results, made, strict=True):
             self.entries.setdefault(value, entry)
 
-    def _lost(self, name: str, inputs: Sequence[Entry], results: int = 1) -> list[Entry]:
+    def lost(self, name: str, inputs: Sequence[Entry], results: int = 1) -> list[Entry]:
+        """The results of what MXNet has no words for."""
         node = Node(UNKNOWN, name, {}, tuple(inputs), results)
         return [Entry(node, i) for i in range(results)]
 
@@ -100,7 +101,7 @@ class Writer:
         if follow is not None:
             return follow(self, value)
         below = [self.entry(v) for v in value.node.inputs if _is_array(v)]
-        return self._lost(f"{primitive.name} of a part", below)[0]
+        return self.lost(f"{primitive.name} of a part", below)[0]
 
     def node(
         self, operator: str, name: str, inputs: Sequence[Entry], attributes: dict[str, Any],

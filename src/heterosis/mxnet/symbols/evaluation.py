@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core
-from heterosis.mxnet.graph import Entry, Node, reached
+from heterosis.mxnet.graph import Entry, Node, reached, variables
 from heterosis.mxnet.operators import lookup
 from heterosis.ops.unsized import Unsized
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
@@ -20,7 +20,7 @@ class Plan:
         self.nodes = reached(heads)
         _check_known(self.nodes)
         self._calls = [
-            (node, lookup.found(node.operator), lookup.values_of(node.parameters()))
+            (node, lookup.found(node.operator), _attributes(node))
             for node in self.nodes
             if not node.is_variable
         ]
@@ -35,6 +35,24 @@ class Plan:
             made = lookup.call(node.operator, run, given, attributes)
             results[node] = made if isinstance(made, tuple | list) else (made,)
         return [_ready(_result(results, entry)) for entry in self.heads]
+
+
+def _attributes(node: Node) -> dict[str, Any]:
+    found = lookup.values_of(node.parameters())
+    return found | {"subgraphs": [*map(_function, node.subgraphs)]} if node.subgraphs else found
+
+
+def _function(heads: Sequence[Entry]) -> Callable[[Sequence[Any]], list[Any]]:
+    """A graph inside of a node, as a function of the arrays for its variables, in their order."""
+    plan = Plan(heads)
+    names = [node.name for node in variables(heads)]
+
+    def run(arrays: Sequence[Any]) -> list[Any]:
+        if len(arrays) != len(names):
+            raise ArgumentError(f"{len(arrays)} arrays for the inputs {names} of a sub-graph.")
+        return plan.run(dict(zip(names, arrays, strict=True)))
+
+    return run
 
 
 def _result(results: Mapping[Node, Sequence[Any]], entry: Entry) -> Any:

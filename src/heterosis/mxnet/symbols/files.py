@@ -18,27 +18,33 @@ from heterosis.runtime.errors import ArgumentError, FormatError
 
 KIND = "a symbol file"
 _VERSION = 10901  # of MXNet, whose format it is
+_DEEPEST = 50  # graphs within one another
 _MARK = "heterosis_export"  # MXNet reads it and does nothing with it
 
 
 def text_of(entries: Sequence[Entry], mark: int = 0) -> str:
     """The graph as the text of a symbol file, with a mark unless it is 0."""
+    found = _table(entries)
+    found["attrs"] = {"is_np_shape": ["int", 1], "mxnet_version": ["int", _VERSION]}
+    if mark:
+        found["attrs"][_MARK] = ["str", f"{mark:016x}"]
+    return json.dumps(found, indent=2)
+
+
+def _table(entries: Sequence[Entry]) -> dict[str, Any]:
+    """A graph as JSON has it: nodes, and what of them is given and asked for."""
     nodes = reached(entries)
     places = {node: i for i, node in enumerate(nodes)}
     written = states(nodes)
     rows = [0]
     for node in nodes:
         rows.append(rows[-1] + max(node.outputs, _counted(node)))
-    found = {
+    return {
         "nodes": [_described(node, places, written) for node in nodes],
         "arg_nodes": [i for i, node in enumerate(nodes) if node.is_variable],
         "node_row_ptr": rows,
         "heads": [[places[node], index, 0] for node, index in entries],
-        "attrs": {"is_np_shape": ["int", 1], "mxnet_version": ["int", _VERSION]},
     }
-    if mark:
-        found["attrs"][_MARK] = ["str", f"{mark:016x}"]
-    return json.dumps(found, indent=2)
 
 
 def _counted(node: Node) -> int:
@@ -51,6 +57,8 @@ def _described(node: Node, places: dict[Node, int], written: set[Node]) -> dict[
     if node.attributes:
         facts["attrs"] = dict(sorted(node.attributes.items()))
     facts["inputs"] = [[places[n], index, int(n in written)] for n, index in node.inputs]
+    if node.subgraphs:
+        facts["subgraphs"] = [_table(entries) for entries in node.subgraphs]
     return facts
 
 
@@ -89,20 +97,24 @@ def graph_of(found: Any, source: str) -> list[Entry]:
 class _Reader:
     """Turns what JSON gave into nodes; every error says where."""
 
-    def __init__(self, source: str):
+    def __init__(self, source: str, path: str = "", depth: int = 0):
         self.source = source
+        self.path, self.depth = path, depth  # of a sub-graph: the node that it belongs to
         self.nodes: list[Node] = []
         self.zero_is_unknown = False
 
     def wrong(self, where: str, what: str) -> FormatError:
-        return wrong(self.source, KIND, f"{where}: {what}")
+        return wrong(self.source, KIND, f"{self.path}{where}: {what}")
 
     def graph(self, found: Any) -> list[Entry]:
         """All nodes, then the heads."""
+        self.zero_is_unknown = isinstance(found, dict) and not _has_numpy_shapes(found.get("attrs"))
+        return self._heads(found)
+
+    def _heads(self, found: Any) -> list[Entry]:
         table = found if isinstance(found, dict) else {}
         if not isinstance(table.get("nodes"), list) or not isinstance(table.get("heads"), list):
             raise self.wrong("the top", 'expected an object with the lists "nodes" and "heads"')
-        self.zero_is_unknown = not _has_numpy_shapes(table.get("attrs"))
         for place, facts in enumerate(table["nodes"]):
             self.nodes.append(self._node(place, facts))
         heads = [self._entry(f"heads[{i}]", head) for i, head in enumerate(table["heads"])]
@@ -126,7 +138,21 @@ class _Reader:
         count = self._count(where, operator, attributes)
         if self.zero_is_unknown and row_of(operator).zero_is_unknown:
             attributes["shape"] = _with_unknown(attributes.get("shape", "()"))
-        return _upgraded(Node(operator, name, attributes, entries, count))
+        subgraphs = self._subgraphs(where, facts.get("subgraphs", []))
+        return _upgraded(Node(operator, name, attributes, entries, count, subgraphs))
+
+    def _subgraphs(self, where: str, found: Any) -> tuple[tuple[Entry, ...], ...]:
+        """The graphs inside of a node."""
+        if not isinstance(found, list):
+            raise self.wrong(where, f'"subgraphs" must be a list, and is {_short(found)}')
+        if found and self.depth == _DEEPEST:
+            raise self.wrong(where, f"graphs within graphs, {_DEEPEST} deep; expected fewer")
+        made = []
+        for i, table in enumerate(found):
+            inner = _Reader(self.source, f"{self.path}{where}, subgraphs[{i}], ", self.depth + 1)
+            inner.zero_is_unknown = self.zero_is_unknown
+            made.append(tuple(inner._heads(table)))
+        return tuple(made)
 
     def _count(self, where: str, operator: str, attributes: dict[str, str]) -> int:
         try:
