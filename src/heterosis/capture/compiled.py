@@ -13,6 +13,7 @@ from heterosis import _core, backends
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import OPERAND, Differentiable, described, layout_of
 from heterosis.capture import foreign, trees
+from heterosis.capture.attempts import capture
 from heterosis.capture.captured import (
     Argument,
     Captured,
@@ -24,7 +25,7 @@ from heterosis.capture.captured import (
     Window,
 )
 from heterosis.capture.memory import Cell, window
-from heterosis.capture.trace import capture, opened
+from heterosis.capture.trace import opened
 from heterosis.ir import program as ir
 from heterosis.ir.strided import Strided
 from heterosis.ops import eager

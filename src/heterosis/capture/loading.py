@@ -13,10 +13,10 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.capture import plain
+from heterosis.capture.attempts import capture
 from heterosis.capture.compiled import Call, Compiled
 from heterosis.capture.saving import VERSION, Facts, typed
 from heterosis.capture.signatures import Signature, arrays_of, bound, signature_of, type_of
-from heterosis.capture.trace import capture
 from heterosis.io.files import opened, wrong
 from heterosis.io.packing import unpack
 from heterosis.ir.program import ASSEMBLE

@@ -11,7 +11,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
 from heterosis import _core
@@ -45,7 +44,6 @@ from heterosis.ir.program import (
     Program,
     Value,
     apply,
-    checked,
 )
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.eager import fitting, fitting_numbers
@@ -58,95 +56,17 @@ from heterosis.runtime.lines import user_line
 ndarray = _core.ndarray
 
 
-def capture(
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any],
-    *,
-    interrupted: Callable[[Captured], Any] = lambda captured: None,
-) -> Captured:
-    """The program that `function` is for arguments like these.
-
-    Where the function raises, `interrupted` is given what it has done until then, if that writes to
-    arrays: statements that ran before the error have written, captured or not.
-    """
-    call = function, arguments, keywords
-    way = _Way()
-    while True:
-        try:
-            trace, found = _captured(*call, way)
-        except _NeedsTape:
-            assert not way.taped, "the tape is there"
-            way = replace(way, taped=True)
-        except CaptureError as error:
-            if way.rewriting or error.has_stepped or _DECIDES not in str(error):
-                raise
-            way = replace(way, rewriting=True)
-        else:
-            if way.merged or not trace.writes_shared():
-                break
-            if trace.supply:  # to run once more would count another update of the optimizer
-                raise CaptureError(
-                    "an optimizer steps in the function, which writes to an array that it is "
-                    "given, or finds outside, under two names. Pass copies."
-                )
-            way = replace(way, merged=True)
-    if trace.error is None:
-        checked(found.program)
-        return found
-    if found.writes:
-        interrupted(found)
-    try:
-        raise trace.error
-    finally:
-        trace.error = None  # whose frames hold the arguments
-
-
-class _NeedsTape(CaptureError):
+class NeedsTape(CaptureError):
     """Operations are recorded outside of the function, and it goes back through them by itself."""
-
-
-@dataclass(frozen=True)
-class _Way:
-    """How a function is captured: what has to be known before it runs, and is found out when it
-    does. Then it runs once more."""
-
-    merged: bool = False  # arrays that share memory are one, since it writes to some
-    taped: bool = False  # the tape is told of what is recorded outside, since it asks for gradients
-    rewriting: bool = False  # what users have written is rewritten, since arrays decide there
-
-
-def _captured(
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any],
-    way: _Way,
-) -> tuple[Trace, Captured]:
-    name = getattr(function, "__name__", type(function).__name__)
-    objects = trees.objects_in((arguments, keywords))
-    guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
-    trace = Trace(name, guards, merged=way.merged, taped=way.taped)
-    trace.rewriting = way.rewriting
-    stand_ins = trees.replaced((arguments, keywords), trace.argument)
-    try:
-        with collected(trace.calls):
-            result = _run(trace, trace.opened(function), *stand_ins)
-            return trace, trace.finish(result)
-    except CaptureError as error:
-        # An optimizer has counted an update: to run once more would count another one.
-        error.has_stepped = bool(trace.supply)
-        raise
-    finally:
-        trace.restore()
 
 
 def inside(trace: Trace, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """What a function returns that is captured as a part of what is being captured."""
     with collected(trace.calls):
-        return _run(trace, function, arguments, {})
+        return run(trace, function, arguments, {})
 
 
-def _run(
+def run(
     trace: Trace,
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
@@ -467,7 +387,7 @@ class Trace:
     def need_tape(self) -> None:
         """Go back to the start, if gradients are asked for and the tape was told of nothing."""
         if self.recorded:
-            raise _NeedsTape("the function is captured again, with the tape")
+            raise NeedsTape("the function is captured again, with the tape")
 
     def check_marked(self, array: Any) -> None:
         """Raise where the function makes an array a variable whose gradient nobody could read."""
@@ -732,12 +652,12 @@ def overlap(one: Any, other: Any) -> CaptureError:
     )
 
 
-_DECIDES = "are read while the program is captured"
+DECIDES = "are read while the program is captured"
 
 
 def _unreadable(value: Value) -> str:
     return (
-        f"the elements of an array {value.type} {_DECIDES}, before "
+        f"the elements of an array {value.type} {DECIDES}, before "
         "there are any. asnumpy(), item(), bool(), float() and iteration by value cannot be part "
         "of a hybridized program: compute with arrays instead (np.where for a choice), or leave "
         "this function unhybridized."
