@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from traceback import walk_tb
 from typing import Any
 
 from heterosis.capture import trees
 from heterosis.capture.captured import Captured
 from heterosis.capture.guards import Guards
-from heterosis.capture.trace import DECIDES, NeedsTape, Trace, run
+from heterosis.capture.trace import NEEDS_ELEMENTS, NeedsTape, Trace, run
 from heterosis.ir.calls import collected
 from heterosis.ir.program import checked
 from heterosis.runtime.errors import CaptureError
@@ -36,10 +37,6 @@ def capture(
         except NeedsTape:
             assert not way.taped, "the tape is there"
             way = replace(way, taped=True)
-        except CaptureError as error:
-            if way.rewriting or error.has_stepped or DECIDES not in str(error):
-                raise
-            way = replace(way, rewriting=True)
         else:
             if way.merged or not trace.writes_shared():
                 break
@@ -67,7 +64,6 @@ class _Way:
 
     merged: bool = False  # arrays that share memory are one, since it writes to some
     taped: bool = False  # the tape is told of what is recorded outside, since it asks for gradients
-    rewriting: bool = False  # what users have written is rewritten, since arrays decide there
 
 
 def _captured(
@@ -80,15 +76,22 @@ def _captured(
     objects = trees.objects_in((arguments, keywords))
     guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
     trace = Trace(name, guards, merged=way.merged, taped=way.taped)
-    trace.rewriting = way.rewriting
+    trace.rewriting = guards.decides
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
     try:
         with collected(trace.calls):
-            result = run(trace, trace.opened(function), *stand_ins)
+            result = run(trace, lambda *a, **k: trace.opened(function)(*a, **k), *stand_ins)
             return trace, trace.finish(result)
     except CaptureError as error:
-        # An optimizer has counted an update: to run once more would count another one.
-        error.has_stepped = bool(trace.supply)
-        raise
+        raise _explained(error, trace) from None
     finally:
         trace.restore()
+
+
+def _explained(error: CaptureError, trace: Trace) -> CaptureError:
+    """An error, with the reason why the function that it comes from has been left as it is."""
+    frames = (frame for frame, _ in walk_tb(error.__traceback__))
+    found = [trace.as_they_are[f.f_code] for f in frames if f.f_code in trace.as_they_are]
+    if not found or NEEDS_ELEMENTS not in str(error):
+        return error
+    return CaptureError(f"{error} An if that arrays decide is left as it is here: {found[-1]}.")

@@ -61,6 +61,7 @@ class Inner(Trace):
         self.line = user_line()
         # The inputs that turns are given, by the storages of their stand-ins.
         self.given: dict[int, Value] = {}
+        self.filled: dict[int, list[Any]] = {}  # what a turn appends, by the ids of the lists
         self.result: Any = None
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Inner:
@@ -120,6 +121,11 @@ class Inner(Trace):
             f"{self.name}: random numbers, and numbers that Python supplies for every run, cannot "
             "be made within a branch or a loop yet. Make them before it, all at once."
         )
+
+    def supplied(self, make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:
+        """Refuse an optimizer, which has counted an update."""
+        self.outermost.has_stepped = True
+        return super().supplied(make, first)
 
     def need_tape(self) -> None:
         """Refuse what asks for gradients: who records is around."""
@@ -517,7 +523,7 @@ class _States:
             found.append(made[i])
             _note_chosen(turn, leaf, made[i])
             if leaf is stand_in and self._is_array(i):
-                _note(self._outer, self.arrays[i], made[i])
+                note_one(self._outer, self.arrays[i], made[i])
         return found
 
 
@@ -531,10 +537,11 @@ def _note_chosen(branch: Inner, leaf: Any, made: Any) -> None:
     cell = branch.cell(leaf)
     source = (cell.base or cell).source
     if isinstance(source, Enclosing):
-        _note(branch.outer, source.array, made)
+        note_one(branch.outer, source.array, made)
 
 
-def _note(outer: Trace, one: Any, other: Any) -> None:
+def note_one(outer: Trace, one: Any, other: Any) -> None:
+    """Remember that two arrays may be one."""
     first, second = outer.cell(one), outer.cell(other)
     outer.chosen.append((first.base or first, second.base or second))
 

@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import CodeType
 from typing import Any
 
 from heterosis import _core
@@ -34,6 +35,7 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
+from heterosis.capture.reports import Once, Trial
 from heterosis.ir import views
 from heterosis.ir.calls import Call, collected, moved, needed, note
 from heterosis.ir.overlap import are_apart
@@ -117,8 +119,12 @@ class Trace:
         self.calls: list[Call] = []
         self.steps: list[Step] = []
         self.scope = ""
-        self.rewriting = False
+        self.rewriting = False  # whether what users have written is rewritten
         self.unset: dict[str, str] = {}  # variables without a value, and why
+        self.as_they_are: dict[CodeType, str] = {}  # what could not be rewritten, and why
+        self.has_stepped = False  # whether an optimizer has, where it must not
+        self.once = Once()
+        self.trial: Trial | None = None  # what may have to be undone
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
 
@@ -652,12 +658,12 @@ def overlap(one: Any, other: Any) -> CaptureError:
     )
 
 
-DECIDES = "are read while the program is captured"
+NEEDS_ELEMENTS = "are read while the program is captured"
 
 
 def _unreadable(value: Value) -> str:
     return (
-        f"the elements of an array {value.type} {DECIDES}, before "
+        f"the elements of an array {value.type} {NEEDS_ELEMENTS}, before "
         "there are any. asnumpy(), item(), bool(), float() and iteration by value cannot be part "
         "of a hybridized program: compute with arrays instead (np.where for a choice), or leave "
         "this function unhybridized."
