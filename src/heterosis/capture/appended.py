@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from heterosis import _core
@@ -49,15 +49,22 @@ class Appended:
         self._after = [(i, _base(self._turn, array)) for i, array in arrays]
         return found
 
-    def fill(self, outer: Trace, stacked: Sequence[Any], last: Sequence[Any], count: int) -> None:
+    def fill(
+        self,
+        append: Callable[[list[Any], Any], None],
+        stacked: Sequence[Any],
+        last: Sequence[Any],
+        count: int,
+    ) -> None:
         """Append the rows, `last` being what the last turn has handed on."""
+        outer = self._turn.outer
         for array, base in zip(stacked, self._bases, strict=True):
             self._note(outer, array, base, last)
         for k in range(count):
             row = {id(a): array[k] for a, array in zip(self._arrays, stacked, strict=True)}
             for one in self._lists:
-                values = self._turn.filled[id(one)]
-                one += trees.replaced(values, functools.partial(_of_row, row))
+                for value in self._turn.filled[id(one)]:
+                    append(one, trees.replaced(value, functools.partial(_of_row, row)))
 
     def _note(self, outer: Trace, made: Any, base: Cell, last: Sequence[Any]) -> None:
         """Remember which arrays rows would be, without a loop: nobody may write to these."""

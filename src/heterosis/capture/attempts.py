@@ -46,6 +46,7 @@ def capture(
                     "given, or finds outside, under two names. Pass copies."
                 )
             way = replace(way, merged=True)
+    trace.once.tell()
     if trace.error is None:
         checked(found.program)
         return found

@@ -8,14 +8,14 @@ is a part of it, where one of an array gives a copy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from heterosis import _core
 from heterosis.capture.control import Inner
 from heterosis.ir.primitives.control import COND
-from heterosis.ir.primitives.families import Control, Leaf
-from heterosis.ir.program import INPUT, NUMBER, Node, Value, reached
+from heterosis.ir.primitives.families import Control, Leaf, View
+from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, reached
 from heterosis.ir.types import is_float
 from heterosis.runtime.errors import CaptureError
 
@@ -32,8 +32,13 @@ def check_numbers(
     writes = any(step.in_place and _is_own(cell) for step in turn.steps for cell in step.made)
     written = [turn.cell(array).value() for array in turn.written()]
     values = [*map(turn.value_of, results), *written]
-    if writes or _has_fractions(values, set(turn.inputs_for(known))):
-        raise CaptureError("the numbers of a loop are to be computed with as Python does")
+    if writes:
+        raise _refusal()
+    _check(values, set(turn.inputs_for(known)))
+
+
+def _refusal() -> CaptureError:
+    return CaptureError("the numbers of a loop are to be computed with as Python does")
 
 
 def _is_own(cell: Any) -> bool:
@@ -41,24 +46,38 @@ def _is_own(cell: Any) -> bool:
     return (cell.base or cell).source is None
 
 
-def _has_fractions(values: Sequence[Value], known: set[Value]) -> bool:
-    """Whether something is computed of `known` numbers alone that is no integer."""
-    known = set(known)
+def _check(values: Sequence[Value], known: set[Value]) -> None:
+    """Refuse what is computed of `known` numbers alone and is no integer; all that is computed of
+    them is known too, and is put there."""
     for node in reached(values):
-        among = [value for value in node.inputs if value in known]
-        if not among:
-            continue
-        if isinstance(node.primitive, Control):
-            if any(value in known for value in node.inputs[node.primitive is COND :]):
-                return True
-        elif all(value in known or _is_constant(value.node) for value in node.inputs):
-            if is_float(node.types[0].dtype) and not is_float(among[0].dtype):
-                if len(node.inputs) > 1:
-                    return True
-            elif is_float(node.types[0].dtype):
-                return True
-            known |= {Value(node, i) for i in range(len(node.types))}
-    return False
+        if not known.isdisjoint(node.inputs):
+            known |= set(_known(node, known))
+
+
+def _known(node: Node, known: set[Value]) -> Iterator[Value]:
+    """The results of a node that Python would know."""
+    results = [Value(node, i) for i in range(len(node.types))]
+    if node.primitive is COND:
+        for name in ("then", "otherwise"):
+            yield from _known_of_branch(node, node.attributes[name], known, results)
+    elif isinstance(node.primitive, Control):
+        raise _refusal()
+    elif all(value in known or _is_constant(value.node) for value in node.inputs):
+        is_converted = len(node.inputs) == 1 and not is_float(node.inputs[0].dtype)
+        is_same = is_converted or isinstance(node.primitive, View)
+        if is_float(node.types[0].dtype) and not is_same:
+            raise _refusal()
+        yield from results
+
+
+def _known_of_branch(
+    node: Node, branch: Program, known: set[Value], results: Sequence[Value]
+) -> Iterator[Value]:
+    pairs = zip(branch.inputs, node.inputs[1:], strict=True)
+    inside = {given for given, value in pairs if value in known}
+    _check(branch.outputs, inside)
+    found = zip(branch.outputs, results, strict=True)
+    yield from (result for value, result in found if value in inside)
 
 
 def _is_constant(node: Node) -> bool:

@@ -208,7 +208,7 @@ class Reach:
         self._add_attributes(names.attributes, names.filled)
         self._computes |= names.computes
         if self.users.is_function(function):
-            self.decides |= names.decides or names.computes
+            self.decides |= names.decides or names.computes or "print" in names.variables
         for name in names.modules:
             self._add(name, sys.modules.get(name))
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):

@@ -31,7 +31,7 @@ class Once:
         """Warn of each line, once in a process as far as the user's filters say."""
         for (file, line), (what, variables) in self._lines.items():
             warnings.warn_explicit(
-                f"{what} while the function is captured, and not at later calls of it.",
+                f"{what} while the hybridized function is captured, and not at later calls.",
                 CaptureWarning,
                 file,
                 line,
@@ -42,7 +42,7 @@ class Once:
 
 def print_once(show: Callable[..., None], trace: Trace, *values: Any, **named: Any) -> None:
     """`show`, which is `print`, in a function that is captured by `trace`."""
-    trace.once.note("print: this prints")
+    trace.once.note("this prints")
     _print(functools.partial(show, *values, **named), trace.trial)
 
 

@@ -516,11 +516,13 @@ class _Calls(ast.NodeTransformer):
         return placed(call("either", test, returning(body), returning(orelse)), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        if names_values(node):
+        if any(map(names_values, node.values[1:])):  # they would set variables of lambdas
             return self.generic_visit(node)
         method = "all_of" if isinstance(node.op, ast.And) else "any_of"
-        values = [returning(self.visit(value)) for value in node.values]
-        return placed(call(method, *values), node)
+        first, *others = map(self.visit, node.values)
+        values = map(returning, (load("__first"), *others))
+        whole = ast.Lambda(arguments(["__first"]), call(method, *values))
+        return placed(ast.Call(whole, [first], []), node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         self.generic_visit(node)

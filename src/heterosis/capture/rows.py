@@ -119,24 +119,24 @@ def enumerated(given: Any, start: int = 0) -> Any:
 
 def zipped(*given: Any, strict: bool = False) -> Any:
     """What `zip` gives, of arrays."""
-    return _together(given, lambda: zip(*given, strict=strict))
+    return _together(given, lambda: zip(*given, strict=strict), strict=strict)
 
 
-def turned(given: Any) -> Any:
-    """What `reversed` gives, of arrays."""
-    if not isinstance(given, ndarray) or not given.ndim:
-        return reversed(given)
-    return Rows(lambda: [given[::-1]], len(given), next, lambda: reversed(given))
-
-
-def _together(given: Sequence[Any], plain: Callable[[], Any]) -> Any:
-    """Items of several at a time, which are as many each; Python's way, if they are not."""
+def _together(given: Sequence[Any], plain: Callable[[], Any], *, strict: bool = True) -> Any:
+    """Items of several at a time; Python's way, if that is not known of them."""
     found = [rows for one in given if (rows := rows_of(one)) is not None]
-    if len(found) != len(given) or len({rows.count for rows in found}) != 1:
+    counts = {rows.count for rows in found}
+    if len(found) != len(given) or (strict and len(counts) > 1):
         return plain()
+    count = min(counts)
+
+    def arrays() -> list[Any]:
+        whole = (array for rows in found for array in rows.arrays())
+        return [array if len(array) == count else array[:count] for array in whole]
+
     return Rows(
-        lambda: [array for rows in found for array in rows.arrays()],
-        found[0].count,
+        arrays,
+        count,
         lambda line: tuple([rows.item(line) for rows in found]),
         plain,
         tuple(flag for rows in found for flag in rows.numbers),

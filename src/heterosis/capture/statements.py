@@ -20,7 +20,7 @@ from heterosis.capture.control import Control, Filler, Inner
 from heterosis.capture.exactness import check_numbers
 from heterosis.capture.reports import Trial
 from heterosis.capture.rewriting import Unwritable, rewritten
-from heterosis.capture.rows import Numbers, Rows, enumerated, rows_of, turned, zipped
+from heterosis.capture.rows import Numbers, Rows, enumerated, rows_of, zipped
 from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting
 from heterosis.capture.turns import Nothing, State, Unset, Variables, is_number, kind
@@ -47,7 +47,6 @@ _GOING: dict[Any, Callable[..., Any]] = {
     range: Numbers,
     enumerate: enumerated,
     zip: zipped,
-    reversed: turned,
 }
 
 
@@ -162,6 +161,7 @@ class Flow:
 
     def rebound(self, name: str) -> None:
         """Tell of a variable outside of the function that is set next."""
+        active().outermost.once.note(f"{name}, a variable outside of the function, is set")
         if isinstance(active(), Inner):
             raise _noted(
                 CaptureError(
@@ -337,7 +337,7 @@ class Flow:
         return True
 
     def _scan(self, rows: Rows, done: int, loop: Loop, trial: Trial) -> None:
-        variables, trace = loop.variables, active()
+        variables = loop.variables
         state = State(variables, user_line(), numbers=False, used=loop.used)
         given = [array[done:] if done else array for array in rows.arrays()]
 
@@ -357,7 +357,7 @@ class Flow:
                 return found, after
 
             stacked, last = self._control.foreach(turn, given, begun)
-            appended.fill(trace, stacked, last, rows.count - done)
+            appended.fill(self.append, stacked, last, rows.count - done)
             return last
 
         variables.put(state.behind(state.run(run)))

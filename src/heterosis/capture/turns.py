@@ -154,7 +154,8 @@ class State:
         if self._is_carried(i):
             return False
         if isinstance(begun, Unset):
-            if not isinstance(value, Unset) and self.names[i] in self._used:
+            is_set = not isinstance(value, Unset) or self.names[i] in active().outermost.unset
+            if is_set and self.names[i] in self._used:
                 raise self._refused(i, value)
             return True
         return value is begun
