@@ -11,7 +11,7 @@ import heterosis
 from heterosis import autograd, gluon, np, npx
 from heterosis.gluon import nn
 from heterosis.gluon.block import HybridBlock
-from heterosis.runtime.errors import CaptureError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
 
 X = numpy.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
 SHIFTS = (0.3, -0.3, 1.2, -3)
@@ -415,11 +415,6 @@ def of_lists(x):
     return found
 
 
-def asserted(x):
-    assert x.sum() > 0, "positive"
-    return x
-
-
 def list_outside(x):
     found = []
     if x.sum() > 0:
@@ -446,14 +441,14 @@ def item(x):
     return x * found["a"]
 
 
-def raised(x):
-    if x.sum() < 0:
-        raise ValueError("negative")
+def raised_in_a_loop(x):
+    while x.sum() < 10:
+        raise ValueError("small")
     return x
 
 
 REFUSED = [
-    (raised, "raise at .*: whether it happens depends on arrays"),
+    (raised_in_a_loop, "raise at .*: whether it happens depends on arrays"),
     (list_outside, "an object of type list is changed at .*, within a branch"),
     (attribute, "an object of type type is changed at"),
     (item, "an object of type dict is changed at"),
@@ -466,7 +461,6 @@ REFUSED = [
     (text, r"name is 'b' in one branch .* and 'a' in the other"),
     (growing, r"float32\[2, 3\] before a turn and float32\[4, 3\] behind it"),
     (of_lists, r"found is \[\] before the loop .*and .* behind a turn"),
-    (asserted, "assert at .*: whether it holds depends on arrays"),
 ]
 
 
@@ -629,3 +623,69 @@ def test_modes_are_kept():
         return x
 
     assert heterosis.hybridize(function)(np.array(X + 1)).shape == (2, 3)
+
+
+# -- what is checked as the program runs -----------------------------------------------------------
+
+
+def asserted(x):
+    assert x.sum() > -9, f"at least {-9}"
+    for row in np.concatenate([x, x, x]):
+        assert row.min() > -3 and x.ndim == 2
+        x = x + row
+    return x
+
+
+def raised(x):
+    if x.sum() > 5:
+        raise ValueError("too {} large")
+    if x.max() > 1.1:
+        y = x * 2
+        scale = 3
+    else:
+        if x.min() < -3:
+            raise KeyError
+        y, scale = x, 3
+    return y * scale
+
+
+def raised_in_what_is_called(x):
+    if x.sum() > 0:
+        return raised(x)
+    return -x
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("function", [asserted, raised, raised_in_what_is_called])
+def test_checks(function, recorded):
+    compiled = heterosis.hybridize(function)
+    failed = []
+    for shift in (0.3, -0.3, 0.05, 1.2, -3):
+        x, y = (np.array(X + numpy.float32(shift)) for _ in range(2))
+        x.attach_grad()
+        y.attach_grad()
+        recording = autograd.record if recorded else nullcontext
+        try:
+            with recording():
+                expected = function(x)
+        except (AssertionError, ValueError, KeyError) as error:
+            failed.append(str(error))
+            with pytest.raises(ArgumentError, match=r"(assert|raise) at .*test_statements.py:\d+"):
+                compiled(y).asnumpy()
+            continue
+        with recording():
+            found = compiled(y)
+        numpy.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-5)
+        if recorded:
+            expected.backward()
+            found.backward()
+            numpy.testing.assert_allclose(y.grad.asnumpy(), x.grad.asnumpy(), rtol=1e-5)
+    assert len(failed) in (1, 2)
+    assert compiled.captures == 1 + recorded  # errors are looked at where nothing is
+
+
+def test_messages_of_checks():
+    with pytest.raises(ArgumentError, match=r"assert at .*: at least -9$"):
+        heterosis.hybridize(asserted)(np.array(X - 3)).asnumpy()
+    with pytest.raises(ArgumentError, match=r"raise at .*: ValueError: too \{ \} large$"):
+        heterosis.hybridize(raised)(np.array(X + 2)).asnumpy()

@@ -63,6 +63,7 @@ class Inner(Trace):
         self.given: dict[int, Value] = {}
         self.filled: dict[int, list[Any]] = {}  # what a turn appends, by the ids of the lists
         self.result: Any = None
+        self.fails = False  # whether nothing comes behind it, since it raises
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Inner:
         """Capture what `function` does."""
@@ -223,7 +224,7 @@ class Control:
         for branch, values in zip(branches, joined.values, strict=True):
             after = [branch.cell(array).value() for array in written]
             programs.append(branch.program(map(branch.input_of, taken), [*values, *after]))
-        made = _called(outer, conditional, [_as_truth(pred), *taken], len(taken), *programs)
+        made = _called(outer, conditional, [as_truth(pred), *taken], len(taken), *programs)
         _write(written, made[len(joined.pairs) :])
         for array, pair in zip(made, joined.pairs, strict=False):
             for branch, leaf in zip(branches, pair, strict=True):
@@ -330,7 +331,7 @@ class Control:
             def then() -> Any:
                 found, after = body(*now)
                 outputs.append(found)
-                return found, list(after), _as_truth(condition(*after))
+                return found, list(after), as_truth(condition(*after))
 
             def otherwise() -> Any:
                 return trees.mapped(outputs[0], _zeros), now, running
@@ -339,7 +340,7 @@ class Control:
             return found, [again, *after]
 
         states = [*map(_as_array, states)]
-        first = _as_truth(condition(*states))
+        first = as_truth(condition(*states))
         outputs, (_, *last) = self._scanned("while_loop", turn, [], [first, *states], most)
         return outputs, last
 
@@ -358,7 +359,8 @@ def _as_array(given: Any) -> Any:
     return given if isinstance(given, ndarray) else np.array(given)
 
 
-def _as_truth(given: Any) -> Any:
+def as_truth(given: Any) -> Any:
+    """Whether something holds, as an array."""
     return _as_array(given).reshape(()).astype("bool")
 
 

@@ -438,7 +438,8 @@ class _Calls(ast.NodeTransformer):
 
     def visit_Raise(self, node: ast.Raise) -> list[ast.stmt]:
         self.generic_visit(node)
-        return [placed(ast.Expr(call("raises")), node), node]
+        error = returning(node.exc or of_flow("NOTHING"))
+        return [placed(ast.Expr(call("raises", error)), node), node]
 
     def _part(
         self, name: str, parameters: Sequence[str], body: Sequence[ast.stmt]

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from heterosis import _core, np
-from heterosis.capture import reports
+from heterosis.capture import reports, trees
 from heterosis.capture.appended import Appended
 from heterosis.capture.captured import Outside
-from heterosis.capture.control import Control, Filler, Inner
+from heterosis.capture.control import Control, Filler, Inner, as_truth
 from heterosis.capture.exactness import check_numbers
 from heterosis.capture.reports import Trial
 from heterosis.capture.rewriting import Unwritable, rewritten
@@ -24,6 +24,7 @@ from heterosis.capture.rows import Numbers, Rows, enumerated, rows_of, zipped
 from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting
 from heterosis.capture.turns import Nothing, State, Unset, Variables, is_number, kind
+from heterosis.ir.program import constant
 from heterosis.ops.math.elementwise import logical_not
 from heterosis.ops.record import as_users_call
 from heterosis.runtime import modes
@@ -48,6 +49,17 @@ _GOING: dict[Any, Callable[..., Any]] = {
     enumerate: enumerated,
     zip: zipped,
 }
+
+
+_BRANCHES = ("then", "otherwise")
+
+
+class _Raised(Exception):
+    """A branch has come to a `raise`."""
+
+    def __init__(self, branch: Inner):
+        super().__init__("raised in a branch")
+        self.branch = branch
 
 
 class Loop(NamedTuple):
@@ -117,27 +129,34 @@ class Flow:
         return then() if test else otherwise()
 
     def check(self, test: Any, message: Callable[[], Any]) -> None:
-        """Do what `assert test, message()` does."""
+        """Do what `assert test, message()` does; where an array decides, whenever the program
+        runs."""
         if is_open(test):
-            raise _noted(
-                CaptureError(
-                    f"assert at {user_line()}: whether it holds depends on arrays, and a program "
-                    "does not look at that yet. Check the result outside of the function."
-                )
-            )
-        if not test:
+            found, trace = message(), active()
+            said = "" if found is self.NOTHING else f": {found}"
+            trace.check(trace.cell(as_truth(test)).value(), f"assert at {user_line()}{said}")
+        elif not test:
             found = message()
-            raise AssertionError(*([] if found is None else [found]))
+            raise AssertionError(*([] if found is self.NOTHING else [found]))
 
-    def raises(self) -> None:
-        """Tell of a `raise` that comes next."""
-        if isinstance(active(), Inner):
+    def raises(self, error: Callable[[], Any]) -> None:
+        """Tell of `raise error()`, which comes next: in a branch that arrays decide, the program
+        fails when it comes there."""
+        trace = active()
+        if not isinstance(trace, Inner):
+            return
+        found = error()
+        if trace.name not in _BRANCHES or found is self.NOTHING:
             raise _noted(
                 CaptureError(
-                    f"raise at {user_line()}: whether it happens depends on arrays, and a program "
-                    "does not look at that yet. Check before the call, or the result behind it."
+                    f"raise at {user_line()}: whether it happens depends on arrays, and in how "
+                    "often a loop turns. Check before the loop, or the result behind it."
                 )
             )
+        name = getattr(found, "__name__", type(found).__name__)
+        said = f": {found}" if isinstance(found, BaseException) and str(found) else ""
+        trace.check(constant(0, "bool"), f"raise at {user_line()}: {name}{said}")
+        raise _Raised(trace)
 
     # -- objects of Python ----------------------------------------------------------------------
 
@@ -221,10 +240,17 @@ class Flow:
 
         def run(branch: Callable[[], None]) -> tuple[Any, ...]:
             variables.put(before)
-            branch()
+            try:
+                branch()
+            except _Raised as error:
+                error.branch.fails = True
+                return before
             return variables.get()
 
         def settle(first: Inner, second: Inner) -> None:
+            if first.fails != second.fails:
+                _settle_failing(*((first, second) if first.fails else (second, first)))
+                return
             both = []
             for name, *pair in zip(variables.names, first.result, second.result, strict=True):
                 found = _settled(first, second, *pair)
@@ -428,6 +454,15 @@ def _settled(first: Inner, second: Inner, one: Any, other: Any) -> tuple[Any, An
     else:
         return None
     return None if None in found else (one, other)
+
+
+def _settle_failing(failing: Inner, other: Inner) -> None:
+    """Let a branch behind which nothing comes have what the other has: nobody looks at it."""
+
+    def stand_in(array: Any) -> Filler:
+        return Filler(other.value_of(array).type)
+
+    failing.result = tuple(trees.replaced(value, stand_in) for value in other.result)
 
 
 def _of_branches(name: str, place: str, one: Any, other: Any) -> str:

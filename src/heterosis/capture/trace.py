@@ -46,8 +46,10 @@ from heterosis.ir.program import (
     Program,
     Value,
     apply,
+    constant,
 )
 from heterosis.ir.types import TensorType, is_float
+from heterosis.ops.bounds import required
 from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.math.cast import copy, stop_gradient
 from heterosis.ops.record import KEY, Record, as_value
@@ -125,6 +127,7 @@ class Trace:
         self.has_stepped = False  # whether an optimizer has, where it must not
         self.once = Once()
         self.trial: Trial | None = None  # what may have to be undone
+        self.checks: Any = None  # an array that is written to by all that the program checks
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
 
@@ -482,6 +485,14 @@ class Trace:
             if shown is not None and shown is not cell and base in (shown, shown.base):
                 other._count_write()
 
+    def check(self, holds: Value, failure: str) -> None:
+        """Let every run fail with a message where a truth does not hold."""
+        outermost = self.outermost
+        if outermost.checks is None:
+            outermost.checks = outermost.array(Cell(constant(1, "bool")))
+        cell = self.cell(outermost.checks)
+        cell.write(required(cell.value(), holds, failure.replace("{}", "{ }")))
+
     def made(self, array: Any) -> Any:
         """An array that the function makes of what Python has: every run gets its own."""
         return copy(array)
@@ -545,6 +556,8 @@ class Trace:
         writes = [
             Write(cell.source, add(cell.value()), cell in followed) for cell in self._written()
         ]
+        if self.checks is not None:
+            add(self.cell(self.checks).value())
         values = tuple(value for value, _ in self.inputs)
         goals = {add(cell.value()): reached for cell, reached in tracked.items() if cell.source}
         goals |= {computed[c].position: tracked[c] for c in tracked if c in computed}
