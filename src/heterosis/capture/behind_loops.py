@@ -21,11 +21,13 @@ Place = tuple[int, int]
 def find(definition: Any) -> None:
     """Note with each `for` the names that are used outside of it, `used`, and those of the lists
     that turns append to, `appended`; and with each statement that does so, `appends`."""
+    loops = [node for node in walk(definition.body) if isinstance(node, ast.For)]
+    if not loops:
+        return
     function = _Function(definition)
-    for node in walk(definition.body):
-        if isinstance(node, ast.For):
-            vars(node)["used"] = function.used_outside(node)
-            vars(node)["appended"] = function.appended(node)
+    for loop in loops:
+        vars(loop)["used"] = function.used_outside(loop)
+        vars(loop)["appended"] = function.appended(loop)
 
 
 class _Function:

@@ -16,8 +16,10 @@ import ast
 import dis
 import inspect
 import itertools
+import linecache
 import sys
 import textwrap
+import tokenize
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -141,7 +143,7 @@ def _definition(function: types.FunctionType) -> ast.FunctionDef:
     functions too, where they assert: those are found by their names."""
     code = function.__code__
     owner = _class_of(code, function.__qualname__)
-    found = [_prepared(node, owner) for node in _named(code)]
+    found = [_prepared(node, owner) for node in _named(function)]
     asserts = any(name.startswith("@") for name in (*code.co_names, *code.co_varnames))
     same = found[:1] if asserts else [d for d in found if _are_same(_compiled(d, code), code)]
     if not same:
@@ -150,25 +152,30 @@ def _definition(function: types.FunctionType) -> ast.FunctionDef:
     return same[0]
 
 
-def _named(code: types.CodeType) -> list[Any]:
-    """The definitions that code may come from."""
-    name = code.co_name
+def _named(function: types.FunctionType) -> list[Any]:
+    """The definitions that a function may come from."""
+    name = function.__code__.co_name
     kind = ast.Lambda if name == "<lambda>" else ast.FunctionDef
-    nodes = ast.walk(_source(code))
+    nodes = ast.walk(_source(function))
     return [n for n in nodes if isinstance(n, kind) and getattr(n, "name", name) == name]
 
 
-def _source(code: types.CodeType) -> ast.AST:
-    """The lines of a function, or of its file, if they are no statements by themselves."""
+def _source(function: types.FunctionType) -> ast.AST:
+    """The lines of a function, or of its file, if they are no statements by themselves. `inspect`
+    would look through all modules for them."""
+    file, first = function.__code__.co_filename, function.__code__.co_firstlineno
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, function.__globals__)
     try:
-        lines, first = inspect.getsourcelines(code)
         try:
-            tree = ast.parse(textwrap.dedent("".join(lines)))
-        except SyntaxError:
-            return ast.parse("".join(inspect.findsource(code)[0]))
-    except (OSError, TypeError, SyntaxError):
-        raise Unwritable("its source cannot be read") from None
-    return ast.increment_lineno(tree, max(first, 1) - 1)
+            tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines[first - 1 :]))))
+        except (SyntaxError, tokenize.TokenError):
+            return ast.parse("".join(lines))
+    except SyntaxError:
+        tree = ast.Module([], [])
+    if not tree.body:
+        raise Unwritable("its source cannot be read")
+    return ast.increment_lineno(tree, first - 1)
 
 
 def _prepared(node: Any, owner: str) -> ast.FunctionDef:
