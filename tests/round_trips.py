@@ -35,7 +35,8 @@ def pytest_sessionfinish(session):
 
 
 def pytest_testnodedown(node):
-    _counts.update(node.workeroutput.get("round_trips", {}))
+    output = getattr(node, "workeroutput", {})  # a worker that crashed has none
+    _counts.update(output.get("round_trips", {}))
 
 
 def pytest_terminal_summary(terminalreporter):

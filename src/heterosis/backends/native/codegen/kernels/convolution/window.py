@@ -7,6 +7,7 @@ padding; otherwise element by element.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.kernels.convolution.problem import AXES, NUMBERS
+from heterosis.backends.native.codegen.kernels.convolution.rows import OUTSIDE, Rows
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.packing import transpose
@@ -30,9 +32,9 @@ from heterosis.backends.native.codegen.kernels.matmul.packing import transpose
 # What loads one vector of a panel: from the starts of runs and a tap's masks.
 _Load = Callable[[Function, "list[list[Value]]", Value, int], Value]
 
-# How the positions of a panel read the input.
-_SCATTERED, _ONE_RUN, _TWO_RUNS = 0, 1, 2
-_OUTSIDE = -(1 << 30)  # a coordinate that no tap brings back into the input
+# How the positions of a panel read the input. Inside, no tap of any of them meets the padding, so
+# that the taps need no masks of their own.
+_SCATTERED, _ONE_RUN, _TWO_RUNS, _ONE_INSIDE, _TWO_INSIDE = range(5)
 TABLE_BYTES = 16  # for each step of depth: the offset of its tap, and where its masks are
 
 
@@ -40,8 +42,8 @@ TABLE_BYTES = 16  # for each step of depth: the offset of its tap, and where its
 class Windows:
     """Emits the functions that look up and pack windows; `own` is memory of one thread.
 
-    `own` holds, in order: the kind and the starts of runs, the offset of every position, its
-    coordinates, and the masks of every tap.
+    `own` holds, in order: the kind and the starts of runs, the offset of every position (inside:
+    where the second run of each vector begins), its coordinates, and the masks of every tap.
     """
 
     kernel: Kernel
@@ -146,53 +148,64 @@ class Windows:
             return
         context, at, count, own = f.parameters
         v = Frame(**{label: getattr(problem, label) for label in NUMBERS}).load(f, context)
-        rest, w = f.div_size(at, v.out_w), f.rem_size(at, v.out_w)
-        rest, h = f.div_size(rest, v.out_h), f.rem_size(rest, v.out_h)
-        spot: list[Size] = [f.div_size(rest, v.out_d), f.rem_size(rest, v.out_d), h, w]
-        place = [f.i64(size) for size in spot]
 
         def one_by_one() -> Sequence[Value]:
-            return self._look_up_each(f, v, own, count, place)
-
-        def in_one_row() -> Sequence[Value]:
-            return self._look_up_row(f, v, own, count, place)
+            return self._look_up_each(f, v, own, count, self.place(f, v, at))
 
         if self.by_vectors:
-            beside = f.compare("sle", f.i64(f.add_size(place[3], count)), f.i64(v.out_w))
-            kind, *breaks = f.if_else(beside, in_one_row, one_by_one)
+            rows = [Rows.of(f, self, v, at, count, i * self.lanes) for i in range(self.vectors)]
+            few = [each.are_enough for each in rows]
+            kind, *breaks = f.if_else(
+                functools.reduce(lambda a, b: f.binary("and", a, b), few),
+                lambda: self._look_up_rows(f, v, own, count, rows),
+                one_by_one,
+            )
         else:
             kind, *breaks = one_by_one()
         f.store(kind, own)
-        self._store_masks(f, v, own, breaks)
+
+        def masks() -> Sequence[Value]:
+            self._store_masks(f, v, own, breaks)
+            return ()
+
+        f.if_else(f.compare("slt", kind, f.i64(_ONE_INSIDE)), masks)
         f.ret()
 
-    def _look_up_row(
-        self, f: Function, v: SimpleNamespace, own: Value, count: Value, place: list[Value]
+    def place(self, f: Function, v: SimpleNamespace, position: Size) -> list[Value]:
+        """(image, d, h, w) of a position."""
+        rest, w = f.div_size(position, v.out_w), f.rem_size(position, v.out_w)
+        rest, h = f.div_size(rest, v.out_h), f.rem_size(rest, v.out_h)
+        spot: list[Size] = [f.div_size(rest, v.out_d), f.rem_size(rest, v.out_d), h, w]
+        return [f.i64(size) for size in spot]
+
+    def _look_up_rows(
+        self, f: Function, v: SimpleNamespace, own: Value, count: Value, rows: list[Rows]
     ) -> list[Value]:
-        """Positions in one row of the result: one run, and the same but for the last coordinate."""
-        image, *spot = place
-        here = f.mul_size(image, v.x_image)
-        lanes = lane_numbers(f, self.lanes, self.integer)
-        for number, (axis, p) in enumerate(zip(AXES, spot, strict=True)):
-            apart = getattr(v, f"stride_{axis}")
-            q = f.add_size(f.mul_size(p, apart), getattr(v, f"origin_{axis}"))
-            here = f.add_size(here, f.mul_size(q, getattr(v, f"x_{axis}")))
-            for vector in range(self.vectors):
-                first = vector * self.lanes
-                kept = self._splat(f, f.i64(q))
-                if axis == "w":
-                    kept = self._splat(f, f.i64(f.add_size(q, f.mul_size(apart, first))))
-                    kept = f.add(kept, f.mul(lanes, self._splat(f, f.i64(apart))))
-                    left = self._splat(f, f.i64(f.sub_size(count, first)))
-                    outside = constant(kept.type, _OUTSIDE)
-                    kept = f.select(f.compare("slt", lanes, left), kept, outside)
-                to = f.offset(self.integer, self._coordinates(f, own, number), first)
-                f.store(kept, to)
-        for vector in range(self.vectors):
-            start = f.add_size(here, vector * self.lanes * self.step)
-            f.store(f.i64(start), self._slot(f, own, 1 + vector))
-            f.store(f.i64(start), self._slot(f, own, 1 + self.vectors + vector))
-        return [f.i64(_ONE_RUN), *[f.i64(self.lanes)] * self.vectors]
+        """Positions in no more than two rows a vector: each row is a run."""
+        inside = f.compare("eq", f.i64(count), f.i64(self.columns))
+        kind = f.i64(_ONE_RUN)
+        for vector, each in enumerate(rows):
+            first = vector * self.lanes
+            f.store(f.i64(each.start), self._slot(f, own, 1 + vector))
+            f.store(f.i64(each.second), self._slot(f, own, 1 + self.vectors + vector))
+            f.store(each.breaks, self._offset_of(f, own, vector))
+            kind = f.select(each.broken, f.i64(_TWO_RUNS), kind)
+            for number, axis in enumerate(AXES):
+                at = each.coordinates(axis)
+                f.store(at, f.offset(self.integer, self._coordinates(f, own, number), first))
+                inside = f.binary("and", inside, self._all_inside(f, v, axis, at))
+        beyond = f.add_size(kind, _ONE_INSIDE - _ONE_RUN)
+        return [f.select(inside, f.i64(beyond), kind), *[each.breaks for each in rows]]
+
+    def _all_inside(self, f: Function, v: SimpleNamespace, axis: str, at: Value) -> Value:
+        """Whether neither the first tap nor the last one, which may lie before it, leaves the input
+        from any of these coordinates."""
+        last = f.sub_size(getattr(v, f"kernel_{axis}"), 1)
+        reach = self.splat(f, f.i64(f.mul_size(last, getattr(v, f"dilate_{axis}"))))
+        end, together = self.splat(f, f.i64(getattr(v, f"in_{axis}"))), Type(f"i{self.lanes}")
+        ends = (f.compare("ult", tap, end) for tap in (at, f.add(at, reach)))
+        bits = f.convert("bitcast", f.binary("and", *ends), together)
+        return f.compare("eq", bits, constant(together, -1))
 
     def _look_up_each(
         self, f: Function, v: SimpleNamespace, own: Value, count: Value, place: list[Value]
@@ -217,16 +230,13 @@ class Windows:
         state = [*place, zero, zero, f.i64(self.lanes), zero]
         with f.loop(0, self.lanes, 1, state) as lane:
             *place, before, breaks, second, start = lane.carried
-            image, *spot = place
+            spot = place[1:]
             position = f.i64(f.add_size(lane.index, vector * self.lanes))
             inside = f.compare("slt", position, count)
-            here = f.mul_size(image, v.x_image)
+            here = self.offset_of_place(f, v, lane.carried[:4])
             for number, (axis, p) in enumerate(zip(AXES, spot, strict=True)):
-                q = f.add_size(
-                    f.mul_size(p, getattr(v, f"stride_{axis}")), getattr(v, f"origin_{axis}")
-                )
-                here = f.add_size(here, f.mul_size(q, getattr(v, f"x_{axis}")))
-                kept = f.select(inside, f.i64(q), f.i64(_OUTSIDE))
+                q = self._read(f, v, axis, p)
+                kept = f.select(inside, f.i64(q), f.i64(OUTSIDE))
                 if self.integer != I64:
                     kept = f.convert("trunc", kept, self.integer)
                 f.store(kept, f.offset(self.integer, self._coordinates(f, own, number), position))
@@ -238,7 +248,7 @@ class Windows:
             first = f.compare("eq", lane.index, zero)
             f.if_else(first, lambda: self._keep(f, own, vector, here))
             lane.next = [
-                *self._following(f, v, place),
+                *self.following(f, v, place),
                 f.i64(here),
                 f.add(breaks, f.convert("zext", broken, I64)),
                 f.select(broken, lane.index, second),
@@ -248,11 +258,24 @@ class Windows:
         f.store(start, self._slot(f, own, 1 + self.vectors + vector))
         return place, breaks, second
 
+    def offset_of_place(self, f: Function, v: SimpleNamespace, place: Sequence[Value]) -> Size:
+        """Where (image, d, h, w) reads with the first tap."""
+        image, *spot = place
+        here = f.mul_size(image, v.x_image)
+        for axis, p in zip(AXES, spot, strict=True):
+            here = f.add_size(here, f.mul_size(self._read(f, v, axis, p), getattr(v, f"x_{axis}")))
+        return here
+
+    def _read(self, f: Function, v: SimpleNamespace, axis: str, position: Size) -> Size:
+        """The coordinate of the input that a position reads with the first tap."""
+        apart = f.mul_size(position, getattr(v, f"stride_{axis}"))
+        return f.add_size(apart, getattr(v, f"origin_{axis}"))
+
     def _keep(self, f: Function, own: Value, vector: int, start: Size) -> Sequence[Value]:
         f.store(f.i64(start), self._slot(f, own, 1 + vector))
         return ()
 
-    def _following(self, f: Function, v: SimpleNamespace, place: list[Value]) -> list[Value]:
+    def following(self, f: Function, v: SimpleNamespace, place: list[Value]) -> list[Value]:
         """The position after (image, d, h, w)."""
         image, *spot = place
         carry = f.i64(1)
@@ -270,14 +293,14 @@ class Windows:
         number = Type(self.integer.element, self.lanes)
         lanes = lane_numbers(f, self.lanes, self.integer)
         before = [
-            f.compare("slt", lanes, self._splat(f, second)) for second in breaks
+            f.compare("slt", lanes, self.splat(f, second)) for second in breaks
         ]  # fmt: skip
         masks = self.masks(f, own)
 
         def inside(axis: int, tap: Value) -> list[Value]:
             name = AXES[axis]
-            reach = self._splat(f, f.i64(f.mul_size(tap, getattr(v, f"dilate_{name}"))))
-            end = self._splat(f, f.i64(getattr(v, f"in_{name}")))
+            reach = self.splat(f, f.i64(f.mul_size(tap, getattr(v, f"dilate_{name}"))))
+            end = self.splat(f, f.i64(getattr(v, f"in_{name}")))
             base = self._coordinates(f, own, axis)
             found = []
             for vector in range(self.vectors):
@@ -298,7 +321,8 @@ class Windows:
                     to = f.offset(self.integer, masks, f.mul_size(tap, self.masks_of_tap))
                     self._store_tap(f, both(row, inside(2, w.index)), before, to)
 
-    def _splat(self, f: Function, size: Value) -> Value:
+    def splat(self, f: Function, size: Value) -> Value:
+        """A size in every lane, as coordinates have it."""
         narrow = size if self.integer == I64 else f.convert("trunc", size, self.integer)
         return f.splat(narrow, self.lanes)
 
@@ -328,19 +352,25 @@ class Windows:
 
     # -- loading one tap for all positions --------------------------------------------------------
 
-    def _run(self, f: Function, pointer: Value, masks: Value, at: int) -> Value:
-        """A vector of elements `step` apart, under the mask number `at`."""
+    def _run(self, f: Function, pointer: Value, masks: Sequence[Value]) -> Value:
+        """A vector of elements `step` apart, by one load under each of the masks."""
         type_ = Type(self.kernel.element.compute.element, self.lanes)
-        number = Type(self.integer.element, self.lanes)
-        loaded = []
-        for part in range(self.step):
-            mask = f.load(number, f.offset(self.integer, masks, (at + part) * self.lanes))
-            bits = f.compare("slt", mask, constant(number, 0))
-            here = f.offset(type_, pointer, part * self.lanes)
-            loaded.append(f.masked_load(type_, here, bits))
+        loaded = [
+            f.masked_load(type_, f.offset(type_, pointer, part * self.lanes), mask)
+            for part, mask in enumerate(masks)
+        ]
         if self.step == 1:
             return loaded[0]
         return f.shuffle(loaded[0], loaded[1], range(0, 2 * self.lanes, 2))
+
+    def _stored(self, f: Function, masks: Value, at: int) -> list[Value]:
+        """The masks of one run's loads, from those that were stored for a tap."""
+        number = Type(self.integer.element, self.lanes)
+        found = (
+            f.load(number, f.offset(self.integer, masks, (at + part) * self.lanes))
+            for part in range(self.step)
+        )
+        return [f.compare("slt", mask, constant(number, 0)) for mask in found]
 
     def _mask_number(self, run: int, vector: int) -> int:
         return self.vectors + (run * self.vectors + vector) * self.step
@@ -349,18 +379,43 @@ class Windows:
         self, f: Function, starts: list[list[Value]], masks: Value, vector: int
     ) -> Value:
         at = vector if self.step == 1 else self._mask_number(0, vector)
-        return self._run(f, starts[0][vector], masks, at)
+        return self._run(f, starts[0][vector], self._stored(f, masks, at))
 
     def _load_two_runs(
         self, f: Function, starts: list[list[Value]], masks: Value, vector: int
     ) -> Value:
+        at = [self._mask_number(run, vector) for run in range(2)]
+        return self._joined(f, starts, [self._stored(f, masks, i) for i in at], vector)
+
+    def _joined(
+        self, f: Function, starts: list[list[Value]], masks: list[list[Value]], vector: int
+    ) -> Value:
         """Each lane is zero in one of the two runs: their bits join."""
-        first, second = (
-            f.bits(self._run(f, starts[run][vector], masks, self._mask_number(run, vector)))
-            for run in range(2)
-        )
+        first, second = (f.bits(self._run(f, starts[i][vector], masks[i])) for i in range(2))
         joined = f.binary("or", first, second)
         return f.convert("bitcast", joined, joined.type.of(self.kernel.element.compute.element))
+
+    def _inside(self, f: Function, own: Value, runs: int) -> _Load:
+        """Loads of positions whose masks are the same for all taps."""
+        number = Type(self.integer.element, self.lanes)
+        zero, lanes = constant(number, 0), lane_numbers(f, self.lanes, self.integer)
+
+        def masks(run: int, vector: int) -> list[Value]:
+            end = f.load(I64, self._offset_of(f, own, vector)) if runs == 2 else f.i64(self.lanes)
+            early = f.compare("slt", lanes, self.splat(f, end))
+            one, other = (constant(number, -1), zero) if run == 0 else (zero, constant(number, -1))
+            pieces = self._apart(f, f.select(early, one, other))
+            return [f.compare("slt", piece, zero) for piece in pieces]
+
+        own_masks = [[masks(run, vector) for run in range(runs)] for vector in range(self.vectors)]
+
+        def load(f: Function, starts: list[list[Value]], of_tap: Value, vector: int) -> Value:
+            del of_tap
+            if runs == 2:
+                return self._joined(f, starts, own_masks[vector], vector)
+            return self._run(f, starts[0][vector], own_masks[vector][0])
+
+        return load
 
     def _starts(self, f: Function, x: Value, own: Value) -> list[list[Value]]:
         return [
@@ -398,18 +453,29 @@ class Windows:
         return f.select(there, value, constant(value.type, 0))
 
     def _by_kind(
-        self, f: Function, own: Value, one: Callable[[], Sequence[Value]],
-        two: Callable[[], Sequence[Value]], scattered: Callable[[], Sequence[Value]],
+        self, f: Function, own: Value, vectors: Callable[[_Load], Sequence[Value]],
+        scattered: Callable[[], Sequence[Value]],
     ) -> None:  # fmt: skip
+        """What the positions call for: `vectors` with what loads one, or `scattered`."""
         if not self.by_vectors:
             scattered()
             return
         kind = f.load(I64, own)
-        f.if_else(
-            f.compare("eq", kind, f.i64(_ONE_RUN)),
-            one,
-            lambda: f.if_else(f.compare("eq", kind, f.i64(_TWO_RUNS)), two, scattered),
-        )
+        ways: dict[int, Callable[[], Sequence[Value]]] = {
+            _ONE_RUN: lambda: vectors(self._load_one_run),
+            _TWO_RUNS: lambda: vectors(self._load_two_runs),
+            _ONE_INSIDE: lambda: vectors(self._inside(f, own, 1)),
+            _TWO_INSIDE: lambda: vectors(self._inside(f, own, 2)),
+        }
+
+        def first_of(left: list[int]) -> Sequence[Value]:
+            if not left:
+                return scattered()
+            here, *others = left
+            is_here = f.compare("eq", kind, f.i64(here))
+            return f.if_else(is_here, ways[here], lambda: first_of(others))
+
+        first_of(list(ways))
 
     # -- panels whose columns are positions -------------------------------------------------------
 
@@ -442,10 +508,7 @@ class Windows:
                     f.store(value, f.offset(element.compute, to, at.index))
             return ()
 
-        self._by_kind(
-            f, own, lambda: vectors(self._load_one_run), lambda: vectors(self._load_two_runs),
-            scattered,
-        )  # fmt: skip
+        self._by_kind(f, own, vectors, scattered)
         f.ret()
 
     # -- panels whose columns are taps ------------------------------------------------------------
@@ -483,10 +546,7 @@ class Windows:
                     f.store(value, f.offset(element, into, to))
             return ()
 
-        self._by_kind(
-            f, own, lambda: vectors(self._load_one_run), lambda: vectors(self._load_two_runs),
-            scattered,
-        )  # fmt: skip
+        self._by_kind(f, own, vectors, scattered)
         f.ret()
 
     def _store_turned(

@@ -16,6 +16,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     PTR,
     Function,
     Module,
+    Size,
     Value,
     constant,
 )
@@ -23,12 +24,14 @@ from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     AT_ONCE,
+    FETCHES,
     FINAL,
     PLACE,
     Kernel,
     emit_edge_store,
     emit_micro_kernel,
     has,
+    turn_bytes,
 )
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.target import Target
@@ -114,11 +117,11 @@ def emit_macro_kernel(kernel: Kernel) -> None:
         following = f.offset(element.compute, right, f.mul_size(depth, tile.columns))
         with f.loop(0, rows, tile.rows) as i:
             to = f.offset(element.storage, c, f.add_size(f.mul_size(i.index, c_row), j.index))
+            ahead, fetches = _ahead(kernel, f, following, i.index, rows, depth)
             _OneTile(
                 kernel, f, end, scratch,
                 left=f.offset(element.compute, a, f.mul_size(i.index, depth)), right=right,
-                to=to, c_row=c_row, depth=depth, mode=mode,
-                ahead=_ahead(kernel, f, following, i.index, depth),
+                to=to, c_row=c_row, depth=depth, mode=mode, ahead=ahead, fetches=fetches,
                 height=f.i64(f.min_size(tile.rows, f.sub_size(rows, i.index))), width=width,
                 place=[
                     call, batch,
@@ -132,15 +135,23 @@ def _heights(kernel: Kernel) -> list[int]:
     return sorted({kernel.tile.rows, *kernel.tile.tails})
 
 
-def _ahead(kernel: Kernel, f: Function, following: Value, row: Value, depth: Value) -> Value:
-    """The part of the next right panel to fetch with the tile that begins at `row`: the first
-    tiles fetch it all."""
-    size = kernel.element.size
+def _ahead(
+    kernel: Kernel, f: Function, following: Value, row: Value, rows: Size, depth: Size
+) -> tuple[Value, Value]:
+    """What of the next right panel to fetch with the tile that begins at `row`, and a bit of its
+    mode: the last tiles fetch it all, one alone where there are too few.
+
+    What came earlier would be gone: the left panels of all tiles pass through the cache.
+    """
+    size, height = kernel.element.size, kernel.tile.rows
     part = f.mul_size(f.div_size(depth, kernel.tile.unroll), AT_ONCE // size)
-    number = f.div_size(row, kernel.tile.rows)
-    enough = -(-kernel.tile.unroll * kernel.tile.columns * size // AT_ONCE)
-    number = f.min_size(number, enough - 1)
-    return f.offset(kernel.element.compute, following, f.mul_size(number, part))
+    enough = -(-turn_bytes(kernel) // AT_ONCE)
+    to_come = f.i64(f.div_size(f.sub_size(f.sub_size(rows, 1), row), height))
+    few = f.compare("sle", f.i64(rows), constant(I64, (enough - 1) * height))
+    alone = f.binary("and", few, f.compare("eq", to_come, constant(I64, 0)))
+    at = f.mul_size(f.min_size(to_come, enough - 1), part)
+    fetches = f.select(alone, constant(I64, FETCHES), constant(I64, 0))
+    return f.offset(kernel.element.compute, following, at), fetches
 
 
 @dataclass(frozen=True)
@@ -158,6 +169,7 @@ class _OneTile:
     depth: Value
     mode: Value
     ahead: Value
+    fetches: Value
     height: Value
     width: Value
     place: list[Value]
@@ -176,7 +188,7 @@ class _OneTile:
         return f.binary("and", wide, f.compare("eq", self.height, constant(I64, rows)))
 
     def _whole(self) -> Sequence[Value]:
-        into = [self.to, self.c_row, self.depth, self.mode]
+        into = [self.to, self.c_row, self.depth, self.f.binary("or", self.mode, self.fetches)]
         self.f.call_pointer(self.end.whole, [self.left, self.right, *into, self.ahead, *self.place])
         return ()
 
@@ -195,12 +207,13 @@ class _OneTile:
         return self.f.if_else(exact, lambda: self._short(rows), lambda: self._through_scratch(rows))
 
     def _short(self, rows: int) -> Sequence[Value]:
-        self._micro(rows, [self.to, self.c_row, self.depth, self.mode])
+        mode = self.f.binary("or", self.mode, self.fetches)
+        self._micro(rows, [self.to, self.c_row, self.depth, mode])
         return ()
 
     def _through_scratch(self, rows: int) -> Sequence[Value]:
         f = self.f
-        self._micro(rows, [self.scratch, f.i64(self.kernel.tile.columns), self.depth, f.i64(0)])
+        self._micro(rows, [self.scratch, f.i64(self.kernel.tile.columns), self.depth, self.fetches])
         sizes = [self.c_row, self.height, self.width, self.mode]
         f.call_pointer(self.end.edge, [self.scratch, self.to, *sizes, *self.place])
         return ()

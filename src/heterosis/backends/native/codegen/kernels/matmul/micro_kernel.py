@@ -24,10 +24,11 @@ from heterosis.backends.native.codegen.target import Target
 # How a tile meets the result: bits of the `mode` argument.
 ACCUMULATE = 1  # add to what is there: not the first block of depth
 FINAL = 2  # the last block of depth: the epilogue applies
+FETCHES = 4  # fetch all of the next right panel: too few tiles share that
 
 LINE = 64  # bytes that are fetched at once
 _AHEAD = 2048  # how many bytes of the left operand ahead to fetch
-AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop
+AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop, unless all
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
@@ -68,9 +69,9 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     """`micro.<rows>(a, b, c, c_row, depth, mode, ahead, call, batch, row, column)`.
 
     A tile of `rows` x `tile.columns` from a panel of the left operand (`tile.rows` numbers a
-    step) and one of the right. All sums stay in registers until the depth is through. What is
-    wanted soon is fetched from `ahead` on. A kernel with an epilogue is for the last block of
-    depth.
+    step) and one of the right. All sums stay in registers until the depth is through. What of the
+    next right panel is wanted soon is fetched from `ahead` on. A kernel with an epilogue is for
+    the last block of depth.
     """
     element, tile = kernel.element, kernel.tile
     f = kernel.function(
@@ -86,9 +87,9 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     zero = constant(vector_of(kernel), 0)
     sums: list[Value] = [zero] * (rows * tile.vectors)
     unrolled = f.round_down(depth, tile.unroll)
+    fetching = _Fetching(kernel, f, ahead, has(f, mode, FETCHES))
     with f.loop(0, unrolled, tile.unroll, [a, b, *sums]) as loop:
-        at = f.div_size(f.mul_size(loop.index, AT_ONCE // element.size), tile.unroll)
-        lines = _lines(kernel, f, f.offset(element.compute, ahead, at), loop.carried[0])
+        lines = fetching.lines(loop.index) + _lines(kernel, f, loop.carried[0])
         loop.next = _steps(kernel, f, rows, loop.carried, tile.unroll, lines)
     state = loop.results
     with f.loop(unrolled, depth, 1, state) as loop:
@@ -100,14 +101,45 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     f.ret()
 
 
-def _lines(kernel: Kernel, f: Function, ahead: Value, a: Value) -> list[Value]:
-    """What to fetch in a turn of the unrolled loop. Large operands come from memory, where the
-    processor guesses too late what will be read."""
+def _lines(kernel: Kernel, f: Function, a: Value) -> list[Value]:
+    """What of the left panel to fetch in a turn of the unrolled loop. Large operands come from
+    memory, where the processor guesses too late what will be read."""
     kind, size = kernel.element.compute, kernel.element.size
-    right = [f.offset(kind, ahead, byte // size) for byte in range(0, AT_ONCE, LINE)]
     deep = kernel.tile.unroll * kernel.tile.rows * size
-    left = [f.offset(kind, a, (_AHEAD + byte) // size) for byte in range(0, deep, LINE)]
-    return right + left
+    return [f.offset(kind, a, (_AHEAD + byte) // size) for byte in range(0, deep, LINE)]
+
+
+@dataclass(frozen=True)
+class _Fetching:
+    """Brings the next right panel into the cache while a tile is computed: a few lines in each turn
+    of the unrolled loop, or `everything`."""
+
+    kernel: Kernel
+    f: Function
+    ahead: Value
+    everything: Value
+
+    def lines(self, index: Value) -> list[Value]:
+        """The lines to fetch in the turn that begins with step `index`."""
+        f, kind, size = self.f, self.kernel.element.compute, self.kernel.element.size
+        a_turn, usual = turn_bytes(self.kernel) // size, AT_ONCE // size
+        part = f.select(self.everything, f.i64(a_turn), f.i64(usual))
+        at = f.div_size(f.mul_size(index, part), self.kernel.tile.unroll)
+        here = f.offset(kind, self.ahead, at)
+
+        def rest() -> Sequence[Value]:
+            for number in range(usual, a_turn, LINE // size):
+                f.prefetch(f.offset(kind, here, number))
+            return ()
+
+        f.if_else(self.everything, rest)
+        return [f.offset(kind, here, number) for number in range(0, usual, LINE // size)]
+
+
+def turn_bytes(kernel: Kernel) -> int:
+    """How much of a right panel a turn of the unrolled loop reads."""
+    tile = kernel.tile
+    return max(AT_ONCE, tile.unroll * tile.columns * kernel.element.size)
 
 
 def vector_of(kernel: Kernel) -> Type:
