@@ -1,5 +1,6 @@
 """Functions that are rewritten do what they do as they are written."""
 
+import contextlib
 import functools
 import itertools
 
@@ -367,6 +368,188 @@ def test_which_loops_are_scans(function):
     assert [str(call.operation) for call in program.calls].count("scan") == SCANS[function]
 
 
+# -- statements of Python --------------------------------------------------------------------------
+
+
+def targets():
+    class Box:
+        item = 0
+
+    box, found = Box(), []
+    for i, (box.item, *rest) in enumerate([(1, 2, 3), (4, 5, 6)]):
+        found += [i, box.item, *rest]
+        for found[0] in (7, 8):
+            if found[0] == 7:
+                continue
+            found[1] += 1
+    return found
+
+
+def errors():
+    found = []
+    for i in range(4):
+        try:
+            if i == 1:
+                continue
+            found.append(6 // (2 - i))
+        except ZeroDivisionError as error:
+            found.append(len(str(error)))
+            if i == 3:
+                break
+        else:
+            found.append(i)
+        finally:
+            found.append(-i)
+    try:
+        error  # noqa: B018
+    except NameError:
+        found.append(100)
+    return found
+
+
+def late():
+    functions = []
+    for i in range(3):
+        j = i * 10
+        functions.append(lambda k=i: (i, j, k))  # noqa: B023
+    return [n for function in functions for n in function()]
+
+
+def deleted(flag=True):
+    value = 1
+    if flag:
+        del value
+    try:
+        return [value]
+    except UnboundLocalError:
+        return [2]
+
+
+def left():
+    found = []
+    for i in range(5):
+        for j in range(5):
+            if j == 3:
+                break
+            if i == 2:
+                found.append(99)
+                continue
+            found.append(i * j)
+        else:
+            found.append(-1)
+        while j > 0:
+            j -= 2
+            if j == 1:
+                break
+        else:
+            found.append(j)
+            if i == 3:
+                return found
+    return found
+
+
+def nonlocals():
+    n = 0
+
+    def bump(by=1):
+        nonlocal n
+        if by > 0:
+            n += by
+        return n
+
+    return [bump(), bump(2), bump(-1), n]
+
+
+def within():
+    with contextlib.suppress(KeyError):
+        if {}["a"]:
+            return [1]
+    with contextlib.suppress(KeyError) as nothing:
+        for _ in range(2):
+            return [2, nothing is None]
+    return [3]
+
+
+def finally_last():
+    found = []
+
+    def run(n):
+        try:
+            if n > 0:
+                return found.append("returned") or n
+            found.append("went on")
+        finally:
+            found.append("finally")
+        return 0
+
+    return [run(1), run(0), len(found)]
+
+
+def cases():
+    found = []
+    for value in ([1, 2, 3], {"a": 5, "b": 6}, (1,), 7, "text"):
+        match value:
+            case [first, *rest] if rest:
+                found += [first, len(rest)]
+                continue
+            case {"a": a, **others}:
+                found += [a, len(others)]
+            case int(number):
+                found.append(number)
+                break
+            case _:
+                found.append(0)
+    return found
+
+
+def compared(n=3):
+    asked = []
+
+    def ask(value):
+        asked.append(value)
+        return value
+
+    results = [ask(1) < ask(n) < ask(2) < ask(9), ask(0) or ask(5), ask(0) and ask(6)]
+    results.append(not ask(1) if ask(0) else ask(2) in (1, 2) != None)
+    return [*asked, *map(int, results)]
+
+
+def named_in_comprehensions():
+    if any((last := n) > 2 for n in range(9)):
+        squares = [square for n in range(last) if (square := n * n) > 1]
+    return [last, square, *squares]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        targets, errors, late, deleted, left, nonlocals, within, finally_last, cases, compared,
+        named_in_comprehensions,
+    ],
+)  # fmt: skip
+def test_statements_of_python(function):
+    x = np.ones(())
+
+    def run(x):
+        if x.ndim == 0:
+            found = function()
+        return [x * n for n in found]
+
+    assert [int(a.item()) for a in heterosis.hybridize(run)(x)] == function()
+
+
+def set_by_another(x):
+    n = 0
+
+    def bump():
+        nonlocal n
+        n += 1
+
+    if x.sum() > 0:
+        bump()
+    return x * n
+
+
 def test_the_source_is_what_runs(tmp_path, monkeypatch):
     """A file that has changed since it was imported is not what a capture takes."""
     file = tmp_path / "changing.py"
@@ -484,6 +667,7 @@ def endless(x):
         (match_of_an_array, r"match at .*: which case it is depends on an array float32\[\]"),
         (appended_where_left, "an object of type list is changed at"),
         (range_of_a_list, "how far a range goes at .* depends on arrays"),
+        (set_by_another, "n, a variable outside of the function, is set at"),
         (endless, "the loop at .* goes over count, and arrays decide when it is left"),
     ],
 )
