@@ -166,6 +166,38 @@ def left_by_arrays(x):
     return y
 
 
+def taken_from_an_iterator(x):
+    total, weights, others = np.zeros(3), iter([1, 2, 3, 4, 5, 6, 7]), iter(range(20))
+    for row in x:
+        total = total + row * next(weights)
+        for n in others:
+            total = total + n
+            if n % 2:
+                break
+    return total
+
+
+def set_by_name(x):
+    total = np.zeros(3)
+
+    class Box:
+        item = 0
+
+    for row in x:
+        total = total + row * Box.item
+        setattr(Box, "item", Box.item + 1)  # noqa: B010
+    return total
+
+
+def made_in_turns(x):
+    total = np.zeros(3)
+    for row in x:
+        for a, b in zip([1, 2], (n * 2 for n in [3, 4]), strict=True):
+            total = total + row * a - b
+        total = total + next(iter([2])) + sum(map(float, [1]))
+    return total
+
+
 def in_place(x):
     total = np.zeros(3)
     for row in x:
@@ -315,6 +347,7 @@ PROGRAMS = [
     recurrent, appended_pairs, state_of_a_tree, state_from_none, set_in_the_loop_alone, counted,
     with_numbers, with_fractions, zipped, lists_of_arrays, unequal, growing, looked_at,
     lists_in_lists, both_loops_append, attributes, advanced, left_by_arrays, in_place, ranged,
+    taken_from_an_iterator, set_by_name, made_in_turns,
     matched, named, annotated, tried, tried_and_left, chained, private, called, generated,
 ]  # fmt: skip
 WITH_WHILE = {ranged, named}
@@ -322,7 +355,8 @@ SCANS = {
     recurrent: 1, appended_pairs: 1, state_of_a_tree: 1, state_from_none: 1, with_numbers: 1,
     zipped: 1, lists_of_arrays: 1, unequal: 1, lists_in_lists: 1, both_loops_append: 1, in_place: 1,
     set_in_the_loop_alone: 1, counted: 0, with_fractions: 0, growing: 0, looked_at: 0,
-    attributes: 0, advanced: 0, left_by_arrays: 0,
+    attributes: 0, advanced: 0, left_by_arrays: 0, taken_from_an_iterator: 0, set_by_name: 0,
+    made_in_turns: 1,
 }  # fmt: skip
 
 

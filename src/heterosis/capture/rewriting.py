@@ -509,6 +509,9 @@ class _Calls(ast.NodeTransformer):
     def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
         return self._made(node)
 
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        return self._made(node)
+
     def _made(self, node: Any) -> ast.AST:
         """What a branch has made itself, it may change."""
         self.generic_visit(node)

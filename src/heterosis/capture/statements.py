@@ -36,7 +36,8 @@ ndarray = _core.ndarray
 # A `for` over so many rows or fewer is no loop of the program, which is shorter and faster then.
 _FEW_ROWS = 4
 
-_MAKERS = (list, dict, set, sorted, deque)
+_MAKERS = (list, dict, set, sorted, deque, iter, reversed, map, filter)
+_CHANGERS = (next, setattr, delattr)  # of their first argument
 _CONTAINERS = (list, dict, set, bytearray, deque)
 _CHANGING = frozenset((
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "add", "discard",
@@ -164,6 +165,8 @@ class Flow:
         """What is called in place of a function, so that its statements are captured too."""
         if any(function is maker for maker in _MAKERS):
             return lambda *given, **named: self.made(function(*given, **named))
+        if any(function is changer for changer in _CHANGERS):
+            return lambda given, *more: function(self.changed(given), *more)
         if any(function is one for one in _GOING):
             return functools.partial(self._going, function)
         if function is print:
@@ -176,7 +179,7 @@ class Flow:
     def _going(self, function: Any, *given: Any, **named: Any) -> Any:
         """What one goes through that `range`, `zip` and the like make."""
         of_arrays = any(is_open(one) or isinstance(one, Rows | Numbers) for one in given)
-        return (_GOING[function] if of_arrays else function)(*given, **named)
+        return self.made((_GOING[function] if of_arrays else function)(*given, **named))
 
     def rebound(self, name: str) -> None:
         """Tell of a variable outside of the function that is set next."""
@@ -321,6 +324,8 @@ class Flow:
 
     def _each_of(self, items: Any, loop: Loop) -> None:
         """One item after the other; rows of arrays in a loop of the program, if that can be."""
+        if hasattr(items, "__next__"):  # the items that are taken are gone
+            self.changed(items)
         rows = rows_of(items) if isinstance(items, Rows) or is_open(items) else None
         for done, item in enumerate(items if rows is None else rows):
             # With the first row gone, every variable is known that turns set.
