@@ -198,6 +198,14 @@ def made_in_turns(x):
     return total
 
 
+def functions_of_turns(x):
+    functions, others = [], []
+    for row in x:
+        functions.append(lambda v, r=row: v * r)
+        others.append(lambda v: v + row)  # noqa: B023
+    return sum(f(x[0]) for f in [*functions, *others])
+
+
 def in_place(x):
     total = np.zeros(3)
     for row in x:
@@ -347,7 +355,7 @@ PROGRAMS = [
     recurrent, appended_pairs, state_of_a_tree, state_from_none, set_in_the_loop_alone, counted,
     with_numbers, with_fractions, zipped, lists_of_arrays, unequal, growing, looked_at,
     lists_in_lists, both_loops_append, attributes, advanced, left_by_arrays, in_place, ranged,
-    taken_from_an_iterator, set_by_name, made_in_turns,
+    taken_from_an_iterator, set_by_name, made_in_turns, functions_of_turns,
     matched, named, annotated, tried, tried_and_left, chained, private, called, generated,
 ]  # fmt: skip
 WITH_WHILE = {ranged, named}
@@ -356,7 +364,7 @@ SCANS = {
     zipped: 1, lists_of_arrays: 1, unequal: 1, lists_in_lists: 1, both_loops_append: 1, in_place: 1,
     set_in_the_loop_alone: 1, counted: 0, with_fractions: 0, growing: 0, looked_at: 0,
     attributes: 0, advanced: 0, left_by_arrays: 0, taken_from_an_iterator: 0, set_by_name: 0,
-    made_in_turns: 1,
+    made_in_turns: 1, functions_of_turns: 0,
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from heterosis.capture.trace import Trace
 from heterosis.runtime.errors import CaptureError
 
 ndarray = _core.ndarray
+_CONSTANTS = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Appended:
@@ -39,7 +40,10 @@ class Appended:
 
     def end(self, after: Sequence[Any]) -> list[Any]:
         """The arrays that have been appended, `after` being what the turn hands on."""
-        found = list(trees.arrays_in(list(self._turn.filled.values())))
+        values = list(self._turn.filled.values())
+        if not all(isinstance(one, _CONSTANTS) for one in trees.objects_in(values)):
+            raise CaptureError("an object is appended that may hold what one turn alone has")
+        found = list(trees.arrays_in(values))
         self._arrays = found
         self._bases = [_base(self._turn, array) for array in found]
         for base in self._bases:
