@@ -11,8 +11,8 @@ from heterosis import np, npx
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.whole import parts, scheduled
 from heterosis.backends.native.schedule.arena import Memory, memory
+from heterosis.capture.attempts import capture
 from heterosis.capture.captured import Outside
-from heterosis.capture.trace import capture
 from heterosis.gluon import nn
 from heterosis.gluon.model_zoo import vision
 from heterosis.ir.strided import Strided

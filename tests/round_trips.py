@@ -2,11 +2,11 @@
 
 from collections import Counter
 
-from heterosis.capture import trace
+from heterosis.capture import attempts
 from heterosis.ir import check, parse
 
 _counts = Counter()
-_capture = trace._captured
+_capture = attempts._captured
 
 
 def _captured(*arguments, **keywords):
@@ -21,11 +21,11 @@ def _captured(*arguments, **keywords):
 
 
 def pytest_configure(config):
-    trace._captured = _captured
+    attempts._captured = _captured
 
 
 def pytest_unconfigure(config):
-    trace._captured = _capture
+    attempts._captured = _capture
 
 
 def pytest_sessionfinish(session):

@@ -7,7 +7,7 @@ import pytest
 
 import heterosis
 from heterosis import np
-from heterosis.capture.trace import capture
+from heterosis.capture.attempts import capture
 from heterosis.ir.types import DTYPES, FLOATS, is_float
 from heterosis.passes.fold import FOLD
 from heterosis.passes.halves import widened

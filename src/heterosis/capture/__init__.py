@@ -12,8 +12,9 @@ from heterosis.capture import control as _control
 from heterosis.capture import functions as _functions
 from heterosis.capture import statements as _statements
 from heterosis.capture import trace as _trace
+from heterosis.capture.attempts import capture
 from heterosis.capture.compiled import Compiled
-from heterosis.capture.trace import capture, depend_on, depend_on_all, opened, scope, supplied
+from heterosis.capture.trace import depend_on, depend_on_all, opened, scope, supplied
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 

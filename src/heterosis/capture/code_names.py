@@ -1,4 +1,5 @@
-"""What a Python function names: the variables and attributes that its code loads."""
+"""What a Python function names: the variables and attributes that its code loads; and whether
+anything in it is decided by a value."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ _CELLS = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
 _ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM"})
 _METHODS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _OPERANDS = frozenset({"LOAD_CONST", "LOAD_FAST", "LOAD_SMALL_INT"})
+_DECIDING = frozenset({"FOR_ITER", "UNARY_NOT"})
+_OF_OBJECTS = frozenset({"IS_OP", "CHECK_EXC_MATCH", "WITH_EXCEPT_START"})
+_IDLE = frozenset({"CACHE", "PRECALL", "TO_BOOL"})
 _SWAPS = frozenset({"SWAP", "ROT_TWO", "ROT_THREE"})
 # They fill a container and tell nothing of what is in it.
 _FILLING = frozenset({"append", "appendleft", "extend", "extendleft", "add", "update"})
@@ -30,6 +34,7 @@ class Names:
     filled: frozenset[str] = frozenset()  # of all these, what is filled but never looked into
     modules: frozenset[str] = frozenset()  # imported inside
     computes: bool = False  # names of attributes
+    decides: bool = False  # by the truth of a value, or in how often a loop turns
 
     def __or__(self, other: Names) -> Names:
         read = self._read() | other._read()
@@ -40,6 +45,7 @@ class Names:
             (self.filled | other.filled) - read,
             self.modules | other.modules,
             self.computes or other.computes,
+            self.decides or other.decides,
         )
 
     def _read(self) -> frozenset[str]:
@@ -52,7 +58,7 @@ def names_in(code: CodeType) -> Names:
     found: dict[str, set[str]] = {"variables": set(), "cells": set(), "attributes": set()}
     read: set[str] = set()
     modules: set[str] = set()
-    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "PRECALL")]
+    steps = [step for step in dis.get_instructions(code) if step.opname not in _IDLE]
     for i, step in enumerate(steps):
         if step.opname == "IMPORT_NAME":
             modules.add(step.argval)
@@ -73,6 +79,7 @@ def names_in(code: CodeType) -> Names:
         filled=frozenset(everything - read),
         modules=frozenset(modules),
         computes=computes,
+        decides=_decides(steps),
     )
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -86,6 +93,19 @@ def _kind(opname: str) -> str | None:
     if opname in _CELLS:
         return "cells"
     return "attributes" if opname in _ATTRIBUTES else None
+
+
+def _decides(steps: list[dis.Instruction]) -> bool:
+    """Whether there is a choice, a loop or a `not`; what asks for the class of an exception, or
+    whether two objects are one, decides by nothing that an array holds."""
+    jumps = (i for i, step in enumerate(steps) if _is_choice(step.opname))
+    return any(step.opname in _DECIDING for step in steps) or any(
+        steps[i - 1].opname not in _OF_OBJECTS for i in jumps
+    )
+
+
+def _is_choice(opname: str) -> bool:
+    return "JUMP_" in opname and "IF_" in opname and not opname.endswith(("NONE", "EXC_MATCH"))
 
 
 def _is_counted(steps: list[dis.Instruction]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -13,6 +13,7 @@ from heterosis import _core, backends
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import OPERAND, Differentiable, described, layout_of
 from heterosis.capture import foreign, trees
+from heterosis.capture.attempts import capture
 from heterosis.capture.captured import (
     Argument,
     Captured,
@@ -25,7 +26,7 @@ from heterosis.capture.captured import (
     Window,
 )
 from heterosis.capture.memory import Cell, window
-from heterosis.capture.trace import capture, opened
+from heterosis.capture.trace import opened
 from heterosis.ir import program as ir
 from heterosis.ir.strided import Strided
 from heterosis.ops import eager
@@ -45,7 +46,8 @@ _OFTEN = 8  # captures because something has changed, after which a function war
 
 
 class Compiled:
-    """`function`, compiled. `captures` counts how often it has been run to be captured.
+    """`function`, compiled. `captures` counts how often it has been run to be captured, and
+    `captures_why` has the reasons of the last ones.
 
     A program serves calls whose arrays agree in types, shapes and layouts, whose other arguments
     are equal, while nothing else that it depends on changes. `replay` is what to call: it finds
@@ -71,6 +73,8 @@ class Compiled:
 
     def _start(self) -> None:
         self.captures = 0
+        # Why the last captures were necessary, the latest at the end.
+        self.captures_why: deque[str] = deque(maxlen=_OFTEN)
         self.replay = _core.Replay(self._call)
         # Captured calls by their descriptions, without elements.
         self.examples: OrderedDict[Hashable, Call] = OrderedDict()
@@ -128,17 +132,21 @@ class Compiled:
             self.examples.popitem(last=False)
 
     def _note_changes(self, key: Hashable) -> None:
-        """Tell the user, once, if the function is captured again and again."""
+        """Note why there is no program, and tell the user, once, if the function is captured again
+        and again."""
         programs = self._programs.get(key)
-        if not programs or self._changes == _OFTEN:
+        change = next(programs[0].captured.guards.changes(), None) if programs else None
+        new = "the first call" if not self._programs else "arguments, or a mode, of another kind"
+        shared = "arrays among the arguments share memory, or have gradients, otherwise"
+        self.captures_why.append(change or (shared if programs else new))
+        if change is None or self._changes == _OFTEN:
             return
-        change = next(programs[0].captured.guards.changes(), None)
-        self._changes += change is not None
+        self._changes += 1
         if self._changes == _OFTEN:
             warn_user(
                 f"{self!r} has been captured {self.captures} times, since what it reads besides "
-                f"its arguments changes; the last time: {change}. Hand it in as an argument, an "
-                "array if it is a number that changes often."
+                f"its arguments changes; the last time: {change}; captures_why has more of them. "
+                "Hand it in as an argument, an array if it is a number that changes often."
             )
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:

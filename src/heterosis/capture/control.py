@@ -62,7 +62,9 @@ class Inner(Trace):
         # The inputs that turns are given, by the storages of their stand-ins.
         self.given: dict[int, Value] = {}
         self.around: dict[Cell, Cell] = {}  # cells there, by those here
+        self.filled: dict[int, list[Any]] = {}  # what a turn appends, by the ids of the lists
         self.result: Any = None
+        self.fails = False  # whether nothing comes behind it, since it raises
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> Inner:
         """Capture what `function` does."""
@@ -144,6 +146,11 @@ class Inner(Trace):
             f"{self.name}: numbers that Python supplies for every run, as an optimizer's rate, "
             "cannot be used within a branch or a loop. Let the optimizer step outside of it."
         )
+
+    def supplied(self, make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:
+        """Refuse an optimizer, which has counted an update."""
+        self.outermost.has_stepped = True
+        return super().supplied(make, first)
 
     def need_tape(self) -> None:
         """Refuse what asks for gradients: who records is around."""
@@ -247,7 +254,7 @@ class Control:
         for branch, values in zip(branches, joined.values, strict=True):
             after = [branch.cell(array).value() for array in written]
             programs.append(branch.program(map(branch.input_of, taken), [*values, *after]))
-        made = _called(outer, conditional, [_as_truth(pred), *taken], len(taken), *programs)
+        made = _called(outer, conditional, [as_truth(pred), *taken], len(taken), *programs)
         _write(written, made[len(joined.pairs) :])
         outer.count_drawn(first.drawn if first.drawn == second.drawn else None)
         made = made[: len(joined.pairs)]
@@ -262,10 +269,18 @@ class Control:
         return joined.tree(made)
 
     def foreach(
-        self, body: Callable[..., Any], rows: Sequence[Any], states: Sequence[Any]
+        self,
+        body: Callable[..., Any],
+        rows: Sequence[Any],
+        states: Sequence[Any],
+        *,
+        copies: bool = True,
     ) -> tuple[Any, list[Any]]:
-        """What `body(rows, states)` gives besides new states, as rows, and the last states."""
-        return self.scan(body, rows, states, rows[0].shape[0])
+        """What `body(rows, states)` gives besides new states, as rows, and the last states.
+
+        Rows are copies of what each turn gives; unless they are to stand for the arrays themselves.
+        """
+        return self.scan(body, rows, states, rows[0].shape[0], copies=copies)
 
     def scan(
         self,
@@ -274,6 +289,8 @@ class Control:
         states: Sequence[Any],
         length: int,
         name: str = "foreach",
+        *,
+        copies: bool = True,
     ) -> tuple[Any, list[Any]]:
         """The same, for so many rows of each."""
         outer = active()
@@ -288,7 +305,8 @@ class Control:
         written = turn.written()
         shared = _without(turn.taken, written)
         leaves = list(trees.leaves(outputs))
-        _check_outputs(turn, [*before, *written], leaves)
+        if not copies:
+            _check_outputs(turn, [*before, *written], leaves)
         carried = [*turn.inputs_for(before), *map(turn.input_of, written)]
         results = [*_values(turn, after), *_values(turn, written), *_values(turn, leaves)]
         # What was carried into each turn, for the derivative: nobody else asks for it.
@@ -381,10 +399,10 @@ class Control:
 
         def turn(*before: Any) -> tuple[Any, list[Any]]:
             outputs, after = body(*before[:-1])
-            return outputs, [*after, _as_truth(condition(*after))]
+            return outputs, [*after, as_truth(condition(*after))]
 
         first = condition(*map(_as_array, states)) if known is None else known
-        states = [*states, _as_truth(first)]
+        states = [*states, as_truth(first)]
         return self._repeated(lambda *given: given[-1], turn, states, None)[:-1]
 
     def _bounded(
@@ -403,7 +421,7 @@ class Control:
             def then() -> Any:
                 found, after = body(*now)
                 outputs.append(found)
-                return found, list(after), _as_truth(condition(*after))
+                return found, list(after), as_truth(condition(*after))
 
             def otherwise() -> Any:
                 return trees.mapped(outputs[0], _zeros), now, running
@@ -412,7 +430,7 @@ class Control:
             return found, [again, *after]
 
         states = [*map(_as_array, states)]
-        first = _as_truth(condition(*states))
+        first = as_truth(condition(*states))
         outputs, (_, *last) = self.scan(turn, [], [first, *states], most, "while_loop")
         return outputs, last
 
@@ -431,7 +449,8 @@ def _as_array(given: Any) -> Any:
     return given if isinstance(given, ndarray) else np.array(given)
 
 
-def _as_truth(given: Any) -> Any:
+def as_truth(given: Any) -> Any:
+    """Whether something holds, as an array."""
     return _as_array(given).reshape(()).astype("bool")
 
 
@@ -651,13 +670,13 @@ class _States:
         handed_on = turn.may_be(leaf)
         for i, stand_in in enumerate(before):
             if self._is_array(i) and turn.cell(stand_in) in handed_on:
-                _note(self._outer, self.arrays[i], made)
+                note_one(self._outer, self.arrays[i], made)
 
     def note_untouched(self, last: Sequence[Any]) -> None:
         """Remember that the states are behind the loop what they were, if there is no turn."""
         for i, (array, made) in enumerate(zip(self.arrays, last, strict=True)):
             if self._is_array(i) and made is not array:
-                _note(self._outer, array, made)
+                note_one(self._outer, array, made)
 
 
 # -- what may be one array -------------------------------------------------------------------------
@@ -667,10 +686,11 @@ def _note_chosen(branch: Inner, leaf: Any, made: Any) -> None:
     """Remember that a result may be the very array from around that a branch hands on."""
     for cell in branch.may_be(leaf) if isinstance(leaf, ndarray) else ():
         if isinstance(cell.source, Enclosing):
-            _note(branch.outer, cell.source.array, made)
+            note_one(branch.outer, cell.source.array, made)
 
 
-def _note(outer: Trace, one: Any, other: Any) -> None:
+def note_one(outer: Trace, one: Any, other: Any) -> None:
+    """Remember that two arrays may be one."""
     first, second = outer.cell(one), outer.cell(other)
     outer.chosen.append((first.base or first, second.base or second))
 

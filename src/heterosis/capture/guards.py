@@ -31,6 +31,8 @@ class Guards:
     def __init__(self, roots: Iterable[tuple[str, Any]]):
         reach = Reach(roots)
         self._names = frozenset(reach.attributes)
+        self.decides = reach.decides  # whether values may decide what users' code does
+        self.users = reach.users
         self._rows: dict[Hashable, tuple[str, Row]] = {}  # with a path that users understand
         self._late: dict[Hashable, Namespace | Contents] = {}  # noted when the capture ends
         places: list[Namespace | Contents] = [*reach.namespaces, *reach.contents]

@@ -11,6 +11,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.capture import plain
+from heterosis.capture.attempts import capture
 from heterosis.capture.compiled import Call, Compiled
 from heterosis.capture.saving import VERSION, typed
 from heterosis.capture.signatures import Signature, arrays_of, bound, signature_of, type_of
@@ -24,7 +25,6 @@ from heterosis.capture.stored_calls import (
     run,
     valued,
 )
-from heterosis.capture.trace import capture
 from heterosis.io.files import opened, wrong
 from heterosis.io.packing import unpack
 from heterosis.ir import program as ir

@@ -22,6 +22,7 @@ import numpy
 
 from heterosis import _core
 from heterosis.capture.code_names import names_in
+from heterosis.runtime.lines import PACKAGE
 
 # Nothing in them can change, or they are inputs of the program.
 _LEAVES = (
@@ -102,13 +103,13 @@ class Reach:
         self._names: list[str] = []  # the same, in the order in which they were come upon
         self._filled: set[str] = set()  # those of them that are not looked into so far
         self._computes = False  # whether code on the way computes names of attributes
+        self.decides = False  # whether values may decide what users' code on the way does
         self._slotted: list[tuple[str, Any, set[str]]] = []
         self._ours: set[str] = set()  # attributes that the machinery of capture reads, and changes
         self._variables: dict[int, Namespace] = {}  # of modules, by their dictionaries
         self._seen: dict[int, Any] = {}
         self._waiting: deque[tuple[str, Any]] = deque(roots)
-        # Installed packages are libraries, but for the one that a root belongs to.
-        self._packages = {_module(root).partition(".")[0] for _, root in self._waiting}
+        self.users = Users({_module(root).partition(".")[0] for _, root in self._waiting})
         while self._waiting:
             while self._waiting:
                 self._visit(*self._waiting.popleft())
@@ -182,7 +183,7 @@ class Reach:
             for part in (value.func, getattr(value, "args", ()), getattr(value, "keywords", {})):
                 self._add(path, part)
         elif isinstance(value, ModuleType):
-            if self._is_users(value.__name__):
+            if self.users.is_module(value.__name__):
                 self._add_namespace(path, vars(value))
         elif isinstance(value, type):
             self._visit_class(path, value)
@@ -194,7 +195,7 @@ class Reach:
     def _visit_function(self, path: str, function: FunctionType) -> None:
         names = names_in(function.__code__)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        if not self._is_users(_module(function)):
+        if not self.users.is_module(_module(function)):
             for name, cell in cells.items():  # it may wrap a function of the user's
                 self._visit_cell(name, cell, watched=False)
             return
@@ -206,6 +207,8 @@ class Reach:
                 self._bind(variables, name, names.filled)
         self._add_attributes(names.attributes, names.filled)
         self._computes |= names.computes
+        if self.users.is_function(function):
+            self.decides |= names.decides or names.computes or "print" in names.variables
         for name in names.modules:
             self._add(name, sys.modules.get(name))
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
@@ -243,14 +246,14 @@ class Reach:
 
     def _visit_class(self, path: str, kind: type) -> None:
         """A class that is named itself, so that instances may be made."""
-        if self._is_users(kind.__module__):
+        if self.users.is_module(kind.__module__):
             self._add_namespace(path, kind)
             self._add_methods(path, kind, frozenset())
 
     def _add_methods(self, path: str, kind: type, without: AbstractSet[str]) -> None:
         """Special methods, which no code has to name, and those that `super()` finds."""
         for scope in kind.__mro__:
-            if not self._is_users(scope.__module__):
+            if not self.users.is_module(scope.__module__):
                 continue
             for name, value in vars(scope).items():
                 is_called = name in self.attributes or (_is_special(name) and name not in without)
@@ -264,13 +267,14 @@ class Reach:
         read = getattr(kind, "_read_by_capture", None)
         if kind.__module__.startswith("heterosis.") and read is None:
             return  # it says itself what programs depend on
-        is_ours = not self._is_users(kind.__module__) or kind.__module__.startswith("heterosis.")
+        is_users = self.users.is_module(kind.__module__)
+        is_ours = not is_users or kind.__module__.startswith("heterosis.")
         if read is not None:
             self._ours |= read
             self._add_attributes(read, frozenset())
         if isinstance(own, dict):
             self._add_namespace(path, own, is_ours=is_ours, is_open=not is_ours)
-        if read is not None or self._is_users(kind.__module__):
+        if read is not None or is_users:
             self._add_namespace(path, kind, is_ours=is_ours)
             self._add_methods(path, kind, _UNUSED)
             slots = {name for scope in kind.__mro__ for name in _slots(scope)}
@@ -290,14 +294,28 @@ class Reach:
             for i, item in enumerate(value):
                 self._add(f"{path}[{i}]", item)
 
-    # -- whose code it is -------------------------------------------------------------------------
 
-    def _is_users(self, module: str) -> bool:
-        """Whether code of the module is the user's: no library's, but for our layers."""
+# -- whose code it is ------------------------------------------------------------------------------
+
+
+class Users:
+    """Whose code it is: all is the user's but for Python's, ours, and that of libraries. What is
+    installed is a library, but for the packages that a root belongs to."""
+
+    def __init__(self, packages: AbstractSet[str]):
+        self._packages = packages
+
+    def is_module(self, module: str) -> bool:
+        """Whether a module is the user's, or one of our layers, which are like users' code."""
         room = _room(module)
         return room == "user" or (
             room == "installed" and module.partition(".")[0] in self._packages
         )
+
+    def is_function(self, function: FunctionType) -> bool:
+        """Whether a function is the user's, and of no layer of ours."""
+        ours = function.__code__.co_filename.startswith(PACKAGE)
+        return not ours and self.is_module(_module(function))
 
 
 @functools.lru_cache(maxsize=4096)

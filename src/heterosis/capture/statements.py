@@ -7,33 +7,37 @@ become programs, and the variables that they set are their results, if they hold
 from __future__ import annotations
 
 import functools
-import sysconfig
 import types
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from heterosis import _core
+from heterosis import _core, np
+from heterosis.capture import reports, trees
+from heterosis.capture.appended import Appended
 from heterosis.capture.captured import Outside
-from heterosis.capture.control import Control, Filler, Inner, Number, StateError
-from heterosis.capture.rewriting import RESULT, Unwritable, rewritten
+from heterosis.capture.control import Control, Filler, Inner, as_truth
+from heterosis.capture.exactness import check_numbers
+from heterosis.capture.reports import Trial
+from heterosis.capture.rewriting import Unwritable, rewritten
+from heterosis.capture.rows import Numbers, Rows, enumerated, rows_of, zipped
+from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting
-from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float
-from heterosis.ops.array.creation import zeros
+from heterosis.capture.turns import Nothing, State, Unset, Variables, is_number, kind
+from heterosis.ir.program import constant
 from heterosis.ops.math.elementwise import logical_not
 from heterosis.ops.record import as_users_call
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
-from heterosis.runtime.lines import PACKAGE, user_line
+from heterosis.runtime.lines import user_line
 
 ndarray = _core.ndarray
-_LIBRARIES = tuple(
-    path for name in ("stdlib", "platstdlib", "purelib", "platlib")
-    if (path := sysconfig.get_paths().get(name))
-)  # fmt: skip
 
+# A `for` over so many rows or fewer is no loop of the program, which is shorter and faster then.
+_FEW_ROWS = 4
 
-_MAKERS = (list, dict, set, sorted, deque)
+_MAKERS = (list, dict, set, sorted, deque, iter, reversed, map, filter)
+_CHANGERS = (next, setattr, delattr)  # of their first argument
 _CONTAINERS = (list, dict, set, bytearray, deque)
 _CHANGING = frozenset((
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "add", "discard",
@@ -41,28 +45,42 @@ _CHANGING = frozenset((
 ))  # fmt: skip
 
 
-class _Unset:
-    """What a variable is that has no value."""
+_GOING: dict[Any, Callable[..., Any]] = {
+    range: Numbers,
+    enumerate: enumerated,
+    zip: zipped,
+}
 
 
-class _Nothing:
-    """What a function has returned that has not returned yet."""
+_BRANCHES = ("then", "otherwise")
 
 
-class Variables(NamedTuple):
-    """The variables of a function that a statement sets: how to read and set them, and their
-    names. UNSET stands for no value."""
+class _Raised(Exception):
+    """A branch has come to a `raise`."""
 
-    get: Callable[[], tuple[Any, ...]]
-    put: Callable[[tuple[Any, ...]], None]
-    names: tuple[str, ...]
+    def __init__(self, branch: Inner):
+        super().__init__("raised in a branch")
+        self.branch = branch
+
+
+class Loop(NamedTuple):
+    """A `for`: what each item is given to, the body, and whether it has been left; the variables
+    that it sets, those of them that are used elsewhere, and the lists that nobody looks at while
+    turns append to them."""
+
+    target: Callable[[Any], None]
+    body: Callable[[], None]
+    left: Callable[[], Any]
+    variables: Variables
+    used: Sequence[str]
+    filled: Sequence[list[Any]]
 
 
 class Flow:
     """What rewritten functions call."""
 
-    UNSET = _Unset()
-    NOTHING = _Nothing()
+    UNSET = Unset()
+    NOTHING = Nothing()
 
     variables = Variables
 
@@ -112,27 +130,34 @@ class Flow:
         return then() if test else otherwise()
 
     def check(self, test: Any, message: Callable[[], Any]) -> None:
-        """Do what `assert test, message()` does."""
+        """Do what `assert test, message()` does; where an array decides, whenever the program
+        runs."""
         if is_open(test):
-            raise _noted(
-                CaptureError(
-                    f"assert at {user_line()}: whether it holds depends on arrays, and a program "
-                    "does not look at that yet. Check the result outside of the function."
-                )
-            )
-        if not test:
+            found, trace = message(), active()
+            said = "" if found is self.NOTHING else f": {found}"
+            trace.check(trace.cell(as_truth(test)).value(), f"assert at {user_line()}{said}")
+        elif not test:
             found = message()
-            raise AssertionError(*([] if found is None else [found]))
+            raise AssertionError(*([] if found is self.NOTHING else [found]))
 
-    def raises(self) -> None:
-        """Tell of a `raise` that comes next."""
-        if isinstance(active(), Inner):
+    def raises(self, error: Callable[[], Any]) -> None:
+        """Tell of `raise error()`, which comes next: in a branch that arrays decide, the program
+        fails when it comes there."""
+        trace = active()
+        if not isinstance(trace, Inner):
+            return
+        found = error()
+        if trace.name not in _BRANCHES or found is self.NOTHING:
             raise _noted(
                 CaptureError(
-                    f"raise at {user_line()}: whether it happens depends on arrays, and a program "
-                    "does not look at that yet. Check before the call, or the result behind it."
+                    f"raise at {user_line()}: whether it happens depends on arrays, and in how "
+                    "often a loop turns. Check before the loop, or the result behind it."
                 )
             )
+        name = getattr(found, "__name__", type(found).__name__)
+        said = f": {found}" if isinstance(found, BaseException) and str(found) else ""
+        trace.check(constant(0, "bool"), f"raise at {user_line()}: {name}{said}")
+        raise _Raised(trace)
 
     # -- objects of Python ----------------------------------------------------------------------
 
@@ -140,10 +165,44 @@ class Flow:
         """What is called in place of a function, so that its statements are captured too."""
         if any(function is maker for maker in _MAKERS):
             return lambda *given, **named: self.made(function(*given, **named))
+        if any(function is changer for changer in _CHANGERS):
+            return lambda given, *more: function(self.changed(given), *more)
+        if any(function is one for one in _GOING):
+            return functools.partial(self._going, function)
+        if function is print:
+            return functools.partial(reports.print_once, function, active().outermost)
         owner = getattr(function, "__self__", None)
         if isinstance(owner, _CONTAINERS) and getattr(function, "__name__", "") in _CHANGING:
             self.changed(owner)
         return _opened(function)
+
+    def _going(self, function: Any, *given: Any, **named: Any) -> Any:
+        """What one goes through that `range`, `zip` and the like make."""
+        of_arrays = any(is_open(one) or isinstance(one, Rows | Numbers) for one in given)
+        return self.made((_GOING[function] if of_arrays else function)(*given, **named))
+
+    def rebound(self, name: str) -> None:
+        """Tell of a variable outside of the function that is set next."""
+        active().outermost.once.note(f"{name}, a variable outside of the function, is set")
+        if isinstance(active(), Inner):
+            raise _noted(
+                CaptureError(
+                    f"{name}, a variable outside of the function, is set at {user_line()}, within "
+                    "a branch or a loop that arrays decide: that would happen at the capture, "
+                    "whatever they decide, and never again. Return what you compute."
+                )
+            )
+
+    def matched(self, subject: Any) -> Any:
+        """What `match` looks at."""
+        if is_open(subject):
+            raise _noted(
+                CaptureError(
+                    f"match at {user_line()}: which case it is depends on an array "
+                    f"{kind(subject)}, which is not known yet. Compare with if and elif."
+                )
+            )
+        return subject
 
     def made(self, container: Any) -> Any:
         """A container that is made here, and which may be changed here."""
@@ -184,10 +243,17 @@ class Flow:
 
         def run(branch: Callable[[], None]) -> tuple[Any, ...]:
             variables.put(before)
-            branch()
+            try:
+                branch()
+            except _Raised as error:
+                error.branch.fails = True
+                return before
             return variables.get()
 
         def settle(first: Inner, second: Inner) -> None:
+            if first.fails != second.fails:
+                _settle_failing(*((first, second) if first.fails else (second, first)))
+                return
             both = []
             for name, *pair in zip(variables.names, first.result, second.result, strict=True):
                 found = _settled(first, second, *pair)
@@ -213,7 +279,7 @@ class Flow:
                 return
             body()
             holds = test()
-        state = _State(variables, user_line())
+        state = State(variables, user_line(), numbers=True)
 
         def asked(*values: Any) -> Any:
             variables.put(state.all(values))
@@ -230,54 +296,125 @@ class Flow:
         last = state.run(loop)
         variables.put(state.behind(last))
 
-    def each(
-        self,
-        rows: Any,
-        target: Callable[[Any], None],
-        body: Callable[[], None],
-        left: Callable[[], Any],
-        variables: Variables,
-    ) -> None:
-        """Do `for target in rows: body()`, which sets the `variables`, until `left()`."""
-        if isinstance(rows, ndarray) and is_open(rows):
-            self._each_row(rows, target, body, left, variables)
-            return
-        for item in rows:
-            target(item)
-            body()
-            found = left()
-            if is_open(found):
-                raise _noted(
-                    CaptureError(
-                        f"the loop at {user_line()} goes over {type(rows).__name__}, and arrays "
-                        "decide when it is left. Loop over an array, np.arange(n), instead."
-                    )
-                )
-            if found:
+    def each(self, rows: Any, *loop: Any) -> None:
+        """Do `for target in rows: body()`, which sets the variables of a `Loop`."""
+        if isinstance(rows, Numbers):
+            self._each_number(rows, Loop(*loop))
+        else:
+            self._each_of(rows, Loop(*loop))
+
+    def _each_number(self, numbers: Numbers, loop: Loop) -> None:
+        variables = loop.variables
+        state = State(variables, user_line(), numbers=True)
+
+        def asked(*values: Any) -> Any:
+            *before, number = values
+            variables.put(state.all(before))
+            return self.all_of(lambda: self.negated(loop.left()), lambda: numbers.is_left(number))
+
+        def turn(*values: Any) -> tuple[Any, list[Any]]:
+            *before, number = values
+            variables.put(state.all(before))
+            loop.target(number)
+            loop.body()
+            return [], [*state.carried(variables.get()), number + numbers.step]
+
+        def run(given: list[Any]) -> Sequence[Any]:
+            first = np.array(numbers.start, dtype="int64").reshape(())
+            return self._control.while_loop(asked, turn, [*given, first], None)[1][:-1]
+
+        variables.put(state.behind(state.run(run)))
+
+    def _each_of(self, items: Any, loop: Loop) -> None:
+        """One item after the other; rows of arrays in a loop of the program, if that can be."""
+        if hasattr(items, "__next__"):  # the items that are taken are gone
+            self.changed(items)
+        rows = rows_of(items) if isinstance(items, Rows) or is_open(items) else None
+        for done, item in enumerate(items if rows is None else rows):
+            # With the first row gone, every variable is known that turns set.
+            is_tried = rows is not None and done < 2 and rows.count - done > _FEW_ROWS
+            if rows is not None and is_tried and self._scanned(rows, done, loop):
+                return
+            self._turn(item, loop)
+            left = loop.left()
+            if is_open(left):
+                _check_bounded(items)
+            elif left:
                 return
 
-    def _each_row(
-        self,
-        rows: Any,
-        target: Callable[[Any], None],
-        body: Callable[[], None],
-        left: Callable[[], Any],
-        variables: Variables,
-    ) -> None:
-        state = _State(variables, user_line())
+    def _turn(self, item: Any, loop: Loop) -> None:
+        """A turn, if the loop has not been left."""
 
-        def turn(given: Sequence[Any], values: Sequence[Any]) -> tuple[Any, list[Any]]:
-            variables.put(state.all(values))
+        def run() -> None:
+            loop.target(item)
+            loop.body()
 
-            def run() -> None:
-                target(given[0])
-                body()
+        left = loop.left()
+        if is_open(left):
+            self.choose(self.negated(left), run, lambda: None, loop.variables)
+        else:
+            run()
 
-            self.choose(self.negated(left()), run, lambda: None, variables)
-            return [], state.carried(variables.get())
+    def _scanned(self, rows: Rows, done: int, loop: Loop) -> bool:
+        """Whether the rows that are left have become a loop of the program. Where one turn cannot
+        stand for all, nothing has happened."""
+        trial, before = Trial(active()), loop.variables.get()
+        try:
+            self._scan(rows, done, loop, trial)
+        except Exception:
+            if active().outermost.has_stepped:  # to run once more would count another update
+                raise
+            trial.undo()
+            loop.variables.put(before)
+            return False
+        trial.end()
+        return True
 
-        last = state.run(lambda given: self._control.foreach(turn, [rows], given)[1])
-        variables.put(state.behind(last))
+    def _scan(self, rows: Rows, done: int, loop: Loop, trial: Trial) -> None:
+        variables = loop.variables
+        state = State(variables, user_line(), numbers=False, used=loop.used)
+        given = [array[done:] if done else array for array in rows.arrays()]
+
+        def run(begun: list[Any]) -> Sequence[Any]:
+            appended = Appended(loop.filled, begun, given)
+
+            def turn(lines: Sequence[Any], values: Sequence[Any]) -> tuple[Any, list[Any]]:
+                inner = active()
+                assert isinstance(inner, Inner), "turns are captured apart"
+                trial.begin()
+                appended.begin(inner, [*values, *lines])
+                variables.put(state.all(values))
+                self._turn(rows.item(iter(lines)), loop)
+                after = state.carried(variables.get())
+                found = appended.end(after)
+                check_numbers(inner, lines, rows.numbers, [*after, *found])
+                return found, after
+
+            stacked, last = self._control.foreach(turn, given, begun, copies=False)
+            appended.fill(self.append, stacked, last, rows.count - done)
+            return last
+
+        variables.put(state.behind(state.run(run)))
+
+    def append(self, container: Any, *values: Any) -> None:
+        """Do `container.append(*values)`, for a list that nobody looks at while a loop turns."""
+        trace = active()
+        filled = trace.filled.get(id(container)) if isinstance(trace, Inner) else None
+        if filled is None:
+            self.called(container.append)(*values)
+        else:
+            filled.extend(values)
+
+
+def _check_bounded(items: Any) -> None:
+    """Refuse what may never end, where arrays decide when a loop over it is left."""
+    if not isinstance(items, Rows) and not hasattr(items, "__len__"):
+        raise _noted(
+            CaptureError(
+                f"the loop at {user_line()} goes over {type(items).__name__}, and arrays decide "
+                "when it is left. Loop over an array, np.arange(n), or a list instead."
+            )
+        )
 
 
 def _noted(error: CaptureError) -> CaptureError:
@@ -303,7 +440,7 @@ def is_open(value: Any) -> bool:
 
 
 def _is_carried(value: Any) -> bool:
-    return isinstance(value, ndarray | bool | int | float)
+    return isinstance(value, ndarray) or is_number(value)
 
 
 def _settled(first: Inner, second: Inner, one: Any, other: Any) -> tuple[Any, Any] | None:
@@ -311,9 +448,9 @@ def _settled(first: Inner, second: Inner, one: Any, other: Any) -> tuple[Any, An
     structure; None if there is no such thing."""
     if one is other:
         return one, other
-    if isinstance(one, _Nothing) and _is_carried(other):
+    if isinstance(one, Nothing) and _is_carried(other):
         return Filler(second.value_of(other).type), other
-    if isinstance(other, _Nothing) and _is_carried(one):
+    if isinstance(other, Nothing) and _is_carried(one):
         return one, Filler(first.value_of(one).type)
     if _is_carried(one) and _is_carried(other):
         alike = first.value_of(one).shape == second.value_of(other).shape
@@ -327,98 +464,22 @@ def _settled(first: Inner, second: Inner, one: Any, other: Any) -> tuple[Any, An
     return None if None in found else (one, other)
 
 
+def _settle_failing(failing: Inner, other: Inner) -> None:
+    """Let a branch behind which nothing comes have what the other has: nobody looks at it."""
+
+    def stand_in(array: Any) -> Filler:
+        return Filler(other.value_of(array).type)
+
+    failing.result = tuple(trees.replaced(value, stand_in) for value in other.result)
+
+
 def _of_branches(name: str, place: str, one: Any, other: Any) -> str:
     what = "what is returned" if name == RESULT else name
     return (
-        f"{what} is {_kind(one)} in one branch of the choice at {place}, and {_kind(other)} in "
+        f"{what} is {kind(one)} in one branch of the choice at {place}, and {kind(other)} in "
         "the other: an array decides which one runs. Give it arrays or numbers of one shape in "
         "both."
     )
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, ndarray):
-        return f"{value._dtype_name}[{', '.join(map(str, value.shape))}]"
-    return "not set" if isinstance(value, _Unset) else f"{value!r:.40}"
-
-
-def _begun(value: Any) -> Any:
-    """What a loop carries at first. A float is one of those that the arrays hold."""
-    if type(value) is not float:
-        return value
-    dtypes = {a._dtype_name for a in active().outermost.held if is_float(a._dtype_name)}
-    return Number(value, "float64" if dtypes == {"float64"} else DEFAULT_FLOAT)
-
-
-class _Returns(Exception):
-    """A turn returns an array: what is returned has to be carried."""
-
-    def __init__(self, position: int, type_: TensorType):
-        super().__init__(position)
-        self.position, self.type = position, type_
-
-
-class _State:
-    """The variables of a loop: those that hold arrays or numbers are carried."""
-
-    def __init__(self, variables: Variables, place: str):
-        self.names, self.before, self.place = variables.names, variables.get(), place
-        # What the carried ones begin with, by their positions.
-        self._again: set[int] = set()  # numbers that have begun with another type
-        self._begun = {
-            i: _begun(value) for i, value in enumerate(self.before) if _is_carried(value)
-        }
-
-    def all(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """The values of all variables at the beginning of a turn."""
-        found = dict(enumerate(self.before)) | dict(zip(self._begun, values, strict=True))
-        return tuple(found.values())
-
-    def carried(self, after: tuple[Any, ...]) -> list[Any]:
-        """What a turn hands on."""
-        for i, (name, value) in enumerate(zip(self.names, after, strict=True)):
-            before = self.before[i]
-            if i in self._begun or isinstance(before, _Unset) or value is before:
-                continue
-            if isinstance(before, _Nothing) and isinstance(value, ndarray):
-                raise _Returns(i, TensorType(value.shape, value._dtype_name))
-            raise _noted(
-                CaptureError(
-                    f"{name} is {_kind(before)} before the loop at {self.place}, and "
-                    f"{_kind(value)} behind a turn: how often it turns depends on arrays. Carry "
-                    "arrays and numbers from turn to turn."
-                )
-            )
-        return [after[i] for i in self._begun]
-
-    def run(self, loop: Callable[[list[Any]], Sequence[Any]]) -> Sequence[Any]:
-        """The carried values behind the loop. A number begins with the type that it has then; what
-        a turn may return, with zeros."""
-        while True:
-            try:
-                return loop(list(self._begun.values()))
-            except _Returns as error:
-                begun = as_users_call(zeros)(error.type.shape, error.type.dtype)
-                self._begun = dict(sorted({**self._begun, error.position: begun}.items()))
-            except StateError as error:
-                position = list(self._begun)[error.position]
-                number = self.before[position]
-                if error.shape or isinstance(number, ndarray) or position in self._again:
-                    raise
-                modes.refusals.first = None
-                self._again.add(position)
-                self._begun[position] = Number(number, error.dtype)
-
-    def behind(self, last: Sequence[Any]) -> tuple[Any, ...]:
-        """The values of all variables behind the loop."""
-        found = self.all(last)
-        for name, value in zip(self.names, found, strict=True):
-            if isinstance(value, _Unset):
-                active().outermost.unset[name] = (
-                    f"{name} is set in the loop at {self.place} alone, which may take no turn: an "
-                    "array decides. Set it before the loop too."
-                )
-        return found
 
 
 # -- functions -------------------------------------------------------------------------------------
@@ -439,17 +500,30 @@ def _opened(function: Any) -> Any:
         if inside is function.func:
             return function
         return functools.partial(inside, *function.args, **function.keywords)
-    plain = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
-    if not plain or not _is_users(function.__code__.co_filename):
-        return function
+    if isinstance(function, types.FunctionType):
+        return _rewritten(function) if active().guards.users.is_function(function) else function
+    call = getattr(type(function), "__call__", None)  # noqa: B004 - it may be the user's
+    if isinstance(call, types.FunctionType) and active().guards.users.is_function(call):
+        return types.MethodType(_opened(call), function)
+    return function
+
+
+def _rewritten(function: types.FunctionType) -> types.FunctionType:
+    """A function, rewritten, if that can be; within a branch or a turn, that has to be."""
     try:
         return rewritten(function, _flow)
-    except Unwritable:
+    except Unwritable as error:
+        trace = active()
+        trace.outermost.as_they_are[function.__code__] = str(error)
+        if isinstance(trace, Inner):
+            raise _noted(
+                CaptureError(
+                    f"{function.__qualname__} is called at {user_line()}, within a branch or a "
+                    f"loop that arrays decide, and cannot be rewritten: {error}. Nobody sees what "
+                    "it changes. Call it outside, and hand in what it gives."
+                )
+            ) from None
         return function
-
-
-def _is_users(path: str) -> bool:
-    return not path.startswith((PACKAGE, *_LIBRARIES))
 
 
 def install() -> None:

@@ -11,7 +11,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from types import CodeType
 from typing import Any
 
 from heterosis import _core
@@ -37,6 +37,7 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
+from heterosis.capture.reports import Once, Trial
 from heterosis.ir import views
 from heterosis.ir.calls import Call, collected, moved, needed, note
 from heterosis.ir.overlap import are_apart
@@ -47,9 +48,10 @@ from heterosis.ir.program import (
     Program,
     Value,
     apply,
-    checked,
+    constant,
 )
 from heterosis.ir.types import TensorType, is_float
+from heterosis.ops.bounds import required
 from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.math.cast import copy, stop_gradient
 from heterosis.ops.random import keys
@@ -62,95 +64,17 @@ from heterosis.runtime.lines import user_line
 ndarray = _core.ndarray
 
 
-def capture(
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any],
-    *,
-    interrupted: Callable[[Captured], Any] = lambda captured: None,
-) -> Captured:
-    """The program that `function` is for arguments like these.
-
-    Where the function raises, `interrupted` is given what it has done until then, if that writes to
-    arrays: statements that ran before the error have written, captured or not.
-    """
-    call = function, arguments, keywords
-    way = _Way()
-    while True:
-        try:
-            trace, found = _captured(*call, way)
-        except _NeedsTape:
-            assert not way.taped, "the tape is there"
-            way = replace(way, taped=True)
-        except CaptureError as error:
-            if way.rewriting or error.has_stepped or _DECIDES not in str(error):
-                raise
-            way = replace(way, rewriting=True)
-        else:
-            if way.merged or not trace.writes_shared():
-                break
-            if trace.supply:  # to run once more would count another update of the optimizer
-                raise CaptureError(
-                    "an optimizer steps in the function, which writes to an array that it is "
-                    "given, or finds outside, under two names. Pass copies."
-                )
-            way = replace(way, merged=True)
-    if trace.error is None:
-        checked(found.program)
-        return found
-    if found.writes:
-        interrupted(found)
-    try:
-        raise trace.error
-    finally:
-        trace.error = None  # whose frames hold the arguments
-
-
-class _NeedsTape(CaptureError):
+class NeedsTape(CaptureError):
     """Operations are recorded outside of the function, and it goes back through them by itself."""
-
-
-@dataclass(frozen=True)
-class _Way:
-    """How a function is captured: what has to be known before it runs, and is found out when it
-    does. Then it runs once more."""
-
-    merged: bool = False  # arrays that share memory are one, since it writes to some
-    taped: bool = False  # the tape is told of what is recorded outside, since it asks for gradients
-    rewriting: bool = False  # what users have written is rewritten, since arrays decide there
-
-
-def _captured(
-    function: Callable[..., Any],
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any],
-    way: _Way,
-) -> tuple[Trace, Captured]:
-    name = getattr(function, "__name__", type(function).__name__)
-    objects = trees.objects_in((arguments, keywords))
-    guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
-    trace = Trace(name, guards, merged=way.merged, taped=way.taped)
-    trace.rewriting = way.rewriting
-    stand_ins = trees.replaced((arguments, keywords), trace.argument)
-    try:
-        with collected(trace.calls):
-            result = _run(trace, trace.opened(function), *stand_ins)
-            return trace, trace.finish(result)
-    except CaptureError as error:
-        # An optimizer has counted an update: to run once more would count another one.
-        error.has_stepped = bool(trace.supply)
-        raise
-    finally:
-        trace.restore()
 
 
 def inside(trace: Trace, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """What a function returns that is captured as a part of what is being captured."""
     with collected(trace.calls):
-        return _run(trace, function, arguments, {})
+        return run(trace, function, arguments, {})
 
 
-def _run(
+def run(
     trace: Trace,
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
@@ -202,8 +126,13 @@ class Trace:
         self.steps: list[Step] = []
         self.controls: list[ControlStep] = []
         self.scope = ""
-        self.rewriting = False
+        self.rewriting = False  # whether what users have written is rewritten
         self.unset: dict[str, str] = {}  # variables without a value, and why
+        self.as_they_are: dict[CodeType, str] = {}  # what could not be rewritten, and why
+        self.has_stepped = False  # whether an optimizer has, where it must not
+        self.once = Once()
+        self.trial: Trial | None = None  # what may have to be undone
+        self.checks: Any = None  # an array that is written to by all that the program checks
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
         self.random_state: Any = None  # an array that keys follow from, once a branch draws some
@@ -524,7 +453,7 @@ class Trace:
     def need_tape(self) -> None:
         """Go back to the start, if gradients are asked for and the tape was told of nothing."""
         if self.recorded:
-            raise _NeedsTape("the function is captured again, with the tape")
+            raise NeedsTape("the function is captured again, with the tape")
 
     def check_marked(self, array: Any) -> None:
         """Raise where the function makes an array a variable whose gradient nobody could read."""
@@ -613,6 +542,14 @@ class Trace:
             if shown is not None and shown is not cell and base in (shown, shown.base):
                 other._count_write()
 
+    def check(self, holds: Value, failure: str) -> None:
+        """Let every run fail with a message where a truth does not hold."""
+        outermost = self.outermost
+        if outermost.checks is None:
+            outermost.checks = outermost.array(Cell(constant(1, "bool")))
+        cell = self.cell(outermost.checks)
+        cell.write(required(cell.value(), holds, failure.replace("{}", "{ }")))
+
     def made(self, array: Any) -> Any:
         """An array that the function makes of what Python has: every run gets its own."""
         return copy(array)
@@ -676,6 +613,8 @@ class Trace:
         writes = [
             Write(cell.source, add(cell.value()), cell in followed) for cell in self._written()
         ]
+        if self.checks is not None:
+            add(self.cell(self.checks).value())
         values = tuple(value for value, _ in self.inputs)
         goals = {add(cell.value()): reached for cell, reached in tracked.items() if cell.source}
         goals |= {computed[c].position: tracked[c] for c in tracked if c in computed}
@@ -794,12 +733,12 @@ def overlap(one: Any, other: Any) -> CaptureError:
     )
 
 
-_DECIDES = "are read while the program is captured"
+NEEDS_ELEMENTS = "are read while the program is captured"
 
 
 def _unreadable(value: Value) -> str:
     return (
-        f"the elements of an array {value.type} {_DECIDES}, before "
+        f"the elements of an array {value.type} {NEEDS_ELEMENTS}, before "
         "there are any. asnumpy(), item(), bool(), float() and iteration by value cannot be part "
         "of a hybridized program: compute with arrays instead (np.where for a choice), or leave "
         "this function unhybridized."

@@ -30,6 +30,11 @@ def arrays_in(tree: Any) -> Iterator[Any]:
     return (leaf for leaf in leaves(tree) if isinstance(leaf, ndarray))
 
 
+def has_arrays(tree: Any) -> bool:
+    """Whether there are any."""
+    return next(arrays_in(tree), None) is not None
+
+
 def objects_in(tree: Any) -> Iterator[Any]:
     """Everything else, in order."""
     return (leaf for leaf in leaves(tree) if not isinstance(leaf, ndarray))

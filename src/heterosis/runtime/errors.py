@@ -83,7 +83,9 @@ class AutogradError(HeterosisError, RuntimeError):
 class CaptureError(HeterosisError, RuntimeError):
     """Something that a program cannot contain, met while one was captured."""
 
-    has_stepped = False  # whether an optimizer had counted an update before
+
+class CaptureWarning(HeterosisError, UserWarning):
+    """Something that happens while a function is captured, and not when its program runs."""
 
 
 class UnsupportedError(HeterosisError, NotImplementedError):

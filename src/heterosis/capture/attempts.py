@@ -1,0 +1,98 @@
+"""How a function is captured: at first as most are, and once more where that finds out what has to
+be known before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from traceback import walk_tb
+from typing import Any
+
+from heterosis.capture import trees
+from heterosis.capture.captured import Captured
+from heterosis.capture.guards import Guards
+from heterosis.capture.trace import NEEDS_ELEMENTS, NeedsTape, Trace, run
+from heterosis.ir.calls import collected
+from heterosis.ir.program import checked
+from heterosis.runtime.errors import CaptureError
+
+
+def capture(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    *,
+    interrupted: Callable[[Captured], Any] = lambda captured: None,
+) -> Captured:
+    """The program that `function` is for arguments like these.
+
+    Where the function raises, `interrupted` is given what it has done until then, if that writes to
+    arrays: statements that ran before the error have written, captured or not.
+    """
+    call = function, arguments, keywords
+    way = _Way()
+    while True:
+        try:
+            trace, found = _captured(*call, way)
+        except NeedsTape:
+            assert not way.taped, "the tape is there"
+            way = replace(way, taped=True)
+        else:
+            if way.merged or not trace.writes_shared():
+                break
+            if trace.supply:  # to run once more would count another update of the optimizer
+                raise CaptureError(
+                    "an optimizer steps in the function, which writes to an array that it is "
+                    "given, or finds outside, under two names. Pass copies."
+                )
+            way = replace(way, merged=True)
+    trace.once.tell()
+    if trace.error is None:
+        checked(found.program)
+        return found
+    if found.writes:
+        interrupted(found)
+    try:
+        raise trace.error
+    finally:
+        trace.error = None  # whose frames hold the arguments
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How a function is captured: what has to be known before it runs, and is found out when it
+    does. Then it runs once more."""
+
+    merged: bool = False  # arrays that share memory are one, since it writes to some
+    taped: bool = False  # the tape is told of what is recorded outside, since it asks for gradients
+
+
+def _captured(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    way: _Way,
+) -> tuple[Trace, Captured]:
+    name = getattr(function, "__name__", type(function).__name__)
+    objects = trees.objects_in((arguments, keywords))
+    guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
+    trace = Trace(name, guards, merged=way.merged, taped=way.taped)
+    trace.rewriting = guards.decides
+    stand_ins = trees.replaced((arguments, keywords), trace.argument)
+    try:
+        with collected(trace.calls):
+            result = run(trace, lambda *a, **k: trace.opened(function)(*a, **k), *stand_ins)
+            return trace, trace.finish(result)
+    except CaptureError as error:
+        raise _explained(error, trace) from None
+    finally:
+        trace.restore()
+
+
+def _explained(error: CaptureError, trace: Trace) -> CaptureError:
+    """An error, with the reason why the function that it comes from has been left as it is."""
+    frames = (frame for frame, _ in walk_tb(error.__traceback__))
+    found = [trace.as_they_are[f.f_code] for f in frames if f.f_code in trace.as_they_are]
+    if not found or NEEDS_ELEMENTS not in str(error):
+        return error
+    return CaptureError(f"{error} An if that arrays decide is left as it is here: {found[-1]}.")

@@ -1,0 +1,229 @@
+"""The variables of a loop that becomes a part of a program, and what of them is carried from turn
+to turn.
+
+Their values may be tuples, lists and dictionaries. Arrays in them are carried, and numbers; what is
+the same object before and behind a turn is no part of it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from heterosis import _core
+from heterosis.capture import trees
+from heterosis.capture.control import Filler, Number, StateError
+from heterosis.capture.syntax import FLAGS
+from heterosis.capture.trace import active
+from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float
+from heterosis.ops.array.creation import zeros
+from heterosis.ops.record import as_users_call
+from heterosis.runtime import modes
+from heterosis.runtime.errors import CaptureError
+
+ndarray = _core.ndarray
+
+Leaf = tuple[int, int]  # the position of a variable, and that of a leaf in its value
+
+
+class Unset:
+    """What a variable is that has no value."""
+
+
+class Nothing:
+    """What a function has returned that has not returned yet."""
+
+
+class Variables(NamedTuple):
+    """The variables of a function that a statement sets: how to read and set them, and their
+    names. UNSET stands for no value."""
+
+    get: Callable[[], tuple[Any, ...]]
+    put: Callable[[tuple[Any, ...]], None]
+    names: tuple[str, ...]
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number of Python's that an array can hold."""
+    return isinstance(value, bool | int | float)
+
+
+def kind(value: Any) -> str:
+    """A value, for people."""
+    if isinstance(value, ndarray):
+        return f"{value._dtype_name}[{', '.join(map(str, value.shape))}]"
+    return "not set" if isinstance(value, Unset) else f"{value!r:.40}"
+
+
+class _Again(Exception):
+    """More has to be carried than was known."""
+
+
+class State:
+    """The variables of a loop, and what begins them.
+
+    Numbers are carried where nobody knows how often the loop turns, `numbers`; elsewhere those that
+    arrays become, and others have to stay what they are. `used` are those that have to have a value
+    behind the loop.
+    """
+
+    def __init__(
+        self, variables: Variables, place: str, *, numbers: bool, used: Sequence[str] = ()
+    ):
+        self.names, self.place, self._used = variables.names, place, used
+        self.before = variables.get()
+        self._numbers = numbers
+        self._begun = list(self.before)  # trees, with fillers where zeros begin
+        self._carried = {
+            (i, j)
+            for i, value in enumerate(self.before)
+            for j, leaf in enumerate(_leaves(value))
+            if isinstance(leaf, ndarray) or (is_number(leaf) and self._begins(i))
+        }
+        self._dtypes: dict[Leaf, str] = {}  # of numbers that have begun with another type
+
+    def _begins(self, i: int) -> bool:
+        """Whether numbers of a variable are carried from the beginning."""
+        return self._numbers or self.names[i].startswith(FLAGS)
+
+    def _is_carried(self, i: int) -> bool:
+        """Whether something of a variable is."""
+        return any(i == place[0] for place in self._carried)
+
+    def _places(self) -> list[Leaf]:
+        """What is carried, in order."""
+        return sorted(self._carried)
+
+    def _first(self) -> list[Any]:
+        """What is carried into the first turn."""
+        return [self._first_of(place) for place in self._places()]
+
+    def _first_of(self, place: Leaf) -> Any:
+        i, j = place
+        leaf = _leaves(self._begun[i])[j]
+        if isinstance(leaf, Filler):
+            return as_users_call(zeros)(leaf.type.shape, leaf.type.dtype)
+        if place in self._dtypes:
+            return Number(leaf, self._dtypes[place])
+        return Number(leaf, _float_of_arrays()) if type(leaf) is float else leaf
+
+    def all(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The values of all variables, where `values` are those that are carried."""
+        return tuple(self._all(iter(values)))
+
+    def _all(self, values: Iterator[Any]) -> Iterator[Any]:
+        for i, begun in enumerate(self._begun):
+            if not self._is_carried(i):
+                yield begun
+                continue
+            found = [
+                next(values) if (i, j) in self._carried else leaf
+                for j, leaf in enumerate(_leaves(begun))
+            ]
+            yield trees.mapped(begun, functools.partial(_next, iter(found)))
+
+    def carried(self, after: Sequence[Any]) -> list[Any]:
+        """What a turn hands on."""
+        found: list[Any] = []
+        more = False
+        for i, value in enumerate(after):
+            if isinstance(self._begun[i], Nothing) and trees.has_arrays(value):
+                self._begun[i] = trees.mapped(value, _filler)
+                more = True
+            if self._is_left(i, value):
+                continue
+            begun = self._begun[i]
+            if _form(begun) != _form(value):
+                raise self._refused(i, value)
+            for j, (one, other) in enumerate(zip(_leaves(begun), _leaves(value), strict=True)):
+                if (i, j) in self._carried:
+                    found.append(other)
+                elif isinstance(other, ndarray) and isinstance(one, Filler | bool | int | float):
+                    self._carried.add((i, j))
+                    more = True
+                elif not _is_same(one, other):
+                    raise self._refused(i, value)
+        if more:
+            raise _Again
+        return found
+
+    def _is_left(self, i: int, value: Any) -> bool:
+        """Whether a variable is no part of what is carried."""
+        begun = self._begun[i]
+        if self._is_carried(i):
+            return False
+        if isinstance(begun, Unset):
+            is_set = not isinstance(value, Unset) or self.names[i] in active().outermost.unset
+            if is_set and self.names[i] in self._used:
+                raise self._refused(i, value)
+            return True
+        return value is begun
+
+    def _refused(self, i: int, value: Any) -> CaptureError:
+        return modes.refusals.note(
+            CaptureError(
+                f"{self.names[i]} is {kind(self.before[i])} before the loop at {self.place}, and "
+                f"{kind(value)} behind a turn: how often it turns depends on arrays. Carry "
+                "arrays and numbers from turn to turn."
+            )
+        )
+
+    def run(self, loop: Callable[[list[Any]], Sequence[Any]]) -> Sequence[Any]:
+        """The carried values behind the loop. A number begins with the type that it has then; what
+        a turn may return, with zeros."""
+        while True:
+            try:
+                return loop(self._first())
+            except _Again:
+                pass
+            except StateError as error:
+                place = self._places()[error.position]
+                leaf = _leaves(self._begun[place[0]])[place[1]]
+                if error.shape or not is_number(leaf) or place in self._dtypes:
+                    raise
+                modes.refusals.first = None
+                self._dtypes[place] = error.dtype
+
+    def behind(self, last: Sequence[Any]) -> tuple[Any, ...]:
+        """The values of all variables behind the loop."""
+        found = self.all(last)
+        for name, value in zip(self.names, found, strict=True):
+            if isinstance(value, Unset):
+                active().outermost.unset[name] = (
+                    f"{name} is set in the loop at {self.place} alone, which may take no turn: an "
+                    "array decides. Set it before the loop too."
+                )
+        return found
+
+
+def _leaves(value: Any) -> list[Any]:
+    return list(trees.leaves(value))
+
+
+def _next(values: Iterator[Any], _: Any) -> Any:
+    return next(values)
+
+
+def _form(value: Any) -> Any:
+    """Equal for trees of one structure."""
+    return trees.description(trees.mapped(value, lambda leaf: None))
+
+
+def _filler(leaf: Any) -> Any:
+    if not isinstance(leaf, ndarray):
+        return leaf
+    return Filler(TensorType(leaf.shape, leaf._dtype_name))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether a leaf is the same behind a turn, for Python."""
+    return one is other or (
+        type(one) is type(other) and is_number(one) and repr(one) == repr(other)
+    )
+
+
+def _float_of_arrays() -> str:
+    """The element type of a float: one of those that the arrays have."""
+    dtypes = {a._dtype_name for a in active().outermost.held if is_float(a._dtype_name)}
+    return "float64" if dtypes == {"float64"} else DEFAULT_FLOAT
