@@ -599,6 +599,28 @@ def test_no_update_is_counted_twice_for_arrays_with_two_names():
         step(x, x)
 
 
+def test_no_update_is_counted_twice_where_gradients_are_asked_for_later():
+    net, other = (nn.Dense(1, in_units=3) for _ in range(2))
+    for block in (net, other):
+        block.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})
+    with autograd.record():
+        loss = net(np.array(X)).sum()
+    loss.backward()
+
+    @heterosis.hybridize
+    def step(x):
+        with autograd.pause():
+            trainer.step(1, ignore_stale_grad=True)
+        with autograd.record():
+            loss = other(x).sum()
+        loss.backward()
+        return loss
+
+    with pytest.raises(CaptureError, match="an optimizer steps in the function"), autograd.record():
+        step(np.array(X))
+
+
 def test_steps_behind_a_choice():
     def losses(wrap):
         net = nn.Dense(2, in_units=3, weight_initializer="ones")

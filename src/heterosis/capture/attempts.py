@@ -40,11 +40,11 @@ def capture(
         else:
             if way.merged or not trace.writes_shared():
                 break
-            if trace.supply:  # to run once more would count another update of the optimizer
-                raise CaptureError(
-                    "an optimizer steps in the function, which writes to an array that it is "
-                    "given, or finds outside, under two names. Pass copies."
-                )
+            _check_unstepped(
+                trace,
+                "writes to an array that it is given, or finds outside, under two names. Pass "
+                "copies.",
+            )
             way = replace(way, merged=True)
     trace.once.tell()
     if trace.error is None:
@@ -83,10 +83,23 @@ def _captured(
         with collected(trace.calls):
             result = run(trace, lambda *a, **k: trace.opened(function)(*a, **k), *stand_ins)
             return trace, trace.finish(result)
+    except NeedsTape:
+        _check_unstepped(
+            trace,
+            "then asks for gradients, and is called while operations are recorded. Call it outside "
+            "of autograd.record().",
+        )
+        raise
     except CaptureError as error:
         raise _explained(error, trace) from None
     finally:
         trace.restore()
+
+
+def _check_unstepped(trace: Trace, what: str) -> None:
+    """Refuse to run a function once more that has counted an update of an optimizer."""
+    if trace.supply:
+        raise CaptureError(f"an optimizer steps in the function, which {what}") from None
 
 
 def _explained(error: CaptureError, trace: Trace) -> CaptureError:
