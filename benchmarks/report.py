@@ -1,7 +1,8 @@
 """Puts results into a document: python benchmarks/report.py RESULTS.json ... --into DOCUMENT.md
 
 The results are what benchmarks write with --json. The tables replace what stands between the
-document's marks; a picture for every benchmark goes into the folder `static` beside it.
+document's marks; a picture for every benchmark goes into the folder `static` beside it. A document
+may have several such places, each for a kind of processor with a name: --processor AVX-512.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from pathlib import Path
 
 import runner
 
-_BEGIN, _END = "<!-- results: begin -->", "<!-- results: end -->"
 _TITLES = {
     "mlp": "A small network, one row at a time",
     "models": "Inference of whole models",
@@ -22,15 +22,24 @@ _TITLES = {
 _OWN, _OTHER = "#1a7f5a", "#9aa5b1"
 
 
-def section(name: str, content: dict, folder: Path) -> str:
+def marks(processor: str) -> list[str]:
+    """What stands before the results of a kind of processor, and behind them."""
+    place = " ".join(["results", *processor.split()])
+    return [f"<!-- {place}: {end} -->" for end in ("begin", "end")]
+
+
+def section(name: str, content: dict, folder: Path, processor: str) -> str:
     """A benchmark's tables, below a picture of them."""
     title, results = _TITLES[name], content["results"]
+    if processor:
+        title = f"{title}, {processor}"
+    file = "_".join([name, *processor.lower().replace("-", "").split()]) + ".png"
     facts = ", ".join(f"{key}: {value}" for key, value in content["machine"].items())
-    picture(results, title, folder / f"{name}.png")
+    picture(results, title, folder / file)
     parts = [
         f"## {title}",
         f"`python benchmarks/{name}.py` on {facts}.",
-        f"![{title}, as bars]({folder.name}/{name}.png)",
+        f"![{title}, as bars]({folder.name}/{file})",
     ]
     for result in results:
         parts += [f"### {title}: {threads(result)}", runner.markdown(result)]
@@ -104,13 +113,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--processor", default="", help="the kind of processor, if not the first")
     given = parser.parse_args()
-    text = given.into.read_text()
-    before, rest = text.split(_BEGIN)
-    _, after = rest.split(_END)
+    begin, end = marks(given.processor)
+    before, rest = given.into.read_text().split(begin)
+    _, after = rest.split(end)
     folder = given.into.parent / "static"
-    sections = (section(file.stem, json.loads(file.read_text()), folder) for file in given.results)
-    given.into.write_text("\n\n".join([f"{before}{_BEGIN}", *sections, f"{_END}{after}"]))
+    sections = [
+        section(file.stem, json.loads(file.read_text()), folder, given.processor)
+        for file in given.results
+    ]
+    given.into.write_text("\n\n".join([f"{before}{begin}", *sections, f"{end}{after}"]))
 
 
 if __name__ == "__main__":

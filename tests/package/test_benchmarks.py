@@ -70,6 +70,11 @@ def test_results_go_into_documents(tmp_path):
     for name in ("models", "mlp"):
         assert f"(static/{name}.png)" in text
         assert (tmp_path / "static" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    document.write_text(f"{text}<!-- results AVX-512: begin --><!-- results AVX-512: end -->\n")
+    more = ["--into", "document.md", "--processor", "AVX-512"]
+    subprocess.run([*command, *more], cwd=tmp_path, check=True)
+    assert document.read_text().startswith(text)
+    assert "(static/mlp_avx512.png)" in document.read_text().removeprefix(text)
 
 
 def test_models_are_selected_and_each_round_counts(report):
