@@ -467,6 +467,30 @@ def test_results_share_memory_where_eager_ones_do(make):
     assert x.tolist() == same.tolist()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: (x.T.T, x.T),
+        lambda x: (x.reshape(-1), x.reshape(-1)),
+        lambda x: (x.reshape(-1).T, x),
+        lambda x: (x[1:], x[:2], x),
+        lambda x: (x[:1], x[2:]),
+        lambda x: ((y := x + 1).T, y.reshape(-1), y),
+        lambda x: (x.copy(), x.copy(), x),
+    ],
+)
+@pytest.mark.parametrize("shape", [(3,), (3, 2)])
+def test_results_share_memory_with_each_other_where_eager_ones_do(make, shape):
+    found = []
+    for function in (make, heterosis.hybridize(make)):
+        x = np.ones(shape)
+        results = function(x)
+        for i, result in enumerate(results):
+            result += 10**i
+        found.append([array.tolist() for array in (*results, x)])
+    assert found[0] == found[1]
+
+
 def test_results_of_equal_elements_are_arrays_of_their_own():
     @heterosis.hybridize
     def double(x):

@@ -574,7 +574,7 @@ class Trace:
         return {
             base
             for base, cells in shown.items()
-            if (_overlap_within(cells) if base.source is None else base.writes)
+            if _overlap_within(cells) or (base.source is not None and base.writes)
         }
 
     def finish(self, result: Any) -> Captured:
