@@ -36,9 +36,7 @@ REFUSED = (
     "that may be another one as well",
     "is written to in place, and is another",
     "or what a condition is given, is written to in place",
-    "cannot be made within a branch or a loop yet",
     "begins with an array that turns write to by another name",
-    "while_loop has no gradient",
     "an array may be a variable, since a branch or a loop",
 )
 NOT_REACHED = "was not computed from variables while operations were recorded"
@@ -128,7 +126,6 @@ def _possible(program: Program, ways: Sequence[str]) -> list[str]:
     write or change there is seen."""
     writes = any(step.is_write for step in program.steps) and program.outside
     saved = program.mode == "plain" and not writes and not program.changes
-    saved = saved and not program.has_control
     # Where random numbers differ by rounding, what cancels among them differs by more.
     known = all(step.known for step in program.within())
     left_out = {"loaded": not saved, "reference": not known}
