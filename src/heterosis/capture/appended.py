@@ -9,7 +9,7 @@ from typing import Any
 from heterosis import _core
 from heterosis.capture import trees
 from heterosis.capture.captured import Enclosing
-from heterosis.capture.control import Inner, note_one
+from heterosis.capture.inner import Inner, note_one
 from heterosis.capture.memory import Cell
 from heterosis.capture.trace import Trace
 from heterosis.runtime.errors import CaptureError

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from heterosis import _core
-from heterosis.capture.control import Inner
+from heterosis.capture.inner import Inner
 from heterosis.ir.primitives.control import COND
 from heterosis.ir.primitives.families import Control, Leaf, View
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, reached

@@ -18,9 +18,10 @@ from heterosis.capture import plain, trees
 from heterosis.capture.attempts import capture
 from heterosis.capture.captured import Argument, Captured, ControlStep, Outside, Region, Step
 from heterosis.capture.compiled import Call, Compiled, example
-from heterosis.capture.control import Filler, Number
+from heterosis.capture.inner import Filler
 from heterosis.capture.memory import Cell
 from heterosis.capture.signatures import bound, parameters_of, type_of
+from heterosis.capture.states import Number
 from heterosis.capture.trace import place
 from heterosis.io.atomic import written
 from heterosis.io.packing import pack

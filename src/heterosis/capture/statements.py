@@ -16,10 +16,12 @@ from heterosis import _core, np
 from heterosis.capture import reports, trees
 from heterosis.capture.appended import Appended
 from heterosis.capture.captured import Outside
-from heterosis.capture.control import Control, Filler, Inner, as_truth
+from heterosis.capture.control import Control, as_truth
+from heterosis.capture.definitions import Unwritable
 from heterosis.capture.exactness import check_numbers
+from heterosis.capture.inner import Filler, Inner
 from heterosis.capture.reports import Trial
-from heterosis.capture.rewriting import Unwritable, rewritten
+from heterosis.capture.rewriting import rewritten
 from heterosis.capture.rows import Numbers, Rows, enumerated, rows_of, zipped
 from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting

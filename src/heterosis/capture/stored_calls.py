@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 from heterosis import _core
 from heterosis.capture import control, plain
+from heterosis.capture.inner import Filler
+from heterosis.capture.states import Number
 from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
 from heterosis.ops.record import KEY, REGISTRY, Record
 
@@ -163,9 +165,9 @@ def _leaf(data: Any, arrays: list[Any]) -> Any:
     """An array, a number, or what stands for one in a choice or a loop."""
     match valued(data, arrays):
         case {"zeros": (str(dtype), tuple(shape))}:
-            return control.Filler(checked_type(dtype, shape))
+            return Filler(checked_type(dtype, shape))
         case {"number": bool() | int() | float() as number, "dtype": str(dtype)}:
-            return control.Number(number, checked_type(dtype, ()).dtype)
+            return Number(number, checked_type(dtype, ()).dtype)
         case _core.ndarray() | bool() | int() | float() as found:
             return found
     raise ValueError(f"{str(data)[:60]} is no array and no number")

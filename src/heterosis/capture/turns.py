@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from heterosis import _core
 from heterosis.capture import trees
-from heterosis.capture.control import Filler, Number, StateError
+from heterosis.capture.inner import Filler
+from heterosis.capture.states import Number, StateError
 from heterosis.capture.syntax import FLAGS
 from heterosis.capture.trace import active
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float

@@ -1,0 +1,230 @@
+"""The capture of a branch or a body: a program inside of the captured one.
+
+An array that it takes from around it is an operand; what it writes there in place is a result more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heterosis import _core
+from heterosis.capture.captured import Enclosing, Region, Source
+from heterosis.capture.memory import Cell
+from heterosis.capture.trace import Trace, inside, overlap, place
+from heterosis.ir import views
+from heterosis.ir.calls import needed
+from heterosis.ir.program import INPUT, Program, Value, apply, checked, constant
+from heterosis.ir.types import TensorType
+from heterosis.ops.record import as_value
+from heterosis.ops.rules import cast
+from heterosis.runtime import modes
+from heterosis.runtime.errors import CaptureError
+from heterosis.runtime.lines import user_line
+
+ndarray = _core.ndarray
+
+
+@dataclass(frozen=True)
+class Filler:
+    """Zeros of a type, for a result that nobody will look at."""
+
+    type: TensorType
+
+
+class Inner(Trace):
+    """The capture of a program inside of what `outer` captures."""
+
+    def __init__(self, outer: Trace, name: str):
+        super().__init__(name, outer.guards)
+        self.outer = outer
+        # Around it: what is recorded then is the choice or the loop.
+        self.recorded = modes.is_recording()
+        self.scope, self.rewriting = outer.scope, outer.rewriting
+        self.line = user_line()
+        # The inputs that turns are given, by the storages of their stand-ins.
+        self.given: dict[int, Value] = {}
+        self.around: dict[Cell, Cell] = {}  # cells there, by those here
+        self.filled: dict[int, list[Any]] = {}  # what a turn appends, by the ids of the lists
+        self.result: Any = None
+        self.fails = False  # whether nothing comes behind it, since it raises
+
+    def run(self, function: Callable[..., Any], *arguments: Any) -> Inner:
+        """Capture what `function` does."""
+        self.result = inside(self, function, arguments)
+        if self.error is not None:
+            raise self.error
+        return self
+
+    def explained(self, error: Exception) -> Exception:
+        """What the function raised; of one that calls itself for ever, why it does."""
+        if isinstance(error, RecursionError) or isinstance(error.__cause__, RecursionError):
+            return CaptureError(
+                f"{self.name} at {self.line}: a function calls itself in a branch or a loop that "
+                "arrays decide, and so does every call: all branches are captured, and there is no "
+                "end. Write a while loop, or let a number of Python's say how deep it goes."
+            )
+        return super().explained(error)
+
+    @property
+    def outermost(self) -> Trace:
+        """The capture that this one is, in the end, a part of."""
+        return self.outer.outermost
+
+    def is_written(self, stand_in: Any) -> bool:
+        """Whether what a turn is given is written to in place."""
+        return self.cells[stand_in._storage_id].writes > 0
+
+    def parameter(self, type_: TensorType) -> Any:
+        """A stand-in for what each turn is given."""
+        value = apply(INPUT, (), type_)
+        made = self.array(Cell(value))
+        self.given[made._storage_id] = value
+        return made
+
+    def inputs_for(self, stand_ins: Iterable[Any]) -> list[Value]:
+        """The inputs that stand-ins began with."""
+        return [self.given[array._storage_id] for array in stand_ins]
+
+    # -- what is around -----------------------------------------------------------------------
+
+    def cell(self, array: Any) -> Cell:
+        """Where the value of an array is; those from around become inputs."""
+        found = self.cells.get(array._storage_id)
+        if found is None:
+            found = self.cells[array._storage_id] = self._from_around(array)
+            self.held.append(array)
+        elif isinstance(found.source, Enclosing) and place(found.source.array) != place(array):
+            if found.writes:
+                raise overlap(found.value(), array)
+            return self._from_around(array)
+        return found
+
+    def _from_around(self, array: Any) -> Cell:
+        outer = self.outer.cell(array)
+        found = self._seen(array, outer)
+        self.around[found] = outer
+        return found
+
+    def _seen(self, array: Any, outer: Cell) -> Cell:
+        if outer.base is None:
+            value = self._input(Enclosing(array), outer.value().type)
+            return Cell(value, source=self.inputs[-1][1], layout=outer.layout)
+        base = self.cell(self.outer.shown(outer.base))
+        value = base.value()
+        for node in outer.path:
+            value = views.again(node, value)
+        return Cell(value, base=base, path=outer.path)
+
+    def key(self) -> Value:
+        """A random key: the state that it follows from is written to, as any array from around."""
+        return self.drawn_key(self.needed_random_state())
+
+    def needed_random_state(self) -> Any:
+        """That of the whole capture."""
+        return self.outer.needed_random_state()
+
+    def _number(self, dtype: str, source: Source) -> Value:
+        raise CaptureError(
+            f"{self.name}: numbers that Python supplies for every run, as an optimizer's rate, "
+            "cannot be used within a branch or a loop. Let the optimizer step outside of it."
+        )
+
+    def supplied(self, make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:
+        """Refuse an optimizer, which has counted an update."""
+        self.outermost.has_stepped = True
+        return super().supplied(make, first)
+
+    def need_tape(self) -> None:
+        """Refuse what asks for gradients: who records is around."""
+        raise CaptureError(
+            f"{self.name}: gradients are asked for within a branch or a loop that is a part of a "
+            "program. Call backward() or autograd.grad() around it."
+        )
+
+    def _record(self, *given: Any) -> None:
+        raise CaptureError(
+            f"{self.name}: operations are recorded within a branch or a loop that is a part of a "
+            "program. Record around the choice or the loop instead."
+        )
+
+    # -- the program --------------------------------------------------------------------------
+
+    @property
+    def taken(self) -> list[Any]:
+        """The arrays from around."""
+        return [source.array for _, source in self.inputs if isinstance(source, Enclosing)]
+
+    def written(self) -> list[Any]:
+        """Those of them that are written to."""
+        sources = (cell.source for cell in self._written())
+        return [source.array for source in sources if isinstance(source, Enclosing)]
+
+    def region(self, given: Iterable[Any], result: Iterable[Any]) -> Region:
+        """What it does with `given`, to give `result`."""
+        cells = tuple(map(self.cell, given))
+        return Region(cells, self.around, self.steps, self.controls, described(self, result))
+
+    def value_of(self, leaf: Any) -> Value:
+        """A result as a value: an array's, or a number."""
+        if isinstance(leaf, ndarray):
+            return self.cell(leaf).value()
+        if isinstance(leaf, Filler):
+            return views.broadcast(cast(constant(0, "bool"), leaf.type.dtype), leaf.type.shape)
+        value = as_value(self.name, leaf) if isinstance(leaf, bool | int | float) else None
+        if value is None:
+            raise _no_result(self, leaf)
+        return value
+
+    def input_of(self, array: Any) -> Value:
+        """The input that holds what an array from around does; a new one, if it is not taken."""
+        for value, source in self.inputs:
+            if isinstance(source, Enclosing) and place(source.array) == place(array):
+                return value
+        return self._input(Enclosing(array), self.outer.cell(array).value().type)
+
+    def program(self, inputs: Iterable[Value], outputs: Iterable[Value]) -> Program:
+        """The program that gives `outputs`."""
+        results = tuple(outputs)
+        calls = needed(self.calls, results)
+        return checked(Program(tuple(inputs), results, self.name, calls))
+
+
+def _no_result(trace: Inner, leaf: Any) -> CaptureError:
+    return CaptureError(
+        f"{trace.name}, {trace.line}: what depends on arrays, which are not known yet, gives an "
+        f"object of type {type(leaf).__name__}; expected arrays and numbers alone."
+    )
+
+
+def without(arrays: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+    left_out = {place(array) for array in others}
+    return [array for array in united(arrays) if place(array) not in left_out]
+
+
+def united(*groups: Iterable[Any]) -> list[Any]:
+    """Arrays of all groups, each once."""
+    found = {place(array): array for group in groups for array in group}
+    return list(found.values())
+
+
+def described(trace: Trace, leaves: Iterable[Any]) -> list[Any]:
+    """Leaves with the cells of arrays in place of these."""
+    return [trace.cell(leaf) if isinstance(leaf, ndarray) else leaf for leaf in leaves]
+
+
+# -- what may be one array -------------------------------------------------------------------------
+
+
+def note_chosen(branch: Inner, leaf: Any, made: Any) -> None:
+    """Remember that a result may be the very array from around that a branch hands on."""
+    for cell in branch.may_be(leaf) if isinstance(leaf, ndarray) else ():
+        if isinstance(cell.source, Enclosing):
+            note_one(branch.outer, cell.source.array, made)
+
+
+def note_one(outer: Trace, one: Any, other: Any) -> None:
+    """Remember that two arrays may be one."""
+    first, second = outer.cell(one), outer.cell(other)
+    outer.chosen.append((first.base or first, second.base or second))

@@ -1,0 +1,150 @@
+"""What a loop carries from turn to turn, as it begins and behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heterosis import _core, np
+from heterosis.capture.inner import Inner, note_chosen, note_one
+from heterosis.capture.trace import Trace
+from heterosis.ir.types import TensorType
+from heterosis.ops.math.cast import assign
+from heterosis.ops.record import as_users_call
+from heterosis.runtime.errors import CaptureError
+
+ndarray = _core.ndarray
+_assign = as_users_call(assign)
+
+
+class StateError(CaptureError):
+    """A state is of another type behind a turn."""
+
+    def __init__(self, position: int, found: TensorType, message: str):
+        super().__init__(message)
+        self.position, self.shape, self.dtype = position, found.shape, found.dtype
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that a loop begins with as an array of an element type."""
+
+    number: float
+    dtype: str
+
+
+def as_array(given: Any) -> Any:
+    if isinstance(given, Number):
+        return np.array(given.number, dtype=given.dtype)
+    return given if isinstance(given, ndarray) else np.array(given)
+
+
+class States:
+    """What a loop carries from turn to turn, as it begins."""
+
+    def __init__(self, outer: Trace, given: Sequence[Any]):
+        self._outer, self._given = outer, given
+        self.arrays = [*map(as_array, given)]
+
+    def stand_ins(self, turn: Inner) -> list[Any]:
+        """What a turn is given."""
+        return [turn.parameter(self._outer.cell(array).value().type) for array in self.arrays]
+
+    def check(self, turn: Inner, before: Sequence[Any], after: Sequence[Any]) -> None:
+        """A loop carries on what it began with: as many states, of the same types."""
+        if len(before) != len(after):
+            raise CaptureError(
+                f"{turn.name} at {turn.line}: the body gives {len(after)} states; expected "
+                f"{len(before)}, as many as it is given."
+            )
+        written = {array._storage_id for array in turn.written()}
+        for i, (state, leaf) in enumerate(zip(self.arrays, after, strict=True)):
+            given, found = self._outer.cell(state).value().type, turn.value_of(leaf).type
+            if (given.shape, given.dtype) != (found.shape, found.dtype):
+                raise StateError(
+                    i,
+                    found,
+                    f"{turn.name} at {turn.line}: state {i} is {given} before a turn and {found} "
+                    "behind it; expected one type. Begin with an array of the type that the body "
+                    "gives, or convert there with .astype or .reshape.",
+                )
+            if self._is_array(i) and turn.is_written(before[i]):
+                self._check_in_place(turn, i, before[i], leaf)
+            elif self._is_array(i) and state._storage_id in written:
+                raise CaptureError(
+                    f"{turn.name} at {turn.line}: state {i} begins with an array that turns write "
+                    "to by another name. Begin with a copy, np.copy(x)."
+                )
+
+    def _is_array(self, i: int) -> bool:
+        """Whether the state has been an array from the beginning: a number is never written to."""
+        return isinstance(self._given[i], ndarray)
+
+    def _check_in_place(self, turn: Inner, i: int, stand_in: Any, leaf: Any) -> None:
+        """An array that each turn writes to stays that array, and is known by one name alone."""
+        states = [array for j, array in enumerate(self.arrays) if j != i]
+        others = {array._storage_id for array in (*turn.taken, *states)}
+        if leaf is not stand_in or self.arrays[i]._storage_id in others:
+            raise CaptureError(
+                f"{turn.name} at {turn.line}: state {i} is written to in place, and is another "
+                "array behind the turn, or known there by another name too. Compute a new array "
+                "instead, x = x + 1, or write to the same in every turn."
+            )
+
+    def after(
+        self, turn: Inner, before: Sequence[Any], after: Sequence[Any], made: Sequence[Any]
+    ) -> list[Any]:
+        """The states behind the loop, of which `made` are the values. Arrays that turns write to
+        are there already."""
+        found: list[Any] = []
+        for i, (stand_in, leaf) in enumerate(zip(before, after, strict=True)):
+            if self._is_array(i) and leaf is stand_in and turn.is_written(stand_in):
+                _assign(made[i], out=self.arrays[i])
+                found.append(self.arrays[i])
+                continue
+            found.append(made[i])
+            note_chosen(turn, leaf, made[i])
+            self._note_handed_on(turn, before, leaf, made[i])
+        return found
+
+    def _note_handed_on(self, turn: Inner, before: Sequence[Any], leaf: Any, made: Any) -> None:
+        """Remember the states that a result may be, because a turn hands them on."""
+        if not isinstance(leaf, ndarray):
+            return
+        handed_on = turn.may_be(leaf)
+        for i, stand_in in enumerate(before):
+            if self._is_array(i) and turn.cell(stand_in) in handed_on:
+                note_one(self._outer, self.arrays[i], made)
+
+    def note_untouched(self, last: Sequence[Any]) -> None:
+        """Remember that the states are behind the loop what they were, if there is no turn."""
+        for i, (array, made) in enumerate(zip(self.arrays, last, strict=True)):
+            if self._is_array(i) and made is not array:
+                note_one(self._outer, array, made)
+
+
+# -- what turns must not write to -----------------------------------------------------------------
+
+
+def check_unwritten(turn: Inner, given: Iterable[Any]) -> None:
+    if any(map(turn.is_written, given)):
+        raise CaptureError(
+            f"{turn.name} at {turn.line}: a row, or what a condition is given, is written to in "
+            "place. What it is a row of would change too: compute a new array instead."
+        )
+
+
+def check_outputs(turn: Inner, kept: Iterable[Any], outputs: Iterable[Any]) -> None:
+    """A row is no array that stays from turn to turn and is written to: in a list that turns append
+    to, all rows would be what it holds in the end."""
+    cells = map(turn.cell, kept)
+    written = {base for cell in cells if (base := cell.base or cell).writes}
+    alike = {*written, *(c for pair in turn.chosen if written.intersection(pair) for c in pair)}
+    rows = (turn.cell(leaf) for leaf in outputs if isinstance(leaf, ndarray))
+    if any((cell.base or cell) in alike for cell in rows):
+        raise CaptureError(
+            f"{turn.name} at {turn.line}: an output is an array, or a part of one, that turns "
+            "write to in place: later turns would change the rows of those before. Give a copy, "
+            "np.copy(x)."
+        )
