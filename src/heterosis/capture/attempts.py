@@ -27,7 +27,7 @@ def capture(
     """The program that `function` is for arguments like these.
 
     Where the function raises, `interrupted` is given what it has done until then, if that writes to
-    arrays: statements that ran before the error have written, captured or not.
+    arrays or prints: so have statements that ran before the error, captured or not.
     """
     call = function, arguments, keywords
     way = _Way()
@@ -50,7 +50,7 @@ def capture(
     if trace.error is None:
         checked(found.program)
         return found
-    if found.writes:
+    if found.writes or found.printed:
         interrupted(found)
     try:
         raise trace.error

@@ -283,7 +283,8 @@ class Program:
         captured = self.captured
         items = self._items()
         plan = self.executable.plan
-        if items is None or plan is None or RandomState() in captured.sources:
+        by_python = captured.printed or RandomState() in captured.sources
+        if items is None or plan is None or by_python:
             return
         sources = [_described(source) for source in captured.sources]
         writes = [
@@ -315,6 +316,7 @@ class Program:
         captured = self.captured
         operands = self._operands(arguments)
         results = self._results(operands)
+        captured.printed.show(results)
         if isinstance(captured.drawn, Computed):
             begun = operands[captured.sources.index(RandomState())]
             keys.advance(keys.count_between(begun, results[captured.drawn.position].item()))
@@ -371,7 +373,8 @@ class Program:
             goals = self.captured.recorded.goals
         else:
             idle = self._written and self._written - self.plain.reached(wanted)
-            goals = {i: wanted for i in self.plain.float_results if i not in idle}
+            found = (i for i in self.plain.float_results if i < self.captured.printed.alone)
+            goals = {i: wanted for i in found if i not in idle}
         node = tape.WholeNode(self.plain, self.kept, wanted, operands, results, read, goals)
         node.attach(results, goals)
 

@@ -60,7 +60,14 @@ class Trial:
     def __init__(self, trace: Trace):
         self._trace, self._outer = trace, trace.outermost.trial
         self._refusal = modes.refusals.first
-        lists: tuple[list[Any], ...] = (trace.calls, trace.steps, trace.chosen)
+        prints = trace.prints
+        lists: tuple[list[Any], ...] = (
+            trace.calls,
+            trace.steps,
+            trace.chosen,
+            prints.items,
+            prints.values,
+        )
         self._lengths = [(rows, len(rows)) for rows in lists]
         self._unset = dict(trace.outermost.unset)
         self.printed: list[Callable[[], None]] = []

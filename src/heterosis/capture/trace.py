@@ -25,6 +25,7 @@ from heterosis.capture.captured import (
     ControlStep,
     Enclosing,
     Outside,
+    Printed,
     RandomKey,
     RandomState,
     Recorded,
@@ -37,6 +38,7 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
+from heterosis.capture.printing import Prints
 from heterosis.capture.reports import Once, Trial
 from heterosis.ir import views
 from heterosis.ir.calls import Call, collected, moved, needed, note
@@ -131,6 +133,7 @@ class Trace:
         self.as_they_are: dict[CodeType, str] = {}  # what could not be rewritten, and why
         self.has_stepped = False  # whether an optimizer has, where it must not
         self.once = Once()
+        self.prints = Prints()  # at every run
         self.trial: Trial | None = None  # what may have to be undone
         self.checks: Any = None  # an array that is written to by all that the program checks
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
@@ -550,6 +553,10 @@ class Trace:
         cell = self.cell(outermost.checks)
         cell.write(required(cell.value(), holds, failure.replace("{}", "{ }")))
 
+    def print(self, values: Sequence[Any], ends: dict[str, Any]) -> None:
+        """Print values, at every run."""
+        self.prints.add_line(values, ends, lambda array: stop_gradient(self.cell(array).value()))
+
     def made(self, array: Any) -> Any:
         """An array that the function makes of what Python has: every run gets its own."""
         return copy(array)
@@ -615,6 +622,8 @@ class Trace:
         ]
         if self.checks is not None:
             add(self.cell(self.checks).value())
+        many = len(outputs)
+        printed = Printed(self.prints, [*map(add, self.prints.values)], many)
         values = tuple(value for value, _ in self.inputs)
         goals = {add(cell.value()): reached for cell, reached in tracked.items() if cell.source}
         goals |= {computed[c].position: tracked[c] for c in tracked if c in computed}
@@ -635,6 +644,7 @@ class Trace:
             returned,
             Recorded(goals) if self.records else None,
             drawn,
+            printed,
         )
 
     def _tracked(self, result: Any) -> dict[Cell, frozenset[int]]:

@@ -27,6 +27,9 @@ class Captured(Protocol):
         """What `body(*states)` gives besides new states, as rows, zeros behind the last turn, and
         the last states."""
 
+    def print(self, values: Sequence[Any], ends: dict[str, Any]) -> None:
+        """Print values, at every run."""
+
 
 _captured: list[Captured] = []
 
