@@ -79,6 +79,7 @@ def _captured(
     trace = Trace(name, guards, merged=way.merged, taped=way.taped)
     trace.rewriting = guards.decides
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
+    guards.add_outside(trees.containers_in(stand_ins))
     try:
         with collected(trace.calls):
             result = run(trace, lambda *a, **k: trace.opened(function)(*a, **k), *stand_ins)

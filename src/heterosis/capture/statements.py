@@ -183,9 +183,9 @@ class Flow:
         of_arrays = any(is_open(one) or isinstance(one, Rows | Numbers) for one in given)
         return self.made((_GOING[function] if of_arrays else function)(*given, **named))
 
-    def rebound(self, name: str) -> None:
-        """Tell of a variable outside of the function that is set next."""
-        active().outermost.once.note(f"{name}, a variable outside of the function, is set")
+    def rebound(self, name: str, read: types.FunctionType) -> None:
+        """Tell of a variable outside of the function that is set next; `read` reads it."""
+        reports.note_rebound(active(), name, read)
         if isinstance(active(), Inner):
             raise _noted(
                 CaptureError(
@@ -211,10 +211,10 @@ class Flow:
         active().made_here[id(container)] = container
         return container
 
-    def changed(self, given: Any) -> Any:
-        """An object that is about to be changed: within a branch or a turn, an array or one that
-        was made there. Others would be changed by branches that do not run, and once for all
-        turns."""
+    def changed(self, given: Any, attribute: str | None = None) -> Any:
+        """An object that is about to be changed, or an attribute of it: within a branch or a turn,
+        an array or one that was made there. Others would be changed by branches that do not run,
+        and once for all turns."""
         trace = active()
         kept = isinstance(given, ndarray | types.ModuleType) or id(given) in trace.made_here
         if isinstance(trace, Inner) and not kept:
@@ -226,6 +226,7 @@ class Flow:
                     "arrays and numbers, and change the object outside."
                 )
             )
+        reports.note_changed(trace, given, attribute)
         return given
 
     # -- statements ---------------------------------------------------------------------------
