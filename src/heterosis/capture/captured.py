@@ -206,6 +206,7 @@ class Captured:
     recorded: Recorded | None  # None if the function records nothing by itself
     drawn: int | Computed  # keys drawn from `RandomState`; or the state behind, where arrays decide
     printed: Printed
+    checks: bool  # whether it raises where something of arrays does not hold
 
     def leaves_record(self) -> bool:
         """Whether gradients flow from what a run leaves behind though nobody records it."""

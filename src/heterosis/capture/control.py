@@ -37,6 +37,10 @@ _assign = as_users_call(assign)
 class Control:
     """What choices and loops, and what prints, are handed to while a program is captured."""
 
+    def opened(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A user's function, whose statements are captured too."""
+        return active().opened(function)
+
     def print(self, values: Sequence[Any], ends: dict[str, Any]) -> None:
         """Print values, at every run."""
         active().print(values, ends)

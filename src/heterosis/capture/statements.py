@@ -22,14 +22,14 @@ from heterosis.capture.exactness import check_numbers
 from heterosis.capture.inner import Filler, Inner
 from heterosis.capture.reports import Trial
 from heterosis.capture.rewriting import rewritten
-from heterosis.capture.rows import Numbers, Rows, enumerated, rows_of, zipped
+from heterosis.capture.rows import Numbers, Rows, backwards, enumerated, rows_of, zipped
 from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting
 from heterosis.capture.turns import Nothing, State, Unset, Variables, is_number, kind
-from heterosis.ir.program import constant
+from heterosis.ops.array.creation import zeros
 from heterosis.ops.math.elementwise import logical_not
 from heterosis.ops.record import as_users_call
-from heterosis.runtime import modes
+from heterosis.runtime import modes, raising
 from heterosis.runtime.errors import CaptureError
 from heterosis.runtime.lines import user_line
 
@@ -39,6 +39,7 @@ ndarray = _core.ndarray
 _FEW_ROWS = 4
 
 _MAKERS = (list, dict, set, sorted, deque, iter, reversed, map, filter)
+_ASKERS = (map, filter, sorted, functools.reduce, min, max)  # of functions that they are given
 _CHANGERS = (next, setattr, delattr)  # of their first argument
 _CONTAINERS = (list, dict, set, bytearray, deque)
 _CHANGING = frozenset((
@@ -51,18 +52,16 @@ _GOING: dict[Any, Callable[..., Any]] = {
     range: Numbers,
     enumerate: enumerated,
     zip: zipped,
+    reversed: backwards,
 }
 
 
-_BRANCHES = ("then", "otherwise")
-
-
 class _Raised(Exception):
-    """A branch has come to a `raise`."""
+    """A branch, or a turn, has come to a `raise`."""
 
-    def __init__(self, branch: Inner):
+    def __init__(self, part: Inner):
         super().__init__("raised in a branch")
-        self.branch = branch
+        self.part = part
 
 
 class Loop(NamedTuple):
@@ -123,60 +122,84 @@ class Flow:
             return self._first(rest, stops=stops)
 
         branches = (lambda: found, others) if stops else (others, lambda: found)
-        return self._control.cond(found, *branches)
+        return self._chosen(found, *branches)
 
     def either(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """What `then() if test else otherwise()` is."""
         if is_open(test):
-            return self._control.cond(test, then, otherwise)
+            return self._chosen(test, then, otherwise)
         return then() if test else otherwise()
+
+    def _chosen(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """What one of two expressions gives, one of which may raise."""
+
+        def settle(first: Inner, second: Inner) -> None:
+            if first.fails != second.fails:
+                _settle_failing(*((first, second) if first.fails else (second, first)))
+
+        def given(by: Callable[[], Any]) -> Any:
+            try:
+                return by()
+            except _Raised as error:
+                error.part.fails = True
+                return None
+
+        return self._control.cond(test, lambda: given(then), lambda: given(otherwise), settle)
 
     def check(self, test: Any, message: Callable[[], Any]) -> None:
         """Do what `assert test, message()` does; where an array decides, whenever the program
         runs."""
         if is_open(test):
             found, trace = message(), active()
-            said = "" if found is self.NOTHING else f": {found}"
-            trace.check(trace.cell(as_truth(test)).value(), f"assert at {user_line()}{said}")
+            error = AssertionError(*([] if found is self.NOTHING else [found]))
+            trace.check(as_truth(test), raising.told(f"assert at {user_line()}", error))
         elif not test:
             found = message()
             raise AssertionError(*([] if found is self.NOTHING else [found]))
 
     def raises(self, error: Callable[[], Any]) -> None:
-        """Tell of `raise error()`, which comes next: in a branch that arrays decide, the program
-        fails when it comes there."""
+        """Tell of `raise error()`, which comes next: in a branch or a turn that arrays decide, the
+        program fails when it comes there."""
         trace = active()
         if not isinstance(trace, Inner):
             return
         found = error()
-        if trace.name not in _BRANCHES or found is self.NOTHING:
+        kind = found if isinstance(found, type) else type(found)
+        if not issubclass(kind, Exception):
             raise _noted(
                 CaptureError(
-                    f"raise at {user_line()}: whether it happens depends on arrays, and in how "
-                    "often a loop turns. Check before the loop, or the result behind it."
+                    f"raise at {user_line()}: whether it happens depends on arrays, and what is "
+                    "raised is no exception that is known. Raise one, as in raise ValueError(...)."
                 )
             )
-        name = getattr(found, "__name__", type(found).__name__)
-        said = f": {found}" if isinstance(found, BaseException) and str(found) else ""
-        trace.check(constant(0, "bool"), f"raise at {user_line()}: {name}{said}")
+        never = as_users_call(zeros)((), "bool")
+        trace.check(never, raising.told(f"raise at {user_line()}", found))
         raise _Raised(trace)
 
     # -- objects of Python ----------------------------------------------------------------------
 
     def called(self, function: Any) -> Any:
         """What is called in place of a function, so that its statements are captured too."""
+        if any(function is one for one in _GOING):
+            return functools.partial(self._going, function)
+        if any(function is asker for asker in _ASKERS):
+            return functools.partial(self._asking, function)
         if any(function is maker for maker in _MAKERS):
             return lambda *given, **named: self.made(function(*given, **named))
         if any(function is changer for changer in _CHANGERS):
             return lambda given, *more: function(self.changed(given), *more)
-        if any(function is one for one in _GOING):
-            return functools.partial(self._going, function)
         if function is print:
             return functools.partial(reports.print_once, function, active().outermost)
         owner = getattr(function, "__self__", None)
         if isinstance(owner, _CONTAINERS) and getattr(function, "__name__", "") in _CHANGING:
             self.changed(owner)
         return _opened(function)
+
+    def _asking(self, function: Any, *given: Any, **named: Any) -> Any:
+        """What `map`, `sorted` and the like give, whose functions are captured too."""
+        opened = {name: self.called(one) if callable(one) else one for name, one in named.items()}
+        found = function(*(self.called(one) if callable(one) else one for one in given), **opened)
+        return self.made(found) if any(function is maker for maker in _MAKERS) else found
 
     def _going(self, function: Any, *given: Any, **named: Any) -> Any:
         """What one goes through that `range`, `zip` and the like make."""
@@ -246,12 +269,7 @@ class Flow:
 
         def run(branch: Callable[[], None]) -> tuple[Any, ...]:
             variables.put(before)
-            try:
-                branch()
-            except _Raised as error:
-                error.branch.fails = True
-                return before
-            return variables.get()
+            return _set_by(branch, variables, before)
 
         def settle(first: Inner, second: Inner) -> None:
             if first.fails != second.fails:
@@ -289,9 +307,9 @@ class Flow:
             return test()
 
         def turn(*values: Any) -> tuple[Any, list[Any]]:
-            variables.put(state.all(values))
-            body()
-            return [], state.carried(variables.get())
+            before = state.all(values)
+            variables.put(before)
+            return [], state.carried(_set_by(body, variables, before))
 
         def loop(given: list[Any]) -> list[Any]:
             return self._control.while_loop(asked, turn, given, None, holds)[1]
@@ -317,10 +335,15 @@ class Flow:
 
         def turn(*values: Any) -> tuple[Any, list[Any]]:
             *before, number = values
-            variables.put(state.all(before))
-            loop.target(number)
-            loop.body()
-            return [], [*state.carried(variables.get()), number + numbers.step]
+            begun = state.all(before)
+            variables.put(begun)
+
+            def run() -> None:
+                loop.target(number)
+                loop.body()
+
+            after = _set_by(run, variables, begun)
+            return [], [*state.carried(after), number + numbers.step]
 
         def run(given: list[Any]) -> Sequence[Any]:
             first = np.array(numbers.start, dtype="int64").reshape(())
@@ -386,9 +409,13 @@ class Flow:
                 assert isinstance(inner, Inner), "turns are captured apart"
                 trial.begin()
                 appended.begin(inner, [*values, *lines])
-                variables.put(state.all(values))
-                self._turn(rows.item(iter(lines)), loop)
-                after = state.carried(variables.get())
+                before = state.all(values)
+                variables.put(before)
+
+                def run() -> None:
+                    self._turn(rows.item(iter(lines)), loop)
+
+                after = state.carried(_set_by(run, variables, before))
                 found = appended.end(after)
                 check_numbers(inner, lines, rows.numbers, [*after, *found])
                 return found, after
@@ -407,6 +434,18 @@ class Flow:
             self.called(container.append)(*values)
         else:
             filled.extend(values)
+
+
+def _set_by(
+    run: Callable[[], None], variables: Variables, before: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """The variables behind `run()`; those `before`, if it comes to a `raise`: nothing follows."""
+    try:
+        run()
+    except _Raised as error:
+        error.part.fails = True
+        return before
+    return variables.get()
 
 
 def _check_bounded(items: Any) -> None:
@@ -451,9 +490,13 @@ def _settled(first: Inner, second: Inner, one: Any, other: Any) -> tuple[Any, An
     structure; None if there is no such thing."""
     if one is other:
         return one, other
-    if isinstance(one, Nothing) and _is_carried(other):
+    if isinstance(one, Nothing) and trees.has_arrays(other):
+        return _like(second, other), other
+    if isinstance(other, Nothing) and trees.has_arrays(one):
+        return one, _like(first, one)
+    if isinstance(one, Nothing) and is_number(other):
         return Filler(second.value_of(other).type), other
-    if isinstance(other, Nothing) and _is_carried(one):
+    if isinstance(other, Nothing) and is_number(one):
         return one, Filler(first.value_of(one).type)
     if _is_carried(one) and _is_carried(other):
         alike = first.value_of(one).shape == second.value_of(other).shape
@@ -469,11 +512,12 @@ def _settled(first: Inner, second: Inner, one: Any, other: Any) -> tuple[Any, An
 
 def _settle_failing(failing: Inner, other: Inner) -> None:
     """Let a branch behind which nothing comes have what the other has: nobody looks at it."""
+    failing.result = _like(other, other.result)
 
-    def stand_in(array: Any) -> Filler:
-        return Filler(other.value_of(array).type)
 
-    failing.result = tuple(trees.replaced(value, stand_in) for value in other.result)
+def _like(branch: Inner, tree: Any) -> Any:
+    """What a branch gives, with fillers in place of arrays."""
+    return trees.replaced(tree, lambda array: Filler(branch.value_of(array).type))
 
 
 def _of_branches(name: str, place: str, one: Any, other: Any) -> str:

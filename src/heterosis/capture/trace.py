@@ -54,6 +54,7 @@ from heterosis.ir.program import (
 )
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.bounds import required
+from heterosis.ops.control.flow import asserted
 from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.math.cast import copy, stop_gradient
 from heterosis.ops.random import keys
@@ -64,6 +65,7 @@ from heterosis.runtime.errors import CaptureError
 from heterosis.runtime.lines import user_line
 
 ndarray = _core.ndarray
+_ASSERTED: Any = asserted.record
 
 
 class NeedsTape(CaptureError):
@@ -270,6 +272,9 @@ class Trace:
             result = self._write(record, results, out)
         written = tuple(map(self.cell, outs))
         self.steps.append(Step(call, cells, written, out is not None))
+        if record.name == _ASSERTED.name:
+            assert values[0] is not None, "it is an array"
+            self._require(cast(values[0], "bool"), attributes[1])
         if inside:
             self._record(record, operands, values, attributes, result)
             if out is not None:
@@ -545,13 +550,17 @@ class Trace:
             if shown is not None and shown is not cell and base in (shown, shown.base):
                 other._count_write()
 
-    def check(self, holds: Value, failure: str) -> None:
+    def check(self, holds: Any, failure: str) -> None:
         """Let every run fail with a message where a truth does not hold."""
+        self.call(_ASSERTED, (holds,), (None, failure), None)
+
+    def _require(self, holds: Value, failure: str) -> None:
+        """Let the program fail where a truth does not hold, unless it has failed before."""
         outermost = self.outermost
         if outermost.checks is None:
             outermost.checks = outermost.array(Cell(constant(1, "bool")))
         cell = self.cell(outermost.checks)
-        cell.write(required(cell.value(), holds, failure.replace("{}", "{ }")))
+        cell.write(required(cell.value(), holds, failure))
 
     def print(self, values: Sequence[Any], ends: dict[str, Any]) -> None:
         """Print values, at every run."""
@@ -645,6 +654,7 @@ class Trace:
             Recorded(goals) if self.records else None,
             drawn,
             printed,
+            self.checks is not None,
         )
 
     def _tracked(self, result: Any) -> dict[Cell, frozenset[int]]:

@@ -13,6 +13,9 @@ Function = Callable[..., Any]
 class Captured(Protocol):
     """Choices and loops of a program that is being captured; states and rows are lists."""
 
+    def opened(self, function: Function) -> Function:
+        """A user's function, whose statements are captured too."""
+
     def cond(self, pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """What one of two functions gives."""
 
