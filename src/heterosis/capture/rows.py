@@ -85,6 +85,19 @@ class Rows:
         return self._begun is None
 
 
+class Sized:
+    """An iterator that ends."""
+
+    def __init__(self, items: Iterator[Any]):
+        self._items = items
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._items)
+
+
 def rows_of(given: Any) -> Rows | None:
     """The rows that going through `given` gives, one array for each place of an item."""
     if isinstance(given, Rows):
