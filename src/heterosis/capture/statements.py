@@ -423,7 +423,7 @@ class Flow:
                 check_numbers(inner, lines, rows.numbers, [*after, *found])
                 return found, after
 
-            stacked, last = self._control.foreach(turn, given, begun, copies=False)
+            stacked, last = self._control.foreach(turn, given, begun, copies=False, over=rows.over)
             appended.fill(self.append, stacked, last, rows.count - done)
             return last
 
