@@ -142,6 +142,7 @@ def _llvm() -> ModuleType:
 
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
+    binding.initialize_native_asmparser()  # for the instructions that only an assembler knows
     llvm: ModuleType = binding
     return llvm
 
