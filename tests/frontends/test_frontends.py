@@ -96,6 +96,7 @@ PROGRAMS = {
     "integers": (lambda: lambda x, y: (x // y, x % y, x & y), [_whole(-7, 9), _whole(2, 4)]),
     "float64": (lambda: np.exp, [np.array([0.5, -3.0], dtype="float64")]),
     "float16": (lambda: lambda x: x * x + 1, [_random(40).astype("float16")]),
+    "roundings": (lambda: lambda x: (np.floor(x), np.trunc(x), np.fmod(x, 0.3)), [_random(37)]),
     "nothing": (lambda: lambda x: x + 1, [np.zeros((0, 3))]),
     "a number": (lambda: lambda x: x + 1, [np.array(2.0)]),
     "in order": (lambda: lambda x: np.sort(x), [_random(100)]),

@@ -32,7 +32,10 @@ _HOLDING = (_BITS, _ZEROS, 14, 15)  # and lists of what to run first and last
 _ADDRESS, _DISTANCES, _TO_SLOTS = 1, (2, 4), (9, 41, 42)
 _RELATIVE, _OF_SYMBOL = 8, 6  # types of relocations for the loader
 
+_SEGMENTS = 5
+
 _Place = tuple[int, int]  # an object and a section, by number
+_Row = tuple[int, int, int]  # what the loader has to write: where, of what type, and a number
 
 
 @dataclass
@@ -128,69 +131,54 @@ class _Linker:
     symbols: dict[str, int] = field(default_factory=dict)
     slots: dict[str, int] = field(default_factory=dict)  # where addresses of symbols stand
     stubs: dict[str, int] = field(default_factory=dict)  # code that jumps to imported functions
-    texts: bytearray = field(default_factory=lambda: bytearray(1))
 
     def linked(self) -> bytes:
+        """The bytes of the library: everything gets its place first, and then the addresses."""
         imported = self._imported()
-        names = [*imported, *self.exported]
-        numbers = {name: i for i, name in enumerate(names, 1)}
         relocated = list(self._relocated())
+        slots = [*imported]
+        for name in dict.fromkeys(r.symbol.name for _, r in relocated if r.type in _TO_SLOTS):
+            slots += [name] if name not in imported else []
         pointers = sum(r.type == _ADDRESS for _, r in relocated)
-        wanted = dict.fromkeys(r.symbol.name for _, r in relocated if r.type in _TO_SLOTS)
-        slots = [*imported, *(name for name in wanted if name not in numbers)]
+        shown = _Shown([*imported, *self.exported], len(imported), self.name, pointers + len(slots))
+        tables = self._place(shown, imported, slots)
+        rows = [row for one in relocated if (row := self._relocate(*one))]
+        rows += [self._filled_slot(name, shown) for name in slots]
+        for i, row in enumerate(rows):
+            struct.pack_into("<QQq", self.image, tables.rows + 24 * i, *row)
+        for name in imported:
+            distance = self.slots[name] - self.stubs[name] - 6
+            struct.pack_into("<BBi", self.image, self.stubs[name], 0xFF, 0x25, distance)
+        shown.write_symbols(self.image, tables.symbols, self.symbols)
+        self._write_segments(tables)
+        self._write_sections(tables, shown)
+        return bytes(self.image)
 
-        self._append(bytes(64 + 5 * 56))
-        texts = {text: self._text(text) for text in (*names, *_LIBRARIES, self.name)}
-        strings = self._append(self.texts)
-        table = self._append(bytes(24 * (1 + len(names))), 8)
-        chain = [1, 1 + len(names), min(1, len(names)), 0]
-        chain += [i + 1 if i < len(names) else 0 for i in range(1, len(names) + 1)]
-        hashes = self._append(struct.pack(f"<{len(chain)}I", *chain), 8)
-        rows = self._append(bytes(24 * (pointers + len(slots))), 8)
+    def _place(self, shown: _Shown, imported: Sequence[str], slots: Sequence[str]) -> _Tables:
+        """Lay out the image, with room for what is not known yet."""
+        self._append(bytes(64 + _SEGMENTS * 56))
+        tables = _Tables(
+            texts=self._append(shown.texts),
+            symbols=self._append(bytes(24 * (1 + len(shown.names))), 8),
+            hashes=self._append(shown.hashes(), 8),
+            rows=self._append(bytes(24 * shown.rows), 8),
+        )
         self._place_sections(0)
         for name, content in self.data.items():
             self.symbols[name] = self._append(content, _ALIGNMENT)
-        code = self._next_page()
+        tables.code = self._append(b"", _PAGE)
         self._place_sections(_CODE)
-        self.stubs = {name: self._append(bytes(6), 8) for name in imported}
-        written = self._next_page()
+        self.stubs = {name: self._append(bytes(6), 8) for name in imported}  # jmp *slot(%rip)
+        tables.written = self._append(b"", _PAGE)
         self._place_sections(_WRITABLE)
         self.slots = {name: self._append(bytes(8), 8) for name in slots}
-        self._define()
-        dynamic = self._append(
-            self._dynamic(texts, strings, table, hashes, rows, pointers + len(slots)), 8
-        )
-        end = len(self.image)
-
-        found = [self._relocate(*one) for one in relocated]
-        entries = [(at, _RELATIVE, value) for at, value in filter(None, found)]
-        for name, at in self.slots.items():
-            number = numbers.get(name) if name in imported else None
-            entries.append(
-                (at, number << 32 | _OF_SYMBOL, 0)
-                if number
-                else (at, _RELATIVE, self.symbols[name])
-            )
-        for name, at in self.stubs.items():
-            distance = self.slots[name] - at - 6
-            struct.pack_into("<BBi", self.image, at, 0xFF, 0x25, distance)  # jmp *slot(%rip)
-        for i, (at, info, value) in enumerate(entries):
-            struct.pack_into("<QQq", self.image, rows + 24 * i, at, info, value)
-        for name, number in numbers.items():
-            at = self.symbols.get(name, 0)
-            section = 0 if name in imported else 1
-            row = struct.pack("<IBBHQQ", texts[name], 0x12, 0, section, at, 0)
-            self.image[table + 24 * number : table + 24 * (number + 1)] = row
-        segments = [
-            (1, _READ, 0, code),
-            (1, _READ | _EXECUTE, code, written),
-            (1, _READ | _WRITE, written, end),
-            (2, _READ | _WRITE, dynamic, end),
-            (0x6474E551, _READ | _WRITE, 0, 0),  # the stack holds no code
-        ]
-        self._head(segments)
-        self._show_sections(strings, table, hashes, rows, code, written, dynamic, end)
-        return bytes(self.image)
+        for i, object_ in enumerate(self.objects):
+            for symbol in object_.symbols:
+                if symbol.is_global and (i, symbol.section) in self.places:
+                    self.symbols[symbol.name] = self.places[i, symbol.section] + symbol.value
+        tables.dynamic = self._append(shown.dynamic(tables), 8)
+        tables.end = len(self.image)
+        return tables
 
     # -- what there is ------------------------------------------------------------------------
 
@@ -221,12 +209,6 @@ class _Linker:
             )
         return sorted(needed)
 
-    def _define(self) -> None:
-        for i, object_ in enumerate(self.objects):
-            for symbol in object_.symbols:
-                if symbol.is_global and (i, symbol.section) in self.places:
-                    self.symbols[symbol.name] = self.places[i, symbol.section] + symbol.value
-
     # -- places -------------------------------------------------------------------------------
 
     def _append(self, content: bytes | bytearray, alignment: int = 1) -> int:
@@ -236,28 +218,20 @@ class _Linker:
         self.image += content
         return at
 
-    def _next_page(self) -> int:
-        return self._append(b"", _PAGE)
-
     def _place_sections(self, kind: int) -> None:
         for place, section in self._kept():
             if section.flags & (_WRITABLE | _CODE) == kind:
                 self.places[place] = self._append(section.data, section.alignment)
 
-    def _text(self, text: str) -> int:
-        at = len(self.texts)
-        self.texts += text.encode() + b"\0"
-        return at
-
     # -- addresses ----------------------------------------------------------------------------
 
-    def _relocate(self, place: _Place, relocation: _Relocation) -> tuple[int, int] | None:
-        """Write a distance, or an address, for which it returns what the loader has to know."""
+    def _relocate(self, place: _Place, relocation: _Relocation) -> _Row | None:
+        """Write a distance, or an address, for which it returns what the loader has to do."""
         at = self.places[place] + relocation.at
         if relocation.type == _ADDRESS:
             target = self._target(place, relocation.symbol) + relocation.addend
             struct.pack_into("<Q", self.image, at, target)
-            return at, target
+            return at, _RELATIVE, target
         if relocation.type in _DISTANCES:
             target = self._target(place, relocation.symbol)
         elif relocation.type in _TO_SLOTS:
@@ -275,55 +249,102 @@ class _Linker:
             return self.places[place[0], symbol.section] + symbol.value
         return self.stubs[symbol.name] if symbol.name in self.stubs else self.symbols[symbol.name]
 
-    # -- what the dynamic loader reads --------------------------------------------------------
+    def _filled_slot(self, name: str, shown: _Shown) -> _Row:
+        """What the loader writes into the slot of a symbol."""
+        if name in self.stubs:
+            return self.slots[name], (1 + shown.names.index(name)) << 32 | _OF_SYMBOL, 0
+        return self.slots[name], _RELATIVE, self.symbols[name]
 
-    def _dynamic(
-        self, texts: Mapping[str, int], strings: int, table: int, hashes: int, rows: int, count: int
-    ) -> bytes:
-        needed = [(1, texts[name]) for name in _LIBRARIES] if self.stubs else []
-        entries = [
-            *needed, (14, texts[self.name]), (4, hashes), (5, strings), (6, table),
-            (10, len(self.texts)), (11, 24), (7, rows), (8, 24 * count), (9, 24),
-            (30, 8), (0x6FFFFFFB, 1),  # addresses of functions are found when it is loaded
-            (0, 0),
-        ]  # fmt: skip
-        return b"".join(struct.pack("<QQ", *entry) for entry in entries)
+    # -- headers ------------------------------------------------------------------------------
 
-    def _head(self, segments: Sequence[tuple[int, int, int, int]]) -> None:
+    def _write_segments(self, tables: _Tables) -> None:
+        """The header of the file, and those of the segments, which loaders read."""
+        segments = (
+            (1, _READ, 0, tables.code),
+            (1, _READ | _EXECUTE, tables.code, tables.written),
+            (1, _READ | _WRITE, tables.written, tables.end),
+            (2, _READ | _WRITE, tables.dynamic, tables.end),
+            (0x6474E551, _READ | _WRITE, 0, 0),  # the stack holds no code
+        )
         identity = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-        fields = (3, _X86_64, 1, 0, 64, 0, 0, 64, 56, len(segments), 64, 0, 0)
+        fields = (3, _X86_64, 1, 0, 64, 0, 0, 64, 56, _SEGMENTS, 64, 0, 0)
         struct.pack_into("<16sHHIQQQIHHHHHH", self.image, 0, identity, *fields)
         for i, (type_, flags, begin, end) in enumerate(segments):
             size, alignment = end - begin, _PAGE if type_ == 1 else 8
             row = (type_, flags, begin, begin, begin, size, size, alignment)
             struct.pack_into("<IIQQQQQQ", self.image, 64 + 56 * i, *row)
 
-    def _show_sections(
-        self, strings: int, table: int, hashes: int, rows: int, code: int, written: int,
-        dynamic: int, end: int,
-    ) -> None:  # fmt: skip
-        """Headers that no loader reads, for those who look into the file."""
-        sections = [
+    def _write_sections(self, tables: _Tables, shown: _Shown) -> None:
+        """The headers of sections, for those who look into the file; no loader reads them."""
+        texts_end, data = tables.texts + len(shown.texts), _LOADED | _WRITABLE
+        sections = (
             ("", 0, 0, 0, 0, 0, 0, 0),
-            (".text", 1, _LOADED | _CODE, code, written, 0, 0, 0),
-            (".dynstr", 3, _LOADED, strings, strings + len(self.texts), 0, 0, 0),
-            (".dynsym", 11, _LOADED, table, hashes, 2, 1, 24),
-            (".hash", 5, _LOADED, hashes, rows, 3, 0, 4),
-            (".rodata", 1, _LOADED, rows, code, 0, 0, 0),
-            (".data", 1, _LOADED | _WRITABLE, written, dynamic, 0, 0, 0),
-            (".dynamic", 6, _LOADED | _WRITABLE, dynamic, end, 2, 0, 16),
-        ]
-        names = bytearray()
-        headers = b""
-        for name, type_, flags, begin, finish, link, info, entry in sections:
-            address = begin if type_ else 0
-            row = (len(names), type_, flags, address, address, finish - begin, link, info)
-            headers += struct.pack("<IIQQQQIIQQ", *row, 1 if type_ else 0, entry)
+            (".text", 1, _LOADED | _CODE, tables.code, tables.written, 0, 0, 0),
+            (".dynstr", 3, _LOADED, tables.texts, texts_end, 0, 0, 0),
+            (".dynsym", 11, _LOADED, tables.symbols, tables.hashes, 2, 1, 24),
+            (".hash", 5, _LOADED, tables.hashes, tables.rows, 3, 0, 4),
+            (".rodata", 1, _LOADED, tables.rows, tables.code, 0, 0, 0),
+            (".data", 1, data, tables.written, tables.dynamic, 0, 0, 0),
+            (".dynamic", 6, data, tables.dynamic, tables.end, 2, 0, 16),
+        )
+        names, headers = bytearray(), b""
+        for name, type_, flags, begin, end, link, info, entry in sections:
+            row = (len(names), type_, flags, begin, begin, end - begin, link, info, 1, entry)
+            headers += struct.pack("<IIQQQQIIQQ", *row)
             names += name.encode() + b"\0"
         own = (len(names), 3, 0, 0, len(self.image), len(names) + 10, 0, 0, 1, 0)
-        names += b".shstrtab\0"
-        self._append(names)
-        headers += struct.pack("<IIQQQQIIQQ", *own)
-        at = self._append(headers, 8)
+        self._append(names + b".shstrtab\0")
+        at = self._append(headers + struct.pack("<IIQQQQIIQQ", *own), 8)
         struct.pack_into("<Q", self.image, 40, at)
         struct.pack_into("<HH", self.image, 60, len(sections) + 1, len(sections))
+
+
+@dataclass
+class _Tables:
+    """Where what the loader reads begins in the image, and where the segments do."""
+
+    texts: int
+    symbols: int
+    hashes: int
+    rows: int  # of what it has to write where
+    code: int = 0
+    written: int = 0
+    dynamic: int = 0
+    end: int = 0
+
+
+class _Shown:
+    """What the loader is told: the names of symbols, of which the first are `imported`."""
+
+    def __init__(self, names: Sequence[str], imported: int, library: str, rows: int):
+        self.names, self.imported, self.library, self.rows = names, imported, library, rows
+        self.texts = bytearray(1)
+        self._at: dict[str, int] = {}
+        for text in (*names, *_LIBRARIES, library):
+            self._at[text] = len(self.texts)
+            self.texts += text.encode() + b"\0"
+
+    def hashes(self) -> bytes:
+        """A hash table with one chain, of all symbols: there are few."""
+        count = len(self.names)
+        chain = [0, *(i + 1 if i < count else 0 for i in range(1, count + 1))]
+        return struct.pack(f"<{4 + count}I", 1, 1 + count, min(1, count), *chain)
+
+    def write_symbols(self, image: bytearray, at: int, places: Mapping[str, int]) -> None:
+        """Functions that the library shows, and those that it looks for elsewhere."""
+        for i, name in enumerate(self.names):
+            is_own = i >= self.imported
+            row = (self._at[name], 0x12, 0, int(is_own), places[name] if is_own else 0, 0)
+            struct.pack_into("<IBBHQQ", image, at + 24 * (i + 1), *row)
+
+    def dynamic(self, tables: _Tables) -> bytes:
+        """Where the loader finds all that, and what libraries it has to load."""
+        needed = [(1, self._at[name]) for name in _LIBRARIES] if self.imported else []
+        entries = (
+            *needed, (14, self._at[self.library]), (4, tables.hashes), (5, tables.texts),
+            (6, tables.symbols), (10, len(self.texts)), (11, 24), (7, tables.rows),
+            (8, 24 * self.rows), (9, 24),
+            (30, 8), (0x6FFFFFFB, 1),  # functions elsewhere are found when the library is loaded
+            (0, 0),
+        )  # fmt: skip
+        return b"".join(struct.pack("<QQ", *entry) for entry in entries)
