@@ -127,6 +127,20 @@ def test_libraries_give_the_same_bits(label, tmp_path):
         assert ours.shape == theirs.shape
 
 
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
+def test_a_library_for_older_processors(level, tmp_path):
+    """The same numbers up to rounding: packed for that processor, by code for it."""
+    net, x = _lenet(), _random(2, 1, 28, 28)
+    try:
+        path, _ = heterosis.export(net, tmp_path / "model", x, target=level)
+    except ArgumentError as error:
+        assert "must be able to run" in str(error)
+        return
+    numpy.testing.assert_allclose(
+        front_end.Library(path)(x.asnumpy()), net(x).asnumpy(), rtol=1e-4, atol=1e-5
+    )
+
+
 def test_an_entry_for_each_kind_of_arguments(tmp_path):
     net = mlp()
     net.hybridize()
@@ -216,6 +230,8 @@ def test_what_a_library_cannot_do_is_refused(tmp_path):
         heterosis.export(lambda x: x, tmp_path / "model")
     with pytest.raises(ArgumentError, match="letters, digits"):
         heterosis.export(lambda x: x, tmp_path / "my-model", x)
+    with pytest.raises(ArgumentError, match="expected one of x86-64"):
+        heterosis.export(lambda x: x, tmp_path / "model", x, target="avx2")
     with pytest.raises(ArgumentError, match="format"):
         mlp().export(str(tmp_path / "model"), format="elf")
     assert list(tmp_path.iterdir()) == []

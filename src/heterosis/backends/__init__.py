@@ -60,8 +60,9 @@ class Backend(ABC):
         when one was written to.
         """
 
-    def library(self, entries: Sequence[Entry], name: str) -> tuple[bytes, str]:
-        """A shared library that runs these programs without Python, and its header in C."""
+    def library(self, entries: Sequence[Entry], name: str, target: str | None) -> tuple[bytes, str]:
+        """A shared library that runs these programs without Python, on processors of the kind
+        `target` or else of this one's, and its header in C."""
         raise UnsupportedError(
             f"export: the back end {type(self).__name__} writes no libraries. Export what was "
             "hybridized for the native one."

@@ -60,21 +60,22 @@ def save(net: Any, path: str | os.PathLike[str], /, *inputs: Any, **keywords: An
 
 
 def export(
-    net: Any, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any
+    net: Any, path: str | os.PathLike[str], /, *inputs: Any, target: str | None = None
 ) -> tuple[str, str]:
     """Write what `net`, a function or a block, predicts as a library that needs no Python.
 
     For a path that ends in `my_mlp` these are `libmy_mlp.so`, `my_mlp.h` and `heterosis.h`; the
     names of the first two are returned. There is an entry for each kind of arguments that a
-    hybridized `net` was called with, and one for `inputs` and `keywords` if they are given. The
-    library holds the parameters, runs on processors like this one, and needs libc and libm alone.
+    hybridized `net` was called with, and one for `inputs` if they are given. The library holds
+    the parameters and needs libc and libm at most. It runs on processors like this one, or of a
+    `target` that this one can run too: "x86-64", "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512).
     """
     if hasattr(net, "export_native"):
-        return net.export_native(path, *inputs, **keywords)  # type: ignore[no-any-return]
+        return net.export_native(path, *inputs, target=target)  # type: ignore[no-any-return]
     from heterosis.capture.exporting import export
 
     compiled = net if isinstance(net, Compiled) else hybridize(net)
-    return export(compiled, path, (inputs, keywords))
+    return export(compiled, path, (inputs, {}), target)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

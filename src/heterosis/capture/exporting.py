@@ -37,6 +37,7 @@ def export(
     compiled: Compiled,
     path: str | os.PathLike[str],
     inputs: Call,
+    target: str | None = None,
     parameters: inspect.Signature | None = None,
     name: str | None = None,
 ) -> tuple[str, str]:
@@ -52,7 +53,7 @@ def export(
             "letters, digits and underscores, as my_mlp: the library is called after it."
         )
     entries = list(_entries(compiled, inputs, parameters, name))
-    library, header = backends.named(compiled.backend).library(entries, label)
+    library, header = backends.named(compiled.backend).library(entries, label, target)
     interface = resources.files("heterosis.backends") / "heterosis.h"
     files = {
         os.path.join(folder, f"lib{label}.so"): library,

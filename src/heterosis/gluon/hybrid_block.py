@@ -182,14 +182,14 @@ class HybridBlock(Block):
         return export(self, path, epoch)
 
     def export_native(
-        self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any
+        self, path: str | os.PathLike[str], /, *inputs: Any, target: str | None = None
     ) -> tuple[str, str]:
         """Write the library that `heterosis.export` describes."""
         from heterosis.capture.exporting import export
 
-        self._complete(inputs, keywords)
+        self._complete(inputs, {})
         compiled = self._compiled or capture.Compiled(self._captured_forward)
-        return export(compiled, path, (inputs, keywords), self._arguments(), "forward")
+        return export(compiled, path, (inputs, {}), target, self._arguments(), "forward")
 
     def save(self, prefix: str, *inputs: Any, **keywords: Any) -> None:
         """Write the names of all parts and the parameters: `<prefix>-model.json` and `.params`.

@@ -44,11 +44,11 @@ class Native(EagerBackend):
 
         return compile_single(program, layouts, targets, views=views, in_place=in_place)
 
-    def library(self, entries: Sequence[Entry], name: str) -> tuple[bytes, str]:
-        """Machine code for processors like this one, beside the arrays that it needs."""
+    def library(self, entries: Sequence[Entry], name: str, target: str | None) -> tuple[bytes, str]:
+        """Machine code beside the arrays that it needs."""
         from heterosis.backends.native.export.library import header, library
 
-        return library(entries, name), header(entries, name)
+        return library(entries, name, target), header(entries, name)
 
     def has(self, primitive: Primitive) -> bool:
         """Whether there is a row for it, where its family has rows."""

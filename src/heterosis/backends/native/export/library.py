@@ -10,10 +10,15 @@ from heterosis import _core
 from heterosis.backends import Entry
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.program import function_for_known_sizes
-from heterosis.backends.native.codegen.kernel import Machine
-from heterosis.backends.native.codegen.target import FALLBACK, TARGETS
-from heterosis.backends.native.compile.compiler import compile_object, host_target
-from heterosis.backends.native.compile.whole import compile_program
+from heterosis.backends.native.codegen.kernel import Machine, Schedule
+from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, Target
+from heterosis.backends.native.compile import object_cache
+from heterosis.backends.native.compile.compiler import (
+    compile_object,
+    host_target,
+    usable_targets,
+)
+from heterosis.backends.native.compile.plans import plan_facts
 from heterosis.backends.native.export.elf import shared_library
 from heterosis.backends.native.export.interface import (
     GIVEN,
@@ -32,23 +37,40 @@ from heterosis.ir.program import INPUT, Program, Value, reached
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import DTYPES, TensorType
 from heterosis.passes.preparation import Split
-from heterosis.runtime.errors import UnsupportedError
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 _ALIGNMENT = 64
 
 
-def library(entries: Sequence[Entry], name: str) -> bytes:
-    """The shared library of these programs, for processors like this one, with one thread."""
-    target = host_target()
-    if target.triple != FALLBACK.triple:
-        raise UnsupportedError(
-            f"export: native libraries are written for x86-64 so far, and this is {target.name}."
-        )
+LEVELS = {"x86-64": FALLBACK, "x86-64-v3": AVX2, "x86-64-v4": AVX512}
+
+
+def library(entries: Sequence[Entry], name: str, level: str | None) -> bytes:
+    """The shared library of these programs, with one thread, for processors of a level or better:
+    this one's own unless one is named."""
+    target = _target(level)
     writer = _Library(Machine(target, 1))
     objects = [writer.object(i, entry) for i, entry in enumerate(entries)]
     text, shown = interface(writer.facts, target, name)
-    objects.append(compile_object(text, TARGETS[FALLBACK.name]))
+    objects.append(compile_object(text, FALLBACK))
     return shared_library(objects, shown, {WEIGHTS: bytes(writer.weights)}, f"lib{name}.so")
+
+
+def _target(level: str | None) -> Target:
+    if host_target() not in LEVELS.values():
+        raise UnsupportedError(
+            "export: native libraries are written for x86-64 so far, and this processor is "
+            f"{host_target().name}. Export on an x86-64 processor."
+        )
+    if level is None:
+        return host_target()
+    here = [name for name, target in LEVELS.items() if target in usable_targets()]
+    if level not in here:
+        raise ArgumentError(
+            f"export: got target={level!r}; expected one of {', '.join(here)}: parameters are "
+            "packed by code for the library's own processor, which this one must be able to run."
+        )
+    return LEVELS[level]
 
 
 class _Library:
@@ -63,10 +85,7 @@ class _Library:
         """The machine code of an entry, which is added to the facts."""
         program, held = self._parts(entry)
         layouts = [Strided.contiguous(value.shape) for value in program.inputs]
-        planned = schedule(
-            program, layouts, [None] * len(program.outputs), self.machine, views=False,
-            kept=kept_values(program), side_by_side=True,
-        )  # fmt: skip
+        planned = self._scheduled(program, layouts)
         code = function_for_known_sizes(planned)
         symbol = f"heterosis.program{number}"
         self.facts.append(
@@ -91,10 +110,31 @@ class _Library:
         found = in_parts(program, list(held), self.machine)
         if not isinstance(found, Split):
             return found, dict(zip(_at(found, entry.held), entry.held.values(), strict=True))
-        arrays = _computed(found.preparation, entry)
+        arrays = self._computed(found.preparation, entry)
         own = dict(zip(_at(found.rest, entry.held), entry.held.values(), strict=True))
         further = found.rest.inputs[len(found.rest.inputs) - len(arrays) :]
         return found.rest, own | dict(zip(further, arrays, strict=True))
+
+    def _computed(self, preparation: Program, entry: Entry) -> list[_core.ndarray]:
+        """What a preparation gives for the arrays of an entry, by the library's own code: how
+        parameters are packed depends on the processor."""
+        needed = {node for node in reached(preparation.outputs) if node.primitive is INPUT}
+        positions = [i for i, value in enumerate(preparation.inputs) if value.node in needed]
+        inputs = tuple(preparation.inputs[i] for i in positions)
+        program = Program(inputs, preparation.outputs, preparation.name)
+        arrays = [entry.held[i] for i in positions]
+        layouts = [Strided(a.shape, a._element_strides) for a in arrays]
+        planned = self._scheduled(program, layouts)
+        code, target = function_for_known_sizes(planned), self.machine.target
+        loaded = object_cache.load(code.key, lambda: code.emit(target), target)
+        plan = plan_facts(program, planned, code).plan(loaded.address(abi.ENTRY))
+        return list(_core.run_plan(plan, arrays))
+
+    def _scheduled(self, program: Program, layouts: Sequence[Strided]) -> Schedule:
+        return schedule(
+            program, layouts, [None] * len(program.outputs), self.machine, views=False,
+            kept=kept_values(program), side_by_side=True,
+        )  # fmt: skip
 
     def _buffers(
         self, entry: Entry, program: Program, held: dict[Value, _core.ndarray]
@@ -121,17 +161,6 @@ class _Library:
 
 def _at(program: Program, positions: Iterable[int]) -> list[Value]:
     return [program.inputs[i] for i in positions]
-
-
-def _computed(preparation: Program, entry: Entry) -> list[_core.ndarray]:
-    """What a preparation gives for the arrays of an entry; it reads nothing else."""
-    needed = {node for node in reached(preparation.outputs) if node.primitive is INPUT}
-    positions = [i for i, value in enumerate(preparation.inputs) if value.node in needed]
-    inputs = tuple(preparation.inputs[i] for i in positions)
-    program = Program(inputs, preparation.outputs, preparation.name)
-    arrays = [entry.held[i] for i in positions]
-    layouts = [Strided(a.shape, a._element_strides) for a in arrays]
-    return list(_core.run_plan(compile_program(program, layouts), arrays))
 
 
 def _bytes_of(array: _core.ndarray) -> bytes:
