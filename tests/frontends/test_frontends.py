@@ -237,14 +237,23 @@ def test_what_a_library_cannot_do_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
-def test_the_example_in_c(tmp_path):
+_EXAMPLES = {
+    "c": "cc -std=c11 -Wall -Wextra -Werror run_mlp.c -I. -L. -lmy_mlp -Wl,-rpath,. -o run_mlp",
+    "cpp": "c++ -std=c++20 -Wall -Wextra -Werror run_mlp.cpp -I. -ldl -o run_mlp",
+}
+
+
+@pytest.mark.parametrize("language", _EXAMPLES)
+def test_examples_that_are_compiled(language, tmp_path):
+    command = _EXAMPLES[language].split()
+    if not shutil.which(command[0]):
+        pytest.skip(f"there is no {command[0]}")
     net = mlp()
     x = np.array((numpy.arange(512) % 7).astype("float32") / numpy.float32(7)).reshape(1, 512)
     expected = heterosis.hybridize(net)(x).asnumpy().ravel()
     heterosis.export(net, tmp_path / "my_mlp", x)
-    shutil.copy(FRONTENDS / "c" / "run_mlp.c", tmp_path)
-    command = "cc -std=c11 -Wall -Wextra -Werror run_mlp.c -I. -L. -lmy_mlp -Wl,-rpath,. -o run_mlp"
-    subprocess.run(command.split(), cwd=tmp_path, check=True)
+    for path in (FRONTENDS / language).iterdir():
+        shutil.copy(path, tmp_path)
+    subprocess.run(command, cwd=tmp_path, check=True)
     shown = subprocess.run(["./run_mlp"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert [float.fromhex(word) for word in shown.stdout.split()] == list(map(float, expected))
