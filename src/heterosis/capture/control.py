@@ -13,7 +13,14 @@ from heterosis import _core
 from heterosis.capture import trees
 from heterosis.capture.branches import Joined
 from heterosis.capture.captured import ControlStep, Region
-from heterosis.capture.inner import Inner, described, note_chosen, united, without
+from heterosis.capture.inner import (
+    Inner,
+    described,
+    note_chosen,
+    note_shared,
+    united,
+    without,
+)
 from heterosis.capture.states import States, as_array, check_outputs, check_unwritten
 from heterosis.capture.trace import Trace, active, noting
 from heterosis.ir import views
@@ -68,8 +75,13 @@ class Control:
         }
         _note_control(outer, "cond", before, {"pred": [pred]}, regions, made)
         for array, pair in zip(made, joined.pairs, strict=True):
+            if joined.is_number(pair):
+                outer.note_number(array)
+                continue
             for branch, leaf in zip(branches, pair, strict=True):
                 note_chosen(branch, leaf, array)
+        for branch, leaves in zip(branches, joined.leaves, strict=True):
+            note_shared(branch, leaves, made)
         return joined.tree(made)
 
     def foreach(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heterosis import _core, np
-from heterosis.capture.inner import Inner, note_chosen, note_one
+from heterosis.capture.inner import Inner, note_chosen, note_one, note_shared
 from heterosis.capture.trace import Trace
 from heterosis.ir.types import TensorType
 from heterosis.ops.math.cast import assign
@@ -28,7 +28,8 @@ class StateError(CaptureError):
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a loop begins with as an array of an element type."""
+    """A number of Python's that a loop begins with, as an array of an element type: for turns that
+    give a number too it goes on to be one."""
 
     number: float
     dtype: str
@@ -49,7 +50,13 @@ class States:
 
     def stand_ins(self, turn: Inner) -> list[Any]:
         """What a turn is given."""
-        return [turn.parameter(self._outer.cell(array).value().type) for array in self.arrays]
+        pairs = zip(self._given, self.arrays, strict=True)
+        return [self._stand_in(turn, given, array) for given, array in pairs]
+
+    def _stand_in(self, turn: Inner, given: Any, array: Any) -> Any:
+        made = turn.parameter(self._outer.cell(array).value().type)
+        stands = isinstance(given, Number) or self._outer.stands_for_number(array)
+        return turn.note_number(made) if stands else made
 
     def check(self, turn: Inner, before: Sequence[Any], after: Sequence[Any]) -> None:
         """A loop carries on what it began with: as many states, of the same types."""
@@ -106,6 +113,7 @@ class States:
             found.append(made[i])
             note_chosen(turn, leaf, made[i])
             self._note_handed_on(turn, before, leaf, made[i])
+        note_shared(turn, after, found)
         return found
 
     def _note_handed_on(self, turn: Inner, before: Sequence[Any], leaf: Any, made: Any) -> None:

@@ -7,6 +7,7 @@ writes in place is written back after each run of the program.
 
 from __future__ import annotations
 
+import operator
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,7 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
+from heterosis.capture.numbers import OPERATORS, adapted
 from heterosis.capture.reports import Once, Trial
 from heterosis.ir import views
 from heterosis.ir.calls import Call, collected, moved, needed, note
@@ -135,6 +137,9 @@ class Trace:
         self.checks: Any = None  # an array that is written to by all that the program checks
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
+        # Containers, by their ids, that a choice or a loop has given in place of others, and these.
+        self.chosen_objects: dict[int, Any] = {}
+        self.numbers: set[int] = set()  # storages of arrays that stand for numbers of Python's
         self.random_state: Any = None  # an array that keys follow from, once a branch draws some
         self.drawn: int | None = 0  # keys from there; None if arrays decide how many
 
@@ -241,12 +246,62 @@ class Trace:
         """The array whose value `cell` has."""
         return next(a for a in self.held if self.cells.get(a._storage_id) is cell)
 
+    # -- objects of Python's ----------------------------------------------------------------------
+
+    def note_chosen_object(self, *containers: Any) -> None:
+        """Remember that containers may be one object, or may not."""
+        self.chosen_objects |= {id(container): container for container in containers}
+
+    # -- numbers of Python's ----------------------------------------------------------------------
+
+    def stands_for_number(self, leaf: Any) -> bool:
+        """Whether it is a number of Python's, or an array that stands for one."""
+        if isinstance(leaf, ndarray):
+            return leaf._storage_id in self.outermost.numbers
+        return isinstance(leaf, bool | int | float)
+
+    def note_number(self, array: Any) -> Any:
+        """Remember that an array stands for a number of Python's."""
+        self.outermost.numbers.add(array._storage_id)
+        return array
+
     # -- what the core calls ----------------------------------------------------------------------
 
     def call(
         self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
     ) -> Any:
         """A call of an operation: its results, as arrays."""
+        if self.outermost.numbers:
+            return self._call_with_numbers(record, operands, attributes, out)
+        return self._called(record, operands, attributes, out)
+
+    def _call_with_numbers(
+        self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
+    ) -> Any:
+        """The same where arrays may stand for numbers of Python's: operators of these give others,
+        also in place."""
+        if out is not None and self.stands_for_number(out):
+            if record.name not in OPERATORS:
+                raise _number_written()
+            out = None
+        numbers = [*map(self.stands_for_number, operands)]
+        arrays = [isinstance(operand, ndarray) for operand in operands]
+        if record.name not in OPERATORS or not any(map(operator.and_, numbers, arrays)):
+            return self._called(record, operands, attributes, out)
+        values, _ = self._values(record, operands, attributes)
+        dtypes = adapted(record.name, values, numbers)
+        given = [
+            operand.astype(dtype)
+            if is_array and dtype and operand._dtype_name != dtype
+            else operand
+            for operand, is_array, dtype in zip(operands, arrays, dtypes, strict=True)
+        ]
+        found = self._called(record, given, attributes, out)
+        return self.note_number(found) if all(numbers) else found
+
+    def _called(
+        self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
+    ) -> Any:
         values, cells = self._values(record, operands, attributes)
         inside = modes.is_recording() and not self.recorded
         self.records |= inside
@@ -684,6 +739,14 @@ def _overlap_within(cells: Sequence[Cell]) -> bool:
     parts = [cell.path[0] for cell in cells]
     places = [(node.attributes["starts"], node.attributes["steps"]) for node in parts]
     return not are_apart(places, [node.types[0].shape for node in parts])
+
+
+def _number_written() -> CaptureError:
+    return CaptureError(
+        "an array that stands for a number of Python's is written to in place: outside of a "
+        "hybridized function that would be a number, which cannot be. Begin with np.array(0), or "
+        "set the variable, n = ..."
+    )
 
 
 def _rewritten(variable: Any) -> CaptureError:
