@@ -112,6 +112,8 @@ def _described(code: types.CodeType) -> Any:
 def _operand(step: dis.Instruction) -> Any:
     if isinstance(step.argval, types.CodeType):
         return _described(step.argval)
+    if isinstance(step.argval, str):  # maybe the name of a class, with all that it stands in
+        return repr(step.argval.rpartition(".<locals>.")[2])
     return None if "JUMP" in step.opname or step.opname == "FOR_ITER" else repr(step.argval)
 
 

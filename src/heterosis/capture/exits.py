@@ -167,4 +167,7 @@ def _always_leaves(statements: Sequence[ast.stmt]) -> bool:
     last = statements[-1]
     if isinstance(last, ast.If):
         return _always_leaves(last.body) and _always_leaves(last.orelse)
+    if isinstance(last, ast.While):
+        is_endless = isinstance(last.test, ast.Constant) and bool(last.test.value)
+        return is_endless and not any(isinstance(n, ast.Break) for n in of_this_loop(last.body))
     return isinstance(last, (*_EXITS, ast.Raise))

@@ -208,7 +208,8 @@ class Reach:
         self._add_attributes(names.attributes, names.filled)
         self._computes |= names.computes
         if self.users.is_function(function):
-            self.decides |= names.decides or names.computes or "print" in names.variables
+            asks = not _ASKING.isdisjoint(names.variables)
+            self.decides |= names.decides or names.computes or asks
         for name in names.modules:
             self._add(name, sys.modules.get(name))
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
@@ -296,6 +297,10 @@ class Reach:
 
 
 # -- whose code it is ------------------------------------------------------------------------------
+
+
+# Functions of Python's that a capture replaces.
+_ASKING = frozenset(("print", "max", "min", "any", "all"))
 
 
 class Users:
