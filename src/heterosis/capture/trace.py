@@ -19,6 +19,7 @@ from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import layout_of, set_inline
 from heterosis.capture import trees
+from heterosis.capture.blockers import hash_error, leaked_message, read_error
 from heterosis.capture.captured import (
     Argument,
     Captured,
@@ -139,7 +140,7 @@ class Trace:
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
         # Containers, by their ids, that a choice or a loop has given in place of others, and these.
         self.chosen_objects: dict[int, Any] = {}
-        self.numbers: set[int] = set()  # storages of arrays that stand for numbers of Python's
+        self.numbers: dict[int, Any] = {}  # by storage: they stand for Python's
         self.random_state: Any = None  # an array that keys follow from, once a branch draws some
         self.drawn: int | None = 0  # keys from there; None if arrays decide how many
 
@@ -153,7 +154,12 @@ class Trace:
         return self
 
     def explained(self, error: Exception) -> Exception:
-        """What a function raised; for a variable that has no value, why it has none."""
+        """What a function raised; for a variable that has no value, why it has none, and for an
+        array that is to be a key, why it cannot be."""
+        if isinstance(error, TypeError) and f"unhashable type: '{ndarray.__module__}." in str(
+            error
+        ):
+            return hash_error(error)
         name = re.search(r"variable '(\w+)'", str(error)) if isinstance(error, NameError) else None
         why = self.outermost.unset.get(name[1]) if name else None
         return error if why is None else CaptureError(why)
@@ -209,7 +215,8 @@ class Trace:
     def array(self, cell: Cell) -> Any:
         """A new array that holds what `cell` does."""
         value = cell.value()
-        made = _core.unreadable(value.dtype, value.shape, _unreadable(value))
+        message = leaked_message(value.type, self.outermost.name, user_line())
+        made = _core.unreadable(value.dtype, value.shape, message)
         self.cells[made._storage_id] = cell
         self.held.append(made)
         return made
@@ -262,7 +269,7 @@ class Trace:
 
     def note_number(self, array: Any) -> Any:
         """Remember that an array stands for a number of Python's."""
-        self.outermost.numbers.add(array._storage_id)
+        self.outermost.numbers[array._storage_id] = array
         return array
 
     # -- what the core calls ----------------------------------------------------------------------
@@ -613,7 +620,7 @@ class Trace:
         """The elements of an array are about to be read by Python."""
         cell = self.cells.get(array._storage_id)
         if cell is not None and not (isinstance(cell.source, Outside) and not cell.writes):
-            raise CaptureError(_unreadable(cell.value()))
+            raise read_error(cell.value().type)
         self.guards.read(array)
 
     # -- the end ----------------------------------------------------------------------------------
@@ -793,18 +800,6 @@ def overlap(one: Any, other: Any) -> CaptureError:
     return CaptureError(
         f"two arrays from outside the program, of shapes {one.shape} and {other.shape}, share "
         "memory, and the program writes to it. Pass copies."
-    )
-
-
-NEEDS_ELEMENTS = "are read while the program is captured"
-
-
-def _unreadable(value: Value) -> str:
-    return (
-        f"the elements of an array {value.type} {NEEDS_ELEMENTS}, before "
-        "there are any. asnumpy(), item(), bool(), float() and iteration by value cannot be part "
-        "of a hybridized program: compute with arrays instead (np.where for a choice), or leave "
-        "this function unhybridized."
     )
 
 
