@@ -7,7 +7,7 @@ import json
 import sys
 import time
 
-from heterosis import np, npx
+from heterosis import autograd, np, npx
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.whole import parts, scheduled
 from heterosis.backends.native.schedule.arena import Memory, memory
@@ -32,6 +32,40 @@ def _lenet():
     return net
 
 
+class _Chain(nn.HybridBlock):
+    """The same operations again and again."""
+
+    def __init__(self, *operations, times):
+        super().__init__()
+        self.operations, self.times = operations, times
+
+    def forward(self, x):
+        for _ in range(self.times):
+            for operation in self.operations:
+                x = operation(x)
+        return x
+
+
+class _Gradient(nn.HybridBlock):
+    """What a network's result changes by with a parameter that is added to its input."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.added = net, self.params.get("added", shape=(8, 16))
+
+    def forward(self, x):
+        with autograd.record():
+            y = self.net(x + self.added.data())
+        return autograd.grad(y, self.added.data())
+
+
+def _chain():
+    return _Chain(
+        np.tanh, lambda x: x * 1.01, lambda x: x + 0.1, np.sin, lambda x: np.maximum(x, -1.0),
+        times=400,
+    )  # fmt: skip
+
+
 MODELS = {
     "MLP 1": (_mlp, (1, 512)),
     "MLP 64": (_mlp, (64, 512)),
@@ -39,6 +73,9 @@ MODELS = {
     "ResNet-18": (vision.resnet18_v1, (1, 3, 224, 224)),
     "ResNet-50": (vision.resnet50_v1, (1, 3, 224, 224)),
     "MobileNetV2": (vision.mobilenet_v2_1_0, (1, 3, 224, 224)),
+    "2,000 operations": (_chain, (8, 16)),
+    "their gradient": (lambda: _Gradient(_chain()), (8, 16)),
+    "500 times softmax": (lambda: _Chain(npx.softmax, times=500), (8, 16)),
 }
 
 

@@ -93,11 +93,11 @@ class LanguageModel(nn.HybridBlock):
 
 
 class Attention(nn.HybridBlock):
-    """Each place of a sequence looks at all places, with several heads."""
+    """Each place of a sequence looks at all places, or at none behind it, with several heads."""
 
-    def __init__(self, width, heads):
+    def __init__(self, width, heads, causal=False):
         super().__init__()
-        self.heads = heads
+        self.heads, self.causal = heads, causal
         self.project = nn.Dense(3 * width, flatten=False, in_units=width)
         self.merge = nn.Dense(width, flatten=False, in_units=width)
 
@@ -106,6 +106,8 @@ class Attention(nn.HybridBlock):
         parts = self.project(x).reshape(batch, steps, 3, self.heads, width // self.heads)
         query, key, value = (parts[:, :, i].swapaxes(1, 2) for i in range(3))
         scores = np.matmul(query, key.swapaxes(2, 3)) * (width // self.heads) ** -0.5
+        if self.causal:
+            scores = scores + (np.tril(np.ones((steps, steps))) - 1) * 1e9
         found = np.matmul(npx.softmax(scores), value)
         return self.merge(found.swapaxes(1, 2).reshape(batch, steps, width))
 
@@ -147,10 +149,43 @@ class Bert(nn.HybridBlock):
         return self.layers(self.norm(self.words(x) + places))
 
 
+class GptLayer(nn.HybridBlock):
+    """Attention to what came before and a network for each place, of normalised inputs."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(in_channels=width)
+        self.attention = Attention(width, heads, causal=True)
+        self.norm2 = nn.LayerNorm(in_channels=width)
+        self.network = _sequence(
+            nn.Dense(4 * width, flatten=False, in_units=width), nn.GELU(),
+            nn.Dense(width, flatten=False, in_units=4 * width),
+        )  # fmt: skip
+
+    def forward(self, x):
+        x = x + self.attention(self.norm1(x))
+        return x + self.network(self.norm2(x))
+
+
+class Gpt(nn.HybridBlock):
+    """A small GPT (Radford and others, 2018): 4 layers, 128 wide, 4 heads, for 65 characters."""
+
+    def __init__(self):
+        super().__init__()
+        self.characters, self.places = nn.Embedding(65, 128), nn.Embedding(64, 128)
+        self.layers = _sequence(*(GptLayer(128, 4) for _ in range(4)))
+        self.norm = nn.LayerNorm(in_channels=128)
+        self.scores = nn.Dense(65, flatten=False, in_units=128)
+
+    def forward(self, x):
+        places = self.places(np.arange(x.shape[1], dtype="int32"))
+        return self.scores(self.norm(self.layers(self.characters(x) + places)))
+
+
 NETWORKS = {
     "perceptron": perceptron, "lenet": lenet, "googlenet": googlenet, "resnet18": resnet18,
     "resnet50": resnet50, "mobilenet": mobilenet, "lstm": lstm, "language_model": LanguageModel,
-    "encoder": encoder, "bert": Bert,
+    "encoder": encoder, "bert": Bert, "gpt": Gpt,
 }  # fmt: skip
 
 

@@ -107,4 +107,30 @@ def resnet18(parameters, x):
     return _dense(parameters, x.mean((2, 3)))
 
 
-NETWORKS = {f.__name__: f for f in (perceptron, lenet, language_model, resnet18)}
+def _layer_norm(parameters, x):
+    scale, shift = parameters.take(2)
+    mean = x.mean(-1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(-1, keepdims=True)
+    return (x - mean) * lax.rsqrt(variance + 1e-5) * scale + shift
+
+
+def _causal_attention(parameters, x, heads):
+    batch, steps, width = x.shape
+    parts = _dense(parameters, x).reshape(batch, steps, 3, heads, width // heads)
+    query, key, value = (parts[:, :, i] for i in range(3))
+    found = jax.nn.dot_product_attention(query, key, value, is_causal=True)
+    return _dense(parameters, found.reshape(batch, steps, width))
+
+
+def gpt(parameters, x):
+    """A small GPT: 4 layers, 4 heads."""
+    characters, places = parameters.take(2)
+    x = characters[x] + places[: x.shape[1]]
+    for _ in range(4):
+        x = x + _causal_attention(parameters, _layer_norm(parameters, x), 4)
+        y = jax.nn.gelu(_dense(parameters, _layer_norm(parameters, x)), approximate=False)
+        x = x + _dense(parameters, y)
+    return _dense(parameters, _layer_norm(parameters, x))
+
+
+NETWORKS = {f.__name__: f for f in (perceptron, lenet, language_model, resnet18, gpt)}

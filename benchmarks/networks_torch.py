@@ -186,18 +186,18 @@ def language_model():
 
 
 class Attention(nn.Module):
-    """Each place of a sequence looks at all places, with several heads."""
+    """Each place of a sequence looks at all places, or at none behind it, with several heads."""
 
-    def __init__(self, width, heads):
+    def __init__(self, width, heads, causal=False):
         super().__init__()
-        self.heads = heads
+        self.heads, self.causal = heads, causal
         self.project, self.merge = nn.Linear(width, 3 * width), nn.Linear(width, width)
 
     def forward(self, x):
         batch, steps, width = x.shape
         parts = self.project(x).reshape(batch, steps, 3, self.heads, width // self.heads)
         query, key, value = parts.permute(2, 0, 3, 1, 4).unbind(0)
-        found = functional.scaled_dot_product_attention(query, key, value)
+        found = functional.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
         return self.merge(found.transpose(1, 2).reshape(batch, steps, width))
 
 
@@ -236,11 +236,41 @@ class Bert(nn.Module):
         return self.layers(self.norm(self.words(x) + places))
 
 
+class GptLayer(nn.Module):
+    """Attention to what came before and a network for each place, of normalised inputs."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.attention = nn.LayerNorm(width), Attention(width, heads, causal=True)
+        self.norm2 = nn.LayerNorm(width)
+        self.network = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x):
+        x = x + self.attention(self.norm1(x))
+        return x + self.network(self.norm2(x))
+
+
+class Gpt(nn.Module):
+    """A small GPT (Radford and others, 2018): 4 layers, 128 wide, 4 heads, for 65 characters."""
+
+    def __init__(self):
+        super().__init__()
+        self.characters, self.places = nn.Embedding(65, 128), nn.Embedding(64, 128)
+        self.layers = nn.Sequential(*(GptLayer(128, 4) for _ in range(4)))
+        self.norm, self.scores = nn.LayerNorm(128), nn.Linear(128, 65)
+
+    def forward(self, x):
+        places = self.places(torch.arange(x.shape[1]))
+        return self.scores(self.norm(self.layers(self.characters(x) + places)))
+
+
 NETWORKS = {
     f.__name__.lower(): f
     for f in (
         perceptron, lenet, googlenet, resnet18, resnet50, mobilenet, Lstm, language_model, encoder,
-        Bert,
+        Bert, Gpt,
     )
 }  # fmt: skip
 

@@ -35,7 +35,9 @@ class Node:
 
     @property
     def outputs(self) -> tuple[Value, ...]:
-        return tuple(Value(self, i) for i in range(len(self.types)))
+        if len(self.types) == 1:  # most nodes, and asked for as often as anything
+            return (Value(self),)
+        return tuple([Value(self, i) for i in range(len(self.types))])
 
 
 class Value:
@@ -146,16 +148,19 @@ def checked(program: Program) -> Program:
 def reached(outputs: Iterable[Value], stops: Container[Value] = ()) -> Iterator[Node]:
     """The nodes that `outputs` are made of, operands before their users; none that only values in
     `stops` are made of."""
-    seen: set[int] = set()
-    stack = [(v.node, False) for v in reversed(tuple(outputs)) if v not in stops]
+    seen: set[Node] = set()
+    stack: list[Node | None] = [v.node for v in reversed(tuple(outputs)) if v not in stops]
+    entered: list[Node] = []  # whose operands lie above a None on the stack
     while stack:
-        node, expanded = stack.pop()
-        if expanded:
-            yield node
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((v.node, False) for v in reversed(node.inputs) if v not in stops)
+        node = stack.pop()
+        if node is None:
+            yield entered.pop()
+        elif node not in seen:
+            seen.add(node)
+            entered.append(node)
+            stack.append(None)
+            operands = node.inputs
+            stack += [v.node for v in reversed(operands) if not stops or v not in stops]
 
 
 def with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:

@@ -3,6 +3,7 @@
 import pytest
 
 from heterosis.autograd.reverse import cotangents
+from heterosis.backends.native.codegen.emit.program import function_for_known_sizes
 from heterosis.backends.native.codegen.kernel import Machine, OpaqueCall
 from heterosis.backends.native.codegen.nest import Apply, Buffer, Load, Nest, Reduce
 from heterosis.backends.native.codegen.target import AVX2
@@ -303,3 +304,26 @@ def test_sums_that_are_compared_with_the_largest_of_them_are_computed_once():
     reached = REGISTRY["equal"].operation(scaled, most)
     assert compared_sums(Program((x,), (reached,))) == {sums}
     assert compared_sums(Program((x,), (REGISTRY["equal"].operation(x, largest(x)),))) == set()
+
+
+def _repeated_part(name, count):
+    value = x = array(8, 16)
+    for _ in range(count):
+        value = REGISTRY[name].operation(value)
+    return x, value
+
+
+@pytest.mark.parametrize("name, count", [("softmax", 60), ("tanh", 400)])
+def test_many_equal_parts_make_few_kinds_of_nests(name, count):
+    """Every kind is compiled once: what a program repeats costs no more than its first parts."""
+    x, value = _repeated_part(name, count)
+    found = optimized_plan([x], value)
+    assert len(function_for_known_sizes(found).units) <= 3 < len(found.kernels)
+
+
+def test_a_nest_goes_over_its_data_a_few_times_at_most():
+    """Every pass computes again what those before it had: sixty in one took its square in time."""
+    x, value = _repeated_part("softmax", 60)
+    found = optimized_plan([x], value)
+    assert max(map(reductions, found.kernels)) <= 4
+    assert sum(map(reductions, found.kernels)) == 120

@@ -6,7 +6,7 @@ same points. What does not fit the loops is computed before them, and loaded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +40,13 @@ if TYPE_CHECKING:
 _MOST_NESTED = 96  # elementwise steps on the way from one value in memory to the next
 
 
-def deep_nodes(order: Iterable[Node]) -> Iterator[Node]:
-    """Elementwise nodes, of those in the program's order, whose values are to stand in memory so
-    that none is found by need further down in the stack than `_MOST_NESTED` calls."""
+def deep_nodes(order: Iterable[Node], kept: Container[Value]) -> Iterator[Node]:
+    """Elementwise nodes, of those in the program's order, whose values are to stand in memory
+    beside those that are `kept`, so that none is found by need further down in the stack than
+    `_MOST_NESTED` calls."""
     depths: dict[Node, int] = {}
     for node in order:
-        nests = isinstance(node.primitive, Elementwise | View)
+        nests = isinstance(node.primitive, Elementwise | View) and node.outputs[0] not in kept
         depth = 1 + max((depths[v.node] for v in node.inputs), default=0) if nests else 0
         if depth >= _MOST_NESTED and isinstance(node.primitive, Elementwise):
             yield node

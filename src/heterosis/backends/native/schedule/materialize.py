@@ -7,6 +7,8 @@ its operands read, again in each: along a chain of residual blocks, more with ev
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from heterosis.backends.native.codegen import tables
 from heterosis.ir.primitives.families import (
@@ -21,8 +23,11 @@ from heterosis.ir.primitives.families import (
 from heterosis.ir.primitives.reductions import MAX, MIN
 from heterosis.ir.program import Node, Program, Value
 
-# Values that depend on longer chains of others get memory: a nest must stay of reasonable length.
-_DEEPEST = 100
+# What a chain of inlined work may come to until its value gets memory: steps, additions for each
+# element, and reductions one after another. A nest must stay of reasonable length, and every one of
+# its passes over the reduced dimensions computes again what the passes before it had. Of programs
+# that repeat a part often, chains that end early make fewer kinds of nests to be compiled.
+_MOST_STEPS, _MOST_ADDITIONS, _MOST_REDUCTIONS = 90, 300.0, 4
 # Additions; below this, computing again costs less than a trip to memory.
 _DEAR = 8.0
 
@@ -31,7 +36,7 @@ def kept_values(program: Program) -> set[Value]:
     """The values to be computed once, into memory, for all kernels that use them."""
     nodes = list(program.nodes())
     several = _needed_by_several(program, nodes)
-    kept = several | _too_deep(nodes, several)
+    kept = several | _too_long(nodes, several)
     return {Value(node) for node in kept if not isinstance(node.primitive, Leaf)}
 
 
@@ -146,14 +151,49 @@ def _is_worth(node: Node, sources: int, cost: float) -> bool:
 # -- long chains ----------------------------------------------------------------------------------
 
 
-def _too_deep(nodes: list[Node], kept: set[Node]) -> set[Node]:
-    """Nodes at which chains of inlined work are cut."""
+@dataclass(frozen=True)
+class _Chain:
+    """The longest ways from values in memory to a value."""
+
+    steps: int = 0
+    additions: float = 0.0
+    reductions: int = 0
+
+    def with_node(self, node: Node) -> _Chain:
+        primitive = node.primitive
+        own = tables.element(primitive).cost if isinstance(primitive, Elementwise) else 0.0
+        passes = self.reductions + isinstance(primitive, Reduction)
+        return _Chain(self.steps + 1, self.additions + own, passes)
+
+    @property
+    def is_too_long(self) -> bool:
+        many = self.steps > _MOST_STEPS or self.additions > _MOST_ADDITIONS
+        return many or self.reductions > _MOST_REDUCTIONS
+
+
+def _longest(chains: Iterable[_Chain]) -> _Chain:
+    found = [*chains, _Chain()]
+    return _Chain(
+        max(c.steps for c in found),
+        max(c.additions for c in found),
+        max(c.reductions for c in found),
+    )
+
+
+def _too_long(nodes: list[Node], kept: set[Node]) -> set[Node]:
+    """Nodes at which chains of inlined work are cut: where they get too long, and before the
+    reduction that would be one too many."""
     found: set[Node] = set()
-    depths: dict[Node, int] = {}
+    chains: dict[Node, _Chain] = {}
     for node in nodes:
-        longest = max((depths[value.node] for value in node.inputs), default=0)
-        depths[node] = longest + 1 if _is_inlined(node) and node not in kept else 0
-        if depths[node] > _DEEPEST:
-            found.add(node)
-            depths[node] = 0
+        chains[node] = _Chain()
+        if not _is_inlined(node) or node in kept:
+            continue
+        before = _longest(chains[value.node] for value in node.inputs)
+        chain = before.with_node(node)
+        if chain.is_too_long:
+            is_pass = chain.reductions > _MOST_REDUCTIONS
+            found.add(unrearranged(node.inputs[0]).node if is_pass else node)
+            chain = _Chain().with_node(node) if is_pass else _Chain()
+        chains[node] = chain
     return found

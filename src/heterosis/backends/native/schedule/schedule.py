@@ -172,7 +172,7 @@ class Scheduler:
             if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.placement:
                 self.placement.settle(node.outputs[0], self.temporary(node.types[0]))
         reduced: list[Value] = []
-        deep = set(deep_nodes(self.uses.order))
+        deep = set(deep_nodes(self.uses.order, self.kept))
         for node in self.uses.order:
             needed = self.kept if node not in deep else node.outputs
             kept = [v for v in node.outputs if v in needed and node not in self.inside]
