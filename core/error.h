@@ -11,7 +11,10 @@
 
 namespace heterosis {
 
-enum class ErrorKind : uint8_t { shape, value, memory, index, linear_algebra, capture, internal };
+// `raised`: an exception of the user's program; a hook makes it of the message.
+enum class ErrorKind : uint8_t {
+  shape, value, memory, index, linear_algebra, capture, raised, internal
+};
 
 // One fault. Immutable but for the note that somebody has been told of it.
 struct Error {

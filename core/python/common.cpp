@@ -23,6 +23,7 @@ const char* class_name(ErrorKind kind) {
     case ErrorKind::index: return "error:IndexingError";
     case ErrorKind::linear_algebra: return "error:LinearAlgebraError";
     case ErrorKind::capture: return "error:CaptureError";
+    case ErrorKind::raised:
     case ErrorKind::internal: break;
   }
   return "error:HeterosisError";
@@ -31,6 +32,16 @@ const char* class_name(ErrorKind kind) {
 void raise_named(const char* name, const char* message) {
   const auto found = table().find(name);
   PyErr_SetString(found == table().end() ? PyExc_RuntimeError : found->second, message);
+}
+
+// The exception that the hook makes of a message.
+void raise_of_user(const char* message) {
+  const auto found = table().find("raised");
+  if (found == table().end()) return raise_named("", message);
+  PyObject* const made = PyObject_CallFunction(found->second, "s", message);
+  if (!made) return;  // with an error of its own
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made)), made);
+  Py_DECREF(made);
 }
 
 // A signal's Python handler runs here; what it raises ends the wait.
@@ -73,6 +84,7 @@ void raise_current() {
     if (failure.others() > 0) {
       message += " (and " + std::to_string(failure.others()) + " more errors in queued work)";
     }
+    if (failure.kind() == ErrorKind::raised) return raise_of_user(message.c_str());
     raise_named(class_name(failure.kind()), message.c_str());
   } catch (const OutOfMemory& error) {
     raise_named("error:OutOfMemoryError", error.what());

@@ -44,6 +44,7 @@ ErrorKind kind_named(const std::string& name) {
   if (name == "LinearAlgebraError") return ErrorKind::linear_algebra;
   if (name == "IndexingError") return ErrorKind::index;
   if (name == "ShapeError") return ErrorKind::shape;
+  if (name == "raised") return ErrorKind::raised;
   return name == "ArgumentError" ? ErrorKind::value : ErrorKind::internal;
 }
 

@@ -24,26 +24,31 @@ _statements.install()
 _function.set_embed(_functions.embedded)
 
 
-def hybridize(function: Any = None, *, backend: str = _NATIVE, **flags: Any) -> Any:
+def hybridize(
+    function: Any = None, *, backend: str = _NATIVE, check: bool = False, **flags: Any
+) -> Any:
     """`function` of arrays, compiled: call it, or write `@hybridize` above its definition.
 
     It is captured at its first call, and again for arguments of other types, shapes or values
     that are no arrays. A block is hybridized itself, and returned. `backend` names what compiles
     the program and its derivatives: "native", for this processor, or one that was made known with
     `heterosis.backends.register`. What other hybridized functions call becomes part of theirs.
+
+    With `check`, the first runs of each program are compared with what the function gives as Python
+    runs it; `CheckError` names the first operation that differs.
     """
     if function is None:
-        return lambda given: hybridize(given, backend=backend, **flags)
+        return lambda given: hybridize(given, backend=backend, check=check, **flags)
     if hasattr(function, "hybridize"):
-        function.hybridize(backend=backend, **flags)
+        function.hybridize(backend=backend, check=check, **flags)
         return function
     if not callable(function):
         raise ArgumentError(
             f"hybridize: got {function!r}; expected a function of arrays, or a HybridBlock."
         )
     if isinstance(function, Compiled):
-        return function.compiled_by(backend)
-    return Compiled(function, backend)
+        return function.compiled_by(backend, check=check)
+    return Compiled(function, backend, check=check)
 
 
 def save(net: Any, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:

@@ -28,7 +28,7 @@ def capture(
     """The program that `function` is for arguments like these.
 
     Where the function raises, `interrupted` is given what it has done until then, if that writes to
-    arrays: statements that ran before the error have written, captured or not.
+    arrays or prints: so have statements that ran before the error, captured or not.
     """
     call = function, arguments, keywords
     way = _Way()
@@ -51,7 +51,7 @@ def capture(
     if trace.error is None:
         checked(found.program)
         return found
-    if found.writes:
+    if found.writes or found.printed:
         interrupted(found)
     try:
         raise trace.error
@@ -80,6 +80,7 @@ def _captured(
     trace = Trace(name, guards, merged=way.merged, taped=way.taped)
     trace.rewriting = guards.decides
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
+    guards.add_outside(trees.containers_in(stand_ins))
     try:
         with collected(trace.calls):
             result = run(trace, lambda *a, **k: trace.opened(function)(*a, **k), *stand_ins)

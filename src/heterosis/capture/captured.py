@@ -8,6 +8,7 @@ from typing import Any
 
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell
+from heterosis.capture.printing import Prints
 from heterosis.ir import views
 from heterosis.ir.calls import Call
 from heterosis.ir.program import INPUT, Node, Program, Value, apply
@@ -171,6 +172,23 @@ class Recorded:
         return frozenset().union(*self.goals.values())
 
 
+@dataclass(frozen=True)
+class Printed:
+    """What a run prints, and the positions of the results that are shown; those from number `alone`
+    on are results for that reason alone."""
+
+    prints: Prints
+    positions: list[int]
+    alone: int
+
+    def __bool__(self) -> bool:
+        return bool(self.prints)
+
+    def show(self, results: Sequence[Any]) -> None:
+        """Print it."""
+        self.prints.show([results[i] for i in self.positions])
+
+
 @dataclass
 class Captured:
     """A program with what it is fed, and what its results are for."""
@@ -187,6 +205,8 @@ class Captured:
     returned: Any  # `result` with the arrays' cells
     recorded: Recorded | None  # None if the function records nothing by itself
     drawn: int | Computed  # keys drawn from `RandomState`; or the state behind, where arrays decide
+    printed: Printed
+    checks: bool  # whether it raises where something of arrays does not hold
 
     def leaves_record(self) -> bool:
         """Whether gradients flow from what a run leaves behind though nobody records it."""

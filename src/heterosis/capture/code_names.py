@@ -1,5 +1,5 @@
 """What a Python function names: the variables and attributes that its code loads; and whether
-anything in it is decided by a value."""
+anything in it is decided by a value, or changes what is outside of it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ _IDLE = frozenset({"CACHE", "PRECALL", "TO_BOOL"})
 _SWAPS = frozenset({"SWAP", "ROT_TWO", "ROT_THREE"})
 # They fill a container and tell nothing of what is in it.
 _FILLING = frozenset({"append", "appendleft", "extend", "extendleft", "add", "update"})
+# They change a container, in other ways too.
+_CHANGING = _FILLING | {"insert", "pop", "popleft", "popitem", "setdefault", "clear", "discard"}
+_CHANGERS = frozenset({"next", "setattr", "delattr"})  # functions of what they change
+_OF_ITEMS = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR"})
+_SETTING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR"})
 # They reach attributes whose names are texts in the code, or computed.
 _BY_NAME = frozenset({"getattr", "hasattr", "vars", "attrgetter", "methodcaller", "__dict__"})
 
@@ -35,6 +40,7 @@ class Names:
     modules: frozenset[str] = frozenset()  # imported inside
     computes: bool = False  # names of attributes
     decides: bool = False  # by the truth of a value, or in how often a loop turns
+    changes: bool = False  # variables, attributes or containers that may be from outside
 
     def __or__(self, other: Names) -> Names:
         read = self._read() | other._read()
@@ -46,6 +52,7 @@ class Names:
             self.modules | other.modules,
             self.computes or other.computes,
             self.decides or other.decides,
+            self.changes or other.changes,
         )
 
     def _read(self) -> frozenset[str]:
@@ -80,6 +87,7 @@ def names_in(code: CodeType) -> Names:
         modules=frozenset(modules),
         computes=computes,
         decides=_decides(steps),
+        changes=bool(found["variables"] & _CHANGERS) or _changes(steps, code),
     )
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -102,6 +110,26 @@ def _decides(steps: list[dis.Instruction]) -> bool:
     return any(step.opname in _DECIDING for step in steps) or any(
         steps[i - 1].opname not in _OF_OBJECTS for i in jumps
     )
+
+
+def _changes(steps: list[dis.Instruction], code: CodeType) -> bool:
+    """Whether something is set, or a container changed, that is no variable of the function."""
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    for i, step in enumerate(steps):
+        is_method = step.opname in _METHODS and step.argval in _CHANGING
+        is_free = step.opname == "STORE_DEREF" and step.argval in code.co_freevars
+        if step.opname in _SETTING or is_free:
+            return True
+        if is_method and (_is_from_outside(steps[i - 1]) or steps[i - 1].argval in parameters):
+            return True
+        if step.opname in _OF_ITEMS and _is_from_outside(steps[i - 2]):
+            return True
+    return False
+
+
+def _is_from_outside(step: dis.Instruction) -> bool:
+    """Whether it loads what is no variable of the function."""
+    return _kind(step.opname) is not None
 
 
 def _is_choice(opname: str) -> bool:

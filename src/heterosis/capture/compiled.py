@@ -24,6 +24,7 @@ from heterosis.capture.captured import (
     Source,
     Supplied,
     Window,
+    Write,
 )
 from heterosis.capture.memory import Cell, window
 from heterosis.capture.trace import opened
@@ -42,6 +43,7 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
 _assign = as_users_call(assign)
 
 _MOST_ALIKE = 8  # programs kept for arguments of one kind, that differ in their guards
+_CHECKED_RUNS = 3  # of each program, if its function is to be checked
 _OFTEN = 8  # captures because something has changed, after which a function warns
 
 
@@ -56,10 +58,19 @@ class Compiled:
 
     _read_by_capture = frozenset(("function",))
 
-    def __init__(self, function: Callable[..., Any], backend: str = backends.NATIVE):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        backend: str = backends.NATIVE,
+        *,
+        check: bool = False,
+        imperative: Callable[..., Any] | None = None,
+    ):
         backends.named(backend)  # an unknown one is refused here and not at the first call
         functools.update_wrapper(self, function, updated=())
         self.function, self.backend = function, backend
+        # Whether the first runs are compared with what this gives.
+        self.check, self.imperative = check, imperative or function
         self._start()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -103,9 +114,27 @@ class Compiled:
         if program is None:
             with self._capturing:  # of threads that call at once, one captures
                 program = self._found(key, arrays) or self._captured(key, arguments, keywords)
+        if program.runs_to_check:
+            return self._checked(program, arrays, arguments, keywords)
         if not keywords and (not program.captured.writes or self._are_apart(arrays)):
             program.serve(self.replay, arguments)
         return program.run(arrays)
+
+    def _checked(
+        self,
+        program: Program,
+        arrays: Sequence[Any],
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> Any:
+        """What a run gives, compared with what Python does."""
+        from heterosis.capture.comparing import checked_run
+
+        found = checked_run(
+            repr(self), program, arrays, lambda: self.imperative(*arguments, **keywords)
+        )
+        program.runs_to_check -= 1  # who differs is checked again
+        return found
 
     def _found(self, key: Hashable, arrays: Sequence[Any]) -> Program | None:
         programs = self._programs.get(key, ())
@@ -178,19 +207,22 @@ class Compiled:
             self._outside.update(array._storage_id for array in outside)
             self._outside |= captured.entangled
             program.sharing = self._sharing(arrays)
+        program.runs_to_check = _CHECKED_RUNS if self.check else 0
         self._keep(key, program)
         return program
 
     def _compiled(self, captured: Captured, arrays: Sequence[Any]) -> Program:
         return Program(captured, arrays, backends.named(self.backend))
 
-    def compiled_by(self, backend: str) -> Compiled:
-        """The same function, compiled by the back end of that name."""
-        if backend == self.backend:
+    def compiled_by(self, backend: str, *, check: bool = False) -> Compiled:
+        """The same function, compiled by the back end of that name, and checked if need be."""
+        if backend == self.backend and check <= self.check:
             return self
         backends.named(backend)
         found = object.__new__(type(self))
-        found.__setstate__({**self.__getstate__(), "backend": backend})
+        found.__setstate__(
+            {**self.__getstate__(), "backend": backend, "check": check or self.check}
+        )
         return found
 
     def save(self, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
@@ -217,7 +249,7 @@ class Compiled:
         name = f"_hybridized_{self.function.__name__}"
         found = instance.__dict__.get(name)
         if found is None:
-            found = Compiled(self.function.__get__(instance, owner), self.backend)
+            found = Compiled(self.function.__get__(instance, owner), self.backend, check=self.check)
             instance.__dict__[name] = found
         return found
 
@@ -226,7 +258,8 @@ class Program:
     """A captured program, planned for arguments of one kind."""
 
     def __init__(self, captured: Captured, arguments: Sequence[Any], backend: backends.Backend):
-        self.captured = captured
+        self.captured, self.backend = captured, backend
+        self.runs_to_check = 0
         self.sharing: Hashable = None  # which arrays share memory, if it writes to some
         self._windows: dict[Hashable, Any] = {}  # plans for what shares the memory of another
         self._first: list[float] | None = captured.supply.first  # numbers for the first run
@@ -283,7 +316,8 @@ class Program:
         captured = self.captured
         items = self._items()
         plan = self.executable.plan
-        if items is None or plan is None or RandomState() in captured.sources:
+        by_python = captured.printed or RandomState() in captured.sources
+        if items is None or plan is None or by_python:
             return
         sources = [_described(source) for source in captured.sources]
         writes = [
@@ -310,18 +344,20 @@ class Program:
             return -1 - self.captured.sources.index(result)
         return None
 
-    def run(self, arguments: Sequence[Any]) -> Any:
-        """What the function returns, its arrays being `arguments`."""
+    def run(self, arguments: Sequence[Any], operands: Sequence[Any] | None = None) -> Any:
+        """What the function returns, its arrays being `arguments`; `operands` are what the program
+        is fed, if that is known."""
         captured = self.captured
-        operands = self._operands(arguments)
+        operands = self.operands(arguments) if operands is None else operands
         results = self._results(operands)
+        captured.printed.show(results)
         if isinstance(captured.drawn, Computed):
             begun = operands[captured.sources.index(RandomState())]
             keys.advance(keys.count_between(begun, results[captured.drawn.position].item()))
         if self._recorded:
             self._record(operands, results)
         for write in captured.writes:
-            target = _array(write.source, arguments)
+            target = self.target(write, arguments)
             _core.tell_of_write(target)
             with modes.switched(recording=write.recorded):
                 _assign(results[write.position], out=target)
@@ -334,6 +370,10 @@ class Program:
             return _array(leaf, arguments)
 
         return trees.replaced(captured.result, array, Computed | Window | Argument | Outside)
+
+    def target(self, write: Write, arguments: Sequence[Any]) -> Any:
+        """The array that a result is written to."""
+        return _array(write.source, arguments)
 
     def _results(self, operands: Sequence[Any]) -> Sequence[Any]:
         """What the program computes, with views of operands where these are only rearranged."""
@@ -371,11 +411,12 @@ class Program:
             goals = self.captured.recorded.goals
         else:
             idle = self._written and self._written - self.plain.reached(wanted)
-            goals = {i: wanted for i in self.plain.float_results if i not in idle}
+            found = (i for i in self.plain.float_results if i < self.captured.printed.alone)
+            goals = {i: wanted for i in found if i not in idle}
         node = tape.WholeNode(self.plain, self.kept, wanted, operands, results, read, goals)
         node.attach(results, goals)
 
-    def _operands(self, arguments: Sequence[Any]) -> list[Any]:
+    def operands(self, arguments: Sequence[Any]) -> list[Any]:
         """What the program is fed."""
         supply = self.captured.supply
         numbers, self._first = self._first or supply.numbers(), None

@@ -14,6 +14,7 @@ from heterosis.capture import trees
 from heterosis.capture.branches import Joined
 from heterosis.capture.captured import ControlStep, Region
 from heterosis.capture.inner import (
+    Filler,
     Inner,
     described,
     note_chosen,
@@ -21,6 +22,8 @@ from heterosis.capture.inner import (
     united,
     without,
 )
+from heterosis.capture.memory import Cell
+from heterosis.capture.printing import Prints, kept_turns
 from heterosis.capture.states import States, as_array, check_outputs, check_unwritten
 from heterosis.capture.trace import Trace, active, noting
 from heterosis.ir import views
@@ -40,7 +43,15 @@ _assign = as_users_call(assign)
 
 
 class Control:
-    """What choices and loops are handed to while a program is captured."""
+    """What choices and loops, and what prints, are handed to while a program is captured."""
+
+    def opened(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A user's function, whose statements are captured too."""
+        return active().opened(function)
+
+    def print(self, values: Sequence[Any], ends: dict[str, Any]) -> None:
+        """Print values, at every run."""
+        active().print(values, ends)
 
     def cond(
         self,
@@ -64,11 +75,20 @@ class Control:
         programs = []
         for branch, values in zip(branches, joined.values, strict=True):
             after = [branch.cell(array).value() for array in written]
-            programs.append(branch.program(map(branch.input_of, taken), [*values, *after]))
-        made = _called(outer, conditional, [as_truth(pred), *taken], len(taken), *programs)
-        _write(written, made[len(joined.pairs) :])
+            printed = _printed(branch, branches)
+            results = [*values, *printed, *after]
+            programs.append(branch.program(map(branch.input_of, taken), results))
+        truth = as_truth(pred)
+        made = _called(outer, conditional, [truth, *taken], len(taken), *programs)
+        many = len(joined.pairs)
+        end = many + len(printed)
+        _write(written, made[end:])
+        if any(branch.prints for branch in branches):
+            prints = [branch.prints for branch in branches]
+            holds = outer.cell(truth).value()
+            outer.prints.add_choice(holds, prints, _read(outer, made[many:end]))
         outer.count_drawn(first.drawn if first.drawn == second.drawn else None)
-        made = made[: len(joined.pairs)]
+        made = made[:many]
         regions = {
             branch.name: branch.region((), leaves)
             for branch, leaves in zip(branches, joined.leaves, strict=True)
@@ -125,6 +145,7 @@ class Control:
             check_outputs(turn, [*before, *written], leaves)
         carried = [*turn.inputs_for(before), *map(turn.input_of, written)]
         results = [*_values(turn, after), *_values(turn, written), *_values(turn, leaves)]
+        results += turn.prints.values
         # What was carried into each turn, for the derivative: nobody else asks for it.
         results += carried if modes.is_recording() else []
         inputs = [*carried, *map(turn.input_of, shared), *turn.inputs_for(given)]
@@ -135,7 +156,11 @@ class Control:
         )  # fmt: skip
         _write(written, made[len(before) : len(carried)])
         outer.count_drawn(None if turn.drawn is None else turn.drawn * length)
-        rest = made[len(carried) : len(carried) + len(leaves)]
+        end = len(carried) + len(leaves)
+        rest = made[len(carried) : end]
+        if turn.prints:
+            printed = _read(outer, made[end : end + len(turn.prints.values)])
+            outer.prints.add_turns(turn.prints, printed, length)
         last = begun.after(turn, before, after, made)
         if length == 0:
             begun.note_untouched(last)
@@ -174,10 +199,12 @@ class Control:
         asked, before = begun.stand_ins(test), begun.stand_ins(turn)
         holds = _truth(test.run(condition, *asked))
         check_unwritten(test, asked)
-        if test.written():
+        if test.written() or test.prints:
             return self._asking_within(condition, body, states, known)
         outputs, after = turn.run(body, *before).result
         check_unbounded(None, outputs)
+        if turn.prints:
+            return self._printing(condition, body, states, known, turn.prints.types)
         begun.check(turn, before, after)
         written = turn.written()
         shared = without([*turn.taken, *test.taken], written)
@@ -221,6 +248,40 @@ class Control:
         states = [*states, as_truth(first)]
         return self._repeated(lambda *given: given[-1], turn, states, None)[:-1]
 
+    def _printing(
+        self,
+        condition: Callable[..., Any],
+        body: Callable[..., Any],
+        states: Sequence[Any],
+        known: Any,
+        types: Sequence[TensorType],
+    ) -> list[Any]:
+        """The same where turns print values of these types: arrays with a row for each of the last
+        turns are carried along, and the number of turns."""
+        most = kept_turns(types)
+        found: list[Prints] = []
+
+        def turn(*given: Any) -> tuple[Any, list[Any]]:
+            outputs, after = body(*given[: len(states)])
+            count, *rows = given[len(states) :]
+            trace = active()
+            prints, trace.prints = trace.prints, Prints()
+            for row, value in zip(rows, prints.values, strict=True):
+                row[count % most] = trace.array(Cell(value))
+            found[:] = [prints]
+            return outputs, [*after, count + 1, *rows]
+
+        def asked(*given: Any) -> Any:
+            return condition(*given[: len(states)])
+
+        rows = [as_users_call(zeros)((most, *type_.shape), type_.dtype) for type_ in types]
+        first = as_array(0)
+        last = self._repeated(asked, turn, [*states, first, *rows], known)
+        count, *rows = last[len(states) :]
+        outer = active()
+        outer.prints.add_turns(found[0], _read(outer, rows), most, outer.cell(count).value())
+        return last[: len(states)]
+
     def _bounded(
         self,
         condition: Callable[..., Any],
@@ -258,6 +319,19 @@ def as_truth(given: Any) -> Any:
 
 def _truth(test: Inner) -> Value:
     return cast(views.reshape(test.value_of(test.result), ()), "bool")
+
+
+def _read(trace: Trace, arrays: Iterable[Any]) -> list[Value]:
+    return [trace.cell(array).value() for array in arrays]
+
+
+def _printed(branch: Inner, branches: Sequence[Inner]) -> list[Value]:
+    """What branches print, one after the other; zeros in place of what others than `branch` do."""
+    return [
+        value if one is branch else branch.value_of(Filler(value.type))
+        for one in branches
+        for value in one.prints.values
+    ]
 
 
 def _zeros(leaf: Any) -> Any:
@@ -311,6 +385,6 @@ def _write(written: Sequence[Any], results: Sequence[Any]) -> None:
 
 def install() -> None:
     """Let choices and loops be captured."""
-    for name in ("cond", "foreach", "while_loop"):
+    for name in ("cond", "foreach", "while_loop", "print"):
         setattr(Control, name, noting(getattr(Control, name)))
     set_capture(Control())

@@ -84,7 +84,13 @@ class Calls(ast.NodeTransformer):
         if not self._outside or isinstance(statement, (*SCOPES, *_COMPOUND)):
             return []
         names = [name for name in assigned([statement]) if name in self._outside]
-        return located([ast.Expr(call("rebound", ast.Constant(name))) for name in names], statement)
+        return located(
+            [
+                ast.Expr(call("rebound", ast.Constant(name), returning(load(name))))
+                for name in names
+            ],
+            statement,
+        )
 
     # -- statements ---------------------------------------------------------------------------
 
@@ -243,7 +249,8 @@ class Calls(ast.NodeTransformer):
         """Who sets or deletes a part of an object tells which object it is."""
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load):
-            node.value = placed(call("changed", node.value), node.value)
+            name = [ast.Constant(node.attr)] if isinstance(node, ast.Attribute) else []
+            node.value = placed(call("changed", node.value, *name), node.value)
         return node  # type: ignore[no-any-return]
 
     def visit_List(self, node: ast.List) -> ast.AST:

@@ -65,7 +65,7 @@ def _pullback(
     """`backward`, captured for any cotangents of `results`."""
     given = tuple(apply(INPUT, (), value.type) for value in results)
     name = type(function).__name__
-    before = _writes(trace)
+    before, printed = _writes(trace), len(trace.prints.items)
     with collected() as calls:
         found = function.backward(*(trace.array(Cell(v)) for v in given))
         found = gradients_of(name, found, list(map(described, inputs)))
@@ -76,6 +76,11 @@ def _pullback(
             f"{name}.backward writes to an array from outside of itself, and in a hybridized "
             "program it may run at another time, or not at all. Return what it computes, or leave "
             "the function that calls it unhybridized."
+        )
+    if len(trace.prints.items) > printed:
+        raise CaptureError(
+            f"{name}.backward prints with npx.print, and in a hybridized program it may run at "
+            "another time, or not at all. Leave the function that calls it unhybridized."
         )
     saved = _saved(gradients.values(), (*operands, *results), given)
     inside = {value: apply(INPUT, (), value.type) for value in saved}

@@ -33,6 +33,7 @@ class Guards:
         self._names = frozenset(reach.attributes)
         self.decides = reach.decides  # whether values may decide what users' code does
         self.users = reach.users
+        self._outside = reach.outside()  # known until the capture ends
         self._rows: dict[Hashable, tuple[str, Row]] = {}  # with a path that users understand
         self._late: dict[Hashable, Namespace | Contents] = {}  # noted when the capture ends
         places: list[Namespace | Contents] = [*reach.namespaces, *reach.contents]
@@ -58,6 +59,14 @@ class Guards:
         self._rows[type(place), place.is_ours, id(place.place)] = (place.path, row)
 
     # -- while the function is captured -----------------------------------------------------------
+
+    def add_outside(self, objects: Iterable[Any]) -> None:
+        """Know more objects that were there before the capture."""
+        self._outside |= {id(one): one for one in objects}
+
+    def is_outside(self, value: Any) -> bool:
+        """Whether an object, or a variable, was there before the capture, as far as is known."""
+        return id(value) in self._outside
 
     def depend_on(self, value: Any, *names: str) -> None:
         """Let the program depend on attributes, as they are when the capture ends."""
@@ -92,6 +101,7 @@ class Guards:
         for place in self._late.values():
             self._note(place)
         self._native = _core.Guards([row for _, row in self._rows.values()])
+        self._outside = {}
 
     # -- afterwards -------------------------------------------------------------------------------
 

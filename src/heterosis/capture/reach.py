@@ -108,12 +108,17 @@ class Reach:
         self._ours: set[str] = set()  # attributes that the machinery of capture reads, and changes
         self._variables: dict[int, Namespace] = {}  # of modules, by their dictionaries
         self._seen: dict[int, Any] = {}
+        self._unread: dict[int, Any] = {}  # what nobody looks into, variables among it
         self._waiting: deque[tuple[str, Any]] = deque(roots)
         self.users = Users({_module(root).partition(".")[0] for _, root in self._waiting})
         while self._waiting:
             while self._waiting:
                 self._visit(*self._waiting.popleft())
             self._scan_all()
+
+    def outside(self) -> dict[int, Any]:
+        """All objects and variables that the walk has come upon, by their ids."""
+        return self._seen | self._unread
 
     # -- names ------------------------------------------------------------------------------------
 
@@ -151,7 +156,9 @@ class Reach:
     def _bind(self, namespace: Namespace, name: str, filled: AbstractSet[str]) -> None:
         namespace.found[name] = found = namespace.look_up(name)
         for value in found:
-            if not (name in filled and type(value) in _CONTAINERS):
+            if name in filled and type(value) in _CONTAINERS:
+                self._unread[id(value)] = value
+            else:
                 path = f"{namespace.path}.{name}" if namespace.path else name
                 if name in self._ours and type(value) in _CONTAINERS:
                     self._visit_items(path, value, is_ours=True)
@@ -199,6 +206,7 @@ class Reach:
             for name, cell in cells.items():  # it may wrap a function of the user's
                 self._visit_cell(name, cell, watched=False)
             return
+        self._unread |= {id(cell): cell for cell in cells.values()}
         for name in names.cells & cells.keys():
             self._visit_cell(name, cells[name], filled=name in names.filled)
         variables = self._variables_of(function)
@@ -210,6 +218,7 @@ class Reach:
         if self.users.is_function(function):
             asks = not _ASKING.isdisjoint(names.variables)
             self.decides |= names.decides or names.computes or asks
+            self.decides |= names.changes  # which is reported
         for name in names.modules:
             self._add(name, sys.modules.get(name))
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
@@ -227,7 +236,9 @@ class Reach:
             value = cell.cell_contents
         except ValueError:  # empty so far
             return
-        if not (filled and type(value) in _CONTAINERS):
+        if filled and type(value) in _CONTAINERS:
+            self._unread[id(value)] = value
+        else:
             self._add(name, value)
 
     def _variables_of(self, function: FunctionType) -> Namespace:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import types
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from heterosis import _core
+from heterosis.capture import trees
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureWarning
 from heterosis.runtime.lines import user_frame
@@ -14,35 +17,81 @@ from heterosis.runtime.lines import user_frame
 if TYPE_CHECKING:
     from heterosis.capture.trace import Trace
 
+ndarray = _core.ndarray
+
 
 class Once:
     """The lines of what a capture does that no later call does again."""
 
     def __init__(self) -> None:
-        self._lines: dict[tuple[str, int], tuple[str, dict[str, Any]]] = {}
+        self._lines: dict[tuple[str, int], _Noted] = {}
 
-    def note(self, what: str) -> None:
-        """Something happens now, at the user's line."""
+    def note(
+        self, what: str, *, cure: str = "", is_meant: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Something happens now, at the user's line; at the end, `is_meant` may say that it is to
+        happen once."""
         frame, _ = user_frame()
         place = frame.f_code.co_filename, frame.f_lineno
-        self._lines.setdefault(place, (what, frame.f_globals))
+        self._lines.setdefault(place, _Noted(what, cure, frame.f_globals, is_meant))
 
     def tell(self) -> None:
         """Warn of each line, once in a process as far as the user's filters say."""
-        for (file, line), (what, variables) in self._lines.items():
+        for (file, line), noted in self._lines.items():
+            if noted.is_meant():
+                continue
             warnings.warn_explicit(
-                f"{what} while the hybridized function is captured, and not at later calls.",
+                f"{noted.what} while the hybridized function is captured, and not at later calls."
+                f"{noted.cure}",
                 CaptureWarning,
                 file,
                 line,
-                module=variables.get("__name__"),
-                registry=variables.setdefault("__warningregistry__", {}),
+                module=noted.variables.get("__name__"),
+                registry=noted.variables.setdefault("__warningregistry__", {}),
             )
+
+
+class _Noted(NamedTuple):
+    """What happens in a line, and the global variables there."""
+
+    what: str
+    cure: str
+    variables: dict[str, Any]
+    is_meant: Callable[[], bool]
+
+
+_RETURN = " Return what is to be kept."
+
+
+def note_rebound(trace: Trace, name: str, read: types.FunctionType) -> None:
+    """Note that a variable outside of a function is set, unless the capture has made it."""
+    cells = dict(zip(read.__code__.co_freevars, read.__closure__ or (), strict=True))
+    if name not in cells or trace.guards.is_outside(cells[name]):
+        trace.outermost.once.note(
+            f"{name}, a variable outside of the function, is set", cure=_RETURN
+        )
+
+
+def note_changed(trace: Trace, given: Any, attribute: str | None) -> None:
+    """Note that an object, or an attribute of it, is changed that was there before the capture.
+    What is made at first use, a layer or a width, is to be made once."""
+    if isinstance(given, ndarray) or not trace.guards.is_outside(given):
+        return
+    kind, once = type(given).__name__, trace.outermost.once
+    if attribute is None:
+        once.note(f"an object of type {kind} from outside is changed", cure=_RETURN)
+        return
+    is_new = getattr(given, attribute, None) is None
+    once.note(
+        f"{kind}.{attribute} is set",
+        cure=_RETURN,
+        is_meant=lambda: is_new and not trees.has_arrays(getattr(given, attribute, None)),
+    )
 
 
 def print_once(show: Callable[..., None], trace: Trace, *values: Any, **named: Any) -> None:
     """`show`, which is `print`, in a function that is captured by `trace`."""
-    trace.once.note("this prints")
+    trace.once.note("this prints", cure=" npx.print prints at every call.")
     _print(functools.partial(show, *values, **named), trace.trial)
 
 
@@ -60,7 +109,14 @@ class Trial:
     def __init__(self, trace: Trace):
         self._trace, self._outer = trace, trace.outermost.trial
         self._refusal = modes.refusals.first
-        lists: tuple[list[Any], ...] = (trace.calls, trace.steps, trace.chosen)
+        prints = trace.prints
+        lists: tuple[list[Any], ...] = (
+            trace.calls,
+            trace.steps,
+            trace.chosen,
+            prints.items,
+            prints.values,
+        )
         self._lengths = [(rows, len(rows)) for rows in lists]
         self._unset = dict(trace.outermost.unset)
         self.printed: list[Callable[[], None]] = []

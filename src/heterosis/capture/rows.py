@@ -117,6 +117,11 @@ def enumerated(given: Any, start: int = 0) -> Any:
     return _together([counted, rows], lambda: enumerate(given, start))
 
 
+def backwards(given: Any) -> Any:
+    """What `reversed` gives, of arrays."""
+    return reversed(given) if isinstance(given, Numbers) or not given.ndim else rows_of(given[::-1])
+
+
 def zipped(*given: Any, strict: bool = False) -> Any:
     """What `zip` gives, of arrays."""
     return _together(given, lambda: zip(*given, strict=strict), strict=strict)

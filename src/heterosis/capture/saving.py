@@ -91,6 +91,11 @@ class _Writer:
                 f"{self.name}: Python computes numbers for every run of this program. "
                 f"{_FOR_INFERENCE}"
             )
+        if captured.printed:
+            raise UnsupportedError(
+                f"{self.name}: the program prints with npx.print, and a saved program cannot. "
+                "Leave npx.print out before you save."
+            )
         numbers = {id(array): i for i, array in enumerate(trees.arrays_in(call))}
         given = bound(self.parameters, *call)
         arguments = {name: self._argument(name, tree, numbers) for name, tree in given.items()}

@@ -28,14 +28,14 @@ from heterosis.capture.inner import Filler, Inner, is_open
 from heterosis.capture.replacements import replaced
 from heterosis.capture.reports import Trial
 from heterosis.capture.rewriting import rewritten
-from heterosis.capture.rows import Numbers, Rows, enumerated, rows_of, zipped
+from heterosis.capture.rows import Numbers, Rows, backwards, enumerated, rows_of, zipped
 from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting
 from heterosis.capture.turns import Nothing, State, Unset, Variables, is_number, kind
-from heterosis.ir.program import constant
+from heterosis.ops.array.creation import zeros
 from heterosis.ops.math.elementwise import logical_not
 from heterosis.ops.record import as_users_call
-from heterosis.runtime import modes
+from heterosis.runtime import modes, raising
 from heterosis.runtime.errors import CaptureError
 from heterosis.runtime.lines import user_line
 
@@ -63,18 +63,16 @@ _GOING: dict[Any, Callable[..., Any]] = {
     range: Numbers,
     enumerate: enumerated,
     zip: zipped,
+    reversed: backwards,
 }
 
 
-_BRANCHES = ("then", "otherwise")
-
-
 class _Raised(Exception):
-    """A branch has come to a `raise`."""
+    """A branch, or a turn, has come to a `raise`."""
 
-    def __init__(self, branch: Inner):
+    def __init__(self, part: Inner):
         super().__init__("raised in a branch")
-        self.branch = branch
+        self.part = part
 
 
 class Loop(NamedTuple):
@@ -137,12 +135,12 @@ class Flow:
             return self._first(rest, stops=stops)
 
         branches = (lambda: found, others) if stops else (others, lambda: found)
-        return self._control.cond(found, *branches)
+        return self._chosen(found, *branches)
 
     def either(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """What `then() if test else otherwise()` is."""
         if is_open(test):
-            return self._control.cond(test, then, otherwise)
+            return self._chosen(test, then, otherwise)
         return then() if test else otherwise()
 
     def decided(self, value: Any) -> Any:
@@ -157,40 +155,58 @@ class Flow:
             )
         return value
 
+    def _chosen(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """What one of two expressions gives, one of which may raise."""
+
+        def settle(first: Inner, second: Inner) -> None:
+            if first.fails != second.fails:
+                _settle_failing(*((first, second) if first.fails else (second, first)))
+
+        def given(by: Callable[[], Any]) -> Any:
+            try:
+                return by()
+            except _Raised as error:
+                error.part.fails = True
+                return None
+
+        return self._control.cond(test, lambda: given(then), lambda: given(otherwise), settle)
+
     def check(self, test: Any, message: Callable[[], Any]) -> None:
         """Do what `assert test, message()` does; where an array decides, whenever the program
         runs."""
         if is_open(test):
             found, trace = message(), active()
-            said = "" if found is self.NOTHING else f": {found}"
-            trace.check(trace.cell(as_truth(test)).value(), f"assert at {user_line()}{said}")
+            error = AssertionError(*([] if found is self.NOTHING else [found]))
+            trace.check(as_truth(test), raising.told(f"assert at {user_line()}", error))
         elif not test:
             found = message()
             raise AssertionError(*([] if found is self.NOTHING else [found]))
 
     def raises(self, error: Callable[[], Any]) -> None:
-        """Tell of `raise error()`, which comes next: in a branch that arrays decide, the program
-        fails when it comes there."""
+        """Tell of `raise error()`, which comes next: in a branch or a turn that arrays decide, the
+        program fails when it comes there."""
         trace = active()
         if not isinstance(trace, Inner):
             return
         found = error()
-        if trace.name not in _BRANCHES or found is self.NOTHING:
+        kind = found if isinstance(found, type) else type(found)
+        if not issubclass(kind, Exception):
             raise _noted(
                 CaptureError(
-                    f"raise at {user_line()}: whether it happens depends on arrays, and in how "
-                    "often a loop turns. Check before the loop, or the result behind it."
+                    f"raise at {user_line()}: whether it happens depends on arrays, and what is "
+                    "raised is no exception that is known. Raise one, as in raise ValueError(...)."
                 )
             )
-        name = getattr(found, "__name__", type(found).__name__)
-        said = f": {found}" if isinstance(found, BaseException) and str(found) else ""
-        trace.check(constant(0, "bool"), f"raise at {user_line()}: {name}{said}")
+        never = as_users_call(zeros)((), "bool")
+        trace.check(never, raising.told(f"raise at {user_line()}", found))
         raise _Raised(trace)
 
     # -- objects of Python ----------------------------------------------------------------------
 
     def called(self, function: Any) -> Any:
         """What is called in place of a function, so that its statements are captured too."""
+        if any(function is one for one in _GOING):
+            return functools.partial(self._going, function)
         instead = replaced(function, self) or function
         if any(function is maker for maker in _MAKERS):
             return lambda *given, **named: self.made(instead(*given, **named))
@@ -198,8 +214,6 @@ class Flow:
         is_method = of in _CONTAINERS and function.__name__ in _CHANGING  # as in list.append(x, 1)
         if is_method or any(function is changer for changer in _CHANGERS):
             return lambda given, *more: function(self.changed(given), *more)
-        if any(function is one for one in _GOING):
-            return functools.partial(self._going, function)
         if function is print:
             return functools.partial(reports.print_once, function, active().outermost)
         self._check_method(function)
@@ -227,9 +241,9 @@ class Flow:
         of_arrays = any(is_open(one) or isinstance(one, Rows | Numbers) for one in given)
         return self.made((_GOING[function] if of_arrays else function)(*given, **named))
 
-    def rebound(self, name: str) -> None:
-        """Tell of a variable outside of the function that is set next."""
-        active().outermost.once.note(f"{name}, a variable outside of the function, is set")
+    def rebound(self, name: str, read: types.FunctionType) -> None:
+        """Tell of a variable outside of the function that is set next; `read` reads it."""
+        reports.note_rebound(active(), name, read)
         if isinstance(active(), Inner):
             raise _noted(
                 CaptureError(
@@ -276,10 +290,10 @@ class Flow:
         if hasattr(type(value), method):
             self.changed(value)
 
-    def changed(self, given: Any) -> Any:
-        """An object that is about to be changed: within a branch or a turn, an array or one that
-        was made there. Others would be changed by branches that do not run, and once for all
-        turns."""
+    def changed(self, given: Any, attribute: str | None = None) -> Any:
+        """An object that is about to be changed, or an attribute of it: within a branch or a turn,
+        an array or one that was made there. Others would be changed by branches that do not run,
+        and once for all turns."""
         trace = active()
         if id(given) in trace.outermost.chosen_objects:
             raise _noted(_chosen_changed(given))
@@ -293,6 +307,7 @@ class Flow:
                     "arrays and numbers, and change the object outside."
                 )
             )
+        reports.note_changed(trace, given, attribute)
         return given
 
     # -- statements ---------------------------------------------------------------------------
@@ -312,12 +327,7 @@ class Flow:
 
         def run(branch: Callable[[], None]) -> tuple[Any, ...]:
             variables.put(before)
-            try:
-                branch()
-            except _Raised as error:
-                error.branch.fails = True
-                return before
-            return variables.get()
+            return _set_by(branch, variables, before)
 
         def settle(first: Inner, second: Inner) -> None:
             if first.fails != second.fails:
@@ -355,9 +365,9 @@ class Flow:
             return test()
 
         def turn(*values: Any) -> tuple[Any, list[Any]]:
-            variables.put(state.all(values))
-            body()
-            return [], state.carried(variables.get())
+            before = state.all(values)
+            variables.put(before)
+            return [], state.carried(_set_by(body, variables, before))
 
         def loop(given: list[Any]) -> list[Any]:
             return self._control.while_loop(asked, turn, given, None, holds)[1]
@@ -383,10 +393,15 @@ class Flow:
 
         def turn(*values: Any) -> tuple[Any, list[Any]]:
             *before, number = values
-            variables.put(state.all(before))
-            loop.target(number)
-            loop.body()
-            return [], [*state.carried(variables.get()), number + numbers.step]
+            begun = state.all(before)
+            variables.put(begun)
+
+            def run() -> None:
+                loop.target(number)
+                loop.body()
+
+            after = _set_by(run, variables, begun)
+            return [], [*state.carried(after), number + numbers.step]
 
         def run(given: list[Any]) -> Sequence[Any]:
             first = active().note_number(np.array(numbers.start, dtype="int64").reshape(()))
@@ -452,9 +467,13 @@ class Flow:
                 assert isinstance(inner, Inner), "turns are captured apart"
                 trial.begin()
                 appended.begin(inner, [*values, *lines])
-                variables.put(state.all(values))
-                self._turn(rows.item(iter(lines)), loop)
-                after = state.carried(variables.get())
+                before = state.all(values)
+                variables.put(before)
+
+                def run() -> None:
+                    self._turn(rows.item(iter(lines)), loop)
+
+                after = state.carried(_set_by(run, variables, before))
                 found = appended.end(after)
                 check_numbers(inner, lines, rows.numbers, [*after, *found])
                 return found, after
@@ -482,6 +501,18 @@ def _chosen_changed(given: Any) -> CaptureError:
         "arrays have decided, and one of them is known by another name. Let the choice or the loop "
         f"give a {kind_of} of its own, {kind_of}(...), or change none of them behind it."
     )
+
+
+def _set_by(
+    run: Callable[[], None], variables: Variables, before: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """The variables behind `run()`; those `before`, if it comes to a `raise`: nothing follows."""
+    try:
+        run()
+    except _Raised as error:
+        error.part.fails = True
+        return before
+    return variables.get()
 
 
 def _check_bounded(items: Any) -> None:
@@ -512,9 +543,13 @@ def _settled(first: Inner, second: Inner, one: Any, other: Any) -> tuple[Any, An
     structure; None if there is no such thing."""
     if one is other:
         return one, other
-    if isinstance(one, Nothing) and _is_carried(other):
+    if isinstance(one, Nothing) and trees.has_arrays(other):
+        return _like(second, other), other
+    if isinstance(other, Nothing) and trees.has_arrays(one):
+        return one, _like(first, one)
+    if isinstance(one, Nothing) and is_number(other):
         return Filler(second.value_of(other).type), other
-    if isinstance(other, Nothing) and _is_carried(one):
+    if isinstance(other, Nothing) and is_number(one):
         return one, Filler(first.value_of(one).type)
     if _is_carried(one) and _is_carried(other):
         alike = first.value_of(one).shape == second.value_of(other).shape
@@ -530,11 +565,12 @@ def _settled(first: Inner, second: Inner, one: Any, other: Any) -> tuple[Any, An
 
 def _settle_failing(failing: Inner, other: Inner) -> None:
     """Let a branch behind which nothing comes have what the other has: nobody looks at it."""
+    failing.result = _like(other, other.result)
 
-    def stand_in(array: Any) -> Filler:
-        return Filler(other.value_of(array).type)
 
-    failing.result = tuple(trees.replaced(value, stand_in) for value in other.result)
+def _like(branch: Inner, tree: Any) -> Any:
+    """What a branch gives, with fillers in place of arrays."""
+    return trees.replaced(tree, lambda array: Filler(branch.value_of(array).type))
 
 
 def _of_branches(name: str, place: str, one: Any, other: Any) -> str:

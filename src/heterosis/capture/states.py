@@ -38,7 +38,9 @@ class Number:
 def as_array(given: Any) -> Any:
     if isinstance(given, Number):
         return np.array(given.number, dtype=given.dtype)
-    return given if isinstance(given, ndarray) else np.array(given)
+    if isinstance(given, ndarray):
+        return given
+    return np.array(given, dtype="int64" if type(given) is int else None)
 
 
 class States:

@@ -27,6 +27,7 @@ from heterosis.capture.captured import (
     ControlStep,
     Enclosing,
     Outside,
+    Printed,
     RandomKey,
     RandomState,
     Recorded,
@@ -40,6 +41,7 @@ from heterosis.capture.captured import (
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.capture.numbers import OPERATORS, adapted
+from heterosis.capture.printing import Prints
 from heterosis.capture.reports import Once, Trial
 from heterosis.ir import views
 from heterosis.ir.calls import Call, collected, moved, needed, note
@@ -55,6 +57,7 @@ from heterosis.ir.program import (
 )
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.bounds import required
+from heterosis.ops.control.flow import asserted
 from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.math.cast import copy, stop_gradient
 from heterosis.ops.random import keys
@@ -65,6 +68,7 @@ from heterosis.runtime.errors import CaptureError
 from heterosis.runtime.lines import user_line
 
 ndarray = _core.ndarray
+_ASSERTED: Any = asserted.record
 
 
 class NeedsTape(CaptureError):
@@ -134,6 +138,7 @@ class Trace:
         self.as_they_are: dict[CodeType, str] = {}  # what could not be rewritten, and why
         self.has_stepped = False  # whether an optimizer has, where it must not
         self.once = Once()
+        self.prints = Prints()  # at every run
         self.trial: Trial | None = None  # what may have to be undone
         self.checks: Any = None  # an array that is written to by all that the program checks
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
@@ -329,6 +334,9 @@ class Trace:
             result = self._write(record, results, out)
         written = tuple(map(self.cell, outs))
         self.steps.append(Step(call, cells, written, out is not None))
+        if record.name == _ASSERTED.name:
+            assert values[0] is not None, "it is an array"
+            self._require(cast(values[0], "bool"), attributes[1])
         if inside:
             self._record(record, operands, values, attributes, result)
             if out is not None:
@@ -604,13 +612,21 @@ class Trace:
             if shown is not None and shown is not cell and base in (shown, shown.base):
                 other._count_write()
 
-    def check(self, holds: Value, failure: str) -> None:
+    def check(self, holds: Any, failure: str) -> None:
         """Let every run fail with a message where a truth does not hold."""
+        self.call(_ASSERTED, (holds,), (None, failure), None)
+
+    def _require(self, holds: Value, failure: str) -> None:
+        """Let the program fail where a truth does not hold, unless it has failed before."""
         outermost = self.outermost
         if outermost.checks is None:
             outermost.checks = outermost.array(Cell(constant(1, "bool")))
         cell = self.cell(outermost.checks)
-        cell.write(required(cell.value(), holds, failure.replace("{}", "{ }")))
+        cell.write(required(cell.value(), holds, failure))
+
+    def print(self, values: Sequence[Any], ends: dict[str, Any]) -> None:
+        """Print values, at every run."""
+        self.prints.add_line(values, ends, lambda array: stop_gradient(self.cell(array).value()))
 
     def made(self, array: Any) -> Any:
         """An array that the function makes of what Python has: every run gets its own."""
@@ -677,6 +693,8 @@ class Trace:
         ]
         if self.checks is not None:
             add(self.cell(self.checks).value())
+        many = len(outputs)
+        printed = Printed(self.prints, [*map(add, self.prints.values)], many)
         values = tuple(value for value, _ in self.inputs)
         goals = {add(cell.value()): reached for cell, reached in tracked.items() if cell.source}
         goals |= {computed[c].position: tracked[c] for c in tracked if c in computed}
@@ -697,6 +715,8 @@ class Trace:
             returned,
             Recorded(goals) if self.records else None,
             drawn,
+            printed,
+            self.checks is not None,
         )
 
     def _tracked(self, result: Any) -> dict[Cell, frozenset[int]]:

@@ -25,6 +25,15 @@ def leaves(tree: Any) -> Iterator[Any]:
         yield tree
 
 
+def containers_in(tree: Any) -> Iterator[Any]:
+    """The lists and dictionaries, in order."""
+    if isinstance(tree, list | dict):
+        yield tree
+    if isinstance(tree, tuple | list | dict):
+        for item in tree.values() if isinstance(tree, dict) else tree:
+            yield from containers_in(item)
+
+
 def arrays_in(tree: Any) -> Iterator[Any]:
     """The arrays, in order."""
     return (leaf for leaf in leaves(tree) if isinstance(leaf, ndarray))

@@ -292,6 +292,7 @@ _METHODS = {
     "__divmod__": divide_and_remainder,
     "__rdivmod__": lambda self, other: divide_and_remainder(other, self),
     "__round__": lambda self, digits=0: _call("round", self, digits),
+    "__reversed__": lambda self: iter(self[::-1]),
     "__floor__": lambda self: _call("floor", self),
     "__ceil__": lambda self: _call("ceil", self),
     "__trunc__": lambda self: _call("trunc", self),

@@ -5,6 +5,7 @@ from heterosis.io.params import load, save
 from heterosis.npx import image, random
 from heterosis.npx.control import cond, foreach, while_loop
 from heterosis.npx.network import batch_norm, dropout, leaky_relu, nonzero, rnn
+from heterosis.npx.printing import print as print
 from heterosis.ops.record import public_names as _public_names
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.context import (
@@ -46,6 +47,7 @@ def is_np_shape() -> bool:
 
 _check_members(globals())
 
+# Without `print`, which a module that imports all of them means to be Python's.
 __all__ = [
     "Context",
     "EngineBounds",

@@ -15,9 +15,11 @@ from heterosis.runtime.kinds import Natural
 Function = Callable[..., Any]
 
 
-def _function(name: str, given: Any) -> None:
+def _function(name: str, given: Any) -> Function:
+    """A function that is called here, as a capture runs it."""
     if not callable(given):
         raise ArgumentTypeError(f"{name} is {type(given).__name__}; expected a function.")
+    return captured().opened(given) if modes.is_capturing() else given
 
 
 def cond(pred: Any, then_func: Function, else_func: Function, inputs: Any = None) -> Any:
@@ -29,8 +31,8 @@ def cond(pred: Any, then_func: Function, else_func: Function, inputs: Any = None
     >>> npx.cond(np.array(-3.0) > 0, lambda: np.array(1.0), lambda: np.array(2.0))
     array(2.)
     """
-    _function("then_func", then_func)
-    _function("else_func", else_func)
+    then_func = _function("then_func", then_func)
+    else_func = _function("else_func", else_func)
     given = [] if inputs is None else listed(inputs)
     truth = pred(*given) if callable(pred) else pred
     if modes.is_capturing() and isinstance(truth, np.ndarray):
@@ -45,7 +47,7 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
     >>> npx.foreach(lambda x, s: (x + s, x + s), np.array([1.0, 2.0, 3.0]), np.array(0.0))
     (array([1., 3., 6.]), array(6.))
     """
-    _function("body", body)
+    body = _function("body", body)
     lines, states = listed(data), listed(init_states)
     if not lines:
         raise ArgumentError("foreach: data is an empty list; expected arrays with rows.")
@@ -83,8 +85,7 @@ def while_loop(
     >>> npx.while_loop(lambda i: i < 2, lambda i: (i * 10, i + 1), np.array(0), 3)
     (array([ 0, 10,  0]), array(2))
     """
-    _function("cond", cond)
-    _function("func", func)
+    cond, func = _function("cond", cond), _function("func", func)
     states, like = listed(loop_vars), as_given(loop_vars)
 
     def turn(*before: Any) -> tuple[Any, list[Any]]:

@@ -39,7 +39,7 @@ from heterosis.ops.random import choice, draws
 from heterosis.ops.record import REGISTRY
 from heterosis.ops.training import optimizers
 from heterosis.ops.vision import image, multibox, regions, resize
-from heterosis.runtime import errors
+from heterosis.runtime import errors, raising
 
 _ERRORS = (
     "ArgumentError",
@@ -52,6 +52,7 @@ _ERRORS = (
 )
 for _name in _ERRORS:
     _core.set_error_class(_name, getattr(errors, _name))
+_core.set_hook("raised", raising.exception)
 
 # The operators of arrays, by the names that the core gives them.
 _OPERATORS = [

@@ -34,6 +34,7 @@ from heterosis.runtime.errors import (
 )
 from heterosis.runtime.kinds import Kind, kind_of
 from heterosis.runtime.lines import PACKAGE
+from heterosis.runtime.raising import is_raised
 
 # -- expectations of a function -------------------------------------------------------------------
 
@@ -182,7 +183,7 @@ def _class_for(error: BaseException) -> type[HeterosisError] | None:
     """The class of the framework's that an error becomes; None if it stays as it is."""
     if isinstance(error, HeterosisError | OSError | Warning):
         return None
-    if _is_from_outside(error.__traceback__):
+    if _is_from_outside(error.__traceback__) or is_raised(error):
         return None
     return next((ours for theirs, ours in _TRANSLATED if isinstance(error, theirs)), None)
 

@@ -88,6 +88,10 @@ class CaptureWarning(HeterosisError, UserWarning):
     """Something that happens while a function is captured, and not when its program runs."""
 
 
+class CheckError(HeterosisError, AssertionError):
+    """A program that does not give what its function gives, found by `hybridize(check=True)`."""
+
+
 class UnsupportedError(HeterosisError, NotImplementedError):
     """Something that is not there yet; the message names the way around it."""
 

@@ -287,10 +287,3 @@ def a_number_is_written_to(x):
         n = 2
     n[...] = 5
     return x * n
-
-
-@refused("raise at .*: whether it happens depends on arrays")
-def raised_in_a_loop(x):
-    while x.sum() < 10:
-        raise ValueError("small")
-    return x

@@ -11,6 +11,7 @@ from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.element_types import NUMBERS
 from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.types import TensorType, is_float
+from heterosis.runtime import raising
 from heterosis.runtime.errors import ArgumentError, IndexingError
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def _required_types(node: Node) -> tuple[TensorType, ...]:
 
 def _required(node: Node, holds: Any, numbers: Any) -> Any:
     if not holds.all():
-        raise ArgumentError(node.attributes["failure"])
+        failure = node.attributes["failure"]
+        raise raising.exception(failure) if raising.is_told(failure) else ArgumentError(failure)
     return numbers.copy()
 
 

@@ -57,6 +57,16 @@ def _refuse_what_no_symbol_has(captured: Captured) -> None:
             f"{captured.program.name}: Python computes numbers for every run of this program, and "
             "a symbol has no Python. Export a block that computes with arrays only."
         )
+    if captured.printed:
+        raise UnsupportedError(
+            f"{captured.program.name}: the program prints with npx.print, and a symbol cannot. "
+            "Leave npx.print out before you export."
+        )
+    if captured.checks:
+        raise UnsupportedError(
+            f"{captured.program.name}: the program may raise, and a symbol cannot. Leave out what "
+            "asserts, and raises, something of arrays before you export."
+        )
     if captured.writes:
         places = [write.position for write in captured.writes]
         shapes = ", ".join(str(captured.program.outputs[i].shape) for i in places)

@@ -13,6 +13,9 @@ Function = Callable[..., Any]
 class Captured(Protocol):
     """Choices and loops of a program that is being captured; states and rows are lists."""
 
+    def opened(self, function: Function) -> Function:
+        """A user's function, whose statements are captured too."""
+
     def cond(self, pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """What one of two functions gives."""
 
@@ -26,6 +29,9 @@ class Captured(Protocol):
     ) -> tuple[Any, list[Any]]:
         """What `body(*states)` gives besides new states, as rows, zeros behind the last turn, and
         the last states."""
+
+    def print(self, values: Sequence[Any], ends: dict[str, Any]) -> None:
+        """Print values, at every run."""
 
 
 _captured: list[Captured] = []

@@ -13,6 +13,7 @@ from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP
 from heterosis.ir.primitives.families import Control
 from heterosis.ir.program import INPUT, Node, Program, Value, apply, apply_many
 from heterosis.ir.types import TensorType
+from heterosis.ops.bounds import required
 from heterosis.ops.math.elementwise import add, less, multiply, negative
 from heterosis.ops.math.reductions import sum as total
 from heterosis.ops.record import Operands, operation
@@ -94,6 +95,21 @@ def while_loop(
 ) -> tuple[Value, ...]:
     """The carried operands, changed by the body for as long as the condition holds."""
     return _made(WHILE_LOOP, operands, condition=condition, body=body, carried=carried)
+
+
+@operation(
+    numpy=lambda holds, failure: holds.astype("bool"),
+    public=(),
+    samples=Samples(
+        [Case((shape,), {"failure": "no"}) for shape in ((), (3,), (0,))],
+        domain=(1, 4),
+        dtypes=("float32", "int64"),
+    ),
+)
+def asserted(holds: Value, failure: str) -> Value:
+    """A truth; the program fails with the message if it is none."""
+    truth = cast(holds, "bool")
+    return required(truth, truth, failure)
 
 
 _STEP = _program(lambda s, w, x: (add(multiply(s, w), x), add(s, x)), (3,), (), (3,))

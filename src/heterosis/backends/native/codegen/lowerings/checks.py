@@ -19,6 +19,7 @@ from heterosis.ir.primitives.checks import (
     failures_of_indices,
 )
 from heterosis.ir.program import Node
+from heterosis.runtime import raising
 
 # -- indices --------------------------------------------------------------------------------------
 
@@ -95,6 +96,8 @@ def _require_kernel(
 ) -> KernelCode:
     holds, given = (place.strided for place in inputs)
     dtype = inputs[1].dtype
+    failure = node.attributes["failure"]
+    kind = "raised" if raising.is_told(failure) else "ArgumentError"
 
     def emit(module: Module, target: Target, name: str) -> None:
         _emit_require(module, name, dtype)
@@ -104,7 +107,7 @@ def _require_kernel(
         emit=emit,
         numbers=(*holds.shape, *given.shape),
         nanoseconds=float(holds.shape[0] + given.shape[0]),
-        failures=(("ArgumentError", node.attributes["failure"]),),
+        failures=((kind, failure),),
     )
 
 
