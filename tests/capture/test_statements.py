@@ -511,7 +511,10 @@ REFUSED = [
         r"what is returned is float32\[2, 3\] in one branch .* and None in the other",
     ),
     (text, r"name is 'b' in one branch .* and 'a' in the other"),
-    (growing, r"float32\[2, 3\] before a turn and float32\[4, 3\] behind it"),
+    (
+        growing,
+        r"x is float32\[2, 3\] before the loop at .*, and float32\[4, 3\] .* made at .*:\d+",
+    ),
     (of_lists, r"found is \[\] before the loop .*and .* behind a turn"),
 ]
 

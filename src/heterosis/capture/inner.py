@@ -72,6 +72,18 @@ class Inner(Trace):
         """The capture that this one is, in the end, a part of."""
         return self.outer.outermost
 
+    def line_of(self, leaf: Any) -> str:
+        """The user's line that has made an array; nothing, for what no operation has made here."""
+        trace: Trace = self
+        while isinstance(leaf, ndarray):
+            cell = trace.cells.get(leaf._storage_id)
+            value = cell and cell.value()
+            found = next((c.line for c in reversed(trace.calls) if value in c.results), "")
+            if found or not isinstance(trace, Inner):
+                return found
+            trace = trace.outer
+        return ""
+
     def made_alone(self, container: Any) -> bool:
         """Whether a container was made here, and is known by no name but the one that hands it
         on."""

@@ -334,10 +334,11 @@ class Flow:
                 _settle_failing(*((first, second) if first.fails else (second, first)))
                 return
             both = []
-            for name, *pair in zip(variables.names, first.result, second.result, strict=True):
-                found = _settled(first, second, *pair)
+            for name, one, other in zip(variables.names, first.result, second.result, strict=True):
+                found = _settled(first, second, one, other)
                 if found is None:
-                    first.outermost.unset[name] = _of_branches(name, place, *pair)
+                    lines = first.line_of(one), second.line_of(other)
+                    first.outermost.unset[name] = _of_branches(name, place, one, other, lines)
                 both.append(found or (self.UNSET, self.UNSET))
             first.result = tuple(one for one, _ in both)
             second.result = tuple(other for _, other in both)
@@ -573,12 +574,13 @@ def _like(branch: Inner, tree: Any) -> Any:
     return trees.replaced(tree, lambda array: Filler(branch.value_of(array).type))
 
 
-def _of_branches(name: str, place: str, one: Any, other: Any) -> str:
+def _of_branches(name: str, place: str, one: Any, other: Any, lines: Sequence[str]) -> str:
     what = "what is returned" if name == RESULT else name
+    made = " and ".join(line for line in lines if line)
     return (
         f"{what} is {kind(one)} in one branch of the choice at {place}, and {kind(other)} in "
-        "the other: an array decides which one runs. Give it arrays or numbers of one shape in "
-        "both, or tuples, lists and dictionaries of these."
+        f"the other{f' (made at {made})' if made else ''}: an array decides which one runs. Give "
+        "it arrays or numbers of one shape in both, or tuples, lists and dictionaries of these."
     )
 
 

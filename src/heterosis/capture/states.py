@@ -21,9 +21,9 @@ _assign = as_users_call(assign)
 class StateError(CaptureError):
     """A state is of another type behind a turn."""
 
-    def __init__(self, position: int, found: TensorType, message: str):
+    def __init__(self, position: int, found: TensorType, line: str, message: str):
         super().__init__(message)
-        self.position, self.shape, self.dtype = position, found.shape, found.dtype
+        self.position, self.found, self.line = position, found, line
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class States:
                 raise StateError(
                     i,
                     found,
+                    turn.line_of(leaf),
                     f"{turn.name} at {turn.line}: state {i} is {given} before a turn and {found} "
                     "behind it; expected one type. Begin with an array of the type that the body "
                     "gives, or convert there with .astype or .reshape.",

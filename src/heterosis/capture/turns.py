@@ -15,7 +15,7 @@ from heterosis import _core, np
 from heterosis.capture import trees
 from heterosis.capture.inner import Filler, containers_in
 from heterosis.capture.states import Number, StateError
-from heterosis.capture.syntax import FLAGS
+from heterosis.capture.syntax import FLAGS, RESULT
 from heterosis.capture.trace import active
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float
 from heterosis.ops.array.creation import zeros
@@ -205,11 +205,23 @@ class State:
             except StateError as error:
                 place = self._places()[error.position]
                 leaf = _leaves(self._begun[place[0]])[place[1]]
-                known = place in self._dtypes
-                if error.shape or known or not active().stands_for_number(leaf):
-                    raise
                 modes.refusals.first = None
-                self._dtypes[place] = error.dtype
+                known = place in self._dtypes
+                if error.found.shape or known or not active().stands_for_number(leaf):
+                    raise self._of_another_type(self.names[place[0]], leaf, error) from None
+                self._dtypes[place] = error.found.dtype
+
+    def _of_another_type(self, name: str, leaf: Any, error: StateError) -> CaptureError:
+        line = f", which is made at {error.line}" if error.line else ""
+        what = "an array of what is returned" if name == RESULT else name
+        return modes.refusals.note(
+            CaptureError(
+                f"{what} is {kind(leaf)} before the loop at {self.place}, and {error.found} behind "
+                f"a turn{line}: what goes from turn to turn keeps its shape and element type. "
+                "Begin with what the turn gives, write to a part of a larger array, or convert "
+                "with .astype or .reshape."
+            )
+        )
 
     def _noted(self, last: Sequence[Any]) -> Sequence[Any]:
         """What a loop has given, with the numbers among it."""
