@@ -104,6 +104,11 @@ class Control:
             note_shared(branch, leaves, made)
         return joined.tree(made)
 
+    def made(self, container: Any) -> Any:
+        """A list that is made for a turn, which may change it."""
+        active().made_here[id(container)] = container
+        return container
+
     def foreach(
         self,
         body: Callable[..., Any],

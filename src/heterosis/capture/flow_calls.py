@@ -147,6 +147,8 @@ class Calls(ast.NodeTransformer):
 
     def visit_With(self, node: ast.With) -> ast.AST:
         node.items = [self.visit(item) for item in node.items]
+        for item in node.items:
+            item.context_expr = placed(call("entered", item.context_expr), item.context_expr)
         return self._with_blocks(node)
 
     def visit_Try(self, node: ast.Try) -> ast.AST:

@@ -29,6 +29,19 @@ class Flow(Protocol):
         """What `then() if test else otherwise()` is."""
 
 
+class Entered:
+    """A context of the user's, whose functions are captured too."""
+
+    def __init__(self, context: Any, enter: Callable[..., Any], leave: Callable[..., Any]):
+        self._context, self._enter, self._leave = context, enter, leave
+
+    def __enter__(self) -> Any:
+        return self._enter(self._context)
+
+    def __exit__(self, *error: object) -> Any:
+        return self._leave(self._context, *error)
+
+
 def replaced(function: Any, flow: Flow) -> Callable[..., Any] | None:
     """What is called in place of one of Python's functions; None, if that is as it is."""
     found = _REPLACED.get(id(function))

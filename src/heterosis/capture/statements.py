@@ -7,6 +7,7 @@ become programs, and the variables that they set are their results, if they hold
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
 import heapq
 import operator
@@ -25,7 +26,7 @@ from heterosis.capture.control import Control, as_truth
 from heterosis.capture.definitions import Unwritable
 from heterosis.capture.exactness import check_numbers
 from heterosis.capture.inner import Filler, Inner, is_open
-from heterosis.capture.replacements import replaced
+from heterosis.capture.replacements import Entered, replaced
 from heterosis.capture.reports import Trial
 from heterosis.capture.rewriting import rewritten
 from heterosis.capture.rows import Numbers, Rows, backwards, enumerated, rows_of, zipped
@@ -226,6 +227,16 @@ class Flow:
         owner = getattr(function, "__self__", None)
         if isinstance(owner, _CONTAINERS) and getattr(function, "__name__", "") in _CHANGING:
             self.changed(owner)
+
+    def entered(self, context: Any) -> Any:
+        """What a `with` enters, and leaves again: by functions that may be the user's."""
+        made = getattr(context, "func", None)
+        is_generator = isinstance(context, contextlib._GeneratorContextManager)
+        if is_generator and isinstance(active(), Inner):
+            _opened(made)  # which refuses those of the user's
+        enter, leave = (getattr(type(context), name, None) for name in ("__enter__", "__exit__"))
+        opened = _opened(enter), _opened(leave)
+        return context if opened == (enter, leave) else Entered(context, *opened)
 
     def attribute(self, owner: Any, name: str) -> Any:
         """What `owner.name` is; a property of the user's is a function, too."""

@@ -299,6 +299,27 @@ def a_context_of_ones_own(x):
     return x
 
 
+class _Doubling:
+    """Decides by an array what it gives."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __enter__(self):
+        return self.x * 2 if self.x.sum() > 0 else self.x
+
+    def __exit__(self, *error):
+        self.x = None
+
+
+@program()
+def a_context_that_an_array_decides(x):
+    with _Doubling(x) as y:
+        if y.max() > 1:
+            return y
+    return y + x
+
+
 @program()
 def a_generator_that_python_runs(x):
     def parts(y):

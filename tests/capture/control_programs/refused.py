@@ -1,6 +1,7 @@
 """Programs that are refused: what would happen, or be one object, depends on arrays."""
 
 import bisect
+import contextlib
 import functools
 import heapq
 
@@ -118,6 +119,43 @@ def a_method_that_map_calls(x):
     if x.sum() > 0:
         list(map(found.append, [1, 2]))
     return x + len(found)
+
+
+class Logged:
+    """Notes that it was entered."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def __enter__(self):
+        self.log.append("entered")
+
+    def __exit__(self, *error):
+        pass
+
+
+@refused(_CHANGED.format("list"))
+def a_context_that_changes_a_list(x):
+    log = []
+    if x.sum() > 0:
+        with Logged(log):
+            x = x * 2
+    return x + len(log)
+
+
+@refused("scope is called at .* and cannot be rewritten: it is a generator")
+def a_context_that_is_a_generator(x):
+    log = []
+
+    @contextlib.contextmanager
+    def scope():
+        log.append("entered")
+        yield
+
+    if x.sum() > 0:
+        with scope():
+            x = x * 2
+    return x + len(log)
 
 
 # -- objects that may be one -----------------------------------------------------------------------
