@@ -34,6 +34,7 @@ from heterosis.capture.blockers import (
 )
 from heterosis.runtime.errors import CaptureError
 
+pytestmark = pytest.mark.filterwarnings("ignore::heterosis.runtime.errors.CaptureWarning")
 X = numpy.linspace(0, 2, 6, dtype="float32").reshape(2, 3)
 PAGE = Path(__file__).parents[2] / blockers.PAGE
 

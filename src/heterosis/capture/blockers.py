@@ -175,7 +175,11 @@ def is_condition(error: CaptureError) -> bool:
 
 def leaked_message(type_: TensorType, function: str, line: str) -> str:
     """What reading an array says whose capture has ended; a line of `function` has made it."""
-    return LEAKED.message(f"An array of {function}, made at {line}", type_)
+    head, tail = _LEAKED  # every array of a capture gets one
+    return f"An array of {function}, made at {line}{head}an array {type_}{tail}"
+
+
+_LEAKED = LEAKED.message("", "{array}").split("an array {array}")
 
 
 def hash_error(error: TypeError) -> CaptureError:

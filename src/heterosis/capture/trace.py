@@ -217,10 +217,10 @@ class Trace:
         self.inputs.append((value, source))
         return value
 
-    def array(self, cell: Cell) -> Any:
-        """A new array that holds what `cell` does."""
+    def array(self, cell: Cell, line: str = "") -> Any:
+        """A new array that holds what `cell` does, made at the user's line."""
         value = cell.value()
-        message = leaked_message(value.type, self.outermost.name, user_line())
+        message = leaked_message(value.type, self.outermost.name, line or user_line())
         made = _core.unreadable(value.dtype, value.shape, message)
         self.cells[made._storage_id] = cell
         self.held.append(made)
@@ -318,14 +318,17 @@ class Trace:
         inside = modes.is_recording() and not self.recorded
         self.records |= inside
         given = self._stopped(operands, values) if modes.is_recording() else values
-        call = record.called(values, attributes, on=given, scope=self.scope, line=user_line())
+        line = user_line()
+        call = record.called(values, attributes, on=given, scope=self.scope, line=line)
         note(call)
         results = call.results
         if self.recorded and not modes.is_recording():
             results = tuple(map(stop_gradient, results))
         if out is None:
             shares = {c.value(): c for c in cells if c} if record.views else {}
-            outs = tuple(self.array(window(value, shares) or Cell(value)) for value in results)
+            outs = tuple(
+                self.array(window(value, shares) or Cell(value), line) for value in results
+            )
             result = outs if len(outs) > 1 else outs[0]
         else:
             outs = out if isinstance(out, tuple) else (out,)
