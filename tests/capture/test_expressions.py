@@ -69,5 +69,5 @@ def test_expressions(texts):
 def test_what_needs_elements_is_refused(text):
     others, arrays = _space()
     compiled = heterosis.hybridize(_all_of([text], others))
-    with pytest.raises(CaptureError, match="while the program is captured"):
+    with pytest.raises(CaptureError, match="More: docs/blockers"):
         compiled(arrays)

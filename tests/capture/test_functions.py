@@ -205,7 +205,7 @@ def test_what_a_program_cannot_do():
 
     for kind, error, message in (
         (Writes, CaptureError, "writes to an array from outside"),
-        (Reads, CaptureError, "read by Python|are read"),
+        (Reads, CaptureError, "dy.asnumpy.*\n.*needs the elements of an array"),
         (Wrong, AutogradError, r"gradient of shape \(7,\) for an argument of shape \(3,\)"),
     ):
         with pytest.raises(error, match=message):

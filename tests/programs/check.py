@@ -27,7 +27,7 @@ REFUSED = (
     "the matrix is singular",
     "share memory, and the program writes to it",
     "which a program cannot follow",
-    "are read while the program is captured",
+    "More: docs/blockers.md",
     "gradients cannot follow",
     "that was written to after it was used",
     "is written to while operations are recorded",

@@ -64,11 +64,16 @@ class Appended:
         outer = self._turn.outer
         for array, base in zip(stacked, self._bases, strict=True):
             self._note(outer, array, base, last)
+        pairs = list(zip(self._arrays, stacked, strict=True))
         for k in range(count):
-            row = {id(a): array[k] for a, array in zip(self._arrays, stacked, strict=True)}
+            row = {id(array): self._row(array, rows[k]) for array, rows in pairs}
             for one in self._lists:
                 for value in self._turn.filled[id(one)]:
                     append(one, trees.replaced(value, functools.partial(_of_row, row)))
+
+    def _row(self, appended: Any, row: Any) -> Any:
+        """What one turn appends: a number, if it stands for one."""
+        return self._turn.note_number(row) if self._turn.stands_for_number(appended) else row
 
     def _note(self, outer: Trace, made: Any, base: Cell, last: Sequence[Any]) -> None:
         """Remember which arrays rows would be, without a loop: nobody may write to these."""

@@ -9,9 +9,10 @@ from traceback import walk_tb
 from typing import Any
 
 from heterosis.capture import trees
+from heterosis.capture.blockers import is_condition, without_inner_frames
 from heterosis.capture.captured import Captured
 from heterosis.capture.guards import Guards
-from heterosis.capture.trace import NEEDS_ELEMENTS, NeedsTape, Trace, run
+from heterosis.capture.trace import NeedsTape, Trace, run
 from heterosis.ir.calls import collected
 from heterosis.ir.program import checked
 from heterosis.runtime.errors import CaptureError
@@ -104,9 +105,12 @@ def _check_unstepped(trace: Trace, what: str) -> None:
 
 
 def _explained(error: CaptureError, trace: Trace) -> CaptureError:
-    """An error, with the reason why the function that it comes from has been left as it is."""
+    """An error without our frames below the user's, and with the reason why the function that it
+    comes from has been left as it is."""
     frames = (frame for frame, _ in walk_tb(error.__traceback__))
     found = [trace.as_they_are[f.f_code] for f in frames if f.f_code in trace.as_they_are]
-    if not found or NEEDS_ELEMENTS not in str(error):
-        return error
-    return CaptureError(f"{error} An if that arrays decide is left as it is here: {found[-1]}.")
+    if found and is_condition(error):
+        made = CaptureError(f"{error}\n  An if is left as it is here: {found[-1]}.")
+        error = made.with_traceback(error.__traceback__)
+    without_inner_frames(error)
+    return error

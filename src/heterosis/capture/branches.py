@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from heterosis import _core
@@ -19,16 +19,14 @@ class Joined:
     """The results of two branches, as values of one type each."""
 
     def __init__(self, first: Inner, second: Inner):
-        self._tree = first.result
-        ours, theirs = list(trees.leaves(first.result)), list(trees.leaves(second.result))
+        self._outer, self._branches = first.outer, (first, second)
         if _structure(first.result) != _structure(second.result):
             raise CaptureError(
                 f"the branches of the choice at {first.line} give {_structure(first.result)} and "
                 f"{_structure(second.result)}; expected results of one structure from both."
             )
-        both = list(zip(ours, theirs, strict=True))
-        self._fixed = [_is_fixed(*pair) for pair in both]
-        self.pairs = [pair for pair, fixed in zip(both, self._fixed, strict=True) if not fixed]
+        both = list(_pairs(first.result, second.result))
+        self.pairs = [pair for pair in both if not _is_fixed(*pair)]
         self.values: tuple[list[Value], list[Value]] = ([], [])
         for one, other in self.pairs:
             values = _of_one_type(first.line, first.value_of(one), second.value_of(other))
@@ -40,17 +38,57 @@ class Joined:
         """What each branch gives, but for what both give alike."""
         return [one for one, _ in self.pairs], [other for _, other in self.pairs]
 
+    def is_number(self, pair: Sequence[Any]) -> bool:
+        """Whether a result is a number of Python's in every branch that gives any."""
+        given = [leaf for leaf in pair if not isinstance(leaf, Filler)]
+        return bool(given) and all(map(self._outer.stands_for_number, given))
+
     def tree(self, arrays: Iterable[Any]) -> Any:
         """What the choice gives, as its branches do."""
-        waiting, fixed = iter(arrays), iter(self._fixed)
-        return trees.mapped(self._tree, lambda leaf: leaf if next(fixed) else next(waiting))
+        first, second = self._branches
+        return self._merged(first.result, second.result, iter(arrays))
+
+    def _merged(self, one: Any, other: Any, arrays: Iterator[Any]) -> Any:
+        if one is other:
+            return one
+        if isinstance(one, dict):
+            found = {key: self._merged(one[key], other[key], arrays) for key in one}
+            return self._settled(type(one)(found), one, other)
+        if isinstance(one, tuple | list):
+            items = [self._merged(*pair, arrays) for pair in zip(one, other, strict=True)]
+            made = type(one)(*items) if hasattr(one, "_fields") else type(one)(items)
+            return made if isinstance(one, tuple) else self._settled(made, one, other)
+        return one if _is_fixed(one, other) else next(arrays)
+
+    def _settled(self, made: Any, one: Any, other: Any) -> Any:
+        """A container of the choice, in place of those of the branches. Where one of these is known
+        by another name, too, a change to one of them would not be seen in the others."""
+        for branch, given in zip(self._branches, (one, other), strict=True):
+            if not branch.made_alone(given):
+                self._outer.outermost.note_chosen_object(made, given)
+        self._outer.made_here[id(made)] = made
+        return made
+
+
+def _pairs(one: Any, other: Any) -> Iterator[tuple[Any, Any]]:
+    """The leaves of two trees of one structure."""
+    if isinstance(one, dict):
+        for key, item in one.items():
+            yield from _pairs(item, other[key])
+    elif isinstance(one, tuple | list):
+        for pair in zip(one, other, strict=True):
+            yield from _pairs(*pair)
+    else:
+        yield one, other
 
 
 def _is_fixed(one: Any, other: Any) -> bool:
-    """Whether both branches give the same object of Python's."""
+    """Whether both branches give the same object: an array from around, or one of Python's."""
+    if one is other:
+        return True
     if isinstance(one, ndarray) or isinstance(other, ndarray):
         return False
-    return one is other or (type(one) is type(other) and repr(one) == repr(other))
+    return type(one) is type(other) and repr(one) == repr(other)
 
 
 def _of_one_type(line: str, one: Value, other: Value) -> tuple[Value, Value]:

@@ -13,7 +13,15 @@ from heterosis import _core
 from heterosis.capture import trees
 from heterosis.capture.branches import Joined
 from heterosis.capture.captured import ControlStep, Region
-from heterosis.capture.inner import Filler, Inner, described, note_chosen, united, without
+from heterosis.capture.inner import (
+    Filler,
+    Inner,
+    described,
+    note_chosen,
+    note_shared,
+    united,
+    without,
+)
 from heterosis.capture.memory import Cell
 from heterosis.capture.printing import Prints, kept_turns
 from heterosis.capture.states import States, as_array, check_outputs, check_unwritten
@@ -87,9 +95,19 @@ class Control:
         }
         _note_control(outer, "cond", before, {"pred": [pred]}, regions, made)
         for array, pair in zip(made, joined.pairs, strict=True):
+            if joined.is_number(pair):
+                outer.note_number(array)
+                continue
             for branch, leaf in zip(branches, pair, strict=True):
                 note_chosen(branch, leaf, array)
+        for branch, leaves in zip(branches, joined.leaves, strict=True):
+            note_shared(branch, leaves, made)
         return joined.tree(made)
+
+    def made(self, container: Any) -> Any:
+        """A list that is made for a turn, which may change it."""
+        active().made_here[id(container)] = container
+        return container
 
     def foreach(
         self,

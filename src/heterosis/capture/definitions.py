@@ -59,7 +59,8 @@ def _source(function: types.FunctionType) -> ast.AST:
     lines = linecache.getlines(file, function.__globals__)
     try:
         try:
-            tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines[first - 1 :]))))
+            block = inspect.getblock(lines[first - 1 :])
+            tree = _indented(ast.parse(textwrap.dedent("".join(block))), _margin(block))
         except (SyntaxError, tokenize.TokenError):
             return ast.parse("".join(lines))
     except SyntaxError:
@@ -67,6 +68,20 @@ def _source(function: types.FunctionType) -> ast.AST:
     if not tree.body:
         raise Unwritable("its source cannot be read")
     return ast.increment_lineno(tree, first - 1)
+
+
+def _margin(lines: list[str]) -> int:
+    """How far the first line stands from the left."""
+    return len(lines[0]) - len(lines[0].lstrip()) if lines else 0
+
+
+def _indented(tree: ast.Module, margin: int) -> ast.Module:
+    """A tree with the columns that it has in its file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword | ast.alias):
+            node.col_offset += margin
+            node.end_col_offset = (node.end_col_offset or 0) + margin
+    return tree
 
 
 def _prepared(node: Any, owner: str) -> ast.FunctionDef:
@@ -112,6 +127,8 @@ def _described(code: types.CodeType) -> Any:
 def _operand(step: dis.Instruction) -> Any:
     if isinstance(step.argval, types.CodeType):
         return _described(step.argval)
+    if isinstance(step.argval, str):  # maybe the name of a class, with all that it stands in
+        return repr(step.argval.rpartition(".<locals>.")[2])
     return None if "JUMP" in step.opname or step.opname == "FOR_ITER" else repr(step.argval)
 
 

@@ -147,6 +147,8 @@ class Calls(ast.NodeTransformer):
 
     def visit_With(self, node: ast.With) -> ast.AST:
         node.items = [self.visit(item) for item in node.items]
+        for item in node.items:
+            item.context_expr = placed(call("entered", item.context_expr), item.context_expr)
         return self._with_blocks(node)
 
     def visit_Try(self, node: ast.Try) -> ast.AST:
@@ -226,10 +228,21 @@ class Calls(ast.NodeTransformer):
         get, put = load(f"__get{number}"), load(f"__set{number}")
         return [*parts, call("variables", get, put, texts)]
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return node
+        method = ast.Constant(_IN_PLACE[type(node.op)])
+        tells = ast.Expr(call("augmented", load(node.target.id), method))
+        return [placed(tells, node), node]
+
     # -- what is changed ----------------------------------------------------------------------
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return self._changed(node)
+        self._changed(node)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        return placed(call("attribute", node.value, ast.Constant(node.attr)), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         return self._changed(node)
@@ -274,12 +287,15 @@ class Calls(ast.NodeTransformer):
         parts = (node.test, node.body, node.orelse)
         test, body, orelse = (self.visit(part) for part in parts)
         if names_values(node):  # it would become a variable of the lambda
-            return placed(ast.IfExp(test, body, orelse), node)
+            return placed(ast.IfExp(call("decided", test), body, orelse), node)
         return placed(call("either", test, returning(body), returning(orelse)), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         if any(map(names_values, node.values[1:])):  # they would set variables of lambdas
-            return self.generic_visit(node)
+            self.generic_visit(node)
+            *deciding, last = node.values
+            node.values = [*(placed(call("decided", one), one) for one in deciding), last]
+            return node
         method = "all_of" if isinstance(node.op, ast.And) else "any_of"
         first, *others = map(self.visit, node.values)
         values = map(returning, (load("__first"), *others))
@@ -296,7 +312,7 @@ class Calls(ast.NodeTransformer):
         chained = len(node.ops) > 1 and not names_values(node)
         self.generic_visit(node)
         if not chained:
-            return node
+            return _identity(node) if isinstance(node.ops[0], ast.Is | ast.IsNot) else node
         return placed(_chained(node.left, node.ops, node.comparators), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -309,6 +325,16 @@ class Calls(ast.NodeTransformer):
             return node
         node.func = placed(call("called", node.func), node.func)
         return node
+
+
+def _identity(node: ast.Compare) -> ast.expr:
+    """`a is b`, which arrays may decide; not so for None, True and the like."""
+    operands = [node.left, *node.comparators]
+    if len(operands) > 2 or any(isinstance(one, ast.Constant) for one in operands):
+        return node
+    same = placed(call("same", *operands), node)
+    negative = isinstance(node.ops[0], ast.IsNot)
+    return placed(ast.UnaryOp(ast.Not(), same), node) if negative else same
 
 
 def _chained(
@@ -325,4 +351,10 @@ def _chained(
     return ast.Call(ast.Lambda(arguments(("__left", "__right")), both), [left, right], [])
 
 
+_IN_PLACE: dict[type[ast.operator], str] = {
+    ast.Add: "__iadd__", ast.Sub: "__isub__", ast.Mult: "__imul__", ast.Div: "__itruediv__",
+    ast.FloorDiv: "__ifloordiv__", ast.Mod: "__imod__", ast.Pow: "__ipow__",
+    ast.MatMult: "__imatmul__", ast.LShift: "__ilshift__", ast.RShift: "__irshift__",
+    ast.BitAnd: "__iand__", ast.BitOr: "__ior__", ast.BitXor: "__ixor__",
+}  # fmt: skip
 _COMPOUND = (ast.If, ast.While, ast.Try, ast.Match)

@@ -5,14 +5,14 @@ An array that it takes from around it is an operand; what it writes there in pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from heterosis import _core
-from heterosis.capture.captured import Enclosing, Region, Source
+from heterosis.capture.captured import Enclosing, Outside, Region, Source
 from heterosis.capture.memory import Cell
-from heterosis.capture.trace import Trace, inside, overlap, place
+from heterosis.capture.trace import Trace, active, inside, overlap, place
 from heterosis.ir import views
 from heterosis.ir.calls import needed
 from heterosis.ir.program import INPUT, Program, Value, apply, checked, constant
@@ -71,6 +71,24 @@ class Inner(Trace):
     def outermost(self) -> Trace:
         """The capture that this one is, in the end, a part of."""
         return self.outer.outermost
+
+    def line_of(self, leaf: Any) -> str:
+        """The user's line that has made an array; nothing, for what no operation has made here."""
+        trace: Trace = self
+        while isinstance(leaf, ndarray):
+            cell = trace.cells.get(leaf._storage_id)
+            value = cell and cell.value()
+            found = next((c.line for c in reversed(trace.calls) if value in c.results), "")
+            if found or not isinstance(trace, Inner):
+                return found
+            trace = trace.outer
+        return ""
+
+    def made_alone(self, container: Any) -> bool:
+        """Whether a container was made here, and is known by no name but the one that hands it
+        on."""
+        names = sum(one is container for one in containers_in(self.result))
+        return id(container) in self.made_here and names == 1
 
     def is_written(self, stand_in: Any) -> bool:
         """Whether what a turn is given is written to in place."""
@@ -198,6 +216,20 @@ def _no_result(trace: Inner, leaf: Any) -> CaptureError:
     )
 
 
+def is_open(value: Any) -> bool:
+    """Whether it is an array that has no elements while the function is captured."""
+    if not isinstance(value, ndarray) or not modes.is_capturing():
+        return False
+    trace = active()
+    while True:
+        cell = trace.cells.get(value._storage_id)
+        if cell is not None and not (isinstance(cell.source, Outside) and not cell.writes):
+            return True
+        if not isinstance(trace, Inner):
+            return False
+        trace = trace.outer
+
+
 def without(arrays: Iterable[Any], others: Iterable[Any]) -> list[Any]:
     left_out = {place(array) for array in others}
     return [array for array in united(arrays) if place(array) not in left_out]
@@ -222,6 +254,27 @@ def note_chosen(branch: Inner, leaf: Any, made: Any) -> None:
     for cell in branch.may_be(leaf) if isinstance(leaf, ndarray) else ():
         if isinstance(cell.source, Enclosing):
             note_one(branch.outer, cell.source.array, made)
+
+
+def note_shared(branch: Inner, leaves: Iterable[Any], made: Iterable[Any]) -> None:
+    """Remember that results may be one array, where a branch or a turn gives one for both."""
+    known: list[tuple[set[Cell], Any]] = []
+    for leaf, array in zip(leaves, made, strict=True):
+        if isinstance(leaf, ndarray) and not branch.stands_for_number(leaf):
+            cells = {*branch.may_be(leaf)}
+            for others, other in known:
+                if cells & others:
+                    note_one(branch.outer, array, other)
+            known.append((cells, array))
+
+
+def containers_in(tree: Any) -> Iterator[Any]:
+    """Lists and dictionaries, as often as there is a place for them."""
+    if isinstance(tree, list | dict):
+        yield tree
+    if isinstance(tree, dict | list | tuple):
+        for item in tree.values() if isinstance(tree, dict) else tree:
+            yield from containers_in(item)
 
 
 def note_one(outer: Trace, one: Any, other: Any) -> None:

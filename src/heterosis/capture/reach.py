@@ -216,7 +216,8 @@ class Reach:
         self._add_attributes(names.attributes, names.filled)
         self._computes |= names.computes
         if self.users.is_function(function):
-            self.decides |= names.decides or names.computes or "print" in names.variables
+            asks = not _ASKING.isdisjoint(names.variables)
+            self.decides |= names.decides or names.computes or asks
             self.decides |= names.changes  # which is reported
         for name in names.modules:
             self._add(name, sys.modules.get(name))
@@ -307,6 +308,10 @@ class Reach:
 
 
 # -- whose code it is ------------------------------------------------------------------------------
+
+
+# Functions of Python's that a capture replaces.
+_ASKING = frozenset(("print", "max", "min", "any", "all"))
 
 
 class Users:

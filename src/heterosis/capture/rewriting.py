@@ -62,15 +62,20 @@ def _renamed(code: types.CodeType, like: types.CodeType, path: str) -> types.Cod
     """Code whose parts are known by the name of the function that they have been part of."""
     before = f"{AROUND}.<locals>.{INSIDE}"
 
+    def name(one: str) -> str:
+        names = one.replace(before, path, 1).split(".<locals>.")
+        return ".<locals>.".join(n for n in names if not _is_part(n))
+
     def renamed(one: Any) -> Any:
+        if isinstance(one, str) and one.startswith(f"{before}."):  # of a class
+            return name(one)
         if not isinstance(one, types.CodeType):
             return one
         changes: dict[str, Any] = {"co_consts": tuple(map(renamed, one.co_consts))}
         if one.co_name == INSIDE or _is_part(one.co_name):
             changes["co_name"] = like.co_name
         if sys.version_info >= (3, 11):
-            names = one.co_qualname.replace(before, path, 1).split(".<locals>.")
-            changes["co_qualname"] = ".<locals>.".join(n for n in names if not _is_part(n))
+            changes["co_qualname"] = name(one.co_qualname)
         return one.replace(**changes)
 
     found: types.CodeType = renamed(code)

@@ -6,20 +6,27 @@ become programs, and the variables that they set are their results, if they hold
 
 from __future__ import annotations
 
+import bisect
+import contextlib
 import functools
+import heapq
+import operator
+import random
 import types
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy
+
 from heterosis import _core, np
 from heterosis.capture import reports, trees
 from heterosis.capture.appended import Appended
-from heterosis.capture.captured import Outside
 from heterosis.capture.control import Control, as_truth
 from heterosis.capture.definitions import Unwritable
 from heterosis.capture.exactness import check_numbers
-from heterosis.capture.inner import Filler, Inner
+from heterosis.capture.inner import Filler, Inner, is_open
+from heterosis.capture.replacements import Entered, replaced
 from heterosis.capture.reports import Trial
 from heterosis.capture.rewriting import rewritten
 from heterosis.capture.rows import Numbers, Rows, Sized, backwards, enumerated, rows_of, zipped
@@ -39,12 +46,17 @@ ndarray = _core.ndarray
 _FEW_ROWS = 4
 
 _MAKERS = (list, dict, set, sorted, deque, iter, reversed, map, filter)
-_ASKERS = (map, filter, sorted, functools.reduce, min, max)  # of functions that they are given
-_CHANGERS = (next, setattr, delattr)  # of their first argument
-_CONTAINERS = (list, dict, set, bytearray, deque)
+_CHANGERS = (  # of their first argument
+    next, setattr, delattr, heapq.heapify, heapq.heappop, heapq.heappush, heapq.heappushpop,
+    heapq.heapreplace, bisect.insort_left, bisect.insort_right, random.shuffle, operator.setitem,
+    operator.delitem,
+)  # fmt: skip
+_CONTAINERS = (list, dict, set, bytearray, deque, numpy.ndarray)
 _CHANGING = frozenset((
     "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "add", "discard",
-    "update", "setdefault", "popitem", "appendleft", "popleft", "__setitem__", "__setattr__",
+    "update", "setdefault", "popitem", "appendleft", "extendleft", "popleft", "rotate",
+    "intersection_update", "difference_update", "symmetric_difference_update", "fill", "put",
+    "partition", "resize", "__setitem__", "__delitem__", "__setattr__",
 ))  # fmt: skip
 
 
@@ -99,7 +111,9 @@ class Flow:
 
     def negated(self, value: Any) -> Any:
         """What `not value` is."""
-        return as_users_call(logical_not)(value.reshape(())) if is_open(value) else not value
+        if not is_open(value):
+            return not value
+        return active().note_number(as_users_call(logical_not)(value.reshape(())))
 
     def all_of(self, *values: Callable[[], Any]) -> Any:
         """What `a and b` is."""
@@ -129,6 +143,18 @@ class Flow:
         if is_open(test):
             return self._chosen(test, then, otherwise)
         return then() if test else otherwise()
+
+    def decided(self, value: Any) -> Any:
+        """What decides whether an expression is computed that sets a variable with `:=`."""
+        if is_open(value):
+            raise _noted(
+                CaptureError(
+                    f"and, or, or if at {user_line()}: an array {kind(value)} decides whether a "
+                    "variable is set with := behind it. Set it in a line of its own, or write an "
+                    "if statement."
+                )
+            )
+        return value
 
     def _chosen(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """What one of two expressions gives, one of which may raise."""
@@ -182,24 +208,44 @@ class Flow:
         """What is called in place of a function, so that its statements are captured too."""
         if any(function is one for one in _GOING):
             return functools.partial(self._going, function)
-        if any(function is asker for asker in _ASKERS):
-            return functools.partial(self._asking, function)
+        instead = replaced(function, self) or function
         if any(function is maker for maker in _MAKERS):
-            return lambda *given, **named: self.made(function(*given, **named))
-        if any(function is changer for changer in _CHANGERS):
+            return lambda *given, **named: self.made(instead(*given, **named))
+        of = getattr(function, "__objclass__", None)
+        is_method = of in _CONTAINERS and function.__name__ in _CHANGING  # as in list.append(x, 1)
+        if is_method or any(function is changer for changer in _CHANGERS):
             return lambda given, *more: function(self.changed(given), *more)
         if function is print:
             return functools.partial(reports.print_once, function, active().outermost)
+        self._check_method(function)
+        return _opened(function) if instead is function else instead
+
+    def _check_method(self, function: Any) -> None:
+        """Tell of a container that a method changes, also with its arguments given before."""
+        while isinstance(function, functools.partial):
+            function = function.func
         owner = getattr(function, "__self__", None)
         if isinstance(owner, _CONTAINERS) and getattr(function, "__name__", "") in _CHANGING:
             self.changed(owner)
-        return _opened(function)
 
-    def _asking(self, function: Any, *given: Any, **named: Any) -> Any:
-        """What `map`, `sorted` and the like give, whose functions are captured too."""
-        opened = {name: self.called(one) if callable(one) else one for name, one in named.items()}
-        found = function(*(self.called(one) if callable(one) else one for one in given), **opened)
-        return self.made(found) if any(function is maker for maker in _MAKERS) else found
+    def entered(self, context: Any) -> Any:
+        """What a `with` enters, and leaves again: by functions that may be the user's."""
+        made = getattr(context, "func", None)
+        is_generator = isinstance(context, contextlib._GeneratorContextManager)
+        if is_generator and isinstance(active(), Inner):
+            _opened(made)  # which refuses those of the user's
+        enter, leave = (getattr(type(context), name, None) for name in ("__enter__", "__exit__"))
+        opened = _opened(enter), _opened(leave)
+        return context if opened == (enter, leave) else Entered(context, *opened)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """What `owner.name` is; a property of the user's is a function, too."""
+        found = getattr(type(owner), name, None)
+        if type(found) is property and isinstance(found.fget, types.FunctionType):
+            opened = _opened(found.fget)
+            if opened is not found.fget:
+                return opened(owner)
+        return getattr(owner, name)
 
     def _going(self, function: Any, *given: Any, **named: Any) -> Any:
         """What one goes through that `range`, `zip` and the like make."""
@@ -237,11 +283,34 @@ class Flow:
         active().made_here[id(container)] = container
         return container
 
+    def same(self, one: Any, other: Any) -> bool:
+        """What `one is other` is."""
+        trace = active()
+        chosen = trace.outermost.chosen_objects
+        open_ = id(one) in chosen and id(other) in chosen
+        if is_open(one) and is_open(other):
+            open_ = not {*trace.may_be(one)}.isdisjoint(trace.may_be(other))
+        if open_ and one is not other:
+            raise _noted(
+                CaptureError(
+                    f"is at {user_line()}: whether two names stand for one object depends on "
+                    "arrays. Compare what they hold, or keep a variable that says it."
+                )
+            )
+        return one is other
+
+    def augmented(self, value: Any, method: str) -> None:
+        """Tell of `value += ...`, or another operator that some objects do in place."""
+        if hasattr(type(value), method):
+            self.changed(value)
+
     def changed(self, given: Any, attribute: str | None = None) -> Any:
         """An object that is about to be changed, or an attribute of it: within a branch or a turn,
         an array or one that was made there. Others would be changed by branches that do not run,
         and once for all turns."""
         trace = active()
+        if id(given) in trace.outermost.chosen_objects:
+            raise _noted(_chosen_changed(given))
         kept = isinstance(given, ndarray | types.ModuleType) or id(given) in trace.made_here
         if isinstance(trace, Inner) and not kept:
             raise _noted(
@@ -279,10 +348,11 @@ class Flow:
                 _settle_failing(*((first, second) if first.fails else (second, first)))
                 return
             both = []
-            for name, *pair in zip(variables.names, first.result, second.result, strict=True):
-                found = _settled(first, second, *pair)
+            for name, one, other in zip(variables.names, first.result, second.result, strict=True):
+                found = _settled(first, second, one, other)
                 if found is None:
-                    first.outermost.unset[name] = _of_branches(name, place, *pair)
+                    lines = first.line_of(one), second.line_of(other)
+                    first.outermost.unset[name] = _of_branches(name, place, one, other, lines)
                 both.append(found or (self.UNSET, self.UNSET))
             first.result = tuple(one for one, _ in both)
             second.result = tuple(other for _, other in both)
@@ -349,7 +419,7 @@ class Flow:
             return [], [*state.carried(after), number + numbers.step]
 
         def run(given: list[Any]) -> Sequence[Any]:
-            first = np.array(numbers.start, dtype="int64").reshape(())
+            first = active().note_number(np.array(numbers.start, dtype="int64").reshape(()))
             return self._control.while_loop(asked, turn, [*given, first], None)[1][:-1]
 
         variables.put(state.behind(state.run(run)))
@@ -439,6 +509,15 @@ class Flow:
             filled.extend(values)
 
 
+def _chosen_changed(given: Any) -> CaptureError:
+    kind_of = type(given).__name__
+    return CaptureError(
+        f"a {kind_of} is changed at {user_line()} that may be another one as well: which one, "
+        "arrays have decided, and one of them is known by another name. Let the choice or the loop "
+        f"give a {kind_of} of its own, {kind_of}(...), or change none of them behind it."
+    )
+
+
 def _set_by(
     run: Callable[[], None], variables: Variables, before: tuple[Any, ...]
 ) -> tuple[Any, ...]:
@@ -470,20 +549,6 @@ def _check_bounded(items: Any) -> None:
 def _noted(error: CaptureError) -> CaptureError:
     modes.refusals.note(error)
     return error
-
-
-def is_open(value: Any) -> bool:
-    """Whether it is an array that has no elements while the function is captured."""
-    if not isinstance(value, ndarray) or not modes.is_capturing():
-        return False
-    trace = active()
-    while True:
-        cell = trace.cells.get(value._storage_id)
-        if cell is not None and not (isinstance(cell.source, Outside) and not cell.writes):
-            return True
-        if not isinstance(trace, Inner):
-            return False
-        trace = trace.outer
 
 
 # -- variables -------------------------------------------------------------------------------------
@@ -528,12 +593,13 @@ def _like(branch: Inner, tree: Any) -> Any:
     return trees.replaced(tree, lambda array: Filler(branch.value_of(array).type))
 
 
-def _of_branches(name: str, place: str, one: Any, other: Any) -> str:
+def _of_branches(name: str, place: str, one: Any, other: Any, lines: Sequence[str]) -> str:
     what = "what is returned" if name == RESULT else name
+    made = " and ".join(line for line in lines if line)
     return (
         f"{what} is {kind(one)} in one branch of the choice at {place}, and {kind(other)} in "
-        "the other: an array decides which one runs. Give it arrays or numbers of one shape in "
-        "both."
+        f"the other{f' (made at {made})' if made else ''}: an array decides which one runs. Give "
+        "it arrays or numbers of one shape in both, or tuples, lists and dictionaries of these."
     )
 
 

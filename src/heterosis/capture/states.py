@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heterosis import _core, np
-from heterosis.capture.inner import Inner, note_chosen, note_one
+from heterosis.capture.inner import Inner, note_chosen, note_one, note_shared
 from heterosis.capture.trace import Trace
 from heterosis.ir.types import TensorType
 from heterosis.ops.math.cast import assign
@@ -21,14 +21,15 @@ _assign = as_users_call(assign)
 class StateError(CaptureError):
     """A state is of another type behind a turn."""
 
-    def __init__(self, position: int, found: TensorType, message: str):
+    def __init__(self, position: int, found: TensorType, line: str, message: str):
         super().__init__(message)
-        self.position, self.shape, self.dtype = position, found.shape, found.dtype
+        self.position, self.found, self.line = position, found, line
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a loop begins with as an array of an element type."""
+    """A number of Python's that a loop begins with, as an array of an element type: for turns that
+    give a number too it goes on to be one."""
 
     number: float
     dtype: str
@@ -51,7 +52,13 @@ class States:
 
     def stand_ins(self, turn: Inner) -> list[Any]:
         """What a turn is given."""
-        return [turn.parameter(self._outer.cell(array).value().type) for array in self.arrays]
+        pairs = zip(self._given, self.arrays, strict=True)
+        return [self._stand_in(turn, given, array) for given, array in pairs]
+
+    def _stand_in(self, turn: Inner, given: Any, array: Any) -> Any:
+        made = turn.parameter(self._outer.cell(array).value().type)
+        stands = isinstance(given, Number) or self._outer.stands_for_number(array)
+        return turn.note_number(made) if stands else made
 
     def check(self, turn: Inner, before: Sequence[Any], after: Sequence[Any]) -> None:
         """A loop carries on what it began with: as many states, of the same types."""
@@ -67,6 +74,7 @@ class States:
                 raise StateError(
                     i,
                     found,
+                    turn.line_of(leaf),
                     f"{turn.name} at {turn.line}: state {i} is {given} before a turn and {found} "
                     "behind it; expected one type. Begin with an array of the type that the body "
                     "gives, or convert there with .astype or .reshape.",
@@ -120,6 +128,7 @@ class States:
             found.append(made[i])
             note_chosen(turn, leaf, made[i])
             self._note_handed_on(turn, before, leaf, made[i])
+        note_shared(turn, after, found)
         return found
 
     def _note_handed_on(self, turn: Inner, before: Sequence[Any], leaf: Any, made: Any) -> None:

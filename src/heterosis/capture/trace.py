@@ -7,6 +7,7 @@ writes in place is written back after each run of the program.
 
 from __future__ import annotations
 
+import operator
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,7 @@ from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import layout_of, set_inline
 from heterosis.capture import trees
+from heterosis.capture.blockers import hash_error, leaked_message, read_error
 from heterosis.capture.captured import (
     Argument,
     Captured,
@@ -38,6 +40,7 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
+from heterosis.capture.numbers import OPERATORS, adapted
 from heterosis.capture.printing import Prints
 from heterosis.capture.reports import Once, Trial
 from heterosis.ir import views
@@ -140,6 +143,9 @@ class Trace:
         self.checks: Any = None  # an array that is written to by all that the program checks
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
+        # Containers, by their ids, that a choice or a loop has given in place of others, and these.
+        self.chosen_objects: dict[int, Any] = {}
+        self.numbers: dict[int, Any] = {}  # by storage: they stand for Python's
         self.random_state: Any = None  # an array that keys follow from, once a branch draws some
         self.drawn: int | None = 0  # keys from there; None if arrays decide how many
 
@@ -153,7 +159,12 @@ class Trace:
         return self
 
     def explained(self, error: Exception) -> Exception:
-        """What a function raised; for a variable that has no value, why it has none."""
+        """What a function raised; for a variable that has no value, why it has none, and for an
+        array that is to be a key, why it cannot be."""
+        if isinstance(error, TypeError) and f"unhashable type: '{ndarray.__module__}." in str(
+            error
+        ):
+            return hash_error(error)
         name = re.search(r"variable '(\w+)'", str(error)) if isinstance(error, NameError) else None
         why = self.outermost.unset.get(name[1]) if name else None
         return error if why is None else CaptureError(why)
@@ -206,10 +217,11 @@ class Trace:
         self.inputs.append((value, source))
         return value
 
-    def array(self, cell: Cell) -> Any:
-        """A new array that holds what `cell` does."""
+    def array(self, cell: Cell, line: str = "") -> Any:
+        """A new array that holds what `cell` does, made at the user's line."""
         value = cell.value()
-        made = _core.unreadable(value.dtype, value.shape, _unreadable(value))
+        message = leaked_message(value.type, self.outermost.name, line or user_line())
+        made = _core.unreadable(value.dtype, value.shape, message)
         self.cells[made._storage_id] = cell
         self.held.append(made)
         return made
@@ -246,24 +258,77 @@ class Trace:
         """The array whose value `cell` has."""
         return next(a for a in self.held if self.cells.get(a._storage_id) is cell)
 
+    # -- objects of Python's ----------------------------------------------------------------------
+
+    def note_chosen_object(self, *containers: Any) -> None:
+        """Remember that containers may be one object, or may not."""
+        self.chosen_objects |= {id(container): container for container in containers}
+
+    # -- numbers of Python's ----------------------------------------------------------------------
+
+    def stands_for_number(self, leaf: Any) -> bool:
+        """Whether it is a number of Python's, or an array that stands for one."""
+        if isinstance(leaf, ndarray):
+            return leaf._storage_id in self.outermost.numbers
+        return isinstance(leaf, bool | int | float)
+
+    def note_number(self, array: Any) -> Any:
+        """Remember that an array stands for a number of Python's."""
+        self.outermost.numbers[array._storage_id] = array
+        return array
+
     # -- what the core calls ----------------------------------------------------------------------
 
     def call(
         self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
     ) -> Any:
         """A call of an operation: its results, as arrays."""
+        if self.outermost.numbers:
+            return self._call_with_numbers(record, operands, attributes, out)
+        return self._called(record, operands, attributes, out)
+
+    def _call_with_numbers(
+        self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
+    ) -> Any:
+        """The same where arrays may stand for numbers of Python's: operators of these give others,
+        also in place."""
+        if out is not None and self.stands_for_number(out):
+            if record.name not in OPERATORS:
+                raise _number_written()
+            out = None
+        numbers = [*map(self.stands_for_number, operands)]
+        arrays = [isinstance(operand, ndarray) for operand in operands]
+        if record.name not in OPERATORS or not any(map(operator.and_, numbers, arrays)):
+            return self._called(record, operands, attributes, out)
+        values, _ = self._values(record, operands, attributes)
+        dtypes = adapted(record.name, values, numbers)
+        given = [
+            operand.astype(dtype)
+            if is_array and dtype and operand._dtype_name != dtype
+            else operand
+            for operand, is_array, dtype in zip(operands, arrays, dtypes, strict=True)
+        ]
+        found = self._called(record, given, attributes, out)
+        return self.note_number(found) if all(numbers) else found
+
+    def _called(
+        self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
+    ) -> Any:
         values, cells = self._values(record, operands, attributes)
         inside = modes.is_recording() and not self.recorded
         self.records |= inside
         given = self._stopped(operands, values) if modes.is_recording() else values
-        call = record.called(values, attributes, on=given, scope=self.scope, line=user_line())
+        line = user_line()
+        call = record.called(values, attributes, on=given, scope=self.scope, line=line)
         note(call)
         results = call.results
         if self.recorded and not modes.is_recording():
             results = tuple(map(stop_gradient, results))
         if out is None:
             shares = {c.value(): c for c in cells if c} if record.views else {}
-            outs = tuple(self.array(window(value, shares) or Cell(value)) for value in results)
+            outs = tuple(
+                self.array(window(value, shares) or Cell(value), line) for value in results
+            )
             result = outs if len(outs) > 1 else outs[0]
         else:
             outs = out if isinstance(out, tuple) else (out,)
@@ -574,7 +639,7 @@ class Trace:
         """The elements of an array are about to be read by Python."""
         cell = self.cells.get(array._storage_id)
         if cell is not None and not (isinstance(cell.source, Outside) and not cell.writes):
-            raise CaptureError(_unreadable(cell.value()))
+            raise read_error(cell.value().type)
         self.guards.read(array)
 
     # -- the end ----------------------------------------------------------------------------------
@@ -706,6 +771,14 @@ def _overlap_within(cells: Sequence[Cell]) -> bool:
     return not are_apart(places, [node.types[0].shape for node in parts])
 
 
+def _number_written() -> CaptureError:
+    return CaptureError(
+        "an array that stands for a number of Python's is written to in place: outside of a "
+        "hybridized function that would be a number, which cannot be. Begin with np.array(0), or "
+        "set the variable, n = ..."
+    )
+
+
 def _rewritten(variable: Any) -> CaptureError:
     return CaptureError(
         f"a variable of shape {variable.shape} is written to in the hybridized function, and "
@@ -750,18 +823,6 @@ def overlap(one: Any, other: Any) -> CaptureError:
     return CaptureError(
         f"two arrays from outside the program, of shapes {one.shape} and {other.shape}, share "
         "memory, and the program writes to it. Pass copies."
-    )
-
-
-NEEDS_ELEMENTS = "are read while the program is captured"
-
-
-def _unreadable(value: Value) -> str:
-    return (
-        f"the elements of an array {value.type} {NEEDS_ELEMENTS}, before "
-        "there are any. asnumpy(), item(), bool(), float() and iteration by value cannot be part "
-        "of a hybridized program: compute with arrays instead (np.where for a choice), or leave "
-        "this function unhybridized."
     )
 
 

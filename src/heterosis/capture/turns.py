@@ -11,11 +11,11 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from heterosis import _core
+from heterosis import _core, np
 from heterosis.capture import trees
-from heterosis.capture.inner import Filler
+from heterosis.capture.inner import Filler, containers_in
 from heterosis.capture.states import Number, StateError
-from heterosis.capture.syntax import FLAGS
+from heterosis.capture.syntax import FLAGS, RESULT
 from heterosis.capture.trace import active
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float
 from heterosis.ops.array.creation import zeros
@@ -54,7 +54,10 @@ def kind(value: Any) -> str:
     """A value, for people."""
     if isinstance(value, ndarray):
         return f"{value._dtype_name}[{', '.join(map(str, value.shape))}]"
-    return "not set" if isinstance(value, Unset) else f"{value!r:.40}"
+    if isinstance(value, Unset):
+        return "not set"
+    text = repr(value)
+    return text if len(text) <= 40 else f"a {type(value).__name__}"
 
 
 class _Again(Exception):
@@ -83,6 +86,8 @@ class State:
             if isinstance(leaf, ndarray) or (is_number(leaf) and self._begins(i))
         }
         self._dtypes: dict[Leaf, str] = {}  # of numbers that have begun with another type
+        self._arrays: set[Leaf] = set()  # numbers that are arrays behind a turn
+        self._end_as_numbers: set[Leaf] = set()
 
     def _begins(self, i: int) -> bool:
         """Whether numbers of a variable are carried from the beginning."""
@@ -105,9 +110,14 @@ class State:
         leaf = _leaves(self._begun[i])[j]
         if isinstance(leaf, Filler):
             return as_users_call(zeros)(leaf.type.shape, leaf.type.dtype)
-        if place in self._dtypes:
-            return Number(leaf, self._dtypes[place])
-        return Number(leaf, _float_of_arrays()) if type(leaf) is float else leaf
+        if not active().stands_for_number(leaf):
+            return leaf
+        dtype = self._dtypes.get(place) or _dtype_of(leaf)
+        if place in self._arrays:
+            return np.array(leaf, dtype=dtype)
+        if isinstance(leaf, ndarray):
+            return active().note_number(leaf.astype(dtype))
+        return Number(leaf, dtype)
 
     def all(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The values of all variables, where `values` are those that are carried."""
@@ -141,6 +151,7 @@ class State:
                 raise self._refused(i, value)
             for j, (one, other) in enumerate(zip(_leaves(begun), _leaves(value), strict=True)):
                 if (i, j) in self._carried:
+                    more |= self._becomes_array((i, j), one, other)
                     found.append(other)
                 elif isinstance(other, ndarray) and isinstance(one, Filler | bool | int | float):
                     self._carried.add((i, j))
@@ -150,6 +161,18 @@ class State:
         if more:
             raise _Again
         return found
+
+    def _becomes_array(self, place: Leaf, begun: Any, after: Any) -> bool:
+        """Whether it turns out now that a number is an array behind a turn: then it is written to
+        in place by the next one."""
+        trace = active()
+        if trace.stands_for_number(after):
+            self._end_as_numbers.add(place)
+            return False
+        if place in self._arrays or not trace.stands_for_number(begun):
+            return False
+        self._arrays.add(place)
+        return True
 
     def _is_left(self, i: int, value: Any) -> bool:
         """Whether a variable is no part of what is carried."""
@@ -185,21 +208,47 @@ class State:
         """The carried values behind the loop. A number begins with the type that it has then; what
         a turn may return, with zeros."""
         while True:
+            self._end_as_numbers.clear()
             try:
-                return loop(self._first())
+                return self._noted(loop(self._first()))
             except _Again:
                 pass
             except StateError as error:
                 place = self._places()[error.position]
                 leaf = _leaves(self._begun[place[0]])[place[1]]
-                if error.shape or not is_number(leaf) or place in self._dtypes:
-                    raise
                 modes.refusals.first = None
-                self._dtypes[place] = error.dtype
+                known = place in self._dtypes
+                if error.found.shape or known or not active().stands_for_number(leaf):
+                    raise self._of_another_type(self.names[place[0]], leaf, error) from None
+                self._dtypes[place] = error.found.dtype
+
+    def _of_another_type(self, name: str, leaf: Any, error: StateError) -> CaptureError:
+        line = f", which is made at {error.line}" if error.line else ""
+        what = "an array of what is returned" if name == RESULT else name
+        return modes.refusals.note(
+            CaptureError(
+                f"{what} is {kind(leaf)} before the loop at {self.place}, and {error.found} behind "
+                f"a turn{line}: what goes from turn to turn keeps its shape and element type. "
+                "Begin with what the turn gives, write to a part of a larger array, or convert "
+                "with .astype or .reshape."
+            )
+        )
+
+    def _noted(self, last: Sequence[Any]) -> Sequence[Any]:
+        """What a loop has given, with the numbers among it."""
+        for place, array in zip(self._places(), last, strict=True):
+            begun = _leaves(self._begun[place[0]])[place[1]]
+            is_number = isinstance(begun, Filler) or active().stands_for_number(begun)
+            if is_number and place in self._end_as_numbers:
+                active().note_number(array)
+        return last
 
     def behind(self, last: Sequence[Any]) -> tuple[Any, ...]:
         """The values of all variables behind the loop."""
         found = self.all(last)
+        for begun, value in zip(self._begun, found, strict=True):
+            if value is not begun:
+                active().outermost.note_chosen_object(*containers_in(begun), *containers_in(value))
         for name, value in zip(self.names, found, strict=True):
             if isinstance(value, Unset):
                 active().outermost.unset[name] = (
@@ -233,6 +282,15 @@ def _is_same(one: Any, other: Any) -> bool:
     return one is other or (
         type(one) is type(other) and is_number(one) and repr(one) == repr(other)
     )
+
+
+def _dtype_of(number: Any) -> str:
+    """The element type that a number is carried as."""
+    if isinstance(number, ndarray):
+        return str(number._dtype_name)
+    if isinstance(number, float):
+        return _float_of_arrays()
+    return "bool" if isinstance(number, bool) else "int64"
 
 
 def _float_of_arrays() -> str:

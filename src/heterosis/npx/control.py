@@ -60,7 +60,7 @@ def foreach(body: Function, data: Any, init_states: Any) -> tuple[Any, Any]:
     like, many = as_given(init_states), as_given(data)
 
     def turn(rows: Sequence[Any], before: Sequence[Any]) -> tuple[Any, list[Any]]:
-        outputs, after = pair("foreach", body(many(rows), like(before)))
+        outputs, after = pair("foreach", body(_made(many(rows)), _made(like(before))))
         return outputs, listed(after)
 
     if modes.is_capturing():
@@ -121,6 +121,11 @@ def _kind(given: Any) -> str:
 def as_given(given: Any) -> Callable[[Sequence[Any]], Any]:
     """A list of arrays as `given` has them: an array alone, or a list."""
     return list if isinstance(given, list | tuple) or given is None else lambda arrays: arrays[0]
+
+
+def _made(given: Any) -> Any:
+    """A list that is made for one turn, which may change it."""
+    return captured().made(given) if modes.is_capturing() else given
 
 
 def _kept(outputs: Any) -> Any:

@@ -16,6 +16,9 @@ class Captured(Protocol):
     def opened(self, function: Function) -> Function:
         """A user's function, whose statements are captured too."""
 
+    def made(self, container: Any) -> Any:
+        """A list that is made for a turn, which may change it."""
+
     def cond(self, pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """What one of two functions gives."""
 

@@ -1,0 +1,115 @@
+"""Functions of Python's that ask what arrays hold, or call what users have written: what is called
+in their place while a program is captured."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from heterosis import _core
+from heterosis.capture.control import as_truth
+from heterosis.capture.inner import is_open
+from heterosis.capture.trace import active
+from heterosis.ir.types import is_float
+from heterosis.ops.math.elementwise import logical_and, logical_or
+from heterosis.ops.record import as_users_call
+
+ndarray = _core.ndarray
+
+
+class Flow(Protocol):
+    """What statements of rewritten functions have become."""
+
+    def called(self, function: Any) -> Any:
+        """What is called in place of a function."""
+
+    def either(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """What `then() if test else otherwise()` is."""
+
+
+class Entered:
+    """A context of the user's, whose functions are captured too."""
+
+    def __init__(self, context: Any, enter: Callable[..., Any], leave: Callable[..., Any]):
+        self._context, self._enter, self._leave = context, enter, leave
+
+    def __enter__(self) -> Any:
+        return self._enter(self._context)
+
+    def __exit__(self, *error: object) -> Any:
+        return self._leave(self._context, *error)
+
+
+def replaced(function: Any, flow: Flow) -> Callable[..., Any] | None:
+    """What is called in place of one of Python's functions; None, if that is as it is."""
+    found = _REPLACED.get(id(function))
+    return None if found is None else functools.partial(found, flow)
+
+
+def _with_callbacks(function: Callable[..., Any], flow: Flow, *given: Any, **named: Any) -> Any:
+    """`function`, which calls functions that it is given, or goes through what they give."""
+
+    def opened(one: Any) -> Any:
+        return flow.called(one) if callable(one) and not isinstance(one, type) else one
+
+    return function(*map(opened, given), **{name: opened(one) for name, one in named.items()})
+
+
+def _extreme(
+    function: Callable[..., Any],
+    is_better: Callable[[Any, Any], Any],
+    flow: Flow,
+    *given: Any,
+    **named: Any,
+) -> Any:
+    """What `max` and `min` are, which compare one item after the other."""
+    items = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
+    if named or len(items) < 2 or not any(map(is_open, items)):
+        return _with_callbacks(function, flow, *given, **named)
+    return functools.reduce(lambda best, item: _better(flow, is_better, best, item), items)
+
+
+def _better(flow: Flow, is_better: Callable[[Any, Any], Any], best: Any, item: Any) -> Any:
+    return flow.either(is_better(item, best), lambda: item, lambda: best)
+
+
+def _joined(join: Callable[..., Any], stops: bool, _: Flow, given: Any = (), /) -> Any:
+    """What `any` and `all` are, which end with the first item whose truth is `stops`."""
+    truths = []
+    for one in given:
+        if is_open(one):
+            truths.append(as_truth(one))
+        elif bool(one) == stops:
+            return stops
+    if not truths:
+        return not stops
+    return active().note_number(functools.reduce(join, truths))
+
+
+def _is_instance(_: Flow, given: Any, kinds: Any, /) -> bool:
+    """What `isinstance` is: an array that stands for a number is one of Python's."""
+    if isinstance(given, ndarray) and active().stands_for_number(given):
+        return issubclass(_kind_of(given), kinds)
+    return isinstance(given, kinds)
+
+
+def _kind_of(number: Any) -> type:
+    if is_float(number._dtype_name):
+        return float
+    return bool if number._dtype_name == "bool" else int
+
+
+def _replacing(functions: Sequence[Any]) -> dict[int, Callable[..., Any]]:
+    return {id(one): functools.partial(_with_callbacks, one) for one in functions}
+
+
+_REPLACED: dict[int, Callable[..., Any]] = {
+    **_replacing((map, filter, sorted, functools.reduce)),
+    id(max): functools.partial(_extreme, max, operator.gt),
+    id(min): functools.partial(_extreme, min, operator.lt),
+    id(any): functools.partial(_joined, as_users_call(logical_or), True),
+    id(all): functools.partial(_joined, as_users_call(logical_and), False),
+    id(isinstance): _is_instance,
+}
