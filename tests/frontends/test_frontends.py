@@ -216,8 +216,13 @@ def test_what_a_library_cannot_do_is_refused(tmp_path):
         assert x.sum() > 0, "not positive"
         return x
 
+    def prints(x):
+        npx.print(x)
+        return x
+
     x = _random(3)
     for function, why in (
+        (prints, "prints, by npx.print"),
         (writes, "writes to arrays"),
         (lambda x: x + np.random.uniform(size=3), "random numbers"),
         (checks, "checks arrays"),

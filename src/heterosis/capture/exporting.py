@@ -98,7 +98,7 @@ def _entry(
     _check(name, captured)
     results = list(leaves(captured.result, "output"))
     outputs = tuple(_value(name, captured, leaf) for _, leaf in results)
-    _check_all_used(name, captured, [leaf for _, leaf in results])
+    _check_nothing_else(name, captured, [leaf for _, leaf in results])
     program = Program(captured.program.inputs, outputs, captured.program.name)
     positions = {s.position: i for i, s in enumerate(captured.sources) if isinstance(s, Argument)}
     held = {i: s.array for i, s in enumerate(captured.sources) if isinstance(s, Outside)}
@@ -129,6 +129,16 @@ def _check(name: str, captured: Captured) -> None:
             f"{name}: the program writes to arrays that it found outside, or computes gradients. "
             "An exported library predicts: export the function that does."
         )
+    if captured.printed:
+        raise UnsupportedError(
+            f"{name}: the program prints, by npx.print, and a library has no Python to do so. "
+            "Return what is to be seen."
+        )
+    if captured.checks:
+        raise UnsupportedError(
+            f"{name}: the program checks arrays while it runs, by an assert or a raise. A library "
+            "has no Python to raise an error in; return what is to be checked."
+        )
     random = any(isinstance(s, RandomKey | RandomState) for s in captured.sources)
     if random or captured.supply:
         raise UnsupportedError(
@@ -155,13 +165,13 @@ def _position(captured: Captured, source: Source) -> int:
     return next(i for i, s in enumerate(captured.sources) if s is source or s == source)
 
 
-def _check_all_used(name: str, captured: Captured, results: list[Any]) -> None:
-    """Refuse programs that compute something besides their results: checks while they run."""
+def _check_nothing_else(name: str, captured: Captured, results: list[Any]) -> None:
+    """Refuse programs that compute something besides their results."""
     known = {leaf.position for leaf in results if isinstance(leaf, Computed)}
     bases = (leaf.base for leaf in results if isinstance(leaf, Window))
     known |= {base.position for base in bases if isinstance(base, Computed)}
     if len(known) < len(captured.program.outputs):
         raise UnsupportedError(
-            f"{name}: the program checks arrays while it runs, by an assert or a raise. A library "
-            "has no Python to raise an error in; return what is to be checked."
+            f"{name}: the program does something besides what it returns, which a library cannot. "
+            "Export a function that computes its results alone."
         )
