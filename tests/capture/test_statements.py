@@ -322,7 +322,24 @@ def items_from_outside(x):
     return x[0]
 
 
+class Steps:
+    """Can be gone through, and called."""
+
+    def __iter__(self):
+        return iter([1, 2, 3])
+
+    def __call__(self, step):
+        return -step if step > 1 else step * 2
+
+
+def callables_that_are_gone_through(x):
+    steps = Steps()
+    found = [*map(float, steps), max(steps, key=steps), *filter(None, steps)]
+    return x * sum(found) if x.sum() > 0 else x * sorted(steps, key=steps)[1]
+
+
 PROGRAMS = [
+    callables_that_are_gone_through,
     rows_from_outside, items_from_outside,
     tuple_from_a_loop, endless, backwards, callbacks, explicit_bodies,
     own_lists, one_of_two, no_else, several, returns_within, numbers, expressions,

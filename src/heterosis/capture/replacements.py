@@ -52,7 +52,8 @@ def _with_callbacks(function: Callable[..., Any], flow: Flow, *given: Any, **nam
     """`function`, which calls functions that it is given, or goes through what they give."""
 
     def opened(one: Any) -> Any:
-        return flow.called(one) if callable(one) and not isinstance(one, type) else one
+        gone_through = isinstance(one, type) or hasattr(one, "__iter__")
+        return flow.called(one) if callable(one) and not gone_through else one
 
     return function(*map(opened, given), **{name: opened(one) for name, one in named.items()})
 
