@@ -17,6 +17,7 @@ __all__ = [
     "Context",
     "autograd",
     "cpu",
+    "export",
     "gluon",
     "gpu",
     "hybridize",
@@ -66,7 +67,7 @@ def install_as_mxnet() -> None:
 
 
 def __getattr__(name: str) -> object:
-    if name in ("hybridize", "load", "save"):
+    if name in ("export", "hybridize", "load", "save"):
         globals()[name] = getattr(importlib.import_module("heterosis.capture"), name)
         return globals()[name]
     if name not in _ON_FIRST_USE:

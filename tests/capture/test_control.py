@@ -7,7 +7,10 @@ import pytest
 
 import heterosis
 from heterosis import autograd, gluon, np, npx
+from heterosis.capture import capture
 from heterosis.gluon import nn
+from heterosis.ir.primitives.control import SCAN, WHILE_LOOP, WHILE_LOOP_BACK
+from heterosis.passes.pipeline import optimized
 from heterosis.runtime.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -625,3 +628,53 @@ def test_refusals(function, error, message):
 
     with pytest.raises(error, match=message):
         heterosis.hybridize(caught)(np.array(X))
+
+
+# -- what goes back --------------------------------------------------------------------------------
+
+
+def cached_in_a_for(x, weight):
+    cache, state = np.zeros((len(x), 4)), np.zeros(4)
+    for i, row in enumerate(x):
+        state = np.tanh(np.dot(state, weight) + row)
+        cache[i] = state
+    return (cache * x).sum() + state.sum()
+
+
+def cached_in_a_while(x, weight):
+    cache, state = np.zeros((len(x), 4)), np.zeros(4)
+    i = 0
+    while i < state.sum() + len(x) - 2:
+        state = np.tanh(np.dot(state, weight) + x[i])
+        cache[i] = state
+        i = i + 1
+    return (cache * x).sum() + state.sum()
+
+
+@pytest.mark.parametrize("function", [cached_in_a_for, cached_in_a_while])
+def test_a_cache_that_is_only_written_is_not_kept(function):
+    """The way back asks for the states, and not for all of the cache in every turn."""
+    x, weight = np.random.normal(size=(50, 4)) * 0.1, np.random.normal(size=(4, 4)) * 0.1
+    weight.attach_grad()
+
+    def gradient():
+        with autograd.record():
+            y = function(x, weight)
+        y.backward()
+        return weight.grad * 1
+
+    program = optimized(capture(gradient, (), {}).program)
+    loops = [n for n in program.nodes() if n.primitive in (SCAN, WHILE_LOOP, WHILE_LOOP_BACK)]
+    assert loops
+    assert max(value.size for node in loops for value in node.outputs) <= 50 * 4
+    kept = [n.attributes["carried"] for n in loops if n.primitive is WHILE_LOOP_BACK]
+    assert kept == [2] * len(kept)  # the state and the number of the turn
+    expected = gradient()
+    numpy.testing.assert_allclose(
+        heterosis.hybridize(gradient)().asnumpy(), expected.asnumpy(), rtol=1e-5, atol=1e-6
+    )
+    outside = heterosis.hybridize(function)
+    with autograd.record():
+        y = outside(x, weight)
+    y.backward()
+    numpy.testing.assert_allclose(weight.grad.asnumpy(), expected.asnumpy(), rtol=1e-5, atol=1e-6)

@@ -303,7 +303,27 @@ def explicit_bodies(x):
     return outputs, state, npx.cond(x.sum() > 0, positive, lambda: x)
 
 
+ROWS_OUTSIDE = np.array([[0.5, 1.0, -1.0], [0.1, 0.2, 0.3], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]] * 2)
+
+
+def rows_from_outside(x):
+    y = x * 0
+    for i, row in enumerate(ROWS_OUTSIDE):
+        y = y + x * row.sum() * i
+        if y.sum() > 3:
+            break
+    return y
+
+
+def items_from_outside(x):
+    for i, (row, text) in enumerate(zip([x[0], x[1], -x[0]], ["a", "b", "a"])):
+        if row.sum() > 0.5:
+            return row * i * (2 if text == "a" else 3)
+    return x[0]
+
+
 PROGRAMS = [
+    rows_from_outside, items_from_outside,
     tuple_from_a_loop, endless, backwards, callbacks, explicit_bodies,
     own_lists, one_of_two, no_else, several, returns_within, numbers, expressions,
     known_by_python, several_results, of_one_structure, until_large, left_early,
@@ -500,7 +520,19 @@ def item(x):
     return x * found["a"]
 
 
+def shape_changes_beside_a_break(x):
+    while x.sum() < 100:
+        if x.max() > 50:
+            break
+        x = np.stack([x * 2, x])
+    return x
+
+
 REFUSED = [
+    (
+        shape_changes_beside_a_break,
+        r"x is float32\[2, 3\] in .*, and float32\[2, 2, 3\] in the\s+other.*The loop at",
+    ),
     (list_outside, "an object of type list is changed at .*, within a branch"),
     (attribute, "an object of type type is changed at"),
     (item, "an object of type dict is changed at"),

@@ -5,6 +5,7 @@ import pytest
 
 import heterosis
 from heterosis import np, npx
+from heterosis.runtime.errors import CaptureError
 from tests.capture.comparison import leaves, same
 
 
@@ -229,3 +230,83 @@ def test_a_reshape_that_copies(program, outside, transposed):
         return [(function() if outside else function(x)).tolist() for _ in range(2)], x.tolist()
 
     assert run(True) == run(False)
+
+
+# -- arrays that a loop goes over ------------------------------------------------------------------
+
+
+def all_rows(x):
+    total = np.zeros(2)
+    for row in x:
+        x += 1
+        total = total + row
+    return total
+
+
+def rows_backwards(x):
+    total = np.zeros(2)
+    for row in reversed(x):
+        x += 1
+        total = total + row
+    return total
+
+
+def rows_of_a_part(x):
+    total = np.zeros(2)
+    for row in x[2:]:
+        x += 1
+        total = total + row
+    return total
+
+
+def rows_beside_each_other(x):
+    total = np.zeros(2)
+    for i, (row, other) in enumerate(zip(x, reversed(x))):
+        x[3] += i
+        total = total + row * other
+    return total
+
+
+def items_of_a_list(x):
+    items = [x + i for i in range(7)]
+    last, total = items[-1], x * 0
+    for item in items:
+        last += 1
+        total = total + item
+    return total
+
+
+def rows_in_a_loop_within(x):
+    total, i = np.zeros(2), 0
+    for row in x:
+        while i < total.sum():
+            x[1] += 1
+            i = i + 1
+        if row.sum() > 3:
+            x[2:] *= 2
+        total = total + row
+    return total
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        all_rows, rows_backwards, rows_of_a_part, rows_beside_each_other, items_of_a_list,
+        rows_in_a_loop_within,
+    ],
+)  # fmt: skip
+def test_rows_are_seen_as_turns_leave_them(function):
+    x, y = (np.arange(16).reshape(8, 2) * 1.0 for _ in range(2))
+    expected = function(x)
+    numpy.testing.assert_array_equal(heterosis.hybridize(function)(y), expected)
+    numpy.testing.assert_array_equal(y, x)
+
+
+def test_a_foreach_that_writes_to_its_data_is_refused():
+    def body(row, state):
+        x[:] += 1
+        return row, state
+
+    x = np.ones((8, 2))
+    with pytest.raises(CaptureError, match="turns write to an array whose rows the loop goes over"):
+        heterosis.hybridize(lambda x: npx.foreach(body, x, np.zeros(2)))(x)

@@ -37,6 +37,7 @@ REFUSED = (
     "is written to in place, and is another",
     "or what a condition is given, is written to in place",
     "begins with an array that turns write to by another name",
+    "turns write to an array whose rows the loop goes over",
     "an array may be a variable, since a branch or a loop",
 )
 NOT_REACHED = "was not computed from variables while operations were recorded"

@@ -111,7 +111,7 @@ def _is_expression(block: Block) -> bool:
 @kind(1.5)
 def loop(draft: Draft) -> None:
     """A block over and over: as long as a test holds, or over rows."""
-    form = draft.among(("while", "while", "for", "foreach", "while_loop"))
+    form = draft.among(("while", "while", "for", "backwards", "foreach", "while_loop"))
     if draft.depth < DEEPEST:
         with suppress(_Impossible):
             draft.control(_loop(draft, form))
@@ -134,7 +134,7 @@ def _loop(draft: Draft, form: str) -> Control:
         for _ in range(draft.whole(1, 2))
     )
     data = () if counts else dict.fromkeys(_rows_of(draft) for _ in range(1 + draft.chance(0.3)))
-    if form == "for":
+    if form in ("for", "backwards"):
         data = tuple(data)[:1]
     data = tuple(n for n in data if draft.shape_of(n)[0] == draft.shape_of(next(iter(data)))[0])
     most = draft.whole(1, 5)
@@ -144,7 +144,7 @@ def _loop(draft: Draft, form: str) -> Control:
     given = dict(zip(carried, (draft.values[n] for n in starts), strict=True))
     given |= {row: draft.values[n][0, ...] for row, n in zip(rows, data, strict=True)}
     outside = set(draft.values)
-    statement = form in ("while", "for")
+    statement = form in ("while", "for", "backwards")
     with draft.block(is_function=not statement) as steps:
         draft.values.update(given)
         outputs_too = not statement and draft.chance(0.7)

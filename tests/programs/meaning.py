@@ -207,7 +207,8 @@ def _repeat(step: Loop, values: dict[str, Any], noise: Noise) -> None:
             raise ValueError("a loop without an end")
         if turn == step.most or not _holds(step.test, values, noise):
             break
-        values.update(zip(step.rows, (array[turn, ...] for array in data), strict=True))
+        row = -1 - turn if step.text == "backwards" else turn
+        values.update(zip(step.rows, (array[row, ...] for array in data), strict=True))
         try:
             found = _run(step.blocks[0], values, noise)
         except _Left as left:

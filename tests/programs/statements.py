@@ -173,7 +173,7 @@ class Choice(Control):
 
 @dataclass(frozen=True)
 class Loop(Control):
-    """A block over and over: "while", "for", "while_loop", "foreach".
+    """A block over and over: "while", "for", "backwards", "while_loop", "foreach".
 
     The first of its names are carried from turn to turn, and begin with `starts`; the others are
     outputs of all turns. The rows of the arrays `data` are known by the names `rows`.
@@ -216,8 +216,8 @@ class Loop(Control):
 
     def lines(self) -> list[str]:
         body = self.blocks[0]
-        if self.text in ("while", "for"):
-            head = self._for() if self.text == "for" else f"while {self.test.expression()}:"
+        if self.text in ("while", "for", "backwards"):
+            head = f"while {self.test.expression()}:" if self.text == "while" else self._for()
             first = [f"{_many(self.carried)} = {_many(self.starts)}"] if self.starts else []
             last = [f"{_many(self.carried)} = {_many(body.returned)}"] if self.starts else []
             return [*first, head, *indented([*body.lines(), *last] or ["pass"])]
@@ -225,7 +225,8 @@ class Loop(Control):
 
     def _for(self) -> str:
         if len(self.data) == 1:
-            return f"for {self.rows[0]} in {self.data[0]}:"
+            data = f"reversed({self.data[0]})" if self.text == "backwards" else self.data[0]
+            return f"for {self.rows[0]} in {data}:"
         return f"for {_many(self.rows)} in zip({', '.join(self.data)}):"
 
     def _called(self, body: Block) -> Iterator[str]:

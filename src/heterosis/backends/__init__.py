@@ -7,15 +7,15 @@ Operations that are called one by one run on the native one, as all arrays do th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from heterosis import _core
     from heterosis.ir.primitives.families import Elementwise, Primitive
-    from heterosis.ir.program import Program
+    from heterosis.ir.program import Program, Value
     from heterosis.ir.strided import Strided
 
 NATIVE = "native"
@@ -33,6 +33,18 @@ class Executable(NamedTuple):
     plan: _core.Plan | None = None
 
 
+class Entry(NamedTuple):
+    """A program to be exported under a name, for callers who give the `inputs`: a label, the value
+    in the program, and its position among the program's inputs, or -1 if nothing depends on it.
+    The other inputs are the arrays that are `held`, by position. `outputs` are labels."""
+
+    name: str
+    program: Program
+    inputs: tuple[tuple[str, Value, int], ...]
+    held: Mapping[int, _core.ndarray]
+    outputs: tuple[str, ...]
+
+
 class Backend(ABC):
     """Compiles programs for some machine."""
 
@@ -47,6 +59,14 @@ class Backend(ABC):
         gradients will be asked for: what depends on these alone may be computed once, and again
         when one was written to.
         """
+
+    def library(self, entries: Sequence[Entry], name: str, target: str | None) -> tuple[bytes, str]:
+        """A shared library that runs these programs without Python, on processors of the kind
+        `target` or else of this one's, and its header in C."""
+        raise UnsupportedError(
+            f"export: the back end {type(self).__name__} writes no libraries. Export what was "
+            "hybridized for the native one."
+        )
 
     @abstractmethod
     def has(self, primitive: Primitive) -> bool:

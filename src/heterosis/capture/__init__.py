@@ -64,6 +64,25 @@ def save(net: Any, path: str | os.PathLike[str], /, *inputs: Any, **keywords: An
         compiled.save(path, *inputs, **keywords)
 
 
+def export(
+    net: Any, path: str | os.PathLike[str], /, *inputs: Any, target: str | None = None
+) -> tuple[str, str]:
+    """Write what `net`, a function or a block, predicts as a library that needs no Python.
+
+    For a path that ends in `my_mlp` these are `libmy_mlp.so`, `my_mlp.h` and `heterosis.h`; the
+    names of the first two are returned. There is an entry for each kind of arguments that a
+    hybridized `net` was called with, and one for `inputs` if they are given. The library holds
+    the parameters and needs libc and libm at most. It runs on processors like this one, or of a
+    `target` that this one can run too: "x86-64", "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512).
+    """
+    if hasattr(net, "export_native"):
+        return net.export_native(path, *inputs, target=target)  # type: ignore[no-any-return]
+    from heterosis.capture.exporting import export
+
+    compiled = net if isinstance(net, Compiled) else hybridize(net)
+    return export(compiled, path, (inputs, {}), target)
+
+
 def load(path: str | os.PathLike[str]) -> Any:
     """A callable that computes what was saved, the same bit for bit, without the Python of it.
 
@@ -77,6 +96,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 _check_members(globals())
 
 __all__ = [
-    "Compiled", "capture", "depend_on", "depend_on_all", "hybridize", "load", "opened", "save",
-    "scope", "supplied",
+    "Compiled", "capture", "depend_on", "depend_on_all", "export", "hybridize", "load", "opened",
+    "save", "scope", "supplied",
 ]  # fmt: skip

@@ -116,12 +116,14 @@ class Control:
         states: Sequence[Any],
         *,
         copies: bool = True,
+        over: Sequence[Any] = (),
     ) -> tuple[Any, list[Any]]:
         """What `body(rows, states)` gives besides new states, as rows, and the last states.
 
         Rows are copies of what each turn gives; unless they are to stand for the arrays themselves.
+        What is gone through may have been made of the arrays `over`.
         """
-        return self.scan(body, rows, states, rows[0].shape[0], copies=copies)
+        return self.scan(body, rows, states, rows[0].shape[0], copies=copies, over=over)
 
     def scan(
         self,
@@ -132,6 +134,7 @@ class Control:
         name: str = "foreach",
         *,
         copies: bool = True,
+        over: Sequence[Any] = (),
     ) -> tuple[Any, list[Any]]:
         """The same, for so many rows of each."""
         outer = active()
@@ -143,6 +146,7 @@ class Control:
         outputs, after = turn.run(body, given, before).result
         begun.check(turn, before, after)
         check_unwritten(turn, given)
+        begun.check_rows(turn, before, [*rows, *over])
         written = turn.written()
         shared = without(turn.taken, written)
         leaves = list(trees.leaves(outputs))

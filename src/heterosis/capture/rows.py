@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -54,7 +55,8 @@ def _undecided(what: str, cure: str) -> CaptureError:
 
 
 class Rows:
-    """Rows of arrays, one of each at a time, of which `item` makes what the loop is given.
+    """Rows of arrays, one of each at a time, of which `item` makes what the loop is given. They are
+    those of the arrays `over`, or these themselves.
 
     Python's way is there too, `plain`: for what does not become a loop of the program.
     """
@@ -66,8 +68,10 @@ class Rows:
         item: Callable[[Iterator[Any]], Any],
         plain: Callable[[], Iterable[Any]],
         numbers: tuple[bool, ...] = (False,),
+        over: Sequence[Any] = (),
     ):
         self.arrays, self.count, self.item, self._plain = arrays, count, item, plain
+        self.over = over
         self.numbers = numbers  # for each array, whether Python has numbers in its place
         self._begun: Iterator[Any] | None = None
 
@@ -85,17 +89,31 @@ class Rows:
         return self._begun is None
 
 
+class Sized:
+    """An iterator that ends."""
+
+    def __init__(self, items: Iterator[Any]):
+        self._items = items
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._items)
+
+
 def rows_of(given: Any) -> Rows | None:
     """The rows that going through `given` gives, one array for each place of an item."""
     if isinstance(given, Rows):
         return given if given.is_whole else None
     if isinstance(given, ndarray) and given.ndim:
-        return Rows(lambda: [given], len(given), next, lambda: given)
+        return Rows(lambda: [given], len(given), next, lambda: given, over=[given])
     if isinstance(given, list | tuple | range) and _are_integers(given):
         made = functools.partial(np.array, given, dtype="int64")
         return Rows(lambda: [made()], len(given), next, lambda: given, (True,))
     if isinstance(given, list | tuple) and _are_alike(given):
-        return Rows(lambda: [as_users_call(stack)(list(given))], len(given), next, lambda: given)
+        stacked = as_users_call(stack)
+        return Rows(lambda: [stacked([*given])], len(given), next, lambda: given, over=given)
     return None
 
 
@@ -119,7 +137,10 @@ def enumerated(given: Any, start: int = 0) -> Any:
 
 def backwards(given: Any) -> Any:
     """What `reversed` gives, of arrays."""
-    return reversed(given) if isinstance(given, Numbers) or not given.ndim else rows_of(given[::-1])
+    if isinstance(given, Numbers) or not given.ndim:
+        return reversed(given)
+    turned = functools.partial(operator.getitem, given, slice(None, None, -1))
+    return Rows(lambda: [turned()], len(given), next, lambda: reversed(given), over=[given])
 
 
 def zipped(*given: Any, strict: bool = False) -> Any:
@@ -145,4 +166,5 @@ def _together(given: Sequence[Any], plain: Callable[[], Any], *, strict: bool = 
         lambda line: tuple([rows.item(line) for rows in found]),
         plain,
         tuple(flag for rows in found for flag in rows.numbers),
+        [array for rows in found for array in rows.over],
     )

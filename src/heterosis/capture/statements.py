@@ -29,7 +29,7 @@ from heterosis.capture.inner import Filler, Inner, is_open
 from heterosis.capture.replacements import Entered, replaced
 from heterosis.capture.reports import Trial
 from heterosis.capture.rewriting import rewritten
-from heterosis.capture.rows import Numbers, Rows, backwards, enumerated, rows_of, zipped
+from heterosis.capture.rows import Numbers, Rows, Sized, backwards, enumerated, rows_of, zipped
 from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting
 from heterosis.capture.turns import Nothing, State, Unset, Variables, is_number, kind
@@ -249,8 +249,11 @@ class Flow:
 
     def _going(self, function: Any, *given: Any, **named: Any) -> Any:
         """What one goes through that `range`, `zip` and the like make."""
-        of_arrays = any(is_open(one) or isinstance(one, Rows | Numbers) for one in given)
-        return self.made((_GOING[function] if of_arrays else function)(*given, **named))
+        if any(isinstance(one, ndarray | Rows | Numbers) for one in given):
+            return self.made(_GOING[function](*given, **named))
+        found = self.made(function(*given, **named))
+        ends = function is not range and all(map(_ends, given))
+        return self.made(Sized(found)) if ends else found
 
     def rebound(self, name: str, read: types.FunctionType) -> None:
         """Tell of a variable outside of the function that is set next; `read` reads it."""
@@ -490,7 +493,7 @@ class Flow:
                 check_numbers(inner, lines, rows.numbers, [*after, *found])
                 return found, after
 
-            stacked, last = self._control.foreach(turn, given, begun, copies=False)
+            stacked, last = self._control.foreach(turn, given, begun, copies=False, over=rows.over)
             appended.fill(self.append, stacked, last, rows.count - done)
             return last
 
@@ -527,9 +530,14 @@ def _set_by(
     return variables.get()
 
 
+def _ends(items: Any) -> bool:
+    """Whether one knows that going through the items comes to an end."""
+    return isinstance(items, Rows | Sized) or hasattr(items, "__len__")
+
+
 def _check_bounded(items: Any) -> None:
     """Refuse what may never end, where arrays decide when a loop over it is left."""
-    if not isinstance(items, Rows) and not hasattr(items, "__len__"):
+    if not _ends(items):
         raise _noted(
             CaptureError(
                 f"the loop at {user_line()} goes over {type(items).__name__}, and arrays decide "

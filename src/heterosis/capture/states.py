@@ -102,6 +102,18 @@ class States:
                 "instead, x = x + 1, or write to the same in every turn."
             )
 
+    def check_rows(self, turn: Inner, before: Sequence[Any], arrays: Iterable[Any]) -> None:
+        """What a loop goes over stays as it is: turns are given rows as they were before it."""
+        states = zip(self.arrays, before, strict=True)
+        changed = [*turn.written(), *(a for a, stand_in in states if turn.is_written(stand_in))]
+        written = {cell.base or cell for cell in map(self._outer.cell, changed)}
+        if any(not written.isdisjoint(self._outer.may_be(array)) for array in arrays):
+            raise CaptureError(
+                f"{turn.name} at {turn.line}: turns write to an array whose rows the loop goes "
+                "over, and later turns would see that. Loop over a copy, np.copy(x), or write to "
+                "another array."
+            )
+
     def after(
         self, turn: Inner, before: Sequence[Any], after: Sequence[Any], made: Sequence[Any]
     ) -> list[Any]:

@@ -145,6 +145,8 @@ class State:
             if self._is_left(i, value):
                 continue
             begun = self._begun[i]
+            if isinstance(value, Unset):
+                raise self._lost(i)
             if _form(begun) != _form(value):
                 raise self._refused(i, value)
             for j, (one, other) in enumerate(zip(_leaves(begun), _leaves(value), strict=True)):
@@ -192,6 +194,15 @@ class State:
                 f"{kind(value)} behind a turn: how often it turns depends on arrays. Carry "
                 "arrays and numbers from turn to turn."
             )
+        )
+
+    def _lost(self, i: int) -> CaptureError:
+        """The refusal of a variable that has no value behind a turn, since branches disagree."""
+        why = active().outermost.unset.get(self.names[i])
+        if why is None:
+            return self._refused(i, Unset())
+        return modes.refusals.note(
+            CaptureError(f"{why} The loop at {self.place} carries it from turn to turn.")
         )
 
     def run(self, loop: Callable[[list[Any]], Sequence[Any]]) -> Sequence[Any]:

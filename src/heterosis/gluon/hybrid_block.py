@@ -179,15 +179,38 @@ class HybridBlock(Block):
         self.hybridize(backend=backend or "", **options)
         self(x, *args)
 
-    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+    def export(
+        self, path: str, epoch: int = 0, remove_amp_cast: bool = True, format: str = "symbol"
+    ) -> tuple[str, str]:
         """Write what the block predicts, for MXNet and for `SymbolBlock.imports`.
 
         The program goes to `<path>-symbol.json`, the parameters to `<path>-0000.params` (with the
         epoch's number); both names are returned. The block must have been hybridized and called.
+        With the `format` "native", `heterosis.export` writes a library instead.
         """
+        if format == "native":
+            return self.export_native(path)
+        if format != "symbol":
+            raise ArgumentError(
+                f"export: got format={format!r}; expected 'symbol', the two files of MXNet, or "
+                "'native', a library that needs no Python."
+            )
+        return self._export_symbol(path, epoch)
+
+    def _export_symbol(self, path: str, epoch: int) -> tuple[str, str]:
         from heterosis.gluon.exporting import export  # many tables, which few programs need
 
         return export(self, path, epoch)
+
+    def export_native(
+        self, path: str | os.PathLike[str], /, *inputs: Any, target: str | None = None
+    ) -> tuple[str, str]:
+        """Write the library that `heterosis.export` describes."""
+        from heterosis.capture.exporting import export
+
+        self._complete(inputs, {})
+        compiled = self._compiled or capture.Compiled(self._captured_forward)
+        return export(compiled, path, (inputs, {}), target, self._arguments(), "forward")
 
     def save(self, prefix: str, *inputs: Any, **keywords: Any) -> None:
         """Write the names of all parts and the parameters: `<prefix>-model.json` and `.params`.
@@ -210,13 +233,18 @@ class HybridBlock(Block):
     def _program(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> bytes:
         from heterosis.capture.saving import packed
 
+        self._complete(inputs, keywords)
         parameters = self.collect_params().values()
-        if (inputs or keywords) and any(p._data is None for p in parameters):
-            with autograd.pause():
-                self(*inputs, **keywords)  # completes the parameters' shapes
         compiled = self._compiled or capture.Compiled(self._captured_forward)
         names = {p.name: p._data for p in parameters if p._data is not None}
         return packed(compiled, (inputs, keywords), self._arguments(), self.name, names)
+
+    def _complete(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """Complete the parameters' shapes by a call, if there are inputs for one."""
+        parameters = self.collect_params().values()
+        if (inputs or keywords) and any(p._data is None for p in parameters):
+            with autograd.pause():
+                self(*inputs, **keywords)
 
     def _arguments(self) -> inspect.Signature:
         """What the block is called with."""

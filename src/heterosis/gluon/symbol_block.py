@@ -101,8 +101,7 @@ class SymbolBlock(HybridBlock):
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(name, kind) for name in self._inputs])
 
-    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
-        """Write the symbol and the parameters: `<path>-symbol.json`, `<path>-0000.params`."""
+    def _export_symbol(self, path: str, epoch: int) -> tuple[str, str]:
         from heterosis.gluon.exporting import save
 
         arrays = {name: p.data() for name, p in self.params.items()}

@@ -3,7 +3,7 @@ those of the operation they call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy
@@ -242,6 +242,13 @@ def contains(self, element: Any) -> bool:
     return bool((self == element).any())
 
 
+def backwards(self) -> Iterator[ndarray]:
+    """`reversed(x)`: the rows, each as it is when it is asked for."""
+    if not self.ndim:
+        raise ArgumentTypeError("reversed: an array without dimensions has no rows.")
+    return (self[i] for i in range(len(self) - 1, -1, -1))
+
+
 def reduce_(self) -> tuple:
     """What pickling and copying keep: the elements as a NumPy array."""
     return convert.array, (convert.to_numpy(self),)
@@ -292,7 +299,7 @@ _METHODS = {
     "__divmod__": divide_and_remainder,
     "__rdivmod__": lambda self, other: divide_and_remainder(other, self),
     "__round__": lambda self, digits=0: _call("round", self, digits),
-    "__reversed__": lambda self: iter(self[::-1]),
+    "__reversed__": backwards,
     "__floor__": lambda self: _call("floor", self),
     "__ceil__": lambda self: _call("ceil", self),
     "__trunc__": lambda self: _call("trunc", self),

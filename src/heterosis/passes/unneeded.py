@@ -63,16 +63,25 @@ def _pruned(node: Node, here: Node, kept: Sequence[int]) -> dict[Value, Value]:
 
 
 def _pruned_back(node: Node, here: Node, kept: Sequence[int]) -> dict[Value, Value]:
-    """The same for what goes back through a loop: the loop itself is as it was."""
-    back: Program = node.attributes["back"]
-    end = len(node.inputs) - node.attributes["received"]
+    """The same for what goes back through a loop, which keeps what its turns are given: this is
+    needed if the way back asks for it, or the condition, or what is made of it and needed."""
+    back, condition, body = (node.attributes[name] for name in ("back", "condition", "body"))
+    end, carried = len(node.inputs) - node.attributes["received"], node.attributes["carried"]
     outputs = set(kept)
     while more := {i - end for i in _inputs([back], 1, outputs) if i >= end} - outputs:
         outputs |= more
     results = sorted(outputs)
-    places = [*range(end), *(end + i for i in results)]
+    used = {i for i in _inputs([back, condition], 1, results) if i < end}
+    while more := set(_inputs([body], 1, [i for i in used if i < carried])) - used:
+        used |= more
+    state = sorted(i for i in used if i < carried)
+    around = sorted(used)
+    places = [*around, *(end + i for i in results)]
     attributes = node.attributes | {
+        "condition": _smaller(condition, around, (0,)),
+        "body": _smaller(body, around, state),
         "back": _smaller(back, places, results),
+        "carried": len(state),
         "received": len(results),
     }
     operands = tuple(here.inputs[i] for i in places)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from heterosis.autograd.rules.table import Cotangents, Step, adjoint
 from heterosis.ir.calls import Call, collected, needed
 from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP, WHILE_LOOP_BACK
-from heterosis.ir.program import INPUT, Program, Value, apply, apply_many
+from heterosis.ir.program import INPUT, Program, Value, apply, apply_many, reached
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.math.elementwise import add
 from heterosis.ops.rules import zeros
@@ -130,19 +130,32 @@ def _scan(step: Step) -> Cotangents:
     kept = step.inputs[carried:first]
     given = [*states, *step.inputs[first:], *(received[i] for i in results if i >= carried)]
     turn = _turn(step, body, (state, shared, rows))
+    many = len(begun) + len(sums)
+    asked = _asked(turn, many)
+    shared_here = sum(i < many + len(kept) for i in asked) - many
+    turn = Program(tuple(turn.inputs[i] for i in asked), turn.outputs, turn.name, turn.calls)
     operands = (*begun, *sums, *kept, *given)
     made = tuple(TensorType(step.inputs[i].shape, step.inputs[i].dtype) for i in rows)
     found = apply_many(
         SCAN,
-        operands,
+        [operands[i] for i in asked],
         (*_types([*begun, *sums]), *made),
         body=turn,
-        carried=len(begun) + len(sums),
-        shared=len(kept),
+        carried=many,
+        shared=shared_here,
         length=step.attributes["length"],
         reverse=not step.attributes["reverse"],
     )
     return _spread(found, [*state, *shared, *rows], len(step.inputs))
+
+
+def _asked(turn: Program, carried: int) -> list[int]:
+    """The positions of what a turn is given and asks for, besides what it carries: what was carried
+    into the turns of the loop itself is kept for that alone."""
+    mentioned = (value for call in turn.calls or () for value in call.values)
+    nodes = {*reached(turn.outputs), *(value.node for value in mentioned)}
+    inputs = enumerate(turn.inputs)
+    return [i for i, value in inputs if i < carried or value.node in nodes]
 
 
 def _body(step: Step) -> Program:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from heterosis import _core
-from heterosis.backends import EagerBackend, Executable
+from heterosis.backends import EagerBackend, Entry, Executable
 from heterosis.backends.native.compile.whole import compile_program
 from heterosis.ir.primitives.families import Control, Elementwise, Opaque, Primitive, Reduction
 from heterosis.ir.program import Program
@@ -43,6 +43,12 @@ class Native(EagerBackend):
         from heterosis.backends.native.compile.single import compile_single
 
         return compile_single(program, layouts, targets, views=views, in_place=in_place)
+
+    def library(self, entries: Sequence[Entry], name: str, target: str | None) -> tuple[bytes, str]:
+        """Machine code beside the arrays that it needs."""
+        from heterosis.backends.native.export.library import header, library
+
+        return library(entries, name, target), header(entries, name)
 
     def has(self, primitive: Primitive) -> bool:
         """Whether there is a row for it, where its family has rows."""

@@ -47,10 +47,21 @@ def _host_target(wanted: str) -> Target:
             f"expected one of {', '.join(_FAMILIES)}."
         )
     present = set(_core.cpu_features())
-    usable = [target for target in family if not _required(target) - present]
+    usable = _usable(family, present)
     if wanted:
         return _restricted(wanted, family, usable, present)
     return usable[0]
+
+
+def usable_targets() -> list[Target]:
+    """All that this processor runs, the best first, whatever HETEROSIS_TARGET says."""
+    from heterosis import _core
+
+    return _usable(_FAMILIES[os.uname().machine], set(_core.cpu_features()))
+
+
+def _usable(family: tuple[Target, ...], present: set[str]) -> list[Target]:
+    return [target for target in family if not _required(target) - present]
 
 
 def _required(target: Target) -> set[str]:
@@ -142,6 +153,7 @@ def _llvm() -> ModuleType:
 
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
+    binding.initialize_native_asmparser()  # for the instructions that only an assembler knows
     llvm: ModuleType = binding
     return llvm
 

@@ -1,0 +1,196 @@
+// Libraries that Heterosis has exported, in C++20: one header over dlopen. Link with -ldl where the
+// C library asks for it.
+//
+//   heterosis::Library mlp("./libmy_mlp.so");
+//   std::vector<float> scores(2);
+//   mlp.entry(0).run(heterosis::inputs(x), heterosis::outputs(scores));
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "heterosis.h"
+
+namespace heterosis {
+
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// An array that a program takes or gives.
+struct Array {
+  std::string name;
+  int64_t dtype = 0;  // HETEROSIS_FLOAT32 and so on
+  std::vector<int64_t> shape;
+  int64_t bytes = 0;
+};
+
+// Elements of one type, without a copy. `dtype` is -1 for bytes, which pass for any type.
+template <class Byte>
+struct View {
+  Byte* data;
+  std::size_t bytes;
+  int64_t dtype;
+};
+using Given = View<const void>;
+using Made = View<void>;
+
+template <class T>
+constexpr int64_t dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return HETEROSIS_BOOL;
+  else if constexpr (std::is_same_v<T, int8_t>) return HETEROSIS_INT8;
+  else if constexpr (std::is_same_v<T, uint8_t>) return HETEROSIS_UINT8;
+  else if constexpr (std::is_same_v<T, int32_t>) return HETEROSIS_INT32;
+  else if constexpr (std::is_same_v<T, int64_t>) return HETEROSIS_INT64;
+  else if constexpr (std::is_same_v<T, float>) return HETEROSIS_FLOAT32;
+  else if constexpr (std::is_same_v<T, double>) return HETEROSIS_FLOAT64;
+  else {
+    static_assert(std::is_same_v<T, std::byte>, "use std::byte for float16 and bfloat16");
+    return -1;
+  }
+}
+
+// Anything contiguous, as a program takes it: vectors, arrays, spans.
+template <class... Ranges>
+std::vector<Given> inputs(const Ranges&... ranges) {
+  return {[](auto span) -> Given {
+    return {span.data(), span.size_bytes(), dtype_of<typename decltype(span)::value_type>()};
+  }(std::span(ranges))...};
+}
+
+template <class... Ranges>
+std::vector<Made> outputs(Ranges&... ranges) {
+  return {[](auto span) -> Made {
+    return {span.data(), span.size_bytes(), dtype_of<typename decltype(span)::value_type>()};
+  }(std::span(ranges))...};
+}
+
+class Entry;
+
+// An open library. Threads may share it.
+class Library {
+ public:
+  explicit Library(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (!handle_) throw Error(dlerror());
+    int64_t code = 0;
+    library_ = find<decltype(heterosis_open)>("open")(HETEROSIS_VERSION, &code);
+    if (!library_) {
+      throw Error(path + ": " + find<decltype(heterosis_message)>("message")(nullptr, 0, code));
+    }
+  }
+
+  std::string name() const { return find<decltype(heterosis_name)>("name")(library_); }
+  int64_t entries() const { return find<decltype(heterosis_entries)>("entries")(library_); }
+  Entry entry(int64_t number) const;
+
+  const void* get() const { return library_; }
+
+  // A function of heterosis.h.
+  template <class Function>
+  Function* find(const std::string& name) const {
+    void* found = dlsym(handle_.get(), ("heterosis_" + name).c_str());
+    if (!found) throw Error("heterosis_" + name + " is missing: no library of Heterosis");
+    return reinterpret_cast<Function*>(found);
+  }
+
+ private:
+  struct Close {
+    void operator()(void* handle) const { dlclose(handle); }
+  };
+  std::unique_ptr<void, Close> handle_;
+  const void* library_ = nullptr;
+};
+
+// One program of a library, with memory to run in: an entry for each thread. The library must
+// outlive it.
+class Entry {
+ public:
+  Entry(const Library& library, int64_t number)
+      : library_(library.get()),
+        number_(number),
+        run_(library.find<decltype(heterosis_run)>("run")),
+        message_(library.find<decltype(heterosis_message)>("message")),
+        inputs_(arrays(library, "input")),
+        outputs_(arrays(library, "output")) {
+    const auto bytes = library.find<decltype(heterosis_workspace_bytes)>("workspace_bytes");
+    workspace_.reset(::operator new(static_cast<std::size_t>(bytes(library_, number)) + 1, kAligned));
+  }
+
+  const std::vector<Array>& inputs() const { return inputs_; }
+  const std::vector<Array>& outputs() const { return outputs_; }
+
+  // Runs the program on elements that stand in the caller's memory.
+  void run(const std::vector<Given>& given, const std::vector<Made>& made) {
+    check(given, inputs_, "inputs");
+    check(made, outputs_, "outputs");
+    std::vector<const void*> from;
+    std::vector<void*> to;
+    for (const Given& view : given) from.push_back(view.data);
+    for (const Made& view : made) to.push_back(view.data);
+    const int64_t code = run_(library_, number_, from.data(), to.data(), workspace_.get());
+    if (code) throw Error(message_(library_, number_, code));
+  }
+
+ private:
+  static constexpr std::align_val_t kAligned{64};
+  struct Free {
+    void operator()(void* memory) const { ::operator delete(memory, kAligned); }
+  };
+
+  std::vector<Array> arrays(const Library& library, const std::string& side) const {
+    using Ask = int64_t(const void*, int64_t, int64_t);
+    const auto count = library.find<decltype(heterosis_inputs)>(side + "s")(library_, number_);
+    if (count < 0) throw Error(message_(library_, number_, count));
+    std::vector<Array> found(static_cast<std::size_t>(count));
+    for (int64_t i = 0; i < count; ++i) {
+      Array& array = found[static_cast<std::size_t>(i)];
+      array.name = library.find<decltype(heterosis_input_name)>(side + "_name")(library_, number_, i);
+      array.dtype = library.find<Ask>(side + "_dtype")(library_, number_, i);
+      array.bytes = library.find<Ask>(side + "_bytes")(library_, number_, i);
+      const auto extent = library.find<decltype(heterosis_input_extent)>(side + "_extent");
+      const int64_t rank = library.find<Ask>(side + "_rank")(library_, number_, i);
+      for (int64_t axis = 0; axis < rank; ++axis) {
+        array.shape.push_back(extent(library_, number_, i, axis));
+      }
+    }
+    return found;
+  }
+
+  template <class Views>
+  static void check(const Views& views, const std::vector<Array>& arrays, const char* side) {
+    if (views.size() != arrays.size()) {
+      throw Error("got " + std::to_string(views.size()) + " " + side + "; expected " +
+                  std::to_string(arrays.size()));
+    }
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      const bool fits = views[i].dtype < 0 || views[i].dtype == arrays[i].dtype;
+      if (fits && views[i].bytes == static_cast<std::size_t>(arrays[i].bytes)) continue;
+      throw Error(arrays[i].name + ": got " + std::to_string(views[i].bytes) + " bytes of type " +
+                  std::to_string(views[i].dtype) + "; expected " +
+                  std::to_string(arrays[i].bytes) + " of type " + std::to_string(arrays[i].dtype));
+    }
+  }
+
+  const void* library_;
+  int64_t number_;
+  decltype(heterosis_run)* run_;
+  decltype(heterosis_message)* message_;
+  std::vector<Array> inputs_;
+  std::vector<Array> outputs_;
+  std::unique_ptr<void, Free> workspace_;
+};
+
+inline Entry Library::entry(int64_t number) const { return Entry(*this, number); }
+
+}  // namespace heterosis

@@ -1,0 +1,1 @@
+"""Programs as shared libraries that need neither Python nor this package."""

@@ -1,0 +1,167 @@
+"""Captured programs as a library that needs no Python: what it is given, holds and gives."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Iterator
+from importlib import resources
+from typing import Any
+
+from heterosis import _core, backends
+from heterosis.capture import trees
+from heterosis.capture.attempts import capture
+from heterosis.capture.captured import (
+    Argument,
+    Captured,
+    Computed,
+    Outside,
+    RandomKey,
+    RandomState,
+    Source,
+    Window,
+)
+from heterosis.capture.compiled import Call, Compiled, example
+from heterosis.capture.signatures import bound, leaves, parameters_of
+from heterosis.io.atomic import written
+from heterosis.ir.program import INPUT, Program, Value, apply
+from heterosis.ir.types import TensorType
+from heterosis.runtime import modes
+from heterosis.runtime.errors import ArgumentError, UninitializedError, UnsupportedError
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def export(
+    compiled: Compiled,
+    path: str | os.PathLike[str],
+    inputs: Call,
+    target: str | None = None,
+    parameters: inspect.Signature | None = None,
+    name: str | None = None,
+) -> tuple[str, str]:
+    """Write `lib<name>.so`, `<name>.h` and `heterosis.h` for a `path` that ends in a name.
+
+    The library has an entry for each kind of arguments that `compiled` was captured for, and one
+    for `inputs` unless there are none.
+    """
+    folder, label = os.path.split(os.fspath(path))
+    if not _NAME.fullmatch(label):
+        raise ArgumentError(
+            f"export: got the path {os.fspath(path)!r}; expected one that ends in a name of "
+            "letters, digits and underscores, as my_mlp: the library is called after it."
+        )
+    entries = list(_entries(compiled, inputs, parameters, name))
+    library, header = backends.named(compiled.backend).library(entries, label, target)
+    interface = resources.files("heterosis.backends") / "heterosis.h"
+    files = {
+        os.path.join(folder, f"lib{label}.so"): library,
+        os.path.join(folder, f"{label}.h"): header.encode(),
+        os.path.join(folder, "heterosis.h"): interface.read_bytes(),
+    }
+    for file_name, content in files.items():
+        with written(file_name) as file:
+            file.write(content)
+    first, second, _ = files
+    return first, second
+
+
+def _entries(
+    compiled: Compiled, inputs: Call, parameters: inspect.Signature | None, name: str | None
+) -> Iterator[backends.Entry]:
+    name = name or str(getattr(compiled, "__name__", "program"))
+    calls = list(compiled.examples.values()) + ([example(inputs)] if any(inputs) else [])
+    if not calls:
+        raise UninitializedError(
+            f"{name} has no program yet: call it once, or give sample inputs, "
+            "heterosis.export(net, path, *inputs)."
+        )
+    named = parameters or parameters_of(compiled)
+    seen: set[str] = set()
+    with modes.switched(recording=False, training=False):
+        for call in calls:
+            kind = repr(trees.mapped(call, _described))
+            if kind not in seen:
+                label = f"{name}_{len(seen)}" if seen else name
+                seen.add(kind)
+                yield _entry(label, capture(compiled.function, *call), call, named)
+
+
+def _described(leaf: Any) -> Any:
+    return f"{leaf._dtype_name}{leaf.shape}" if isinstance(leaf, _core.ndarray) else leaf
+
+
+def _entry(
+    name: str, captured: Captured, call: Call, parameters: inspect.Signature
+) -> backends.Entry:
+    _check(name, captured)
+    results = list(leaves(captured.result, "output"))
+    outputs = tuple(_value(name, captured, leaf) for _, leaf in results)
+    _check_all_used(name, captured, [leaf for _, leaf in results])
+    program = Program(captured.program.inputs, outputs, captured.program.name)
+    positions = {s.position: i for i, s in enumerate(captured.sources) if isinstance(s, Argument)}
+    held = {i: s.array for i, s in enumerate(captured.sources) if isinstance(s, Outside)}
+    inputs = tuple(
+        _input(label, array, positions.get(number, -1), captured.program)
+        for number, (label, array) in enumerate(_arrays(call, parameters))
+    )
+    return backends.Entry(name, program, inputs, held, tuple(label for label, _ in results))
+
+
+def _arrays(call: Call, parameters: inspect.Signature) -> list[tuple[str, Any]]:
+    """The arrays of a call in the order in which programs count them, with their labels."""
+    given = bound(parameters, *call)
+    labels = {id(leaf): label for key in given for label, leaf in leaves(given[key], key)}
+    return [(labels[id(array)], array) for array in trees.arrays_in(call)]
+
+
+def _input(label: str, array: Any, position: int, program: Program) -> tuple[str, Value, int]:
+    if position >= 0:
+        return label, program.inputs[position], position
+    return label, apply(INPUT, (), TensorType(array.shape, array._dtype_name)), position
+
+
+def _check(name: str, captured: Captured) -> None:
+    """Refuse what a library cannot do: there is nothing behind it that remembers."""
+    if captured.writes or captured.recorded:
+        raise UnsupportedError(
+            f"{name}: the program writes to arrays that it found outside, or computes gradients. "
+            "An exported library predicts: export the function that does."
+        )
+    random = any(isinstance(s, RandomKey | RandomState) for s in captured.sources)
+    if random or captured.supply:
+        raise UnsupportedError(
+            f"{name}: the program draws random numbers, or takes numbers that Python computes for "
+            "every run. A library has no state to draw from; give it the numbers as arguments."
+        )
+
+
+def _value(name: str, captured: Captured, leaf: Any) -> Value:
+    """The value of a result in the program."""
+    if isinstance(leaf, Computed):
+        return captured.program.outputs[leaf.position]
+    if isinstance(leaf, Argument | Outside):
+        return captured.program.inputs[_position(captured, leaf)]
+    if isinstance(leaf, Window):
+        return leaf.value
+    raise UnsupportedError(
+        f"{name}: the result is, or holds, a {type(leaf).__name__}. A library gives arrays, and "
+        "structures of arrays, one after another."
+    )
+
+
+def _position(captured: Captured, source: Source) -> int:
+    return next(i for i, s in enumerate(captured.sources) if s is source or s == source)
+
+
+def _check_all_used(name: str, captured: Captured, results: list[Any]) -> None:
+    """Refuse programs that compute something besides their results: checks while they run."""
+    known = {leaf.position for leaf in results if isinstance(leaf, Computed)}
+    bases = (leaf.base for leaf in results if isinstance(leaf, Window))
+    known |= {base.position for base in bases if isinstance(base, Computed)}
+    if len(known) < len(captured.program.outputs):
+        raise UnsupportedError(
+            f"{name}: the program checks arrays while it runs, by an assert or a raise. A library "
+            "has no Python to raise an error in; return what is to be checked."
+        )

@@ -1,0 +1,259 @@
+"""Exported libraries, called from Python without Heterosis and from C: the same bits as here."""
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import np, npx
+from heterosis.gluon import nn, rnn
+from heterosis.runtime.errors import ArgumentError, UninitializedError, UnsupportedError
+
+FRONTENDS = Path(__file__).resolve().parents[2] / "frontends"
+
+
+def _front_end():
+    path = FRONTENDS / "python" / "heterosis_library.py"
+    specification = importlib.util.spec_from_file_location("heterosis_library", path)
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["heterosis_library"] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+front_end = _front_end()
+
+
+def mlp():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(256, activation="relu"), nn.Dense(128, activation="relu"), nn.Dense(2))
+    net.initialize()
+    return net
+
+
+def _lenet():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(6, 5, padding=2, activation="relu"), nn.MaxPool2D(2, 2), nn.BatchNorm())
+    net.add(nn.Conv2D(16, 5, activation="sigmoid"), nn.AvgPool2D(2, 2), nn.Dense(10))
+    net.initialize()
+    return net
+
+
+def _lstm():
+    net = rnn.LSTM(12, input_size=8)
+    net.initialize()
+    return lambda x: net(x)
+
+
+def _embedding():
+    net = nn.HybridSequential()
+    net.add(nn.Embedding(20, 8), nn.LayerNorm(), nn.Dense(4, flatten=False))
+    net.initialize()
+    return net
+
+
+def _until_small(x):
+    turns = np.zeros(())
+    while (x * x).sum() > 1:
+        x = x / 2
+        turns = turns + 1
+    return x, turns
+
+
+def _absolute_or_twice(x):
+    if x.sum() > 0:
+        return x * 2
+    return abs(x)
+
+
+def _random(*shape):
+    return np.array(numpy.random.default_rng(0).normal(size=shape).astype("float32"))
+
+
+def _whole(*numbers):
+    return np.array(numbers, dtype="int64")
+
+
+PROGRAMS = {
+    "mlp": (mlp, [_random(1, 512)]),
+    "mlp of 64": (mlp, [_random(64, 512)]),
+    "convolution net": (_lenet, [_random(2, 1, 28, 28)]),
+    "recurrent net": (_lstm, [_random(7, 3, 8)]),
+    "embedding": (_embedding, [np.array([[1, 5, 19]], dtype="int32")]),
+    "loop": (lambda: _until_small, [_random(5)]),
+    "choice": (lambda: _absolute_or_twice, [-abs(_random(5))]),
+    "attention": (
+        lambda: lambda q, k, v: np.matmul(npx.softmax(np.matmul(q, k.swapaxes(1, 2))), v),
+        [_random(2, 9, 16)] * 3,
+    ),
+    "views and what is given": (lambda: lambda x: (x.T, x, x[1:], x), [_random(4, 3)]),
+    "no inputs that matter": (lambda: lambda x: np.arange(5) * 2, [_random(2)]),
+    "integers": (lambda: lambda x, y: (x // y, x % y, x & y), [_whole(-7, 9), _whole(2, 4)]),
+    "float64": (lambda: np.exp, [np.array([0.5, -3.0], dtype="float64")]),
+    "float16": (lambda: lambda x: x * x + 1, [_random(40).astype("float16")]),
+    "roundings": (lambda: lambda x: (np.floor(x), np.trunc(x), np.fmod(x, 0.3)), [_random(37)]),
+    "nothing": (lambda: lambda x: x + 1, [np.zeros((0, 3))]),
+    "a number": (lambda: lambda x: x + 1, [np.array(2.0)]),
+    "in order": (lambda: lambda x: np.sort(x), [_random(100)]),
+    "memory moved": (lambda: lambda x: np.concatenate([x, x[::-1]]), [_random(1000)]),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = npx.settings.threads
+    npx.settings.threads = 1  # as libraries run: sums of parts depend on how many there are
+    yield
+    npx.settings.threads = before
+
+
+@pytest.mark.parametrize("label", PROGRAMS)
+def test_libraries_give_the_same_bits(label, tmp_path):
+    make, inputs = PROGRAMS[label]
+    function = make()
+    expected = heterosis.hybridize(function)(*inputs)
+    heterosis.export(function, tmp_path / "model", *inputs)
+    library = front_end.Library(tmp_path / "libmodel.so")
+    found = library(*(x.asnumpy() for x in inputs))
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    found = found if isinstance(found, tuple) else (found,)
+    for ours, theirs in zip(expected, found, strict=True):
+        assert ours.asnumpy().tobytes() == theirs.tobytes()
+        assert ours.shape == theirs.shape
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
+def test_a_library_for_older_processors(level, tmp_path):
+    """The same numbers up to rounding: packed for that processor, by code for it."""
+    net, x = _lenet(), _random(2, 1, 28, 28)
+    try:
+        path, _ = heterosis.export(net, tmp_path / "model", x, target=level)
+    except ArgumentError as error:
+        assert "must be able to run" in str(error)
+        return
+    numpy.testing.assert_allclose(
+        front_end.Library(path)(x.asnumpy()), net(x).asnumpy(), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_an_entry_for_each_kind_of_arguments(tmp_path):
+    net = mlp()
+    net.hybridize()
+    expected = {batch: net(_random(batch, 512)).asnumpy() for batch in (1, 3)}
+    paths = net.export(str(tmp_path / "my_mlp"), format="native")
+    assert paths == (str(tmp_path / "libmy_mlp.so"), str(tmp_path / "my_mlp.h"))
+    library = front_end.Library(paths[0])
+    assert list(library.entries) == ["forward", "forward_1"]
+    assert str(library).startswith("forward(x: float32[1, 512]) -> (output: float32[1, 2])")
+    for batch, ours in expected.items():
+        assert (library(_random(batch, 512).asnumpy()) == ours).all()
+    with pytest.raises(front_end.LibraryError, match="no entry takes"):
+        library(numpy.zeros((2, 512), "float32"))
+
+
+def test_a_library_is_small_and_needs_the_c_library_at_most(tmp_path):
+    net = mlp()
+    path, _ = heterosis.export(net, tmp_path / "my_mlp", _random(1, 512))
+    weights = sum(p.data().size * 4 for p in net.collect_params().values())
+    assert Path(path).stat().st_size - weights < 100_000
+    if shutil.which("readelf"):
+        shown = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True)
+        assert "NEEDED" not in shown.stdout
+
+
+def test_failures_are_codes_with_messages(tmp_path):
+    heterosis.export(lambda x, i: x[i], tmp_path / "item", _random(5), _whole(1, 2))
+    library = front_end.Library(tmp_path / "libitem.so")
+    x = _random(5).asnumpy()
+    assert (library(x, numpy.array([4, -5], dtype="int64")) == x[[4, -5]]).all()
+    with pytest.raises(front_end.LibraryError, match="index"):
+        library(x, numpy.array([0, 5], dtype="int64"))
+
+
+def test_bad_arguments_are_codes(tmp_path):
+    heterosis.export(_until_small, tmp_path / "model", _random(5))
+    functions = front_end.Library(tmp_path / "libmodel.so")._functions
+    ask = functions.heterosis_open
+    library = ask(1, None)
+    assert not ask(2, None)
+    assert functions.heterosis_entries(None) == functions.heterosis_entries(library + 8) == -1
+    assert functions.heterosis_entry_name(library, 1) is None
+    assert functions.heterosis_inputs(library, -1) == functions.heterosis_inputs(library, 1) == -2
+    assert functions.heterosis_input_extent(library, 0, 0, 1) == -2
+    assert functions.heterosis_output_bytes(library, 0, 2) == -2
+    x, y, n = numpy.zeros(5, "float32"), numpy.zeros(5, "float32"), numpy.zeros((), "float32")
+    given, made = front_end._addresses([x]), front_end._addresses([y, n])
+    missing = front_end._addresses([y]), front_end._addresses([])
+    memory = numpy.zeros(functions.heterosis_workspace_bytes(library, 0) + 64, "uint8")
+    workspace = memory.ctypes.data + -memory.ctypes.data % 64
+
+    def run(*arguments):
+        return functions.heterosis_run(*arguments)
+
+    assert run(library, 0, given, made, workspace) == 0
+    assert run(None, 0, given, made, workspace) == -1
+    assert run(library, 1, given, made, workspace) == -2
+    assert run(library, 0, None, made, workspace) == run(library, 0, given, None, workspace) == -3
+    assert run(library, 0, missing[1], made, workspace) == -3
+    assert run(library, 0, given, made, None) == run(library, 0, given, made, workspace + 1) == -4
+    assert b"aligned" in functions.heterosis_message(library, 0, -4)
+    assert functions.heterosis_message(library, 7, 1 << 20) == b"the program failed"
+
+
+def test_what_a_library_cannot_do_is_refused(tmp_path):
+    state = np.zeros(3)
+
+    def writes(x):
+        state[:] = x
+        return x
+
+    def checks(x):
+        assert x.sum() > 0, "not positive"
+        return x
+
+    x = _random(3)
+    for function, why in (
+        (writes, "writes to arrays"),
+        (lambda x: x + np.random.uniform(size=3), "random numbers"),
+        (checks, "checks arrays"),
+        (lambda x: (x, 3), "holds, a int"),
+        (lambda x: np.linalg.inv(x.reshape(3, 1) * x), "Linear algebra"),
+    ):
+        with pytest.raises(UnsupportedError, match=why):
+            heterosis.export(function, tmp_path / "model", x)
+    with pytest.raises(UninitializedError, match="no program yet"):
+        heterosis.export(lambda x: x, tmp_path / "model")
+    with pytest.raises(ArgumentError, match="letters, digits"):
+        heterosis.export(lambda x: x, tmp_path / "my-model", x)
+    with pytest.raises(ArgumentError, match="expected one of x86-64"):
+        heterosis.export(lambda x: x, tmp_path / "model", x, target="avx2")
+    with pytest.raises(ArgumentError, match="format"):
+        mlp().export(str(tmp_path / "model"), format="elf")
+    assert list(tmp_path.iterdir()) == []
+
+
+_EXAMPLES = {
+    "c": "cc -std=c11 -Wall -Wextra -Werror run_mlp.c -I. -L. -lmy_mlp -Wl,-rpath,. -o run_mlp",
+    "cpp": "c++ -std=c++20 -Wall -Wextra -Werror run_mlp.cpp -I. -ldl -o run_mlp",
+}
+
+
+@pytest.mark.parametrize("language", _EXAMPLES)
+def test_examples_that_are_compiled(language, tmp_path):
+    command = _EXAMPLES[language].split()
+    if not shutil.which(command[0]):
+        pytest.skip(f"there is no {command[0]}")
+    net = mlp()
+    x = np.array((numpy.arange(512) % 7).astype("float32") / numpy.float32(7)).reshape(1, 512)
+    expected = heterosis.hybridize(net)(x).asnumpy().ravel()
+    heterosis.export(net, tmp_path / "my_mlp", x)
+    for path in (FRONTENDS / language).iterdir():
+        shutil.copy(path, tmp_path)
+    subprocess.run(command, cwd=tmp_path, check=True)
+    shown = subprocess.run(["./run_mlp"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert [float.fromhex(word) for word in shown.stdout.split()] == list(map(float, expected))
