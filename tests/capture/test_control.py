@@ -678,3 +678,24 @@ def test_a_cache_that_is_only_written_is_not_kept(function):
         y = outside(x, weight)
     y.backward()
     numpy.testing.assert_allclose(weight.grad.asnumpy(), expected.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("extent", [0, 2])
+def test_turns_may_hand_on_an_array_from_around_as_it_is(extent):
+    """It is taken from there by being handed on, after all else was."""
+
+    def rows(x, y):
+        (handed, halved), last = npx.foreach(lambda row, s: ([y, s[0] * 0.5], [y]), x, [y])
+        return handed, halved, last[0]
+
+    def last(x, y):
+        return npx.while_loop(
+            lambda s, n: n < 3, lambda s, n: ([], [y, n + 1]), [y * 2, np.zeros(())]
+        )[1]
+
+    x, y = np.ones((3, extent)), np.arange(extent * 1.0)
+    for function in (rows, last):
+        expected, found = function(x, y), heterosis.hybridize(function)(x, y)
+        for ours, theirs in zip(expected, found, strict=True):
+            assert ours.shape == theirs.shape
+            assert (ours == theirs).all()

@@ -548,7 +548,7 @@ def shape_changes_beside_a_break(x):
 REFUSED = [
     (
         shape_changes_beside_a_break,
-        r"x is float32\[2, 3\] in .*, and float32\[2, 2, 3\] in the\s+other .*The loop at .* it",
+        r"x is float32\[2, 3\] in .*, and float32\[2, 2, 3\] in the\s+other.*The loop at",
     ),
     (list_outside, "an object of type list is changed at .*, within a branch"),
     (attribute, "an object of type type is changed at"),

@@ -148,12 +148,13 @@ class Control:
         check_unwritten(turn, given)
         begun.check_rows(turn, before, [*rows, *over])
         written = turn.written()
-        shared = without(turn.taken, written)
         leaves = list(trees.leaves(outputs))
         if not copies:
             check_outputs(turn, [*before, *written], leaves)
-        carried = [*turn.inputs_for(before), *map(turn.input_of, written)]
+        # Before anybody asks what is taken from around: a turn may hand on an array from there.
         results = [*_values(turn, after), *_values(turn, written), *_values(turn, leaves)]
+        shared = without(turn.taken, written)
+        carried = [*turn.inputs_for(before), *map(turn.input_of, written)]
         results += turn.prints.values
         # What was carried into each turn, for the derivative: nobody else asks for it.
         results += carried if modes.is_recording() else []
@@ -216,14 +217,12 @@ class Control:
             return self._printing(condition, body, states, known, turn.prints.types)
         begun.check(turn, before, after)
         written = turn.written()
+        results = [*_values(turn, after), *_values(turn, written)]  # may take more from around
         shared = without([*turn.taken, *test.taken], written)
         around = [*written, *shared]
         programs = [
-            trace.program([*trace.inputs_for(given), *map(trace.input_of, around)], results)
-            for trace, given, results in (
-                (test, asked, [holds]),
-                (turn, before, [*_values(turn, after), *_values(turn, written)]),
-            )
+            trace.program([*trace.inputs_for(given), *map(trace.input_of, around)], values)
+            for trace, given, values in ((test, asked, [holds]), (turn, before, results))
         ]
         operands = [*begun.arrays, *around]
         many = len(before) + len(written)

@@ -169,7 +169,8 @@ class State:
         if trace.stands_for_number(after):
             self._end_as_numbers.add(place)
             return False
-        if place in self._arrays or not trace.stands_for_number(begun):
+        known = place in self._arrays or not trace.stands_for_number(begun)
+        if known or (isinstance(after, ndarray) and after.shape):  # which is refused
             return False
         self._arrays.add(place)
         return True

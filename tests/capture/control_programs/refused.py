@@ -318,6 +318,23 @@ def recursion(x):
     return x if x.sum() > 0 else recursion(x + 1)
 
 
+@refused("an integer or a fraction by its sign")
+def a_power_of_integers(x):
+    n = 2
+    if x.sum() > 0:
+        n = 3
+    return x * 2**-n
+
+
+@refused(r"total is 0 before the loop at .*, and float32\[2, 3\] behind a turn")
+def a_number_that_becomes_a_matrix(x):
+    total = 0
+    while x.sum() < 10:
+        total += x
+        x = x + 1
+    return total + x
+
+
 @refused("stands for a number of Python's is written to in place")
 def a_number_is_written_to(x):
     n = 1

@@ -282,7 +282,21 @@ def arithmetic_of_numbers(x):
     for row in x:
         if row.sum() > 0.5:
             n, flag = -9, True
-    parts = [n // 2, n % 4, n / 2, n**2, -n, abs(n), n << 1, n | 1, n & 6, ~n, flag + flag, -flag]
+    parts = [
+        n // 2,
+        n % 4,
+        n / 2,
+        n**2,
+        -n,
+        abs(n),
+        n**2.0,
+        n << 1,
+        n | 1,
+        n & 6,
+        ~n,
+        flag + flag,
+        -flag,
+    ]
     return np.stack([np.zeros(1) + part for part in parts])
 
 
