@@ -141,6 +141,8 @@ _ELSEWHERE = {
     "backends/native/compile/stored.py": "entries of the object cache",
     "recordio.py": "it reads by position, through the door's translation",
     "runtime/registry.py": "a text, and no file",
+    "runtime/raising.py": "a text, and no file",
+    "capture/exporting.py": "a file of the package, as it was installed",
 }
 _OPENERS = {"open", "open_code", "fdopen", "read_bytes", "read_text"}
 _PARSERS = {"gzip", "zlib", "bz2", "lzma", "tarfile", "zipfile", "json", "pickle", "mmap"}

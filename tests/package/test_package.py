@@ -92,7 +92,7 @@ def test_the_wheel_holds_the_package_and_nothing_else():
     files = [f for f in _installed() if "__pycache__" not in f and not f.startswith("../")]
     assert {f.split("/")[0].split("-")[0] for f in files} == {"heterosis"}
     suffixes = {f.rsplit(".", 1)[-1] for f in files if f.startswith("heterosis/")}
-    assert suffixes == {"json", "py", "pyi", "typed", "so"}
+    assert suffixes == {"h", "json", "py", "pyi", "typed", "so"}
 
 
 def test_versions_agree():

@@ -167,14 +167,32 @@ def _turn_of(body: Program, carried: int) -> tuple[Program, list[int], list[int]
     if not known or _root(given["condition"]) != body.inputs[0]:
         return None
     made = {value: i for i, value in enumerate(calls[0].results)}
-    order = [made[value] for value in body.outputs if value in made]
-    if len(order) != len(body.outputs):
+    # What both branches hand on as it is is no result of theirs.
+    handed = [value for value in body.outputs if value not in made]
+    if any(value not in made for value in body.outputs[carried:]):
         return None
     kept = dict(zip(otherwise.inputs, operands, strict=True))
-    after = [kept.get(otherwise.outputs[i]) for i in order[:carried]]
+    after = [
+        kept.get(otherwise.outputs[made[value]]) if value in made else value
+        for value in body.outputs[:carried]
+    ]
     if after != list(body.inputs[:carried]):
         return None
-    return given["then"], [body.inputs.index(value) for value in operands], order
+    turn, operands = _handing_on(given["then"], operands, handed)
+    made |= {value: len(made) + i for i, value in enumerate(handed)}
+    order = [made[value] for value in body.outputs]
+    return turn, [body.inputs.index(value) for value in operands], order
+
+
+def _handing_on(
+    turn: Program, operands: Sequence[Value], handed: Sequence[Value]
+) -> tuple[Program, list[Value]]:
+    """A branch that gives some values around it as well, and its operands."""
+    taken = dict(zip(operands, turn.inputs, strict=True))
+    for value in handed:
+        taken.setdefault(value, apply(INPUT, (), value.type))
+    outputs = (*turn.outputs, *(taken[value] for value in handed))
+    return Program(tuple(taken.values()), outputs, turn.name, turn.calls), list(taken)
 
 
 def _root(value: Value) -> Value:
