@@ -5,9 +5,7 @@
 
 namespace heterosis {
 
-namespace {
-
-// Multiply-and-fold over words; signatures come from the program itself, not from an attacker.
+// Multiply-and-fold over words.
 uint64_t hash_words(const uint64_t* words, int count) {
   uint64_t hash = 0x9E3779B97F4A7C15ull ^ static_cast<uint64_t>(count);
   for (int i = 0; i < count; ++i) {
@@ -16,8 +14,6 @@ uint64_t hash_words(const uint64_t* words, int count) {
   }
   return hash | 1;  // zero marks an empty entry
 }
-
-}  // namespace
 
 const Plan* PlanCache::find(const uint64_t* words, int count) const {
   if (entries_.empty()) return nullptr;

@@ -42,6 +42,9 @@ struct Plan : Counted {
   std::vector<FailurePlan> failures;  // a status whose low 16 bits are n means failures[n - 1]
 };
 
+// Of a signature. It comes from the program itself, not from an attacker.
+uint64_t hash_words(const uint64_t* words, int count);
+
 // Finds plans by signature: a list of words that says everything a plan depends on.
 class PlanCache {
  public:

@@ -20,6 +20,7 @@ void deallocate(PyObject* self) {
   if (object->weak_references) PyObject_ClearWeakRefs(self);
   Py_XDECREF(object->autograd);
   Py_XDECREF(object->made_from);
+  Py_XDECREF(object->extents);
   object->array.~Array();
   type->tp_free(self);
   Py_DECREF(type);
@@ -69,6 +70,7 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
 // -- single values --------------------------------------------------------------------------------
 
 PyObject* item_of(PyObject* self, const char* use) {
+  if (!fix_extents(self)) return nullptr;
   const Array& array = as_array(self);
   if (array.size() != 1) {
     PyErr_Format(PyExc_ValueError,
@@ -81,6 +83,7 @@ PyObject* item_of(PyObject* self, const char* use) {
 }
 
 int truth(PyObject* self) {
+  if (!fix_extents(self)) return -1;
   if (as_array(self).size() == 0) return 0;
   const Object item(item_of(self, "the truth value of an array"));
   return item ? PyObject_IsTrue(item.get()) : -1;
@@ -101,7 +104,13 @@ PyObject* to_index(PyObject* self) {
   return item ? PyNumber_Index(item.get()) : nullptr;
 }
 
+PyObject* extents_of(PyObject* self) { return reinterpret_cast<ArrayObject*>(self)->extents; }
+
 Py_ssize_t length(PyObject* self) {
+  if (PyObject* extents = extents_of(self); extents && PyTuple_GET_SIZE(extents)) {
+    const Object first(PyNumber_Index(PyTuple_GET_ITEM(extents, 0)));
+    if (!first) return -1;
+  }
   const Array& array = as_array(self);
   if (array.rank()) return array.shape[0];
   PyErr_SetString(PyExc_TypeError, "len() of an array without dimensions");
@@ -109,6 +118,7 @@ Py_ssize_t length(PyObject* self) {
 }
 
 PyObject* row(PyObject* self, Py_ssize_t index) {
+  if (length(self) < 0) PyErr_Clear();  // of an array without dimensions, as below
   const Array& array = as_array(self);
   if (array.rank() && index >= array.shape[0]) {
     PyErr_SetNone(PyExc_IndexError);  // ends an iteration
@@ -134,10 +144,26 @@ PyObject* to_text(PyObject* self) {
 
 // -- attributes -----------------------------------------------------------------------------------
 
-PyObject* get_shape(PyObject* self, void*) { return to_tuple(as_array(self).shape); }
+// What is made of the extents by the hook of that name.
+PyObject* by_extents(const char* name, PyObject* self) {
+  return PyObject_CallFunctionObjArgs(hook(name), extents_of(self), nullptr);
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  return extents_of(self) ? Py_NewRef(extents_of(self)) : to_tuple(as_array(self).shape);
+}
+
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(as_array(self).rank()); }
-PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(as_array(self).size()); }
-PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromLongLong(as_array(self).nbytes()); }
+
+PyObject* get_size(PyObject* self, void*) {
+  if (extents_of(self)) return by_extents("count_of", self);
+  return PyLong_FromLongLong(as_array(self).size());
+}
+
+PyObject* get_nbytes(PyObject* self, void*) {
+  if (!fix_extents(self)) return nullptr;
+  return PyLong_FromLongLong(as_array(self).nbytes());
+}
 
 PyObject* get_itemsize(PyObject* self, void*) {
   return PyLong_FromLongLong(itemsize(as_array(self).dtype));
@@ -154,13 +180,17 @@ PyObject* get_dtype_name(PyObject* self, void*) {
 }
 
 PyObject* get_strides(PyObject* self, void*) {
+  if (!fix_extents(self)) return nullptr;
   const Array& array = as_array(self);
   Dims bytes = array.strides;
   for (int i = 0; i < bytes.size(); ++i) bytes[i] *= itemsize(array.dtype);
   return to_tuple(bytes);
 }
 
-PyObject* get_element_strides(PyObject* self, void*) { return to_tuple(as_array(self).strides); }
+PyObject* get_element_strides(PyObject* self, void*) {
+  if (extents_of(self)) return by_extents("strides_of", self);
+  return to_tuple(as_array(self).strides);
+}
 
 PyObject* get_transposed(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
@@ -260,7 +290,11 @@ PyObject* wait_to_read(PyObject* self, PyObject*) {
   });
 }
 
-PyObject* alias(PyObject* self, PyObject*) { return wrap(as_array(self)); }
+PyObject* alias(PyObject* self, PyObject*) {
+  PyObject* const other = wrap(as_array(self));
+  if (other) reinterpret_cast<ArrayObject*>(other)->extents = Py_XNewRef(extents_of(self));
+  return other;
+}
 
 PyObject* view(PyObject* self, PyObject* key) { return get_view(self, key); }
 
@@ -372,6 +406,15 @@ PyObject* wrap(Array array) {
   PyObject* object = array_type->tp_alloc(array_type, 0);
   if (object) new (&as_array(object)) Array(std::move(array));
   return object;
+}
+
+bool fix_extents(PyObject* array) {
+  PyObject* const extents = extents_of(array);
+  for (Py_ssize_t i = 0; extents && i < PyTuple_GET_SIZE(extents); ++i) {
+    const Object extent(PyNumber_Index(PyTuple_GET_ITEM(extents, i)));
+    if (!extent) return false;
+  }
+  return true;
 }
 
 void add_array_type(PyObject* module) {

@@ -11,6 +11,7 @@ struct ArrayObject {
   PyObject* autograd;  // what gradient recording attaches; null without
   PyObject* weak_references;
   PyObject* made_from;  // weak references to arrays, if this is a view that is noted; null without
+  PyObject* extents;    // a tuple, of an array without elements whose shape is not all known
 };
 
 extern PyTypeObject* array_type;
@@ -19,6 +20,9 @@ inline bool is_array(PyObject* object) { return PyObject_TypeCheck(object, array
 inline Array& as_array(PyObject* object) { return reinterpret_cast<ArrayObject*>(object)->array; }
 
 PyObject* wrap(Array array);
+
+// Before the core takes the shape of an array for known. False with an error set.
+bool fix_extents(PyObject* array);
 
 // Creates the type and adds it to `module`.
 void add_array_type(PyObject* module);

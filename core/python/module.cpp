@@ -124,11 +124,18 @@ nb::object empty(const std::string& dtype, nb::handle shape) {
 }
 
 // An array without elements, for a program that is captured: whoever reads it gets the error.
-nb::object unreadable(const std::string& dtype, nb::handle shape, std::string message) {
+// With `extents`, users see these: integers that follow from sizes, and are `shape` in this call.
+nb::object unreadable(const std::string& dtype, nb::handle shape, std::string message,
+                      nb::object extents) {
   return translated([&] {
     Array array = make_array(dtype_named(dtype), to_dims(shape.ptr()));
     array.storage->variable.fail(make_error(ErrorKind::capture, std::move(message)));
-    return nb::steal(wrap(std::move(array)));
+    const Object made = checked(wrap(std::move(array)));
+    if (!extents.is_none()) {
+      if (!PyTuple_CheckExact(extents.ptr())) throw nb::type_error("extents are a tuple");
+      reinterpret_cast<ArrayObject*>(made.get())->extents = extents.release().ptr();
+    }
+    return nb::borrow(made.get());
   });
 }
 
@@ -237,6 +244,9 @@ NB_MODULE(_core, m) {
   });
   nb::class_<PlanHandle>(m, "Plan");
   m.def("make_plan", make_plan);
+  m.def("sharing_preparation", [](const PlanHandle& plan, const PlanHandle& other) {
+    return PlanHandle{plan.plan, other.preparation};
+  });
   m.def("with_preparation", [](const PlanHandle& plan, const PlanHandle& preparation,
                                std::vector<size_t> fixed) {
     return PlanHandle{plan.plan,
@@ -253,7 +263,8 @@ NB_MODULE(_core, m) {
   m.def("set_capturing", set_capturing);
   m.def("array_from_bytes", array_from_bytes);
   m.def("empty", empty);
-  m.def("unreadable", unreadable);
+  m.def("unreadable", unreadable, nb::arg("dtype"), nb::arg("shape"), nb::arg("message"),
+        nb::arg("extents") = nb::none());
   m.def("view", view);
   m.def("reinterpret", reinterpret);
   m.def("from_dlpack", [](nb::handle capsule) {

@@ -348,7 +348,8 @@ Object operand_tuple(const Operation& operation, const Arguments& bound, const S
 
 bool is_plain(PyObject* value) {
   return is_array(value) || value == Py_None || PyFloat_CheckExact(value) || PyBool_Check(value) ||
-         PyLong_CheckExact(value);
+         PyLong_CheckExact(value) ||
+         reinterpret_cast<PyObject*>(Py_TYPE(value)) == hook("traced_size");
 }
 
 // The call as a node of the program that is captured; nothing is computed.

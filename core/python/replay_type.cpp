@@ -54,14 +54,20 @@ struct Entry : Counted {
   bool constants;  // whether its arguments must be no variables
 };
 
+// An entry beside the hash of its words: a call passes over others without a look at them.
+struct Slot {
+  uint64_t hash;
+  Ref<const Entry> entry;
+};
+
 struct ReplayObject {
   PyObject_HEAD
   vectorcallfunc vectorcall;
   PyObject* slow;  // what to call where no entry fits
-  std::vector<Ref<const Entry>>* entries;
+  std::vector<Slot>* entries;  // the newest first
 };
 
-constexpr size_t kMostEntries = 64;  // then all are dropped: shapes that vary without end
+constexpr size_t kMostEntries = 256;  // then the oldest is dropped
 constexpr size_t kMostAlike = 8;     // for arguments of one kind, of programs with other guards
 
 ReplayObject& as_replay(PyObject* self) { return *reinterpret_cast<ReplayObject*>(self); }
@@ -77,16 +83,23 @@ bool sign(Signature& signature, PyObject* const* given, Py_ssize_t count) {
   return true;
 }
 
-bool serves(const Entry& entry, const Signature& signature) {
+uint64_t hash_of(const Signature& signature) {
+  return hash_words(signature.words(), signature.count());
+}
+
+bool serves(const Slot& slot, const Signature& signature, uint64_t hash) {
+  if (slot.hash != hash) return false;
   const auto* words = signature.words();
-  return std::equal(words, words + signature.count(), entry.words.begin(), entry.words.end());
+  const auto& own = slot.entry->words;
+  return std::equal(words, words + signature.count(), own.begin(), own.end());
 }
 
 // The reference keeps the entry: guards may wait for an array, and other threads replace entries.
-Ref<const Entry> find(const std::vector<Ref<const Entry>>& entries, const Signature& signature) {
+Ref<const Entry> find(const std::vector<Slot>& entries, const Signature& signature) {
+  const uint64_t hash = hash_of(signature);
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (!serves(*entries[i], signature)) continue;
-    const Ref<const Entry> entry = entries[i];
+    if (!serves(entries[i], signature, hash)) continue;
+    const Ref<const Entry> entry = entries[i].entry;
     if (hold(entry->guards.get())) return entry;
   }
   return {};
@@ -262,12 +275,14 @@ Object unless_none(PyObject* object) {
 }
 
 // Makes room for one more entry for such arguments, the oldest of which stand last.
-void make_room(std::vector<Ref<const Entry>>& entries, const Signature& signature) {
-  if (entries.size() >= kMostEntries) entries.clear();
+void make_room(std::vector<Slot>& entries, const Signature& signature, uint64_t hash) {
   size_t alike = 0;
-  std::erase_if(entries, [&](const Ref<const Entry>& entry) {
-    return serves(*entry, signature) && ++alike >= kMostAlike;
+  std::erase_if(entries, [&](const Slot& slot) {
+    return serves(slot, signature, hash) && ++alike >= kMostAlike;
   });
+  if (entries.size() < kMostEntries) return;
+  const Slot oldest = std::move(entries.back());  // goes last: what it holds may run Python
+  entries.pop_back();
 }
 
 // add(arguments, plan, sources, items, writes, supply, record, guards, constants): serve calls with
@@ -313,8 +328,9 @@ PyObject* add(PyObject* self, PyObject* arguments) {
           {static_cast<size_t>(from), static_cast<size_t>(into), recorded != 0});
     });
     auto& entries = *as_replay(self).entries;
-    make_room(entries, signature);
-    entries.insert(entries.begin(), owned);
+    const uint64_t hash = hash_of(signature);
+    make_room(entries, signature, hash);
+    entries.insert(entries.begin(), Slot{hash, owned});
     Py_RETURN_TRUE;
   });
 }
@@ -329,7 +345,7 @@ PyObject* new_replay(PyTypeObject* type, PyObject* arguments, PyObject*) {
     ReplayObject& replay = as_replay(self.get());
     replay.vectorcall = call;
     replay.slow = Py_NewRef(slow);
-    replay.entries = new std::vector<Ref<const Entry>>;
+    replay.entries = new std::vector<Slot>;
     return self.release();
   });
 }
@@ -337,10 +353,10 @@ PyObject* new_replay(PyTypeObject* type, PyObject* arguments, PyObject*) {
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(as_replay(self).slow);
-  for (const Ref<const Entry>& entry : *as_replay(self).entries) {
-    Py_VISIT(entry->supply.get());
-    Py_VISIT(entry->record.get());
-    Py_VISIT(entry->guards.get());
+  for (const Slot& slot : *as_replay(self).entries) {
+    Py_VISIT(slot.entry->supply.get());
+    Py_VISIT(slot.entry->record.get());
+    Py_VISIT(slot.entry->guards.get());
   }
   return 0;
 }

@@ -138,8 +138,13 @@ def array_from_bytes(
 def empty(dtype: str, shape: Sequence[int]) -> ndarray:
     """A new array whose elements are not set."""
 
-def unreadable(dtype: str, shape: Sequence[int], message: str) -> ndarray:
-    """An array without elements: reading it raises a CaptureError with `message`."""
+def unreadable(
+    dtype: str, shape: Sequence[int], message: str, extents: tuple[int, ...] | None = None
+) -> ndarray:
+    """An array without elements: reading it raises a CaptureError with `message`.
+
+    With `extents`, these are its shape, integers that follow from sizes: they are `shape` in the
+    call at hand."""
 
 def view(base: ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> ndarray:
     """Another view of the same memory, which it must not leave."""
@@ -210,6 +215,10 @@ def make_plan(
 def with_preparation(plan: Plan, preparation: Plan, fixed: Sequence[int]) -> Plan:
     """`plan`, whose last operands are the results of `preparation` for the others: made anew where
     the arrays at the positions `fixed`, counted among the arrays, have changed."""
+
+def sharing_preparation(plan: Plan, other: Plan) -> Plan:
+    """`plan`, whose last operands are the same results of the same preparation as those of `other`:
+    made once for both."""
 
 def run_plan(plan: Plan, operands: Sequence[ndarray | float | None]) -> tuple[ndarray, ...]:
     """The results of a plan that no operation keeps."""

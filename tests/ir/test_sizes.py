@@ -29,6 +29,14 @@ FORMS = {
     "0*n": "0",
     "n - n + 4": "4",
     "((n + 1)//2 + m)//3": ((n + 1) // 2 + m) // 3,
+    "m*n": n * m,
+    "2*m*n + 3*n": n * (2 * m + 3),
+    "(n + 1)*(n - 1)": "n*n - 1",
+    "-m*n": -n * m,
+    "m*(n//2)": (n // 2) * m,
+    "(6*m*n)//4": "m*n + (m*n)//2",
+    "(6*m*n)//(2*m)": "3*n",
+    "(m*n + m)//m": "n + 1",
 }
 
 
@@ -51,7 +59,7 @@ def _any_size(chance, depth):
     a, b = (_any_size(chance, depth - 1) for _ in range(2))
     return chance.choice(
         [f"({a}) + ({b})", f"({a}) - ({b})", f"{chance.randint(-3, 5)}*({a})",
-         f"({a})//{chance.randint(1, 6)}", f"-({a})"]
+         f"({a})//{chance.randint(1, 6)}", f"-({a})", f"({a})*({b})"]
     )  # fmt: skip
 
 
@@ -95,7 +103,6 @@ WRONG = [
     "n.a",
     "True",
     "'n'",
-    "n*m",
     "n//0",
     "n//m",
 ]
@@ -108,8 +115,8 @@ def test_what_is_no_size_is_refused(text):
 
 
 def test_what_sizes_cannot_be_is_refused():
-    with pytest.raises(UnsupportedError, match="multiplied by numbers alone"):
-        n * m
+    with pytest.raises(UnsupportedError, match="one of their factors"):
+        (n + 1) // m
     with pytest.raises(UnsupportedError, match="divided by 1, 2, 3"):
         n // -2
 

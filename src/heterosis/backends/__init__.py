@@ -33,6 +33,34 @@ class Executable(NamedTuple):
     plan: _core.Plan | None = None
 
 
+class SizedExecutable(ABC):
+    """A compiled program whose extents are open."""
+
+    @abstractmethod
+    def at(self, values: Mapping[str, int]) -> Executable:
+        """What runs it where the names of its sizes have these values."""
+
+
+class _EachSize(SizedExecutable):
+    """A program that is compiled for every size by itself."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        program: Program,
+        layouts: Sequence[Strided | None],
+        fixed: Collection[int],
+    ):
+        self.backend, self.program, self.layouts, self.fixed = backend, program, layouts, fixed
+
+    def at(self, values: Mapping[str, int]) -> Executable:
+        from heterosis.ir import resizing
+
+        program = resizing.resized(self.program, resizing.at(values), calls=False)
+        layouts = resizing.without_gaps(program, self.layouts)
+        return self.backend.compile(program, layouts, self.fixed)
+
+
 class Entry(NamedTuple):
     """A program to be exported under a name, for callers who give the `inputs`: a label, the value
     in the program, and its position among the program's inputs, or -1 if nothing depends on it.
@@ -59,6 +87,13 @@ class Backend(ABC):
         gradients will be asked for: what depends on these alone may be computed once, and again
         when one was written to.
         """
+
+    def compile_sized(
+        self, program: Program, layouts: Sequence[Strided | None], fixed: Collection[int] = ()
+    ) -> SizedExecutable:
+        """How to run `program` at any values of its sizes. Where no layout is given, the input
+        lies without gaps."""
+        return _EachSize(self, program, layouts, fixed)
 
     def library(self, entries: Sequence[Entry], name: str, target: str | None) -> tuple[bytes, str]:
         """A shared library that runs these programs without Python, on processors of the kind

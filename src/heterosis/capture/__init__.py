@@ -14,6 +14,7 @@ from heterosis.capture import statements as _statements
 from heterosis.capture import trace as _trace
 from heterosis.capture.attempts import capture
 from heterosis.capture.compiled import Compiled
+from heterosis.capture.open_sizes import Dynamic
 from heterosis.capture.trace import depend_on, depend_on_all, opened, scope, supplied
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
@@ -25,22 +26,32 @@ _function.set_embed(_functions.embedded)
 
 
 def hybridize(
-    function: Any = None, *, backend: str = _NATIVE, check: bool = False, **flags: Any
+    function: Any = None,
+    *,
+    backend: str = _NATIVE,
+    dynamic: Any = False,
+    check: bool = False,
+    **flags: Any,
 ) -> Any:
     """`function` of arrays, compiled: call it, or write `@hybridize` above its definition.
 
     It is captured at its first call, and again for arguments of other types, shapes or values
-    that are no arrays. A block is hybridized itself, and returned. `backend` names what compiles
-    the program and its derivatives: "native", for this processor, or one that was made known with
-    `heterosis.backends.register`. What other hybridized functions call becomes part of theirs.
+    that are no arrays. With `dynamic="auto"`, the second call in which an extent is another one
+    captures a program that leaves it open, for all that come then; `dynamic=True` leaves all
+    extents open at once, and `dynamic={"x": (0,)}` those of axes of parameters. A block is
+    hybridized itself, and returned. `backend` names what compiles the program and its derivatives:
+    "native", for this processor, or one that was made known with `heterosis.backends.register`.
+    What other hybridized functions call becomes part of theirs.
 
     With `check`, the first runs of each program are compared with what the function gives as Python
     runs it; `CheckError` names the first operation that differs.
     """
     if function is None:
-        return lambda given: hybridize(given, backend=backend, check=check, **flags)
+        return lambda given: hybridize(
+            given, backend=backend, dynamic=dynamic, check=check, **flags
+        )
     if hasattr(function, "hybridize"):
-        function.hybridize(backend=backend, check=check, **flags)
+        function.hybridize(backend=backend, dynamic=dynamic, check=check, **flags)
         return function
     if not callable(function):
         raise ArgumentError(
@@ -48,7 +59,7 @@ def hybridize(
         )
     if isinstance(function, Compiled):
         return function.compiled_by(backend, check=check)
-    return Compiled(function, backend, check=check)
+    return Compiled(function, backend, dynamic, check=check)
 
 
 def save(net: Any, path: str | os.PathLike[str], /, *inputs: Any, **keywords: Any) -> None:
@@ -96,6 +107,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 _check_members(globals())
 
 __all__ = [
-    "Compiled", "capture", "depend_on", "depend_on_all", "export", "hybridize", "load", "opened",
-    "save", "scope", "supplied",
+    "Compiled", "Dynamic", "capture", "depend_on", "depend_on_all", "export", "hybridize", "load",
+    "opened", "save", "scope", "supplied",
 ]  # fmt: skip

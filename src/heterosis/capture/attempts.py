@@ -12,6 +12,7 @@ from heterosis.capture import trees
 from heterosis.capture.blockers import is_condition, without_inner_frames
 from heterosis.capture.captured import Captured
 from heterosis.capture.guards import Guards
+from heterosis.capture.open_sizes import OpenExtents, Opening
 from heterosis.capture.trace import NeedsTape, Trace, run
 from heterosis.ir.calls import collected
 from heterosis.ir.program import checked
@@ -24,8 +25,10 @@ def capture(
     keywords: dict[str, Any],
     *,
     interrupted: Callable[[Captured], Any] = lambda captured: None,
+    opening: Opening | None = None,
 ) -> Captured:
-    """The program that `function` is for arguments like these.
+    """The program that `function` is for arguments like these; for other extents of them too, as
+    far as there is an `opening`.
 
     Where the function raises, `interrupted` is given what it has done until then, if that writes to
     arrays or prints: so have statements that ran before the error, captured or not.
@@ -34,7 +37,7 @@ def capture(
     way = _Way()
     while True:
         try:
-            trace, found = _captured(*call, way)
+            trace, found = _captured(*call, way, opening)
         except NeedsTape:
             assert not way.taped, "the tape is there"
             way = replace(way, taped=True)
@@ -51,6 +54,8 @@ def capture(
     if trace.error is None:
         checked(found.program)
         return found
+    if opening is not None:
+        _check_unstepped(trace, _CLOSED)
     if found.writes or found.printed:
         interrupted(found)
     try:
@@ -73,11 +78,13 @@ def _captured(
     arguments: tuple[Any, ...],
     keywords: dict[str, Any],
     way: _Way,
+    opening: Opening | None,
 ) -> tuple[Trace, Captured]:
     name = getattr(function, "__name__", type(function).__name__)
     objects = trees.objects_in((arguments, keywords))
     guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
-    trace = Trace(name, guards, merged=way.merged, taped=way.taped)
+    extents = OpenExtents(opening) if opening else None
+    trace = Trace(name, guards, merged=way.merged, taped=way.taped, extents=extents)
     trace.rewriting = guards.decides
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
     guards.add_outside(trees.containers_in(stand_ins))
@@ -93,15 +100,27 @@ def _captured(
         )
         raise
     except CaptureError as error:
+        if opening is not None:
+            _check_unstepped(trace, _CLOSED)
         raise _explained(error, trace) from None
     finally:
         trace.restore()
 
 
+class OptimizerStepped(CaptureError):
+    """A function would have to run once more that has counted an update of an optimizer."""
+
+
+_CLOSED = (
+    "cannot leave the extents of its arguments open. Hybridize it with dynamic=False: it is then "
+    "captured for all extents one by one."
+)
+
+
 def _check_unstepped(trace: Trace, what: str) -> None:
     """Refuse to run a function once more that has counted an update of an optimizer."""
     if trace.supply:
-        raise CaptureError(f"an optimizer steps in the function, which {what}") from None
+        raise OptimizerStepped(f"an optimizer steps in the function, which {what}") from None
 
 
 def _explained(error: CaptureError, trace: Trace) -> CaptureError:

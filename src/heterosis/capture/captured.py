@@ -8,6 +8,7 @@ from typing import Any
 
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell
+from heterosis.capture.open_sizes import Conditions
 from heterosis.capture.printing import Prints
 from heterosis.ir import views
 from heterosis.ir.calls import Call
@@ -207,6 +208,7 @@ class Captured:
     drawn: int | Computed  # keys drawn from `RandomState`; or the state behind, where arrays decide
     printed: Printed
     checks: bool  # whether it raises where something of arrays does not hold
+    conditions: Conditions | None = None  # for which extents it holds, if some stay open
 
     def leaves_record(self) -> bool:
         """Whether gradients flow from what a run leaves behind though nobody records it."""

@@ -6,6 +6,7 @@ import functools
 import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -13,7 +14,7 @@ from heterosis import _core, backends
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import OPERAND, Differentiable, described, layout_of
 from heterosis.capture import foreign, trees
-from heterosis.capture.attempts import capture
+from heterosis.capture.attempts import OptimizerStepped, capture
 from heterosis.capture.captured import (
     Argument,
     Captured,
@@ -27,8 +28,19 @@ from heterosis.capture.captured import (
     Write,
 )
 from heterosis.capture.memory import Cell, window
+from heterosis.capture.open_sizes import (
+    Dynamic,
+    Kind,
+    Opening,
+    Shapes,
+    axes_of,
+    check_dynamic,
+    kind_of,
+    shapes_of,
+)
 from heterosis.capture.trace import opened
 from heterosis.ir import program as ir
+from heterosis.ir.resizing import at, resized
 from heterosis.ir.strided import Strided
 from heterosis.ops import eager
 from heterosis.ops.math.cast import assign, copy
@@ -52,8 +64,9 @@ class Compiled:
     `captures_why` has the reasons of the last ones.
 
     A program serves calls whose arrays agree in types, shapes and layouts, whose other arguments
-    are equal, while nothing else that it depends on changes. `replay` is what to call: it finds
-    the program in the core, and comes back here where it has none.
+    are equal, while nothing else that it depends on changes. Extents that vary stay open, as far as
+    `dynamic` lets them: the program then serves all for which its conditions hold. `replay` is what
+    to call: it finds the program in the core, and comes back here where it has none.
     """
 
     _read_by_capture = frozenset(("function",))
@@ -62,20 +75,22 @@ class Compiled:
         self,
         function: Callable[..., Any],
         backend: str = backends.NATIVE,
+        dynamic: Dynamic = False,
         *,
         check: bool = False,
         imperative: Callable[..., Any] | None = None,
     ):
         backends.named(backend)  # an unknown one is refused here and not at the first call
+        check_dynamic(dynamic)
         functools.update_wrapper(self, function, updated=())
-        self.function, self.backend = function, backend
+        self.function, self.backend, self.dynamic = function, backend, dynamic
         # Whether the first runs are compared with what this gives.
         self.check, self.imperative = check, imperative or function
         self._start()
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""
-        mine = ("replay", "examples", "_programs", "_changes", "_capturing", "_outside")
+        mine = ("replay", "examples", "_programs", "_kinds", "_changes", "_capturing", "_outside")
         return {name: value for name, value in vars(self).items() if name not in mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -91,6 +106,8 @@ class Compiled:
         self.examples: OrderedDict[Hashable, Call] = OrderedDict()
         # By the kind of arguments, the one that was used last at the end; newest programs first.
         self._programs: OrderedDict[Hashable, list[Program]] = OrderedDict()
+        # Of calls that differ in extents alone, the one that was used last at the end.
+        self._kinds: OrderedDict[Hashable, _SizedPrograms] = OrderedDict()
         self._changes = 0  # captures for arguments that it knew, since something else was new
         self._capturing = forks.ReleasedLock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
@@ -113,7 +130,11 @@ class Compiled:
         program = self._found(key, arrays)
         if program is None:
             with self._capturing:  # of threads that call at once, one captures
-                program = self._found(key, arrays) or self._captured(key, arguments, keywords)
+                program = (
+                    self._found(key, arrays)
+                    or self._sized(key, arguments, keywords)
+                    or self._captured(key, arguments, keywords)
+                )
         if program.runs_to_check:
             return self._checked(program, arrays, arguments, keywords)
         if not keywords and (not program.captured.writes or self._are_apart(arrays)):
@@ -187,6 +208,98 @@ class Compiled:
         """Whether no array shares memory so: programs in the core are for such arrays only."""
         return self._sharing(arrays) == tuple((i, False) for i in range(len(arrays)))
 
+    # -- extents that stay open -------------------------------------------------------------------
+
+    def _sized(
+        self, key: tuple[Hashable, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> Program | None:
+        """A program of open extents at those of the arguments, if there is or can be one."""
+        if self.dynamic is False or self.check:  # what is checked is checked at every size
+            return None
+        call = arguments, keywords
+        arrays = list(trees.arrays_in(call))
+        shapes = shapes_of(arrays)
+        known = self._known((kind_of(call), *key[1:]))
+        program = self._sized_at(known, arrays, shapes)
+        if program is None:
+            known.kind.see(shapes)
+            given = axes_of(self.dynamic, self.function, *call)
+            opening = known.kind.opening(shapes, given)
+            if opening is None or not self._capture_open(known, opening, call):
+                return None
+            program = self._sized_at(known, arrays, shapes)
+        if program is not None:
+            self._keep_example(key, call)
+            self._keep(key, program)
+        return program
+
+    def _known(self, kind: Hashable) -> _SizedPrograms:
+        """What is known of calls that differ in extents alone."""
+        found = self._kinds.setdefault(kind, _SizedPrograms())
+        self._kinds.move_to_end(kind)
+        while len(self._kinds) > settings.programs_kept:
+            self._kinds.popitem(last=False)
+        return found
+
+    def _sized_at(
+        self, known: _SizedPrograms, arrays: Sequence[Any], shapes: Shapes
+    ) -> Program | None:
+        """One of the known programs at these shapes."""
+        for sized in known.programs:
+            shares = sized.sharing is None or sized.sharing == self._sharing(arrays)
+            values = sized.conditions.values(shapes) if shares else None
+            if values is None or not sized.captured.guards.holds():
+                continue
+            program = Program(
+                sized.captured, arrays, sized.backend,
+                values=values, sized=sized.executable, first=not sized.has_run,
+            )  # fmt: skip
+            program.sharing = sized.sharing
+            if program.fits(arrays):
+                sized.has_run = True
+                return program
+        return None
+
+    def _capture_open(self, known: _SizedPrograms, opening: Opening, call: Call) -> bool:
+        """Capture a program that leaves extents open. False, if it is to be captured for these
+        extents alone: for what cannot leave them open, and for what raises."""
+        known.kind.attempts += 1
+        self.captures += 1
+        try:
+            captured = capture(self.function, *call, opening=opening)
+        except OptimizerStepped:
+            raise  # it would count the step once more
+        except Exception as error:  # noqa: BLE001 - what remains is raised without open extents
+            self.captures_why.append(f"no extents stay open: {error}")
+            known.kind.closed |= opening.names.keys()
+            return False
+        conditions = captured.conditions
+        assert conditions is not None, "it was captured with an opening"
+        fixed = conditions.fixed
+        if not known.programs:  # else it is this size alone that is a special one
+            known.kind.closed |= {axis for axis, name in opening.names.items() if name in fixed}
+        self.captures_why += [f"an extent is fixed by {why}" for why in fixed.values()]
+        names = ", ".join(f"{name} = {value}" for name, value in opening.values.items())
+        self.captures_why.append(f"extents of the arguments vary: {names}")
+        arrays = list(trees.arrays_in(call))
+        sharing, backend = self._sharing_of(captured, arrays), backends.named(self.backend)
+        known.programs.insert(0, _Sized(captured, arrays, sharing, backend))
+        del known.programs[_MOST_ALIKE:]
+        return True
+
+    def _keep_example(self, key: tuple[Hashable, ...], call: Call) -> None:
+        self.examples.pop(key[0], None)  # the latest comes last
+        self.examples[key[0]] = example(call)
+
+    def _sharing_of(self, captured: Captured, arrays: Sequence[Any]) -> Hashable:
+        """How arrays share memory, if that matters: for a program that writes to some."""
+        if not captured.writes:
+            return None
+        outside = (source.array for source in captured.sources if isinstance(source, Outside))
+        self._outside.update(array._storage_id for array in outside)
+        self._outside |= captured.entangled
+        return self._sharing(arrays)
+
     def _captured(
         self, key: tuple[Hashable, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Program:
@@ -199,14 +312,9 @@ class Compiled:
             keywords,
             interrupted=lambda found: self._compiled(found, arrays).run(arrays),
         )
-        self.examples.pop(key[0], None)  # the latest comes last
-        self.examples[key[0]] = example((arguments, keywords))
+        self._keep_example(key, (arguments, keywords))
         program = self._compiled(captured, arrays)
-        if captured.writes:
-            outside = (source.array for source in captured.sources if isinstance(source, Outside))
-            self._outside.update(array._storage_id for array in outside)
-            self._outside |= captured.entangled
-            program.sharing = self._sharing(arrays)
+        program.sharing = self._sharing_of(captured, arrays)
         program.runs_to_check = _CHECKED_RUNS if self.check else 0
         self._keep(key, program)
         return program
@@ -249,41 +357,104 @@ class Compiled:
         name = f"_hybridized_{self.function.__name__}"
         found = instance.__dict__.get(name)
         if found is None:
-            found = Compiled(self.function.__get__(instance, owner), self.backend, check=self.check)
+            made = self.function.__get__(instance, owner)
+            found = Compiled(made, self.backend, self.dynamic, check=self.check)
             instance.__dict__[name] = found
         return found
 
 
-class Program:
-    """A captured program, planned for arguments of one kind."""
+class _Sized:
+    """A captured program whose extents are open, as far as its conditions hold."""
 
-    def __init__(self, captured: Captured, arguments: Sequence[Any], backend: backends.Backend):
-        self.captured, self.backend = captured, backend
+    def __init__(
+        self,
+        captured: Captured,
+        arguments: Sequence[Any],
+        sharing: Hashable,
+        backend: backends.Backend,
+    ):
+        assert captured.conditions is not None, "all its extents are known"
+        self.captured, self.sharing, self.backend = captured, sharing, backend
+        self.conditions = captured.conditions
+        self.has_run = False  # at any size
+        arrays = [_array(source, arguments) for source in captured.sources]
+        has_gaps = [array is None or not array._contiguous for array in arrays]
+        self._layouts = [layout_of(a) if g else None for a, g in zip(arrays, has_gaps, strict=True)]
+
+    @functools.cached_property
+    def executable(self) -> backends.SizedExecutable:
+        """What runs it at any values of the sizes."""
+        fixed = [] if self.captured.writes else _from_outside(self.captured)
+        return self.backend.compile_sized(self.captured.program, self._layouts, fixed)
+
+
+@dataclass
+class _SizedPrograms:
+    """Programs for calls that differ in extents alone."""
+
+    kind: Kind = field(default_factory=Kind)
+    programs: list[_Sized] = field(default_factory=list)
+
+
+class Program:
+    """A captured program, planned for arguments of one kind: of open extents, at the `values` of
+    these, with what runs it at any."""
+
+    def __init__(
+        self,
+        captured: Captured,
+        arguments: Sequence[Any],
+        backend: backends.Backend,
+        *,
+        values: Mapping[str, int] | None = None,
+        sized: backends.SizedExecutable | None = None,
+        first: bool = True,
+    ):
+        self.captured, self.values = captured, values
+        self.backend = backend
         self.runs_to_check = 0
         self.sharing: Hashable = None  # which arrays share memory, if it writes to some
         self._windows: dict[Hashable, Any] = {}  # plans for what shares the memory of another
-        self._first: list[float] | None = captured.supply.first  # numbers for the first run
+        # Numbers for the first run of what was captured.
+        self._first: list[float] | None = captured.supply.first if first else None
         self._written = {write.position for write in captured.writes}
-        program = captured.program
         self._recorded = modes.is_recording() or captured.leaves_record()
         # Which arguments are variables, if the function itself records what it does with them.
         self._variables = tape.wanted_of(arguments) if captured.recorded else None
         arrays = [_array(source, arguments) for source in captured.sources]
-        layouts = tuple(map(layout_of, arrays))
-        self.plain = self.kept = Differentiable(
-            program, program.inputs, layouts, described(program.outputs),
-            whole=True, backend=backend,
-        )  # fmt: skip
+        self._layouts = layouts = tuple(map(layout_of, arrays))
         wanted = self._wanted(arrays) if self._recorded else ()
-        if wanted:
-            self.kept = self.plain.keeping(wanted)
+        self._keeping: Differentiable | None = self.plain.keeping(wanted) if wanted else None
         self._copies = self._copied(wanted) if captured.writes else {}
-        fixed = [i for i, s in enumerate(captured.sources) if isinstance(s, Outside)]
-        if self._recorded or captured.writes:  # a step of training changes what is outside
-            fixed = []
-        self.executable = backend.compile(self._with_copies(), layouts, fixed)
+        if sized is not None and values is not None and self._keeping is None:
+            self.executable = sized.at(values)
+        else:
+            # A step of training changes what is outside.
+            changes = self._recorded or captured.writes
+            fixed = [] if changes else _from_outside(captured)
+            self.executable = backend.compile(self._with_copies(), layouts, fixed)
         shares = self.executable.plan is not None  # does what runs see to views by itself
-        self._views = {} if shares else dict(_views(captured, layouts))
+        self._views = {} if shares else dict(_views(self.program, captured, layouts))
+
+    @functools.cached_property
+    def program(self) -> ir.Program:
+        """What was captured, with the extents of the arguments."""
+        program = self.captured.program
+        return program if self.values is None else resized(program, at(self.values))
+
+    @functools.cached_property
+    def plain(self) -> Differentiable:
+        """The program as gradients see it."""
+        program = self.program
+        return Differentiable(
+            program, program.inputs, self._layouts, described(program.outputs),
+            whole=True, backend=self.backend,
+        )  # fmt: skip
+
+    @property
+    def kept(self) -> Differentiable:
+        """The program with what its derivative would have to compute again."""
+        return self._keeping or self.plain
 
     def fits(self, arguments: Sequence[Any]) -> bool:
         """Whether gradients flow to the same arguments, as far as that matters."""
@@ -307,7 +478,7 @@ class Program:
         return dict(zip(read, count(len(self.kept.program.outputs)), strict=False))
 
     def _with_copies(self) -> ir.Program:
-        program = self.kept.program
+        program = self.kept.program if self._keeping else self.program
         copies = (copy.record.function(program.inputs[i]) for i in self._copies)
         return ir.Program(program.inputs, (*program.outputs, *copies), program.name)
 
@@ -388,6 +559,8 @@ class Program:
         layout = layout_of(base)
         if (window, layout) not in self._windows:
             program = window.program()
+            if self.values is not None:
+                program = resized(program, at(self.values))
             self._windows[window, layout] = eager.plan(
                 program, (layout,), None, views=True, freely=False
             )
@@ -435,18 +608,23 @@ class Program:
         return operands
 
 
+def _from_outside(captured: Captured) -> list[int]:
+    """The positions of the inputs that the function found outside."""
+    return [i for i, source in enumerate(captured.sources) if isinstance(source, Outside)]
+
+
 def _views(
-    captured: Captured, layouts: Sequence[Strided]
+    program: ir.Program, captured: Captured, layouts: Sequence[Strided]
 ) -> Iterator[tuple[int, tuple[int, Window]]]:
     """The results that only rearrange an array, whose memory they share eagerly: by position, with
     the operand that it is."""
-    places = zip(captured.program.inputs, captured.sources, layouts, strict=True)
+    places = zip(program.inputs, captured.sources, layouts, strict=True)
     cells = {
         value: Cell(value, source=source, layout=layout)
         for value, source, layout in places
         if isinstance(source, Argument | Outside)
     }
-    for i, value in enumerate(captured.program.outputs):
+    for i, value in enumerate(program.outputs):
         cell = window(value, cells)
         if cell is not None and (base := cell.base) is not None:
             shown = Window(base.source, base.value().type, cell.path, value)

@@ -7,6 +7,7 @@ writes in place is written back after each run of the program.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import threading
@@ -41,6 +42,7 @@ from heterosis.capture.captured import (
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
 from heterosis.capture.numbers import OPERATORS, adapted
+from heterosis.capture.open_sizes import OpenExtents
 from heterosis.capture.printing import Prints
 from heterosis.capture.reports import Once, Trial
 from heterosis.ir import views
@@ -55,6 +57,9 @@ from heterosis.ir.program import (
     apply,
     constant,
 )
+from heterosis.ir.resizing import resized, resized_type
+from heterosis.ir.strided import Strided, row_major
+from heterosis.ir.traced_sizes import TracedSize, is_traced, value_of
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.bounds import required
 from heterosis.ops.control.flow import asserted
@@ -109,8 +114,17 @@ def run(
 class Trace:
     """What has been captured so far."""
 
-    def __init__(self, name: str, guards: Guards, *, merged: bool = False, taped: bool = False):
+    def __init__(
+        self,
+        name: str,
+        guards: Guards,
+        *,
+        merged: bool = False,
+        taped: bool = False,
+        extents: OpenExtents | None = None,
+    ):
         self.name, self.guards = name, guards
+        self.extents = extents  # those of the arguments that stay open, if any do
         self.merged = merged  # whether arrays that share memory become one
         self.taped = taped  # whether the tape is told of what is recorded outside, too
         self.error: Exception | None = None  # what the function raised
@@ -181,8 +195,12 @@ class Trace:
         return made
 
     def _stand_in(self, array: Any, source: Source) -> Any:
-        value = self._input(source, TensorType(array.shape, array._dtype_name))
-        made = self.array(Cell(value, source=source, layout=layout_of(array)))
+        shape, layout = array.shape, layout_of(array)
+        if self.extents is not None and array._contiguous:
+            shape = self.extents.shape(len(self.arguments), shape)
+            layout = Strided.contiguous(shape)
+        value = self._input(source, TensorType(shape, array._dtype_name))
+        made = self.array(Cell(value, source=source, layout=layout))
         if tape.source_of(array) is not None:
             self.variables.add(made._storage_id)
         return made
@@ -220,8 +238,10 @@ class Trace:
     def array(self, cell: Cell, line: str = "") -> Any:
         """A new array that holds what `cell` does, made at the user's line."""
         value = cell.value()
-        message = leaked_message(value.type, self.outermost.name, line or user_line())
-        made = _core.unreadable(value.dtype, value.shape, message)
+        extents = value.shape if any(map(is_traced, value.shape)) else None
+        type_ = resized_type(value.type, value_of) if extents else value.type
+        message = leaked_message(type_, self.outermost.name, line or user_line())
+        made = _core.unreadable(value.dtype, type_.shape, message, extents)
         self.cells[made._storage_id] = cell
         self.held.append(made)
         return made
@@ -705,8 +725,11 @@ class Trace:
         if self.drawn is None:
             drawn = Computed(add(self.cell(self.random_state).value()))
         self.guards.finish()
+        program = Program(values, tuple(outputs), self.name, needed(self.calls, outputs))
+        if self.extents is not None:
+            program = resized(program, self.extents.untraced)
         return Captured(
-            Program(values, tuple(outputs), self.name, needed(self.calls, outputs)),
+            program,
             [source for _, source in self.inputs],
             result,
             writes,
@@ -720,6 +743,7 @@ class Trace:
             drawn,
             printed,
             self.checks is not None,
+            self.extents.conditions() if self.extents else None,
         )
 
     def _tracked(self, result: Any) -> dict[Cell, frozenset[int]]:
@@ -913,3 +937,6 @@ def install() -> None:
     _core.set_hook("capture_call", _of_active(Trace.call))
     _core.set_hook("capture_made", _of_active(Trace.made))
     _core.set_hook("capture_read", _of_active(Trace.read))
+    _core.set_hook("traced_size", TracedSize)
+    _core.set_hook("count_of", math.prod)
+    _core.set_hook("strides_of", row_major)

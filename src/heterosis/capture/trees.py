@@ -78,19 +78,24 @@ def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
     return change(tree)
 
 
-def description(tree: Any) -> Any:
+def _array_description(array: Any) -> Any:
+    return array._dtype_name, array.shape, array._element_strides
+
+
+def description(tree: Any, of_array: Callable[[Any], Any] = _array_description) -> Any:
     """What two argument lists must agree in to be served by one program: hashable.
 
     Arrays agree in type, shape and layout; other values must be the same and of one type: 0.0 is
     not -0.0, and a NaN is another NaN. What cannot be compared so, an object say, agrees with
-    itself alone.
+    itself alone. `of_array` says something else of arrays.
     """
     if isinstance(tree, ndarray):
-        return tree._dtype_name, tree.shape, tree._element_strides
+        return of_array(tree)
     if isinstance(tree, tuple | list):
-        return type(tree), tuple(description(item) for item in tree)
+        return type(tree), tuple(description(item, of_array) for item in tree)
     if isinstance(tree, dict):
-        return dict, tuple((description(key), description(item)) for key, item in tree.items())
+        items = tree.items()
+        return dict, tuple((description(k), description(item, of_array)) for k, item in items)
     if isinstance(tree, slice):
         return slice, description((tree.start, tree.stop, tree.step))
     if isinstance(tree, float | complex | numpy.inexact):

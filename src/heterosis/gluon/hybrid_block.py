@@ -126,16 +126,16 @@ class HybridBlock(Block):
         self, active: bool = True, backend: str | None = backends.NATIVE, clear: bool = True,
         static_alloc: bool = False, static_shape: bool = False, inline_limit: int = 2,
         forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,
-        check: bool = False, **kwargs: Any,
+        check: bool = False, dynamic: capture.Dynamic = False, **kwargs: Any,
     ) -> None:  # fmt: skip
         """Compile the block as a whole at its next call, or with `active=False` no longer.
 
-        The program is captured anew for inputs of other types or shapes, and when parameters get
-        other arrays. `backend` names what compiles it: "native", which Gluon calls "MKLDNN", or one
-        that was made known with `heterosis.backends.register`. With `check`,
-        the first runs are compared with what the block gives imperatively; `CheckError` names the
-        first operation that differs. The other flags are Gluon's; memory is planned and reused
-        whatever they say.
+        The program is captured anew for inputs of other types or shapes, unless `dynamic` lets
+        extents stay open, and when parameters get other arrays: see `heterosis.hybridize`.
+        `backend` names what compiles it: "native", which Gluon calls "MKLDNN", or one that was made
+        known with `heterosis.backends.register`. With `check`, the first runs are compared with
+        what the block gives imperatively; `CheckError` names the first operation that differs. The
+        other flags are Gluon's; memory is planned and reused whatever they say.
         """
         backend = backends.NATIVE if backend in (None, PROCESSOR) else backend
         backends.named(backend)  # an unknown one is refused here and not at the first call
@@ -145,16 +145,17 @@ class HybridBlock(Block):
             "inline_limit": inline_limit, "forward_bulk_size": forward_bulk_size,
             "backward_bulk_size": backward_bulk_size, "check": check, **kwargs,
         }  # fmt: skip
-        if active and (clear or not self._is_compiled(backend, check)):
+        if active and (clear or not self._is_compiled(backend, dynamic, check)):
             self._compiled = capture.Compiled(
-                self._captured_forward, backend, check=check, imperative=self._imperative_forward
-            )
+                self._captured_forward, backend, dynamic, check=check,
+                imperative=self._imperative_forward,
+            )  # fmt: skip
         self._replay = self._compiled.replay if active and self._compiled else None
-        super().hybridize(active, backend=backend, clear=clear, **self._flags)
+        super().hybridize(active, backend=backend, clear=clear, dynamic=dynamic, **self._flags)
 
-    def _is_compiled(self, backend: str, check: bool) -> bool:
+    def _is_compiled(self, *how: Any) -> bool:
         compiled = self._compiled
-        return compiled is not None and (compiled.backend, compiled.check) == (backend, check)
+        return compiled is not None and (compiled.backend, compiled.dynamic, compiled.check) == how
 
     def _imperative_forward(self, *args: Any, **kwargs: Any) -> Any:
         """`forward`, with no part of the block compiled."""

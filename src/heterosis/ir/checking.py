@@ -14,6 +14,7 @@ from heterosis.ir.primitives.leaves import EXTENT, INPUT, NUMBER
 from heterosis.ir.program import Node, Program, Value
 from heterosis.ir.sizes import Size
 from heterosis.ir.text import line_of
+from heterosis.ir.traced_sizes import TracedSize
 from heterosis.ir.types import DTYPES, TensorType
 from heterosis.runtime.errors import HeterosisError, ProgramError
 
@@ -137,7 +138,7 @@ def is_a(value: Any, kind: Any) -> bool:
     if isinstance(kind, GenericAlias):
         return isinstance(value, tuple) and _are(value, get_args(kind))
     if kind is int:
-        return type(value) in (int, Size)
+        return type(value) in (int, Size, TracedSize)
     return isinstance(value, kind)
 
 

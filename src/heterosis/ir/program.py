@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.primitives.leaves import CONSTANT, EXTENT, INPUT, IOTA, NUMBER, check_extent
 from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER
+from heterosis.ir.traced_sizes import fixed_number, only_looking
 from heterosis.ir.types import TensorType, is_float
 from heterosis.runtime.errors import ArgumentError, DTypeError
 from heterosis.runtime.settings import settings
@@ -94,6 +95,7 @@ def constant(number: float | bool, dtype: str, *, weak: bool = False) -> Value:
     """A number written in the program."""
     if not isinstance(number, Real):
         raise DTypeError(f"expected a number, and got {number!r}.")
+    number = fixed_number(number)
     if isinstance(number, int) and number.bit_length() > 53 and is_float(dtype):
         number = _as_float(number)
     return apply(CONSTANT, (), TensorType((), dtype, weak), value=number)
@@ -141,7 +143,8 @@ def checked(program: Program) -> Program:
     if settings.check:
         from heterosis.ir.checking import check
 
-        check(program)
+        with only_looking():
+            check(program)
     return program
 
 

@@ -1,7 +1,8 @@
 """Sizes that are not known yet: unknowns with names, and what is computed of them.
 
-A size is affine in its names, with whole coefficients, and in quotients rounded down: `2*n + 1`,
-`(n - 3)//2 + 1`. Nothing else is needed for what convolutions, strides and joins make of extents.
+A size is a polynomial in its names, with whole coefficients, and in quotients rounded down:
+`2*n + 1`, `(n - 3)//2 + 1`, `n*m`. Nothing else is needed for what convolutions, strides, joins
+and reshapes make of extents.
 """
 
 from __future__ import annotations
@@ -27,7 +28,31 @@ class Quotient:
         return f"{numerator if numerator.isidentifier() else f'({numerator})'}//{self.divisor}"
 
 
-Term: TypeAlias = "str | Quotient"
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Two or more factors, by their texts."""
+
+    factors: tuple[str | Quotient | Formula, ...]
+
+    def __str__(self) -> str:
+        return "*".join(map(_factor_text, self.factors))
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A whole number that follows from sizes in another way, as an expression of Python: of names,
+    `max`, `min` and `floor`. Tables have such numbers, and programs have none. It is `least` at
+    least, if that is known."""
+
+    text: str
+    used: frozenset[str]
+    least: int | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Term: TypeAlias = "str | Quotient | Product | Formula"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +60,7 @@ class Size:
     """A sum of terms with their coefficients, in their normal form, and of a number.
 
     Sizes of one normal form are equal for all values of their names. It knows the laws of sums, of
-    multiples and of quotients of what is divisible; it does not know that `n//2 + (n + 1)//2` is n.
+    products and of quotients of what is divisible; it does not know that `n//2 + (n + 1)//2` is n.
     """
 
     terms: tuple[tuple[Term, int], ...]  # by their texts; coefficients are not 0
@@ -46,14 +71,16 @@ class Size:
         return _summed((*self.terms, *terms), self.number + number)
 
     def __mul__(self, factor: Extent) -> Extent:
-        if isinstance(factor, Size):
-            raise UnsupportedError(
-                f"({self})*({factor}): sizes are multiplied by numbers alone; give the product a "
-                "name of its own."
-            )
-        return _summed(((term, n * factor) for term, n in self.terms), self.number * factor)
+        if not isinstance(factor, Size):
+            return _summed(((term, n * factor) for term, n in self.terms), self.number * factor)
+        pairs = [(_times(a, b), m * n) for a, m in self.terms for b, n in factor.terms]
+        pairs += [(term, n * factor.number) for term, n in self.terms]
+        pairs += [(term, n * self.number) for term, n in factor.terms]
+        return _summed(pairs, self.number * factor.number)
 
-    def __floordiv__(self, divisor: int) -> Extent:
+    def __floordiv__(self, divisor: Extent) -> Extent:
+        if isinstance(divisor, Size):
+            return self._exactly_divided(divisor)
         if not isinstance(divisor, int) or divisor < 1:
             raise UnsupportedError(f"({self})//({divisor}): sizes are divided by 1, 2, 3, ...")
         if self._is_quotient:
@@ -64,6 +91,24 @@ class Size:
         whole = _summed(((t, n // divisor) for t, n in self.terms), self.number // divisor)
         rest = _summed(((t, n % divisor) for t, n in self.terms), self.number % divisor)
         return whole + _quotient(rest, divisor)
+
+    def _exactly_divided(self, divisor: Size) -> Extent:
+        """The quotient by one term, which all terms have among their factors."""
+        if self == divisor:
+            return 1
+        ((term, coefficient), *others) = divisor.terms
+        left = [_without(own, _factors(term)) for own, _ in self.terms]
+        whole = all(n % coefficient == 0 for _, n in self.terms)
+        if others or divisor.number or self.number or None in left or not whole:
+            raise UnsupportedError(
+                f"({self})//({divisor}): sizes are divided by 1, 2, 3, ..., and by what is one of "
+                "their factors."
+            )
+        pairs = zip(left, self.terms, strict=True)
+        found: Extent = 0
+        for factors, (_, n) in pairs:
+            found = found + _product(factors or ()) * (n // coefficient)
+        return found
 
     @property
     def _is_quotient(self) -> bool:
@@ -88,27 +133,29 @@ class Size:
     def names(self) -> Iterator[str]:
         """The unknowns, each as often as it stands there."""
         for term, _ in self.terms:
-            if isinstance(term, str):
-                yield term
-            else:
-                yield from term.numerator.names()
+            for factor in _factors(term):
+                if isinstance(factor, str):
+                    yield factor
+                elif isinstance(factor, Quotient):
+                    yield from factor.numerator.names()
+                else:
+                    yield from sorted(factor.used)
 
     def at(self, values: Mapping[str, int]) -> Extent:
         """The size where some names have these values."""
         found: Extent = self.number
         for term, coefficient in self.terms:
-            if isinstance(term, str):
-                value: Extent = values[term] if term in values else named(term)
-            else:
-                value = term.numerator.at(values) // term.divisor
-            found = found + value * coefficient
+            value: Extent = coefficient
+            for factor in _factors(term):
+                value = _factor_at(factor, values) * value
+            found = found + value
         return found
 
     def solved(self, value: int) -> dict[str, int]:
         """What its one name must be for the size to have this value; None if that is not told."""
         (term, coefficient), *others = self.terms
         whole, rest = divmod(value - self.number, coefficient)
-        return {} if others or rest or isinstance(term, Quotient) else {term: whole}
+        return {term: whole} if isinstance(term, str) and not (others or rest) else {}
 
     def __str__(self) -> str:
         terms = [_term_text(term, coefficient) for term, coefficient in self.terms]
@@ -124,6 +171,39 @@ Extent: TypeAlias = "int | Size"
 def named(name: str) -> Size:
     """An unknown size."""
     return Size(((name, 1),))
+
+
+def _factors(term: Term) -> tuple[str | Quotient | Formula, ...]:
+    return term.factors if isinstance(term, Product) else (term,)
+
+
+def _times(a: Term, b: Term) -> Term:
+    return Product(tuple(sorted((*_factors(a), *_factors(b)), key=str)))
+
+
+def _without(term: Term, factors: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The factors of a term but these, each once; None where one is missing."""
+    left = list(_factors(term))
+    for factor in factors:
+        if factor not in left:
+            return None
+        left.remove(factor)
+    return tuple(left)
+
+
+def _product(factors: tuple[Any, ...]) -> Extent:
+    found: Extent = 1
+    for factor in factors:
+        found = Size(((factor, 1),)) * found
+    return found
+
+
+def _factor_at(factor: str | Quotient | Formula, values: Mapping[str, int]) -> Extent:
+    if isinstance(factor, str):
+        return values[factor] if factor in values else named(factor)
+    if isinstance(factor, Quotient):
+        return factor.numerator.at(values) // factor.divisor
+    return Size(((factor, 1),))
 
 
 def _summed(terms: Iterable[tuple[Term, int]], number: int) -> Extent:
@@ -155,10 +235,15 @@ def _parts(size: Extent) -> tuple[tuple[tuple[Term, int], ...], int]:
 
 
 def _term_text(term: Term, coefficient: int) -> str:
-    text = str(term)
-    if coefficient in (1, -1):
-        return text if coefficient == 1 else f"-{text if text.isidentifier() else f'({text})'}"
-    return f"{coefficient}*{text if text.isidentifier() else f'({text})'}"
+    if coefficient == 1:
+        return str(term)
+    sign = "-" if coefficient == -1 else f"{coefficient}*"
+    return f"{sign}{term if isinstance(term, Product) else _factor_text(term)}"
+
+
+def _factor_text(factor: str | Quotient | Formula | Product) -> str:
+    text = str(factor)
+    return text if text.isidentifier() else f"({text})"
 
 
 # -- reading --------------------------------------------------------------------------------------

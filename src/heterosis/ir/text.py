@@ -40,6 +40,7 @@ from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.primitives.leaves import CONSTANT, EXTENT, INPUT, NUMBER
 from heterosis.ir.program import Node, Program, Value
 from heterosis.ir.sizes import Size
+from heterosis.ir.traced_sizes import TracedSize, untraced
 from heterosis.ir.types import TensorType
 
 _WORD = re.compile(r"(?!(?:inf|nan)\Z)[^\W\d][\w.]*\Z")
@@ -215,8 +216,8 @@ class _Printer:
         if kind is dict:
             items = [f"{self._attribute(k)}: {self._attribute(v)}" for k, v in value.items()]
             return f"{{{', '.join(items)}}}"
-        if kind is Size:
-            return f"<{value}>"
+        if kind is Size or kind is TracedSize:
+            return f"<{untraced(value)}>"
         if kind is Program and id(value) in self._inside:
             return f"program {self._inside[id(value)]}"
         if isinstance(value, Primitive):

@@ -148,7 +148,7 @@ class TensorType:
     def __post_init__(self) -> None:
         """Refuse what no operation has looked at: two negative extents make a positive size."""
         try:
-            valid = not self.shape or min(self.shape) >= 0
+            valid = True not in [n < 0 for n in self.shape]
         except TypeError:  # sizes have no order
             valid = all(n >= 0 for n in self.shape if isinstance(n, int))
         if not valid:

@@ -20,8 +20,8 @@ from heterosis.ir.program import Node, Value, apply
 from heterosis.ir.types import TensorType
 
 __all__ = [
-    "BROADCAST", "DIAGONAL", "RESHAPE", "SLICE", "TRANSPOSE", "WINDOWS", "again", "broadcast",
-    "diagonal", "reshape", "slice_", "transpose", "windows",
+    "BROADCAST", "DIAGONAL", "RESHAPE", "SLICE", "TRANSPOSE", "WINDOWS", "again", "are_equal",
+    "broadcast", "diagonal", "reshape", "slice_", "transpose", "windows",
 ]  # fmt: skip
 
 
@@ -34,13 +34,18 @@ def again(node: Node, x: Value) -> Value:
 def reshape(x: Value, shape: tuple[int, ...]) -> Value:
     """The same elements in the same order."""
     type_ = reshaped(x.type, shape)
-    return x if shape == x.shape else apply(RESHAPE, (x,), type_)
+    return x if are_equal(shape, x.shape) else apply(RESHAPE, (x,), type_)
 
 
 def broadcast(x: Value, shape: tuple[int, ...]) -> Value:
     """`x` repeated along extents of 1 and new leading dimensions."""
     type_ = repeated(x.type, shape)
-    return x if shape == x.shape else apply(BROADCAST, (x,), type_)
+    return x if are_equal(shape, x.shape) else apply(BROADCAST, (x,), type_)
+
+
+def are_equal(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether shapes are equal: extents of as many dimensions alone are compared."""
+    return len(shape) == len(other) and shape == other
 
 
 def transpose(x: Value, axes: tuple[int, ...]) -> Value:

@@ -10,7 +10,6 @@ at once; those that are still being computed, where the engine runs the work.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,9 @@ import numpy
 
 from heterosis import _core
 from heterosis.ir.program import Value
+from heterosis.ir.slices import taken
+from heterosis.ir.traced_sizes import index as whole
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.np import convert
 from heterosis.ops.array.indexing import assign_part, gather, scatter, select_part
 from heterosis.ops.array.shape import reshape, transpose
@@ -76,8 +78,9 @@ def _part(x: ndarray, key: Any) -> Part | None:
     items = [_item(i) for i in (key if isinstance(key, tuple) else (key,))]
     if any(not isinstance(i, int | slice) and i is not None and i is not Ellipsis for i in items):
         return None
-    x._view(key)  # a key that does not fit raises
     used = sum(map(_axes_used, items))
+    if not any(map(is_traced, x.shape)) or not _fits(x, items, used):
+        x._view(key)  # a key that does not fit raises
     missing = [slice(None)] * (x.ndim - used)
     if Ellipsis not in items:
         items.append(Ellipsis)
@@ -90,16 +93,31 @@ def _part(x: ndarray, key: Any) -> Part | None:
             continue
         extent = x.shape[len(starts)]
         if isinstance(item, slice):
-            found = range(*item.indices(extent))
-            starts.append(found.start if found else 0)
-            steps.append(found.step)
-            counts.append(len(found))
-            shape.append(len(found))
+            start, step, count = taken(item, extent)
+            starts.append(start)
+            steps.append(step)
+            counts.append(count)
+            shape.append(count)
         else:
-            starts.append(item % extent)
+            starts.append(item + extent if item < 0 else item)
             steps.append(1)
             counts.append(1)
     return tuple(starts), tuple(steps), tuple(counts), tuple(shape)
+
+
+def _fits(x: ndarray, items: list[Any], used: int) -> bool:
+    """Whether a key of integers and slices fits an array some of whose extents are sizes."""
+    if used > x.ndim or items.count(Ellipsis) > 1:
+        return False
+    axis = 0
+    for item in items:
+        if item is Ellipsis:
+            axis += x.ndim - used
+        elif item is not None:
+            if not isinstance(item, slice) and not -x.shape[axis] <= item < x.shape[axis]:
+                return False
+            axis += 1
+    return True
 
 
 # -- masks ----------------------------------------------------------------------------------------
@@ -312,7 +330,7 @@ def _item(item: Any) -> Any:
     if isinstance(item, numpy.ndarray | list | tuple | range):
         return _indices(item)
     try:
-        return operator.index(item)
+        return whole(item)
     except TypeError:
         raise IndexingError(
             f"{item!r} cannot index; expected integers, slices, None, '...', or arrays and lists "
@@ -321,7 +339,7 @@ def _item(item: Any) -> Any:
 
 
 def _bound(number: Any) -> Any:
-    return number if number is None else operator.index(number)
+    return number if number is None else whole(number)
 
 
 def _indices(given: Any) -> numpy.ndarray | _Mask | ndarray:

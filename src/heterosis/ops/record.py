@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 from heterosis import _core
 from heterosis.ir import views
 from heterosis.ir.calls import Call, collected, note
-from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, constant
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, apply, constant, extent
 from heterosis.ir.strided import Strided
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import TensorType, dtype_name, is_float
 from heterosis.ops import eager
 from heterosis.ops.samples import Samples
@@ -389,6 +390,8 @@ def as_value(operation_name: str, given: Any) -> Value | None:
         return given
     if isinstance(given, bool):
         return constant(given, "bool", weak=True)
+    if isinstance(given, int) and is_traced(given):
+        return extent(given)
     if isinstance(given, int):
         eager.check_range(operation_name, given)
         return constant(given, "int64", weak=True)

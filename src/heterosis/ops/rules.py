@@ -71,15 +71,23 @@ def broadcast_shapes(operation: str, shapes: Sequence[tuple[int, ...]]) -> tuple
     rank = max(map(len, shapes))
     result = []
     for axis in range(-rank, 0):
-        extents = {s[axis] for s in shapes if len(s) >= -axis} - {1}
-        if len(extents) > 1:
-            given = " and ".join(str(s) for s in shapes)
-            raise ShapeError(
-                f"{operation}: shapes {given} do not broadcast: axis {axis} has extents "
-                f"{sorted(extents)}. Extents must be equal or 1; see np.expand_dims and np.reshape."
-            )
-        result.append(extents.pop() if extents else 1)
+        common = 1
+        for extent in (s[axis] for s in shapes if len(s) >= -axis):
+            if common == 1:
+                common = extent
+            elif extent not in (1, common):
+                raise _no_common_shape(operation, shapes, axis)
+        result.append(common)
     return tuple(result)
+
+
+def _no_common_shape(operation: str, shapes: Sequence[tuple[int, ...]], axis: int) -> ShapeError:
+    given = " and ".join(str(s) for s in shapes)
+    extents = sorted({s[axis] for s in shapes if len(s) >= -axis} - {1})
+    return ShapeError(
+        f"{operation}: shapes {given} do not broadcast: axis {axis} has extents {extents}. Extents "
+        "must be equal or 1; see np.expand_dims and np.reshape."
+    )
 
 
 def broadcast_all(operation: str, values: Sequence[Value]) -> list[Value]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, with_inputs
+from heterosis.ir.traced_sizes import TracedSize
 
 
 def shared(program: Program) -> Program:
@@ -23,6 +25,13 @@ def _key(node: Node) -> Hashable:
     if node.primitive in (INPUT, NUMBER):
         return id(node)
     # By their texts, 1, 1.0 and True are three attributes, and so are 0.0 and -0.0.
-    attributes = tuple((name, repr(value)) for name, value in node.attributes.items())
+    attributes = tuple((name, _told_apart(value)) for name, value in node.attributes.items())
     types = tuple((type_.shape, type_.dtype) for type_ in node.types)
     return node.primitive, node.inputs, attributes, types
+
+
+def _told_apart(value: Any) -> Hashable:
+    """Equal for attributes of one text; sizes, whose texts are those of one call, by themselves."""
+    if type(value) is TracedSize:
+        return value
+    return tuple(map(_told_apart, value)) if type(value) is tuple else repr(value)

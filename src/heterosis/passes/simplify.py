@@ -26,7 +26,7 @@ def _twice_removed(node: Node) -> Value:
 
 
 def _is_same(node: Node) -> bool:
-    return node.types[0].shape == node.inputs[0].shape
+    return views.are_equal(node.types[0].shape, node.inputs[0].shape)
 
 
 def uniform(value: Value) -> Value | None:

@@ -42,6 +42,8 @@ def is_integer(given: Any) -> bool:
     if type(given) is not int:
         if isinstance(given, bool | numpy.bool_) or not hasattr(given, "__index__"):
             return False
+        if given.__class__ is int is not type(given):  # a size of a program that is captured
+            return True
         try:
             given = operator.index(given)
         except (TypeError, ValueError):  # an array of several elements

@@ -6,18 +6,35 @@ takes as long as a third of all other imports.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from heterosis import _core
-from heterosis.backends import EagerBackend, Entry, Executable
+from heterosis.backends import EagerBackend, Entry, Executable, SizedExecutable
 from heterosis.backends.native.compile.whole import compile_program
 from heterosis.ir.primitives.families import Control, Elementwise, Opaque, Primitive, Reduction
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
 from heterosis.runtime.errors import UnsupportedError
 
+if TYPE_CHECKING:
+    from heterosis.backends.native.compile.sized import SizedPlans
+
 _CHEAP = 8.0  # elementwise work that costs less than writing and reading its result
+
+
+class _OpenProgram(SizedExecutable):
+    """Plans for ranges of sizes; for each size by itself, where these cannot be."""
+
+    def __init__(self, plans: SizedPlans, each: SizedExecutable):
+        self.plans, self.each = plans, each
+
+    def at(self, values: Mapping[str, int]) -> Executable:
+        plan = self.plans.at(values)
+        if plan is None:
+            return self.each.at(values)
+        return Executable(partial(_core.run_plan, plan), plan)
 
 
 class Native(EagerBackend):
@@ -29,6 +46,15 @@ class Native(EagerBackend):
         """A plan for the core, in which results that only rearrange an input are views of it."""
         plan = compile_program(program, layouts, fixed)
         return Executable(partial(_core.run_plan, plan), plan)
+
+    def compile_sized(
+        self, program: Program, layouts: Sequence[Strided | None], fixed: Collection[int] = ()
+    ) -> SizedExecutable:
+        """Plans for ranges of sizes, each of which shares its machine code."""
+        from heterosis.backends.native.compile.sized import SizedPlans
+
+        each = super().compile_sized(program, layouts, fixed)
+        return _OpenProgram(SizedPlans(program, layouts, fixed), each)
 
     def plan(
         self,

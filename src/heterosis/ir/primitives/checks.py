@@ -10,6 +10,8 @@ import numpy
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.element_types import NUMBERS
 from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.sizes import Size
+from heterosis.ir.traced_sizes import shown
 from heterosis.ir.types import TensorType, is_float
 from heterosis.runtime import raising
 from heterosis.runtime.errors import ArgumentError, IndexingError
@@ -24,7 +26,10 @@ MOST_SHOWN = 1 << 46
 def failures_of_indices(node: Node) -> tuple[str, str]:
     """The messages for an index that is outside, `{}` in its place, and one that no array has."""
     count, subject, axis = (node.attributes[name] for name in ("count", "subject", "axis"))
-    what = f"for axis {axis} of an array of shape {subject}; expected {-count} <= index < {count}."
+    what = (
+        f"for axis {axis} of an array of shape {shown(subject)}; "
+        f"expected {shown(-count)} <= index < {shown(count)}."
+    )
     return (
         f"index {{}} is out of bounds {what}",
         f"an index is NaN or larger than any array, {what}",
@@ -35,7 +40,7 @@ def _index_types(node: Node) -> tuple[TensorType, ...]:
     (given,) = expected.operands(node, 1)
     expected.element_type(node, 0, NUMBERS)
     count, subject, axis = (node.attributes[name] for name in ("count", "subject", "axis"))
-    expected.holds(node, count >= 0, "a count from 0 on")
+    expected.holds(node, isinstance(count, Size) or count >= 0, "a count from 0 on")
     expected.holds(node, 0 <= axis < len(subject), "an axis of the array that is indexed")
     return (TensorType(given.shape, "int64"),)
 

@@ -47,8 +47,8 @@ class ElementTypes:
         return (given[allowed],) if isinstance(allowed, int) else allowed
 
     def _check_shapes(self, node: Node) -> None:
-        shapes = dict.fromkeys(value.shape for value in node.inputs)
-        if len(shapes) > 1:
+        shapes = [value.shape for value in node.inputs]
+        if any(shape != shapes[0] for shape in shapes):  # equal sizes may have other forms
             raise ShapeError(
                 f"{node.primitive.name}: operands of shapes {' and '.join(map(str, shapes))}; "
                 "expected one shape. Repeat the smaller ones with broadcast first."

@@ -11,6 +11,7 @@ import numpy
 from heterosis.ir.primitives.expected import operands
 from heterosis.ir.primitives.families import Leaf
 from heterosis.ir.sizes import Extent, Size
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import TensorType, is_float, is_half, numpy_dtype
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 def check_extent(size: Extent) -> Extent:
     """`size`, which must fit 64 bits where it is known."""
+    if is_traced(size):
+        return size
     if not isinstance(size, Size) and not (isinstance(size, int) and -(2**63) <= size < 2**63):
         raise ArgumentError(f"{size} in the arithmetic of sizes; expected a number of 64 bits.")
     return size

@@ -11,6 +11,7 @@ import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, constant, extent
+from heterosis.ir.traced_sizes import index
 from heterosis.ir.types import DEFAULT_FLOAT, ITEMSIZE, is_float, is_integer
 from heterosis.ops.math import elementwise, real
 from heterosis.ops.math.elementwise import select
@@ -36,7 +37,7 @@ def check_shape(name: str, given: Any, itemsize: int = 8) -> tuple[int, ...]:
     """`given`, a number or a sequence of them, as a shape that an array can have."""
     items = given if isinstance(given, tuple | list) else (given,)
     try:
-        shape = tuple(operator.index(n) for n in items)
+        shape = tuple(map(index, items))
     except TypeError:
         raise ArgumentTypeError(f"{name}: a shape consists of integers; got {given!r}.") from None
     if any(n < 0 for n in shape):

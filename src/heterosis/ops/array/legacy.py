@@ -10,6 +10,7 @@ import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import ASSEMBLE, GATHER, Value, apply, constant, extent
+from heterosis.ir.slices import taken
 from heterosis.ir.types import TensorType
 from heterosis.ops.array.creation import filled
 from heterosis.ops.math import elementwise as e
@@ -30,18 +31,17 @@ def _parts(*cases: tuple[tuple[Any, ...], dict[str, Any]]) -> Samples:
     return Samples([Case(shapes, attributes) for shapes, attributes in cases], dtypes=_FEW)
 
 
-def _sliced(x: Value, ranges: list[range]) -> Value:
-    """The elements whose indices lie in the ranges, one for each dimension."""
-    starts = tuple(r.start if len(r) else 0 for r in ranges)
-    return views.slice_(x, starts, tuple(r.step for r in ranges), tuple(map(len, ranges)))
+def _sliced(x: Value, slices: list[slice]) -> Value:
+    """The elements that the slices take, one for each dimension."""
+    starts, steps, counts = zip(*map(taken, slices, x.shape), strict=True) if slices else ((),) * 3
+    return views.slice_(x, starts, steps, counts)
 
 
-def _ranges(
+def _slices(
     x: Value, begin: tuple[Any, ...], end: tuple[Any, ...], step: tuple[Any, ...]
-) -> list[range]:
+) -> list[slice]:
     given = [slice(*limits) for limits in zip(begin, end, step, strict=True)]
-    given += [slice(None)] * (x.ndim - len(given))
-    return [range(n)[s] for n, s in zip(x.shape, given, strict=True)]
+    return given + [slice(None)] * (x.ndim - len(given))
 
 
 @operation(
@@ -67,7 +67,7 @@ def slice_(
             f"slice: begin={begin}, end={end}, step={step} for an array of shape {data.shape}; "
             "give one number, or None, for each of the leading dimensions in all three."
         )
-    return _sliced(data, _ranges(data, begin, end, step))
+    return _sliced(data, _slices(data, begin, end, step))
 
 
 def _slice_axis(x: numpy.ndarray, axis: int, begin: int, end: int | None) -> numpy.ndarray:
@@ -87,9 +87,9 @@ def _slice_axis(x: numpy.ndarray, axis: int, begin: int, end: int | None) -> num
 def slice_axis(data: Value, axis: int, begin: int, end: int | None) -> Value:
     """The elements from `begin` to `end` along one axis."""
     axis = check_axis("slice_axis", axis, data.ndim)
-    ranges = [range(n) for n in data.shape]
-    ranges[axis] = ranges[axis][begin:end]
-    return _sliced(data, ranges)
+    slices = [slice(None)] * data.ndim
+    slices[axis] = slice(begin, end)
+    return _sliced(data, slices)
 
 
 def _slice_like(x: numpy.ndarray, y: numpy.ndarray, axes: tuple[Any, ...] = ()) -> numpy.ndarray:
@@ -107,10 +107,10 @@ def slice_like(data: Value, shape_like: Value, axes: Axes = ()) -> Value:
     """The first elements along `axes` (all of them by default), as many as `shape_like` has."""
     axes = axes if isinstance(axes, tuple) else (axes,)
     chosen = [check_axis("slice_like", a, data.ndim) for a in axes] or range(shape_like.ndim)
-    ranges = [range(n) for n in data.shape]
+    slices = [slice(None)] * data.ndim
     for axis in chosen:
-        ranges[axis] = ranges[axis][: shape_like.shape[axis]]
-    return _sliced(data, ranges)
+        slices[axis] = slice(shape_like.shape[axis])
+    return _sliced(data, slices)
 
 
 def _pick(x: numpy.ndarray, index: numpy.ndarray, axis: int = -1, keepdims: bool = False) -> Any:

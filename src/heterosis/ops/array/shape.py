@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import Value
+from heterosis.ir.traced_sizes import index
 from heterosis.ops.record import Operands, operation
 from heterosis.ops.rules import broadcast_all
 from heterosis.ops.samples import Case, Samples
@@ -38,7 +38,7 @@ def samples(*cases: tuple[Any, dict[str, Any]], **facts: Any) -> Samples:
 def as_tuple(given: Any) -> tuple[int, ...]:
     """A number or a sequence of numbers as a tuple of integers."""
     items = given if isinstance(given, tuple | list) else (given,)
-    return tuple(operator.index(n) for n in items)
+    return tuple(map(index, items))
 
 
 def move_axes(name: str, x: Value, source: tuple[int, ...], destination: tuple[int, ...]) -> Value:
@@ -71,7 +71,7 @@ def inferred_shape(name: str, shape: tuple[int, ...], wanted: Any) -> tuple[int,
     size = math.prod(shape)
     if new.count(-1) == 1 and known > 0 and size % known == 0:
         new = tuple(size // known if n == -1 else n for n in new)
-    if min(new, default=0) < 0 or math.prod(new) != size:
+    if any(n < 0 for n in new) or math.prod(new) != size:
         raise ShapeError(
             f"{name}: cannot give {size} elements of shape {shape} the shape {new}; its extents "
             "must multiply to the same number, and one of them may be -1."

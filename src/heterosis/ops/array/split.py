@@ -9,6 +9,7 @@ import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import Value
+from heterosis.ir.slices import bound
 from heterosis.ops.array.shape import as_tuple, samples
 from heterosis.ops.record import operation
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
@@ -27,7 +28,7 @@ def part(x: Value, axis: int, start: int, stop: int) -> Value:
 def _bounds(name: str, extent: int, sections: Any, equal: bool) -> Sequence[tuple[int, int]]:
     """Where the parts of `extent` elements begin and end."""
     if isinstance(sections, tuple | list):
-        cuts = [slice(c).indices(extent)[1] for c in as_tuple(sections)]
+        cuts = [bound(c, extent) for c in as_tuple(sections)]
         return list(zip([0, *cuts], [*cuts, extent], strict=True))
     (count,) = as_tuple(sections)
     if count < 1:

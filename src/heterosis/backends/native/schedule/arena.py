@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, known, reads_late
+from heterosis.ir.traced_sizes import covers, is_traced, largest, value_of
 from heterosis.ir.types import ITEMSIZE
 
 ALIGNMENT = 64
@@ -50,8 +51,7 @@ def plan_memory(schedule: Schedule) -> None:
     distinct = list({id(block): block for block in blocks}.values())
     starts = dict(zip(map(id, distinct), placed(distinct), strict=True))
     schedule.starts = [starts[id(block)] for block in blocks]
-    ends = (starts[id(block)] + rounded(block.size) for block in distinct)
-    schedule.workspace = max(ends, default=0)
+    schedule.workspace = _highest(starts[id(block)] + rounded(block.size) for block in distinct)
 
 
 def memory(schedule: Schedule) -> Memory:
@@ -74,7 +74,35 @@ def rounded(size: int) -> int:
 
 
 def placed(blocks: Sequence[Block]) -> list[int]:
-    """A start for each block: the largest first, each into the tightest gap that it fits."""
+    """A start for each block. Where they have sizes of open extents, they lie above each other in
+    the order that is best for the extents at hand."""
+    seen = [replace(block, size=value_of(block.size)) for block in blocks]
+    starts = _placed(seen)
+    return _stacked(blocks, starts) if any(is_traced(block.size) for block in blocks) else starts
+
+
+def _stacked(blocks: Sequence[Block], starts: Sequence[int]) -> list[int]:
+    """Starts for all sizes: each block begins where the highest below it ends that it meets."""
+    found: dict[int, int] = {}
+    for i in sorted(range(len(blocks)), key=lambda i: starts[i]):
+        below = [j for j in found if blocks[i].meets(blocks[j])]
+        found[i] = _highest(found[j] + rounded(blocks[j].size) for j in below)
+    return [found[i] for i in range(len(blocks))]
+
+
+def _highest(ends: Iterable[int]) -> int:
+    tops: list[int] = [0]  # those of which none is known to cover another
+    for end in ends:
+        if not any(covers(top, end) for top in tops):
+            tops = [top for top in tops if not covers(end, top)] + [end]
+    highest, *others = tops
+    for end in others:
+        highest = largest(highest, end)
+    return highest
+
+
+def _placed(blocks: Sequence[Block]) -> list[int]:
+    """The largest first, each into the tightest gap that it fits."""
     starts: dict[int, int] = {}
     for i in sorted(range(len(blocks)), key=lambda i: (-blocks[i].size, blocks[i].first)):
         met = (j for j in starts if blocks[i].meets(blocks[j]))

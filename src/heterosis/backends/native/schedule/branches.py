@@ -75,6 +75,8 @@ class _Order:
 
     def _worth_it(self, chains: list[Chain]) -> list[Chain]:
         """Those to run side by side, the longest first; the longest of all may run by itself."""
+        if len(chains) < 2:
+            return []
         chains = sorted(chains, key=self._alone, reverse=True)
         best, saved = [], 0.0
         for first in range(min(2, len(chains))):
@@ -175,4 +177,4 @@ def _span(buffer: Buffer, dtype: str, offset: int, axes: list[tuple[int, int]]) 
     reach = [(count - 1) * stride for count, stride in axes]
     low, high = (offset + sum(f(0, r) for r in reach) for f in (min, max))
     size = ITEMSIZE[dtype]
-    return _Touch(buffer, True, float(low * size), float((high + 1) * size - 1))
+    return _Touch(buffer, True, low * size, (high + 1) * size - 1)

@@ -38,6 +38,7 @@ from heterosis.ir.overlap import are_apart
 from heterosis.ir.primitives.families import Assemble, Opaque, Reduction, Scan, Scatter
 from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value
 from heterosis.ir.strided import Strided
+from heterosis.ir.traced_sizes import only_looking
 from heterosis.ir.types import TensorType
 from heterosis.ir.views import BROADCAST, RESHAPE
 from heterosis.runtime.settings import settings
@@ -81,7 +82,8 @@ def schedule(
         from heterosis.backends.native.schedule.proof import prove
 
         places = {0} if in_place else updated.keys()
-        prove(program, layouts, outputs, scheduler.result, updated=places)
+        with only_looking():
+            prove(program, layouts, outputs, scheduler.result, updated=places)
     return scheduler.result
 
 

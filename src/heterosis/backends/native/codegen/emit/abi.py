@@ -35,6 +35,11 @@ def integer(f: Function, call: Value, index: int) -> Value:
     return _field(f, _field(f, call, _CALL["integers"]), index, I64)
 
 
+def integers(f: Function, call: Value) -> Value:
+    """Where all sizes and strides are."""
+    return _field(f, call, _CALL["integers"])
+
+
 def scalar(f: Function, call: Value, index: int, type_: Type) -> Value:
     """Number argument `index`, stored as an int64 or a double: `type_` says which."""
     return _field(f, _field(f, call, _CALL["scalars"]), index, type_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -37,6 +38,7 @@ from heterosis.backends.native.codegen.nest import (
     known,
 )
 from heterosis.backends.native.codegen.target import Target
+from heterosis.ir.traced_sizes import is_traced, largest
 
 # A handful of loads and calls: LLVM's quick path does them in a tenth of the time.
 PLAIN = "noinline optnone"
@@ -174,6 +176,8 @@ def nest_nanoseconds(nest: Nest) -> float:
 
 def grain_of_turns(count: int, nanoseconds: float) -> int:
     """How many of `count` turns that take so long together are worth handing to another thread."""
+    if is_traced(nanoseconds):
+        return largest(1, math.floor(count * SHARE_NANOSECONDS / nanoseconds))
     return max(1, int(count * SHARE_NANOSECONDS / max(nanoseconds, 1.0)))
 
 
@@ -181,7 +185,7 @@ def grain_of(nest: Nest, nanoseconds: float) -> int:
     """How many points of the first dimension are worth handing to another thread."""
     count = known(nest.kept[0])
     if nest.scatters:
-        return max(count, 1)
+        return largest(count, 1)
     grain = grain_of_turns(count, nanoseconds)
     if len(nest.kept) == 1 and nest.vector == "kept":
         grain = -(-grain // _SHARE_MULTIPLE) * _SHARE_MULTIPLE

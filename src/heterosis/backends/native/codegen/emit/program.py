@@ -7,8 +7,9 @@ into a nest's code would not make it faster: its loops are vectors and a masked 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
 
 from heterosis.backends.native.codegen.emit import abi
@@ -36,6 +37,7 @@ from heterosis.backends.native.codegen.emit.nest import emit_nest
 from heterosis.backends.native.codegen.kernel import Kernel, KernelCode, OpaqueCall, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Nest, known
 from heterosis.backends.native.codegen.target import Target
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import ITEMSIZE
 
 
@@ -62,8 +64,11 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class ProgramCode:
-    """A function as data, like `function.FunctionCode`; it takes no integers. `steps` run one after
-    the other: each has the lengths of chains of calls, which run side by side if there are several.
+    """A function as data, like `function.FunctionCode`. `steps` run one after the other: each has
+    the lengths of chains of calls, which run side by side if there are several.
+
+    Its tables stand in its code, and it takes no integers; or it is `open` to any size, and takes
+    those of its tables as integers in which sizes stand.
     """
 
     units: tuple[Nest | KernelCode, ...]
@@ -71,12 +76,23 @@ class ProgramCode:
     nanoseconds: float
     failures: tuple[tuple[str, str], ...]
     steps: tuple[tuple[int, ...], ...]
-    integers: tuple[int, ...] = ()
+    open: bool = False
+
+    @cached_property
+    def integers(self) -> tuple[int, ...]:
+        """What the function takes: the tables with sizes, one after the other."""
+        tables = _tables_of(self).named.values() if self.open else ()
+        return tuple(number for table in tables if _varies(table) for number in table)
 
     @property
     def key(self) -> str:
         """Equal keys, equal machine code."""
         units = [u.key if isinstance(u, KernelCode) else repr(u) for u in self.units]
+        if self.open:
+            calls = [(call.unit, len(call.addresses), len(call.numbers)) for call in self.calls]
+            tables = _tables_of(self).named.values()
+            known = [len(table) if _varies(table) else table for table in tables]
+            return f"open program {units} {calls} {self.steps} {known}"
         return f"program {units} {self.calls} {self.steps}"
 
     @property
@@ -97,6 +113,15 @@ class ProgramCode:
 
 def function_for_known_sizes(schedule: Schedule) -> ProgramCode:
     """The function for these sizes alone."""
+    return _function(schedule, is_open=False)
+
+
+def function_for_sizes(schedule: Schedule) -> ProgramCode:
+    """The function for any sizes that have such a schedule, up to its numbers."""
+    return _function(schedule, is_open=True)
+
+
+def _function(schedule: Schedule, *, is_open: bool) -> ProgramCode:
     collected = _Collected(schedule.starts)
     for kernel in schedule.kernels:
         collected.add(kernel)
@@ -106,6 +131,7 @@ def function_for_known_sizes(schedule: Schedule) -> ProgramCode:
         collected.nanoseconds,
         tuple(collected.failures),
         _steps(schedule),
+        is_open,
     )
 
 
@@ -173,9 +199,67 @@ def _placed(buffer: Buffer, starts: Sequence[int]) -> Buffer:
     return buffer if buffer.kind == "call" else Buffer(buffer.kind, starts[known(buffer.index)])
 
 
-# -- emission -------------------------------------------------------------------------------------
+# -- tables ---------------------------------------------------------------------------------------
 
 _FIELDS = 6  # of a row
+
+
+@dataclass
+class _TableRows:
+    """The tables that a function goes through.
+
+    A row is for each call: its first address and their number, where its integers begin, the points
+    and the grain of its loop, and the failures of all kernels before. An address is the number of a
+    buffer or -1 for the workspace, and bytes.
+    """
+
+    addresses: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    _known: dict[tuple[int, ...], int] = field(default_factory=dict)  # where numbers begin
+
+    def add(self, call: KernelCall, failures: int) -> None:
+        """Append the row of a call, with what it needs."""
+        first, numbers = len(self.addresses) // 2, self._first(call.numbers)
+        for address in call.addresses:
+            self.addresses += _place(address)
+        self.rows += first, len(call.addresses), numbers, call.count, call.grain, failures
+
+    def _first(self, numbers: tuple[int, ...]) -> int:
+        """Where these numbers begin in the table of all."""
+        if numbers not in self._known:
+            self._known[numbers] = len(self.numbers)
+            self.numbers += numbers
+        return self._known[numbers]
+
+    @property
+    def named(self) -> dict[str, list[int]]:
+        """The tables by their names in code."""
+        return {"addresses": self.addresses, "numbers": self.numbers, "rows": self.rows}
+
+
+def _varies(table: Sequence[int]) -> bool:
+    """Whether sizes stand in it."""
+    return any(map(is_traced, table))
+
+
+def _tables_of(code: ProgramCode) -> _TableRows:
+    tables, failures = _TableRows(), 0
+    for call in code.calls:
+        tables.add(call, failures)
+        unit = code.units[call.unit]
+        failures += len(unit.failures) if isinstance(unit, KernelCode) else 0
+    return tables
+
+
+def _place(address: Address) -> tuple[int, int]:
+    buffer, at = address.buffer, address.offset * ITEMSIZE[address.dtype]
+    index = known(buffer.index)
+    return (index, at) if buffer.kind == "call" else (-1, index + at)
+
+
+# -- emission -------------------------------------------------------------------------------------
+
 _LAUNCHER = (("call", PTR), ("body", PTR), ("count", I64), ("grain", I64))
 
 
@@ -189,42 +273,14 @@ class _Emitter:
         self.code, self.target, self.module = code, target, module
         self.prefix = prefix  # of the names of all that it defines
         self.codes: list[str] = []  # for each call: what runs the kernel, and the nest that it runs
-        # For each call: its first address and their number, where its integers begin, the points
-        # and the grain of its loop, and the failures of all kernels before.
-        self.rows: list[int] = []
-        self.addresses: list[int] = []  # the number of a buffer or -1 for the workspace, and bytes
-        self.numbers: list[int] = []
-        self._known: dict[tuple[int, ...], int] = {}  # where numbers begin
 
     def emit(self, name: str, **options: str) -> None:
-        failures = 0
         for call in self.code.calls:
             unit = self.code.units[call.unit]
-            self._add_row(call, failures)
-            if isinstance(unit, Nest):
-                self.codes += self._nest(unit, call)
-            else:
-                self.codes += self._kernel(unit, call)
-                failures += len(unit.failures)
+            self.codes += (
+                self._nest(unit, call) if isinstance(unit, Nest) else self._kernel(unit, call)
+            )
         self._emit_entry(name, **options)
-
-    def _add_row(self, call: KernelCall, failures: int) -> None:
-        first, numbers = len(self.addresses) // 2, self._first(call.numbers)
-        for address in call.addresses:
-            self.addresses += self._place(address)
-        self.rows += first, len(call.addresses), numbers, call.count, call.grain, failures
-
-    def _place(self, address: Address) -> tuple[int, int]:
-        buffer, at = address.buffer, address.offset * ITEMSIZE[address.dtype]
-        index = known(buffer.index)
-        return (index, at) if buffer.kind == "call" else (-1, index + at)
-
-    def _first(self, numbers: tuple[int, ...]) -> int:
-        """Where these numbers begin in the table of all."""
-        if numbers not in self._known:
-            self._known[numbers] = len(self.numbers)
-            self.numbers += numbers
-        return self._known[numbers]
 
     # -- what runs a kernel, in one form for all ----------------------------------------------
 
@@ -267,16 +323,30 @@ class _Emitter:
             self._emit_steps(f, call)
         f.ret(constant(I64, 0))
 
-    def _tables(self) -> _Tables:
-        return _Tables(
-            self.module.table(f"{self.prefix}addresses", I64, self.addresses),
-            self.module.table(f"{self.prefix}numbers", I64, self.numbers or [0]),
-            self.module.table(f"{self.prefix}rows", I64, self.rows),
-            self.module.pointers(f"{self.prefix}codes", self.codes),
-        )
+    def _tables(self) -> Callable[[Function, Value], _Tables]:
+        """What finds the tables in a function that is given a call: those with sizes are passed."""
+        own: dict[str, Value] = {}
+        passed: dict[str, int] = {}
+        count = 0
+        for name, table in _tables_of(self.code).named.items():
+            if self.code.open and _varies(table):
+                passed[name], count = count, count + len(table)
+            else:
+                own[name] = self.module.table(f"{self.prefix}{name}", I64, table or [0])
+        own["codes"] = self.module.pointers(f"{self.prefix}codes", self.codes)
 
-    def _run(self, f: Function, call: Value, first: Size, last: Size, tables: _Tables) -> None:
+        def found(f: Function, call: Value) -> _Tables:
+            given = {name: f.offset(I64, abi.integers(f, call), n) for name, n in passed.items()}
+            return _Tables(**own, **given)
+
+        return found
+
+    def _run(
+        self, f: Function, call: Value, first: Size, last: Size,
+        found: Callable[[Function, Value], _Tables],
+    ) -> None:  # fmt: skip
         """Go through the rows from `first` to `last`, or return with a failure."""
+        tables = found(f, call)
         buffers = f.allocate(PTR, max(len(call.addresses) for call in self.code.calls))
         frame = abi.with_buffers(f, call, buffers)
         bases = abi.buffers(f, call), abi.workspace(f, call)
@@ -297,7 +367,7 @@ class _Emitter:
 
     # -- calls side by side -------------------------------------------------------------------
 
-    def _emit_run(self, tables: _Tables) -> None:
+    def _emit_run(self, tables: Callable[[Function, Value], _Tables]) -> None:
         """Define `i64 @run(call, first, last)`, and `@chains`, the body of a loop over chains,
         whose context is the call and where the chains' bounds begin."""
         parameters = [("call", PTR), ("first", I64), ("last", I64)]

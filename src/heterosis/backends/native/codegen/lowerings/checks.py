@@ -42,7 +42,7 @@ def _check_kernel(
         key=f"indices {given.dtype} {rank}",
         emit=emit,
         numbers=(*given.strided.shape, *given.strided.strides, count),
-        nanoseconds=float(size),
+        nanoseconds=1.0 * size,
         failures=tuple(("IndexingError", message) for message in failures_of_indices(node)),
     )
 
@@ -106,7 +106,7 @@ def _require_kernel(
         key=f"require {dtype}",
         emit=emit,
         numbers=(*holds.shape, *given.shape),
-        nanoseconds=float(holds.shape[0] + given.shape[0]),
+        nanoseconds=1.0 * (holds.shape[0] + given.shape[0]),
         failures=((kind, failure),),
     )
 

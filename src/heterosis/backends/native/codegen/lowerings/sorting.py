@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from heterosis.backends.native.codegen.emit.builder import Module
@@ -31,7 +32,7 @@ def _kernel(places: bool) -> Callable[..., KernelCode]:
         return KernelCode(
             key=repr(sort),
             emit=emit,
-            numbers=(rows, length, int(_SHARE_NANOSECONDS / row_nanoseconds) + 1, room),
+            numbers=(rows, length, math.floor(_SHARE_NANOSECONDS / row_nanoseconds) + 1, room),
             scratch_bytes=room * machine.workers,
             nanoseconds=rows * row_nanoseconds,
         )

@@ -22,11 +22,10 @@ _WHOLE_PRODUCT = 1 << 21
 def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) -> str:
     """The variant for a problem whose numbers are all known."""
     m, n, k = problem.extents
-    packing = "columns" if m <= SHARED_ROWS and n >= 2 * m else "blocked"
     if problem.b_packed and problem.a_column == 1 and not element(problem.dtype, target).converts:
         return "panels"
     if problem.b_packed or element(problem.dtype, target).software_half:
-        return packing
+        return _packing(m, n)
     if problem.a_column == problem.b_row == 1:
         if n <= _FEW_DOTS and n <= m:
             return "dots_of_rows"
@@ -36,7 +35,11 @@ def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) 
         return "direct_transposed"
     if problem.b_column == 1 and (m <= FEW_ROWS or n * k < _SMALL_RIGHT):
         return "direct_row" if m == 1 else "direct"
-    return packing
+    return _packing(m, n)
+
+
+def _packing(m: int, n: int) -> str:
+    return "columns" if m <= SHARED_ROWS and n >= 2 * m else "blocked"
 
 
 def choose(problem: Problem, target: Target, workers: int, *, epilogue: bool = False) -> Problem:

@@ -1,0 +1,152 @@
+"""Programs whose extents are open: planned for ranges of sizes, and compiled once for each.
+
+A plan for one size is found with sizes in place of numbers. What the planner decides by them are
+the conditions of the range that it holds for; what it hands the compiled function is a table of
+numbers, each an expression of the sizes. At a size never seen, the expressions are evaluated: that
+is all. Ranges that differ in numbers alone share their machine code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from heterosis import _core
+from heterosis.backends.native.codegen.kernel import Schedule
+from heterosis.backends.native.compile.plans import PlanFacts, address, check_room, plan_facts
+from heterosis.backends.native.compile.whole import parts, scheduled
+from heterosis.ir.program import Program
+from heterosis.ir.resizing import resized, without_gaps
+from heterosis.ir.strided import Strided
+from heterosis.ir.traced_sizes import Decisions, function_of, is_traced, message, written
+from heterosis.runtime.settings import settings
+
+if TYPE_CHECKING:
+    from heterosis.backends.native.codegen.emit.program import ProgramCode
+
+
+_MOST_RANGES = 32  # plans kept, and asked one after the other
+
+
+class SizedPlans:
+    """The plans of a program for ranges of its sizes, the latest first."""
+
+    def __init__(
+        self,
+        program: Program,
+        layouts: Sequence[Strided | None],
+        parameters: Collection[int],
+    ) -> None:
+        self.program, self.layouts, self.parameters = program, layouts, parameters
+        self.ranges: list[Range] = []
+
+    def at(self, values: Mapping[str, int]) -> _core.Plan | None:
+        """The plan for one size; None if nothing can be planned with sizes in place of numbers."""
+        found = next((one for one in self.ranges if one.holds(**values)[0]), None)
+        if found is None:
+            try:
+                found = self._planned(values)
+            except Exception:
+                if settings.check:
+                    raise
+                return None
+            self.ranges.insert(0, found)
+            del self.ranges[_MOST_RANGES:]
+        return found.plan(values)
+
+    def _planned(self, values: Mapping[str, int]) -> Range:
+        """The range that these values are in."""
+        decisions = Decisions(values)
+        program = resized(self.program, decisions.traced, calls=False)
+        layouts = without_gaps(program, self.layouts)
+        programs, fixed = parts(program, layouts, self.parameters)
+        names = tuple(values)
+        template, *ahead = (_template(names, *part) for part in programs)
+        conditions = tuple(decisions.conditions)
+        return Range(names, conditions, template, ahead[0] if ahead else None, fixed)
+
+
+def _template(names: tuple[str, ...], program: Program, layouts: Sequence[Strided]) -> Template:
+    from heterosis.backends.native.codegen.emit.program import function_for_sizes
+
+    planned = scheduled(program, layouts)
+    code: ProgramCode = function_for_sizes(planned)
+    facts = plan_facts(program, planned, code)
+    proved = partial(_prove, program, layouts, planned) if settings.check else None
+    return Template(names, facts, address(code), proved)
+
+
+def _prove(
+    program: Program, layouts: Sequence[Strided], schedule: Schedule, values: Mapping[str, int]
+) -> None:
+    from heterosis.backends.native.schedule.proof.at_sizes import prove_at
+
+    prove_at(program, layouts, schedule, values)
+
+
+@dataclass
+class Range:
+    """Plans for all sizes of which some conditions hold."""
+
+    names: tuple[str, ...]
+    conditions: tuple[str, ...]
+    template: Template
+    preparation: Template | None
+    fixed: list[int]
+    _first: _core.Plan | None = None  # whose preparation, if it has one size, serves all
+
+    @cached_property
+    def holds(self) -> Callable[..., tuple[Any, ...]]:
+        """Whether sizes are in the range."""
+        return function_of(self.names, [" and ".join(self.conditions) or "True"])
+
+    def plan(self, values: Mapping[str, int]) -> _core.Plan:
+        """The plan for one size in the range."""
+        plan = self.template.plan(values)
+        if self.preparation is None:
+            return plan
+        if self._first is not None and not self.preparation.varies:
+            return _core.sharing_preparation(plan, self._first)
+        self._first = _core.with_preparation(plan, self.preparation.plan(values), self.fixed)
+        return self._first
+
+
+class Template:
+    """The facts of a plan, with expressions of sizes in place of numbers."""
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        facts: PlanFacts,
+        code: int,
+        prove: Callable[[Mapping[str, int]], None] | None,
+    ):
+        self.code, self._prove = code, prove
+        self.varies = _varies(facts)  # whether anything in it follows from sizes
+        self._facts = function_of(names, map(_text, facts))
+
+    def plan(self, values: Mapping[str, int]) -> _core.Plan:
+        """The plan for one size; proved, where that is asked for."""
+        if self._prove is not None:
+            self._prove(values)
+        facts = PlanFacts(*self._facts(**values))
+        check_room(facts)
+        return facts.plan(self.code)
+
+
+def _varies(facts: Any) -> bool:
+    return any(map(_varies, facts)) if type(facts) in _SEQUENCES else is_traced(facts)
+
+
+def _text(facts: Any) -> str:
+    """`facts` as an expression of Python."""
+    if isinstance(facts, str):
+        return message(facts)
+    if type(facts) not in _SEQUENCES:
+        return written(facts)
+    return f"({''.join(f'{_text(item)}, ' for item in facts)})"
+
+
+_SEQUENCES = (list, tuple, PlanFacts)

@@ -1,0 +1,652 @@
+"""Sizes while a program is captured and planned: unknown, and with the value of the call at hand.
+
+Whoever computes with shapes computes with these as with integers. What is asked of one beyond
+arithmetic, whether it is equal to another, less, or which number it is, is answered for the call
+at hand and noted as a condition: the outcome holds for all sizes of which all conditions hold.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from heterosis.ir.sizes import Extent, Formula, Product, Quotient, Size, Term
+from heterosis.runtime.errors import UnsupportedError
+from heterosis.runtime.lines import PACKAGE, user_line
+
+# Extents from here on are named: broadcasting makes others of 1, and nothing is left of 0.
+LEAST = 2
+
+_RELATIONS: dict[str, Callable[[int, int], bool]] = {"<": operator.lt, "==": operator.eq}
+_OPPOSITE = {"<": ">=", "==": "!="}
+
+
+class Decisions:
+    """What was decided for some values of sizes, each from `LEAST` on: the conditions under which
+    it is the same for other values, and the user's line that each came from."""
+
+    def __init__(self, values: Mapping[str, int]):
+        self.values = dict(values)
+        self.conditions: dict[str, str] = {}
+
+    def traced(self, extent: Extent) -> int:
+        """An extent of a program as a number to compute with."""
+        if not isinstance(extent, Size):
+            return extent
+        value = extent.at(self.values)
+        assert isinstance(value, int), f"{extent} has names without values"
+        return TracedSize(extent, value, self)  # type: ignore[return-value]
+
+    def note(self, condition: str) -> None:
+        """Let the outcome depend on a condition, in Python."""
+        if condition not in self.conditions and not _looking.on:
+            self.conditions[condition] = user_line()
+
+    def sign(self, difference: Extent, value: int, relation: str) -> bool:
+        """Whether a difference of this value stands in a relation to 0; noted, if that depends on
+        the values."""
+        holds = _RELATIONS[relation](value, 0)
+        if not isinstance(difference, Size) or _known(difference, relation) is not None:
+            return holds
+        left = Size(difference.terms)
+        self.note(f"{left} {relation if holds else _OPPOSITE[relation]} {-difference.number}")
+        return holds
+
+
+class _Looking(threading.local):
+    on = False
+
+
+_looking = _Looking()
+
+
+@contextmanager
+def only_looking() -> Iterator[None]:
+    """Within the block, nothing is decided by what is asked of sizes: for checks, which raise or do
+    nothing."""
+    before, _looking.on = _looking.on, True
+    try:
+        yield
+    finally:
+        _looking.on = before
+
+
+class TracedSize:
+    """An integer that follows from sizes.
+
+    It is no `int` for Python itself, which would take its value without a word: `range`, lists and
+    NumPy ask `__index__`, and that is noted. `isinstance` is told that it is one, as annotations
+    are.
+    """
+
+    __slots__ = ("decisions", "size", "value")
+    __array_ufunc__ = None  # numbers of NumPy's leave arithmetic to this class
+
+    def __init__(self, size: Size, value: int, decisions: Decisions):
+        self.size, self.value, self.decisions = size, value, decisions
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return int
+
+    def _made(self, size: Extent, value: int) -> Any:
+        return TracedSize(size, value, self.decisions) if isinstance(size, Size) else size
+
+    # -- arithmetic -------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        if _is_traced(other):
+            return self._made(self.size + other.size, self.value + other.value)
+        if _is_float(other):
+            return self._float() + other
+        number = _whole(other)
+        if number is None:
+            return NotImplemented
+        return self._made(self.size + number, self.value + number)
+
+    def __mul__(self, other: Any) -> Any:
+        if _is_traced(other):
+            return self._made(self.size * other.size, self.value * other.value)
+        if _is_float(other):
+            return self._float() * other
+        number = _whole(other)
+        if number is None:
+            return NotImplemented
+        return self._made(self.size * number, self.value * number)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __floordiv__(self, other: Any) -> Any:
+        if _is_float(other):
+            return self._float() // other
+        if _is_traced(other):
+            try:
+                return self._made(self.size // other.size, self.value // other.value)
+            except UnsupportedError:
+                other = operator.index(other)
+        divisor = _whole(other)
+        if divisor is None:
+            return NotImplemented
+        if divisor < 1:
+            return -self // -divisor if divisor < 0 else self.value // divisor
+        return self._made(self.size // divisor, self.value // divisor)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return other // operator.index(self)
+
+    def __mod__(self, other: Any) -> Any:
+        if _is_float(other):
+            return self._float() % other
+        return self - self // other * other
+
+    def __rmod__(self, other: Any) -> Any:
+        return other % operator.index(self)
+
+    def __divmod__(self, other: Any) -> Any:
+        quotient = self // other
+        return quotient, self - quotient * other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return divmod(other, operator.index(self))
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._float() / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self._float()
+
+    def __pow__(self, other: Any) -> Any:
+        if type(other) is int and 0 <= other <= 8:
+            return math.prod([self] * other)
+        return self._float() ** other
+
+    def __rpow__(self, other: Any) -> Any:
+        return other ** operator.index(self)
+
+    def __and__(self, other: Any) -> Any:
+        return operator.index(self) & other
+
+    def __or__(self, other: Any) -> Any:
+        return operator.index(self) | other
+
+    def __xor__(self, other: Any) -> Any:
+        return operator.index(self) ^ other
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __lshift__(self, other: Any) -> Any:
+        return self * (1 << other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self // (1 << other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return other << operator.index(self)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return other >> operator.index(self)
+
+    def __invert__(self) -> Any:
+        return -self - 1
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self
+
+    __floor__ = __ceil__ = __trunc__ = __pos__
+
+    def _float(self) -> TracedFloat:
+        return TracedFloat(f"({self.size})", float(self.value), self.decisions, self.size.names())
+
+    # -- what is asked of it ----------------------------------------------------------------------
+
+    def _compared(self, other: Any, relation: str, sign: int = 1) -> Any:
+        if _is_traced(other):
+            if other.decisions is not self.decisions:
+                return False if relation == "==" else NotImplemented
+            difference, value = self.size + -other.size, self.value - other.value
+        else:
+            number = _whole(other)
+            if number is None:
+                return NotImplemented
+            difference, value = self.size + -number, self.value - number
+        return self.decisions.sign(difference * sign, value * sign, relation)
+
+    def __eq__(self, other: object) -> Any:
+        return self._float() == other if _is_fraction(other) else self._compared(other, "==")
+
+    def __ne__(self, other: object) -> Any:
+        return _negated(self.__eq__(other))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._float() < other if _is_fraction(other) else self._compared(other, "<")
+
+    def __gt__(self, other: Any) -> Any:
+        return self._float() > other if _is_fraction(other) else self._compared(other, "<", -1)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._float() >= other if _is_fraction(other) else _negated(self < other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._float() <= other if _is_fraction(other) else _negated(self > other)
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __hash__(self) -> int:
+        """In what the framework keeps, sizes are told apart by their forms: nothing follows from
+        not finding one. In what users keep, by their values."""
+        inside = _asked_from_inside()
+        return hash((self.size, id(self.decisions)) if inside else operator.index(self))
+
+    def __index__(self) -> int:
+        """Its value: what comes of it holds for this value alone."""
+        same = self == self.value
+        assert same, "a size has the value of the call at hand"
+        return self.value
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        return float(operator.index(self))
+
+    def __repr__(self) -> str:
+        return repr(operator.index(self))
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return format(operator.index(self), specification)
+
+    def bit_length(self) -> int:
+        """As of its value."""
+        return operator.index(self).bit_length()
+
+    def __copy__(self) -> TracedSize:
+        return self
+
+    def __deepcopy__(self, memory: Any) -> TracedSize:
+        return self
+
+    def __reduce__(self) -> Any:
+        return int, (operator.index(self),)
+
+
+class TracedFloat:
+    """A float that follows from sizes, as an expression of Python."""
+
+    __slots__ = ("decisions", "names", "text", "value")
+    __array_ufunc__ = None
+
+    def __init__(self, text: str, value: float, decisions: Decisions, names: Iterable[str]):
+        self.text, self.value, self.decisions = text, value, decisions
+        self.names = frozenset(names)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return float
+
+    def _applied(self, symbol: str, other: Any, *, turned: bool = False) -> Any:
+        """A binary operation, done to the values and written down."""
+        text, value, names = _operand(other)
+        if text is None:
+            return NotImplemented
+        texts, values = (self.text, text), (self.value, value)
+        if turned:
+            texts, values = texts[::-1], values[::-1]
+        found = _OPERATIONS[symbol](*values)
+        written = f"({texts[0]} {symbol} {texts[1]})"
+        return TracedFloat(written, found, self.decisions, self.names | names)
+
+    def __add__(self, other: Any) -> Any:
+        return self._applied("+", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._applied("+", other, turned=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._applied("-", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._applied("-", other, turned=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._applied("*", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._applied("*", other, turned=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._applied("/", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._applied("/", other, turned=True)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._applied("//", other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._applied("//", other, turned=True)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._applied("%", other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._applied("%", other, turned=True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._applied("**", other)
+
+    def __neg__(self) -> Any:
+        return self * -1.0
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def __floor__(self) -> Any:
+        formula = Formula(f"floor({self.text})", self.names)
+        return TracedSize(Size(((formula, 1),)), math.floor(self.value), self.decisions)
+
+    def __ceil__(self) -> Any:
+        return -math.floor(-self)
+
+    def _compared(self, other: Any, symbol: str) -> Any:
+        if type(other) is float and not math.isfinite(other):
+            return _OPERATIONS[symbol](self.value, other)  # the same for all finite values
+        text, value, _ = _operand(other)
+        if text is None:
+            return NotImplemented
+        holds: bool = _OPERATIONS[symbol](self.value, value)
+        written = f"{self.text} {symbol} {text}"
+        self.decisions.note(written if holds else f"not {written}")
+        return holds
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, "==")
+
+    def __ne__(self, other: object) -> Any:
+        return _negated(self._compared(other, "=="))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, "<")
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, "<=")
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, ">")
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, ">=")
+
+    def __bool__(self) -> bool:
+        return bool(self != 0.0)
+
+    def __hash__(self) -> int:
+        return hash((self.text, id(self.decisions)) if _asked_from_inside() else float(self))
+
+    def __float__(self) -> float:
+        """Its value: what comes of it holds for this value alone."""
+        self.decisions.note(f"{self.text} == {self.value!r}")
+        return self.value
+
+    def __int__(self) -> int:
+        return int(float(self))
+
+    __trunc__ = __int__
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(float(self), digits)
+
+    def is_integer(self) -> bool:
+        """As of its value."""
+        return float(self).is_integer()
+
+    def __repr__(self) -> str:
+        return repr(float(self))
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return format(float(self), specification)
+
+    def __reduce__(self) -> Any:
+        return float, (float(self),)
+
+
+def _asked_from_inside() -> bool:
+    """Whether it is the framework that asks for a hash, methods that dataclasses have left out."""
+    frame = sys._getframe(2)
+    while frame.f_code.co_filename == "<string>" and frame.f_back is not None:
+        frame = frame.f_back
+    return frame.f_code.co_filename.startswith(PACKAGE)
+
+
+_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+    "//": operator.floordiv, "%": operator.mod, "**": operator.pow,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+}  # fmt: skip
+
+
+def _is_traced(given: Any) -> bool:
+    return type(given) is TracedSize
+
+
+def _is_float(given: Any) -> bool:
+    return type(given) in (float, TracedFloat)
+
+
+def _is_fraction(given: Any) -> bool:
+    return _is_float(given) and _whole(given) is None
+
+
+def _whole(given: Any) -> int | None:
+    """A plain integer, if it is one."""
+    if type(given) is int:
+        return given
+    if type(given) is float:
+        return int(given) if given.is_integer() else None
+    if hasattr(type(given), "__index__") and not hasattr(given, "__array_function__"):
+        return operator.index(given)
+    return None
+
+
+def _operand(given: Any) -> tuple[str | None, float, frozenset[str]]:
+    """An operand of floats as a text, its value, and its names."""
+    if type(given) is TracedFloat:
+        return given.text, given.value, given.names
+    if _is_traced(given):
+        return f"({given.size})", given.value, frozenset(given.size.names())
+    number = float(given) if type(given) is float else _whole(given)
+    if number is None or not math.isfinite(number):
+        return None, math.nan, frozenset()
+    return repr(number), number, frozenset()
+
+
+def _negated(found: Any) -> Any:
+    return found if found is NotImplemented else not found
+
+
+# -- what is known of sizes without their values --------------------------------------------------
+
+
+def _known(size: Size, relation: str) -> bool | None:
+    """Whether a size stands in a relation to 0 for all values of its names; None if that depends
+    on them."""
+    low, high = _least(size), _least(-size)
+    if low is not None and low > (0 if relation == "==" else -1):
+        return False
+    if high is not None and high > 0:
+        return relation == "<"
+    return None
+
+
+def _least(size: Extent) -> int | None:
+    """A bound from below, if there is an easy one."""
+    if not isinstance(size, Size):
+        return size
+    total = size.number
+    for term, coefficient in size.terms:
+        least = _least_term(term)
+        if coefficient < 0 or least is None:
+            return None
+        total += coefficient * least
+    return total
+
+
+def _least_term(term: Term) -> int | None:
+    if isinstance(term, str):
+        return LEAST
+    if isinstance(term, Quotient):
+        least = _least(term.numerator)
+        return None if least is None else least // term.divisor
+    if isinstance(term, Product):
+        bounds = [_least_term(factor) for factor in term.factors]
+        known = [bound for bound in bounds if bound is not None and bound >= 0]
+        return math.prod(known) if len(known) == len(bounds) else None
+    return term.least
+
+
+_LONGEST = 2000  # characters of an expression
+
+# -- numbers of tables ----------------------------------------------------------------------------
+
+
+def covers(first: int, second: int) -> bool:
+    """Whether a number is known to be at least another one, at all sizes."""
+    difference = first - second
+    size = untraced(difference)
+    return _known(size, "<") is False if isinstance(size, Size) else difference >= 0
+
+
+def largest(first: int, second: int) -> int:
+    """`max`, which is no decision: a number for all sizes."""
+    return _extremum("max", first, second)
+
+
+def smallest(first: int, second: int) -> int:
+    """`min`, which is no decision."""
+    return _extremum("min", first, second)
+
+
+def _extremum(name: str, first: int, second: int) -> int:
+    choose = max if name == "max" else min
+    traced = next((one for one in (first, second) if _is_traced(one)), None)
+    if traced is None:
+        return choose(first, second)
+    sizes = [one.size if _is_traced(one) else one for one in (first, second)]  # type: ignore[attr-defined]
+    values = [one.value if _is_traced(one) else one for one in (first, second)]  # type: ignore[attr-defined]
+    difference = sizes[0] - sizes[1]
+    if not isinstance(difference, Size):
+        return choose(first, second, key=lambda one: one.value if _is_traced(one) else one)  # type: ignore[attr-defined]
+    if (below := _known(difference, "<")) is not None:
+        first_is_less = below if name == "min" else not below
+        return first if first_is_less else second
+    texts = [str(size) for size in sizes]
+    if sum(map(len, texts)) > _LONGEST:
+        return choose(first, second)  # decided: what it is made of would grow without end
+    bounds = [_least(size) for size in sizes]
+    known = [bound for bound in bounds if bound is not None]
+    least = max(known, default=None) if name == "max" else None
+    used = frozenset(n for size in sizes if isinstance(size, Size) for n in size.names())
+    formula = Formula(f"{name}({texts[0]}, {texts[1]})", used, least)
+    made: Any = TracedSize(Size(((formula, 1),)), choose(values), traced.decisions)  # type: ignore[attr-defined]
+    return made  # type: ignore[no-any-return]
+
+
+def untraced(number: Any) -> Any:
+    """A traced extent as a size; others as they are."""
+    return number.size if _is_traced(number) else number
+
+
+def value_of(number: Any) -> Any:
+    """The value of the call at hand, for what does not depend on it."""
+    return number.value if type(number) in (TracedSize, TracedFloat) else number
+
+
+def index(given: Any) -> int:
+    """An integer, as `operator.index` gives it; one that follows from sizes as it is."""
+    return given if _is_traced(given) else operator.index(given)
+
+
+def shown(number: Any) -> str:
+    """A number in a message, which `message` writes for each size."""
+    if type(number) is tuple:
+        items = [*map(shown, number), ""] if len(number) == 1 else map(shown, number)
+        return f"({', '.join(items).rstrip(' ')})"
+    return f"{_MARK}{written(number)}{_MARK}" if is_traced(number) else str(number)
+
+
+_MARK = "\0"  # around expressions in messages
+
+
+def message(text: str) -> str:
+    """The expression that gives a message that `shown` numbers stand in."""
+    parts = text.split(_MARK)
+    if len(parts) == 1:
+        return repr(text)
+    items = (f"str({part})" if i % 2 else repr(part) for i, part in enumerate(parts))
+    return f"({' + '.join(items)})"
+
+
+def fixed_number(number: Any) -> Any:
+    """A number as it is in the call at hand, which then has to stay so."""
+    if type(number) is TracedFloat:
+        return float(number)
+    return operator.index(number) if _is_traced(number) else number
+
+
+def is_traced(number: Any) -> bool:
+    """Whether it follows from sizes."""
+    return type(number) in (TracedSize, TracedFloat)
+
+
+# -- other values of the sizes --------------------------------------------------------------------
+
+
+def function_of(names: Iterable[str], expressions: Iterable[str]) -> Callable[..., tuple[Any, ...]]:
+    """What gives the values of expressions, as sizes and conditions write them, for those of
+    names."""
+    body = "".join(f"{expression}, " for expression in expressions)
+    known = {"floor": math.floor, "max": max, "min": min, "str": str}
+    text = f"lambda {', '.join(names)}: ({body})"
+    made: Callable[..., tuple[Any, ...]] = eval(text, known)
+    return made
+
+
+def written(number: Any) -> str:
+    """A number as `function_of` takes it."""
+    if type(number) is TracedFloat:
+        return number.text
+    return str(number.size) if _is_traced(number) else repr(number)
+
+
+__all__ = [
+    "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "fixed_number", "function_of",
+    "index", "is_traced", "largest", "message", "only_looking", "shown", "smallest", "untraced",
+    "value_of", "written",
+]  # fmt: skip

@@ -1,0 +1,387 @@
+"""Programs whose extents stay open: captured once, compiled once, right at every size."""
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import autograd, gluon, np, npx
+from heterosis.gluon import nn, rnn
+from heterosis.runtime.errors import HeterosisError
+
+SIZES = (5, 7, 33, 2, 64, 3, 16)
+
+
+def arrays(shapes, seed=0):
+    """Floats of these shapes, as NumPy has them."""
+    generator = numpy.random.default_rng(seed)
+    return [generator.normal(size=shape).astype("float32") for shape in shapes]
+
+
+def check(function, shapes_at, sizes=SIZES, *, captures=2, rtol=1e-5, dynamic="auto"):
+    """Compare `function` hybridized with itself at every size; gives the hybridized one."""
+    compiled = heterosis.hybridize(function, dynamic=dynamic)
+    for n in sizes:
+        given = [np.array(a) for a in arrays(shapes_at(n), seed=n)]
+        expected, found = function(*given), compiled(*given)
+        again = compiled(*given)
+        pairs = zip(flat(expected), flat(found), flat(again), strict=True)
+        for want, got, second in pairs:
+            assert got.shape == want.shape and got.dtype == want.dtype
+            numpy.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=rtol, atol=1e-6)
+            assert (second.asnumpy() == got.asnumpy()).all()
+    assert compiled.captures <= captures, list(compiled.captures_why)
+    return compiled
+
+
+def flat(results):
+    return results if isinstance(results, tuple | list) else [results]
+
+
+OPEN = {
+    "elementwise": (lambda x, y: np.tanh(x * 2 + y), lambda n: [(n, 16), (16,)]),
+    "sums": (lambda x: (x.sum(), x.sum(axis=0), x.mean(axis=1), x.max(axis=1)), lambda n: [(n, 9)]),
+    "size as a number": (lambda x: x / x.shape[0] + x.size, lambda n: [(n, 3)]),
+    "softmax": (lambda x: npx.softmax(x), lambda n: [(n, 11)]),
+    "softmax along": (lambda x: npx.softmax(x, axis=0), lambda n: [(n, 11)]),
+    "product": (lambda x, w: np.dot(x, w), lambda n: [(n, 8), (8, 12)]),
+    "product along": (lambda x, w: np.dot(x, w), lambda n: [(6, n), (n, 12)]),
+    "products": (lambda x, y: np.matmul(x, y), lambda n: [(3, n, 8), (3, 8, n)]),
+    "transpose": (lambda x: x.T + 1, lambda n: [(n, 4)]),
+    "reshape": (lambda x: x.reshape(-1, 2) * 2, lambda n: [(n, 4)]),
+    "reshape by sizes": (lambda x: x.reshape(x.shape[0] * 2, 2) * 2, lambda n: [(n, 4)]),
+    "flatten": (lambda x: x.reshape(-1) + 1, lambda n: [(n, 4)]),
+    "concatenate": (lambda x, y: np.concatenate((x, y)) * 2, lambda n: [(n, 3), (4, 3)]),
+    "stack": (lambda x, y: np.stack((x, y), axis=1), lambda n: [(n, 3), (n, 3)]),
+    "broadcast": (lambda x: np.broadcast_to(x, (4, x.shape[0], 3)) + 1, lambda n: [(n, 3)]),
+    "expand": (lambda x: np.expand_dims(x, 1) - x, lambda n: [(n,)]),
+    "arange": (lambda x: np.arange(x.shape[0]) * x, lambda n: [(n,)]),
+    "zeros": (lambda x: np.zeros((x.shape[0], 2)) + np.ones_like(x), lambda n: [(n, 2)]),
+    "two sizes": (lambda x: (x + 1).reshape(-1).sum() + x, lambda n: [(n, 3 * n)]),
+    "slice": (lambda x: x[1:] * 2 - x[:-1], lambda n: [(n + 1, 3)]),
+    "slice to a size": (lambda x, y: x[: y.shape[0]] + y, lambda n: [(n + 3, 2), (n, 2)]),
+    "row": (lambda x: x[0] + x[-1], lambda n: [(n, 3)]),
+    "variance": (lambda x: np.var(x, axis=0) + np.std(x), lambda n: [(n, 3)]),
+    "where": (lambda x: np.where(x > 0, x, -x * 2), lambda n: [(n, 3)]),
+    "cumsum": (lambda x: np.cumsum(x, axis=0), lambda n: [(n, 3)]),
+    "take": (lambda x: np.take(x, np.array([0, 1]), axis=0), lambda n: [(n, 3)]),
+    "split": (lambda x: np.split(x, 2, axis=1), lambda n: [(n, 4)]),
+    "tile": (lambda x: np.tile(x, (2, 1)), lambda n: [(n, 4)]),
+    "one_hot": (lambda x: npx.one_hot(x * 0 + 1, 4), lambda n: [(n,)]),
+    "pad": (lambda x: np.pad(x, ((1, 2), (0, 0))), lambda n: [(n, 4)]),
+    "argmax": (lambda x: np.argmax(x, axis=1), lambda n: [(n, 4)]),
+    "sort": (lambda x: np.sort(x, axis=0), lambda n: [(n, 4)]),
+    "half": (lambda x: x[: x.shape[0] // 2] + 1, lambda n: [(2 * n, 2)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_open_extents_are_right_at_every_size(name):
+    function, shapes = OPEN[name]
+    check(function, shapes)
+
+
+# -- layers ---------------------------------------------------------------------------------------
+
+
+def dense():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(16, activation="relu"), nn.Dense(8, activation="tanh"), nn.Dense(3))
+    return net
+
+
+def convolutions():
+    net = nn.HybridSequential()
+    net.add(
+        nn.Conv2D(6, 3, padding=1, activation="relu"), nn.BatchNorm(), nn.MaxPool2D(2, 2),
+        nn.Conv2D(8, 3, strides=2), nn.GlobalAvgPool2D(), nn.Dense(4),
+    )  # fmt: skip
+    return net
+
+
+class Recurrent(nn.HybridBlock):
+    def __init__(self, layer):
+        super().__init__()
+        self.recurrent, self.dense = layer, nn.Dense(5, flatten=False)
+
+    def forward(self, x):
+        return self.dense(self.recurrent(x))
+
+
+class Attention(nn.HybridBlock):
+    def __init__(self, width=16, heads=2):
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value = (nn.Dense(width, flatten=False) for _ in range(3))
+        self.norm = nn.LayerNorm()
+
+    def split(self, x):
+        batch, length, width = x.shape
+        return x.reshape(batch, length, self.heads, width // self.heads).transpose(0, 2, 1, 3)
+
+    def forward(self, x):
+        query, key, value = (self.split(f(x)) for f in (self.query, self.key, self.value))
+        weights = npx.softmax(np.matmul(query, key.transpose(0, 1, 3, 2)) / 3)
+        return self.norm(x + np.matmul(weights, value).transpose(0, 2, 1, 3).reshape(x.shape))
+
+
+LAYERS = {
+    "dense, over batches": (dense, lambda n: (n, 12)),
+    "convolutions, over batches": (convolutions, lambda n: (n, 2, 12, 12)),
+    "convolutions, over heights": (convolutions, lambda n: (2, 2, n + 11, 12)),
+    "LSTM, over lengths": (lambda: Recurrent(rnn.LSTM(8, input_size=6)), lambda n: (n, 3, 6)),
+    "GRU, over batches": (lambda: Recurrent(rnn.GRU(8, input_size=6)), lambda n: (4, n, 6)),
+    "attention, over lengths": (Attention, lambda n: (2, n, 16)),
+    "attention, over batches": (Attention, lambda n: (n, 5, 16)),
+}
+
+
+def block(make, shape):
+    np.random.seed(3)
+    net = make()
+    net.initialize()
+    net(np.ones(shape))
+    return net
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_are_right_at_every_size(name):
+    make, shape = LAYERS[name]
+    net = block(make, shape(4))
+    inputs = {n: np.array(arrays([shape(n)], seed=n)[0]) for n in SIZES}
+    expected = {n: net(x).asnumpy() for n, x in inputs.items()}
+    net.hybridize(dynamic="auto")
+    for n, x in inputs.items():
+        for _ in range(2):
+            numpy.testing.assert_allclose(net(x).asnumpy(), expected[n], rtol=2e-5, atol=2e-6)
+    most = 5 if "heights" in name else 3  # pooling depends on whether they are even
+    assert net._compiled.captures <= most, list(net._compiled.captures_why)
+
+
+def test_two_axes_vary():
+    net = block(Attention, (2, 4, 16))
+    inputs = [
+        np.array(arrays([(b, t, 16)])[0]) for b, t in ((2, 4), (3, 7), (5, 9), (8, 3), (9, 9))
+    ]
+    expected = [net(x).asnumpy() for x in inputs]
+    net.hybridize(dynamic="auto")
+    for x, want in zip(inputs, expected, strict=True):
+        numpy.testing.assert_allclose(net(x).asnumpy(), want, rtol=2e-5, atol=2e-6)
+    assert net._compiled.captures <= 3, list(net._compiled.captures_why)
+
+
+# -- training -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("inside", [True, False], ids=["step hybridized", "recorded outside"])
+def test_training_is_the_same_at_every_size(inside, optimizer):
+    losses = []
+    for hybridized in (False, True):
+        net = block(dense, (4, 12))
+        trainer = gluon.Trainer(
+            net.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9}
+        )
+        loss_of = gluon.loss.L2Loss()
+
+        def step(x, y, net=net, trainer=trainer, loss_of=loss_of):
+            with autograd.record():
+                loss = loss_of(net(x), y).mean()
+            loss.backward()
+            trainer.step(1)
+            return loss
+
+        run = step
+        if hybridized and inside:
+            run = heterosis.hybridize(step, dynamic="auto")
+        elif hybridized:
+            net.hybridize(dynamic="auto")
+        found = []
+        for n in SIZES:
+            x, y = map(np.array, arrays([(n, 12), (n, 3)], seed=n))
+            found.append(run(x, y).item())
+        losses.append(found)
+        captures = (run if inside else net._compiled).captures if hybridized else 0
+        assert captures <= 3
+    numpy.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+# -- decisions ------------------------------------------------------------------------------------
+
+
+def test_a_decision_on_a_size_is_a_condition():
+    taken = []
+
+    def function(x):
+        if x.shape[0] > 3:
+            taken.append("large")
+            return x * 2
+        taken.append("small")
+        return x + 1
+
+    compiled = heterosis.hybridize(function, dynamic=True)
+    for n in (8, 2, 9, 3, 4, 100):
+        x = np.ones((n,))
+        assert (compiled(x).asnumpy() == (2.0)).all()
+        assert compiled(x * 3).asnumpy()[0] == (6.0 if n > 3 else 4.0)
+    assert taken == ["large", "small"]
+
+
+DECISIONS = {
+    "equal": lambda x: x * 2 if x.shape[0] == 8 else x * 3,
+    "divisible": lambda x: x * 2 if x.shape[0] % 4 == 0 else x * 3,
+    "turns of a loop": lambda x: sum((x * i for i in range(x.shape[0])), start=x),
+    "length": lambda x: x * len(x),
+    "in a list": lambda x: x * (2 if x.shape[0] in [4, 8] else 3),
+    "in a dictionary": lambda x: x * {4: 2, 8: 5}.get(x.shape[0], 3),
+    "shape in a dictionary": lambda x: x * {(4,): 2, (8,): 5}.get(x.shape, 3),
+    "in a set": lambda x: x * (2 if x.shape[0] in {4, 8} else 3),
+    "bits": lambda x: x * (2 if x.shape[0] & 4 else 3),
+    "detached": lambda x: x.detach() * (2 if x.detach().shape[0] > 4 else 3),
+    "copied": lambda x: x * (2 if np.copy(x).shape[0] > 4 else 3),
+    "length of a list": lambda x: x * len(list(x)),
+    "unpacked": lambda x: sum([*x]) + x,
+    "transposed": lambda x: x * (2 if x.T.shape[0] > 4 else 3),
+    "numpy of the shape": lambda x: x * int(numpy.prod(x.shape)),
+    "size": lambda x: x * (2 if x.size > 4 else 3) + x.nbytes,
+    "truth": lambda x: x * 2 if x[4:].size else x,
+    "rows": lambda x: sum(row.sum() for row in x) + x,
+    "a text": lambda x: x * float(str(x.shape[0])),
+    "in a float": lambda x: x * (1.0 / x.shape[0]),
+    "root": lambda x: x * x.shape[0] ** 0.5,
+    "of a result": lambda x: x * (2 if x[1:].shape[0] > 4 else 3),
+    "broadcast": lambda x: x + np.ones((8,)) if x.shape[0] == 8 else x,
+    "minimum": lambda x: x[: min(x.shape[0], 5)] * 2,
+    "index": lambda x: x[min(x.shape[0] - 1, 4)] + x,
+    "power": lambda x: x * 2 ** x.shape[0],
+    "bool": lambda x: x * 2 if x.shape[0] - 4 else x,
+    "square": lambda x: x * (x.shape[0] ** 2),
+}
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+@pytest.mark.parametrize("dynamic", ["auto", True], ids=["seen", "said"])
+def test_no_program_runs_for_sizes_that_it_does_not_hold_for(name, dynamic):
+    function = DECISIONS[name]
+    compiled = heterosis.hybridize(function, dynamic=dynamic)
+    for n in (8, 5, 4, 12, 8, 6, 3, 2, 1, 16, 4):
+        x = np.array(arrays([(n,)], seed=n)[0])
+        numpy.testing.assert_allclose(
+            compiled(x).asnumpy(), function(x).asnumpy(), rtol=2e-5, atol=1e-6
+        )
+
+
+def test_an_index_outside_is_refused_at_the_size_that_has_it_not():
+    compiled = heterosis.hybridize(lambda x: x[4] * 2, dynamic=True)
+    assert compiled(np.arange(8.0)).item() == 8.0
+    with pytest.raises(HeterosisError, match="out of bounds"):
+        compiled(np.arange(4.0))
+
+
+def test_an_index_that_is_an_array_names_the_size_of_the_call():
+    compiled = heterosis.hybridize(lambda x, i: np.take(x, i, axis=0, mode="raise"), dynamic=True)
+    index = np.array([0, 5], dtype="int64")
+    assert compiled(np.arange(8.0), index).tolist() == [0.0, 5.0]
+    with pytest.raises(HeterosisError, match=r"-4 <= index < 4"):
+        compiled(np.arange(4.0), index).wait_to_read()
+
+
+def test_what_fixes_an_extent_can_be_read():
+    compiled = heterosis.hybridize(lambda x: x * len(range(x.shape[0])), dynamic=True)
+    compiled(np.ones(5))
+    assert any("n0 == 5 at" in why and "test_sizes.py" in why for why in compiled.captures_why)
+
+
+def test_named_axes_stay_open():
+    compiled = heterosis.hybridize(lambda x, y: x @ y, dynamic={"x": (0,)})
+    for n in SIZES:
+        assert compiled(np.ones((n, 4)), np.ones((4, 3))).tolist() == [[4.0] * 3] * n
+    assert compiled.captures == 1
+    with pytest.raises(HeterosisError, match="there is no argument 'z'"):
+        heterosis.hybridize(lambda x: x, dynamic={"z": (0,)})(np.ones(3))
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+def test_writes_into_arguments():
+    def function(x, y):
+        x[1:] += y[:-1]
+        return x * 2
+
+    compiled = heterosis.hybridize(function, dynamic="auto")
+    for n in SIZES:
+        (a, b), (c, d) = (list(map(np.array, arrays([(n, 3), (n, 3)], seed=n))) for _ in range(2))
+        assert (compiled(a, b).asnumpy() == function(c, d).asnumpy()).all()
+        assert (a.asnumpy() == c.asnumpy()).all()
+    assert compiled.captures <= 3
+
+
+def test_results_that_are_views_share_memory():
+    compiled = heterosis.hybridize(lambda x: (x[1:], x.reshape(-1)), dynamic="auto")
+    for n in SIZES:
+        x = np.zeros((n, 2))
+        part, flat_one = compiled(x)
+        part[...] = 1
+        assert flat_one.tolist() == [0.0, 0.0] + [1.0] * (2 * n - 2)
+        assert x.sum().item() == 2 * n - 2
+
+
+def test_a_changed_parameter_is_seen_at_all_sizes():
+    net = block(dense, (4, 12))
+    net.hybridize(dynamic="auto")
+    for n in SIZES:
+        net(np.ones((n, 12)))
+    net[2].weight.data()[:] = 0
+    net[2].bias.data()[:] = 1
+    for n in SIZES:
+        assert net(np.ones((n, 12))).tolist() == [[1.0] * 3] * n
+
+
+def test_arrays_with_gaps_keep_their_extents():
+    compiled = heterosis.hybridize(lambda x: x.sum(axis=1), dynamic=True)
+    for n in SIZES:
+        x = np.array(arrays([(4, n)])[0])
+        numpy.testing.assert_allclose(compiled(x.T).asnumpy(), x.asnumpy().sum(0), rtol=1e-5)
+
+
+def test_random_numbers_have_the_shapes_of_the_call():
+    def function(x):
+        return x + np.random.uniform(size=x.shape)
+
+    compiled = heterosis.hybridize(function, dynamic="auto")
+    for n in SIZES:
+        np.random.seed(n)
+        found = compiled(np.zeros((n, 3))).asnumpy()
+        np.random.seed(n)
+        assert (found == function(np.zeros((n, 3))).asnumpy()).all()
+
+
+def test_choices_and_loops():
+    def function(x):
+        y = x
+        while y.sum() < 100:
+            y = y * 2 + 1
+        if y.max() > 60:
+            y = y - x.shape[0]
+        return y
+
+    check(function, lambda n: [(n, 3)], captures=3)
+
+
+def test_an_optimizer_does_not_count_a_step_twice():
+    net = block(dense, (4, 12))
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})
+
+    def step(x):
+        with autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        trainer.step(1)
+        assert (numpy.arange(3) < x.shape[0]).all()  # NumPy compares with no size
+        return loss
+
+    compiled = heterosis.hybridize(step, dynamic=True)
+    with pytest.raises(HeterosisError, match="dynamic=False"):
+        compiled(np.ones((5, 12)))
+    compiled = heterosis.hybridize(step, dynamic=False)
+    compiled(np.ones((5, 12)))

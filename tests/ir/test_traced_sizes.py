@@ -1,0 +1,164 @@
+"""Sizes with the value of a call: what is computed of them holds wherever their conditions do."""
+
+import math
+import random
+
+import numpy
+import pytest
+
+from heterosis.ir.sizes import named
+from heterosis.ir.slices import taken
+from heterosis.ir.traced_sizes import (
+    LEAST,
+    Decisions,
+    TracedSize,
+    function_of,
+    is_traced,
+    largest,
+    message,
+    only_looking,
+    shown,
+    smallest,
+    untraced,
+    written,
+)
+
+VALUES = range(LEAST, 60)
+
+
+def traced(**values):
+    """A size for each value, and what is decided by them."""
+    decisions = Decisions(values)
+    return [decisions.traced(named(name)) for name in values], decisions
+
+
+def outcomes(function, n):
+    """What `function` gives for a size of value `n`: an expression, and the conditions on it."""
+    (size,), decisions = traced(n=n)
+    found = function(size)
+    return function_of(["n"], [written(found)]), decisions.conditions
+
+
+def check(function, sizes=VALUES):
+    """Wherever the conditions of one size hold, the outcome is that of Python's integers."""
+    for n in list(sizes)[::7]:
+        found, conditions = outcomes(function, n)
+        holds = function_of(["n"], [" and ".join(conditions) or "True"])
+        assert holds(n=n)[0]
+        for other in sizes:
+            if holds(n=other)[0]:
+                assert found(n=other)[0] == function(other), (n, other, list(conditions))
+
+
+FUNCTIONS = {
+    "affine": lambda n: 3 * n - 2 + n,
+    "product": lambda n: (n + 1) * (n - 1),
+    "quotient": lambda n: (n * 6 + 5) // 4,
+    "negative divisor": lambda n: n // -3,
+    "rest": lambda n: n % 5 + (-n) % 7,
+    "by itself": lambda n: (n * n * 4) // (n * 2),
+    "by another": lambda n: (n * 3 + 1) // (n + 1),
+    "both": lambda n: divmod(n, 3)[0] * divmod(n, 3)[1],
+    "power": lambda n: n**3 + 2**n % 5,
+    "absolute": lambda n: abs(7 - n),
+    "greater": lambda n: 1 if n > 9 else n,
+    "between": lambda n: n if 5 <= n < 20 else 0,
+    "equal": lambda n: 5 if n == 16 else n + 1,
+    "not equal": lambda n: 5 if n != 16 else n + 1,
+    "truth": lambda n: n if n - 9 else 7,
+    "rest decides": lambda n: n // 2 if n % 2 == 0 else 3 * n + 1,
+    "turns": lambda n: sum(range(n)),
+    "text": lambda n: len(str(n)) + n,
+    "list": lambda n: len([0] * n),
+    "minimum": lambda n: min(n, 12) + max(n, 30),
+    "extremum": lambda n: smallest(n, 12) + largest(n * 2, 30) * 2,
+    "in": lambda n: n in (3, 16),
+    "in a set": lambda n: n in {3, 16, 30},
+    "in a dictionary": lambda n: {9: 1, 16: 2, 23: 3}.get(n, 4),
+    "set of shapes": lambda n: len({(n, 3), (9, 3), (16, 3)}),
+    "bits": lambda n: (n & 6) + (n | 1) + (n ^ 3) + (n << 2) + (n >> 1) + ~n + (1 << n % 3),
+    "item": lambda n: [4, 5, 6][n % 3],
+    "float": lambda n: math.floor(n * 1.5) + math.ceil(n / 4),
+    "float decides": lambda n: n if n * 0.5 > 7.25 else 1,
+    "with a float": lambda n: n if n < 20.5 else 2,
+    "whole float": lambda n: n if n <= 20.0 else 2,
+    "infinite": lambda n: n if n < math.inf else 2,
+    "root": lambda n: math.floor(n**0.5 * 10),
+    "int of a float": lambda n: int(n / 3),
+    "slice": lambda n: taken(slice(2, -1, 3), n)[2],
+    "slice from the end": lambda n: taken(slice(-5, None), n)[0],
+    "slice backwards": lambda n: taken(slice(None, None, -1), n)[2],
+    "slice to a size": lambda n: taken(slice(n // 2, n + 3), n)[2],
+    "numpy": lambda n: numpy.int64(3) * n + n * numpy.int32(2),
+    "array": lambda n: int(numpy.zeros(n).size),
+    "format": lambda n: len(f"{n:>3}"),
+    "sum": lambda n: sum([n, 1, n]) + math.prod([n, 2]),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_outcomes_hold_wherever_their_conditions_do(name):
+    check(FUNCTIONS[name])
+
+
+def _made(chance, depth):
+    """A random expression of `n` in Python."""
+    if depth == 0:
+        return chance.choice(["n", "n", "n", str(chance.randint(-4, 9))])
+    a, b = (_made(chance, depth - 1) for _ in range(2))
+    return chance.choice(
+        [
+            f"({a}) + ({b})", f"({a}) - ({b})", f"({a}) * ({b})",
+            f"({a}) // {chance.randint(1, 6)}", f"({a}) % {chance.randint(1, 6)}",
+            f"max({a}, {b})", f"smallest({a}, {b})", f"(({a}) if ({a}) < ({b}) else ({b}))",
+            f"(({a}) if ({a}) == ({b}) else 3)", f"floor(({a}) * 0.37)", f"abs({a})",
+        ]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_random_expressions(seed):
+    text = _made(random.Random(seed), 3)
+    names = {"smallest": smallest, "floor": math.floor}
+    check(eval(f"lambda n: {text}", names), range(LEAST, 40))
+
+
+def test_what_all_sizes_have_in_common_is_no_condition():
+    (n,), decisions = traced(n=9)
+    assert n >= 2 and n > 0 and n != 0 and n + 3 != 1 and n * 4 >= 8 and not n < 1
+    assert n + n == 2 * n and n * 2 > n and (n + 1) * 2 - 2 * n == 2
+    assert max(n, 1) is n and (n * 4) % 4 == 0
+    assert not decisions.conditions
+
+
+def test_conditions_name_the_line():
+    (n,), decisions = traced(n=9)
+    assert n > 3
+    assert list(decisions.conditions) == ["-n < -3"]
+    assert "test_traced_sizes.py:" in decisions.conditions["-n < -3"]
+
+
+def test_looking_decides_nothing():
+    (n,), decisions = traced(n=9)
+    with only_looking():
+        assert n > 3 and list(range(n))[-1] == 8
+    assert not decisions.conditions
+
+
+def test_two_sizes():
+    (n, m), decisions = traced(n=9, m=4)
+    assert untraced(n * m // m) == named("n")
+    assert n > m and not decisions.conditions.keys() - {"m - n < 0"}
+    assert isinstance(n, int) and type(n) is TracedSize and is_traced(n)
+
+
+def test_sizes_of_two_captures_are_not_one():
+    (n,), _ = traced(n=9)
+    (other,), _ = traced(n=9)
+    assert n != other and len({n, other, n + 0}) == 2
+
+
+def test_messages_have_the_numbers_of_the_call():
+    (n,), _ = traced(n=9)
+    text = f"shape {shown((n, 3))}, {shown((n,))} and {shown(4)}"
+    assert function_of(["n"], [message(text)])(n=12) == ("shape (12, 3), (12,) and 4",)
