@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from heterosis import _core
-from heterosis.backends.native.codegen.kernel import Schedule
+from heterosis.backends.native.codegen.kernel import Machine, Schedule
 from heterosis.backends.native.compile import stored
 from heterosis.backends.native.compile.plans import (
     PlanFacts,
@@ -26,14 +26,23 @@ if TYPE_CHECKING:
     from heterosis.backends.native.codegen.emit.program import ProgramCode
 
 
-def scheduled(program: Program, layouts: Sequence[Strided]) -> Schedule:
-    """The kernels that run `program`, which is optimised, on inputs that lie as `layouts` say."""
+def scheduled(
+    program: Program,
+    layouts: Sequence[Strided],
+    on: Machine | None = None,
+    *,
+    views: bool = True,
+) -> Schedule:
+    """The kernels that run `program`, which is optimised, on inputs that lie as `layouts` say, on
+    this machine or another one. Without `views`, all results have memory of their own."""
     from heterosis.backends.native.schedule.materialize import kept_values
     from heterosis.backends.native.schedule.schedule import schedule
 
     results = [None] * len(program.outputs)
     kept = kept_values(program)
-    return schedule(program, layouts, results, machine(), views=True, kept=kept, side_by_side=True)
+    return schedule(
+        program, layouts, results, on or machine(), views=views, kept=kept, side_by_side=True
+    )
 
 
 def compile_program(

@@ -10,7 +10,7 @@ from heterosis import _core
 from heterosis.backends import Entry
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.program import function_for_known_sizes
-from heterosis.backends.native.codegen.kernel import Machine, Schedule
+from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, Target
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.compiler import (
@@ -19,6 +19,7 @@ from heterosis.backends.native.compile.compiler import (
     usable_targets,
 )
 from heterosis.backends.native.compile.plans import plan_facts
+from heterosis.backends.native.compile.whole import scheduled
 from heterosis.backends.native.export.elf import shared_library
 from heterosis.backends.native.export.interface import (
     GIVEN,
@@ -30,8 +31,6 @@ from heterosis.backends.native.export.interface import (
     EntryFacts,
     interface,
 )
-from heterosis.backends.native.schedule.materialize import kept_values
-from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.backends.native.stages.pipeline import in_parts
 from heterosis.ir.program import INPUT, Program, Value, reached
 from heterosis.ir.strided import Strided
@@ -85,7 +84,7 @@ class _Library:
         """The machine code of an entry, which is added to the facts."""
         program, held = self._parts(entry)
         layouts = [Strided.contiguous(value.shape) for value in program.inputs]
-        planned = self._scheduled(program, layouts)
+        planned = scheduled(program, layouts, self.machine, views=False)
         code = function_for_known_sizes(planned)
         symbol = f"heterosis.program{number}"
         self.facts.append(
@@ -99,7 +98,7 @@ class _Library:
                 tuple(message for _, message in code.failures),
             )
         )
-        text = _renamed(code.emit(self.machine.target), symbol)
+        text = code.emit(self.machine.target, symbol, linkage="hidden")
         return compile_object(text, self.machine.target)
 
     def _parts(self, entry: Entry) -> tuple[Program, dict[Value, _core.ndarray]]:
@@ -124,17 +123,11 @@ class _Library:
         program = Program(inputs, preparation.outputs, preparation.name)
         arrays = [entry.held[i] for i in positions]
         layouts = [Strided(a.shape, a._element_strides) for a in arrays]
-        planned = self._scheduled(program, layouts)
+        planned = scheduled(program, layouts, self.machine, views=False)
         code, target = function_for_known_sizes(planned), self.machine.target
         loaded = object_cache.load(code.key, lambda: code.emit(target), target)
         plan = plan_facts(program, planned, code).plan(loaded.address(abi.ENTRY))
         return list(_core.run_plan(plan, arrays))
-
-    def _scheduled(self, program: Program, layouts: Sequence[Strided]) -> Schedule:
-        return schedule(
-            program, layouts, [None] * len(program.outputs), self.machine, views=False,
-            kept=kept_values(program), side_by_side=True,
-        )  # fmt: skip
 
     def _buffers(
         self, entry: Entry, program: Program, held: dict[Value, _core.ndarray]
@@ -173,13 +166,6 @@ def _types(values: Sequence[Value]) -> list[TensorType]:
 
 def _array(name: str, type_: TensorType) -> ArrayFacts:
     return ArrayFacts(name, DTYPES.index(type_.dtype), type_.shape, type_.nbytes)
-
-
-def _renamed(text: str, symbol: str) -> str:
-    """The code with its entry point under another name, which the other objects see."""
-    return re.sub(rf"@{abi.ENTRY}(?=\()", f"@{symbol}", text).replace(
-        f"define  i64 @{symbol}(", f"define hidden i64 @{symbol}("
-    )
 
 
 # -- the header ---------------------------------------------------------------------------------

@@ -100,10 +100,10 @@ class ProgramCode:
         """What it is found by in memory; empty if there is nothing to run."""
         return (self.key,) if self.calls else ()
 
-    def emit(self, target: Target) -> str:
-        """The LLVM IR of the function and all that it calls."""
+    def emit(self, target: Target, name: str = ENTRY, linkage: str = "") -> str:
+        """The LLVM IR of the function `name` and all that it calls."""
         module = Module(target=target)
-        _Emitter(module, target, self).emit(ENTRY, linkage="")
+        _Emitter(module, target, self).emit(name, linkage=linkage)
         return module.text()
 
     def emit_inside(self, module: Module, target: Target, name: str) -> None:
