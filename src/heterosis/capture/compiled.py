@@ -347,6 +347,11 @@ class Compiled:
         """Arrays that the function uses, as far as they have names."""
         return {}
 
+    def calls_with(self, inputs: Call) -> list[Call]:
+        """Calls like those that it was captured for, and one like `inputs` unless these are none:
+        what files have programs for."""
+        return [*self.examples.values(), *([example(inputs)] if any(inputs) else [])]
+
     def __repr__(self) -> str:
         return f"<hybridized {getattr(self.function, '__qualname__', self.function)!s}>"
 

@@ -22,7 +22,7 @@ from heterosis.capture.captured import (
     Source,
     Window,
 )
-from heterosis.capture.compiled import Call, Compiled, example
+from heterosis.capture.compiled import Call, Compiled
 from heterosis.capture.signatures import bound, leaves, parameters_of
 from heterosis.io.atomic import written
 from heterosis.ir.program import INPUT, Program, Value, apply
@@ -71,7 +71,7 @@ def _entries(
     compiled: Compiled, inputs: Call, parameters: inspect.Signature | None, name: str | None
 ) -> Iterator[backends.Entry]:
     name = name or str(getattr(compiled, "__name__", "program"))
-    calls = list(compiled.examples.values()) + ([example(inputs)] if any(inputs) else [])
+    calls = compiled.calls_with(inputs)
     if not calls:
         raise UninitializedError(
             f"{name} has no program yet: call it once, or give sample inputs, "

@@ -17,7 +17,7 @@ from heterosis import _core
 from heterosis.capture import plain, trees
 from heterosis.capture.attempts import capture
 from heterosis.capture.captured import Argument, Captured, ControlStep, Outside, Region, Step
-from heterosis.capture.compiled import Call, Compiled, example
+from heterosis.capture.compiled import Call, Compiled
 from heterosis.capture.inner import Filler
 from heterosis.capture.memory import Cell
 from heterosis.capture.signatures import bound, parameters_of, type_of
@@ -55,7 +55,7 @@ def packed(
 ) -> bytes:
     """The programs that `compiled` was captured for, and one for `inputs` unless there are none."""
     name = name or str(getattr(compiled, "__name__", "program"))
-    calls = list(compiled.examples.values()) + ([example(inputs)] if any(inputs) else [])
+    calls = compiled.calls_with(inputs)
     if not calls:
         raise UninitializedError(
             f"{name} has no program yet: call it once, or give sample inputs, save(path, *inputs)."
