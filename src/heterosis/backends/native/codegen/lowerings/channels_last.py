@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _KEPT = 1 << 20
 
 
-def _problem(node: Node) -> code.Problem:
+def _problem(node: Node, y_row: int | None = None) -> code.Problem:
+    """`y_row`: how far apart the rows of the result are; they have no gaps unless it says so."""
     images, in_h, in_w, channels = node.inputs[0].shape
     filters = node.types[0].shape[-1]
     facts = node.attributes
@@ -38,7 +39,9 @@ def _problem(node: Node) -> code.Problem:
         *(facts[name] for name in ("stride", "dilate", "origin")),
     )
     return code.Problem(
-        node.types[0].dtype, (images, channels, filters, *(n for pair in pairs for n in pair))
+        node.types[0].dtype,
+        (images, channels, filters, filters if y_row is None else y_row)
+        + tuple(n for pair in pairs for n in pair),
     )
 
 
@@ -46,7 +49,9 @@ def _product_kernel(
     node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
     epilogue: Epilogue,
 ) -> KernelCode:  # fmt: skip
-    problem = _problem(node)
+    rows = outputs[0].strided.reshape(_one_matrix(node.types[0])[1:])
+    assert rows is not None, f"rows of {outputs[0].strided} are not equally far apart"
+    problem = _problem(node, rows.strides[0])
     depth = prod(node.attributes["kernel"]) * node.inputs[0].shape[-1]
     return KernelCode(
         key=f"convolve last {problem.dtype}{epilogue.key}",
@@ -157,5 +162,7 @@ def _one_matrix(type_: TensorType) -> tuple[int, int, int]:
     return 1, prod(type_.shape[:-1]), type_.shape[-1]
 
 
-KERNELS[CONVOLVE_LAST] = KernelLowering(_product_kernel, gapless=True, finishes=_one_matrix)
+KERNELS[CONVOLVE_LAST] = KernelLowering(
+    _product_kernel, gapless=True, finishes=_one_matrix, spaced=True
+)
 KERNELS[DEPTHWISE_LAST] = KernelLowering(_depthwise_kernel, gapless=True, finishes=_one_matrix)

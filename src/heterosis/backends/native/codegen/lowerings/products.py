@@ -171,7 +171,7 @@ def _scaled(node: Node, factors: Value) -> Value:
 
 
 KERNELS[MATMUL] = KernelLowering(
-    _kernel, finishes=_rows_and_columns, packs=_packs, scales=(2, _scaled)
+    _kernel, finishes=_rows_and_columns, spaced=True, packs=_packs, scales=(2, _scaled)
 )
-KERNELS[MATMUL_PACKED] = KernelLowering(_kernel, finishes=_rows_and_columns)
+KERNELS[MATMUL_PACKED] = KernelLowering(_kernel, finishes=_rows_and_columns, spaced=True)
 KERNELS[PACK_RIGHT] = KernelLowering(_pack_kernel)

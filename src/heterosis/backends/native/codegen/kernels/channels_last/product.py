@@ -90,8 +90,8 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
             PanelProduct(
                 left, runs=v.kernel_h, a_run=f.mul_size(v.in_w, v.channels), depth=v.run,
                 panel=f.offset(compute, v.a, f.mul_size(j.index, v.k)),
-                to=f.offset(storage, v.y, f.add_size(f.mul_size(row, v.n), j.index)),
-                c_row=v.n, rows=rows, width=f.sub_size(v.n, j.index),
+                to=f.offset(storage, v.y, f.add_size(f.mul_size(row, v.y_row), j.index)),
+                c_row=v.y_row, rows=rows, width=f.sub_size(v.n, j.index),
                 mode=f.i64(FINAL), place=[v.call, f.i64(0), row, j.index],
             ).emit(kernel, f, scratch)  # fmt: skip
     f.ret()
