@@ -209,10 +209,10 @@ def _multiply(
     """A panel of the product for the positions from `begin` to `end`, if there are any."""
     storage, block = kernel.element.storage, kernel.tile.columns
     position = f.add_size(line, f.add_size(begin, v.origin_w))
+    panel = f.offset(storage, v.panels, f.mul_size(v.channel, v.depth))
     product = PanelProduct(
         EvenRows(f.offset(storage, v.left, f.mul_size(position, v.left_row)), v.left_row),
-        runs=1, a_run=0, depth=v.depth,
-        panel=f.offset(storage, v.panels, f.mul_size(v.channel, v.depth)),
+        runs=1, a_run=0, depth=v.depth, panel=panel, following=panel,
         to=f.offset(storage, to, f.mul_size(begin, block)), c_row=block,
         rows=f.sub_size(end, begin), width=block,
         mode=f.i64(FINAL), place=[v.before, f.i64(0), position, v.channel],

@@ -55,6 +55,7 @@ _SHARE_WORK = 1 << 17
 SHARED_ROWS = 192
 # How many tiles ahead the memory of results is fetched: a shallow tile is done before it is there.
 _SOON = 2
+_NEVER = 1 << 62  # the price of what cannot be
 # Every row is read from an address of its own; for more of them general registers do not suffice.
 _TALLEST = 12
 
@@ -204,7 +205,7 @@ class PanelProduct:
 
     A row is `runs` runs of `depth` neighbours, `a_run` apart, and may well overlap the next one.
     `width` columns of the panel exist, or more. The panel that is wanted next lies behind this
-    one, unless it is `following`.
+    one, unless it is `following`, which may be the same again.
     """
 
     left: EvenRows | ListedRows
@@ -264,9 +265,9 @@ def _emit_rows(kernel: Kernel, kind: type[EvenRows | ListedRows]) -> None:
     """`rows(a, where, runs, a_run, depth, b, following, c, c_row, rows, mode, call, batch, row,
     column)`.
 
-    All rows times one panel, in tiles of two heights that differ by one: together they fit nearly
-    every number of rows. Where they do not, the last tile computes its last row several times over,
-    which costs less than code of its own.
+    All rows times one panel, in tiles of two heights that differ by one, and up to two of two
+    thirds of the height: together they fit nearly every number of rows. Where they do not, the last
+    of the others computes its last row several times over, which costs less than code of its own.
     """
     tall = tile_rows(kernel)
     f = kernel.function(
@@ -282,17 +283,44 @@ def _emit_rows(kernel: Kernel, kind: type[EvenRows | ListedRows]) -> None:
     v.left = kind(v.a, v.where)
     v.accumulate, v.final = has(f, v.mode, ACCUMULATE), has(f, v.mode, FINAL)
     low = tall - 1
-    tiles = ceil_div(f, v.rows, tall)
-    high = f.max_size(0, f.sub_size(v.rows, f.mul_size(tiles, low)))
-    reached = f.i64(f.mul_size(high, tall))
+    reached, shortened = _whole_and_short(f, v.rows, tall)
+    before = f.i64(f.sub_size(v.rows, shortened))
     _emit_tiles(kernel, f, v, f.i64(0), reached, tall, v.rows)
-    fitting = f.mul_size(f.div_size(f.sub_size(v.rows, reached), low), low)
+    fitting = f.mul_size(f.div_size(f.sub_size(before, reached), low), low)
     whole = f.i64(f.add_size(reached, fitting))
     with f.loop(0, 2) as part:
         rest = f.compare("ne", part.index, f.i64(0))
-        begin, end = f.select(rest, whole, reached), f.select(rest, v.rows, whole)
+        begin, end = f.select(rest, whole, reached), f.select(rest, before, whole)
         _emit_tiles(kernel, f, v, begin, end, low, f.sub_size(end, begin))
+    if _short(tall):
+        _emit_tiles(kernel, f, v, before, v.rows, _short(tall), v.rows)
     f.ret()
+
+
+def _short(tall: int) -> int:
+    """The height of tiles that is two thirds of the whole one; 0 where that is none."""
+    return 0 if tall % 3 else tall // 3 * 2
+
+
+def _whole_and_short(f: Function, rows: Value, tall: int) -> tuple[Value, Value]:
+    """How many rows, the first, go into tiles of the whole height, and how many, the last, into
+    short ones: whichever way computes the fewest. Tiles lower by one share the others."""
+    short, low = _short(tall), tall - 1
+    ways = []
+    for count in range(3 if short else 1):
+        others = f.i64(f.sub_size(rows, count * short))
+        tiles = ceil_div(f, others, tall)
+        high = f.max_size(0, f.sub_size(others, f.mul_size(tiles, low)))
+        computed = f.max_size(others, f.mul_size(tiles, low))
+        fits = f.compare("sge", others, f.i64(0))
+        cost = f.select(fits, f.i64(f.add_size(computed, count * short)), f.i64(_NEVER))
+        ways.append((cost, f.i64(f.mul_size(high, tall)), f.i64(count * short)))
+    least, *best = ways[0]
+    for cost, *way in ways[1:]:
+        better = f.compare("slt", cost, least)
+        least = f.select(better, cost, least)
+        best = [f.select(better, new, old) for new, old in zip(way, best, strict=True)]
+    return best[0], best[1]
 
 
 def _emit_tiles(
@@ -342,13 +370,15 @@ def _sums(
 
 
 def _fetching(kernel: Kernel, f: Function, v: SimpleNamespace, row: Value) -> Fetching:
-    """What of the next panel to fetch with the tile that begins at `row`: the first tiles fetch it
-    all, the very first alone where there are too few."""
+    """What of the next panel, if that is another one, to fetch with the tile that begins at `row`:
+    the first tiles fetch it all, the very first alone where there are too few."""
     tall = tile_rows(kernel)
     enough = -(-turn_bytes(kernel) // AT_ONCE)
     number = f.min_size(f.div_size(row, tall), enough - 1)
     few = f.compare("sle", v.rows, constant(I64, (enough - 1) * tall))
-    alone = f.binary("and", few, f.compare("eq", row, constant(I64, 0)))
+    another = f.compare("ne", v.following, v.b)
+    first = f.binary("and", another, f.compare("eq", row, constant(I64, 0)))
+    alone = f.binary("and", few, first)
     steps = f.mul_size(v.runs, f.round_down(v.depth, kernel.tile.unroll))
     part = f.mul_size(number, Fetching(kernel, f, v.following, alone).fetched(steps))
     return Fetching(kernel, f, f.offset(kernel.element.compute, v.following, part), alone)
