@@ -1,0 +1,138 @@
+"""Functions, blocks and training through XLA, against what they give as Python runs them."""
+
+from functools import partial
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import np
+from heterosis.gluon import nn
+from heterosis.runtime.errors import IndexingError, UnsupportedError
+from tests.capture.comparison import same, with_gradients
+
+hybridize = partial(heterosis.hybridize, backend="xla")
+
+
+def mlp():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(16, activation="relu"), nn.Dense(8, activation="relu"), nn.Dense(2))
+    net.initialize()
+    net(np.ones((1, 5)))
+    return net
+
+
+def test_a_block():
+    net, x = mlp(), np.random.normal(size=(4, 5))
+    wanted = net(x)
+    net.hybridize(backend="xla", jit_compile=True)  # as users of TensorFlow say it
+    for _ in range(3):
+        same(net(x), wanted, 16)
+
+
+def test_parameters_that_change_are_seen():
+    """What is computed from them ahead is computed again."""
+    net, x = mlp(), np.random.normal(size=(4, 5))
+    net.hybridize(backend="xla")
+    net(x)
+    net[0].weight.data()[:] *= 2
+    net[2].bias.data()[:] = 5
+    found = net(x)
+    net.hybridize(False)
+    same(found, net(x), 16)
+
+
+def test_parameters_written_through_another_owner_are_seen():
+    net, x = mlp(), np.random.normal(size=(4, 5))
+    net.hybridize(backend="xla")
+    net(x)
+    outside = numpy.asarray(net[0].weight.data())
+    for factor in (2, 3):
+        outside *= factor
+        found = net(x).copy()
+        same(found, mlp_like(net)(x), 16)
+
+
+def mlp_like(net):
+    """The same network as Python runs it."""
+    other = mlp()
+    for mine, theirs in zip(other.collect_params().values(), net.collect_params().values()):
+        mine.set_data(theirs.data())
+    return other
+
+
+def test_gradients():
+    net, x = mlp(), np.random.normal(size=(4, 5))
+    parameters = [p.data() for p in net.collect_params().values()]
+    wanted = with_gradients(lambda: net(x), parameters)
+    net.hybridize(backend="xla")
+    for _ in range(2):
+        same(with_gradients(lambda: net(x), parameters), wanted, 16)
+
+
+def test_results_are_arrays_of_their_own():
+    """Whoever writes to one changes no other, no operand, and nothing that comes later."""
+    twice = hybridize(lambda x: (x + 1, x + 1, x * 1, np.zeros(3), x.copy()))
+    x = np.array([1.0, 2.0, 3.0])
+    for _ in range(2):
+        results = twice(x)
+        for i, one in enumerate(results):
+            one[:] = -i
+        assert [r.tolist() for r in results] == [[-i] * 3 for i in range(5)]
+        assert x.tolist() == [1, 2, 3]
+
+
+def test_operands_written_between_calls_are_seen():
+    double, x = hybridize(lambda x: x * 2), np.array([1.0, 2.0])
+    for number in range(4):
+        x[:] = number
+        assert double(x).tolist() == [2 * number] * 2
+
+
+def test_users_settings_of_jax_stay_as_they_are():
+    import jax
+
+    assert hybridize(lambda x: x + 1)(np.array([2**40], dtype="int64")).item() == 2**40 + 1
+    assert not jax.config.jax_enable_x64
+    assert jax.numpy.arange(3).dtype == "int32"
+
+
+@pytest.mark.parametrize("layout", ["part", "turned", "every other", "one column", "empty"])
+def test_operands_lie_anyhow(layout):
+    x = np.arange(12).reshape(3, 4)
+    shown = {"part": x[1:], "turned": x.T, "every other": x[:, ::2], "one column": x[:, 1:2],
+             "empty": x[:0]}[layout]  # fmt: skip
+    assert hybridize(lambda x: x + 1)(shown).tolist() == (shown + 1).tolist()
+
+
+# -- what fails -----------------------------------------------------------------------------------
+
+
+def test_an_index_outside_is_told_as_by_the_native_one():
+    x, places = np.arange(5), np.array([1, -7])
+    told = []
+    for backend in ("native", "xla"):
+        taken = heterosis.hybridize(lambda x, i: np.take(x, i, mode="raise") * 2, backend=backend)
+        assert taken(x, np.array([-1, 2])).tolist() == [8, 4]
+        with pytest.raises(IndexingError) as caught:
+            taken(x, places).asnumpy()
+        told.append(str(caught.value))
+        assert taken(x, np.array([-1, 2])).tolist() == [8, 4]
+    assert "index -7 is out of bounds" in told[0] and told[0] == told[1]
+
+
+def test_what_a_function_raises():
+    @hybridize
+    def checked(x):
+        if x.sum() < 0:
+            raise KeyError("negative")
+        return x + 1
+
+    assert checked(np.ones(2)).tolist() == [2, 2]
+    with pytest.raises(KeyError, match="negative"):
+        checked(-np.ones(2)).asnumpy()
+
+
+def test_matrices_are_not_factored():
+    with pytest.raises(UnsupportedError, match=r"cholesky: the back end 'xla'.*LAPACK.*'native'"):
+        hybridize(np.linalg.cholesky)(np.eye(2))
