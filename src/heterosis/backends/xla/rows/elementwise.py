@@ -96,8 +96,9 @@ def _float_remainder(a: Any, b: Any) -> Any:
 
 def _float_divided(a: Any, b: Any) -> Any:
     """As NumPy has it: by way of the remainder, so that both agree."""
-    quotient = a / b
-    whole = (a - _float_remainder(a, b)) / b
+    quotient, rest = a / b, lax.rem(a, b)
+    whole = (a - rest) / b
+    whole = lax.select((rest != 0) & ((rest < 0) != (b < 0)), whole - 1, whole)
     floored = lax.floor(whole)
     floored = lax.select(whole - floored > 0.5, floored + 1, floored)
     floored = lax.select(whole == 0, jnp.copysign(like(a, 0), quotient), floored)
@@ -231,7 +232,7 @@ elements(
         e.FMOD: _by_kind(lax.rem, _truncated_remainder),
         e.POWER: _by_kind(lax.pow, _whole_power),
         e.NEGATIVE: lax.neg,
-        e.ABSOLUTE: lambda x: x if x.dtype == bool else lax.abs(x),
+        e.ABSOLUTE: lambda x: lax.abs(x) if is_float(x) or _is_signed(x) else x,
         e.SIGN: lax.sign,
         e.MAXIMUM: lax.max,
         e.MINIMUM: lax.min,

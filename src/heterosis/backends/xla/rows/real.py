@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -41,11 +42,27 @@ def _hypot(a: Any, b: Any) -> Any:
     return lax.select(infinite, like(a, numpy.inf), jnp.hypot(a, b))
 
 
+# Of Lanczos' series for 7: what `lax.lgamma` takes as well, whose digits an exponential would lose.
+_LANCZOS = (
+    676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059,
+    12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
+)  # fmt: skip
+
+
 def _gamma(x: Any) -> Any:
-    """By the logarithm, with the sign of the interval; NaN at the poles below zero."""
-    size = lax.exp(lax.lgamma(x))
-    below = (x < 0) & (jnp.mod(lax.floor(x), 2) != 0)
-    found = lax.select(below, -size, size)
+    """By Lanczos' series, below 1/2 by reflection; NaN at the poles below zero."""
+    reflected = x < 0.5
+    size = lax.min(lax.select(reflected, -x, x - 1), like(x, 180))  # which is infinite already
+    total = like(x, 0.99999999999980993)
+    for i, factor in enumerate(_LANCZOS):
+        total += factor / (size + (i + 1))
+    t = size + 7.5
+    half = lax.pow(t, (size + 0.5) / 2)  # the whole power would overflow before the result does
+    found = half * lax.exp(-t) * half * (total * math.sqrt(2 * math.pi))
+    part = x - _rint(x)
+    even = lax.rem(_rint(x), like(x, 2)) == 0
+    sine = lax.sin(math.pi * part) * lax.select(even, like(x, 1), like(x, -1))
+    found = lax.select(reflected, math.pi / (sine * found), found)
     pole = (x < 0) & (x == lax.floor(x))
     found = lax.select(pole, like(x, numpy.nan), found)
     return lax.select(x == 0, jnp.copysign(like(x, numpy.inf), x), found)
@@ -89,6 +106,9 @@ def _spacing(x: Any) -> Any:
     least = lax.shift_left(like(bits, 1), places)
     size = lax.select(exponent > mantissa, normal, least)
     found = lax.bitcast_convert_type(size | (bits & top), x.dtype)
+    if x.dtype.itemsize > 2:  # there is none behind the largest
+        largest = lax.abs(x) == like(x, jnp.finfo(x.dtype).max)
+        found = lax.select(largest, jnp.copysign(like(x, numpy.inf), x), found)
     return lax.select(lax.is_finite(x), found, like(x, numpy.nan))
 
 
