@@ -4,8 +4,6 @@ ordinary numbers and special ones.
 XLA takes denormal numbers for zeros, and makes zeros of them; elsewhere they are left out.
 """
 
-import itertools
-
 import ml_dtypes
 import numpy
 import pytest
@@ -24,7 +22,7 @@ from tests.ir.primitives.test_elementwise import (
 # Units in the last place, where XLA's formulas are less exact than the usual 4; of 1, near zeros of
 # the function.
 ULPS = {
-    real.GAMMA: 16.0,
+    real.GAMMA: 64.0,
     real.ERFINV: 16.0,
     real.LOG1P: 32.0,
     real.ARCTANH: 32.0,

@@ -12,13 +12,13 @@ from heterosis.ir.primitives import (
     boxes,
     products,
     recurrent,
-    rows,
     shuffling,
     sorting,
     windows,
 )
 from heterosis.ir.primitives.families import Leaf
 from heterosis.ir.primitives.leaves import INPUT, NUMBER
+from heterosis.ir.primitives.rows import SCATTER
 from heterosis.ir.types import DTYPES, FLOATS, is_float, numpy_dtype
 from tests.backends.xla.rows import computed
 from tests.ir.primitives import test_kernels as native
@@ -36,8 +36,8 @@ def test_every_primitive_has_a_row_or_a_reason():
 
 def check(cases, *, ulps=4.0):
     """All agree: integers exactly, floats within `ulps` of the largest result."""
-    for (node, arrays), found in zip(cases, computed(cases), strict=True):
-        for got, want in zip(found, native.meant(node, arrays), strict=True):
+    for (made, arrays), found in zip(cases, computed(cases), strict=True):
+        for got, want in zip(found, native.meant(made, arrays), strict=True):
             assert (got.shape, got.dtype) == (want.shape, want.dtype)
             if want.dtype.kind in "biu":
                 numpy.testing.assert_array_equal(got, want)
@@ -46,7 +46,7 @@ def check(cases, *, ulps=4.0):
             got, want = got.astype("float64"), want.astype("float64")
             finite = numpy.where(numpy.isfinite(want), abs(want), 0.0)
             near_zero = near * finite.max(initial=0.0)
-            numpy.testing.assert_allclose(got, want, rtol=near, atol=near_zero, err_msg=str(node))
+            numpy.testing.assert_allclose(got, want, rtol=near, atol=near_zero, err_msg=str(made))
 
 
 # -- reductions, products -------------------------------------------------------------------------
@@ -118,11 +118,9 @@ def test_recurrent_layers(mode):
         ["float32", "float64", "float32", "float64"], [(3, 2, 5), (4, 9, 16), (1, 1, 1), (0, 2, 3)]
     ):
         for reverse in (False, True):
-            for found in (
-                native.layer(mode, steps, rows, units, dtype, reverse, reverse),
-                native.layer_back(mode, steps, rows, units, dtype, reverse),
-            ):
-                cases.append((found, operands(found, low=-0.9, high=0.9)))
+            forth = native.layer(mode, steps, rows, units, dtype, reverse, reverse)
+            back = native.layer_back(mode, steps, rows, units, dtype, reverse)
+            cases += [(made, operands(made, low=-0.9, high=0.9)) for made in (forth, back)]
     check(cases, ulps=16)
 
 
@@ -137,7 +135,7 @@ def test_rows_written_in_order():
             x, update = drawn(base, dtype), drawn((*index, *base[1:]), dtype, seed=1)
             places = numpy.random.default_rng(3).integers(0, base[0], index)
             given = [types_of(a) for a in (x, places, update)]
-            made = node(rows.SCATTER, given, [types_of(x)], combine=None)
+            made = node(SCATTER, given, [types_of(x)], combine=None)
             cases.append((made, [x, places, update]))
     check(cases)
 
