@@ -72,16 +72,16 @@ class Runner:
     def __init__(self, program: Program, fixed: Collection[int]):
         self.program = program = optimized(program)
         parts = _parts(program, fixed)
-        self._preparation = Compiled(parts.preparation) if parts.fixed else None
-        self._rest = Compiled(parts.rest)
-        self._fixed = parts.fixed
+        self._preparation = Compiled(parts.preparation) if parts else None
+        self._rest = Compiled(parts.rest if parts else program)
+        self._fixed = parts.fixed if parts else ()
         # JAX's arrays over memory that a preparation depends on are not kept: nobody could tell
         # then whether something is written there.
         self._operands = [
-            Operand(value, is_kept=i not in parts.fixed) for i, value in enumerate(program.inputs)
+            Operand(value, is_kept=i not in self._fixed) for i, value in enumerate(program.inputs)
         ]
         self._prepared: Sequence[Any] = ()
-        self._prepared_of: list[Any] = []
+        self._prepared_of: list[Any] | None = None
 
     def run(self, operands: Sequence[Any]) -> tuple[Any, ...]:
         """The results. Where a check fails, they are arrays that raise when they are read."""
@@ -116,10 +116,9 @@ class Runner:
         return self._prepared
 
 
-def _parts(program: Program, fixed: Collection[int]) -> Split:
+def _parts(program: Program, fixed: Collection[int]) -> Split | None:
     """What is computed ahead from the inputs at the positions `fixed`, and the rest."""
-    found = split(program, [program.inputs[i] for i in fixed], _is_free) if fixed else None
-    return found or Split(program, program, ())
+    return split(program, [program.inputs[i] for i in fixed], _is_free) if fixed else None
 
 
 def _is_free(value: Value) -> bool:
