@@ -20,6 +20,9 @@ from tests.programs.shrink import shrunk
 
 WAYS = ("eager", "hybridized", "loaded", "other_threads", "reference")
 
+# Those, and one that needs JAX.
+WAYS_WITH_XLA = (*WAYS, "xla")
+
 # What is refused in one way of running and not in another, and says so: compiled programs are
 # recorded as one, so that `backward` has been at all of them; singular is a question of rounding.
 REFUSED = (
@@ -39,6 +42,7 @@ REFUSED = (
     "begins with an array that turns write to by another name",
     "turns write to an array whose rows the loop goes over",
     "an array may be a variable, since a branch or a loop",
+    "the back end 'xla' cannot compute this primitive. Matrices",
 )
 NOT_REACHED = "was not computed from variables while operations were recorded"
 KNOWN: tuple[str, ...] = ()

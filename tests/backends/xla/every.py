@@ -1,5 +1,7 @@
-"""Every operation, layer, optimizer and program that others test, through XLA. Not among what
-pytest collects by itself, for it takes ten minutes: python -m pytest -n 4 tests/backends/xla/every.py
+"""Every operation, layer, optimizer and program that others test, through XLA.
+
+It takes ten minutes, so pytest leaves it out unless it is named: python -m pytest -n 4
+tests/backends/xla/every.py
 """
 
 from functools import partial
