@@ -42,7 +42,6 @@ REFUSED = (
     "begins with an array that turns write to by another name",
     "turns write to an array whose rows the loop goes over",
     "an array may be a variable, since a branch or a loop",
-    "the back end 'xla' cannot compute this primitive. Matrices",
 )
 NOT_REACHED = "was not computed from variables while operations were recorded"
 KNOWN: tuple[str, ...] = ()

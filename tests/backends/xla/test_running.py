@@ -8,7 +8,7 @@ import pytest
 import heterosis
 from heterosis import np
 from heterosis.gluon import nn
-from heterosis.runtime.errors import IndexingError, UnsupportedError
+from heterosis.runtime.errors import IndexingError, LinearAlgebraError
 from tests.capture.comparison import same, with_gradients
 
 hybridize = partial(heterosis.hybridize, backend="xla")
@@ -133,6 +133,12 @@ def test_what_a_function_raises():
         checked(-np.ones(2)).asnumpy()
 
 
-def test_matrices_are_not_factored():
-    with pytest.raises(UnsupportedError, match=r"cholesky: the back end 'xla'.*LAPACK.*'native'"):
-        hybridize(np.linalg.cholesky)(np.eye(2))
+def test_a_matrix_that_is_singular():
+    told = []
+    for backend in ("native", "xla"):
+        inverse = heterosis.hybridize(np.linalg.inv, backend=backend)
+        assert inverse(2 * np.eye(2)).tolist() == [[0.5, 0], [0, 0.5]]
+        with pytest.raises(LinearAlgebraError) as caught:
+            inverse(np.ones((2, 2))).asnumpy()
+        told.append(str(caught.value))
+    assert "the matrix is singular" in told[0] and told[0] == told[1]

@@ -20,10 +20,12 @@ Status = tuple[Any, Any]  # of a check that failed: its number, and one for its 
 
 
 class Failure(NamedTuple):
-    """A way in which a node fails; `shows`: its message has the number of the status."""
+    """A way in which a node fails: as its primitive does for these small NumPy arrays, of which the
+    first is the number of the status where the message `shows` it."""
 
     node: Node
-    shows: bool = True
+    operands: tuple[Any, ...]
+    shows: bool = False
 
 
 class Turn:

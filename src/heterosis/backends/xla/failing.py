@@ -3,16 +3,16 @@ they are read."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy
 
 from heterosis import _core, backends
 from heterosis.backends.xla.evaluation import Failure
 from heterosis.ir import views
-from heterosis.ir.primitives.checks import CHECK_INDICES
 from heterosis.ir.primitives.conversions import conversion
-from heterosis.ir.program import Program, Value, apply, constant
+from heterosis.ir.program import ASSEMBLE, Node, Program, Value, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 
@@ -23,8 +23,8 @@ def results(
     """What `program` gives for these operands once `failure` has happened, with this number in the
     message.
 
-    The node that has failed fails again, on one element, in a program whose results all depend on
-    it.
+    The primitive that has failed fails again, on few elements, in a program whose results all
+    depend on it.
     """
     found = _again(failure, shown)
     outputs = tuple(_depending(found, value.type) for value in program.outputs)
@@ -40,22 +40,29 @@ def _layout(operand: Any) -> Strided:
 
 
 def _again(failure: Failure, shown: int) -> Value:
-    """The result of a node that fails in the same way: one integer."""
+    """The first result of a node that fails in the same way."""
+    operands = [*failure.operands]
+    if failure.shows:
+        operands[0] = numpy.full_like(operands[0], shown)
+    inputs = tuple(map(_written, operands))
     primitive, attributes = failure.node.primitive, failure.node.attributes
-    if primitive is not CHECK_INDICES:
-        operands = [_one(False, "bool"), _one(0, "int64")]
-    elif failure.shows:
-        operands = [_one(shown, "int64")]
-    else:
-        operands = [_one(math.nan, "float64")]
-    return apply(primitive, operands, TensorType((1,), "int64"), **attributes)
+    untyped = Node(primitive, inputs, attributes, ())
+    return Node(primitive, inputs, attributes, primitive.types(untyped)).outputs[0]
 
 
-def _one(number: float, dtype: str) -> Value:
-    return views.reshape(constant(number, dtype), (1,))
+def _written(array: Any) -> Value:
+    """A few elements, as numbers in the program."""
+    dtype = array.dtype.name
+    parts = [views.reshape(constant(number, dtype), (1,)) for number in array.ravel().tolist()]
+    places = tuple(((i,), (1,)) for i in range(len(parts)))
+    type_ = TensorType((len(parts),), dtype)
+    whole = apply(ASSEMBLE, parts, type_, places=places, filled=False)
+    return views.reshape(whole, array.shape)
 
 
 def _depending(value: Value, type_: TensorType) -> Value:
-    """A value of a type that is made of `value`, of one element."""
-    found = apply(conversion(type_.dtype), (value,), TensorType((1,), type_.dtype))
+    """A value of a type that is made of the first element of `value`."""
+    begin = (0,) * value.ndim
+    first = views.reshape(views.slice_(value, begin, (1,) * value.ndim, (1,) * value.ndim), (1,))
+    found = apply(conversion(type_.dtype), (first,), TensorType((1,), type_.dtype))
     return views.broadcast(views.reshape(found, (1,) * type_.ndim), type_.shape)

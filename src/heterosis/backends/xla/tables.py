@@ -21,9 +21,6 @@ CheckedRow = Callable[..., Any]
 ROWS: dict[Primitive, Row] = {}
 CHECKED_ROWS: dict[Primitive, CheckedRow] = {}
 
-# What has no row, and why.
-REFUSED: dict[Primitive, str] = {}
-
 _MODULES = (
     "boxes", "control", "checks", "elementwise", "factorizations", "leaves", "products",
     "random_bits", "random_loops", "real", "rearranging", "recurrent", "reductions", "rows",
@@ -58,10 +55,9 @@ def has(primitive: Primitive) -> bool:
 
 
 def _missing(primitive: Primitive) -> UnsupportedError:
-    reason = REFUSED.get(primitive)
-    why = f" {reason}" if reason else " Add a row to heterosis.backends.xla.rows."
     return UnsupportedError(
-        f"{primitive.name}: the back end 'xla' cannot compute this primitive.{why}"
+        f"{primitive.name}: the back end 'xla' cannot compute this primitive. Add a row to "
+        "heterosis.backends.xla.rows, or hybridize for 'native'."
     )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
+import numpy
 from jax import lax
 
 from heterosis.backends.xla.evaluation import Failure
@@ -22,20 +23,21 @@ def _indices(node: Node, turn: Turn, given: Any) -> Any:
     count = node.attributes["count"]
     index = converted(given, "int64")
     huge = (index >= MOST_SHOWN) | (index < -MOST_SHOWN) | is_nan(given)
-    outside = (index < -count) | (index >= count)
+    behind = (index < -count) | (index >= count)
     if given.size:
-        wrong = lax.reshape(huge | outside, (given.size,))
+        wrong = lax.reshape(huge | behind, (given.size,))
         first = jnp.argmax(wrong)
         is_huge = lax.reshape(huge, (given.size,))[first]
         shown = lax.reshape(index, (given.size,))[first]
-        turn.check(Failure(node), wrong[first] & ~is_huge, shown)
-        turn.check(Failure(node, shows=False), wrong[first] & is_huge)
+        outside = Failure(node, (numpy.zeros(1, "int64"),), shows=True)
+        turn.check(outside, wrong[first] & ~is_huge, shown)
+        turn.check(Failure(node, (numpy.full(1, numpy.nan),)), wrong[first] & is_huge)
     index = lax.select(index < 0, index + count, index)
-    return lax.select(huge | outside, like(index, 0), index)
+    return lax.select(huge | behind, like(index, 0), index)
 
 
 def _required(node: Node, turn: Turn, holds: Any, numbers: Any) -> Any:
-    turn.check(Failure(node, shows=False), ~jnp.all(holds))
+    turn.check(Failure(node, (numpy.zeros(1, "bool"), numpy.zeros(1, "int64"))), ~jnp.all(holds))
     return numbers
 
 

@@ -13,6 +13,7 @@ from heterosis.backends.xla.tables import ROWS
 from heterosis.ir.primitives.elementwise import ADD, MAXIMUM, MINIMUM, MULTIPLY
 from heterosis.ir.primitives.rows import ASSEMBLE, GATHER, SCATTER
 from heterosis.ir.types import numpy_dtype
+from heterosis.runtime.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
@@ -35,6 +36,11 @@ def _scattered(node: Node, x: Any, *given: Any) -> Any:
     combine = node.attributes["combine"]
     if combine is None:
         return _written_in_order(x, places, update)
+    if combine not in _COMBINED:
+        raise UnsupportedError(
+            f"scatter: rows combined by {combine}; expected one of "
+            f"{', '.join(map(repr, _COMBINED))} for the back end 'xla'. Hybridize for 'native'."
+        )
     return getattr(x.at[tuple(places)], _COMBINED[combine])(update, mode="promise_in_bounds")
 
 
