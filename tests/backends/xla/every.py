@@ -11,6 +11,7 @@ import pytest
 
 import heterosis
 from heterosis import autograd, np
+from heterosis.gluon.model_zoo import vision
 from heterosis.ops import REGISTRY
 from tests.capture.calls import differentiable, gradients_agree, results_agree, sampled
 from tests.capture.control_programs import PROGRAMS as CONTROL
@@ -25,6 +26,7 @@ from tests.capture.test_recorded_inside import FUNCTIONS, record_agrees
 from tests.capture.test_training import OPTIMIZERS, steps_agree
 from tests.capture.test_writes import PROGRAMS, SHARING, sharing_agrees, writes_agree
 from tests.gluon.cases import LAYERS, numbers
+from tests.gluon.model_zoo import zoo
 
 hybridize = partial(heterosis.hybridize, backend="xla")
 
@@ -71,6 +73,16 @@ def test_random_numbers(name, run):
 def test_layers(expression, shape):
     net, x = eval(expression, SCOPE), np.array(numbers(shape))
     layers_agree(net, [x], [] if shape[0] == "ints" else None, ulps=256, backend="xla")
+
+
+@pytest.mark.parametrize("name, keywords, shape", zoo.RUNS, ids=[run[0] for run in zoo.RUNS])
+def test_known_models(name, keywords, shape):
+    """The known models give the same as natively: to 5 digits of the largest."""
+    net = vision.get_model(name, prefix="net_", **keywords)
+    wanted = numpy.array(zoo.outputs(net, shape, np.array))
+    net.hybridize(backend="xla")
+    found = numpy.array(zoo.outputs(net, shape, np.array))
+    numpy.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4 * abs(wanted).max())
 
 
 @pytest.mark.parametrize("name", RANDOM_LAYERS)
