@@ -9,7 +9,7 @@ import heterosis
 from heterosis import np
 try:
     heterosis.hybridize(lambda x: x, backend="xla")
-except heterosis.runtime.errors.UnsupportedError as error:
+except heterosis.runtime.errors.MissingPackageError as error:
     print(error)
 from heterosis import backends
 print(backends.names(), backends.available())

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError, MissingPackageError, UnsupportedError
 
 if TYPE_CHECKING:
     from heterosis import _core
@@ -169,7 +169,7 @@ def available() -> tuple[str, ...]:
 def _is_available(name: str) -> bool:
     try:
         named(name)
-    except UnsupportedError:
+    except MissingPackageError:
         return False
     return True
 

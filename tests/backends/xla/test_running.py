@@ -10,6 +10,7 @@ from heterosis import np
 from heterosis.gluon import nn
 from heterosis.runtime.errors import IndexingError, LinearAlgebraError
 from tests.capture.comparison import same, with_gradients
+from tests.processes import run_python
 
 hybridize = partial(heterosis.hybridize, backend="xla")
 
@@ -95,6 +96,46 @@ def test_users_settings_of_jax_stay_as_they_are():
     assert hybridize(lambda x: x + 1)(np.array([2**40], dtype="int64")).item() == 2**40 + 1
     assert not jax.config.jax_enable_x64
     assert jax.numpy.arange(3).dtype == "int32"
+
+
+def test_settings_of_jax_change_nothing():
+    import jax
+
+    def scaled(x):
+        return (x.astype("int64") + 1) * np.arange(3).reshape(3, 1) / 2, np.matmul(x, x.T)
+
+    x = np.array(numpy.random.default_rng(0).normal(size=(3, 4)))
+    wanted = scaled(x)
+    with (
+        jax.numpy_dtype_promotion("strict"),
+        jax.numpy_rank_promotion("raise"),
+        jax.default_matmul_precision("bfloat16"),
+    ):
+        same(hybridize(scaled)(x), wanted, 8)
+
+
+FORKED = """
+import os
+import heterosis
+from heterosis import np
+
+double = heterosis.hybridize(lambda x: x * 2, backend="xla")
+double(np.ones(2))
+if os.fork() == 0:
+    try:
+        double(np.ones(2))
+    except heterosis.runtime.errors.UnsupportedError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.wait()
+print(double(np.ones(2)).tolist())
+"""
+
+
+def test_a_forked_process_is_told(tmp_path):
+    told, parent = run_python("-W", "ignore", "-c", FORKED, folder=tmp_path).stdout.splitlines()
+    assert "was forked from one that has used XLA" in told and "'spawn'" in told
+    assert parent == "[2.0, 2.0]"
 
 
 @pytest.mark.parametrize("layout", ["part", "turned", "every other", "one column", "empty"])

@@ -14,7 +14,7 @@ from heterosis.ir.primitives.families import Elementwise, Primitive
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import DTYPES
-from heterosis.runtime.errors import UnsupportedError
+from heterosis.runtime.errors import MissingPackageError
 
 # Elementwise work that XLA computes again wherever it fuses.
 _CHEAP = frozenset(
@@ -58,7 +58,7 @@ def _check_installed() -> None:
     try:
         import jax  # noqa: F401
     except ImportError as error:
-        raise UnsupportedError(
-            "the back end 'xla' needs JAX, which is not installed here; expected version 0.8 or "
-            "newer. Install it with: pip install 'heterosis[xla]'"
+        raise MissingPackageError(
+            "the back end 'xla' needs JAX, 0.8 or newer, which is not installed here. Install it "
+            "with: pip install 'heterosis[xla]'"
         ) from error

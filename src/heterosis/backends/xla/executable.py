@@ -6,7 +6,9 @@ processor; nothing of that is seen outside.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import contextlib
+import os
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -19,9 +21,21 @@ from heterosis.ir.program import Program, Value
 from heterosis.ir.types import numpy_dtype
 from heterosis.passes.pipeline import optimized
 from heterosis.passes.preparation import Split, is_free, split
+from heterosis.runtime.errors import UnsupportedError
 
 # Floats of 16 bits are rounded wherever a program rounds them.
 _OPTIONS: dict[str, str | bool | int] = {"xla_allow_excess_precision": False}
+
+
+@contextlib.contextmanager
+def _own_settings() -> Iterator[None]:
+    """What rows are written for, whatever the user's programs in JAX are."""
+    with (
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("standard"),
+        jax.numpy_rank_promotion("allow"),
+    ):
+        yield
 
 
 class Failed(NamedTuple):
@@ -51,7 +65,7 @@ class Compiled:
         given = [
             jax.ShapeDtypeStruct(v.shape, numpy_dtype(v.dtype), sharding=processor) for v in inputs
         ]
-        with jax.enable_x64(True):
+        with _own_settings():
             lowered = jax.jit(results, keep_unused=True).lower(*given)
             self._run = lowered.compile(compiler_options=_OPTIONS)
 
@@ -80,16 +94,26 @@ class Runner:
         self._operands = [
             Operand(value, is_kept=i not in self._fixed) for i, value in enumerate(program.inputs)
         ]
-        self._prepared: Sequence[Any] = ()
-        self._prepared_of: list[Any] | None = None
+        # The state of parameters, and what was prepared of them: one object, for threads.
+        self._prepared: tuple[list[Any] | None, Sequence[Any]] = (None, ())
+        self._process = os.getpid()
 
     def run(self, operands: Sequence[Any]) -> tuple[Any, ...]:
         """The results. Where a check fails, they are arrays that raise when they are read."""
+        self._check_process()
         with jax.enable_x64(True):
             found = self._results(operands)
         if isinstance(found, Failed):
             return failing.results(self.program, operands, *found)
         return tuple(map(own, found))
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise UnsupportedError(
+                f"{self.program.name}: this process was forked from one that has used XLA, whose "
+                "threads are not here. Start processes by 'spawn' (multiprocessing.set_start_method"
+                "), or hybridize with backend='native'."
+            )
 
     def _results(self, operands: Sequence[Any]) -> Sequence[Any] | Failed:
         prepared = self._prepared_for(operands)
@@ -107,13 +131,16 @@ class Runner:
         if self._preparation is None:
             return ()
         state = [operands[i]._state for i in self._fixed]
-        if None in state or state != self._prepared_of:
-            found = self._preparation(self._given(self._preparation, operands))
-            if isinstance(found, Failed):
-                return found
-            # Asked again: JAX has held the memory, and let go of it.
-            self._prepared, self._prepared_of = found, [operands[i]._state for i in self._fixed]
-        return self._prepared
+        known, prepared = self._prepared
+        if None not in state and state == known:
+            return prepared
+        given = self._given(self._preparation, operands)
+        found = self._preparation(given)
+        if isinstance(found, Failed):
+            return found
+        del given  # JAX lets go of the memory, which the state tells
+        self._prepared = [operands[i]._state for i in self._fixed], found
+        return found
 
 
 def _parts(program: Program, fixed: Collection[int]) -> Split | None:

@@ -20,8 +20,8 @@ class Operand:
     def __init__(self, value: Value, *, is_kept: bool):
         self.dtype, self.is_kept = numpy_dtype(value.dtype), is_kept
         self._strides = Strided.contiguous(value.shape).strides
-        self._shared: Any = None  # an array of JAX's over memory of ours
-        self._address = 0
+        # An address of ours, and an array of JAX's over the memory there: one object, for threads.
+        self._shared: tuple[int, Any] = (0, None)
 
     def given(self, operand: Any) -> Any:
         """`operand`, an array or a Python number, for JAX."""
@@ -30,12 +30,13 @@ class Operand:
         if operand._element_strides != self._strides:
             operand = operand.copy()  # row by row
         address = operand._address(False)  # waits for what is written there
-        if address == self._address:
-            return self._shared
+        known, found = self._shared
+        if address == known:
+            return found
         found = jax.dlpack.from_dlpack(operand)
         if self.is_kept:
             shares = operand.nbytes > 0 and found.unsafe_buffer_pointer() == address
-            self._shared, self._address = (found, address) if shares else (None, 0)
+            self._shared = (address, found) if shares else (0, None)
         return found
 
 
