@@ -50,8 +50,9 @@ def _product_kernel(
     depth = prod(node.attributes["kernel"]) * node.inputs[0].shape[-1]
     return KernelCode(
         key=f"convolve last {problem.dtype}{epilogue.key}",
-        emit=_emission(code.emit_product, problem, epilogue, scratch=False),
+        emit=_emission(code.emit_product, problem, epilogue),
         numbers=problem.sizes,
+        scratch_bytes=code.product_scratch_bytes(problem),
         nanoseconds=2 * node.types[0].size * depth / PRODUCT_FLOPS,
     )
 
@@ -64,7 +65,7 @@ def _depthwise_kernel(
     taps = prod(node.attributes["kernel"])
     return KernelCode(
         key=f"depthwise last {problem.dtype} {problem.windows()}{epilogue.key}",
-        emit=_emission(code.emit_depthwise, problem, epilogue, scratch=True),
+        emit=_emission(code.emit_depthwise, problem, epilogue),
         numbers=problem.sizes,
         scratch_bytes=code.depthwise_scratch_bytes(problem, machine.target, machine.workers),
         nanoseconds=2 * node.types[0].size * taps / PRODUCT_FLOPS,
@@ -73,7 +74,7 @@ def _depthwise_kernel(
 
 
 def _emission(
-    emit_core: Callable[..., None], problem: code.Problem, epilogue: Epilogue, *, scratch: bool
+    emit_core: Callable[..., None], problem: code.Problem, epilogue: Epilogue
 ) -> Callable[[Module, Target, str], None]:
     """What defines `@name`, which hands on to the core what that takes."""
 
@@ -82,9 +83,9 @@ def _emission(
         emit_core(module, target, f"{name}.product", problem, ended)
         labels = epilogue.parameters(("call", "x", "a"), ("y", "scratch"), problem.parameters())
         f = module.function(name, labels)
-        (call, x, a, y, room, *numbers), words = epilogue.split(f.parameters, 3, 2)
+        (call, x, a, y, scratch, *numbers), words = epilogue.split(f.parameters, 3, 2)
         call = abi.with_workspace(f, call, abi.workspace(f, call), words)
-        f.call(f"{name}.product", [call, x, a, y, *([room] if scratch else []), *numbers])
+        f.call(f"{name}.product", [call, x, a, y, scratch, *numbers])
         f.ret()
 
     return emit
