@@ -55,6 +55,7 @@ def lenet():
     return net, step
 
 
+@pytest.mark.lengthy
 def test_lenet_learns_the_same():
     """Convolutions, statistics of batches, dropout and Adam as one program of XLA's: the numbers
     that dropout draws are the same bits."""

@@ -70,6 +70,7 @@ def assert_near(primitive, got, wanted, where):
     numpy.testing.assert_allclose(a, b, rtol=unit * ulps, atol=near)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", PRIMITIVES)
 def test_code_does_what_is_meant(name):
     primitive = PRIMITIVES[name]

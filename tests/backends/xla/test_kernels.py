@@ -48,6 +48,7 @@ def check(cases, *, ulps=4.0):
 # -- reductions, products -------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions_and_scans(dtype):
     cases = []
@@ -87,6 +88,7 @@ def test_products(dtype):
 # -- windows, recurrent layers --------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("dtype", WIDE)
 def test_filters_on_windows_and_sums_over_them(dtype):
     cases = []
@@ -107,6 +109,7 @@ def test_filters_on_windows_and_sums_over_them(dtype):
     check(cases, ulps=16)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("mode", recurrent.GATES)
 def test_recurrent_layers(mode):
     cases = []
@@ -169,6 +172,7 @@ def test_checks_that_fail(monkeypatch):
     monkeypatch.undo()
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("dtype", WIDE)
 def test_factorisations(monkeypatch, dtype):
     monkeypatch.setattr(native, "compiled", lambda node, arrays: computed([(node, arrays)])[0])

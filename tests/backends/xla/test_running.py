@@ -1,12 +1,13 @@
 """Functions, blocks and training through XLA, against what they give as Python runs them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy
 import pytest
 
 import heterosis
-from heterosis import np
+from heterosis import autograd, np, npx
 from heterosis.gluon import nn
 from heterosis.runtime.errors import IndexingError, LinearAlgebraError
 from tests.capture.comparison import same, with_gradients
@@ -183,3 +184,80 @@ def test_a_matrix_that_is_singular():
             inverse(np.ones((2, 2))).asnumpy()
         told.append(str(caught.value))
     assert "the matrix is singular" in told[0] and told[0] == told[1]
+
+
+# -- with everything else that hybridizing knows --------------------------------------------------
+
+
+def test_open_sizes():
+    """One capture serves all; XLA compiles for each."""
+    doubled = hybridize(lambda x: (x * 2).sum(axis=0), dynamic=True)
+    for count in (3, 5, 4, 3):
+        assert doubled(np.ones((count, 2))).tolist() == [2 * count] * 2
+    assert doubled.captures == 1
+
+
+def test_checked_runs():
+    checked = hybridize(lambda x: np.exp(x) + x, check=True)
+    for _ in range(4):
+        assert checked(np.zeros(2)).tolist() == [1, 1]
+
+
+def test_saved_and_loaded(tmp_path):
+    double = hybridize(lambda x: x * 2)
+    double(np.ones(3))
+    heterosis.save(double, tmp_path / "double")
+    loaded = heterosis.load(tmp_path / "double").compiled_by("xla")
+    assert loaded(np.ones(3)).tolist() == [2] * 3
+
+
+def test_prints(capsys):
+    @hybridize
+    def told(x):
+        npx.print("sum", x.sum())
+        return x + 1
+
+    for number in (1.0, 2.0):
+        told(np.full(2, number))
+    assert capsys.readouterr().out.split() == ["sum", "2.0", "sum", "4.0"]
+
+
+def test_gradients_of_gradients():
+    found = []
+    for wrap in (lambda function: function, hybridize):
+        x = np.array([0.5, -1.0, 2.0])
+        x.attach_grad()
+        function = wrap(lambda a: np.sin(a) * a * a)
+        with autograd.record():
+            (slope,) = autograd.grad(function(x), x, create_graph=True)
+            head = (slope * slope).sum()
+        head.backward()
+        found.append(x.grad.asnumpy())
+    numpy.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+
+
+def test_several_threads():
+    net = mlp()
+    inputs = [np.random.normal(size=(4, 5)) for _ in range(4)]
+    wanted = [net(x) for x in inputs]
+    net.hybridize(backend="xla")
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(5):
+            for found, one in zip(threads.map(net, inputs), wanted):
+                same(found, one, 16)
+
+
+def test_an_error_before_the_call():
+    """What an operand waits for is raised by whoever reads it: the call does."""
+    taken = heterosis.hybridize(lambda x, i: np.take(x, i, mode="raise"))
+    x = np.arange(3)
+    with pytest.raises(IndexingError):
+        hybridize(lambda x: x + 1)(taken(x, np.array([7]))).asnumpy()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int8", "uint8", "bool"])
+def test_element_types(dtype):
+    x = np.array([0.5, 1.0, 3.0]).astype(dtype)
+    found = hybridize(lambda a: (a * a, a[::-1] + a, a.astype("float32") / 3))(x)
+    for one, other in zip(found, (x * x, x[::-1] + x, x.astype("float32") / 3)):
+        assert one.dtype == other.dtype and one.tolist() == other.tolist()
