@@ -229,6 +229,17 @@ PyObject* get_offset(PyObject* self, void*) {
   return PyLong_FromLongLong(as_array(self).offset);
 }
 
+// None where others hold the address, and may write unseen.
+PyObject* get_state(PyObject* self, void*) {
+  const Array& array = as_array(self);
+  const Storage& storage = *array.storage;
+  if (!storage.is_ours()) Py_RETURN_NONE;
+  return Py_BuildValue("(KKLL)", reinterpret_cast<unsigned long long>(&storage),
+                       static_cast<unsigned long long>(storage.version),
+                       static_cast<long long>(storage.released.load()),
+                       static_cast<long long>(array.offset));
+}
+
 PyObject* get_version(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(as_array(self).storage->version);
 }
@@ -272,6 +283,7 @@ PyGetSetDef attributes[] = {
     {"_storage_id", get_storage_id, nullptr, "Equal for views of one memory.", nullptr},
     {"_offset", get_offset, nullptr, "Bytes from the start of its memory.", nullptr},
     {"_version", get_version, nullptr, "How many writes into its memory were issued.", nullptr},
+    {"_state", get_state, nullptr, "What differs once its elements may be others.", nullptr},
     {"_has_variable", get_has_variable, set_has_variable,
      "Whether its memory is that of a variable.", nullptr},
     {"_is_followed", get_is_followed, set_is_followed,

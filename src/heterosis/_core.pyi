@@ -54,6 +54,10 @@ class ndarray:
     def _version(self) -> int:
         """How many writes into its memory were issued."""
     @property
+    def _state(self) -> tuple[int, ...] | None:
+        """What differs once its elements may be others; None where others hold its address, and may
+        write them unseen."""
+    @property
     def _covers_storage(self) -> bool:
         """Whether it is no part of more."""
     _is_followed: bool  # whether a recorded call has written into its memory

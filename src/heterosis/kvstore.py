@@ -203,7 +203,7 @@ def create(name: str = "local") -> KVStoreBase:
         return KVStoreBase.kv_registry[kind]()
     if kind in LOCAL:
         return KVStore(kind)
-    if kind.startswith("dist") or kind in ("horovod", "byteps", "p3"):
+    if kind.startswith("dist") or kind in ("horovod", "byteps", "p3", "mpi"):
         raise UnsupportedError(
             f"create: the store {name!r} joins several processes, and that is not supported: "
             "training runs in one process. Use 'local', 'device' or None."

@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import count
 
 from tests.programs import coverage, generate, operations
+from tests.programs.check import WAYS, WAYS_WITH_XLA
 from tests.programs.hunt import Hunt
 from tests.programs.process import Worker
 
@@ -24,6 +25,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", type=int, help="the number of the only program, which is shown")
     parser.add_argument("--kinds", type=_listed, default=[], help="of steps, with commas")
     parser.add_argument("--targets", type=_listed, default=[], help="avx512,avx2,fallback")
+    parser.add_argument("--xla", action="store_true", help="run them through XLA as well")
     parser.add_argument("--coverage", action="store_true", help="tell what of the compiler ran")
     return parser.parse_args()
 
@@ -37,7 +39,8 @@ def _tell_coverage(worker: Worker) -> None:
 def main() -> int:
     """1 if a program failed."""
     given = _arguments()
-    hunt = Hunt([Worker(target, traced=given.coverage) for target in given.targets or [None]])
+    workers = [Worker(target, traced=given.coverage) for target in given.targets or [None]]
+    hunt = Hunt(workers, ways=WAYS_WITH_XLA if given.xla else WAYS)
     if given.only is not None:
         print(generate.program(given.seed, given.only, given.kinds).source())
         return bool(hunt.run(given.seed, given.only, given.kinds))

@@ -20,6 +20,9 @@ from tests.programs.shrink import shrunk
 
 WAYS = ("eager", "hybridized", "loaded", "other_threads", "reference")
 
+# Those, and one that needs JAX.
+WAYS_WITH_XLA = (*WAYS, "xla")
+
 # What is refused in one way of running and not in another, and says so: compiled programs are
 # recorded as one, so that `backward` has been at all of them; singular is a question of rounding.
 REFUSED = (

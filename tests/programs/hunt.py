@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from tests.programs import generate
-from tests.programs.check import Failure, check, minimal
+from tests.programs.check import WAYS, Failure, check, minimal
 from tests.programs.process import Worker
 from tests.programs.program import Program
 
@@ -15,8 +15,13 @@ from tests.programs.program import Program
 class Hunt:
     """Runs programs on workers, one for a target, the first of which runs them in all ways."""
 
-    def __init__(self, workers: Sequence[Worker], tell: Callable[[str], None] = print):
-        self.workers, self.tell = workers, tell
+    def __init__(
+        self,
+        workers: Sequence[Worker],
+        tell: Callable[[str], None] = print,
+        ways: Sequence[str] = WAYS,
+    ):
+        self.workers, self.tell, self.ways = workers, tell, ways
         self.forms: Counter[str] = Counter()  # of failures
         self.modes: Counter[str] = Counter()  # of programs
         self.kinds: Counter[str] = Counter()  # of steps
@@ -36,7 +41,7 @@ class Hunt:
         alike."""
         program = generate.program(seed, number, kinds)
         self._count(program)
-        failures = check(program, self.workers)
+        failures = check(program, self.workers, self.ways)
         self.failed += bool(failures)
         for failure in failures[:1]:
             self._tell(failure)

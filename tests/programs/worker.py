@@ -80,6 +80,10 @@ class Ways:
         found = namespace(self.program)
         return self._called(heterosis.hybridize(found["program"], backend=REFERENCE), found)
 
+    def xla(self) -> list[Call]:
+        found = namespace(self.program)
+        return self._called(heterosis.hybridize(found["program"], backend="xla"), found)
+
     def loaded(self) -> list[Call]:
         found = namespace(self.program)
         compiled = heterosis.hybridize(found["program"])

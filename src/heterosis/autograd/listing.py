@@ -10,8 +10,8 @@ from heterosis.ir.primitives.families import Primitive
 
 
 def back_ends(primitive: Primitive) -> str:
-    """The back ends that compute it."""
-    found = (name for name in backends.names() if backends.named(name).has(primitive))
+    """The back ends that compute it, of those that are installed."""
+    found = (name for name in backends.available() if backends.named(name).has(primitive))
     return ", ".join(found) or "none"
 
 

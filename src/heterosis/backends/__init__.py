@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError, MissingPackageError, UnsupportedError
 
 if TYPE_CHECKING:
     from heterosis import _core
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from heterosis.ir.program import Program, Value
     from heterosis.ir.strided import Strided
 
-NATIVE = "native"
+NATIVE, XLA = "native", "xla"
 
 
 class Executable(NamedTuple):
@@ -140,7 +140,13 @@ def _native() -> Backend:
     return Native()
 
 
-_makers: dict[str, Callable[[], Backend]] = {NATIVE: _native}
+def _xla() -> Backend:
+    from heterosis.backends.xla import Xla
+
+    return Xla()
+
+
+_makers: dict[str, Callable[[], Backend]] = {NATIVE: _native, XLA: _xla}
 _made: dict[str, Backend] = {}
 
 
@@ -153,6 +159,19 @@ def register(name: str, make: Callable[[], Backend]) -> None:
 def names() -> tuple[str, ...]:
     """The back ends that there are."""
     return tuple(_makers)
+
+
+def available() -> tuple[str, ...]:
+    """Those of which everything that they need is installed."""
+    return tuple(filter(_is_available, _makers))
+
+
+def _is_available(name: str) -> bool:
+    try:
+        named(name)
+    except MissingPackageError:
+        return False
+    return True
 
 
 def named(name: str) -> Backend:

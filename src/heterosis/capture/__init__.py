@@ -40,8 +40,9 @@ def hybridize(
     captures a program that leaves it open, for all that come then; `dynamic=True` leaves all
     extents open at once, and `dynamic={"x": (0,)}` those of axes of parameters. A block is
     hybridized itself, and returned. `backend` names what compiles the program and its derivatives:
-    "native", for this processor, or one that was made known with `heterosis.backends.register`.
-    What other hybridized functions call becomes part of theirs.
+    "native", for this processor, "xla", which needs JAX, or one that was made known with
+    `heterosis.backends.register`. What other hybridized functions call becomes part of theirs.
+    Flags that others know, as `jit_compile`, are taken and change nothing.
 
     With `check`, the first runs of each program are compared with what the function gives as Python
     runs it; `CheckError` names the first operation that differs.

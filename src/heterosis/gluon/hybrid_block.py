@@ -132,10 +132,11 @@ class HybridBlock(Block):
 
         The program is captured anew for inputs of other types or shapes, unless `dynamic` lets
         extents stay open, and when parameters get other arrays: see `heterosis.hybridize`.
-        `backend` names what compiles it: "native", which Gluon calls "MKLDNN", or one that was made
-        known with `heterosis.backends.register`. With `check`, the first runs are compared with
-        what the block gives imperatively; `CheckError` names the first operation that differs. The
-        other flags are Gluon's; memory is planned and reused whatever they say.
+        `backend` names what compiles it: "native", which Gluon calls "MKLDNN", "xla", which needs
+        JAX, or one that was made known with `heterosis.backends.register`. With `check`, the first
+        runs are compared with what the block gives imperatively; `CheckError` names the first
+        operation that differs. The other flags are Gluon's, and TensorFlow's `jit_compile`; memory
+        is planned and reused whatever they say.
         """
         backend = backends.NATIVE if backend in (None, PROCESSOR) else backend
         backends.named(backend)  # an unknown one is refused here and not at the first call

@@ -6,7 +6,7 @@ needs of them: packed weights, folded normalisations, anything that was computed
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,10 +43,20 @@ class Fixed:
         return self.nodes[node]
 
 
-def split(program: Program, fixed: Collection[Value]) -> Split | None:
+def is_free(value: Value) -> bool:
+    """Whether a value costs next to nothing wherever it is used."""
+    primitive = value.node.primitive
+    return isinstance(primitive, Leaf | View) or (
+        isinstance(primitive, Elementwise) and value.size == 1
+    )
+
+
+def split(
+    program: Program, fixed: Collection[Value], is_free: Callable[[Value], bool] = is_free
+) -> Split | None:
     """What is computed from `fixed` alone, and the rest, which takes it as further inputs.
 
-    Views are left to the rest: they cost nothing there and would be copied here.
+    What `is_free` is left to the rest: views cost nothing there and would be copied here.
     """
     known = Fixed(fixed)
     moved: dict[Value, Value] = {}
@@ -54,7 +64,7 @@ def split(program: Program, fixed: Collection[Value]) -> Split | None:
 
     def taken(value: Value) -> Value:
         """A value as the rest finds it."""
-        if value not in made and _is_free(value):
+        if value not in made and is_free(value):
             here = with_inputs(value.node, tuple(map(taken, value.node.inputs)))
             made[value] = Value(here, value.index)
         elif value not in made:
@@ -71,14 +81,6 @@ def split(program: Program, fixed: Collection[Value]) -> Split | None:
     preparation = Program(program.inputs, tuple(moved), f"{program.name} preparation")
     rest = Program((*program.inputs, *moved.values()), outputs, program.name)
     return Split(preparation, rest, _reached(preparation, fixed))
-
-
-def _is_free(value: Value) -> bool:
-    """Whether a value costs next to nothing wherever it is used."""
-    primitive = value.node.primitive
-    return isinstance(primitive, Leaf | View) or (
-        isinstance(primitive, Elementwise) and value.size == 1
-    )
 
 
 def _reached(program: Program, fixed: Collection[Value]) -> tuple[int, ...]:

@@ -1,0 +1,1 @@
+"""The rows of the table, by subject as in `heterosis.ir.primitives`."""

@@ -1,0 +1,248 @@
+"""What XLA makes of all other primitives is what they mean, as the native one's tests have them."""
+
+import itertools
+import math
+
+import numpy
+import pytest
+
+from heterosis import backends, ir
+from heterosis.backends.xla import tables
+from heterosis.ir.primitives import (
+    boxes,
+    products,
+    recurrent,
+    shuffling,
+    sorting,
+    windows,
+)
+from heterosis.ir.primitives.leaves import INPUT, NUMBER
+from heterosis.ir.primitives.rows import SCATTER
+from heterosis.ir.types import DTYPES, FLOATS, is_float, numpy_dtype
+from tests.backends.xla.rows import computed
+from tests.ir.primitives import test_kernels as native
+from tests.ir.primitives.test_kernels import WIDE, drawn, epsilon, node, operands, types_of
+
+
+def test_every_primitive_has_a_row():
+    assert backends.named("xla").has(products.MATMUL)
+    given = {INPUT, NUMBER}
+    assert {p for p in ir.PRIMITIVES.values() if not tables.has(p)} == given
+
+
+def check(cases, *, ulps=4.0):
+    """All agree: integers exactly, floats within `ulps` of the largest result."""
+    for (made, arrays), found in zip(cases, computed(cases), strict=True):
+        for got, want in zip(found, native.meant(made, arrays), strict=True):
+            assert (got.shape, got.dtype) == (want.shape, want.dtype)
+            if want.dtype.kind in "biu":
+                numpy.testing.assert_array_equal(got, want)
+                continue
+            near = ulps * epsilon(want.dtype.name)
+            got, want = got.astype("float64"), want.astype("float64")
+            finite = numpy.where(numpy.isfinite(want), abs(want), 0.0)
+            near_zero = near * finite.max(initial=0.0)
+            numpy.testing.assert_allclose(got, want, rtol=near, atol=near_zero, err_msg=str(made))
+
+
+# -- reductions, products -------------------------------------------------------------------------
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reductions_and_scans(dtype):
+    cases = []
+    for (primitive, of), (shape, axes) in itertools.product(native.REDUCED, native.AXES):
+        if of == dtype:
+            x = drawn(shape, dtype, low=0.9, high=1.1)
+            cases.append((native.reduced(primitive, x, axes), [x]))
+    for primitive in native.SCANS if dtype != "bool" else ():
+        for shape, axis in [((5,), 0), ((3, 70), 1), ((70, 3), 0), ((3, 0), 1)]:
+            x = drawn(shape, dtype, low=0.9, high=1.1)
+            cases.append((native.reduced(primitive, x, (axis,)), [x]))
+    check(cases, ulps=250 if is_float(dtype) else 0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_numbers_that_are_none(dtype):
+    x = numpy.array([[1, numpy.nan, 2], [1, numpy.inf, 2], [-numpy.inf, 1, numpy.inf], [0, 0, 0]])
+    x = x.astype(numpy_dtype(dtype))
+    primitives = (*native.OF_NUMBERS, *native.SCANS)
+    check([(native.reduced(primitive, x, (1,)), [x]) for primitive in primitives])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products(dtype):
+    cases = []
+    for m, k, n, lead in [(3, 4, 5, ()), (1, 70, 33, ()), (17, 9, 1, (2,)), (0, 4, 3, ()),
+                          (3, 0, 2, ()), (5, 7, 6, (2, 3)), (2, 3, 4, (0,))]:  # fmt: skip
+        a, b = drawn((*lead, m, k), dtype), drawn((*lead, k, n), dtype, seed=1)
+        cases.append((native.multiplied(a, b), [a, b]))
+    if is_float(dtype):
+        a, b = drawn((4, 5), dtype), drawn((5, 3), dtype, seed=1)
+        a[0, 1], a[1, 2], b[3, 1] = numpy.nan, numpy.inf, -numpy.inf
+        cases.append((native.multiplied(a, b), [a, b]))
+    check(cases, ulps=8)
+
+
+# -- windows, recurrent layers --------------------------------------------------------------------
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("dtype", WIDE)
+def test_filters_on_windows_and_sums_over_them(dtype):
+    cases = []
+    sizes = [(1, 1, 5, 3), (2, 3, 1, 1), (3, 2, 4, 2)]
+    for (images, groups, rows, channels), facts in itertools.product(sizes, native.WINDOWS):
+        taps, *_, extents, out = facts
+        attributes = native.placed(facts)
+        x = drawn((images, groups, channels, *extents), dtype)
+        a = drawn((groups, rows, channels, *taps), dtype, seed=1)
+        results = [((images, groups, rows, *out), dtype)]
+        given = [types_of(x), types_of(a)]
+        cases.append((node(windows.CONVOLVE, given, results, **attributes), [x, a]))
+        a = drawn((images, groups, rows, math.prod(out)), dtype)
+        shape = (min(2, images), groups, rows, channels * math.prod(taps))
+        given = [types_of(a), types_of(x)]
+        made = node(windows.CORRELATE, given, [(shape, dtype)], out=out, **attributes)
+        cases.append((made, [a, x]))
+    check(cases, ulps=16)
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("mode", recurrent.GATES)
+def test_recurrent_layers(mode):
+    cases = []
+    for dtype, (steps, rows, units) in zip(
+        ["float32", "float64", "float32", "float64"], [(3, 2, 5), (4, 9, 16), (1, 1, 1), (0, 2, 3)]
+    ):
+        for reverse in (False, True):
+            forth = native.layer(mode, steps, rows, units, dtype, reverse, reverse)
+            back = native.layer_back(mode, steps, rows, units, dtype, reverse)
+            cases += [(made, operands(made, low=-0.9, high=0.9)) for made in (forth, back)]
+    check(cases, ulps=16)
+
+
+# -- rows, sorting, checks, boxes, shuffling ------------------------------------------------------
+
+
+def test_rows_written_in_order():
+    """Of rows for one place, the last one stays."""
+    cases = []
+    for dtype in ("float32", "int8", "bool", "bfloat16"):
+        for base, index in (((5,), (9,)), ((4, 3), (7,)), ((3, 2, 2), (2, 4)), ((3, 2), (0,))):
+            x, update = drawn(base, dtype), drawn((*index, *base[1:]), dtype, seed=1)
+            places = numpy.random.default_rng(3).integers(0, base[0], index)
+            given = [types_of(a) for a in (x, places, update)]
+            made = node(SCATTER, given, [types_of(x)], combine=None)
+            cases.append((made, [x, places, update]))
+    check(cases)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_sorting(dtype):
+    cases, generator = [], numpy.random.default_rng(0)
+    for shape in [(3, 7), (2, 100), (0, 3), (3, 0), (5, 1)]:
+        for bounds in ((0, 5), (numpy.iinfo(dtype).min, numpy.iinfo(dtype).max)):
+            keys = generator.integers(*bounds, shape, dtype)
+            cases.append((node(sorting.SORT, [types_of(keys)], [types_of(keys)]), [keys]))
+            results = [types_of(keys), (shape, "int64")]
+            cases.append((node(sorting.SORT_PLACES, [types_of(keys)], results), [keys]))
+    check(cases)
+
+
+def test_indices():
+    cases = []
+    for dtype, shape in itertools.product(native.NUMBERS, [(), (5,), (3, 4), (0, 2)]):
+        given = drawn(shape, dtype, low=-9.9, high=9.9)
+        cases.append((native.indexing(given, 101), [given]))
+    for dtype in FLOATS:
+        given = numpy.array([-0.5, -3.0, 0.0, -0.0, 2.75]).astype(numpy_dtype(dtype))
+        cases.append((native.indexing(given, 3), [given]))
+    check(cases)
+
+
+def test_checks_that_fail(monkeypatch):
+    """As the native one's do, at the same values."""
+    monkeypatch.setattr(native, "compiled", lambda node, arrays: computed([(node, arrays)])[0])
+    (marks,) = (mark for mark in native.test_indices_outside.pytestmark if mark.args)
+    for given in marks.args[1]:
+        native.test_indices_outside(given)
+    native.test_requirements_that_do_not_hold(2)
+    monkeypatch.undo()
+
+
+@pytest.mark.lengthy
+@pytest.mark.parametrize("dtype", WIDE)
+def test_factorisations(monkeypatch, dtype):
+    monkeypatch.setattr(native, "compiled", lambda node, arrays: computed([(node, arrays)])[0])
+    for count, n in [(2, 5), (0, 3), (2, 0)]:
+        for name in ("CHOLESKY", "INVERSE", "SYMMETRIC_VALUES_U"):
+            native.test_factorisations_that_are_unique(name, dtype, count, n)
+        native.test_systems_of_equations(dtype, count, n)
+        native.test_triangular_factors(dtype, count, n)
+        native.test_eigenvectors_of_symmetric_matrices("SYMMETRIC_L", dtype, count, n)
+        native.test_eigenvectors_of_any_matrices(dtype, count, n)
+    for shape in [(2, 5, 3), (1, 3, 5), (0, 2, 3)]:
+        native.test_singular_vectors("SINGULAR", dtype, shape)
+        native.test_reflectors(dtype, shape)
+    native.test_singular_vectors("SINGULAR_FULL", dtype, (1, 3, 5))
+    (marks,) = (m for m in native.test_matrices_without_a_factorisation.pytestmark if m.args[1:]
+                and m.args[0] == "primitive, matrix")  # fmt: skip
+    for primitive, matrix in marks.args[1]:
+        native.test_matrices_without_a_factorisation(primitive, matrix, dtype)
+    native.test_systems_without_a_solution()
+
+
+def test_the_first_of_several_checks_is_told():
+    first, second = numpy.array([1, 7]), numpy.array([9])
+    cases = [(native.indexing(first, 3), [first]), (native.indexing(second, 3), [second])]
+    with pytest.raises(IndexError, match="index 7 is out of bounds"):
+        computed(cases)
+
+
+def test_boxes():
+    cases = []
+    for batch, labels, anchors in [
+        (2, 3, 7),
+        (1, 9, 4),
+        (3, 1, 1),
+        (2, 0, 3),
+        (2, 3, 0),
+        (0, 2, 2),
+    ]:
+        overlaps = drawn((batch, labels, anchors), "float32", low=-0.2, high=1).round(1)
+        overlaps.flat[1::7] = numpy.nan
+        arrays = [overlaps, numpy.arange(batch)[::-1] % (labels + 1)]
+        results = [((batch, anchors), "int64")]
+        cases.append((node(boxes.MATCH_BOXES, map(types_of, arrays), results), arrays))
+    for (batch, count), any_class in itertools.product(
+        [(2, 9), (1, 40), (3, 1), (2, 0), (0, 4)], [False, True]
+    ):
+        classes = drawn((batch, count), "float32", low=0, high=2.99).astype("int").astype("float32")
+        classes[:, max(count - 2, 1) :] = -1
+        planes = drawn((batch, 4, count), "float32", seed=1, low=0, high=1)
+        planes[:, 2:] += planes[:, :2]
+        arrays = [classes, planes, numpy.array([0.25], "float32")]
+        given, results = map(types_of, arrays), [types_of(classes)]
+        made = node(boxes.SUPPRESS_BOXES, given, results, any_class=any_class)
+        cases.append((made, arrays))
+    check(cases)
+
+
+def test_shuffles_have_the_same_bits():
+    cases = []
+    for key in (0, -1, 123456789123456789, -(2**63)):
+        for count, wanted in [(1, 1), (10, 10), (100, 7), (5, 0), (0, 0)]:
+            results = [((count,), "int64")]
+            made = node(shuffling.SHUFFLED_PLACES, [((), "int64")], results, wanted=wanted)
+            cases.append((made, [numpy.array(key)]))
+    check(cases)
+
+
+def test_requirements():
+    cases = []
+    for dtype, (conditions, count) in itertools.product(DTYPES, [(3, 5), (0, 5), (3, 0)]):
+        arrays = [numpy.ones(conditions, "bool"), drawn((count,), dtype)]
+        cases.append((native.requiring(*arrays), arrays))
+    check(cases)
