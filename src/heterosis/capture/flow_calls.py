@@ -312,7 +312,7 @@ class Calls(ast.NodeTransformer):
         chained = len(node.ops) > 1 and not names_values(node)
         self.generic_visit(node)
         if not chained:
-            return _identity(node) if isinstance(node.ops[0], ast.Is | ast.IsNot) else node
+            return _identity(node) if _is_identity(node) else node
         return placed(_chained(node.left, node.ops, node.comparators), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -328,13 +328,24 @@ class Calls(ast.NodeTransformer):
 
 
 def _identity(node: ast.Compare) -> ast.expr:
-    """`a is b`, which arrays may decide; not so for None, True and the like."""
+    """`a is b`, which arrays may decide; not so for None."""
     operands = [node.left, *node.comparators]
-    if len(operands) > 2 or any(isinstance(one, ast.Constant) for one in operands):
+    if any(isinstance(one, ast.Constant) and one.value is None for one in operands):
         return node
     same = placed(call("same", *operands), node)
     negative = isinstance(node.ops[0], ast.IsNot)
     return placed(ast.UnaryOp(ast.Not(), same), node) if negative else same
+
+
+def _is_identity(node: ast.Compare) -> bool:
+    """Whether it is one comparison, of that kind."""
+    return len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot)
+
+
+def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
+    """`left < right`, or another comparison."""
+    node = placed(ast.Compare(left, [operator], [right]), left)
+    return _identity(node) if _is_identity(node) else node
 
 
 def _chained(
@@ -344,8 +355,8 @@ def _chained(
     first, *others = operators
     right, *more = operands
     if not others:
-        return ast.Compare(left, [first], [right])
-    pair = ast.Compare(load("__left"), [first], [load("__right")])
+        return _compared(left, first, right)
+    pair = _compared(load("__left"), first, load("__right"))
     behind = _chained(load("__right"), others, more)
     both = call("all_of", returning(pair), returning(behind))
     return ast.Call(ast.Lambda(arguments(("__left", "__right")), both), [left, right], [])

@@ -26,7 +26,7 @@ from heterosis.capture.control import Control, as_truth
 from heterosis.capture.definitions import Unwritable
 from heterosis.capture.exactness import check_numbers
 from heterosis.capture.inner import Filler, Inner, is_open
-from heterosis.capture.replacements import Entered, replaced
+from heterosis.capture.replacements import Entered, number_attribute, number_kind, replaced
 from heterosis.capture.reports import Trial
 from heterosis.capture.rewriting import rewritten
 from heterosis.capture.rows import Numbers, Rows, Sized, backwards, enumerated, rows_of, zipped
@@ -240,6 +240,8 @@ class Flow:
 
     def attribute(self, owner: Any, name: str) -> Any:
         """What `owner.name` is; a property of the user's is a function, too."""
+        if _is_chosen_number(owner):
+            return number_attribute(owner, name)
         found = getattr(type(owner), name, None)
         if type(found) is property and isinstance(found.fget, types.FunctionType):
             opened = _opened(found.fget)
@@ -286,6 +288,8 @@ class Flow:
     def same(self, one: Any, other: Any) -> bool:
         """What `one is other` is."""
         trace = active()
+        if any(map(_may_be_number, (one, other))):
+            return self._same_number(one, other)
         chosen = trace.outermost.chosen_objects
         open_ = id(one) in chosen and id(other) in chosen
         if is_open(one) and is_open(other):
@@ -298,6 +302,23 @@ class Flow:
                 )
             )
         return one is other
+
+    def _same_number(self, one: Any, other: Any) -> Any:
+        """The same where one is a number that arrays have chosen: there is one True and one False,
+        and nobody knows of how many other numbers."""
+        is_mixed = any(getattr(x, "_storage_id", None) in active().outermost.mixed for x in (one, other))
+        if not is_mixed and not all(map(active().stands_for_number, (one, other))):
+            return False
+        kinds = [number_kind(one), number_kind(other)]
+        if is_mixed or (bool not in kinds and kinds[0] is kinds[1]):
+            raise _noted(
+                CaptureError(
+                    f"is at {user_line()}: whether two objects, one of which is a number that "
+                    "arrays have chosen, or may be one, are the same is not known. Compare them, "
+                    "a == b."
+                )
+            )
+        return kinds[0] is kinds[1] and active().note_number(one == other)
 
     def augmented(self, value: Any, method: str) -> None:
         """Tell of `value += ...`, or another operator that some objects do in place."""
@@ -507,6 +528,17 @@ class Flow:
             self.called(container.append)(*values)
         else:
             filled.extend(values)
+
+
+def _is_chosen_number(value: Any) -> bool:
+    return isinstance(value, ndarray) and active().stands_for_number(value)
+
+
+def _may_be_number(value: Any) -> bool:
+    """Whether it is a chosen number, or what a choice has joined of a number and an array."""
+    return isinstance(value, ndarray) and (
+        active().stands_for_number(value) or value._storage_id in active().outermost.mixed
+    )
 
 
 def _chosen_changed(given: Any) -> CaptureError:

@@ -20,7 +20,7 @@ from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import layout_of, set_inline
 from heterosis.capture import trees
-from heterosis.capture.blockers import hash_error, leaked_message, read_error
+from heterosis.capture.blockers import hash_error, is_operator, leaked_message, read_error
 from heterosis.capture.captured import (
     Argument,
     Captured,
@@ -160,6 +160,8 @@ class Trace:
         # Containers, by their ids, that a choice or a loop has given in place of others, and these.
         self.chosen_objects: dict[int, Any] = {}
         self.numbers: dict[int, Any] = {}  # by storage: they stand for Python's
+        self.listed: dict[int, Any] = {}  # by storage: operands of operators that were no arrays
+        self.mixed: dict[int, Any] = {}  # by storage: what may be an array, and may be a number
         self.random_state: Any = None  # an array that keys follow from, once a branch draws some
         self.drawn: int | None = 0  # keys from there; None if arrays decide how many
 
@@ -320,6 +322,8 @@ class Trace:
         arrays = [isinstance(operand, ndarray) for operand in operands]
         if record.name not in OPERATORS or not any(map(operator.and_, numbers, arrays)):
             return self._called(record, operands, attributes, out)
+        if any(getattr(one, "_storage_id", None) in self.outermost.listed for one in operands):
+            raise _list_repeated(record.name)
         values, _ = self._values(record, operands, attributes)
         dtypes = adapted(record.name, values, numbers)
         given = [
@@ -653,7 +657,10 @@ class Trace:
 
     def made(self, array: Any) -> Any:
         """An array that the function makes of what Python has: every run gets its own."""
-        return copy(array)
+        found = copy(array)
+        if self.outermost.numbers and is_operator():
+            self.outermost.listed[found._storage_id] = found
+        return found
 
     def read(self, array: Any) -> None:
         """The elements of an array are about to be read by Python."""
@@ -800,6 +807,14 @@ def _number_written() -> CaptureError:
         "an array that stands for a number of Python's is written to in place: outside of a "
         "hybridized function that would be a number, which cannot be. Begin with np.array(0), or "
         "set the variable, n = ..."
+    )
+
+
+def _list_repeated(name: str) -> CaptureError:
+    return CaptureError(
+        f"{name}: a list or a tuple, and a number that arrays have chosen: how long the list is, or "
+        "whether they are equal, is not known while a program is captured. Write np.array([...]) "
+        "for numbers to compute with."
     )
 
 
