@@ -6,7 +6,7 @@ import functools
 import io
 import logging
 import math
-import pdb
+import pdb  # noqa: T100 - it is what is tested
 import pickle
 import pprint
 import re

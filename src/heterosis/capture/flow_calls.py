@@ -334,7 +334,7 @@ def _identity(node: ast.Compare) -> ast.expr:
         return node
     same = placed(call("same", *operands), node)
     negative = isinstance(node.ops[0], ast.IsNot)
-    return placed(ast.UnaryOp(ast.Not(), same), node) if negative else same
+    return placed(call("negated", same), node) if negative else same
 
 
 def _is_identity(node: ast.Compare) -> bool:

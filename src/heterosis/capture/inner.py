@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
+
 from heterosis import _core
 from heterosis.capture.captured import Enclosing, Outside, Region, Source
 from heterosis.capture.memory import Cell
@@ -24,6 +26,10 @@ from heterosis.runtime.errors import CaptureError
 from heterosis.runtime.lines import user_line
 
 ndarray = _core.ndarray
+
+
+# What their text says all of.
+PLAIN = (bool, int, float, complex, str, bytes, type(None), slice, range, type, numpy.generic)
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,19 @@ in their place while a program is captured."""
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from heterosis import _core
+from heterosis import _core, np
 from heterosis.capture.control import as_truth
 from heterosis.capture.inner import is_open
 from heterosis.capture.trace import active
-from heterosis.ir.types import is_float
+from heterosis.ir.types import DEFAULT_FLOAT, is_float
+from heterosis.ops.math.cast import copy
 from heterosis.ops.math.elementwise import logical_and, logical_or
+from heterosis.ops.math.real import ceil, floor, trunc
 from heterosis.ops.record import as_users_call
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
@@ -184,7 +187,32 @@ def _number(kind: type, flow: Flow, *given: Any, **named: Any) -> Any:
     """What `int`, `float` and `bool` are, of a number that arrays have chosen."""
     if len(given) != 1 or named or not _is_number(given[0]):
         return _with_callbacks(kind, flow, *given, **named)
-    return active().note_number(given[0].astype(_DTYPES[kind]))
+    return given[0].astype(_DTYPES[kind])
+
+
+def _whole(function: Callable[..., Any], flow: Flow, number: Any, *digits: Any) -> Any:
+    """What `round` is, and functions of `math` that give integers, of such a number."""
+    if not _is_number(number):
+        return _with_callbacks(function, flow, number, *digits)
+    kind = number_kind(number) if any(d is not None for d in digits) else int
+    return active().note_number(_WHOLE[function](number, *digits).astype(_DTYPES[kind]))
+
+
+_WHOLE: dict[Callable[..., Any], Callable[..., Any]] = {
+    round: round,
+    math.floor: as_users_call(floor),
+    math.ceil: as_users_call(ceil),
+    math.trunc: as_users_call(trunc),
+}
+
+
+def _array(flow: Flow, given: Any, *more: Any, **named: Any) -> Any:
+    """What `np.array` is, of a number that arrays have chosen."""
+    if not _is_number(given):
+        return np.array(given, *more, **named)
+    if not more and named.get("dtype") is None:
+        named = {**named, "dtype": DEFAULT_FLOAT}
+    return np.array(as_users_call(copy)(given), *more, **named)
 
 
 _DTYPES = {int: "int64", float: "float64", bool: "bool"}
@@ -202,6 +230,8 @@ _REPLACED: dict[int, Callable[..., Any]] = {
     id(all): functools.partial(_joined, as_users_call(logical_and), False),
     id(isinstance): _is_instance,
     id(type): _type,
+    id(np.array): _array,
+    **{id(one): functools.partial(_whole, one) for one in _WHOLE},
     id(id): _identity,
     id(getattr): _attribute,
     id(hasattr): _has_attribute,

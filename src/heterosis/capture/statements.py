@@ -30,6 +30,7 @@ from heterosis.capture.replacements import Entered, number_attribute, number_kin
 from heterosis.capture.reports import Trial
 from heterosis.capture.rewriting import rewritten
 from heterosis.capture.rows import Numbers, Rows, Sized, backwards, enumerated, rows_of, zipped
+from heterosis.capture.states import Number
 from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting
 from heterosis.capture.turns import Nothing, State, Unset, Variables, is_number, kind
@@ -285,7 +286,7 @@ class Flow:
         active().made_here[id(container)] = container
         return container
 
-    def same(self, one: Any, other: Any) -> bool:
+    def same(self, one: Any, other: Any) -> Any:
         """What `one is other` is."""
         trace = active()
         if any(map(_may_be_number, (one, other))):
@@ -306,7 +307,8 @@ class Flow:
     def _same_number(self, one: Any, other: Any) -> Any:
         """The same where one is a number that arrays have chosen: there is one True and one False,
         and nobody knows of how many other numbers."""
-        is_mixed = any(getattr(x, "_storage_id", None) in active().outermost.mixed for x in (one, other))
+        mixed = active().outermost.mixed
+        is_mixed = any(getattr(x, "_storage_id", None) in mixed for x in (one, other))
         if not is_mixed and not all(map(active().stands_for_number, (one, other))):
             return False
         kinds = [number_kind(one), number_kind(other)]
@@ -440,7 +442,9 @@ class Flow:
             return [], [*state.carried(after), number + numbers.step]
 
         def run(given: list[Any]) -> Sequence[Any]:
-            first = active().note_number(np.array(numbers.start, dtype="int64").reshape(()))
+            first: Any = Number(numbers.start, "int64")
+            if isinstance(numbers.start, ndarray):
+                first = active().note_number(np.array(numbers.start, dtype="int64").reshape(()))
             return self._control.while_loop(asked, turn, [*given, first], None)[1][:-1]
 
         variables.put(state.behind(state.run(run)))

@@ -56,7 +56,8 @@ def _callers() -> Iterator[FrameType]:
 
 def _holds(node: ast.expr | ast.stmt, frame: FrameType) -> bool:
     """Whether what a frame computes now is a part of `node`."""
-    first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    first = node.lineno, node.col_offset
+    last = node.end_lineno or 0, node.end_col_offset or 0
     line, column = frame.f_lineno, None
     if sys.version_info >= (3, 11):
         at = itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
