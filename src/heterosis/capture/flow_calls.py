@@ -6,6 +6,7 @@ Branches and bodies become functions inside of the function that they stand in.
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -151,11 +152,19 @@ class Calls(ast.NodeTransformer):
             item.context_expr = placed(call("entered", item.context_expr), item.context_expr)
         return self._with_blocks(node)
 
-    def visit_Try(self, node: ast.Try) -> ast.AST:
+    def visit_Try(self, node: Any) -> ast.AST:
+        if node.handlers:
+            everything: list[ast.expr] = [load("BaseException")]
+            kinds = [h.type or everything[0] for h in node.handlers]
+            catches = returning(ast.Tuple(copy.deepcopy(kinds), ast.Load()))
+            self._with_blocks(node)
+            context = ast.withitem(call("trying", catches))
+            node.body = located([ast.With([context], node.body)], node)
+            return node  # type: ignore[no-any-return]
         return self._with_blocks(node)
 
     def visit_TryStar(self, node: Any) -> ast.AST:
-        return self._with_blocks(node)
+        return self.visit_Try(node)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         node.type = node.type and self.visit(node.type)

@@ -15,6 +15,7 @@ from heterosis import _core
 from heterosis.capture.captured import Enclosing, Outside, Region, Source
 from heterosis.capture.memory import Cell
 from heterosis.capture.trace import Trace, active, inside, overlap, place
+from heterosis.capture.tries import caught, handler_of
 from heterosis.ir import views
 from heterosis.ir.calls import needed
 from heterosis.ir.program import INPUT, Program, Value, apply, checked, constant
@@ -60,7 +61,8 @@ class Inner(Trace):
         """Capture what `function` does."""
         self.result = inside(self, function, arguments)
         if self.error is not None:
-            raise self.error
+            one = handler_of(self.outer, type(self.error))
+            raise self.error if one is None else caught(type(self.error), one)
         return self
 
     def explained(self, error: Exception) -> Exception:

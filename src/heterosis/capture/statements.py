@@ -12,6 +12,7 @@ import functools
 import heapq
 import operator
 import random
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -33,6 +34,7 @@ from heterosis.capture.rows import Numbers, Rows, Sized, backwards, enumerated, 
 from heterosis.capture.states import Number
 from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting
+from heterosis.capture.tries import Try, caught, handler_of, suppressing, trying
 from heterosis.capture.turns import Nothing, State, Unset, Variables, is_number, kind
 from heterosis.ops.array.creation import zeros
 from heterosis.ops.math.elementwise import logical_not
@@ -178,11 +180,15 @@ class Flow:
         runs."""
         if is_open(test):
             found, trace = message(), active()
+            if one := handler_of(trace, AssertionError):
+                raise caught(AssertionError, one)
             error = AssertionError(*([] if found is self.NOTHING else [found]))
             trace.check(as_truth(test), raising.told(f"assert at {user_line()}", error))
         elif not test:
             found = message()
-            raise AssertionError(*([] if found is self.NOTHING else [found]))
+            error = AssertionError(*([] if found is self.NOTHING else [found]))
+            self.raises(lambda: error)
+            raise error
 
     def raises(self, error: Callable[[], Any]) -> None:
         """Tell of `raise error()`, which comes next: in a branch or a turn that arrays decide, the
@@ -191,6 +197,8 @@ class Flow:
         if not isinstance(trace, Inner):
             return
         found = error()
+        if found is self.NOTHING:
+            found = sys.exc_info()[1]
         kind = found if isinstance(found, type) else type(found)
         if not issubclass(kind, Exception):
             raise _noted(
@@ -199,9 +207,15 @@ class Flow:
                     "raised is no exception that is known. Raise one, as in raise ValueError(...)."
                 )
             )
+        if handler_of(trace, kind):
+            return
         never = as_users_call(zeros)((), "bool")
         trace.check(never, raising.told(f"raise at {user_line()}", found))
         raise _Raised(trace)
+
+    def trying(self, kinds: Callable[[], Any]) -> Any:
+        """What the body of a `try` stands in, which catches errors of these kinds."""
+        return trying(Try(active(), kinds, user_line()))
 
     # -- objects of Python ----------------------------------------------------------------------
 
@@ -231,6 +245,9 @@ class Flow:
 
     def entered(self, context: Any) -> Any:
         """What a `with` enters, and leaves again: by functions that may be the user's."""
+        if isinstance(context, contextlib.suppress):
+            one = Try(active(), lambda: context._exceptions, user_line())
+            return suppressing(context, one)
         made = getattr(context, "func", None)
         is_generator = isinstance(context, contextlib._GeneratorContextManager)
         if is_generator and isinstance(active(), Inner):

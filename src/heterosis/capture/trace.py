@@ -45,6 +45,7 @@ from heterosis.capture.numbers import OPERATORS
 from heterosis.capture.open_sizes import OpenExtents
 from heterosis.capture.printing import Prints
 from heterosis.capture.reports import Once, Trial
+from heterosis.capture.tries import Try
 from heterosis.ir import views
 from heterosis.ir.calls import Call, collected, moved, needed, note
 from heterosis.ir.overlap import are_apart
@@ -154,6 +155,7 @@ class Trace:
         self.once = Once()
         self.prints = Prints()  # at every run
         self.trial: Trial | None = None  # what may have to be undone
+        self.tries: list[Try] = []  # those that are open
         self.checks: Any = None  # an array that is written to by all that the program checks
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two

@@ -400,3 +400,77 @@ def a_chosen_number_is_a_text(x):
 @refused("how far a range goes")
 def a_list_as_long_as_a_chosen_number(x):
     return x * len(list(range(_number(x))))
+
+
+# -- errors that are caught ------------------------------------------------------------------------
+
+_CAUGHT = "arrays decide whether it is raised, and the try at .* catches it"
+
+
+@refused(_CAUGHT)
+def a_branch_within_a_try_raises(x):
+    try:
+        if x.sum() > 0:
+            raise ValueError("positive")
+    except ValueError:
+        x = -x
+    return x
+
+
+@refused(_CAUGHT)
+def an_expression_within_a_try_raises(x):
+    try:
+        return x if x.sum() > 0 else {}["key"]
+    except KeyError:
+        return -x
+
+
+@refused(_CAUGHT)
+def python_raises_in_a_branch_within_a_try(x):
+    try:
+        y = int("none") if x.sum() > 0 else 2
+    except ValueError:
+        y = 3
+    return x * y
+
+
+@refused(_CAUGHT)
+def a_branch_raises_what_is_suppressed(x):
+    with contextlib.suppress(ValueError):
+        if x.sum() > 0:
+            raise ValueError("positive")
+        x = x * 2
+    return x
+
+
+@refused(_CAUGHT)
+def a_called_function_raises(x):
+    def checked(y):
+        if y.sum() > 0:
+            raise KeyError("positive")
+        return y
+
+    try:
+        return checked(x)
+    except (KeyError, ValueError):
+        return -x
+
+
+@refused(_CAUGHT)
+def an_assertion_is_caught(x):
+    try:
+        assert x.sum() > 0
+    except AssertionError:
+        return -x
+    return x
+
+
+@refused(_CAUGHT)
+def a_turn_raises_within_a_try(x):
+    try:
+        while x.sum() < 10:
+            x = x + 1
+            raise ValueError
+    except ValueError:
+        x = -x
+    return x
