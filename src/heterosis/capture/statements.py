@@ -246,7 +246,8 @@ class Flow:
     def entered(self, context: Any) -> Any:
         """What a `with` enters, and leaves again: by functions that may be the user's."""
         if isinstance(context, contextlib.suppress):
-            one = Try(active(), lambda: context._exceptions, user_line())
+            kinds = vars(context)["_exceptions"]
+            one = Try(active(), lambda: kinds, user_line())
             return suppressing(context, one)
         made = getattr(context, "func", None)
         is_generator = isinstance(context, contextlib._GeneratorContextManager)

@@ -23,7 +23,7 @@ class Try(NamedTuple):
     """A `try` whose body runs: what it is captured by, what it catches, and its line."""
 
     trace: Trace
-    kinds: Callable[[], Any]
+    kinds: Callable[[], tuple[type[BaseException], ...]]
     line: str
 
 
@@ -48,6 +48,7 @@ def suppressing(context: contextlib.suppress, one: Try) -> Iterator[None]:
 def handler_of(trace: Trace, kind: type[BaseException]) -> Try | None:
     """The `try` that catches an error of a kind; raises if it stands outside of the branch or turn
     that `trace` captures."""
+    one: Try
     for one in reversed(trace.outermost.tries):
         if issubclass(kind, one.kinds()):
             if one.trace is not trace:
