@@ -1,11 +1,13 @@
 """Programs whose arrays decide how they go on: python benchmarks/control_flow.py
 
 The same Python for Heterosis, imperative and hybridized, and for PyTorch, eager and compiled; for
-JAX with its own loops, since it captures no others. All start from the same numbers.
+JAX with its own loops, since it captures no others. All start from the same numbers. The last two
+are no loops, for comparison: the LSTM with its turns one by one, and as a layer.
 """
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import numpy
@@ -24,6 +26,14 @@ WEIGHTS = [
 ROWS = _RNG.normal(size=(50, 16, 32)).astype("float32")
 LENGTHS = _RNG.integers(1, 50, (16, 1)).astype("float32")
 CELL = (_RNG.normal(size=(32, 32)) / 6).astype("float32")
+BEAMS, MOST, TOKENS = 4, 32, 64
+TABLE, READOUT = (_RNG.normal(size=size).astype("float32") for size in ((TOKENS, 32), (32, TOKENS)))
+DRAWN, CHOICES = 200, 128
+MEMORY = (_RNG.normal(size=(64, 64)) / 8).astype("float32")
+EMBEDDED, SCORES = (
+    _RNG.normal(size=size).astype("float32") / 4 for size in ((CHOICES, 64), (64, CHOICES))
+)
+NOISE = _RNG.gumbel(size=(DRAWN, CHOICES)).astype("float32")
 
 
 # -- as Python says it ----------------------------------------------------------------------------
@@ -35,6 +45,11 @@ def programs(xp, array):
         array, (NUMBERS, FIELD, START, SEQUENCE, ROWS, LENGTHS, CELL)
     )
     inner, outer, bias = map(array, WEIGHTS)
+    table, readout, memory, embedded, scores, noise = map(
+        array, (TABLE, READOUT, MEMORY, EMBEDDED, SCORES, NOISE)
+    )
+    places, starts = array(numpy.arange(MOST)), array(numpy.zeros(BEAMS, "int64"))
+    alone = array(numpy.array([0] + [-1e9] * (BEAMS - 1), "float32"))
 
     def newton(a):
         x = xp.ones_like(a)
@@ -57,13 +72,16 @@ def programs(xp, array):
                 h = h * 0.5
         return y
 
+    def turn(row, h, c):
+        gates = row @ inner + h @ outer + bias
+        i, f = xp.sigmoid(gates[:, :64]), xp.sigmoid(gates[:, 64:128])
+        g, o = xp.tanh(gates[:, 128:192]), xp.sigmoid(gates[:, 192:])
+        c = f * c + i * g
+        return o * xp.tanh(c), c
+
     def lstm(x, h, c):
         for row in x:
-            gates = row @ inner + h @ outer + bias
-            i, f = xp.sigmoid(gates[:, :64]), xp.sigmoid(gates[:, 64:128])
-            g, o = xp.tanh(gates[:, 128:192]), xp.sigmoid(gates[:, 192:])
-            c = f * c + i * g
-            h = o * xp.tanh(c)
+            h, c = turn(row, h, c)
         return h
 
     def until_lengths(x, h):
@@ -75,14 +93,61 @@ def programs(xp, array):
             t = t + 1
         return h
 
+    def beam_search(state):
+        totals, tokens, n = alone, starts, 0
+        history = (totals[:, None] + places) * 0
+        while n < MOST:
+            state = xp.tanh(state @ cell + table[tokens])
+            likely = totals[:, None] + xp.log_softmax(state @ readout)
+            totals, chosen = xp.best(likely.reshape(-1))
+            tokens, parents = chosen % TOKENS, chosen // TOKENS
+            state = state[parents]
+            history = xp.where(places == n, tokens[:, None], history[parents])
+            n += 1
+            if tokens[0] == 0:
+                break
+        return history
+
+    def sampling(state):
+        tokens, token, n = array(numpy.zeros(DRAWN, "float32")), 1, 0
+        while n < DRAWN:
+            state = xp.tanh(state @ memory + embedded[token])
+            token = xp.argmax(state @ scores + noise[n])
+            tokens[n] = token
+            n += 1
+            if token == 0:
+                break
+        return tokens
+
+    def lstm_unrolled(x, h, c):
+        for i in range(STEPS):
+            h, c = turn(x[i], h, c)
+        return h
+
     zeros = array(numpy.zeros((1, WIDTH), "float32"))
     state = array(numpy.zeros((16, 32), "float32"))
     return {
-        "Newton's iteration, 1,000 numbers": (newton, (numbers,)),
-        "an adaptive ODE step, 8 numbers": (ode, (start,)),
-        f"an LSTM cell, {STEPS} turns of 64": (lstm, (sequence, zeros, zeros)),
-        "a recurrent network to true lengths": (until_lengths, (rows, state)),
+        "newton": (newton, (numbers,)),
+        "ode": (ode, (start,)),
+        "lstm": (lstm, (sequence, zeros, zeros)),
+        "lengths": (until_lengths, (rows, state)),
+        "beam": (beam_search, (array(numpy.zeros((BEAMS, 32), "float32")),)),
+        "sampling": (sampling, (array(numpy.zeros(64, "float32")),)),
+        "unrolled": (lstm_unrolled, (sequence, zeros, zeros)),
     }
+
+
+NAMES = {
+    "newton": "Newton's iteration, 1,000 numbers",
+    "ode": "an adaptive ODE step, 8 numbers",
+    "lstm": f"an LSTM cell, {STEPS} turns of {WIDTH}",
+    "lengths": "a recurrent network to true lengths",
+    "beam": f"beam search, {BEAMS} beams, {TOKENS} tokens",
+    "sampling": f"sampling until a token ends it, {CHOICES} tokens",
+    "unrolled": f"the LSTM cell, {STEPS} times",
+    "layer": f"the LSTM as a layer, {STEPS} steps",
+}
+FUNCTIONS = "abs", "argmax", "ones_like", "tanh", "where"
 
 
 # -- contenders -----------------------------------------------------------------------------------
@@ -91,10 +156,18 @@ def programs(xp, array):
 def _heterosis(hybridized):
     import heterosis
     from heterosis import np, npx
+    from heterosis.gluon import rnn
 
-    names = "abs", "ones_like", "tanh", "where"
-    functions = SimpleNamespace(sigmoid=npx.sigmoid, **{name: getattr(np, name) for name in names})
+    functions = SimpleNamespace(
+        sigmoid=npx.sigmoid,
+        log_softmax=npx.log_softmax,
+        best=lambda x: npx.topk(x, k=BEAMS, ret_typ="both", dtype="int64"),
+        **{name: getattr(np, name) for name in FUNCTIONS},
+    )
     found = programs(functions, np.array)
+    layer = rnn.LSTM(WIDTH, input_size=WIDTH)
+    layer.initialize()
+    found["layer"] = layer, (np.array(SEQUENCE),)
     wrap = heterosis.hybridize if hybridized else lambda f: f
     return heterosis.__version__, found, wrap, lambda y: y.asnumpy(), npx.waitall
 
@@ -105,7 +178,15 @@ def _torch(compiled):
     torch.set_grad_enabled(False)
     torch.set_num_threads(torch.get_num_threads())
     wrap = torch.compile if compiled else lambda f: f
-    found = programs(torch, torch.tensor)
+    functions = SimpleNamespace(
+        sigmoid=torch.sigmoid,
+        log_softmax=lambda x: torch.log_softmax(x, -1),
+        best=lambda x: torch.topk(x, BEAMS),
+        **{name: getattr(torch, name) for name in FUNCTIONS},
+    )
+    found = programs(functions, torch.tensor)
+    layer = torch.nn.LSTM(WIDTH, WIDTH)
+    found["layer"] = lambda x: layer(x)[0], (torch.tensor(SEQUENCE),)
     return torch.__version__, found, wrap, lambda y: y.numpy(), lambda: None
 
 
@@ -157,9 +238,46 @@ def _jax():
 
         return lax.scan(turn, (h, jnp.float32(0)), x)[0][0]
 
-    own = newton, ode, lstm, until_lengths
-    given = programs(jnp, jnp.asarray).items()
-    found = {name: (f, arguments) for f, (name, (_, arguments)) in zip(own, given)}
+    table, readout, memory, embedded, scores, noise = map(
+        jnp.asarray, (TABLE, READOUT, MEMORY, EMBEDDED, SCORES, NOISE)
+    )
+    places = jnp.arange(MOST)
+
+    def beam_search(state):
+        def turn(carried):
+            state, totals, tokens, history, n = carried
+            state = jnp.tanh(state @ cell + table[tokens])
+            likely = totals[:, None] + jax.nn.log_softmax(state @ readout)
+            totals, chosen = lax.top_k(likely.reshape(-1), BEAMS)
+            tokens, parents = chosen % TOKENS, chosen // TOKENS
+            history = jnp.where(places == n, tokens[:, None], history[parents])
+            return state[parents], totals, tokens, history, n + 1
+
+        def goes_on(carried):
+            return (carried[4] < MOST) & ((carried[4] == 0) | (carried[2][0] != 0))
+
+        alone = jnp.array([0] + [-1e9] * (BEAMS - 1), "float32")
+        history = jnp.zeros((BEAMS, MOST), "float32")
+        begun = state, alone, jnp.zeros(BEAMS, "int32"), history, 0
+        return lax.while_loop(goes_on, turn, begun)[3]
+
+    def sampling(state):
+        def turn(carried):
+            state, tokens, token, n = carried
+            state = jnp.tanh(state @ memory + embedded[token])
+            token = jnp.argmax(state @ scores + noise[n])
+            return state, tokens.at[n].set(token.astype("float32")), token, n + 1
+
+        def goes_on(carried):
+            return (carried[3] < DRAWN) & (carried[2] != 0)
+
+        begun = state, jnp.zeros(DRAWN, "float32"), jnp.int32(1), 0
+        return lax.while_loop(goes_on, turn, begun)[1]
+
+    given = programs(jnp, jnp.asarray)
+    unrolled = programs(SimpleNamespace(sigmoid=jax.nn.sigmoid, tanh=jnp.tanh), jnp.asarray)
+    own = newton, ode, lstm, until_lengths, beam_search, sampling, unrolled["unrolled"][0]
+    found = {name: (f, arguments) for f, (name, (_, arguments)) in zip(own, given.items())}
 
     def run(function):
         compiled = jax.jit(function)
@@ -168,8 +286,8 @@ def _jax():
     return jax.__version__, found, run, numpy.asarray, lambda: None
 
 
-def measure(contender: str) -> dict:
-    """Seconds and a figure of the result, for every program."""
+def measure(contender: str, model: str) -> dict:
+    """Seconds of a call, and of the first one, and a figure of the result."""
     version, found, wrap, to_numpy, wait = {
         "heterosis": lambda: _heterosis(hybridized=True),
         "heterosis imperative": lambda: _heterosis(hybridized=False),
@@ -177,16 +295,21 @@ def measure(contender: str) -> dict:
         "torch compile": lambda: _torch(compiled=True),
         "jax": _jax,
     }[contender]()
-    cases = {}
-    for name, (function, arguments) in found.items():
-        run = wrap(function)
-        value = float(numpy.abs(to_numpy(run(*arguments))).sum())
+    name = NAMES[model]
+    if model not in found:
+        return {"version": version, "cases": {}}
+    function, arguments = found[model]
+    run = wrap(function)
+    start = time.perf_counter()
+    result = to_numpy(run(*arguments))
+    first = time.perf_counter() - start
+    value = None if model == "layer" else float(numpy.abs(result).sum())  # of its own weights
 
-        def call(run=run, arguments=arguments):
-            return run(*arguments)
+    def call():
+        return run(*arguments)
 
-        cases[name] = runner.seconds_a_call(call, wait), value
-    return {"version": version, "cases": cases}
+    cases = {name: (runner.seconds_a_call(call, wait), value)}
+    return {"version": version, "cases": cases, "first": {name: first}}
 
 
 if __name__ == "__main__":
@@ -194,4 +317,5 @@ if __name__ == "__main__":
         __file__,
         measure,
         contenders=("heterosis", "heterosis imperative", "torch", "torch compile", "jax"),
+        models=tuple(NAMES),
     )

@@ -1,10 +1,16 @@
 """What cannot be a part of a program: each has an error of its own, with the user's line, why, the
 cure, and the heading of the page that tells more."""
 
+import dataclasses
 import functools
+import io
+import logging
 import math
+import pdb  # noqa: T100 - it is what is tested
 import pickle
+import pprint
 import re
+import string
 import sys
 import traceback
 from pathlib import Path
@@ -69,6 +75,17 @@ def _numpy_is_written_to(x):
     return x
 
 
+def _a_text_for_later(x):
+    text = f"x is {x}"
+    print(text)
+    return x
+
+
+def _a_number_is_a_text(x):
+    count = 2 if x.sum() > 0 else 10
+    return x * len(str(count))
+
+
 def _asserted(x):
     assert x.sum() < 100, f"too large: {x.sum():.2f}"
     return x
@@ -122,6 +139,16 @@ ROWS = [
     (lambda x: x * len("%.3f" % x.sum()), TEXT),  # noqa: UP031 - it is what is tested
     (lambda x: x * len("{:.2f}".format(x.sum())), TEXT),  # noqa: UP032
     (_asserted, TEXT),
+    (lambda x: x * len(str(x)), TEXT),
+    (lambda x: x * len(repr(x)), TEXT),
+    (lambda x: x * len(f"{x}"), TEXT),
+    (lambda x: x * len("%s" % x), TEXT),  # noqa: UP031
+    (lambda x: x * len("{}".format(x)), TEXT),  # noqa: UP032
+    (lambda x: x * len(str([x, 1])), TEXT),
+    (lambda x: x * len("".join(map(str, [x, x]))), TEXT),
+    (lambda x: sum(sorted([x, x], key=str)), TEXT),
+    (_a_text_for_later, TEXT),
+    (_a_number_is_a_text, TEXT),
     (lambda x: npx.save("x.params", {"x": x}), FILE),
     (lambda x: np.save("x.npy", x), FILE),
     (lambda x: x * hash(x), HASHED),
@@ -164,6 +191,70 @@ def test_the_expression_is_shown():
     line = function.__code__.co_firstlineno + 2
     assert first.startswith(f"{__file__}:{line} in test_the_expression_is_shown.function: ")
     assert first.endswith(": float(y.mean())" if sys.version_info >= (3, 11) else "(y.mean())")
+
+
+def test_where_a_library_reads_the_users_line_is_shown():
+    def function(x):
+        return x * len(string.Template("$x").substitute(x=x))
+
+    with pytest.raises(CaptureError, match="A text with digits") as caught:
+        heterosis.hybridize(function)(np.array(X))
+    assert str(caught.value).startswith(f"{__file__}:{function.__code__.co_firstlineno + 1} in ")
+
+
+@dataclasses.dataclass
+class _Held:
+    x: object
+
+
+def _shown(x):
+    print(x, f"{x}", "%s" % x, "{}".format(x), [x], _Held(x))  # noqa: UP031, UP032
+    pprint.pprint(x)
+    for row in np.ones((9, 2)):
+        print(row, f"{row!r}")
+    logging.getLogger(__name__).warning("%s", x)
+
+
+def test_texts_for_people_show_types(capsys, caplog):
+    heterosis.hybridize(_shown)(np.array(X))
+    text = "<array float32[2, 3] of a program>"
+    row = "<array float32[2] of a program>"
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert lines == [" ".join([*[text] * 4, f"[{text}]", f"_Held(x={text})"]), text]
+    assert last == f"{row} {row}"
+    assert text in caplog.text
+
+
+def test_the_message_of_an_error_shows_types():
+    def function(x):
+        raise ValueError(f"{x}")
+
+    with pytest.raises(ValueError, match=r"^<array float32\[2, 3\] of a program>$"):
+        heterosis.hybridize(function)(np.array(X))
+
+
+def test_a_text_of_an_array_that_is_known_is_watched():
+    known = np.array([1.0, 2.0])
+    function = heterosis.hybridize(lambda x: x * len(str(known)))
+    assert function(np.array([1.0])).item() == len(str(known))
+    known[0] = 1.5
+    assert function(np.array([1.0])).item() == len(str(known))
+
+
+def test_a_debugger_looks_at_arrays():
+    found = io.StringIO()
+
+    def function(x):
+        debugger = pdb.Pdb(stdin=io.StringIO("p x\ncontinue\n"), stdout=found, nosigint=True)
+        debugger.set_trace()
+        return x * 2
+
+    before = sys.gettrace()
+    try:
+        heterosis.hybridize(function)(np.array(X))
+    finally:
+        sys.settrace(before)
+    assert "<array float32[2, 3] of a program>" in found.getvalue()
 
 
 def test_the_page_has_all():

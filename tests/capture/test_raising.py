@@ -120,9 +120,37 @@ def the_first_of_two(x):
     return x
 
 
+def raised_again(x):
+    if x.sum() > 10:
+        try:
+            raise ValueError("again")
+        except ValueError:  # noqa: TRY203 - it is what is tested
+            raise
+    return x
+
+
+def not_caught(x):
+    try:
+        return failing_if(x.sum() > 10) or x
+    except ZeroDivisionError:
+        return -x
+
+
+def failing_if(test):
+    if test:
+        raise LookupError("not caught")
+
+
+def python_asserts(x):
+    if x.sum() > 10:
+        assert x.ndim == 7, "a number of Python's"
+    return x
+
+
 PROGRAMS = [
     says_nothing, several_arguments, a_class, made_of_two, in_a_while, in_a_later_turn, in_a_for,
-    of_every_row, in_a_range, in_an_expression, behind_and, chained, the_first_of_two,
+    of_every_row, in_a_range, in_an_expression, behind_and, chained, the_first_of_two, raised_again,
+    not_caught, python_asserts,
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from heterosis.backends import NATIVE as _NATIVE
 from heterosis.capture import control as _control
 from heterosis.capture import functions as _functions
 from heterosis.capture import statements as _statements
+from heterosis.capture import texts as _texts
 from heterosis.capture import trace as _trace
 from heterosis.capture.attempts import capture
 from heterosis.capture.compiled import Compiled
@@ -22,6 +23,7 @@ from heterosis.runtime.errors import ArgumentError
 _trace.install()
 _control.install()
 _statements.install()
+_texts.install()
 _function.set_embed(_functions.embedded)
 
 

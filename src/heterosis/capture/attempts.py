@@ -90,7 +90,9 @@ def _captured(
     guards.add_outside(trees.containers_in(stand_ins))
     try:
         with collected(trace.calls):
-            result = run(trace, lambda *a, **k: trace.opened(function)(*a, **k), *stand_ins)
+            result = run(
+                trace, lambda *a, **k: trace.returned(trace.opened(function)(*a, **k)), *stand_ins
+            )
             return trace, trace.finish(result)
     except NeedsTape:
         _check_unstepped(

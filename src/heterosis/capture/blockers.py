@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 
+from heterosis.capture.reach import Users
 from heterosis.capture.syntax import FLOW
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import CaptureError
@@ -136,7 +137,8 @@ BLOCKERS = (
 # By the function of ours that the user has called, or that does what the user has written.
 _BY_FUNCTION = {
     "asnumpy": CONVERTED, "tolist": CONVERTED, "reduce_": CONVERTED, "dlpack": CONVERTED,
-    "as_numpy": LIBRARY, "format_array": TEXT, "contains": MEMBER, "save": FILE,
+    "as_numpy": LIBRARY, "contains": MEMBER, "save": FILE,
+    "format_array": TEXT, "to_text": TEXT, "representation": TEXT,
     "bincount": SHAPE, "unique": SHAPE, "nonzero": SHAPE, "argwhere": SHAPE, "flatnonzero": SHAPE,
     "where": SHAPE, "repeat": SHAPE, "boolean_mask": SHAPE,
 }  # fmt: skip
@@ -163,9 +165,17 @@ def read_error(type_: TensorType) -> CaptureError:
     text = expression(frame)
     blocker = _blocker(names, _instruction(frame), text, type_)
     reason = f"\n  {_AS_IT_IS}" if blocker is CONDITION and not _is_rewritten(frame) else ""
-    error = CaptureError(blocker.message(_place(frame, text), type_) + reason)
+    users = _users(frame)
+    place = _place(users, text if users is frame else expression(users))
+    error = CaptureError(blocker.message(place, type_) + reason)
     # The user's frame is told of, also where somebody catches the error before it gets there.
     return error.with_traceback(TracebackType(None, frame, max(frame.f_lasti, 0), frame.f_lineno))
+
+
+def is_operator() -> bool:
+    """Whether the user's line computes with an operator, or compares, and calls no function."""
+    name = _instruction(_user_frame()[0])
+    return name.startswith(("BINARY_", "INPLACE_", "COMPARE_")) and name != "BINARY_SUBSCR"
 
 
 def is_condition(error: CaptureError) -> bool:
@@ -203,6 +213,15 @@ def _user_frame() -> tuple[FrameType, list[str]]:
             names.insert(0, name)
         frame = frame.f_back
     return frame, names
+
+
+def _users(frame: FrameType) -> FrameType:
+    """The nearest frame of users' code, where one of a library reads elements; the frame itself, if
+    there is none."""
+    one: FrameType | None = frame
+    while one is not None and not _USERS.is_module(str(one.f_globals.get("__name__"))):
+        one = one.f_back
+    return one or frame
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -300,6 +319,7 @@ def _entries(error: BaseException) -> list[TracebackType]:
     return entries
 
 
+_USERS = Users(frozenset())
 _READING = ("shared", "to_numpy")  # of whatever reads elements
 _CAPTURE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LONGEST = 90

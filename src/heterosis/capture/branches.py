@@ -7,8 +7,9 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.capture import trees
-from heterosis.capture.inner import Filler, Inner
+from heterosis.capture.inner import PLAIN, Filler, Inner
 from heterosis.ir.program import Value
+from heterosis.ir.types import is_float
 from heterosis.ops.rules import cast, result_type
 from heterosis.runtime.errors import CaptureError
 
@@ -29,7 +30,12 @@ class Joined:
         self.pairs = [pair for pair in both if not _is_fixed(*pair)]
         self.values: tuple[list[Value], list[Value]] = ([], [])
         for one, other in self.pairs:
-            values = _of_one_type(first.line, first.value_of(one), second.value_of(other))
+            values = _of_one_type(
+                first.line,
+                first.value_of(one),
+                second.value_of(other),
+                are_numbers=self.is_number((one, other)),
+            )
             for found, value in zip(self.values, values, strict=True):
                 found.append(value)
 
@@ -86,18 +92,18 @@ def _is_fixed(one: Any, other: Any) -> bool:
     """Whether both branches give the same object: an array from around, or one of Python's."""
     if one is other:
         return True
-    if isinstance(one, ndarray) or isinstance(other, ndarray):
-        return False
-    return type(one) is type(other) and repr(one) == repr(other)
+    return isinstance(one, PLAIN) and type(one) is type(other) and repr(one) == repr(other)
 
 
-def _of_one_type(line: str, one: Value, other: Value) -> tuple[Value, Value]:
+def _of_one_type(line: str, one: Value, other: Value, *, are_numbers: bool) -> tuple[Value, Value]:
     if one.shape != other.shape:
         raise CaptureError(
             f"the branches of the choice at {line} give arrays of the shapes {one.shape} and "
             f"{other.shape}; expected one shape. np.broadcast_to repeats, np.reshape rearranges."
         )
     dtype = result_type(one, other)
+    if are_numbers and is_float(dtype):
+        dtype = "float64"
     return cast(one, dtype), cast(other, dtype)
 
 

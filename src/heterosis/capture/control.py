@@ -98,6 +98,8 @@ class Control:
             if joined.is_number(pair):
                 outer.note_number(array)
                 continue
+            if any(map(outer.stands_for_number, pair)):
+                outer.outermost.mixed[array._storage_id] = array
             for branch, leaf in zip(branches, pair, strict=True):
                 note_chosen(branch, leaf, array)
         for branch, leaves in zip(branches, joined.leaves, strict=True):

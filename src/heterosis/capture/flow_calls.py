@@ -6,6 +6,7 @@ Branches and bodies become functions inside of the function that they stand in.
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -151,11 +152,19 @@ class Calls(ast.NodeTransformer):
             item.context_expr = placed(call("entered", item.context_expr), item.context_expr)
         return self._with_blocks(node)
 
-    def visit_Try(self, node: ast.Try) -> ast.AST:
+    def visit_Try(self, node: Any) -> ast.AST:
+        if node.handlers:
+            everything: list[ast.expr] = [load("BaseException")]
+            kinds = [h.type or everything[0] for h in node.handlers]
+            catches = returning(ast.Tuple(copy.deepcopy(kinds), ast.Load()))
+            self._with_blocks(node)
+            context = ast.withitem(call("trying", catches))
+            node.body = located([ast.With([context], node.body)], node)
+            return node  # type: ignore[no-any-return]
         return self._with_blocks(node)
 
     def visit_TryStar(self, node: Any) -> ast.AST:
-        return self._with_blocks(node)
+        return self.visit_Try(node)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
         node.type = node.type and self.visit(node.type)
@@ -312,7 +321,7 @@ class Calls(ast.NodeTransformer):
         chained = len(node.ops) > 1 and not names_values(node)
         self.generic_visit(node)
         if not chained:
-            return _identity(node) if isinstance(node.ops[0], ast.Is | ast.IsNot) else node
+            return _identity(node) if _is_identity(node) else node
         return placed(_chained(node.left, node.ops, node.comparators), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -328,13 +337,24 @@ class Calls(ast.NodeTransformer):
 
 
 def _identity(node: ast.Compare) -> ast.expr:
-    """`a is b`, which arrays may decide; not so for None, True and the like."""
+    """`a is b`, which arrays may decide; not so for None."""
     operands = [node.left, *node.comparators]
-    if len(operands) > 2 or any(isinstance(one, ast.Constant) for one in operands):
+    if any(isinstance(one, ast.Constant) and one.value is None for one in operands):
         return node
     same = placed(call("same", *operands), node)
     negative = isinstance(node.ops[0], ast.IsNot)
-    return placed(ast.UnaryOp(ast.Not(), same), node) if negative else same
+    return placed(call("negated", same), node) if negative else same
+
+
+def _is_identity(node: ast.Compare) -> bool:
+    """Whether it is one comparison, of that kind."""
+    return len(node.ops) == 1 and isinstance(node.ops[0], ast.Is | ast.IsNot)
+
+
+def _compared(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
+    """`left < right`, or another comparison."""
+    node = placed(ast.Compare(left, [operator], [right]), left)
+    return _identity(node) if _is_identity(node) else node
 
 
 def _chained(
@@ -344,8 +364,8 @@ def _chained(
     first, *others = operators
     right, *more = operands
     if not others:
-        return ast.Compare(left, [first], [right])
-    pair = ast.Compare(load("__left"), [first], [load("__right")])
+        return _compared(left, first, right)
+    pair = _compared(load("__left"), first, load("__right"))
     behind = _chained(load("__right"), others, more)
     both = call("all_of", returning(pair), returning(behind))
     return ast.Call(ast.Lambda(arguments(("__left", "__right")), both), [left, right], [])

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
+
 from heterosis import _core
 from heterosis.capture.captured import Enclosing, Outside, Region, Source
 from heterosis.capture.memory import Cell
 from heterosis.capture.trace import Trace, active, inside, overlap, place
+from heterosis.capture.tries import caught, handler_of
 from heterosis.ir import views
 from heterosis.ir.calls import needed
 from heterosis.ir.program import INPUT, Program, Value, apply, checked, constant
@@ -24,6 +27,10 @@ from heterosis.runtime.errors import CaptureError
 from heterosis.runtime.lines import user_line
 
 ndarray = _core.ndarray
+
+
+# What their text says all of.
+PLAIN = (bool, int, float, complex, str, bytes, type(None), slice, range, type, numpy.generic)
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,8 @@ class Inner(Trace):
         """Capture what `function` does."""
         self.result = inside(self, function, arguments)
         if self.error is not None:
-            raise self.error
+            one = handler_of(self.outer, type(self.error))
+            raise self.error if one is None else caught(type(self.error), one)
         return self
 
     def explained(self, error: Exception) -> Exception:

@@ -1,40 +1,88 @@
-"""Numbers of Python's that arrays decide: in a program they are arrays of one element.
+"""Numbers of Python's that arrays decide: in a program they are arrays of one element, of int64,
+float64 or bool.
 
 They go on as numbers do: `n += 1` gives another one, and whoever had the number before has it
-still; beside arrays they adapt to their element types; `True + True` is 2.
+still; beside arrays they adapt to their element types; `True + True` is 2, and `1 / 3` has the
+digits that Python gives it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from heterosis.ir.program import CONSTANT, Value, constant
-from heterosis.ir.types import is_float
-from heterosis.ops.rules import result_type
+from heterosis.ir.primitives.conversions import conversion
+from heterosis.ir.program import CONSTANT, Value, apply
+from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float
+from heterosis.ops.record import Record
+from heterosis.ops.rules import cast, result_type
 from heterosis.runtime.errors import CaptureError
 
 _ARITHMETIC = frozenset((
     "add", "subtract", "multiply", "true_divide", "floor_divide", "mod", "power", "left_shift",
     "right_shift", "negative", "absolute", "invert",
 ))  # fmt: skip
+_BITWISE = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "logical_not"))
 _COMPARING = frozenset(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))
 # What Python's operators are, and of numbers give numbers.
-OPERATORS = _ARITHMETIC | _COMPARING | {"bitwise_and", "bitwise_or", "bitwise_xor", "logical_not"}
+OPERATORS = _ARITHMETIC | _COMPARING | _BITWISE
 
 
-def adapted(
-    operation: str, values: Sequence[Value | None], numbers: Sequence[bool]
-) -> list[str | None]:
-    """The element types that the operands of an operator are converted to, `numbers` of which stand
-    for numbers of Python's; None for those that stay what they are."""
-    pairs = list(zip(values, numbers, strict=True))
-    if all(numbers):
-        if operation == "power":
-            _check_power(*values)
-        counted = operation in _ARITHMETIC
-        return ["int64" if counted and v and v.dtype == "bool" else None for v in values]
-    dtype = result_type(*(_weak(v) if is_number else v for v, is_number in pairs if v))
-    return [dtype if v and is_number else None for v, is_number in pairs]
+_KINDS = ("bool", "int64", "float64")
+# What works on arrays that stand for numbers as on any others: what branches and turns are given.
+_OF_ARRAYS = frozenset(("conditional", "while_loop", "scan", "asserted"))
+
+
+def converted(operation: str, values: Sequence[Value | None]) -> tuple[Value | None, ...]:
+    """The operands of an operator of numbers alone, of the element types in which it computes as
+    Python does."""
+    if operation == "power":
+        _check_power(*values)
+    given = [value for value in values if value is not None]
+    floats = operation == "true_divide" or any(is_float(value.dtype) for value in given)
+    return tuple(value and _converted(operation, value, floats=floats) for value in values)
+
+
+def _converted(operation: str, value: Value, *, floats: bool) -> Value:
+    if value.type.weak or operation in _BITWISE:
+        return value
+    if floats:
+        return cast(value, "float64")
+    is_count = operation in _ARITHMETIC and value.dtype == "bool"
+    return cast(value, "int64") if is_count else value
+
+
+def adapts(record: Record) -> bool:
+    """Whether an operation takes numbers as they are, so that they adapt to the arrays beside."""
+    return not record.views and record.name not in _OF_ARRAYS
+
+
+def adapting(value: Value) -> Value:
+    """What an array holds that stands for a number, as one of Python's, which adapts."""
+    return apply(conversion(value.dtype), (value,), TensorType((), value.dtype, weak=True))
+
+
+def is_number(operation: str, attributes: Sequence[Any]) -> bool:
+    """Whether of numbers a number follows: from Python's operators, and its conversions."""
+    return operation in OPERATORS or (operation == "astype" and attributes[1] in _KINDS)
+
+
+def beside(value: Value, others: Iterable[Value]) -> Value:
+    """A fraction, or another number, of the element type that it adapts to beside other values."""
+    weak = adapting(value)
+    return cast(value, result_type(weak, *others)) if is_float(value.dtype) else value
+
+
+def settled(value: Value) -> Value:
+    """A result that no longer adapts."""
+    return cast(value, value.dtype)
+
+
+def float_of(arrays: Iterable[Any]) -> str:
+    """The element type of a fraction that becomes an array: float64 if all arrays of fractions
+    have that."""
+    dtypes = {array._dtype_name for array in arrays if is_float(array._dtype_name)}
+    return "float64" if dtypes == {"float64"} else DEFAULT_FLOAT
 
 
 def _check_power(base: Value | None, exponent: Value | None) -> None:
@@ -48,8 +96,3 @@ def _check_power(base: Value | None, exponent: Value | None) -> None:
             "power: an integer to the power of an integer, one of which arrays have decided, is an "
             "integer or a fraction by its sign, for Python. Write 2.0 ** n."
         )
-
-
-def _weak(value: Value) -> Value:
-    """A number of the kind of `value`, which adapts."""
-    return constant(0, "float64" if is_float(value.dtype) else value.dtype, weak=True)

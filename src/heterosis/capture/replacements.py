@@ -4,17 +4,23 @@ in their place while a program is captured."""
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from heterosis import _core
+from heterosis import _core, np
 from heterosis.capture.control import as_truth
 from heterosis.capture.inner import is_open
 from heterosis.capture.trace import active
-from heterosis.ir.types import is_float
+from heterosis.ir.types import DEFAULT_FLOAT, is_float
+from heterosis.ops.math.cast import copy
 from heterosis.ops.math.elementwise import logical_and, logical_or
+from heterosis.ops.math.real import ceil, floor, trunc
 from heterosis.ops.record import as_users_call
+from heterosis.runtime import modes
+from heterosis.runtime.errors import CaptureError
+from heterosis.runtime.lines import user_line
 
 ndarray = _core.ndarray
 
@@ -24,6 +30,12 @@ class Flow(Protocol):
 
     def called(self, function: Any) -> Any:
         """What is called in place of a function."""
+
+    def same(self, one: Any, other: Any) -> Any:
+        """What `one is other` is."""
+
+    def negated(self, value: Any) -> Any:
+        """What `not value` is."""
 
     def either(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """What `then() if test else otherwise()` is."""
@@ -91,15 +103,119 @@ def _joined(join: Callable[..., Any], stops: bool, _: Flow, given: Any = (), /) 
 
 def _is_instance(_: Flow, given: Any, kinds: Any, /) -> bool:
     """What `isinstance` is: an array that stands for a number is one of Python's."""
-    if isinstance(given, ndarray) and active().stands_for_number(given):
-        return issubclass(_kind_of(given), kinds)
-    return isinstance(given, kinds)
+    return issubclass(number_kind(given), kinds) if _is_number(given) else isinstance(given, kinds)
 
 
-def _kind_of(number: Any) -> type:
+def _type(_: Flow, *given: Any, **named: Any) -> Any:
+    """What `type` is, of one object or of three."""
+    if len(given) == 1 and _is_number(given[0]):
+        return number_kind(given[0])
+    return type(*given, **named)
+
+
+def _identity(_: Flow, given: Any, /) -> int:
+    """What `id` is."""
+    if _is_number(given):
+        raise modes.refusals.note(
+            CaptureError(
+                f"id at {user_line()}: a number that arrays have chosen is no object of Python's. "
+                "Compare numbers with ==."
+            )
+        )
+    return id(given)
+
+
+def _attribute(_: Flow, given: Any, name: str, /, *default: Any) -> Any:
+    """What `getattr` is."""
+    if not _is_number(given):
+        return getattr(given, name, *default)
+    if default and not hasattr(number_kind(given), name):
+        return default[0]
+    return number_attribute(given, name)
+
+
+def _has_attribute(_: Flow, given: Any, name: str, /) -> bool:
+    """What `hasattr` is."""
+    return hasattr(number_kind(given) if _is_number(given) else given, name)
+
+
+def _is_number(given: Any) -> bool:
+    """Whether it is an array that stands for a number of Python's."""
+    return isinstance(given, ndarray) and active().stands_for_number(given)
+
+
+def number_kind(number: Any) -> type:
+    """What Python takes a number for, which may be an array that stands for one."""
+    if not isinstance(number, ndarray):
+        return type(number)
     if is_float(number._dtype_name):
         return float
     return bool if number._dtype_name == "bool" else int
+
+
+def number_attribute(number: Any, name: str) -> Any:
+    """What `number.name` is, of an array that stands for a number: no attribute of arrays."""
+    kind = number_kind(number)
+    if name == "__class__":
+        return kind
+    if not hasattr(kind, name):
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+    if name.startswith("__"):
+        return getattr(number, name)
+    if name in _OF_NUMBERS:
+        return _OF_NUMBERS[name](number)
+    raise modes.refusals.note(
+        CaptureError(
+            f"{kind.__name__}.{name} at {user_line()}: of a number that arrays have chosen, this "
+            "is not known while a program is captured. Compute it with operators and functions of "
+            "np."
+        )
+    )
+
+
+_OF_NUMBERS: dict[str, Callable[[Any], Any]] = {
+    "real": lambda number: number + 0,
+    "imag": lambda number: number_kind(number + 0)(0),
+    "numerator": lambda number: number + 0,
+    "denominator": lambda number: 1,
+    "conjugate": lambda number: lambda: number + 0,
+    "is_integer": lambda number: lambda: number % 1 == 0,
+}
+
+
+def _number(kind: type, flow: Flow, *given: Any, **named: Any) -> Any:
+    """What `int`, `float` and `bool` are, of a number that arrays have chosen."""
+    if len(given) != 1 or named or not _is_number(given[0]):
+        return _with_callbacks(kind, flow, *given, **named)
+    return given[0].astype(_DTYPES[kind])
+
+
+def _whole(function: Callable[..., Any], flow: Flow, number: Any, *digits: Any) -> Any:
+    """What `round` is, and functions of `math` that give integers, of such a number."""
+    if not _is_number(number):
+        return _with_callbacks(function, flow, number, *digits)
+    kind = number_kind(number) if any(d is not None for d in digits) else int
+    return active().note_number(_WHOLE[function](number, *digits).astype(_DTYPES[kind]))
+
+
+_WHOLE: dict[Callable[..., Any], Callable[..., Any]] = {
+    round: round,
+    math.floor: as_users_call(floor),
+    math.ceil: as_users_call(ceil),
+    math.trunc: as_users_call(trunc),
+}
+
+
+def _array(flow: Flow, given: Any, *more: Any, **named: Any) -> Any:
+    """What `np.array` is, of a number that arrays have chosen."""
+    if not _is_number(given):
+        return np.array(given, *more, **named)
+    if not more and named.get("dtype") is None:
+        named = {**named, "dtype": DEFAULT_FLOAT}
+    return np.array(as_users_call(copy)(given), *more, **named)
+
+
+_DTYPES = {int: "int64", float: "float64", bool: "bool"}
 
 
 def _replacing(functions: Sequence[Any]) -> dict[int, Callable[..., Any]]:
@@ -113,4 +229,13 @@ _REPLACED: dict[int, Callable[..., Any]] = {
     id(any): functools.partial(_joined, as_users_call(logical_or), True),
     id(all): functools.partial(_joined, as_users_call(logical_and), False),
     id(isinstance): _is_instance,
+    id(type): _type,
+    id(np.array): _array,
+    **{id(one): functools.partial(_whole, one) for one in _WHOLE},
+    id(id): _identity,
+    id(getattr): _attribute,
+    id(hasattr): _has_attribute,
+    id(operator.is_): lambda flow, one, other: flow.same(one, other),
+    id(operator.is_not): lambda flow, one, other: flow.negated(flow.same(one, other)),
+    **{id(kind): functools.partial(_number, kind) for kind in _DTYPES},
 }

@@ -92,7 +92,8 @@ def note_changed(trace: Trace, given: Any, attribute: str | None) -> None:
 def print_once(show: Callable[..., None], trace: Trace, *values: Any, **named: Any) -> None:
     """`show`, which is `print`, in a function that is captured by `trace`."""
     trace.once.note("this prints", cure=" npx.print prints at every call.")
-    _print(functools.partial(show, *values, **named), trace.trial)
+    texts = map(str, values)  # while the line that prints is the one that runs
+    _print(functools.partial(show, *texts, **named), trace.trial)
 
 
 def _print(show: Callable[[], None], trial: Trial | None) -> None:

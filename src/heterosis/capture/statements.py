@@ -12,6 +12,7 @@ import functools
 import heapq
 import operator
 import random
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -26,12 +27,14 @@ from heterosis.capture.control import Control, as_truth
 from heterosis.capture.definitions import Unwritable
 from heterosis.capture.exactness import check_numbers
 from heterosis.capture.inner import Filler, Inner, is_open
-from heterosis.capture.replacements import Entered, replaced
+from heterosis.capture.replacements import Entered, number_attribute, number_kind, replaced
 from heterosis.capture.reports import Trial
 from heterosis.capture.rewriting import rewritten
 from heterosis.capture.rows import Numbers, Rows, Sized, backwards, enumerated, rows_of, zipped
+from heterosis.capture.states import Number
 from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting
+from heterosis.capture.tries import Try, caught, handler_of, suppressing, trying
 from heterosis.capture.turns import Nothing, State, Unset, Variables, is_number, kind
 from heterosis.ops.array.creation import zeros
 from heterosis.ops.math.elementwise import logical_not
@@ -177,11 +180,15 @@ class Flow:
         runs."""
         if is_open(test):
             found, trace = message(), active()
+            if one := handler_of(trace, AssertionError):
+                raise caught(AssertionError, one)
             error = AssertionError(*([] if found is self.NOTHING else [found]))
             trace.check(as_truth(test), raising.told(f"assert at {user_line()}", error))
         elif not test:
             found = message()
-            raise AssertionError(*([] if found is self.NOTHING else [found]))
+            error = AssertionError(*([] if found is self.NOTHING else [found]))
+            self.raises(lambda: error)
+            raise error
 
     def raises(self, error: Callable[[], Any]) -> None:
         """Tell of `raise error()`, which comes next: in a branch or a turn that arrays decide, the
@@ -190,6 +197,8 @@ class Flow:
         if not isinstance(trace, Inner):
             return
         found = error()
+        if found is self.NOTHING:
+            found = sys.exc_info()[1]
         kind = found if isinstance(found, type) else type(found)
         if not issubclass(kind, Exception):
             raise _noted(
@@ -198,9 +207,15 @@ class Flow:
                     "raised is no exception that is known. Raise one, as in raise ValueError(...)."
                 )
             )
+        if handler_of(trace, kind):
+            return
         never = as_users_call(zeros)((), "bool")
         trace.check(never, raising.told(f"raise at {user_line()}", found))
         raise _Raised(trace)
+
+    def trying(self, kinds: Callable[[], Any]) -> Any:
+        """What the body of a `try` stands in, which catches errors of these kinds."""
+        return trying(Try(active(), kinds, user_line()))
 
     # -- objects of Python ----------------------------------------------------------------------
 
@@ -230,6 +245,10 @@ class Flow:
 
     def entered(self, context: Any) -> Any:
         """What a `with` enters, and leaves again: by functions that may be the user's."""
+        if isinstance(context, contextlib.suppress):
+            kinds = vars(context)["_exceptions"]
+            one = Try(active(), lambda: kinds, user_line())
+            return suppressing(context, one)
         made = getattr(context, "func", None)
         is_generator = isinstance(context, contextlib._GeneratorContextManager)
         if is_generator and isinstance(active(), Inner):
@@ -240,6 +259,8 @@ class Flow:
 
     def attribute(self, owner: Any, name: str) -> Any:
         """What `owner.name` is; a property of the user's is a function, too."""
+        if _is_chosen_number(owner):
+            return number_attribute(owner, name)
         found = getattr(type(owner), name, None)
         if type(found) is property and isinstance(found.fget, types.FunctionType):
             opened = _opened(found.fget)
@@ -283,9 +304,11 @@ class Flow:
         active().made_here[id(container)] = container
         return container
 
-    def same(self, one: Any, other: Any) -> bool:
+    def same(self, one: Any, other: Any) -> Any:
         """What `one is other` is."""
         trace = active()
+        if any(map(_may_be_number, (one, other))):
+            return self._same_number(one, other)
         chosen = trace.outermost.chosen_objects
         open_ = id(one) in chosen and id(other) in chosen
         if is_open(one) and is_open(other):
@@ -298,6 +321,24 @@ class Flow:
                 )
             )
         return one is other
+
+    def _same_number(self, one: Any, other: Any) -> Any:
+        """The same where one is a number that arrays have chosen: there is one True and one False,
+        and nobody knows of how many other numbers."""
+        mixed = active().outermost.mixed
+        is_mixed = any(getattr(x, "_storage_id", None) in mixed for x in (one, other))
+        if not is_mixed and not all(map(active().stands_for_number, (one, other))):
+            return False
+        kinds = [number_kind(one), number_kind(other)]
+        if is_mixed or (bool not in kinds and kinds[0] is kinds[1]):
+            raise _noted(
+                CaptureError(
+                    f"is at {user_line()}: whether two objects, one of which is a number that "
+                    "arrays have chosen, or may be one, are the same is not known. Compare them, "
+                    "a == b."
+                )
+            )
+        return kinds[0] is kinds[1] and active().note_number(one == other)
 
     def augmented(self, value: Any, method: str) -> None:
         """Tell of `value += ...`, or another operator that some objects do in place."""
@@ -419,7 +460,9 @@ class Flow:
             return [], [*state.carried(after), number + numbers.step]
 
         def run(given: list[Any]) -> Sequence[Any]:
-            first = active().note_number(np.array(numbers.start, dtype="int64").reshape(()))
+            first: Any = Number(numbers.start, "int64")
+            if isinstance(numbers.start, ndarray):
+                first = active().note_number(np.array(numbers.start, dtype="int64").reshape(()))
             return self._control.while_loop(asked, turn, [*given, first], None)[1][:-1]
 
         variables.put(state.behind(state.run(run)))
@@ -507,6 +550,17 @@ class Flow:
             self.called(container.append)(*values)
         else:
             filled.extend(values)
+
+
+def _is_chosen_number(value: Any) -> bool:
+    return isinstance(value, ndarray) and active().stands_for_number(value)
+
+
+def _may_be_number(value: Any) -> bool:
+    """Whether it is a chosen number, or what a choice has joined of a number and an array."""
+    return isinstance(value, ndarray) and (
+        active().stands_for_number(value) or value._storage_id in active().outermost.mixed
+    )
 
 
 def _chosen_changed(given: Any) -> CaptureError:

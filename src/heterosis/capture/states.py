@@ -126,6 +126,8 @@ class States:
                 found.append(self.arrays[i])
                 continue
             found.append(made[i])
+            if turn.stands_for_number(stand_in) and turn.stands_for_number(leaf):
+                self._outer.note_number(made[i])
             note_chosen(turn, leaf, made[i])
             self._note_handed_on(turn, before, leaf, made[i])
         note_shared(turn, after, found)

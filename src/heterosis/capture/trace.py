@@ -19,8 +19,8 @@ from typing import Any
 from heterosis import _core
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import layout_of, set_inline
-from heterosis.capture import trees
-from heterosis.capture.blockers import hash_error, leaked_message, read_error
+from heterosis.capture import numbers, trees
+from heterosis.capture.blockers import hash_error, is_operator, leaked_message, read_error
 from heterosis.capture.captured import (
     Argument,
     Captured,
@@ -41,10 +41,11 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
-from heterosis.capture.numbers import OPERATORS, adapted
+from heterosis.capture.numbers import OPERATORS
 from heterosis.capture.open_sizes import OpenExtents
 from heterosis.capture.printing import Prints
 from heterosis.capture.reports import Once, Trial
+from heterosis.capture.tries import Try
 from heterosis.ir import views
 from heterosis.ir.calls import Call, collected, moved, needed, note
 from heterosis.ir.overlap import are_apart
@@ -66,7 +67,7 @@ from heterosis.ops.control.flow import asserted
 from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.math.cast import copy, stop_gradient
 from heterosis.ops.random import keys
-from heterosis.ops.record import KEY, Record, as_value
+from heterosis.ops.record import KEY, Record, as_users_call, as_value
 from heterosis.ops.rules import cast
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureError
@@ -154,12 +155,15 @@ class Trace:
         self.once = Once()
         self.prints = Prints()  # at every run
         self.trial: Trial | None = None  # what may have to be undone
+        self.tries: list[Try] = []  # those that are open
         self.checks: Any = None  # an array that is written to by all that the program checks
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
         # Containers, by their ids, that a choice or a loop has given in place of others, and these.
         self.chosen_objects: dict[int, Any] = {}
         self.numbers: dict[int, Any] = {}  # by storage: they stand for Python's
+        self.listed: dict[int, Any] = {}  # by storage: operands of operators that were no arrays
+        self.mixed: dict[int, Any] = {}  # by storage: what may be an array, and may be a number
         self.random_state: Any = None  # an array that keys follow from, once a branch draws some
         self.drawn: int | None = 0  # keys from there; None if arrays decide how many
 
@@ -297,6 +301,20 @@ class Trace:
         self.outermost.numbers[array._storage_id] = array
         return array
 
+    def returned(self, result: Any) -> Any:
+        """What the function returns: a fraction of Python's as an array that has the element type
+        of the others."""
+        return trees.replaced(result, self._as_array) if self.numbers else result
+
+    def _as_array(self, array: Any) -> Any:
+        if not (self.stands_for_number(array) and is_float(array._dtype_name)):
+            return array
+        return array.astype(self.float_of_arrays())
+
+    def float_of_arrays(self) -> str:
+        """The element type of a fraction that becomes an array: one of those that there are."""
+        return numbers.float_of(a for a in self.held if not self.stands_for_number(a))
+
     # -- what the core calls ----------------------------------------------------------------------
 
     def call(
@@ -316,26 +334,48 @@ class Trace:
             if record.name not in OPERATORS:
                 raise _number_written()
             out = None
-        numbers = [*map(self.stands_for_number, operands)]
+        known = [*map(self.stands_for_number, operands)]
         arrays = [isinstance(operand, ndarray) for operand in operands]
-        if record.name not in OPERATORS or not any(map(operator.and_, numbers, arrays)):
+        are_numbers = any(map(operator.and_, known, arrays))
+        if are_numbers and not all(known) and self._records_inside() and numbers.adapts(record):
+            operands = self._beside_arrays(operands, known)
+        if not (are_numbers and numbers.is_number(record.name, attributes)):
             return self._called(record, operands, attributes, out)
-        values, _ = self._values(record, operands, attributes)
-        dtypes = adapted(record.name, values, numbers)
-        given = [
-            operand.astype(dtype)
-            if is_array and dtype and operand._dtype_name != dtype
+        if any(getattr(one, "_storage_id", None) in self.outermost.listed for one in operands):
+            raise _list_repeated(record.name)
+        if not all(known):
+            return self._called(record, operands, attributes, out)
+        return self.note_number(self._called(record, operands, attributes, out, as_numbers=True))
+
+    def _beside_arrays(self, operands: Sequence[Any], known: Sequence[bool]) -> list[Any]:
+        """Operands, with the numbers among them as arrays of the types that they adapt to: the
+        tape knows arrays alone."""
+        pairs = list(zip(operands, known, strict=True))
+        others = [self.cell(o).value() for o, is_number in pairs if not is_number and o is not None]
+        return [
+            self.array(Cell(numbers.beside(self.cell(operand).value(), others)))
+            if is_number and isinstance(operand, ndarray)
             else operand
-            for operand, is_array, dtype in zip(operands, arrays, dtypes, strict=True)
+            for operand, is_number in pairs
         ]
-        found = self._called(record, given, attributes, out)
-        return self.note_number(found) if all(numbers) else found
+
+    def _records_inside(self) -> bool:
+        """Whether operations are recorded by the function itself."""
+        return modes.is_recording() and not self.recorded
 
     def _called(
-        self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
+        self,
+        record: Record,
+        operands: Sequence[Any],
+        attributes: tuple[Any, ...],
+        out: Any,
+        *,
+        as_numbers: bool = False,
     ) -> Any:
         values, cells = self._values(record, operands, attributes)
-        inside = modes.is_recording() and not self.recorded
+        if self.outermost.numbers:
+            values = self._adapted(record, operands, values, as_numbers=as_numbers)
+        inside = self._records_inside()
         self.records |= inside
         given = self._stopped(operands, values) if modes.is_recording() else values
         line = user_line()
@@ -344,6 +384,8 @@ class Trace:
         results = call.results
         if self.recorded and not modes.is_recording():
             results = tuple(map(stop_gradient, results))
+        if self.outermost.numbers:
+            results = tuple(map(numbers.settled, results))
         if out is None:
             shares = {c.value(): c for c in cells if c} if record.views else {}
             outs = tuple(
@@ -386,6 +428,27 @@ class Trace:
             )
         )
         return tuple(values), cells
+
+    def _adapted(
+        self,
+        record: Record,
+        operands: Sequence[Any],
+        values: tuple[Value | None, ...],
+        *,
+        as_numbers: bool,
+    ) -> tuple[Value | None, ...]:
+        """The operands' values, where arrays that stand for numbers adapt to the others; or
+        compute as numbers do."""
+        if as_numbers:
+            return numbers.converted(record.name, values)
+        if not numbers.adapts(record):
+            return values
+        return tuple(
+            numbers.adapting(value)
+            if value and isinstance(operand, ndarray) and self.stands_for_number(operand)
+            else value
+            for operand, value in zip(operands, values, strict=True)
+        )
 
     def _stopped(
         self, operands: Sequence[Any], values: tuple[Value | None, ...]
@@ -653,7 +716,10 @@ class Trace:
 
     def made(self, array: Any) -> Any:
         """An array that the function makes of what Python has: every run gets its own."""
-        return copy(array)
+        found: Any = as_users_call(copy)(array)
+        if self.outermost.numbers and is_operator():
+            self.outermost.listed[found._storage_id] = found
+        return found
 
     def read(self, array: Any) -> None:
         """The elements of an array are about to be read by Python."""
@@ -800,6 +866,14 @@ def _number_written() -> CaptureError:
         "an array that stands for a number of Python's is written to in place: outside of a "
         "hybridized function that would be a number, which cannot be. Begin with np.array(0), or "
         "set the variable, n = ..."
+    )
+
+
+def _list_repeated(name: str) -> CaptureError:
+    return CaptureError(
+        f"{name}: a list or a tuple, and a number that arrays have chosen: how long it becomes, or "
+        "whether they are equal, is not known while a program is captured. Write np.array([...]) "
+        "for numbers to compute with."
     )
 
 

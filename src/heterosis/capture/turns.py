@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from heterosis import _core, np
 from heterosis.capture import trees
-from heterosis.capture.inner import Filler, containers_in
+from heterosis.capture.inner import PLAIN, Filler, containers_in
 from heterosis.capture.states import Number, StateError
 from heterosis.capture.syntax import FLAGS, RESULT
 from heterosis.capture.trace import active
-from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float
+from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.array.creation import zeros
 from heterosis.ops.record import as_users_call
 from heterosis.runtime import modes
@@ -56,8 +56,9 @@ def kind(value: Any) -> str:
         return f"{value._dtype_name}[{', '.join(map(str, value.shape))}]"
     if isinstance(value, Unset):
         return "not set"
-    text = repr(value)
-    return text if len(text) <= 40 else f"a {type(value).__name__}"
+    is_short = isinstance(value, PLAIN) or (isinstance(value, list | tuple | dict) and not value)
+    text = repr(value) if is_short else ""
+    return text if 0 < len(text) <= 40 else f"a {type(value).__name__}"
 
 
 class _Again(Exception):
@@ -112,9 +113,9 @@ class State:
             return as_users_call(zeros)(leaf.type.shape, leaf.type.dtype)
         if not active().stands_for_number(leaf):
             return leaf
-        dtype = self._dtypes.get(place) or _dtype_of(leaf)
         if place in self._arrays:
-            return np.array(leaf, dtype=dtype)
+            return np.array(leaf, dtype=self._dtypes.get(place) or _dtype_of_arrays(leaf))
+        dtype = self._dtypes.get(place) or _dtype_of(leaf)
         if isinstance(leaf, ndarray):
             return active().note_number(leaf.astype(dtype))
         return Number(leaf, dtype)
@@ -236,11 +237,10 @@ class State:
         )
 
     def _noted(self, last: Sequence[Any]) -> Sequence[Any]:
-        """What a loop has given, with the numbers among it."""
+        """What a loop has given; a number, where zeros stood for one before."""
         for place, array in zip(self._places(), last, strict=True):
             begun = _leaves(self._begun[place[0]])[place[1]]
-            is_number = isinstance(begun, Filler) or active().stands_for_number(begun)
-            if is_number and place in self._end_as_numbers:
+            if isinstance(begun, Filler) and place in self._end_as_numbers:
                 active().note_number(array)
         return last
 
@@ -290,11 +290,11 @@ def _dtype_of(number: Any) -> str:
     if isinstance(number, ndarray):
         return str(number._dtype_name)
     if isinstance(number, float):
-        return _float_of_arrays()
+        return "float64"
     return "bool" if isinstance(number, bool) else "int64"
 
 
-def _float_of_arrays() -> str:
-    """The element type of a float: one of those that the arrays have."""
-    dtypes = {a._dtype_name for a in active().outermost.held if is_float(a._dtype_name)}
-    return "float64" if dtypes == {"float64"} else DEFAULT_FLOAT
+def _dtype_of_arrays(number: Any) -> str:
+    """The element type that a number becomes an array of."""
+    dtype = _dtype_of(number)
+    return active().outermost.float_of_arrays() if is_float(dtype) else dtype

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -56,7 +57,7 @@ def printoptions(*in_order: Any, **options: Any):
 
 def to_text(self: _core.ndarray) -> str:
     """What `print` shows."""
-    if modes.is_capturing():
+    if _is_shown():
         return _without_elements(self)
     with numpy.printoptions(**_options):
         return str(_printable(self))
@@ -64,7 +65,7 @@ def to_text(self: _core.ndarray) -> str:
 
 def representation(self: _core.ndarray) -> str:
     """What the interpreter shows."""
-    if modes.is_capturing():
+    if _is_shown():
         return _without_elements(self)
     with numpy.printoptions(**_options):
         body = numpy.array2string(_printable(self), separator=", ", prefix="array(")
@@ -75,6 +76,19 @@ def representation(self: _core.ndarray) -> str:
     if self._dtype_name not in _UNSAID:
         facts.append(f"dtype={self._dtype_name}")
     return f"array({_joined(body, ', '.join(facts), width)})"
+
+
+_shown: list[Callable[[], bool]] = []
+
+
+def set_shown(is_shown: Callable[[], bool]) -> None:
+    """`is_shown()` says, while a program is captured, whether a text is one for people: it shows an
+    array without its elements."""
+    _shown[:] = [is_shown]
+
+
+def _is_shown() -> bool:
+    return modes.is_capturing() and _shown[0]()
 
 
 def _without_elements(self: _core.ndarray) -> str:

@@ -1,5 +1,7 @@
 """Choices: `if`, conditional expressions, `and`, `or`, comparisons, `npx.cond`."""
 
+import contextlib
+
 import numpy
 
 from heterosis import np, npx
@@ -285,3 +287,78 @@ def a_condition_asked_twice(x):
     positive = x.sum() > 0
     y = x * 2 if positive else x
     return y + 1 if positive else y - 1
+
+
+# -- errors that Python catches within a branch or a turn ------------------------------------------
+
+
+@program()
+def a_branch_catches_what_it_raises(x):
+    if x.sum() > 0:
+        try:
+            raise ValueError("positive")
+        except Exception as error:  # noqa: BLE001 - it is what is tested
+            y = x * len(str(error))
+    else:
+        y = x
+    return y
+
+
+@program()
+def a_turn_catches_and_goes_on(x):
+    for i in range(3):
+        try:
+            if i == 1:
+                raise ValueError
+            if x.sum() > 3:
+                return x * 2
+        except ValueError:
+            continue
+        finally:
+            x = x + 0.5
+    return -x
+
+
+@program()
+def a_while_catches_in_every_turn(x):
+    while x.sum() < 10:
+        try:
+            x = x + 1
+            raise StopIteration
+        except StopIteration:
+            x = x + 0.5
+        else:
+            x = x * 3
+    return x
+
+
+@program()
+def a_function_in_a_branch_catches(x):
+    def found(key):
+        try:
+            return {"a": 2.0}[key]
+        except KeyError:
+            return 3.0
+
+    return x * found("a") if x.sum() > 0 else x * found("b")
+
+
+@program()
+def a_branch_suppresses(x):
+    if x.sum() > 0:
+        with contextlib.suppress(KeyError):
+            x = x * 2
+            x = {}[0]
+    return x
+
+
+@program()
+def a_try_around_a_choice(x):
+    try:
+        y = x * 2 if x.sum() > 0 else x * 3
+        int("none")
+    except ValueError:
+        y = y + 1
+    finally:
+        x = x + 1
+    return x * y

@@ -342,3 +342,135 @@ def a_number_is_written_to(x):
         n = 2
     n[...] = 5
     return x * n
+
+
+# -- numbers that arrays have chosen ---------------------------------------------------------------
+
+
+def _number(x):
+    return 2 if x.sum() > 0 else 3
+
+
+@refused("whether two objects, one of which is a number")
+def a_chosen_number_is_a_number(x):
+    two = 2
+    return x if _number(x) is two else -x
+
+
+@refused("whether two objects, one of which is a number")
+def a_number_or_an_array_is_true(x):
+    return x if (x.sum() > 0 and True) is True else -x
+
+
+@refused("id at .*: a number that arrays have chosen")
+def the_identity_of_a_chosen_number(x):
+    return x if id(_number(x)) == id(2) else -x
+
+
+@refused(r"int\.bit_length at .*: of a number that arrays have chosen")
+def a_method_of_a_chosen_number(x):
+    return x * _number(x).bit_length()
+
+
+@refused("a list or a tuple, and a number that arrays have chosen")
+def a_list_is_repeated(x):
+    return x * len([1.0] * _number(x))
+
+
+@refused("a list or a tuple, and a number that arrays have chosen")
+def a_list_equals_a_number(x):
+    return x if _number(x) == [2] else -x
+
+
+@refused("Whether something is in there")
+def a_chosen_number_is_in_a_list(x):
+    return x if _number(x) in [2, 5] else -x
+
+
+@refused("Arrays have no hash")
+def a_chosen_number_is_a_key(x):
+    return x * {2: 5, 3: 7}[_number(x)]
+
+
+@refused("A text with digits")
+def a_chosen_number_is_a_text(x):
+    return x * len(f"{_number(x)}")
+
+
+@refused("how far a range goes")
+def a_list_as_long_as_a_chosen_number(x):
+    return x * len(list(range(_number(x))))
+
+
+# -- errors that are caught ------------------------------------------------------------------------
+
+_CAUGHT = "arrays decide whether it is raised, and the try at .* catches it"
+
+
+@refused(_CAUGHT)
+def a_branch_within_a_try_raises(x):
+    try:
+        if x.sum() > 0:
+            raise ValueError("positive")
+    except ValueError:
+        x = -x
+    return x
+
+
+@refused(_CAUGHT)
+def an_expression_within_a_try_raises(x):
+    try:
+        return x if x.sum() > 0 else {}["key"]
+    except KeyError:
+        return -x
+
+
+@refused(_CAUGHT)
+def python_raises_in_a_branch_within_a_try(x):
+    try:
+        y = int("none") if x.sum() > 0 else 2
+    except ValueError:
+        y = 3
+    return x * y
+
+
+@refused(_CAUGHT)
+def a_branch_raises_what_is_suppressed(x):
+    with contextlib.suppress(ValueError):
+        if x.sum() > 0:
+            raise ValueError("positive")
+        x = x * 2
+    return x
+
+
+@refused(_CAUGHT)
+def a_called_function_raises(x):
+    def checked(y):
+        if y.sum() > 0:
+            raise KeyError("positive")
+        return y
+
+    try:
+        return checked(x)
+    except (KeyError, ValueError):
+        return -x
+
+
+@refused(_CAUGHT)
+def an_assertion_is_caught(x):
+    try:
+        assert x.sum() > 0
+    except AssertionError:
+        return -x
+    return x
+
+
+@refused(_CAUGHT)
+def a_turn_raises_within_a_try(x):
+    try:
+        while x.sum() < 10:
+            x = x + 1
+            raise ValueError
+    except ValueError:
+        x = -x
+    return x

@@ -1,6 +1,8 @@
 """What loops carry: trees, numbers of Python's, tuples with names, types that are joined."""
 
 import dataclasses
+import math
+import operator
 from typing import NamedTuple
 
 import numpy
@@ -335,3 +337,90 @@ def random_numbers_of_one_branch(x):
     """The generator goes on as far as the branch that runs has drawn."""
     y = npx.cond(x.sum() > 0, lambda: x * np.random.uniform(size=(2, 3)), lambda: x * 3)
     return y + np.random.uniform(size=(2, 3))
+
+
+@program()
+def fractions_have_the_digits_of_python(x):
+    tenth = 0.1 if x.sum() > 0 else 0.2
+    third = (1 if x.sum() > 0 else 2) / 3
+    exact = tenth + 0.2 == 0.30000000000000004 or tenth + 0.2 == 0.4
+    return x * (2 if exact else 3), x * (third * 3e9 - 1e9)
+
+
+@program()
+def fractions_carried(x):
+    total, n = 0.0, 0
+    while x.sum() + n < 1000:
+        total += 0.1
+        n += 1
+    return x * ((total - n * 0.1) * 1e12)
+
+
+@program()
+def numbers_beside_element_types(x):
+    n, half = (3, 0.5) if x.sum() > 0 else (2, 0.1)
+    found = [x.astype(dtype) * half for dtype in ("float16", "float32", "float64", "int32")]
+    found += [x.astype(dtype) + n for dtype in ("float16", "float64", "int32")]
+    return found
+
+
+@program()
+def numbers_in_functions(x):
+    n, half = (3, 0.5) if x.sum() > 0 else (2, 0.1)
+    wide = x.astype("float64")
+    return (
+        np.where(x > 0, half, x),
+        np.maximum(wide, half),
+        np.full((2,), n),
+        np.array(n),
+        np.array(half),
+        np.exp(half),
+        np.clip(x, -half, n),
+        np.where(x.astype("int32") > 0, n, x.astype("int32")),
+        np.stack([np.array(half), x[0, 0]]),
+    )
+
+
+@program()
+def kinds_of_numbers(x):
+    n, half, flag = (3, 0.5, True) if x.sum() > 0 else (2, 0.1, False)
+    checks = [
+        type(n) is int,
+        type(half) is float,
+        n.__class__ is int,
+        isinstance(half, float),
+        not isinstance(n, np.ndarray),
+        flag is True,
+        flag is not False,
+        n is not True,
+        n is not None,
+        operator.is_(flag, True),
+        (n == 3) is (half == 0.5),
+        hasattr(n, "real"),
+        not hasattr(n, "shape"),
+        getattr(n, "shape", None) is None,
+    ]
+    found = [np.zeros(1) + (1 if check else 0) for check in checks]
+    return np.stack(found), x * n.real, x * half.conjugate(), x * (3 if half.is_integer() else 4)
+
+
+@program(gradient=False)
+def conversions_of_numbers(x):
+    half, n = (3.5, 3) if x.sum() > 0 else (-2.5, 0)
+    parts = [
+        int(half),
+        float(n) / 7,
+        bool(n),
+        round(half),
+        math.floor(half),
+        math.ceil(half),
+        math.trunc(half),
+        abs(half),
+        *divmod(half, 2),
+        *divmod(n, -2),
+        half // -1.5,
+        half % -1.5,
+        max(half, n),
+        sum([half, n, 1]),
+    ]
+    return np.stack([np.zeros(1) + part for part in parts])

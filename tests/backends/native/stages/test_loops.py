@@ -35,6 +35,22 @@ repeated(%0: float32[6, 8], %1: float32[8, 8]):
       %3: float32[6, 8] = matmul(%0, %2)
       return %3
   return %2"""
+CELL = """\
+cell(%0: float32[2, 8], %1: float32[4, 8], %2: float32[8, 8], %3: float32[7, 1, 2, 4]):
+  %4: float32[2, 8], %5: float32[7, 2, 8] = scan(%0, %1, %2, %3, \
+carried=1, shared=2, length=7, reverse=REVERSE)
+    body = turn(%0: float32[2, 8], %1: float32[4, 8], %2: float32[8, 8], %3: float32[1, 2, 4]):
+      %4: float32[2, 4] = reshape(%3)
+      %5: float32[4, 8] = tanh(%1)
+      %6: float32[2, 8] = matmul(%4, %5)
+      %7: float32[8, 8] = transpose(%2, axes=(1, 0))
+      %8: float32[2, 8] = matmul(%0, %7)
+      %9: float32[2, 8] = add(%6, %8)
+      %10: float32[2, 8] = tanh(%9)
+      return %10, %6
+  return %4, %5"""
+BACKWARDS = CELL.replace("REVERSE", "True")
+FORWARDS = CELL.replace("REVERSE", "False")
 INVERSE = """\
 inverse(%0: float32[1, 2, 2], %1: float32[1, 2, 2]):
   %2: float32[1, 2, 2] = while_loop(%0, %1, carried=1)
@@ -70,6 +86,21 @@ def test_work_on_what_is_shared_is_done_once(text, ahead):
         assert names(condition.attributes["condition"]).count("max") == 1
 
 
+def test_products_of_rows_are_computed_for_all_turns_at_once():
+    program = parse(FORWARDS)
+    found = for_processor(program, (), machine())
+    check(found)
+    assert sum("matmul" in name for name in names(found)) == 1
+    assert sum("matmul" in name for name in names(body_of(found))) == 1
+
+
+def test_turns_with_many_rows_keep_their_products():
+    text = FORWARDS.replace("2, 4]", "17, 4]")
+    program = parse(text.replace("[2, 8]", "[17, 8]").replace("7, 2, 8", "7, 17, 8"))
+    found = for_processor(program, (), machine())
+    assert sum("matmul" in name for name in names(body_of(found))) == 2
+
+
 def test_weights_that_seldom_change_are_packed_before_the_call():
     program = parse(RECURRENT)
     found = in_parts(program, [program.inputs[1]], machine())
@@ -78,7 +109,7 @@ def test_weights_that_seldom_change_are_packed_before_the_call():
     assert not {"tanh", "pack_right"} & {*names(found.rest)}
 
 
-@pytest.mark.parametrize("text", [RECURRENT, REPEATED])
+@pytest.mark.parametrize("text", [RECURRENT, REPEATED, FORWARDS, BACKWARDS])
 def test_the_same_is_computed(text):
     program = parse(text)
     rng = numpy.random.default_rng(0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from heterosis.backends.native.codegen.kernel import Machine
+from heterosis.backends.native.stages.row_products import with_products_ahead
 from heterosis.ir.primitives import subject_of
 from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP_BACK
 from heterosis.ir.primitives.families import Control
@@ -35,6 +36,8 @@ def _changed(node: Node, machine: Machine, staged: Staged) -> Node:
         names = ("then", "otherwise")
         branches = {name: staged(node.attributes[name], (), machine) for name in names}
         return Node(node.primitive, node.inputs, node.attributes | branches, node.types)
+    if node.primitive is SCAN:
+        node = with_products_ahead(node)
     parts = [name for name in ("condition", "body", "back") if name in node.attributes]
     carried, end = node.attributes["carried"], _end_of_shared(node)
     turns = {name: _Turn(node, name, range(carried, end), machine, staged) for name in parts}
