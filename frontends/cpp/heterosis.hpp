@@ -81,7 +81,9 @@ class Entry;
 // An open library. Threads may share it.
 class Library {
  public:
-  explicit Library(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+  explicit Library(const std::string& path) {
+    if (const char* wrong = heterosis_check(path.c_str())) throw Error(path + ": " + wrong);
+    handle_.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
     if (!handle_) throw Error(dlerror());
     int64_t code = 0;
     library_ = find<decltype(heterosis_open)>("open")(HETEROSIS_VERSION, &code);

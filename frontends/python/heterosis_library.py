@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
+import zlib
 from dataclasses import dataclass
 
 import numpy
 
 _VERSION = 1
 _ALIGNMENT = 64  # of a workspace
+_SEAL = struct.Struct("<8sIIQ")  # ends every library: magic, version, CRC-32, size before it
+_BLOCK = 1 << 20
 _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 _HALF = "bfloat16"  # NumPy has none: given and returned as the bits, in uint16
 
@@ -66,6 +70,7 @@ class Library:
     """
 
     def __init__(self, path: str | os.PathLike[str]):
+        _check(path)
         self._functions = ctypes.CDLL(os.path.abspath(path))
         for name, (returns, takes) in _FUNCTIONS.items():
             function = getattr(self._functions, f"heterosis_{name}", None)
@@ -146,6 +151,27 @@ class Entry:
     def __str__(self) -> str:
         given, made = (", ".join(map(str, side)) for side in (self.inputs, self.outputs))
         return f"{self.name}({given}) -> ({made})"
+
+
+def _check(path: str | os.PathLike[str]) -> None:
+    """Refuse files that are damaged: the system's loader would follow whatever stands there."""
+    checksum, name = 0, os.fspath(path)
+    with open(path, "rb") as file:
+        size = left = max(os.fstat(file.fileno()).st_size - _SEAL.size, 0)
+        while left and (block := file.read(min(left, _BLOCK))):
+            checksum, left = zlib.crc32(block, checksum), left - len(block)
+        seal = file.read()
+    if len(seal) != _SEAL.size or not seal.startswith(b"HETEROSO"):
+        raise LibraryError(
+            f"{name} is cut short, stripped, or not a library that heterosis.export has written."
+        )
+    _, version, *said = _SEAL.unpack(seal)
+    if said != [checksum, size]:
+        raise LibraryError(f"{name} is damaged: its size or its checksum is wrong. Copy it again.")
+    if version != _VERSION:
+        raise LibraryError(
+            f"{name} has version {version} of heterosis.h; this module expects {_VERSION}."
+        )
 
 
 def _addresses(arrays: list[numpy.ndarray]) -> ctypes.Array:

@@ -1,9 +1,7 @@
 """Exported libraries, called from Python without Heterosis and from C: the same bits as here."""
 
-import importlib.util
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy
@@ -13,20 +11,9 @@ import heterosis
 from heterosis import np, npx
 from heterosis.gluon import nn, rnn
 from heterosis.runtime.errors import ArgumentError, UninitializedError, UnsupportedError
+from tests.frontends import FRONTENDS, damage, python_front_end
 
-FRONTENDS = Path(__file__).resolve().parents[2] / "frontends"
-
-
-def _front_end():
-    path = FRONTENDS / "python" / "heterosis_library.py"
-    specification = importlib.util.spec_from_file_location("heterosis_library", path)
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["heterosis_library"] = module
-    specification.loader.exec_module(module)
-    return module
-
-
-front_end = _front_end()
+front_end = python_front_end()
 
 
 def mlp():
@@ -205,6 +192,15 @@ def test_bad_arguments_are_codes(tmp_path):
     assert functions.heterosis_message(library, 7, 1 << 20) == b"the program failed"
 
 
+def test_damaged_files_are_errors_and_are_not_loaded(tmp_path):
+    path, _ = heterosis.export(_until_small, tmp_path / "model", _random(5))
+    assert damage.accepted(front_end, Path(path), count=200, seed=0) == []
+    other = Path(path).read_bytes()[:-16] + b"\2" + Path(path).read_bytes()[-15:]
+    Path(path).write_bytes(other)
+    with pytest.raises(front_end.LibraryError, match="has version 2"):
+        front_end.Library(path)
+
+
 def test_what_a_library_cannot_do_is_refused(tmp_path):
     state = np.zeros(3)
 
@@ -262,3 +258,30 @@ def test_examples_that_are_compiled(language, tmp_path):
     subprocess.run(command, cwd=tmp_path, check=True)
     shown = subprocess.run(["./run_mlp"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert [float.fromhex(word) for word in shown.stdout.split()] == list(map(float, expected))
+    if language == "cpp":
+        _refuses_damaged_files(tmp_path)
+
+
+def _refuses_damaged_files(folder):
+    """Nothing of a damaged library is loaded by the program in this folder, which says why."""
+    command, options = ["./run_mlp"], {"cwd": folder, "capture_output": True, "text": True}
+    path = folder / "libmy_mlp.so"
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[64] ^= 1  # the type of the first segment
+    for content, why in (
+        (b"", "cut short"),
+        (whole[:-1], "cut short"),
+        (whole[:100], "cut short"),
+        (bytes(flipped), "damaged"),
+        (whole[4096:], "damaged"),
+        (whole[:-16] + b"\2" + whole[-15:], "another version"),
+    ):
+        path.write_bytes(content)
+        shown = subprocess.run(command, check=False, **options)
+        assert (shown.returncode, shown.stdout) == (1, "")
+        assert why in shown.stderr
+    path.unlink()
+    shown = subprocess.run(command, check=False, **options)
+    assert shown.returncode == 1
+    assert "cannot be opened" in shown.stderr

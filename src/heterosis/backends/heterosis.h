@@ -13,6 +13,8 @@
 #define HETEROSIS_H
 
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,6 +73,49 @@ int64_t heterosis_run(const void* library, int64_t entry, const void* const* inp
 
 /* What a code of `entry` means; a text that stays. */
 const char* heterosis_message(const void* library, int64_t entry, int64_t code);
+
+/* Whether a file is a whole library of this version: NULL if so, or a text that says what is wrong.
+   Ask before dlopen where a file may be damaged: nothing of it is loaded here, whereas the system's
+   loader follows whatever stands there. The file ends in 24 bytes, numbers in little-endian order:
+   "HETEROSO", the version and the CRC-32 of all before (4 bytes each), how many these are (8). */
+static inline const char* heterosis_check(const char* path) {
+  enum { SEAL = 24, BLOCK = 4096 };
+  uint32_t table[256], crc = 0xFFFFFFFFu;
+  unsigned char seal[SEAL + BLOCK]; /* the last bytes read, which may be the seal, and a block */
+  uint64_t size = 0, held = 0, read, i;
+  FILE* file = path ? fopen(path, "rb") : NULL;
+  if (!file) return "the file cannot be opened";
+  for (i = 0; i < 256; ++i) {
+    uint32_t rest = (uint32_t)i;
+    int bit;
+    for (bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ (rest & 1 ? 0xEDB88320u : 0);
+    table[i] = rest;
+  }
+  while ((read = fread(seal + held, 1, BLOCK, file)) > 0) {
+    const uint64_t known = held + read > SEAL ? held + read - SEAL : 0;
+    for (i = 0; i < known; ++i) crc = table[(crc ^ seal[i]) & 255] ^ (crc >> 8);
+    size += known;
+    held = held + read - known;
+    memmove(seal, seal + known, (size_t)held);
+  }
+  i = (uint64_t)ferror(file);
+  fclose(file);
+  if (i) return "the file cannot be read";
+  if (held < SEAL || memcmp(seal, "HETEROSO", 8)) {
+    return "the file is cut short, stripped, or no library that Heterosis has exported";
+  }
+  {
+    uint64_t said[3] = {0, 0, 0}; /* version, checksum, size */
+    for (i = 0; i < 8; ++i) said[2] |= (uint64_t)seal[16 + i] << (8 * i);
+    for (i = 0; i < 4; ++i) said[0] |= (uint64_t)seal[8 + i] << (8 * i);
+    for (i = 0; i < 4; ++i) said[1] |= (uint64_t)seal[12 + i] << (8 * i);
+    if (said[2] != size || said[1] != (crc ^ 0xFFFFFFFFu)) {
+      return "the file is damaged: its size or its checksum is wrong";
+    }
+    if (said[0] != HETEROSIS_VERSION) return "the library has another version of heterosis.h";
+  }
+  return NULL;
+}
 
 #ifdef __cplusplus
 }

@@ -26,11 +26,13 @@ from heterosis.backends.native.export.interface import (
     HELD,
     MADE,
     UNUSED,
+    VERSION,
     WEIGHTS,
     ArrayFacts,
     EntryFacts,
     interface,
 )
+from heterosis.backends.native.export.seal import sealed
 from heterosis.backends.native.stages.pipeline import in_parts
 from heterosis.ir.program import INPUT, Program, Value, reached
 from heterosis.ir.strided import Strided
@@ -52,7 +54,8 @@ def library(entries: Sequence[Entry], name: str, level: str | None) -> bytes:
     objects = [writer.object(i, entry) for i, entry in enumerate(entries)]
     text, shown = interface(writer.facts, target, name)
     objects.append(compile_object(text, FALLBACK))
-    return shared_library(objects, shown, {WEIGHTS: bytes(writer.weights)}, f"lib{name}.so")
+    weights = {WEIGHTS: bytes(writer.weights)}
+    return sealed(shared_library(objects, shown, weights, f"lib{name}.so"), VERSION)
 
 
 def _target(level: str | None) -> Target:
