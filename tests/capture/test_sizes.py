@@ -157,6 +157,32 @@ def test_layers_are_right_at_every_size(name):
     assert net._compiled.captures <= most, list(net._compiled.captures_why)
 
 
+def test_shapes_completed_by_the_first_call_fix_what_they_are_made_of():
+    net = dense()
+    net.initialize()
+    net.hybridize(dynamic=True)
+    for n in SIZES:
+        assert net(np.ones((n, 12))).shape == (n, 3)
+    assert net[0].weight.shape == (16, 12)
+    assert net._compiled.captures == 1, list(net._compiled.captures_why)
+
+
+def test_a_call_that_raises_closes_nothing():
+    def function(x):
+        if x.shape[0] == 7:
+            raise KeyError("seven")
+        return x + 1
+
+    compiled = heterosis.hybridize(function, dynamic=True)
+    for n in (7, 5, 7, 8, 2):
+        if n == 7:
+            with pytest.raises(KeyError, match="seven"):
+                compiled(np.ones((n,)))
+        else:
+            assert compiled(np.ones((n,))).tolist() == [2.0] * n
+    assert not any("no extents stay open" in why for why in compiled.captures_why)
+
+
 def test_two_axes_vary():
     net = block(Attention, (2, 4, 16))
     inputs = [

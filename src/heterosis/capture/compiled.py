@@ -225,8 +225,14 @@ class Compiled:
             known.kind.see(shapes)
             given = axes_of(self.dynamic, self.function, *call)
             opening = known.kind.opening(shapes, given)
-            if opening is None or not self._capture_open(known, opening, call):
+            if opening is None:
                 return None
+            error = self._capture_open(known, opening, call)
+            if error is not None:
+                program = self._captured(key, *call)  # or what the function itself raises
+                known.kind.close(opening)
+                self.captures_why.append(f"no extents stay open: {error}")
+                return program
             program = self._sized_at(known, arrays, shapes)
         if program is not None:
             self._keep_example(key, call)
@@ -260,19 +266,19 @@ class Compiled:
                 return program
         return None
 
-    def _capture_open(self, known: _SizedPrograms, opening: Opening, call: Call) -> bool:
-        """Capture a program that leaves extents open. False, if it is to be captured for these
-        extents alone: for what cannot leave them open, and for what raises."""
-        known.kind.attempts += 1
+    def _capture_open(
+        self, known: _SizedPrograms, opening: Opening, call: Call
+    ) -> Exception | None:
+        """Capture a program that leaves extents open; gives what is raised, perhaps since it cannot
+        leave them open."""
         self.captures += 1
         try:
             captured = capture(self.function, *call, opening=opening)
         except OptimizerStepped:
             raise  # it would count the step once more
         except Exception as error:  # noqa: BLE001 - what remains is raised without open extents
-            self.captures_why.append(f"no extents stay open: {error}")
-            known.kind.closed |= opening.names.keys()
-            return False
+            return error
+        known.kind.attempts += 1
         conditions = captured.conditions
         assert conditions is not None, "it was captured with an opening"
         fixed = conditions.fixed
@@ -285,7 +291,7 @@ class Compiled:
         sharing, backend = self._sharing_of(captured, arrays), backends.named(self.backend)
         known.programs.insert(0, _Sized(captured, arrays, sharing, backend))
         del known.programs[_MOST_ALIKE:]
-        return True
+        return None
 
     def _keep_example(self, key: tuple[Hashable, ...], call: Call) -> None:
         self.examples.pop(key[0], None)  # the latest comes last

@@ -158,6 +158,10 @@ class Kind:
             if first is not None and now is not None:
                 self.varied |= {(i, k) for k in range(len(now)) if first[k] != now[k]}
 
+    def close(self, opening: Opening) -> None:
+        """Leave none of these extents open any more."""
+        self.closed |= opening.names.keys()
+
     def opening(self, shapes: Shapes, given: Iterable[Axis] | None) -> Opening | None:
         """What to leave open in a capture for these shapes, `given` what the user has said."""
         axes = (self.varied if given is None else set(given)) - self.closed
