@@ -167,6 +167,14 @@ def test_shapes_completed_by_the_first_call_fix_what_they_are_made_of():
     assert net._compiled.captures == 1, list(net._compiled.captures_why)
 
 
+def test_extents_that_happen_to_be_equal_are_told_apart_later():
+    compiled = heterosis.hybridize(lambda x, w: np.dot(x, w * 2), dynamic=True)
+    w = np.ones((4, 3))
+    for n in (4, 5, 6, 7, 9):
+        assert compiled(np.ones((n, 4)), w).tolist() == [[8.0] * 3] * n
+    assert compiled.captures <= 2, list(compiled.captures_why)
+
+
 def test_a_call_that_raises_closes_nothing():
     def function(x):
         if x.shape[0] == 7:

@@ -283,7 +283,7 @@ class Compiled:
         assert conditions is not None, "it was captured with an opening"
         fixed = conditions.fixed
         if not known.programs:  # else it is this size alone that is a special one
-            known.kind.closed |= {axis for axis, name in opening.names.items() if name in fixed}
+            known.kind.closed |= opening.alone(fixed)
         self.captures_why += [f"an extent is fixed by {why}" for why in fixed.values()]
         names = ", ".join(f"{name} = {value}" for name, value in opening.values.items())
         self.captures_why.append(f"extents of the arguments vary: {names}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -52,6 +53,12 @@ class Opening:
         """What the names are in the call at hand."""
         return {name: self.shapes[i][axis] for (i, axis), name in self.names.items()}  # type: ignore[index]
 
+    def alone(self, names: Collection[str]) -> set[Axis]:
+        """The axes that have one of these names, and no other axis has it too: of axes that happen
+        to be equal in the call at hand, it may be another one that a condition was for."""
+        used = Counter(self.names.values())
+        return {axis for axis, name in self.names.items() if name in names and used[name] == 1}
+
     def values_in(self, shapes: Shapes) -> dict[str, int] | None:
         """What the names are where arrays have these shapes; None if these are others."""
         found: dict[str, int] = {}
@@ -92,15 +99,15 @@ class OpenExtents:
         return Conditions(self.opening, dict(self.decisions.conditions))
 
     def untraced(self, extent: Any) -> Any:
-        """An extent of the captured program: a size, of names that have not one value alone."""
+        """An extent of the captured program: a size, without what has one value alone; a number,
+        if a condition says which one it is."""
         size = untraced(extent)
-        return size.at(self.fixed) if isinstance(size, Size) else size
-
-    @cached_property
-    def fixed(self) -> dict[str, int]:
-        """The names that have one value left when the capture ends."""
-        values, conditions = self.opening.values, self.decisions.conditions
-        return {name: n for name, n in values.items() if f"{name} == {n}" in conditions}
+        if not isinstance(size, Size):
+            return size
+        rest = size.at(self.opening.values) - size.number
+        if f"{Size(size.terms)} == {rest}" in self.decisions.conditions:
+            return rest + size.number
+        return size.at(self.decisions.fixed)
 
     def shape(self, position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the array at a position among the arguments, open extents by their names."""
@@ -126,11 +133,14 @@ class Conditions:
         self._hold = function_of(names, [" and ".join(self.noted) or "True"])
 
     def values(self, shapes: Shapes) -> dict[str, int] | None:
-        """What the names are for arrays of these shapes; None if the program does not hold."""
+        """What the names are that the program has, for arrays of these shapes; None if it does not
+        hold for them."""
         found = self.opening.values_in(shapes)
-        return found if found is not None and self._hold(**found)[0] else None
+        if found is None or not self._hold(**found)[0]:
+            return None
+        return {name: value for name, value in found.items() if name not in self.fixed}
 
-    @property
+    @cached_property
     def fixed(self) -> dict[str, str]:
         """The names that have one value left, with the line that did it."""
         found = {}

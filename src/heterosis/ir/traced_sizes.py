@@ -33,6 +33,7 @@ class Decisions:
     def __init__(self, values: Mapping[str, int]):
         self.values = dict(values)
         self.conditions: dict[str, str] = {}
+        self.fixed: dict[Term, int] = {}  # what conditions say the value of
 
     def traced(self, extent: Extent) -> int:
         """An extent of a program as a number to compute with."""
@@ -53,9 +54,25 @@ class Decisions:
         holds = _RELATIONS[relation](value, 0)
         if not isinstance(difference, Size) or _known(difference, relation) is not None:
             return holds
+        if relation == "==" and holds and self._has_fixed(difference):
+            return True
         left = Size(difference.terms)
         self.note(f"{left} {relation if holds else _OPPOSITE[relation]} {-difference.number}")
         return holds
+
+    def _has_fixed(self, zero: Size) -> bool:
+        """Note that a size is 0 by what each of its factors is: where they are one, or multiply
+        each other. In the rest of the program they are then known."""
+        factors = dict.fromkeys(zero.factors())
+        alone = len(factors) == 1 or any(isinstance(term, Product) for term, _ in zero.terms)
+        found = {factor: Size(((factor, 1),)).at(self.values) for factor in factors}
+        if not alone or not all(isinstance(value, int) for value in found.values()):
+            return False
+        for factor, value in found.items():
+            self.note(f"{factor} == {value}")
+            if not _looking.on:
+                self.fixed[factor] = value  # type: ignore[assignment]
+        return True
 
 
 class _Looking(threading.local):
@@ -578,6 +595,17 @@ def _extremum(name: str, first: int, second: int) -> int:
     return made  # type: ignore[no-any-return]
 
 
+_ROUGH = (1, 2, 4, 8, 32)
+
+
+def roughly(number: int) -> int:
+    """A number near to one that follows from sizes, the same for a wide range of these: for choices
+    that matter for speed alone."""
+    if not _is_traced(number):
+        return number
+    return next((bound for bound in _ROUGH if number <= bound), 2 * _ROUGH[-1])
+
+
 def untraced(number: Any) -> Any:
     """A traced extent as a size; others as they are."""
     return number.size if _is_traced(number) else number
@@ -647,6 +675,6 @@ def written(number: Any) -> str:
 
 __all__ = [
     "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "fixed_number", "function_of",
-    "index", "is_traced", "largest", "message", "only_looking", "shown", "smallest", "untraced",
-    "value_of", "written",
+    "index", "is_traced", "largest", "message", "only_looking", "roughly", "shown", "smallest",
+    "untraced", "value_of", "written",
 ]  # fmt: skip

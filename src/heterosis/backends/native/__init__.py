@@ -40,7 +40,6 @@ class _OpenProgram(SizedExecutable):
             return self.each.at(values)
         return Executable(partial(_core.run_plan, plan), plan)
 
-
     def _tell(self, error: UnsupportedError) -> None:
         """Warn, once, that every size is compiled by itself."""
         if not self._told:

@@ -10,7 +10,7 @@ a later process plans none of them again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -49,22 +49,30 @@ class SizedPlans:
         parameters: Collection[int],
     ) -> None:
         self.program, self.layouts, self.parameters = program, layouts, parameters
-        # Plans from disk cannot be proved, as the schedules that they come from are not there.
-        self._key = None
-        if not settings.check:
-            self._key = stored.key(program, layouts, parameters, machine(), "ranges")
-        self.ranges = _read(self._key)
+        # Plans by their preparations, if these have one size: whose arrays serve all ranges.
+        self._prepared: dict[Hashable, _core.Plan] = {}
+        self._key: bytes | None = None
+        self.ranges: list[Range] | None = None
 
     def at(self, values: Mapping[str, int]) -> _core.Plan:
         """The plan for one size; `UnsupportedError`, if nothing can be planned with sizes in place
         of numbers."""
+        if self.ranges is None:
+            self.ranges = self._kept(values)
         found = next((one for one in self.ranges if one.holds(**values)[0]), None)
         if found is None:
             found = self._planned(values)
             self.ranges.insert(0, found)
             del self.ranges[_MOST_RANGES:]
             _write(self._key, self.ranges)
-        return found.plan(values)
+        return found.plan(values, self._prepared)
+
+    def _kept(self, names: Iterable[str]) -> list[Range]:
+        """The ranges on disk. Plans from there cannot be proved: what they come from is gone."""
+        if not settings.check:
+            kind = f"ranges of {', '.join(names)}"
+            self._key = stored.key(self.program, self.layouts, self.parameters, machine(), kind)
+        return _read(self._key)
 
     def _planned(self, values: Mapping[str, int]) -> Range:
         """The range that these values are in."""
@@ -106,22 +114,25 @@ class Range:
     template: Template
     preparation: Template | None
     fixed: list[int]
-    _first: _core.Plan | None = None  # whose preparation, if it has one size, serves all
 
     @cached_property
     def holds(self) -> Callable[..., tuple[Any, ...]]:
         """Whether sizes are in the range."""
         return function_of(self.names, [" and ".join(self.conditions) or "True"])
 
-    def plan(self, values: Mapping[str, int]) -> _core.Plan:
-        """The plan for one size in the range."""
+    def plan(self, values: Mapping[str, int], prepared: dict[Hashable, _core.Plan]) -> _core.Plan:
+        """The plan for one size in the range; `prepared` has plans by their preparations."""
         plan = self.template.plan(values)
-        if self.preparation is None:
+        ahead = self.preparation
+        if ahead is None:
             return plan
-        if self._first is not None and not self.preparation.varies:
-            return _core.sharing_preparation(plan, self._first)
-        self._first = _core.with_preparation(plan, self.preparation.plan(values), self.fixed)
-        return self._first
+        identity = ahead.code, *ahead.texts, *self.fixed
+        if not ahead.varies and identity in prepared:
+            return _core.sharing_preparation(plan, prepared[identity])
+        made = _core.with_preparation(plan, ahead.plan(values), self.fixed)
+        if not ahead.varies:
+            prepared[identity] = made
+        return made
 
 
 @dataclass
