@@ -1,5 +1,7 @@
 """Programs whose extents stay open: captured once, compiled once, right at every size."""
 
+import math
+
 import numpy
 import pytest
 
@@ -239,6 +241,28 @@ def test_training_is_the_same_at_every_size(inside, optimizer):
     numpy.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "lars", "rmsprop", "ftrl"])
+def test_gradients_are_scaled_by_the_size_of_the_batch(optimizer):
+    losses = []
+    for dynamic in (None, "auto", True):
+        net = block(dense, (4, 12))
+        trainer = gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
+
+        def step(x, net=net, trainer=trainer):
+            with autograd.record():
+                loss = (net(x) ** 2).sum()
+            loss.backward()
+            trainer.step(x.shape[0])
+            return loss
+
+        run = step if dynamic is None else heterosis.hybridize(step, dynamic=dynamic)
+        losses.append([run(np.array(arrays([(n, 12)], seed=n)[0])).item() for n in SIZES])
+        assert dynamic is None or run.captures <= 3, list(run.captures_why)
+        assert type(trainer._optimizer.rescale_grad) is float
+    numpy.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+    numpy.testing.assert_allclose(losses[0], losses[2], rtol=1e-5)
+
+
 # -- decisions ------------------------------------------------------------------------------------
 
 
@@ -323,6 +347,19 @@ def test_what_fixes_an_extent_can_be_read():
     compiled = heterosis.hybridize(lambda x: x * len(range(x.shape[0])), dynamic=True)
     compiled(np.ones(5))
     assert any("n0 == 5 at" in why and "test_sizes.py" in why for why in compiled.captures_why)
+
+
+def test_numbers_that_are_returned_are_those_of_the_call():
+    def function(x):
+        n = x.shape[0]
+        return x * 2, n, {"half": n / 2, "list": [n + 1, x.shape]}, str(n), math.floor(n / 2)
+
+    compiled = heterosis.hybridize(function, dynamic=True)
+    for n in (*SIZES, *SIZES):
+        found, expected = compiled(np.ones((n, 2))), function(np.ones((n, 2)))
+        assert found[1:] == expected[1:]
+        assert [type(one) for one in found] == [type(one) for one in expected]
+        assert type(found[2]["half"]) is float and type(found[2]["list"][0]) is int
 
 
 def test_named_axes_stay_open():
@@ -415,7 +452,26 @@ def test_an_optimizer_does_not_count_a_step_twice():
         return loss
 
     compiled = heterosis.hybridize(step, dynamic=True)
-    with pytest.raises(HeterosisError, match="dynamic=False"):
+    for count in range(1, 4):
         compiled(np.ones((5, 12)))
-    compiled = heterosis.hybridize(step, dynamic=False)
-    compiled(np.ones((5, 12)))
+        assert trainer._optimizer.num_update == count
+    assert any("no extents stay open" in why for why in compiled.captures_why)
+
+
+def test_an_optimizer_of_the_users_is_not_asked_twice():
+    class Own(heterosis.optimizer.SGD):
+        """May remember more than its updates' number."""
+
+    net = block(dense, (4, 12))
+    trainer = gluon.Trainer(net.collect_params(), Own(learning_rate=0.1))
+
+    def step(x):
+        with autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        trainer.step(1)
+        assert (numpy.arange(3) < x.shape[0]).all()  # NumPy compares with no size
+        return loss
+
+    with pytest.raises(HeterosisError, match="dynamic=False"):
+        heterosis.hybridize(step, dynamic=True)(np.ones((5, 12)))

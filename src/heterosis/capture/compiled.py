@@ -19,6 +19,7 @@ from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
+    OfSizes,
     Outside,
     RandomKey,
     RandomState,
@@ -42,6 +43,7 @@ from heterosis.capture.trace import opened
 from heterosis.ir import program as ir
 from heterosis.ir.resizing import at, resized
 from heterosis.ir.strided import Strided
+from heterosis.ir.traced_sizes import number_at
 from heterosis.ops import eager
 from heterosis.ops.math.cast import assign, copy
 from heterosis.ops.random import keys
@@ -454,6 +456,19 @@ class Program:
         return program if self.values is None else resized(program, at(self.values))
 
     @functools.cached_property
+    def result(self) -> Any:
+        """What is returned, with the numbers that follow from the extents of the arguments."""
+        if self.values is None:
+            return self.captured.result
+        return trees.mapped(self.captured.result, lambda leaf: number_at(leaf, self._sizes))
+
+    @functools.cached_property
+    def _sizes(self) -> Mapping[str, int]:
+        """The open extents by their names, those too that conditions fix."""
+        assert self.captured.conditions is not None and self.values is not None
+        return {**self.captured.conditions.opening.values, **self.values}
+
+    @functools.cached_property
     def plain(self) -> Differentiable:
         """The program as gradients see it."""
         program = self.program
@@ -501,19 +516,36 @@ class Program:
         by_python = captured.printed or RandomState() in captured.sources
         if items is None or plan is None or by_python:
             return
-        sources = [_described(source) for source in captured.sources]
+        sources = [*map(_described, captured.sources)]
+        supply = captured.supply.numbers if captured.supply else None
+        of_sizes = [i for i, s in enumerate(captured.sources) if isinstance(s, OfSizes)]
+        if of_sizes:
+            supply = self._supply_with([captured.sources[i] for i in of_sizes])
+            for place, i in enumerate(of_sizes, len(captured.supply)):
+                sources[i] = (place,)
         writes = [
             (write.position, captured.sources.index(write.source), write.recorded)
             for write in captured.writes
         ]
-        supply = captured.supply.numbers if captured.supply else None
         record = self._record if self._recorded else None
         guards, constants = captured.guards.native, captured.recorded is not None
         replay.add(arguments, plan, sources, items, writes, supply, record, guards, constants)
 
+    def _number(self, source: OfSizes) -> float:
+        """A float that follows from the extents of the arguments."""
+        found: float = number_at(source.number, self._sizes)
+        return found
+
+    def _supply_with(self, sources: Sequence[Any]) -> Callable[[], Sequence[float]]:
+        """What gives the numbers of a run: those that Python supplies, then these."""
+        more = [self._number(source) for source in sources]
+        if not self.captured.supply:
+            return lambda: more
+        return lambda: [*self.captured.supply.numbers(), *more]
+
     def _items(self) -> Any:
         """What is returned, as the core describes it; None if it is nested or no array."""
-        result = self.captured.result
+        result = self.result
         if type(result) not in (tuple, list):
             return self._item(result)
         items = [self._item(item) for item in result]
@@ -551,7 +583,7 @@ class Program:
                 return results[leaf.position]
             return _array(leaf, arguments)
 
-        return trees.replaced(captured.result, array, Computed | Window | Argument | Outside)
+        return trees.replaced(self.result, array, Computed | Window | Argument | Outside)
 
     def target(self, write: Write, arguments: Sequence[Any]) -> Any:
         """The array that a result is written to."""
@@ -607,6 +639,8 @@ class Program:
         operands = [
             numbers[source.position]
             if isinstance(source, Supplied)
+            else self._number(source)
+            if isinstance(source, OfSizes)
             else _core.random_key()
             if isinstance(source, RandomKey)
             else keys.current_state()

@@ -34,6 +34,8 @@ class Decisions:
         self.values = dict(values)
         self.conditions: dict[str, str] = {}
         self.fixed: dict[Term, int] = {}  # what conditions say the value of
+        # What floats that follow from sizes are among the operands of a captured operation.
+        self.operand: Callable[[TracedFloat], Any] | None = None
 
     def traced(self, extent: Extent) -> int:
         """An extent of a program as a number to compute with."""
@@ -442,6 +444,11 @@ class TracedFloat:
         """As of its value."""
         return float(self).is_integer()
 
+    def operand(self) -> Any:
+        """What it is for an operation."""
+        make = self.decisions.operand
+        return float(self) if make is None else make(self)
+
     def __repr__(self) -> str:
         return repr(float(self))
 
@@ -666,6 +673,13 @@ def function_of(names: Iterable[str], expressions: Iterable[str]) -> Callable[..
     return made
 
 
+def number_at(number: Any, values: Mapping[str, int]) -> Any:
+    """A number that may follow from sizes, where these have other values."""
+    if not is_traced(number):
+        return number
+    return function_of(values, [written(number)])(**values)[0]
+
+
 def written(number: Any) -> str:
     """A number as `function_of` takes it."""
     if type(number) is TracedFloat:
@@ -675,6 +689,6 @@ def written(number: Any) -> str:
 
 __all__ = [
     "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "fixed_number", "function_of",
-    "index", "is_traced", "largest", "message", "only_looking", "roughly", "shown", "smallest",
+    "index", "is_traced", "largest", "message", "number_at", "only_looking", "roughly", "shown", "smallest",
     "untraced", "value_of", "written",
 ]  # fmt: skip
