@@ -689,6 +689,6 @@ def written(number: Any) -> str:
 
 __all__ = [
     "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "fixed_number", "function_of",
-    "index", "is_traced", "largest", "message", "number_at", "only_looking", "roughly", "shown", "smallest",
-    "untraced", "value_of", "written",
+    "index", "is_traced", "largest", "message", "number_at", "only_looking", "roughly", "shown",
+    "smallest", "untraced", "value_of", "written",
 ]  # fmt: skip
