@@ -517,7 +517,9 @@ class Program:
         if items is None or plan is None or by_python:
             return
         sources = [*map(_described, captured.sources)]
-        supply = captured.supply.numbers if captured.supply else None
+        supply: Callable[[], Sequence[float]] | None = None
+        if captured.supply:
+            supply = captured.supply.numbers
         of_sizes = [i for i, s in enumerate(captured.sources) if isinstance(s, OfSizes)]
         if of_sizes:
             supply = self._supply_with([captured.sources[i] for i in of_sizes])
@@ -603,7 +605,7 @@ class Program:
         if (window, layout) not in self._windows:
             program = window.program()
             if self.values is not None:
-                program = resized(program, at(self.values))
+                program = resized(program, at(self._sizes))
             self._windows[window, layout] = eager.plan(
                 program, (layout,), None, views=True, freely=False
             )

@@ -484,8 +484,9 @@ class Trace:
     def number_of_sizes(self, number: TracedFloat) -> Any:
         """A float that follows from open extents, as an array."""
         if number.text not in self.of_sizes:
-            value = self._number("float64", OfSizes(number))
-            self.of_sizes[number.text] = self.array(Cell(value))
+            source = OfSizes(number)
+            value = self._number("float64", source)
+            self.of_sizes[number.text] = self.array(Cell(value, source=source))
         return self.of_sizes[number.text]
 
     def _record(
