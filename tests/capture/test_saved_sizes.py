@@ -67,12 +67,16 @@ def test_choices_writes_and_numbers_of_sizes(path):
     compiled = heterosis.hybridize(branches, dynamic=True)
     heterosis.save(compiled, path, np.ones((4, 3)), np.ones((3, 5)))
     loaded = heterosis.load(path)
-    for n in (4, 7, 2, 20):
+    for n in (4, 7, 6, 20):
         x, y = floats(n, 3, seed=n), floats(3, 5)
         (expected, parts), (found, own) = branches(np.array(x), np.array(y)), loaded(x, y)
         numpy.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-5, atol=1e-6)
         for name, want in parts.items():
             numpy.testing.assert_allclose(own[name].asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+    with pytest.raises(ArgumentError, match=r"n0//2 != 1"):  # half of 2 would be broadcast
+        loaded(floats(2, 3), floats(3, 5))
 
 
 def test_only_named_extents_stay_open(path):
