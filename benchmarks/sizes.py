@@ -10,6 +10,7 @@ that is compiled for this size alone, in turns, in one process. With `--torch`, 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -41,10 +42,12 @@ def _input(model: str, n: int) -> numpy.ndarray:
     return numpy.random.default_rng(n).normal(size=shape(n)).astype("float32")
 
 
-# -- contenders: what calls a size and waits for its result, and how often it was made ---------------
+# -- contenders: what calls a size and waits for its result, and how often it was made ------------
 
 
+@functools.cache
 def _network(model: str):
+    """The network, the same for all contenders: where parameters lie makes a difference."""
     import heterosis
 
     heterosis.install_as_mxnet()
@@ -71,10 +74,9 @@ def _heterosis(model: str, dynamic: object):
             trainer.step(x.shape[0])
             return loss
 
-        made = run = heterosis.hybridize(step, dynamic=dynamic)
+        run = heterosis.hybridize(step, dynamic=dynamic)
     else:
-        net.hybridize(dynamic=dynamic)
-        run = net
+        run = heterosis.hybridize(lambda x: net(x), dynamic=dynamic)
     inputs = {n: heterosis.np.array(_input(model, n)) for n in SIZES}
     npx.waitall()
 
@@ -85,9 +87,8 @@ def _heterosis(model: str, dynamic: object):
     def counts() -> dict[str, int]:
         from heterosis.backends.native.compile import object_cache
 
-        compiled = made if model in STEPS else net._compiled
         compiles = object_cache.default_cache().counters.compiles
-        return {"captures": compiled.captures, "compiles": compiles}
+        return {"captures": run.captures, "compiles": compiles}
 
     return call, counts
 
