@@ -74,7 +74,6 @@ def test_choices_writes_and_numbers_of_sizes(path):
         for name, want in parts.items():
             numpy.testing.assert_allclose(own[name].asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
 
-
     with pytest.raises(ArgumentError, match=r"n0//2 != 1"):  # half of 2 would be broadcast
         loaded(floats(2, 3), floats(3, 5))
 

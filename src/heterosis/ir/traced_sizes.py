@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from heterosis.ir.sizes import Extent, Formula, Product, Quotient, Size, Term
+from heterosis.ir.sizes import Extent, Formula, Product, Quotient, Size, Term, named
 from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.lines import PACKAGE, user_line
 
@@ -602,15 +602,37 @@ def _extremum(name: str, first: int, second: int) -> int:
     return made  # type: ignore[no-any-return]
 
 
-_ROUGH = (1, 2, 4, 8, 32)
+_ROUGH = (2, 4, 8, 32)
 
 
-def roughly(number: int) -> int:
-    """A number near to one that follows from sizes, the same for a wide range of these: for choices
-    that matter for speed alone."""
-    if not _is_traced(number):
+def roughly(number: Any) -> Any:
+    """What a number that follows from sizes is where these are rounded, the same for a wide range
+    of them: for choices that matter for speed alone."""
+    if not is_traced(number):
         return number
-    return next((bound for bound in _ROUGH if number <= bound), 2 * _ROUGH[-1])
+    used = number.size.names() if _is_traced(number) else number.names
+    return number_at(number, {name: _rounded(name, number.decisions) for name in used})
+
+
+def _rounded(name: str, decisions: Decisions) -> int:
+    """A number that stands for all sizes within some bounds."""
+    size = decisions.traced(named(name))
+    return next((bound for bound in _ROUGH if size <= bound), 2 * _ROUGH[-1])
+
+
+def divided(first: int, second: int) -> int:
+    """A quotient rounded down, which is no decision; the divisor is 1 at least at all sizes."""
+    if not _is_traced(second):
+        return first // second
+    decisions, value = second.decisions, second.value  # type: ignore[attr-defined]
+    texts = [str(untraced(one)) for one in (first, second)]
+    if sum(map(len, texts)) > _LONGEST or second < 1:
+        return first // operator.index(second)
+    sizes = [one for one in map(untraced, (first, second)) if isinstance(one, Size)]
+    used = frozenset(name for size in sizes for name in size.names())
+    formula = Formula(f"(({texts[0]})//({texts[1]}))", used)
+    made: Any = TracedSize(Size(((formula, 1),)), value_of(first) // value, decisions)
+    return made  # type: ignore[no-any-return]
 
 
 def untraced(number: Any) -> Any:
@@ -688,7 +710,7 @@ def written(number: Any) -> str:
 
 
 __all__ = [
-    "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "fixed_number", "function_of",
-    "index", "is_traced", "largest", "message", "number_at", "only_looking", "roughly", "shown",
+    "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "divided", "fixed_number",
+    "function_of", "index", "is_traced", "largest", "message", "number_at", "only_looking", "roughly", "shown",
     "smallest", "untraced", "value_of", "written",
 ]  # fmt: skip

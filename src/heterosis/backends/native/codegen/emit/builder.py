@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from heterosis.backends.native.codegen.emit.identical import renamed, stand_ins
-from heterosis.ir.traced_sizes import largest, smallest
+from heterosis.ir.traced_sizes import divided, largest, smallest
 
 if TYPE_CHECKING:
     from heterosis.backends.native.codegen.target import Target
@@ -223,7 +223,7 @@ class Function:
 
     def div_size(self, a: Size, b: Size) -> Size:
         """Quotient of two non-negative sizes, rounded down."""
-        return a if _is(b, 1) else self._size("udiv", lambda x, y: x // y, a, b)
+        return a if _is(b, 1) else self._size("udiv", divided, a, b)
 
     def rem_size(self, a: Size, b: Size) -> Size:
         return 0 if _is(b, 1) else self._size("urem", lambda x, y: x % y, a, b)
@@ -248,7 +248,7 @@ class Function:
 
     def round_down(self, a: Size, step: int) -> Size:
         """The largest multiple of `step`, a power of two, that is not above `a`."""
-        return self._size("and", lambda x, y: x & y, a, -step)
+        return self._size("and", lambda x, _: x // step * step, a, -step)
 
     # -- arithmetic on values -----------------------------------------------------------------
 
