@@ -711,6 +711,6 @@ def written(number: Any) -> str:
 
 __all__ = [
     "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "divided", "fixed_number",
-    "function_of", "index", "is_traced", "largest", "message", "number_at", "only_looking", "roughly", "shown",
-    "smallest", "untraced", "value_of", "written",
+    "function_of", "index", "is_traced", "largest", "message", "number_at", "only_looking",
+    "roughly", "shown", "smallest", "untraced", "value_of", "written",
 ]  # fmt: skip
