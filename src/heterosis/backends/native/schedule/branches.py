@@ -40,7 +40,7 @@ class _Order:
         self.schedule, self.workers = schedule, workers
         self.kernels = tuple(schedule.kernels)
         self.before = _dependencies(self.kernels)
-        self.costs = [roughly(_nanoseconds(kernel)) for kernel in self.kernels]
+        self.costs: list[float] = [roughly(_nanoseconds(kernel)) for kernel in self.kernels]
         self.left = list(range(len(self.kernels)))
         self.done: set[int] = set()
 
