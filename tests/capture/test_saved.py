@@ -511,7 +511,7 @@ def _with(**facts):
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda whole, program: whole.update(version=2), "version 2 of the format; expected 1"),
+        (lambda whole, program: whole.update(version=3), "version 3 of the format; expected 1"),
         (lambda whole, program: whole.pop("parameters"), "the head: there is no 'parameters'"),
         (lambda whole, program: whole["programs"].clear(), "there are none"),
         (_call(0, operation="bell"), "program 0: the operation 'bell' is not known here"),

@@ -1,5 +1,7 @@
 """Programs whose extents stay open: captured once, compiled once, right at every size."""
 
+import math
+
 import numpy
 import pytest
 
@@ -157,6 +159,40 @@ def test_layers_are_right_at_every_size(name):
     assert net._compiled.captures <= most, list(net._compiled.captures_why)
 
 
+def test_shapes_completed_by_the_first_call_fix_what_they_are_made_of():
+    net = dense()
+    net.initialize()
+    net.hybridize(dynamic=True)
+    for n in SIZES:
+        assert net(np.ones((n, 12))).shape == (n, 3)
+    assert net[0].weight.shape == (16, 12)
+    assert net._compiled.captures == 1, list(net._compiled.captures_why)
+
+
+def test_extents_that_happen_to_be_equal_are_told_apart_later():
+    compiled = heterosis.hybridize(lambda x, w: np.dot(x, w * 2), dynamic=True)
+    w = np.ones((4, 3))
+    for n in (4, 5, 6, 7, 9):
+        assert compiled(np.ones((n, 4)), w).tolist() == [[8.0] * 3] * n
+    assert compiled.captures <= 2, list(compiled.captures_why)
+
+
+def test_a_call_that_raises_closes_nothing():
+    def function(x):
+        if x.shape[0] == 7:
+            raise KeyError("seven")
+        return x + 1
+
+    compiled = heterosis.hybridize(function, dynamic=True)
+    for n in (7, 5, 7, 8, 2):
+        if n == 7:
+            with pytest.raises(KeyError, match="seven"):
+                compiled(np.ones((n,)))
+        else:
+            assert compiled(np.ones((n,))).tolist() == [2.0] * n
+    assert not any("no extents stay open" in why for why in compiled.captures_why)
+
+
 def test_two_axes_vary():
     net = block(Attention, (2, 4, 16))
     inputs = [
@@ -203,6 +239,28 @@ def test_training_is_the_same_at_every_size(inside, optimizer):
         captures = (run if inside else net._compiled).captures if hybridized else 0
         assert captures <= 3
     numpy.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "lars", "rmsprop", "ftrl"])
+def test_gradients_are_scaled_by_the_size_of_the_batch(optimizer):
+    losses = []
+    for dynamic in (None, "auto", True):
+        net = block(dense, (4, 12))
+        trainer = gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
+
+        def step(x, net=net, trainer=trainer):
+            with autograd.record():
+                loss = (net(x) ** 2).sum()
+            loss.backward()
+            trainer.step(x.shape[0])
+            return loss
+
+        run = step if dynamic is None else heterosis.hybridize(step, dynamic=dynamic)
+        losses.append([run(np.array(arrays([(n, 12)], seed=n)[0])).item() for n in SIZES])
+        assert dynamic is None or run.captures <= 3, list(run.captures_why)
+        assert type(trainer._optimizer.rescale_grad) is float
+    numpy.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+    numpy.testing.assert_allclose(losses[0], losses[2], rtol=1e-5)
 
 
 # -- decisions ------------------------------------------------------------------------------------
@@ -289,6 +347,19 @@ def test_what_fixes_an_extent_can_be_read():
     compiled = heterosis.hybridize(lambda x: x * len(range(x.shape[0])), dynamic=True)
     compiled(np.ones(5))
     assert any("n0 == 5 at" in why and "test_sizes.py" in why for why in compiled.captures_why)
+
+
+def test_numbers_that_are_returned_are_those_of_the_call():
+    def function(x):
+        n = x.shape[0]
+        return x * 2, n, {"half": n / 2, "list": [n + 1, x.shape]}, str(n), math.floor(n / 2)
+
+    compiled = heterosis.hybridize(function, dynamic=True)
+    for n in (*SIZES, *SIZES):
+        found, expected = compiled(np.ones((n, 2))), function(np.ones((n, 2)))
+        assert found[1:] == expected[1:]
+        assert [type(one) for one in found] == [type(one) for one in expected]
+        assert type(found[2]["half"]) is float and type(found[2]["list"][0]) is int
 
 
 def test_named_axes_stay_open():
@@ -381,7 +452,26 @@ def test_an_optimizer_does_not_count_a_step_twice():
         return loss
 
     compiled = heterosis.hybridize(step, dynamic=True)
-    with pytest.raises(HeterosisError, match="dynamic=False"):
+    for count in range(1, 4):
         compiled(np.ones((5, 12)))
-    compiled = heterosis.hybridize(step, dynamic=False)
-    compiled(np.ones((5, 12)))
+        assert trainer._optimizer.num_update == count
+    assert any("no extents stay open" in why for why in compiled.captures_why)
+
+
+def test_an_optimizer_of_the_users_is_not_asked_twice():
+    class Own(heterosis.optimizer.SGD):
+        """May remember more than its updates' number."""
+
+    net = block(dense, (4, 12))
+    trainer = gluon.Trainer(net.collect_params(), Own(learning_rate=0.1))
+
+    def step(x):
+        with autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        trainer.step(1)
+        assert (numpy.arange(3) < x.shape[0]).all()  # NumPy compares with no size
+        return loss
+
+    with pytest.raises(HeterosisError, match="dynamic=False"):
+        heterosis.hybridize(step, dynamic=True)(np.ones((5, 12)))

@@ -12,11 +12,13 @@ from heterosis.ir.traced_sizes import (
     LEAST,
     Decisions,
     TracedSize,
+    divided,
     function_of,
     is_traced,
     largest,
     message,
     only_looking,
+    roughly,
     shown,
     smallest,
     untraced,
@@ -162,3 +164,28 @@ def test_messages_have_the_numbers_of_the_call():
     (n,), _ = traced(n=9)
     text = f"shape {shown((n, 3))}, {shown((n,))} and {shown(4)}"
     assert function_of(["n"], [message(text)])(n=12) == ("shape (12, 3), (12,) and 4",)
+
+
+def test_quotients_of_tables_are_no_decisions():
+    for value in VALUES:
+        decisions = Decisions({"n": value})
+        n = decisions.traced(named("n"))
+        divisor = largest(8, n)
+        found = divided(n * 3 + 40, divisor)
+        assert not decisions.conditions
+        for other in VALUES:
+            (there,) = function_of(["n"], [written(found)])(n=other)
+            assert there == (other * 3 + 40) // max(8, other)
+    assert divided(17, 5) == 3
+
+
+def test_rough_numbers_are_the_same_over_ranges():
+    assert roughly(7) == 7
+    for value, rough in ((2, 2), (3, 4), (8, 8), (9, 32), (32, 32), (33, 64), (1000, 64)):
+        decisions = Decisions({"n": value})
+        assert roughly(decisions.traced(named("n"))) == rough
+        holds = function_of(["n"], [" and ".join(decisions.conditions) or "True"])
+        alike = [n for n in range(2, 200) if holds(n)[0]]
+        assert alike
+        for n in alike:
+            assert roughly(Decisions({"n": n}).traced(named("n"))) == rough

@@ -16,7 +16,7 @@ from heterosis.capture import trace as _trace
 from heterosis.capture.attempts import capture
 from heterosis.capture.compiled import Compiled
 from heterosis.capture.open_sizes import Dynamic
-from heterosis.capture.trace import depend_on, depend_on_all, opened, scope, supplied
+from heterosis.capture.trace import depend_on, depend_on_all, note_undo, opened, scope, supplied
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
@@ -111,5 +111,5 @@ _check_members(globals())
 
 __all__ = [
     "Compiled", "Dynamic", "capture", "depend_on", "depend_on_all", "export", "hybridize", "load",
-    "opened", "save", "scope", "supplied",
+    "note_undo", "opened", "save", "scope", "supplied",
 ]  # fmt: skip

@@ -120,8 +120,8 @@ _CLOSED = (
 
 
 def _check_unstepped(trace: Trace, what: str) -> None:
-    """Refuse to run a function once more that has counted an update of an optimizer."""
-    if trace.supply:
+    """Refuse to run a function once more that has counted an update of an optimizer for good."""
+    if trace.supply and not trace.take_back():
         raise OptimizerStepped(f"an optimizer steps in the function, which {what}") from None
 
 

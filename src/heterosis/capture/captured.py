@@ -13,6 +13,7 @@ from heterosis.capture.printing import Prints
 from heterosis.ir import views
 from heterosis.ir.calls import Call
 from heterosis.ir.program import INPUT, Node, Program, Value, apply
+from heterosis.ir.traced_sizes import TracedFloat
 from heterosis.ir.types import TensorType
 from heterosis.ops.record import REGISTRY, Record
 from heterosis.runtime.errors import CaptureError
@@ -87,7 +88,14 @@ class Supplied:
     position: int
 
 
-Source = Argument | Outside | Enclosing | RandomKey | RandomState | Supplied
+@dataclass(frozen=True)
+class OfSizes:
+    """A float that follows from open extents: computed once for each of their sizes."""
+
+    number: TracedFloat
+
+
+Source = Argument | Outside | Enclosing | RandomKey | RandomState | Supplied | OfSizes
 
 
 @dataclass(frozen=True)

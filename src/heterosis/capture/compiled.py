@@ -19,6 +19,7 @@ from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
+    OfSizes,
     Outside,
     RandomKey,
     RandomState,
@@ -42,6 +43,7 @@ from heterosis.capture.trace import opened
 from heterosis.ir import program as ir
 from heterosis.ir.resizing import at, resized
 from heterosis.ir.strided import Strided
+from heterosis.ir.traced_sizes import number_at
 from heterosis.ops import eager
 from heterosis.ops.math.cast import assign, copy
 from heterosis.ops.random import keys
@@ -225,8 +227,14 @@ class Compiled:
             known.kind.see(shapes)
             given = axes_of(self.dynamic, self.function, *call)
             opening = known.kind.opening(shapes, given)
-            if opening is None or not self._capture_open(known, opening, call):
+            if opening is None:
                 return None
+            error = self._capture_open(known, opening, call)
+            if error is not None:
+                program = self._captured(key, *call)  # or what the function itself raises
+                known.kind.close(opening)
+                self.captures_why.append(f"no extents stay open: {error}")
+                return program
             program = self._sized_at(known, arrays, shapes)
         if program is not None:
             self._keep_example(key, call)
@@ -260,24 +268,24 @@ class Compiled:
                 return program
         return None
 
-    def _capture_open(self, known: _SizedPrograms, opening: Opening, call: Call) -> bool:
-        """Capture a program that leaves extents open. False, if it is to be captured for these
-        extents alone: for what cannot leave them open, and for what raises."""
-        known.kind.attempts += 1
+    def _capture_open(
+        self, known: _SizedPrograms, opening: Opening, call: Call
+    ) -> Exception | None:
+        """Capture a program that leaves extents open; gives what is raised, perhaps since it cannot
+        leave them open."""
         self.captures += 1
         try:
             captured = capture(self.function, *call, opening=opening)
         except OptimizerStepped:
             raise  # it would count the step once more
         except Exception as error:  # noqa: BLE001 - what remains is raised without open extents
-            self.captures_why.append(f"no extents stay open: {error}")
-            known.kind.closed |= opening.names.keys()
-            return False
+            return error
+        known.kind.attempts += 1
         conditions = captured.conditions
         assert conditions is not None, "it was captured with an opening"
         fixed = conditions.fixed
         if not known.programs:  # else it is this size alone that is a special one
-            known.kind.closed |= {axis for axis, name in opening.names.items() if name in fixed}
+            known.kind.closed |= opening.alone(fixed)
         self.captures_why += [f"an extent is fixed by {why}" for why in fixed.values()]
         names = ", ".join(f"{name} = {value}" for name, value in opening.values.items())
         self.captures_why.append(f"extents of the arguments vary: {names}")
@@ -285,7 +293,7 @@ class Compiled:
         sharing, backend = self._sharing_of(captured, arrays), backends.named(self.backend)
         known.programs.insert(0, _Sized(captured, arrays, sharing, backend))
         del known.programs[_MOST_ALIKE:]
-        return True
+        return None
 
     def _keep_example(self, key: tuple[Hashable, ...], call: Call) -> None:
         self.examples.pop(key[0], None)  # the latest comes last
@@ -448,6 +456,19 @@ class Program:
         return program if self.values is None else resized(program, at(self.values))
 
     @functools.cached_property
+    def result(self) -> Any:
+        """What is returned, with the numbers that follow from the extents of the arguments."""
+        if self.values is None:
+            return self.captured.result
+        return trees.mapped(self.captured.result, lambda leaf: number_at(leaf, self._sizes))
+
+    @functools.cached_property
+    def _sizes(self) -> Mapping[str, int]:
+        """The open extents by their names, those too that conditions fix."""
+        assert self.captured.conditions is not None and self.values is not None
+        return {**self.captured.conditions.opening.values, **self.values}
+
+    @functools.cached_property
     def plain(self) -> Differentiable:
         """The program as gradients see it."""
         program = self.program
@@ -495,19 +516,38 @@ class Program:
         by_python = captured.printed or RandomState() in captured.sources
         if items is None or plan is None or by_python:
             return
-        sources = [_described(source) for source in captured.sources]
+        sources = [*map(_described, captured.sources)]
+        supply: Callable[[], Sequence[float]] | None = None
+        if captured.supply:
+            supply = captured.supply.numbers
+        of_sizes = [i for i, s in enumerate(captured.sources) if isinstance(s, OfSizes)]
+        if of_sizes:
+            supply = self._supply_with([captured.sources[i] for i in of_sizes])
+            for place, i in enumerate(of_sizes, len(captured.supply)):
+                sources[i] = (place,)
         writes = [
             (write.position, captured.sources.index(write.source), write.recorded)
             for write in captured.writes
         ]
-        supply = captured.supply.numbers if captured.supply else None
         record = self._record if self._recorded else None
         guards, constants = captured.guards.native, captured.recorded is not None
         replay.add(arguments, plan, sources, items, writes, supply, record, guards, constants)
 
+    def _number(self, source: OfSizes) -> float:
+        """A float that follows from the extents of the arguments."""
+        found: float = number_at(source.number, self._sizes)
+        return found
+
+    def _supply_with(self, sources: Sequence[Any]) -> Callable[[], Sequence[float]]:
+        """What gives the numbers of a run: those that Python supplies, then these."""
+        more = [self._number(source) for source in sources]
+        if not self.captured.supply:
+            return lambda: more
+        return lambda: [*self.captured.supply.numbers(), *more]
+
     def _items(self) -> Any:
         """What is returned, as the core describes it; None if it is nested or no array."""
-        result = self.captured.result
+        result = self.result
         if type(result) not in (tuple, list):
             return self._item(result)
         items = [self._item(item) for item in result]
@@ -545,7 +585,7 @@ class Program:
                 return results[leaf.position]
             return _array(leaf, arguments)
 
-        return trees.replaced(captured.result, array, Computed | Window | Argument | Outside)
+        return trees.replaced(self.result, array, Computed | Window | Argument | Outside)
 
     def target(self, write: Write, arguments: Sequence[Any]) -> Any:
         """The array that a result is written to."""
@@ -565,7 +605,7 @@ class Program:
         if (window, layout) not in self._windows:
             program = window.program()
             if self.values is not None:
-                program = resized(program, at(self.values))
+                program = resized(program, at(self._sizes))
             self._windows[window, layout] = eager.plan(
                 program, (layout,), None, views=True, freely=False
             )
@@ -601,6 +641,8 @@ class Program:
         operands = [
             numbers[source.position]
             if isinstance(source, Supplied)
+            else self._number(source)
+            if isinstance(source, OfSizes)
             else _core.random_key()
             if isinstance(source, RandomKey)
             else keys.current_state()

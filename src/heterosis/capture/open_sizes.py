@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any, TypeAlias
 
+from heterosis import _core
 from heterosis.capture import trees
 from heterosis.ir.sizes import Size, named
 from heterosis.ir.traced_sizes import LEAST, Decisions, function_of, untraced
+from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import ArgumentError
 
 Axis = tuple[int, int]  # the position of an array among the arguments, and a dimension of it
@@ -52,6 +56,12 @@ class Opening:
         """What the names are in the call at hand."""
         return {name: self.shapes[i][axis] for (i, axis), name in self.names.items()}  # type: ignore[index]
 
+    def alone(self, names: Collection[str]) -> set[Axis]:
+        """The axes that have one of these names, and no other axis has it too: of axes that happen
+        to be equal in the call at hand, it may be another one that a condition was for."""
+        used = Counter(self.names.values())
+        return {axis for axis, name in self.names.items() if name in names and used[name] == 1}
+
     def values_in(self, shapes: Shapes) -> dict[str, int] | None:
         """What the names are where arrays have these shapes; None if these are others."""
         found: dict[str, int] = {}
@@ -92,15 +102,15 @@ class OpenExtents:
         return Conditions(self.opening, dict(self.decisions.conditions))
 
     def untraced(self, extent: Any) -> Any:
-        """An extent of the captured program: a size, of names that have not one value alone."""
+        """An extent of the captured program: a size, without what has one value alone; a number,
+        if a condition says which one it is."""
         size = untraced(extent)
-        return size.at(self.fixed) if isinstance(size, Size) else size
-
-    @cached_property
-    def fixed(self) -> dict[str, int]:
-        """The names that have one value left when the capture ends."""
-        values, conditions = self.opening.values, self.decisions.conditions
-        return {name: n for name, n in values.items() if f"{name} == {n}" in conditions}
+        if not isinstance(size, Size):
+            return size
+        rest = size.at(self.opening.values) - size.number
+        if f"{Size(size.terms)} == {rest}" in self.decisions.conditions:
+            return rest + size.number
+        return size.at(self.decisions.fixed)
 
     def shape(self, position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the array at a position among the arguments, open extents by their names."""
@@ -126,11 +136,24 @@ class Conditions:
         self._hold = function_of(names, [" and ".join(self.noted) or "True"])
 
     def values(self, shapes: Shapes) -> dict[str, int] | None:
-        """What the names are for arrays of these shapes; None if the program does not hold."""
+        """What the names are that the program has, for arrays of these shapes; None if it does not
+        hold for them."""
         found = self.opening.values_in(shapes)
-        return found if found is not None and self._hold(**found)[0] else None
+        if found is None or not self._hold(**found)[0]:
+            return None
+        return {name: value for name, value in found.items() if name not in self.fixed}
 
-    @property
+    def named(self, position: int, type_: TensorType) -> TensorType:
+        """The type of the array at a position among the arguments, with the names of its extents
+        that are open."""
+        found = (self.opening.names.get((position, axis)) for axis in range(len(type_.shape)))
+        shape: tuple[Any, ...] = tuple(
+            named(name) if name is not None and name not in self.fixed else extent
+            for name, extent in zip(found, type_.shape, strict=True)
+        )
+        return TensorType(shape, type_.dtype)
+
+    @cached_property
     def fixed(self) -> dict[str, str]:
         """The names that have one value left, with the line that did it."""
         found = {}
@@ -157,6 +180,10 @@ class Kind:
         for i, (first, now) in enumerate(zip(self.shapes, shapes, strict=True)):
             if first is not None and now is not None:
                 self.varied |= {(i, k) for k in range(len(now)) if first[k] != now[k]}
+
+    def close(self, opening: Opening) -> None:
+        """Leave none of these extents open any more."""
+        self.closed |= opening.names.keys()
 
     def opening(self, shapes: Shapes, given: Iterable[Axis] | None) -> Opening | None:
         """What to leave open in a capture for these shapes, `given` what the user has said."""
@@ -197,3 +224,46 @@ def axes_of(
             if any(array is one for one in own):
                 found |= {(i, axis % array.ndim) for axis in axes}
     return found
+
+
+_STAND_INS = (7, 11, 13, 17, 19, 23)  # for extents of 1: not to be taken for others
+
+
+def openings(
+    dynamic: Dynamic, function: Any, call: tuple[tuple[Any, ...], dict[str, Any]]
+) -> Iterator[tuple[Any, Opening]]:
+    """What extents of a call to leave open in a program that is to serve later ones, what is wanted
+    most first, each with arguments for which it is captured: all that may be, unless the user has
+    named some. Where extents are 1, others stand for them; with these, the program may be one of
+    another kind, since 1 is what broadcasts."""
+    if dynamic is False:
+        return
+    given = True if isinstance(dynamic, str) else dynamic
+    axes = axes_of(given, function, *call)
+    assert axes is not None, "the user has said which, or all"
+    shapes = shapes_of(list(trees.arrays_in(call)))
+    taken = {extent for shape in shapes for extent in shape or ()}
+    free = next((n for n in _STAND_INS if n not in taken), None)
+    if free is not None and any(shapes[i] and shapes[i][axis] == 1 for i, axis in axes):  # type: ignore[index]
+        other = _with_ones(call, axes, free)
+        found = opened(axes, shapes_of(list(trees.arrays_in(other))))
+        if found is not None:
+            yield other, found
+    found = opened(axes, shapes)
+    if found is not None:
+        yield call, found
+
+
+def _with_ones(call: Any, axes: Collection[Axis], other: int) -> Any:
+    """A call like this one, with arrays without elements, in which another extent stands for 1 on
+    these axes."""
+    numbers = count()
+
+    def stand_in(array: Any) -> Any:
+        i = next(numbers)
+        shape = tuple(
+            other if n == 1 and (i, axis) in axes else n for axis, n in enumerate(array.shape)
+        )
+        return _core.unreadable(array._dtype_name, shape, "an example has no elements")
+
+    return trees.replaced(call, stand_in)

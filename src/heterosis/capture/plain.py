@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy
 
+from heterosis.ir.traced_sizes import is_traced, written
+
 
 def encoded(value: Any, leaf: Callable[[Any], Any]) -> Any:
-    """`value` for JSON; `leaf` encodes what is no plain value, or raises.
+    """`value` for JSON; `leaf` encodes what is no plain value, or raises. A number that follows
+    from sizes is written as their expression.
 
     Named tuples become tuples, and all mappings dictionaries.
     """
@@ -18,6 +21,8 @@ def encoded(value: Any, leaf: Callable[[Any], Any]) -> Any:
     def each(items: Any) -> list[Any]:
         return [encoded(item, leaf) for item in items]
 
+    if is_traced(value):
+        return {"size": written(value)}
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -35,20 +40,23 @@ def encoded(value: Any, leaf: Callable[[Any], Any]) -> Any:
     return leaf(value)
 
 
-def decoded(data: Any, array: Callable[[Any], Any]) -> Any:
-    """What was encoded; `array` makes leaves. Raises ValueError for what is no such thing."""
+def decoded(data: Any, array: Callable[[Any], Any], size: Callable[[Any], Any]) -> Any:
+    """What was encoded; `array` makes leaves, and `size` numbers of expressions. Raises ValueError
+    for what is no such thing."""
     if data is None or isinstance(data, bool | int | float | str):
         return data
     if isinstance(data, list):
-        return tuple(decoded(item, array) for item in data)
+        return tuple(decoded(item, array, size) for item in data)
     if not isinstance(data, dict) or len(data) != 1:
         raise ValueError(f"an object with one key was expected, and not {str(data)[:60]}")
     ((kind, given),) = data.items()
     if kind == "array":
         return array(given)
+    if kind == "size":
+        return size(given)
     if kind == "float" and isinstance(given, str):
         return float(given)
-    items = decoded(given, array)
+    items = decoded(given, array, size)
     if kind == "slice" and len(items) == 3:
         return slice(*items)
     if kind in ("list", "dict"):

@@ -10,22 +10,33 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core
 from heterosis.capture import plain, trees
 from heterosis.capture.attempts import capture
-from heterosis.capture.captured import Argument, Captured, ControlStep, Outside, Region, Step
+from heterosis.capture.captured import (
+    Argument,
+    Captured,
+    ControlStep,
+    OfSizes,
+    Outside,
+    Region,
+    Step,
+)
 from heterosis.capture.compiled import Call, Compiled
 from heterosis.capture.inner import Filler
 from heterosis.capture.memory import Cell
+from heterosis.capture.open_sizes import Conditions, kind_of, openings, shapes_of
 from heterosis.capture.signatures import bound, parameters_of, type_of
 from heterosis.capture.states import Number
 from heterosis.capture.trace import place
 from heterosis.io.atomic import written
 from heterosis.io.packing import pack
-from heterosis.ir.program import CONSTANT, Value
+from heterosis.ir.program import CONSTANT, EXTENT, Value
+from heterosis.ir.sizes import Size
+from heterosis.ir.traced_sizes import TracedFloat, untraced
 from heterosis.ir.types import TensorType
 from heterosis.ops.record import ATTRIBUTE, KEY, SEQUENCE, attribute_value
 from heterosis.runtime import modes
@@ -33,6 +44,7 @@ from heterosis.runtime.context import Context
 from heterosis.runtime.errors import UninitializedError, UnsupportedError
 
 VERSION = 1
+SIZED = 2  # the version of files with open extents
 _FOR_INFERENCE = "A saved program is for inference: save the function that predicts."
 
 Facts = dict[str, Any]
@@ -63,8 +75,25 @@ def packed(
     writer = _Writer(name, parameters or parameters_of(compiled), names or compiled.held())
     with modes.switched(recording=False, training=False):
         for call in calls:
-            writer.add(capture(compiled.function, *call), call)
+            _add(writer, compiled, call)
     return pack(writer.arrays, {"heterosis": writer.facts()})
+
+
+def _add(writer: _Writer, compiled: Compiled, call: Call) -> None:
+    """Write a program for a call, which leaves extents open as far as it can and may."""
+    if writer.has_open(call):
+        return
+    for stand_in, opening in openings(compiled.dynamic, compiled.function, call):
+        try:
+            captured = capture(compiled.function, *stand_in, opening=opening)
+        except Exception as error:  # noqa: BLE001 - what remains is raised without open extents
+            compiled.captures_why.append(f"saved without open extents: {error}")
+            continue
+        writer.add(captured, stand_in)
+        if writer.has_open(call):
+            return
+        break
+    writer.add(capture(compiled.function, *call), call)
 
 
 class _Writer:
@@ -75,14 +104,22 @@ class _Writer:
         self.arrays: dict[str, _core.ndarray] = {}
         self._names = {place(array): own for own, array in names.items()}
         self._programs: dict[str, Facts] = {}
+        self._open: list[tuple[Hashable, Conditions]] = []  # kinds of calls, and for which extents
 
     def facts(self) -> Facts:
         """All that is no array."""
         parameters = [_parameter(p) for p in self.parameters.parameters.values()]
         programs = list(self._programs.values())
+        version = SIZED if self._open else VERSION
         return {
-            "version": VERSION, "name": self.name, "parameters": parameters, "programs": programs
+            "version": version, "name": self.name, "parameters": parameters, "programs": programs
         }  # fmt: skip
+
+    def has_open(self, call: Call) -> bool:
+        """Whether there is a program of open extents for a call."""
+        kind, shapes = kind_of(call), shapes_of(list(trees.arrays_in(call)))
+        served = (holds.values(shapes) for own, holds in self._open if own == kind)
+        return any(values is not None for values in served)
 
     def add(self, captured: Captured, call: Call) -> None:
         """A program, unless there is one for such arguments."""
@@ -99,12 +136,16 @@ class _Writer:
         numbers = {id(array): i for i, array in enumerate(trees.arrays_in(call))}
         given = bound(self.parameters, *call)
         arguments = {name: self._argument(name, tree, numbers) for name, tree in given.items()}
-        inputs = [typed(type_of(array)) for array in trees.arrays_in(call)]
+        conditions = captured.conditions
+        types = [type_of(array) for array in trees.arrays_in(call)]
+        inputs = [typed(conditions.named(i, t) if conditions else t) for i, t in enumerate(types)]
         program = _Program(self, captured, len(numbers))
-        self._programs.setdefault(
-            repr((arguments, inputs)),
-            {"arguments": arguments, "inputs": inputs, **program.facts()},
-        )
+        facts = {"arguments": arguments, "inputs": inputs, **program.facts()}
+        if conditions is not None:
+            self._open.append((kind_of(call), conditions))
+            sizes = {"values": conditions.opening.values, "conditions": list(conditions.noted)}
+            facts["sizes"] = sizes
+        self._programs.setdefault(repr((arguments, inputs)), facts)
 
     def _argument(self, name: str, tree: Any, numbers: Mapping[int, int]) -> Any:
         def leaf(value: Any) -> Any:
@@ -177,6 +218,13 @@ class _Arrays:
             return found
         outer = self._region.around.get(cell)
         return None if outer is None else self._around.number(outer)
+
+    def float_of_sizes(self, cell: Cell) -> TracedFloat | None:
+        """The float that an array stands for, if it follows from sizes."""
+        if isinstance(cell.source, OfSizes):
+            return cell.source.number
+        outer = self._region.around.get(cell) if self._region else None
+        return None if outer is None else self._around.float_of_sizes(outer)
 
 
 def _calls(
@@ -257,12 +305,15 @@ class _Call:
     def _operand(self, value: Value | None, cell: Cell | None) -> Any:
         if cell is not None:
             return self._array(cell)
-        if value is None or value.node.primitive is not CONSTANT:
+        if value is None or value.node.primitive not in (CONSTANT, EXTENT):
             return None
         return plain.encoded(value.node.attributes["value"], plain.refuse)
 
-    def _array(self, cell: Cell) -> dict[str, int]:
+    def _array(self, cell: Cell) -> Any:
         number = self.arrays.number(cell)
+        of_sizes = self.arrays.float_of_sizes(cell) if number is None else None
+        if of_sizes is not None:
+            return plain.encoded(of_sizes, plain.refuse)
         if number is None:
             raise self._refused("it takes a gradient that the program computes")
         return {"array": number}
@@ -276,7 +327,12 @@ class _Call:
 
 def typed(type_: TensorType) -> list[Any]:
     """A type as files have it."""
-    return [type_.dtype, list(type_.shape)]
+    return [type_.dtype, [_extent(n) for n in type_.shape]]
+
+
+def _extent(extent: Any) -> Any:
+    size = untraced(extent)
+    return {"size": str(size)} if isinstance(size, Size) else size
 
 
 def _parameter(parameter: inspect.Parameter) -> Facts:

@@ -24,6 +24,7 @@ class Signature:
     inputs: Mapping[str, TensorType]
     outputs: Mapping[str, TensorType]
     values: Mapping[str, Any]
+    bounds: tuple[str, ...] = ()  # what has to hold of the sizes in `inputs`, if there are some
 
     @property
     def taken(self) -> str:
@@ -32,7 +33,8 @@ class Signature:
         return f"({', '.join(filter(None, taken))})"
 
     def __str__(self) -> str:
-        return f"{self.taken} -> ({_listed(self.outputs)})"
+        bounds = f" where {', '.join(self.bounds)}" if self.bounds else ""
+        return f"{self.taken} -> ({_listed(self.outputs)}){bounds}"
 
 
 def _listed(types: Mapping[str, TensorType]) -> str:
@@ -86,7 +88,12 @@ def leaves(tree: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 def arrays_of(given: Mapping[str, Any]) -> list[_core.ndarray]:
     """The arrays among bound arguments, in order."""
-    return [leaf for name in given for _, leaf in leaves(given[name], name) if _is_array(leaf)]
+    return [leaf for name in given for _, leaf in array_leaves(given[name], name)]
+
+
+def array_leaves(tree: Any, name: str) -> Iterator[tuple[str, _core.ndarray]]:
+    """The arrays of a structure, with their names."""
+    return (pair for pair in leaves(tree, name) if _is_array(pair[1]))
 
 
 def _is_array(leaf: Any) -> bool:

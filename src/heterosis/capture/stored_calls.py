@@ -4,7 +4,7 @@ nothing that a user could not."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ from heterosis import _core
 from heterosis.capture import control, plain
 from heterosis.capture.inner import Filler
 from heterosis.capture.states import Number
+from heterosis.ir.expressions import evaluated
 from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
 from heterosis.ops.record import KEY, REGISTRY, Record
 
@@ -23,12 +24,24 @@ _MOST_DIMENSIONS = 32
 _MOST_ASKED = 8  # conditions within conditions, which a capture may go through twice each
 
 
-def valued(data: Any, arrays: list[Any]) -> Any:
+class Arrays(list[Any]):
+    """Arrays by their numbers, and the sizes of the run that they are of."""
+
+    def __init__(self, arrays: Iterable[Any] = (), sizes: Mapping[str, int] | None = None):
+        super().__init__(arrays)
+        self.sizes = sizes or {}
+
+
+def valued(data: Any, arrays: Arrays) -> Any:
     """A value that a file has, where arrays have these numbers."""
-    return plain.decoded(data, lambda number: _numbered(arrays, number))
+    return plain.decoded(
+        data,
+        lambda number: _numbered(arrays, number),
+        lambda text: evaluated(text, arrays.sizes),
+    )
 
 
-def _numbered(arrays: list[Any], number: Any) -> Any:
+def _numbered(arrays: Arrays, number: Any) -> Any:
     if type(number) is not int or not 0 <= number < len(arrays):
         raise ValueError(f"there is no array {number!r}; expected 0 to {len(arrays) - 1}")
     return arrays[number]
@@ -41,19 +54,17 @@ class Observer:
         """A part of the program begins."""
 
     def ends(self, results: tuple[Any, ...], stated: Any) -> None:
-        """It has given these results, where the file says those."""
+        """It has given these results, where the file states those."""
 
 
 NOBODY = Observer()
 
 
-def run(
-    calls: Sequence[Operation | Control], arrays: list[Any], observer: Observer = NOBODY
-) -> None:
+def run(calls: Sequence[Operation | Control], arrays: Arrays, observer: Observer = NOBODY) -> None:
     """Run the calls, one after another; the arrays that they give are appended."""
     for i, call in enumerate(calls):
         observer.begins(f"call {i} ({call.name})")
-        observer.ends(call.run(arrays, observer), call.results)
+        observer.ends(call.run(arrays, observer), valued(call.results, arrays))
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,7 @@ class Operation:
     def name(self) -> str:
         return self.record.name
 
-    def run(self, arrays: list[Any], observer: Observer) -> tuple[Any, ...]:
+    def run(self, arrays: Arrays, observer: Observer) -> tuple[Any, ...]:
         """The results, which are appended to `arrays` unless some there are written to."""
         arguments = {name: valued(given, arrays) for name, given in self.arguments.items()}
         if self.out is not None:
@@ -90,13 +101,13 @@ class Region:
     calls: list[Operation | Control]
     result: list[Any]
 
-    def run(self, arrays: list[Any], given: Sequence[Any], observer: Observer) -> list[Any]:
+    def run(self, arrays: Arrays, given: Sequence[Any], observer: Observer) -> list[Any]:
         """What it gives, where there are these arrays around it and it is given more."""
         observer.begins(self.name)
-        own = [*arrays, *given]
+        own = Arrays([*arrays, *given], arrays.sizes)
         run(self.calls, own, observer)
         found = [_leaf(data, own) for data in self.result]
-        observer.ends((), [])
+        observer.ends((), ())
         return found
 
 
@@ -109,7 +120,7 @@ class Control:
     regions: dict[str, Region]
     results: Any
 
-    def run(self, arrays: list[Any], observer: Observer) -> tuple[Any, ...]:
+    def run(self, arrays: Arrays, observer: Observer) -> tuple[Any, ...]:
         """The results, which are appended to `arrays`."""
 
         def region(name: str) -> Callable[..., list[Any]]:
@@ -161,7 +172,7 @@ def _while_loop(given: Given, region: Functions) -> Sequence[Any]:
 _CONTROLS = {"cond": _cond, "scan": _scan, "while_loop": _while_loop}
 
 
-def _leaf(data: Any, arrays: list[Any]) -> Any:
+def _leaf(data: Any, arrays: Arrays) -> Any:
     """An array, a number, or what stands for one in a choice or a loop."""
     match valued(data, arrays):
         case {"zeros": (str(dtype), tuple(shape))}:

@@ -27,6 +27,7 @@ from heterosis.capture.captured import (
     Computed,
     ControlStep,
     Enclosing,
+    OfSizes,
     Outside,
     Printed,
     RandomKey,
@@ -60,7 +61,7 @@ from heterosis.ir.program import (
 )
 from heterosis.ir.resizing import resized, resized_type
 from heterosis.ir.strided import Strided, row_major
-from heterosis.ir.traced_sizes import TracedSize, is_traced, value_of
+from heterosis.ir.traced_sizes import TracedFloat, TracedSize, is_traced, value_of
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.bounds import required
 from heterosis.ops.control.flow import asserted
@@ -126,6 +127,9 @@ class Trace:
     ):
         self.name, self.guards = name, guards
         self.extents = extents  # those of the arguments that stay open, if any do
+        self.of_sizes: dict[str, Any] = {}  # arrays for floats that follow from these
+        if extents is not None:
+            extents.decisions.operand = self.number_of_sizes
         self.merged = merged  # whether arrays that share memory become one
         self.taped = taped  # whether the tape is told of what is recorded outside, too
         self.error: Exception | None = None  # what the function raised
@@ -144,6 +148,7 @@ class Trace:
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
         self.supply = Supply()
+        self.undo: list[Any] = []  # what takes updates back that optimizers count; None if nothing
         self.calls: list[Call] = []
         self.steps: list[Step] = []
         self.controls: list[ControlStep] = []
@@ -539,6 +544,14 @@ class Trace:
         numbers = (self._number("float64", Supplied(i)) for i in positions)
         return [self.array(Cell(number)) for number in numbers]
 
+    def number_of_sizes(self, number: TracedFloat) -> Any:
+        """A float that follows from open extents, as an array."""
+        if number.text not in self.of_sizes:
+            source = OfSizes(number)
+            value = self._number("float64", source)
+            self.of_sizes[number.text] = self.array(Cell(value, source=source))
+        return self.of_sizes[number.text]
+
     def _record(
         self,
         record: Record,
@@ -844,8 +857,17 @@ class Trace:
         assert isinstance(source, Outside), f"{source} is no array"
         return source.array
 
+    def take_back(self) -> bool:
+        """Let optimizers forget the updates that they have counted; whether all of them do."""
+        undone = None not in self.undo and bool(self.undo) == bool(self.supply)
+        for undo in reversed(self.undo) if undone else ():
+            undo()
+        return undone
+
     def restore(self) -> None:
         """Give arrays from outside their places in the tape back: nothing has run yet."""
+        if self.extents is not None:
+            self.extents.decisions.operand = None  # which would keep what was captured
         for array, source in self.before.values():
             array._autograd = tape.renewed(source, array)
 
@@ -967,6 +989,11 @@ def scope(prefix: str) -> Iterator[None]:
 def supplied(make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:
     """For the program that is being captured: numbers that `make()` gives anew for every run."""
     return active().supplied(make, first)
+
+
+def note_undo(undo: Callable[[], None] | None) -> None:
+    """Tell the capture what takes back that an optimizer counts an update, if anything does."""
+    active().outermost.undo.append(undo)
 
 
 # -- the core's hooks ---------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -151,7 +152,7 @@ class Parameter:
                 f"{self._described()} has shape {self.shape}; shape {tuple(shape)} does not agree "
                 "with it."
             )
-        self._shape = tuple(shape)
+        self._shape = tuple(map(operator.index, shape))  # an open extent is known from here on
 
     @property
     def is_sized(self) -> bool:

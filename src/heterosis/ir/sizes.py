@@ -32,7 +32,7 @@ class Quotient:
 class Product:
     """Two or more factors, by their texts."""
 
-    factors: tuple[str | Quotient | Formula, ...]
+    factors: tuple[Factor, ...]
 
     def __str__(self) -> str:
         return "*".join(map(_factor_text, self.factors))
@@ -52,7 +52,8 @@ class Formula:
         return self.text
 
 
-Term: TypeAlias = "str | Quotient | Product | Formula"
+Factor: TypeAlias = "str | Quotient | Formula"
+Term: TypeAlias = "Factor | Product"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,19 +131,23 @@ class Size:
     __radd__ = __add__
     __rmul__ = __mul__
 
+    def factors(self) -> Iterator[Factor]:
+        """What its terms are made of, each as often as it stands there."""
+        for term, _ in self.terms:
+            yield from _factors(term)
+
     def names(self) -> Iterator[str]:
         """The unknowns, each as often as it stands there."""
-        for term, _ in self.terms:
-            for factor in _factors(term):
-                if isinstance(factor, str):
-                    yield factor
-                elif isinstance(factor, Quotient):
-                    yield from factor.numerator.names()
-                else:
-                    yield from sorted(factor.used)
+        for factor in self.factors():
+            if isinstance(factor, str):
+                yield factor
+            elif isinstance(factor, Quotient):
+                yield from factor.numerator.names()
+            else:
+                yield from sorted(factor.used)
 
-    def at(self, values: Mapping[str, int]) -> Extent:
-        """The size where some names have these values."""
+    def at(self, values: Mapping[Any, int]) -> Extent:
+        """The size where some names, or quotients, have these values."""
         found: Extent = self.number
         for term, coefficient in self.terms:
             value: Extent = coefficient
@@ -173,7 +178,7 @@ def named(name: str) -> Size:
     return Size(((name, 1),))
 
 
-def _factors(term: Term) -> tuple[str | Quotient | Formula, ...]:
+def _factors(term: Term) -> tuple[Factor, ...]:
     return term.factors if isinstance(term, Product) else (term,)
 
 
@@ -198,9 +203,9 @@ def _product(factors: tuple[Any, ...]) -> Extent:
     return found
 
 
-def _factor_at(factor: str | Quotient | Formula, values: Mapping[str, int]) -> Extent:
-    if isinstance(factor, str):
-        return values[factor] if factor in values else named(factor)
+def _factor_at(factor: Factor, values: Mapping[Any, int]) -> Extent:
+    if factor in values:
+        return values[factor]
     if isinstance(factor, Quotient):
         return factor.numerator.at(values) // factor.divisor
     return Size(((factor, 1),))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from heterosis.ir.sizes import Extent, Formula, Product, Quotient, Size, Term
+from heterosis.ir.sizes import Extent, Formula, Product, Quotient, Size, Term, named
 from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.lines import PACKAGE, user_line
 
@@ -33,6 +33,9 @@ class Decisions:
     def __init__(self, values: Mapping[str, int]):
         self.values = dict(values)
         self.conditions: dict[str, str] = {}
+        self.fixed: dict[Term, int] = {}  # what conditions say the value of
+        # What floats that follow from sizes are among the operands of a captured operation.
+        self.operand: Callable[[TracedFloat], Any] | None = None
 
     def traced(self, extent: Extent) -> int:
         """An extent of a program as a number to compute with."""
@@ -53,9 +56,25 @@ class Decisions:
         holds = _RELATIONS[relation](value, 0)
         if not isinstance(difference, Size) or _known(difference, relation) is not None:
             return holds
+        if relation == "==" and holds and self._has_fixed(difference):
+            return True
         left = Size(difference.terms)
         self.note(f"{left} {relation if holds else _OPPOSITE[relation]} {-difference.number}")
         return holds
+
+    def _has_fixed(self, zero: Size) -> bool:
+        """Note that a size is 0 by what each of its factors is: where they are one, or multiply
+        each other. In the rest of the program they are then known."""
+        factors = dict.fromkeys(zero.factors())
+        alone = len(factors) == 1 or any(isinstance(term, Product) for term, _ in zero.terms)
+        found = {factor: Size(((factor, 1),)).at(self.values) for factor in factors}
+        if not alone or not all(isinstance(value, int) for value in found.values()):
+            return False
+        for factor, value in found.items():
+            self.note(f"{factor} == {value}")
+            if not _looking.on:
+                self.fixed[factor] = value  # type: ignore[assignment]
+        return True
 
 
 class _Looking(threading.local):
@@ -425,6 +444,11 @@ class TracedFloat:
         """As of its value."""
         return float(self).is_integer()
 
+    def operand(self) -> Any:
+        """What it is for an operation."""
+        make = self.decisions.operand
+        return float(self) if make is None else make(self)
+
     def __repr__(self) -> str:
         return repr(float(self))
 
@@ -578,6 +602,39 @@ def _extremum(name: str, first: int, second: int) -> int:
     return made  # type: ignore[no-any-return]
 
 
+_ROUGH = (2, 4, 8, 32)
+
+
+def roughly(number: Any) -> Any:
+    """What a number that follows from sizes is where these are rounded, the same for a wide range
+    of them: for choices that matter for speed alone."""
+    if not is_traced(number):
+        return number
+    used = number.size.names() if _is_traced(number) else number.names
+    return number_at(number, {name: _rounded(name, number.decisions) for name in used})
+
+
+def _rounded(name: str, decisions: Decisions) -> int:
+    """A number that stands for all sizes within some bounds."""
+    size = decisions.traced(named(name))
+    return next((bound for bound in _ROUGH if size <= bound), 2 * _ROUGH[-1])
+
+
+def divided(first: int, second: int) -> int:
+    """A quotient rounded down, which is no decision; the divisor is 1 at least at all sizes."""
+    if not _is_traced(second):
+        return first // second
+    decisions, value = second.decisions, second.value  # type: ignore[attr-defined]
+    texts = [str(untraced(one)) for one in (first, second)]
+    if sum(map(len, texts)) > _LONGEST or second < 1:
+        return first // operator.index(second)
+    sizes = [one for one in map(untraced, (first, second)) if isinstance(one, Size)]
+    used = frozenset(name for size in sizes for name in size.names())
+    formula = Formula(f"(({texts[0]})//({texts[1]}))", used)
+    made: Any = TracedSize(Size(((formula, 1),)), value_of(first) // value, decisions)
+    return made  # type: ignore[no-any-return]
+
+
 def untraced(number: Any) -> Any:
     """A traced extent as a size; others as they are."""
     return number.size if _is_traced(number) else number
@@ -638,6 +695,13 @@ def function_of(names: Iterable[str], expressions: Iterable[str]) -> Callable[..
     return made
 
 
+def number_at(number: Any, values: Mapping[str, int]) -> Any:
+    """A number that may follow from sizes, where these have other values."""
+    if not is_traced(number):
+        return number
+    return function_of(values, [written(number)])(**values)[0]
+
+
 def written(number: Any) -> str:
     """A number as `function_of` takes it."""
     if type(number) is TracedFloat:
@@ -646,7 +710,7 @@ def written(number: Any) -> str:
 
 
 __all__ = [
-    "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "fixed_number", "function_of",
-    "index", "is_traced", "largest", "message", "only_looking", "shown", "smallest", "untraced",
-    "value_of", "written",
+    "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "divided", "fixed_number",
+    "function_of", "index", "is_traced", "largest", "message", "number_at", "only_looking",
+    "roughly", "shown", "smallest", "untraced", "value_of", "written",
 ]  # fmt: skip

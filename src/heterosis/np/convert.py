@@ -8,6 +8,7 @@ import numpy
 
 from heterosis import _core
 from heterosis.ir.program import Value
+from heterosis.ir.traced_sizes import fixed_number, is_traced
 from heterosis.ir.types import DEFAULT_FLOAT, as_type, numpy_dtype
 from heterosis.np.dtypes import default_dtype, dtype_name
 from heterosis.ops.array.join import stack as _stacked
@@ -132,6 +133,8 @@ def operand(given: Any) -> Any:
     """What an operation takes for `given`: an array, a number or None."""
     if isinstance(given, numpy.generic):
         return given.item()
+    if is_traced(given):
+        return _of_sizes(given)
     if given is None or isinstance(given, _core.ndarray | bool | int | float | Value):
         return given
     if isinstance(given, list | tuple | range) or _is_array_like(given):
@@ -139,6 +142,13 @@ def operand(given: Any) -> Any:
     raise DTypeError(
         f"expected an array or a number, and got {type(given).__name__}; see np.array."
     )
+
+
+def _of_sizes(number: Any) -> Any:
+    """What follows from sizes, for an operation that is captured; of others it is a number."""
+    if not modes.is_capturing():
+        return fixed_number(number)
+    return number.operand() if isinstance(number, float) else number
 
 
 def _is_array_like(given: Any) -> bool:

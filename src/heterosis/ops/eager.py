@@ -14,8 +14,9 @@ from heterosis.ir import views as view
 from heterosis.ir.primitives.conversions import conversion
 from heterosis.ir.program import Program, Value, apply
 from heterosis.ir.strided import Strided
+from heterosis.ir.traced_sizes import fixed_number, is_traced
 from heterosis.ir.types import TensorType, is_float
-from heterosis.runtime import forks  # noqa: F401 - forks wait for what a first call imports
+from heterosis.runtime import forks, modes  # noqa: F401 - forks wait for what a first call imports
 from heterosis.runtime.arguments import described
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
@@ -205,6 +206,8 @@ def _hashable(attribute: Any) -> Any:
         return attribute.tolist() if attribute.ndim == 0 else tuple(attribute.tolist())
     if hasattr(attribute, "item") and not hasattr(attribute, "__array_function__"):
         return attribute.item()
+    if is_traced(attribute) and not modes.is_capturing():
+        return fixed_number(attribute)
     return attribute if isinstance(attribute, _PLAIN) else _number(attribute)
 
 

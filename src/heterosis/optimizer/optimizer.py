@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from heterosis import _core
+from heterosis.capture import note_undo
+from heterosis.ir.traced_sizes import is_traced, value_of
 from heterosis.np import zeros
 from heterosis.ops.math.cast import assign
 from heterosis.optimizer.steps import Step, run
@@ -16,6 +19,7 @@ from heterosis.runtime.registry import Registry
 from heterosis.runtime.warning import warn_user
 
 _HALF = ("float16", "bfloat16")
+_PACKAGE = f"{__name__.partition('.')[0]}."
 
 
 class Optimizer:
@@ -246,9 +250,26 @@ class RuleOptimizer(Optimizer):
 
         def take() -> Iterator[Step]:
             self.rescale_grad = rescale
-            return self._steps(*given)
+            yield from self._steps(*given)
+            self.rescale_grad = value_of(rescale)
 
+        if modes.is_capturing():
+            note_undo(self._undo())
         run(take)
+
+    def _undo(self) -> Callable[[], None] | None:
+        """What lets it forget all updates that it counts from here on; None for a class of the
+        user's, which may remember more of them."""
+        known = [one for one in (self, self.lr_scheduler) if one is not None]
+        if not all(type(one).__module__.startswith(_PACKAGE) for one in known):
+            return None
+        counted = deepcopy([{n: v for n, v in vars(one).items() if _is_count(v)} for one in known])
+
+        def undo() -> None:
+            for one, before in zip(known, counted, strict=True):
+                vars(one).update(before)
+
+        return undo
 
     def _steps(self, indices: Any, weights: Any, grads: Any, states: Any) -> Iterator[Step]:
         self._update_count(indices)
@@ -266,7 +287,9 @@ class RuleOptimizer(Optimizer):
         """How gradients are scaled and bounded before use."""
         clip = self.clip_gradient
         bound = float(clip) if clip and clip > 0 else None
-        return {"rescale_grad": float(self.rescale_grad), "clip_gradient": bound}
+        rescale = self.rescale_grad
+        rescale = rescale if is_traced(rescale) else float(rescale)
+        return {"rescale_grad": rescale, "clip_gradient": bound}
 
     def update_all(
         self,
@@ -279,6 +302,14 @@ class RuleOptimizer(Optimizer):
             super().update_all(indices, weights, grads, states)
         else:
             self.update(list(indices), weights, grads, states)
+
+
+def _is_count(value: Any) -> bool:
+    """Whether it is made of numbers and texts, as all is that changes when updates are counted."""
+    if isinstance(value, dict | list | tuple):
+        items = value.values() if isinstance(value, dict) else value
+        return all(map(_is_count, items))
+    return value is None or type(value) in (bool, int, float, str)
 
 
 def _is_redefined(kind: type) -> bool:

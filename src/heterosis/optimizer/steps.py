@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from heterosis import _core, capture
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.runtime import modes
 
 
@@ -36,7 +37,12 @@ def run(take: Callable[[], Iterable[Step]]) -> None:
 
 
 def _numbers(steps: Iterable[Step]) -> list[float]:
-    return [n for step in steps for n in step.numbers.values() if isinstance(n, float)]
+    return [n for step in steps for n in step.numbers.values() if _is_supplied(n)]
+
+
+def _is_supplied(number: Any) -> bool:
+    """Whether it may be another one at every run; what follows from sizes, the program computes."""
+    return isinstance(number, float) and not is_traced(number)
 
 
 def _with_numbers(steps: Iterable[Step], numbers: Sequence[Any]) -> list[Step]:
@@ -45,7 +51,7 @@ def _with_numbers(steps: Iterable[Step], numbers: Sequence[Any]) -> list[Step]:
     return [
         step._replace(
             numbers={
-                name: next(following) if isinstance(number, float) else number
+                name: next(following) if _is_supplied(number) else number
                 for name, number in step.numbers.items()
             }
         )

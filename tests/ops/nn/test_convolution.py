@@ -178,3 +178,12 @@ FAULTS = [
 def test_bad_input_is_told(error, text, call):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_gradients_refuse_what_the_convolution_does_not_give():
+    """What is too large for the data would be read from beyond them."""
+    x, dy, w = np.ones((2, 3, 8)), np.ones((3, 4, 7)), np.ones((4, 3, 2))
+    with pytest.raises(ShapeError, match=r"got \(3, 4, 7\).*expected \(2, 4, 7\)"):
+        convolution_weight_gradient(dy, x, kernel=(2,))
+    with pytest.raises(ShapeError, match=r"got \(3, 4, 7\).*expected \(2, 4, 7\)"):
+        convolution_data_gradient(dy, w, shape=(2, 3, 8))

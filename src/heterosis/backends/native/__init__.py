@@ -17,6 +17,7 @@ from heterosis.ir.primitives.families import Control, Elementwise, Opaque, Primi
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
 from heterosis.runtime.errors import UnsupportedError
+from heterosis.runtime.warning import warn_user
 
 if TYPE_CHECKING:
     from heterosis.backends.native.compile.sized import SizedPlans
@@ -29,12 +30,24 @@ class _OpenProgram(SizedExecutable):
 
     def __init__(self, plans: SizedPlans, each: SizedExecutable):
         self.plans, self.each = plans, each
+        self._told = False
 
     def at(self, values: Mapping[str, int]) -> Executable:
-        plan = self.plans.at(values)
-        if plan is None:
+        try:
+            plan = self.plans.at(values)
+        except UnsupportedError as error:
+            self._tell(error)
             return self.each.at(values)
         return Executable(partial(_core.run_plan, plan), plan)
+
+    def _tell(self, error: UnsupportedError) -> None:
+        """Warn, once, that every size is compiled by itself."""
+        if not self._told:
+            self._told = True
+            warn_user(
+                f"{self.plans.program.name} is planned and compiled for every size by itself: "
+                f"{error} Hybridize it with dynamic=False if that is meant."
+            )
 
 
 class Native(EagerBackend):

@@ -94,6 +94,14 @@ def _check_weight(name: str, data: Value, weight: Value, expected: Extents) -> N
         )
 
 
+def _check_result(name: str, y: Value, shape: tuple[int, ...]) -> None:
+    if y.shape != shape:
+        raise ShapeError(
+            f"{name}: got {y.shape} for what the convolution gives; expected {shape}, as its data "
+            "and filters make it."
+        )
+
+
 def _check_bias(name: str, bias: Value | None, no_bias: bool, filters: int) -> None:
     if no_bias and bias is not None:
         raise ArgumentError(f"{name}: no_bias=True and a bias; leave one of them out.")
@@ -189,6 +197,7 @@ def convolution_data_gradient(
     name = "convolution_data_gradient"
     dtype, (y, w) = in_one_float(name, dy, weight)
     g = geometry(name, tuple(shape[2:]), w.shape[2:], stride, dilate, pad, num_group)
+    _check_result(name, y, (shape[0], w.shape[0], *g.out))
     return cast(_backward(y, w, None, g), dtype)
 
 
@@ -218,7 +227,8 @@ def convolution_weight_gradient(
     dtype, (y, x) = in_one_float(name, dy, data)
     kernel = required_kernel(name, kernel, x.ndim - 2)
     g = geometry(name, x.shape[2:], kernel, stride, dilate, pad, num_group)
-    images, filters = y.shape[:2]
+    images, filters = x.shape[0], y.shape[1]
+    _check_result(name, y, (images, filters, *g.out))
     left = views.reshape(y, (images, num_group, filters // num_group, prod(g.out)))
     dw = correlate(left, _six(x, num_group), _three(g.out, 1), _windows(g))
     return cast(views.reshape(dw, (filters, x.shape[1] // num_group, *kernel)), dtype)

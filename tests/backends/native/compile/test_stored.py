@@ -13,7 +13,7 @@ import heterosis
 from heterosis import np, npx
 from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.codegen.target import AVX2, FALLBACK
-from heterosis.backends.native.compile import object_cache, plans, stored, whole
+from heterosis.backends.native.compile import object_cache, plans, sized, stored, whole
 from heterosis.backends.native.compile.stored import identity
 from heterosis.gluon import nn
 from heterosis.ir.primitives.elementwise import ADD
@@ -23,6 +23,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops.math.elementwise import add, multiply
 from heterosis.runtime.errors import OutOfMemoryError
+from heterosis.runtime.settings import settings
 from tests.ir.made_up import made_up
 from tests.processes import run_python
 
@@ -67,6 +68,55 @@ def call(x, net=None):
 
 
 # -- hits -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unproved(monkeypatch):
+    """Plans for open sizes are kept only where none is proved."""
+    monkeypatch.setattr(settings, "check", False)
+
+
+def at_sizes(sizes):
+    """What the network gives for batches of these sizes, and its hybridized function."""
+    net = network()
+    net.hybridize(dynamic=True)
+    return [net(np.array(numpy.arange(3.0 * n).reshape(n, 3))).tolist() for n in sizes]
+
+
+def forbid_planning_for_sizes(monkeypatch):
+    def planned(*arguments):
+        raise AssertionError("planned again")
+
+    monkeypatch.setattr(sized, "_template", planned)
+
+
+def test_a_later_process_plans_no_range_of_sizes_again(restart, unproved, monkeypatch):
+    expected = at_sizes([4, 9])
+    cache = restart()
+    forbid_planning_for_sizes(monkeypatch)
+    forbid_planning(monkeypatch)
+    assert at_sizes([4, 9, 6])[:2] == expected
+    assert cache.counters.compiles == 0
+
+
+def test_ranges_of_several_processes_are_kept(restart, unproved, monkeypatch):
+    small, large = [3], [4000]  # planned for other ranges
+    first = at_sizes(small)
+    restart()
+    second = at_sizes(large)
+    restart()
+    forbid_planning_for_sizes(monkeypatch)
+    assert [*at_sizes(small), *at_sizes(large)] == [*first, *second]
+
+
+def test_a_range_whose_code_is_gone_is_planned_again(restart, unproved, tmp_path):
+    expected = at_sizes([4])
+    for file in tmp_path.glob("*.o"):
+        if b"ELF" in file.read_bytes()[:200]:
+            file.unlink()
+    cache = restart()
+    assert at_sizes([4]) == expected
+    assert cache.counters.compiles > 0
 
 
 def test_a_later_process_plans_nothing(restart, monkeypatch):

@@ -3,19 +3,28 @@
 A plan for one size is found with sizes in place of numbers. What the planner decides by them are
 the conditions of the range that it holds for; what it hands the compiled function is a table of
 numbers, each an expression of the sizes. At a size never seen, the expressions are evaluated: that
-is all. Ranges that differ in numbers alone share their machine code.
+is all. Ranges that differ in numbers alone share their machine code. They are kept on disk, so that
+a later process plans none of them again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
 from heterosis.backends.native.codegen.kernel import Schedule
-from heterosis.backends.native.compile.plans import PlanFacts, address, check_room, plan_facts
+from heterosis.backends.native.compile import object_cache, stored
+from heterosis.backends.native.compile.plans import (
+    PlanFacts,
+    address,
+    check_room,
+    machine,
+    plan_facts,
+)
 from heterosis.backends.native.compile.whole import parts, scheduled
 from heterosis.ir.program import Program
 from heterosis.ir.resizing import resized, without_gaps
@@ -40,21 +49,30 @@ class SizedPlans:
         parameters: Collection[int],
     ) -> None:
         self.program, self.layouts, self.parameters = program, layouts, parameters
-        self.ranges: list[Range] = []
+        # Plans by their preparations, if these have one size: whose arrays serve all ranges.
+        self._prepared: dict[Hashable, _core.Plan] = {}
+        self._key: bytes | None = None
+        self.ranges: list[Range] | None = None
 
-    def at(self, values: Mapping[str, int]) -> _core.Plan | None:
-        """The plan for one size; None if nothing can be planned with sizes in place of numbers."""
+    def at(self, values: Mapping[str, int]) -> _core.Plan:
+        """The plan for one size; `UnsupportedError`, if nothing can be planned with sizes in place
+        of numbers."""
+        if self.ranges is None:
+            self.ranges = self._kept(values)
         found = next((one for one in self.ranges if one.holds(**values)[0]), None)
         if found is None:
-            try:
-                found = self._planned(values)
-            except Exception:
-                if settings.check:
-                    raise
-                return None
+            found = self._planned(values)
             self.ranges.insert(0, found)
             del self.ranges[_MOST_RANGES:]
-        return found.plan(values)
+            _write(self._key, self.ranges)
+        return found.plan(values, self._prepared)
+
+    def _kept(self, names: Iterable[str]) -> list[Range]:
+        """The ranges on disk. Plans from there cannot be proved: what they come from is gone."""
+        if not settings.check:
+            kind = f"ranges of {', '.join(names)}"
+            self._key = stored.key(self.program, self.layouts, self.parameters, machine(), kind)
+        return _read(self._key)
 
     def _planned(self, values: Mapping[str, int]) -> Range:
         """The range that these values are in."""
@@ -75,7 +93,8 @@ def _template(names: tuple[str, ...], program: Program, layouts: Sequence[Stride
     code: ProgramCode = function_for_sizes(planned)
     facts = plan_facts(program, planned, code)
     proved = partial(_prove, program, layouts, planned) if settings.check else None
-    return Template(names, facts, address(code), proved)
+    texts = [_text(fact) for fact in facts]
+    return Template(names, texts, _varies(facts), address(code), stored.entry(code), proved)
 
 
 def _prove(
@@ -95,42 +114,47 @@ class Range:
     template: Template
     preparation: Template | None
     fixed: list[int]
-    _first: _core.Plan | None = None  # whose preparation, if it has one size, serves all
 
     @cached_property
     def holds(self) -> Callable[..., tuple[Any, ...]]:
         """Whether sizes are in the range."""
         return function_of(self.names, [" and ".join(self.conditions) or "True"])
 
-    def plan(self, values: Mapping[str, int]) -> _core.Plan:
-        """The plan for one size in the range."""
+    def plan(self, values: Mapping[str, int], prepared: dict[Hashable, _core.Plan]) -> _core.Plan:
+        """The plan for one size in the range; `prepared` has plans by their preparations."""
         plan = self.template.plan(values)
-        if self.preparation is None:
+        ahead = self.preparation
+        if ahead is None:
             return plan
-        if self._first is not None and not self.preparation.varies:
-            return _core.sharing_preparation(plan, self._first)
-        self._first = _core.with_preparation(plan, self.preparation.plan(values), self.fixed)
-        return self._first
+        identity = ahead.code, *ahead.texts, *self.fixed
+        if not ahead.varies and identity in prepared:
+            return _core.sharing_preparation(plan, prepared[identity])
+        made = _core.with_preparation(plan, ahead.plan(values), self.fixed)
+        if not ahead.varies:
+            prepared[identity] = made
+        return made
 
 
+@dataclass
 class Template:
-    """The facts of a plan, with expressions of sizes in place of numbers."""
+    """The facts of a plan, with expressions of sizes in place of numbers; `varies`, unless there
+    are none of these. Its machine code is at an address, and on disk in an entry of that name."""
 
-    def __init__(
-        self,
-        names: tuple[str, ...],
-        facts: PlanFacts,
-        code: int,
-        prove: Callable[[Mapping[str, int]], None] | None,
-    ):
-        self.code, self._prove = code, prove
-        self.varies = _varies(facts)  # whether anything in it follows from sizes
-        self._facts = function_of(names, map(_text, facts))
+    names: tuple[str, ...]
+    texts: Sequence[str]
+    varies: bool
+    code: int
+    entry: str
+    prove: Callable[[Mapping[str, int]], None] | None = None
+
+    @cached_property
+    def _facts(self) -> Callable[..., tuple[Any, ...]]:
+        return function_of(self.names, self.texts)
 
     def plan(self, values: Mapping[str, int]) -> _core.Plan:
         """The plan for one size; proved, where that is asked for."""
-        if self._prove is not None:
-            self._prove(values)
+        if self.prove is not None:
+            self.prove(values)
         facts = PlanFacts(*self._facts(**values))
         check_room(facts)
         return facts.plan(self.code)
@@ -150,3 +174,48 @@ def _text(facts: Any) -> str:
 
 
 _SEQUENCES = (list, tuple, PlanFacts)
+
+
+# -- on disk --------------------------------------------------------------------------------------
+
+
+def _write(key: bytes | None, ranges: Iterable[Range]) -> None:
+    """Keep ranges, with those that other processes have kept."""
+    if key is None:
+        return
+    described = [_described(one) for one in ranges]
+    known = [found[:2] for found in described]
+    described += [found for found in _kept(key) if found[:2] not in known]
+    content = json.dumps(described[:_MOST_RANGES]).encode()
+    object_cache.default_cache().write(key, content)
+
+
+def _kept(key: bytes | None) -> list[Any]:
+    content = object_cache.default_cache().read(key)
+    found: list[Any] = [] if content is None else json.loads(content)
+    return found
+
+
+def _described(one: Range) -> list[Any]:
+    templates = [one.template, *([one.preparation] if one.preparation else [])]
+    facts = [[t.texts, t.varies, t.entry] for t in templates]
+    return [list(one.names), list(one.conditions), facts, one.fixed]
+
+
+def _read(key: bytes | None) -> list[Range]:
+    """The ranges that were kept, as far as their machine code is still there."""
+    found = []
+    for names, conditions, facts, fixed in _kept(key):
+        templates = [_read_template(tuple(names), *fact) for fact in facts]
+        template, *ahead = templates
+        if template is not None and None not in ahead:
+            preparation = ahead[0] if ahead else None
+            found.append(Range(tuple(names), tuple(conditions), template, preparation, fixed))
+    return found
+
+
+def _read_template(
+    names: tuple[str, ...], texts: Sequence[str], varies: bool, entry: str
+) -> Template | None:
+    code = stored.entry_address(entry)
+    return None if code is None else Template(names, texts, varies, code, entry)

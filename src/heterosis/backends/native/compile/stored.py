@@ -27,14 +27,19 @@ if TYPE_CHECKING:
 
 
 def key(
-    program: Program, layouts: Sequence[Strided], parameters: Collection[int], machine: Machine
+    program: Program,
+    layouts: Sequence[Strided | None],
+    parameters: Collection[int],
+    machine: Machine,
+    kind: str = "plans",
 ) -> bytes | None:
-    """What the plans are found by; None if they are not to be kept."""
+    """What the plans are found by, or another `kind` of what came of a program; None if they are
+    not to be kept."""
     text = identity(program)
     if text is None:
         return None
     # A plan that was never checked does not count as checked.
-    facts = f"plans\n{text}\n{layouts}\n{parameters}\n{machine.workers}\n{settings.check}"
+    facts = f"{kind}\n{text}\n{layouts}\n{parameters}\n{machine.workers}\n{settings.check}"
     return object_cache.default_cache().key(facts, machine.target)
 
 
@@ -55,15 +60,24 @@ def write(
 ) -> None:
     """Keep the plans of a program and of its preparation."""
     if key is not None:
-        described = [[_entry(code), *facts] for facts, code in functions]
+        described = [[entry(code), *facts] for facts, code in functions]
         content = json.dumps([described, fixed]).encode()
         object_cache.default_cache().write(key, content)
 
 
-def _entry(code: ProgramCode) -> str:
+def entry(code: ProgramCode) -> str:
     """The name of the object of `code`, if it needs one."""
-    entry = object_cache.default_cache().key(code.key, machine().target) if code.parts else None
-    return entry.hex() if entry else ""
+    found = object_cache.default_cache().key(code.key, machine().target) if code.parts else None
+    return found.hex() if found else ""
+
+
+def entry_address(name: str) -> int | None:
+    """Where the code begins of an object by its name, 0 if there is nothing to run; None if it is
+    not there any more."""
+    if not name:
+        return 0
+    made = object_cache.default_cache().find(bytes.fromhex(name))
+    return made.address(ENTRY) if made else None
 
 
 def read(key: bytes | None) -> tuple[list[_core.Plan], list[int]] | None:
@@ -77,11 +91,9 @@ def read(key: bytes | None) -> tuple[list[_core.Plan], list[int]] | None:
     return (found, fixed) if len(found) == len(plans) else None
 
 
-def _plan(entry: str, *described: Any) -> _core.Plan | None:
+def _plan(name: str, *described: Any) -> _core.Plan | None:
     """A plan from what is written about it; None if its object is not there any more."""
     facts = PlanFacts(*described)
     check_room(facts)
-    if not entry:
-        return facts.plan(0)
-    made = object_cache.default_cache().find(bytes.fromhex(entry))
-    return facts.plan(made.address(ENTRY)) if made else None
+    code = entry_address(name)
+    return None if code is None else facts.plan(code)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from heterosis.backends.native.codegen.emit.function import SHARE_NANOSECONDS, nest_nanoseconds
 from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, known
+from heterosis.ir.traced_sizes import roughly
 from heterosis.ir.types import ITEMSIZE
 
 # What sharing a kernel costs: each meeting of the threads, and how unevenly its parts end.
@@ -39,7 +40,7 @@ class _Order:
         self.schedule, self.workers = schedule, workers
         self.kernels = tuple(schedule.kernels)
         self.before = _dependencies(self.kernels)
-        self.costs = [_nanoseconds(kernel) for kernel in self.kernels]
+        self.costs: list[float] = [roughly(_nanoseconds(kernel)) for kernel in self.kernels]
         self.left = list(range(len(self.kernels)))
         self.done: set[int] = set()
 

@@ -22,6 +22,7 @@ from heterosis.ir.primitives.families import Elementwise, Opaque
 from heterosis.ir.primitives.products import MATMUL
 from heterosis.ir.primitives.windows import CONVOLVE, Extents, windows_of
 from heterosis.ir.program import ASSEMBLE, Node, Program, Value, apply, constant, with_inputs
+from heterosis.ir.traced_sizes import roughly
 from heterosis.ir.types import TensorType, numpy_dtype
 from heterosis.passes.preparation import Fixed
 
@@ -133,19 +134,20 @@ class _Part:
     def is_worth(self) -> bool:
         if None in self.ways.values():
             return False
-        work = {node: _multiplications(node) for node in self.ways}
+        work = {node: roughly(_multiplications(node)) for node in self.ways}
+        turned = roughly(self.turned)
         fast = sum(n for node, n in work.items() if self.ways[node] in (_pointwise, _depthwise))
         slow = sum(work.values()) - fast
-        mostly = fast > _TURNING * self.turned and slow <= (1 - _MOST) * (fast + slow)
+        mostly = fast > _TURNING * turned and slow <= (1 - _MOST) * (fast + slow)
         return mostly or (
             _depthwise not in self.ways.values()
-            and sum(map(self._spared, self.ways)) > _TURNING_WINDOWS * self.turned
+            and sum(map(self._spared, self.ways)) > _TURNING_WINDOWS * turned
         )
 
     def _spared(self, node: Node) -> float:
         """How many multiplications fewer, or as good as fewer, a convolution takes."""
         lanes = self.machine.target.lanes(numpy_dtype(node.types[0].dtype).itemsize)
-        images, _, filters, *out = node.types[0].shape
+        images, _, filters, *out = map(roughly, node.types[0].shape)
         rows, columns = images * prod(out), 2 * lanes
         in_tiles = max(rows, -(-rows // _TILE_ROWS) * (_TILE_ROWS - 1))
         padded = -(-filters // columns) * columns

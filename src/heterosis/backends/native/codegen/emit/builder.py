@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from heterosis.backends.native.codegen.emit.identical import renamed, stand_ins
+from heterosis.ir.traced_sizes import divided, largest, smallest
 
 if TYPE_CHECKING:
     from heterosis.backends.native.codegen.target import Target
@@ -83,6 +84,12 @@ class Value(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.type} {self.text}"
+
+
+def _is(size: Size, number: int) -> bool:
+    """Whether it is this number at all sizes of programs: one that follows from these is not
+    asked."""
+    return type(size) is int and size == number
 
 
 def constant(type_: Type, number: float | bool) -> Value:
@@ -200,35 +207,35 @@ class Function:
         return self.emit(I64, f"{instruction} i64 {self.i64(a).text}, {self.i64(b).text}")
 
     def add_size(self, a: Size, b: Size) -> Size:
-        if a == 0 or b == 0:
-            return b if a == 0 else a
+        if _is(a, 0) or _is(b, 0):
+            return b if _is(a, 0) else a
         return self._size("add nsw", lambda x, y: x + y, a, b)
 
     def sub_size(self, a: Size, b: Size) -> Size:
-        return a if b == 0 else self._size("sub nsw", lambda x, y: x - y, a, b)
+        return a if _is(b, 0) else self._size("sub nsw", lambda x, y: x - y, a, b)
 
     def mul_size(self, a: Size, b: Size) -> Size:
-        if a == 0 or b == 0:
+        if _is(a, 0) or _is(b, 0):
             return 0
-        if a == 1 or b == 1:
-            return b if a == 1 else a
+        if _is(a, 1) or _is(b, 1):
+            return b if _is(a, 1) else a
         return self._size("mul nsw", lambda x, y: x * y, a, b)
 
     def div_size(self, a: Size, b: Size) -> Size:
         """Quotient of two non-negative sizes, rounded down."""
-        return a if b == 1 else self._size("udiv", lambda x, y: x // y, a, b)
+        return a if _is(b, 1) else self._size("udiv", divided, a, b)
 
     def rem_size(self, a: Size, b: Size) -> Size:
-        return 0 if b == 1 else self._size("urem", lambda x, y: x % y, a, b)
+        return 0 if _is(b, 1) else self._size("urem", lambda x, y: x % y, a, b)
 
     def min_size(self, a: Size, b: Size) -> Size:
         if isinstance(a, int) and isinstance(b, int):
-            return min(a, b)
+            return smallest(a, b)
         return self.intrinsic("smin", self.i64(a), self.i64(b))
 
     def max_size(self, a: Size, b: Size) -> Size:
         if isinstance(a, int) and isinstance(b, int):
-            return max(a, b)
+            return largest(a, b)
         return self.intrinsic("smax", self.i64(a), self.i64(b))
 
     def unravelled(self, index: Size, counts: Sequence[Size]) -> list[Size]:
@@ -241,7 +248,7 @@ class Function:
 
     def round_down(self, a: Size, step: int) -> Size:
         """The largest multiple of `step`, a power of two, that is not above `a`."""
-        return self._size("and", lambda x, y: x & y, a, -step)
+        return self._size("and", lambda x, _: x // step * step, a, -step)
 
     # -- arithmetic on values -----------------------------------------------------------------
 

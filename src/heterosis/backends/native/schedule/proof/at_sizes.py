@@ -11,7 +11,7 @@ from heterosis.backends.native.schedule.proof import prove
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.program import Node, Program, Value
 from heterosis.ir.strided import Strided
-from heterosis.ir.traced_sizes import function_of, is_traced, written
+from heterosis.ir.traced_sizes import is_traced, number_at
 
 
 def prove_at(
@@ -32,7 +32,7 @@ class _AtSizes:
 
     def __call__(self, thing: Any) -> Any:
         if is_traced(thing):
-            return function_of(self.values, [written(thing)])(**self.values)[0]
+            return number_at(thing, self.values)
         match thing:
             case Node():
                 return self._node(thing)

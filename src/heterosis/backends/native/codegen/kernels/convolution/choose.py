@@ -8,6 +8,7 @@ from heterosis.backends.native.codegen.kernels.convolution.tiles import FILTERS,
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.tile import Tile, tile
 from heterosis.backends.native.codegen.target import Target
+from heterosis.ir.traced_sizes import roughly
 
 # What it takes to transform an element of a tile, and of a filter, in multiplications. Filters are
 # many, and come from memory.
@@ -23,6 +24,7 @@ def choose(
 ) -> tuple[dict[str, int], float]:  # fmt: skip
     """The kind of a `Problem` with one group, and what that takes. `small_steps`: windows and their
     taps are one apart. `each_call`: the filters are packed at every call, not once and for all."""
+    images, out = roughly(images), tuple(map(roughly, out))
     shape = tile(target, element(dtype, target))
     positions = prod(out)
     windows = _up(images * positions, shape.columns) * _in_tiles(rows, shape) / rows

@@ -1,0 +1,203 @@
+"""Calls of 64 sizes in random order: python benchmarks/sizes.py [MODEL...] [--steady] [--torch]
+
+Batches, or lengths of sequences, from 1 to 64. Per model: how often it is captured and compiled,
+how long all first calls take, and what the first call of a size takes beyond the calls that follow
+it: the median, and the longest one. With `--steady`: what a call takes with open extents beside one
+that is compiled for this size alone, in turns, in one process. With `--torch`, the same calls of
+`torch.compile(dynamic=True)`. Each contender has a process of its own, and an empty cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+import numpy
+import runner
+
+SIZES = [int(n) for n in numpy.random.default_rng(0).permutation(64) + 1]
+_FAR = (20, 64)  # sizes of the steady calls
+
+# Networks of networks_gluon and networks_torch, and the shape of an input of `n`.
+MODELS: dict[str, tuple[str, Callable[[int], tuple[int, ...]]]] = {
+    "MLP, batches": ("perceptron", lambda n: (n, 512)),
+    "LeNet, batches": ("lenet", lambda n: (n, 1, 28, 28)),
+    "ResNet-18 of 64 x 64, batches": ("resnet18", lambda n: (n, 3, 64, 64)),
+    "LSTM, lengths": ("lstm", lambda n: (n, 8, 256)),
+    "encoder, lengths": ("encoder", lambda n: (1, n, 256)),
+}
+STEPS = {"MLP, steps of training": "MLP, batches", "LeNet, steps of training": "LeNet, batches"}
+
+
+def _input(model: str, n: int) -> numpy.ndarray:
+    _, shape = MODELS[STEPS.get(model, model)]
+    return numpy.random.default_rng(n).normal(size=shape(n)).astype("float32")
+
+
+# -- contenders: what calls a size and waits for its result, and how often it was made ------------
+
+
+@functools.cache
+def _network(model: str):
+    """The network, the same for all contenders: where parameters lie makes a difference."""
+    import heterosis
+
+    heterosis.install_as_mxnet()
+    from networks_gluon import NETWORKS
+
+    net = NETWORKS[MODELS[STEPS.get(model, model)][0]]()
+    net.initialize()
+    net(heterosis.np.array(_input(model, 2)))
+    return net
+
+
+def _heterosis(model: str, dynamic: object):
+    import heterosis
+    from heterosis import autograd, gluon, npx
+
+    net = _network(model)
+    if model in STEPS:
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1e-4})
+
+        def step(x):
+            with autograd.record():
+                loss = (net(x) ** 2).sum()
+            loss.backward()
+            trainer.step(x.shape[0])
+            return loss
+
+        run = heterosis.hybridize(step, dynamic=dynamic)
+    else:
+        run = heterosis.hybridize(lambda x: net(x), dynamic=dynamic)
+    inputs = {n: heterosis.np.array(_input(model, n)) for n in SIZES}
+    npx.waitall()
+
+    def call(n: int) -> None:
+        run(inputs[n])
+        npx.waitall()
+
+    def counts() -> dict[str, int]:
+        from heterosis.backends.native.compile import object_cache
+
+        compiles = object_cache.default_cache().counters.compiles
+        return {"captures": run.captures, "compiles": compiles}
+
+    return call, counts
+
+
+def _torch(model: str):
+    import torch
+    from networks_torch import NETWORKS
+
+    net = NETWORKS[MODELS[STEPS.get(model, model)][0]]()
+    inputs = {n: torch.from_numpy(_input(model, n)) for n in SIZES}
+    compiled = torch.compile(net.train() if model in STEPS else net.eval(), dynamic=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-4)
+
+    def call(n: int) -> None:
+        if model not in STEPS:
+            with torch.no_grad():
+                compiled(inputs[n])
+            return
+        optimizer.zero_grad()
+        found = compiled(inputs[n])
+        ((found**2).sum() / n).backward()
+        optimizer.step()
+
+    def counts() -> dict[str, int]:
+        from torch._dynamo.utils import counters
+
+        graphs = counters["stats"]["unique_graphs"]
+        return {"captures": graphs, "compiles": graphs}
+
+    return call, counts
+
+
+# -- workers --------------------------------------------------------------------------------------
+
+
+def _seconds(call: Callable[[int], None], n: int) -> float:
+    start = time.perf_counter()
+    call(n)
+    return time.perf_counter() - start
+
+
+def _sizes(model: str, contender: str) -> dict[str, float]:
+    """One call of each size, then those that show what each takes when it is known."""
+    call, counts = _torch(model) if contender == "torch" else _heterosis(model, "auto")
+    first = {n: _seconds(call, n) for n in SIZES}
+    steady = {n: min(_seconds(call, n) for _ in range(5)) for n in SIZES}
+    beyond = [first[n] - steady[n] for n in SIZES[2:]]
+    return {
+        **counts(), "seconds": sum(first.values()), "beyond": statistics.median(beyond),
+        "longest": max(beyond),
+    }  # fmt: skip
+
+
+def _steady(model: str, rounds: int) -> dict[str, float]:
+    """What calls of known sizes take, those of open extents beside those of closed ones."""
+    (is_open, _), (closed, _) = _heterosis(model, "auto"), _heterosis(model, False)
+    found = {}
+    for n in _FAR:
+        for call in (is_open, closed):
+            for other in (2, 3, n):  # by now extents are known to vary
+                call(other)
+        pairs = [(_batch(is_open, n), _batch(closed, n)) for _ in range(rounds)]
+        best = [min(times) for times in zip(*pairs, strict=True)]
+        found[f"best {n}"] = best[1] / best[0]
+        found[f"median {n}"] = statistics.median(two / one for one, two in pairs)
+    return found
+
+
+def _batch(call: Callable[[int], None], n: int) -> float:
+    count, taken = 1, 0.0
+    while taken < 5e-3:  # so long that the clock is nothing
+        count *= 2
+        start = time.perf_counter()
+        for _ in range(count):
+            call(n)
+        taken = time.perf_counter() - start
+    return taken / count
+
+
+def _run(python: str, *arguments: str) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as cache:
+        kept = {"HETEROSIS_CACHE": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
+        command = [python, os.path.abspath(__file__), "--work", *arguments]
+        output = subprocess.check_output(command, env=os.environ | kept, text=True)
+    return json.loads(output.splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", nargs="*", default=[*MODELS, *STEPS])
+    parser.add_argument("--steady", action="store_true")
+    parser.add_argument("--torch", action="store_true")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--work", nargs=2, metavar=("CONTENDER", "MODEL"))
+    given = parser.parse_args()
+    if given.work:
+        contender, model = given.work
+        found = _steady(model, given.rounds) if contender == "steady" else _sizes(model, contender)
+        print(json.dumps(found))
+        return
+    print(runner.heading(), end="\n\n")
+    contenders = ["steady"] if given.steady else ["heterosis", *(["torch"] if given.torch else [])]
+    for model in given.models:
+        for contender in contenders:
+            python = runner.interpreters().get(contender, sys.executable)
+            found = _run(python, contender, model)
+            told = ", ".join(f"{name} {value:.4g}" for name, value in found.items())
+            print(f"{model}, {contender}: {told}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
