@@ -152,7 +152,7 @@ class _Part:
         in_tiles = max(rows, -(-rows // _TILE_ROWS) * (_TILE_ROWS - 1))
         padded = -(-filters // columns) * columns
         here = in_tiles * padded * prod(node.inputs[1].shape[2:])
-        return _GATHERED * multiplications(node, self.machine) - here
+        return float(_GATHERED * multiplications(node, self.machine) - here)
 
 
 def _multiplications(node: Node) -> int:
