@@ -11,6 +11,7 @@ from heterosis.backends.native.compile.whole import compile_program
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.backends.native.stages import channels_last
 from heterosis.backends.native.stages.pipeline import in_parts
+from heterosis.ir import views
 from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.program import INPUT, Program, apply
 from heterosis.ir.strided import Strided
@@ -18,11 +19,11 @@ from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, eager
 from heterosis.passes.pipeline import optimized
 
-add, multiply, relu, exp, reshape, concatenate, mean, transpose = (
+add, multiply, relu, exp, reshape, concatenate, mean, transpose, pooling, convolution = (
     REGISTRY[n].operation
     for n in ("add", "multiply", "relu", "exp", "reshape", "concatenate", "mean", "transpose")
+    + ("pooling", "convolution")
 )
-convolution = REGISTRY["convolution"].operation
 
 
 @pytest.fixture(autouse=True)
@@ -202,6 +203,78 @@ def test_few_windows_of_several_taps(kernel, attributes, filters, dtype):
     check(n, y, expected={"matmul", "convolve_last"})
 
 
+@pytest.fixture
+def windows_too(monkeypatch):
+    """Windows of many channels too, even where tiles take fewer multiplications."""
+    monkeypatch.setattr(channels_last, "_TURNING_WINDOWS", -1e9)
+
+
+WINDOWS = pytest.mark.parametrize(
+    "kernel, attributes",
+    [
+        ((3, 3), {"pad": (1, 1)}),
+        ((5, 5), {"pad": (2, 2)}),
+        ((3, 3), {"stride": (2, 2), "pad": (1, 1)}),
+        ((1, 3), {"stride": (1, 2)}),
+        ((2, 4), {"pad": (0, 3), "stride": (3, 1)}),
+    ],
+)
+
+
+@WINDOWS
+@pytest.mark.parametrize("filters, dtype", [(64, "float32"), (17, "float64")])
+@pytest.mark.parametrize("shape", [(3, 5, 3, 4), (2, 40, 13, 7), (1, 130, 3, 3)])
+def test_windows_of_many_channels(shape, filters, dtype, kernel, attributes, windows_too):
+    n = Network(*shape, dtype=dtype)
+    y = relu(n.convolve(n.x, filters, kernel, **attributes))
+    check(n, n.convolve(y, 20), expected={"matmul", "convolve_last"})
+
+
+@pytest.mark.parametrize("images", [1, 2])
+@pytest.mark.parametrize(
+    "pool",
+    [
+        {"kernel": (3, 3), "stride": (1, 1), "pad": (1, 1)},
+        {"kernel": (3, 3), "stride": (2, 2), "pooling_convention": "full"},
+        {"kernel": (2, 3), "stride": (2, 1), "pool_type": "avg", "pad": (1, 1)},
+    ],
+)
+def test_pooling_and_joined_branches(images, pool, windows_too):
+    n = Network(images, 8, 9, 8)
+    x = relu(n.convolve(n.x, 20, (3, 3), pad=(1, 1)))
+    pooled = pooling(x, **pool)
+    branches = n.convolve(pooled, 7), n.convolve(pooled, 33, (3, 3), pad=(1, 1)), pooled
+    joined = relu(concatenate(branches, 1))
+    check(n, n.convolve(joined, 12), joined, expected={"matmul", "convolve_last"})
+
+
+def test_other_ways_to_join_and_to_cut(windows_too):
+    """Along images and space, with an operand from elsewhere, and what is cut out of it."""
+    n = Network(2, 8, 6, 5)
+    x = relu(n.convolve(n.x, 8, (3, 3), pad=(1, 1)))
+    along = [concatenate((x, n.x, exp(x)), axis) for axis in range(4)]
+    cuts = [(1, 1, 4), (3, 2, 8), (17, -1, 18), (2, 3, 3)]  # where each begins, its step and length
+    for axis, (start, step, length) in enumerate(cuts):
+        shape = list(along[axis].shape)
+        starts, steps, shape[axis] = [0] * 4, [1] * 4, length
+        starts[axis], steps[axis] = start, step
+        along.append(views.slice_(along[axis], tuple(starts), tuple(steps), tuple(shape)))
+    outputs = [n.convolve(y, 6) for y in along]
+    check(n, *outputs, expected={"matmul", "convolve_last"})
+
+
+def test_windows_are_compared_with_their_fastest_way(monkeypatch):
+    """Channels last where all windows are gathered otherwise, not where tiles are faster."""
+    monkeypatch.undo()
+    for kernel, expected in (((5, 5), "convolve_last"), ((3, 3), "convolve")):
+        n = Network(1, 64, 24, 24)
+        y = n.x
+        for _ in range(3):
+            y = relu(n.convolve(y, 64, kernel, pad=(kernel[0] // 2,) * 2))
+        _, after = n.turned(y)
+        assert kernels(after) - {"pack_right"} == {expected}
+
+
 @pytest.mark.lengthy
 def test_one_axis_of_space():
     n = Network(2, 16, 19)
@@ -264,7 +337,7 @@ def test_the_printed_program():
         "%12: float32[1, 2, 2, 32] = reshape(%11)",
         "%13: float32[32, 9] = reshape(%2)",
         "%14: float32[9, 32] = transpose(%13, axes=(1, 0))",
-        "%15: float32[288] = pack_right(%14)",
+        "%15: float32[288] = pack_right(%14, one_block=True)",
         (
             "%16: float32[1, 4, 32] = depthwise_last(%12, %15, kernel=(3, 3), out=(2, 2), "
             "stride=(1, 1), dilate=(1, 1), origin=(-1, -1))"

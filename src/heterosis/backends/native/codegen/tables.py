@@ -38,7 +38,8 @@ class KernelLowering:
     With `gapless`, it sees its operands row by row in memory, copied there if they stand otherwise.
     With `finishes`, which says how many (batches, rows, columns) a result of a type has, it does
     elementwise work on its one result before it is stored: `kernel` takes a
-    `codegen.epilogue.Epilogue` too, whose operands come behind its own.
+    `codegen.epilogue.Epilogue` too, whose operands come behind its own. If that is `spaced`, rows
+    of its result may stand any distance apart.
 
     `packs(node, fixed, machine)` gives the first result of a node for the same from operands of
     which some, those that `fixed` tells of, are packed by primitives of their own, once for many
@@ -50,6 +51,7 @@ class KernelLowering:
     kernel: Callable[..., Any]
     gapless: bool = False
     finishes: Callable[[TensorType], tuple[int, int, int]] | None = None
+    spaced: bool = False
     packs: Callable[[Node, Callable[[Value], bool], Any], Value | None] | None = None
     scales: tuple[int, Callable[[Node, Value], Value]] | None = None
 

@@ -35,6 +35,16 @@ class Target:
         """Whether one lane of a vector can be multiplied with all of another one."""
         return self._has("neon")
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether it picks, for every lane of single precision, one of the lanes of two others."""
+        return self._has("avx512f")
+
+    @property
+    def scales(self) -> bool:
+        """Whether it multiplies vectors of single precision by powers of two, rounding once."""
+        return self._has("avx512f")
+
     def _has(self, *features: str) -> bool:
         return not _features(self.features).isdisjoint(features)
 

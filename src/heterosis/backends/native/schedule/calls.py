@@ -12,7 +12,7 @@ from heterosis.backends.native.loops.inlining import EpilogueSteps, NeedsCopy
 from heterosis.backends.native.schedule.epilogues import FINISHED, Attached, attached, candidates
 from heterosis.ir.primitives.families import Elementwise, Opaque, View
 from heterosis.ir.program import CONSTANT, EXTENT, Node, Value
-from heterosis.ir.strided import Strided, row_major
+from heterosis.ir.strided import Strided
 
 if TYPE_CHECKING:
     from heterosis.backends.native.schedule.schedule import Scheduler
@@ -26,7 +26,7 @@ def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
     finish = _finish(scheduler, node)
     for output in (finish.result,) if finish else node.outputs:
         room = rooms.get(output) or scheduler.placement.get(output)
-        if room is None or not room.strided.is_contiguous:
+        if room is None or not _writes_to(lowering, node, room.strided):
             room = scheduler.temporary(output.type)
         scheduler.places[output] = room
     if finish:
@@ -48,12 +48,23 @@ def _lowering(node: Node) -> KernelLowering:
     return kernel(node.primitive)
 
 
+def _writes_to(lowering: KernelLowering, node: Node, room: Strided) -> bool:
+    """Whether `node`'s kernel can write its result, or what becomes of that, right there."""
+    if room.is_contiguous:
+        return True
+    if not (lowering.spaced and lowering.finishes) or room.reshape(node.types[0].shape) is None:
+        return False
+    rows = room.reshape(lowering.finishes(node.types[0]))
+    return rows is not None and rows.strides[-1] == 1
+
+
 def _finishing(
     scheduler: Scheduler, node: Node, inputs: tuple[Place, ...], finish: Attached
 ) -> tuple[KernelCode, tuple[Place, ...]]:
     """The kernel with its epilogue, and its result as it sees it."""
     room = scheduler.places[finish.result]
-    strided = Strided(node.types[0].shape, row_major(node.types[0].shape), room.strided.offset)
+    strided = room.strided.reshape(node.types[0].shape)
+    assert strided is not None, f"{node.primitive} cannot write to {room.strided}"
     outputs = (Place(room.buffer, room.dtype, strided),)
     code = _lowering(node).kernel(node, inputs, outputs, scheduler.machine, finish.code)
     return replace(code, numbers=code.numbers + finish.numbers), outputs

@@ -1,7 +1,8 @@
-"""Networks whose convolutions mix channels or positions, but not both, keep their channels last.
+"""Parts of networks keep their channels last, where their convolutions are faster so.
 
-With channels last, a convolution of single positions is a matrix product that reads its rows as
-they lie, and one of single channels has whole vectors of them at every tap. Users see channels
+With channels last, a convolution is a matrix product that reads its rows as they lie, one of single
+channels has whole vectors of them at every tap, and so has pooling. With channels second, windows
+have to be gathered, but tiles of 3 x 3 taps take half the multiplications. Users see channels
 second: arrays are turned where they enter such a part of a program, and where they leave it.
 """
 
@@ -14,7 +15,8 @@ from math import prod
 import heterosis.backends.native.codegen.lowerings.channels_last  # noqa: F401 (the rows of its two primitives)
 from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_LAST, DEPTHWISE_LAST
-from heterosis.backends.native.codegen.lowerings.products import packed_depth, packed_right
+from heterosis.backends.native.codegen.lowerings.products import packed_right
+from heterosis.backends.native.codegen.lowerings.windows import multiplications
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Elementwise, Opaque
 from heterosis.ir.primitives.products import MATMUL
@@ -26,8 +28,13 @@ from heterosis.passes.preparation import Fixed
 # What an element costs that is turned on its way in or out, in multiplications that go faster with
 # channels last.
 _TURNING = 200
-# Which part of the multiplications these must be: windows of many channels have faster ways.
+# Which part of the multiplications these must be: windows of many channels may have faster ways.
 _MOST = 0.9
+# The same price where windows of many channels are compared with their fastest way, whose
+# multiplications cost more, as windows are gathered there.
+_TURNING_WINDOWS, _GATHERED = 50, 1.12
+# Rows of the tiles here, which come in two heights that differ by one.
+_TILE_ROWS = 12
 
 
 # -- convolutions with channels last ---------------------------------------------------------------
@@ -58,7 +65,7 @@ def _windows(x: Value, node: Node, machine: Machine) -> Value:
     ):
         around.append((-origin, max(0, (count - 1) * stride + kernel + origin - n)))
     seen = _padded(views.reshape(x, (x.shape[0], *extents, x.shape[2])), around)
-    packed = packed_right(_columns(node.inputs[1]), machine)
+    packed = packed_right(_columns(node.inputs[1]), machine, one_block=True)
     return _applied(CONVOLVE_LAST, seen, packed, node, (0, 0))
 
 
@@ -77,9 +84,8 @@ def _depthwise(x: Value, node: Node, machine: Machine) -> Value:
     extents, a = node.inputs[0].shape[4:], node.inputs[1]
     seen = views.reshape(x, (x.shape[0], *extents, x.shape[2]))
     taps = views.transpose(views.reshape(a, (a.shape[0], prod(a.shape[3:]))), (1, 0))
-    return _applied(
-        DEPTHWISE_LAST, seen, packed_right(taps, machine), node, windows_of(node).origin[1:]
-    )
+    packed = packed_right(taps, machine, one_block=True)
+    return _applied(DEPTHWISE_LAST, seen, packed, node, windows_of(node).origin[1:])
 
 
 def _applied(primitive: Opaque, x: Value, a: Value, node: Node, origin: Extents) -> Value:
@@ -107,7 +113,7 @@ def _way(node: Node, known: Callable[[Value], bool], machine: Machine) -> Way | 
         return _pointwise
     flat = out[0] == x.shape[3] == w.kernel[0] == 1 and w.origin[0] == 0
     forwards = min(w.dilate) >= 1 and max(w.origin) <= 0
-    if not (flat and forwards and _is_one_block(node, machine)):
+    if not (flat and forwards):
         return None
     if groups > 1:
         lanes = machine.target.lanes(numpy_dtype(a.dtype).itemsize)
@@ -115,32 +121,46 @@ def _way(node: Node, known: Callable[[Value], bool], machine: Machine) -> Way | 
     return _windows if w.dilate == (1, 1, 1) else None
 
 
-def _is_one_block(node: Node, machine: Machine) -> bool:
-    """Whether the filters are packed in one block of depth: the kernels here know no others."""
-    a = node.inputs[1]
-    deep = prod(a.shape[2:])
-    return deep <= packed_depth(deep, a.dtype, machine)
-
-
 @dataclass
 class _Part:
-    """Convolutions with nothing but elementwise work between them."""
+    """Convolutions with nothing between them but elementwise work, pooling and concatenation."""
 
+    machine: Machine
     ways: dict[Node, Way | None] = field(default_factory=dict)
     turned: int = 0  # elements that enter or leave
 
     @property
     def is_worth(self) -> bool:
+        if None in self.ways.values():
+            return False
         work = {node: _multiplications(node) for node in self.ways}
         fast = sum(n for node, n in work.items() if self.ways[node] in (_pointwise, _depthwise))
         slow = sum(work.values()) - fast
-        return None not in self.ways.values() and (
-            fast > _TURNING * self.turned and slow <= (1 - _MOST) * (fast + slow)
+        mostly = fast > _TURNING * self.turned and slow <= (1 - _MOST) * (fast + slow)
+        return mostly or (
+            _depthwise not in self.ways.values()
+            and sum(map(self._spared, self.ways)) > _TURNING_WINDOWS * self.turned
         )
+
+    def _spared(self, node: Node) -> float:
+        """How many multiplications fewer, or as good as fewer, a convolution takes."""
+        lanes = self.machine.target.lanes(numpy_dtype(node.types[0].dtype).itemsize)
+        images, _, filters, *out = node.types[0].shape
+        rows, columns = images * prod(out), 2 * lanes
+        in_tiles = max(rows, -(-rows // _TILE_ROWS) * (_TILE_ROWS - 1))
+        padded = -(-filters // columns) * columns
+        here = in_tiles * padded * prod(node.inputs[1].shape[2:])
+        return _GATHERED * multiplications(node, self.machine) - here
 
 
 def _multiplications(node: Node) -> int:
     return node.types[0].size * prod(node.inputs[1].shape[2:])
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether a node moves or computes elements with no regard to how its operands lie."""
+    primitive = node.primitive
+    return primitive in (views.RESHAPE, views.SLICE, ASSEMBLE) or isinstance(primitive, Elementwise)
 
 
 class _Parts:
@@ -151,6 +171,7 @@ class _Parts:
             Value, Value
         ] = {}  # another value of the same part; the top one's, itself
         self._parts: dict[Value, _Part] = {}
+        self._machine = machine
         nodes = list(program.nodes())
         for node in nodes:
             self._connect(node)
@@ -175,7 +196,7 @@ class _Parts:
         (value, *_) = node.outputs
         if node.primitive is CONVOLVE:
             inside = [v for v in node.inputs[:1] if v in self._above]
-        elif node.primitive is views.RESHAPE or isinstance(node.primitive, Elementwise):
+        elif _is_plain(node):
             inside = [v for v in node.inputs if v in self._above]
             if not inside:
                 return
@@ -192,7 +213,7 @@ class _Parts:
         return value
 
     def of(self, value: Value) -> _Part:
-        return self._parts.setdefault(self._top(value), _Part())
+        return self._parts.setdefault(self._top(value), _Part(self._machine))
 
 
 def channels_last(program: Program, fixed: Collection[Value], machine: Machine) -> Program:
@@ -243,12 +264,48 @@ class _Turning:
             return None
         if node.primitive is views.RESHAPE:
             return self.last[node.inputs[0]]
+        if node.primitive is views.SLICE:
+            return self._sliced(node)
+        if node.primitive is ASSEMBLE:
+            return self._assembled(node)
         if not isinstance(node.primitive, Elementwise):
             return None
         shape = self.last[inside[0]].shape
         operands = [self._turned(v, shape) for v in node.inputs]
         type_ = TensorType(shape, node.types[0].dtype)
         return apply(node.primitive, operands, type_, **node.attributes)
+
+    def _sliced(self, node: Node) -> Value | None:
+        (x,) = node.inputs
+        if not self._is_second(x):
+            return None
+        starts, steps = (_last(node.attributes[name]) for name in ("starts", "steps"))
+        seen = views.reshape(self.last[x], _last(x.shape))
+        return _in_lines(views.slice_(seen, starts, steps, _last(node.types[0].shape)))
+
+    def _assembled(self, node: Node) -> Value | None:
+        fill, parts = node.inputs[: node.attributes["filled"]], node.inputs
+        parts = parts[len(fill) :]
+        if not all(self._is_second(part) for part in parts if part in self.last):
+            return None
+        places = tuple((_last(starts), _last(steps)) for starts, steps in node.attributes["places"])
+        turned = [
+            views.reshape(
+                self._turned(v, (v.shape[0], prod(v.shape[2:]), v.shape[1])), _last(v.shape)
+            )
+            for v in parts
+        ]
+        type_ = TensorType(_last(node.types[0].shape), node.types[0].dtype)
+        whole = apply(
+            ASSEMBLE, (*(self.made[v] for v in fill), *turned), type_,
+            places=places, filled=bool(fill),
+        )  # fmt: skip
+        return _in_lines(whole)
+
+    def _is_second(self, value: Value) -> bool:
+        """Whether a value of `last` has its images and channels as its first two axes."""
+        images, _, channels = self.last[value].shape
+        return value.ndim > 2 and value.shape[:2] == (images, channels)
 
     def _turned(self, value: Value, shape: Extents) -> Value:
         """A value as (images, positions, channels)."""
@@ -257,3 +314,15 @@ class _Turning:
         images, positions, channels = shape
         second = views.reshape(self.made[value], (images, channels, positions))
         return views.transpose(second, (0, 2, 1))
+
+
+def _last(numbers: Extents) -> Extents:
+    """Numbers for every axis, with the second axis last."""
+    images, channels, *space = numbers
+    return (images, *space, channels)
+
+
+def _in_lines(value: Value) -> Value:
+    """A value with its channels last as (images, positions, channels)."""
+    images, *space, channels = value.shape
+    return views.reshape(value, (images, prod(space), channels))

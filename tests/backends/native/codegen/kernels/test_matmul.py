@@ -261,6 +261,24 @@ def test_packed_right_operand(target, variant, dtype):
             check(c, a, b)
 
 
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_every_number_of_rows_fills_tiles(target):
+    """Tiles of three heights, and rows that fit none; what is beside the result is not touched."""
+    b = operand((7, 40), "float32", "rows")
+    packed = None
+    for m in range(1, 62):
+        a = numbers((m, 7), "float32")
+        wide, c = result(m + 2, 40, a)
+        c = c[1:-1]
+        actual = problem_of(a, b, c, variant="panels")
+        packed = pack(target, actual, b) if packed is None else packed
+        actual = problem_of(a, b, c, variant="panels", b_packed=True)
+        run(target, actual.generic(), actual, a, packed, c)
+        check(c, a, b)
+        assert (wide[[0, -1]] == 7).all()
+        assert (wide[:, 40:] == 7).all()
+
+
 BIAS, ROW_BIAS = numbers(400, "float32"), numbers(400, "float32")
 
 

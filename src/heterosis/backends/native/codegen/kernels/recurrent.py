@@ -31,6 +31,7 @@ from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.panels import (
+    EvenRows,
     PanelProduct,
     emit_panel_kernels,
 )
@@ -550,7 +551,8 @@ def _gates(kernel: Kernel, f: Function, loop: Recurrence, v: SimpleNamespace, fi
         beside = f.select(last, f.i64(f.add_size(first, columns)), first)
         to = f.add_size(f.mul_size(gate.index, v.units), first)
         PanelProduct(
-            f.offset(compute, v.left, step.index), v.units, runs=1, a_run=0, depth=depth,
+            EvenRows(f.offset(compute, v.left, step.index), v.units),
+            runs=1, a_run=0, depth=depth,
             panel=panel(gate.index, first), to=f.offset(compute, v.product, to), c_row=wide,
             rows=v.rows, width=columns, mode=mode_of(f, step.index, depth, v.units),
             place=nowhere, following=panel(after, beside),

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _KEPT = 1 << 20
 
 
-def _problem(node: Node) -> code.Problem:
+def _problem(node: Node, y_row: int | None = None) -> code.Problem:
+    """`y_row`: how far apart the rows of the result are; they have no gaps unless it says so."""
     images, in_h, in_w, channels = node.inputs[0].shape
     filters = node.types[0].shape[-1]
     facts = node.attributes
@@ -38,7 +39,9 @@ def _problem(node: Node) -> code.Problem:
         *(facts[name] for name in ("stride", "dilate", "origin")),
     )
     return code.Problem(
-        node.types[0].dtype, (images, channels, filters, *(n for pair in pairs for n in pair))
+        node.types[0].dtype,
+        (images, channels, filters, filters if y_row is None else y_row)
+        + tuple(n for pair in pairs for n in pair),
     )
 
 
@@ -46,12 +49,15 @@ def _product_kernel(
     node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
     epilogue: Epilogue,
 ) -> KernelCode:  # fmt: skip
-    problem = _problem(node)
+    rows = outputs[0].strided.reshape(_one_matrix(node.types[0])[1:])
+    assert rows is not None, f"rows of {outputs[0].strided} are not equally far apart"
+    problem = _problem(node, rows.strides[0])
     depth = prod(node.attributes["kernel"]) * node.inputs[0].shape[-1]
     return KernelCode(
         key=f"convolve last {problem.dtype}{epilogue.key}",
-        emit=_emission(code.emit_product, problem, epilogue, scratch=False),
+        emit=_emission(code.emit_product, problem, epilogue),
         numbers=problem.sizes,
+        scratch_bytes=code.product_scratch_bytes(problem),
         nanoseconds=2 * node.types[0].size * depth / PRODUCT_FLOPS,
     )
 
@@ -64,7 +70,7 @@ def _depthwise_kernel(
     taps = prod(node.attributes["kernel"])
     return KernelCode(
         key=f"depthwise last {problem.dtype} {problem.windows()}{epilogue.key}",
-        emit=_emission(code.emit_depthwise, problem, epilogue, scratch=True),
+        emit=_emission(code.emit_depthwise, problem, epilogue),
         numbers=problem.sizes,
         scratch_bytes=code.depthwise_scratch_bytes(problem, machine.target, machine.workers),
         nanoseconds=2 * node.types[0].size * taps / PRODUCT_FLOPS,
@@ -73,7 +79,7 @@ def _depthwise_kernel(
 
 
 def _emission(
-    emit_core: Callable[..., None], problem: code.Problem, epilogue: Epilogue, *, scratch: bool
+    emit_core: Callable[..., None], problem: code.Problem, epilogue: Epilogue
 ) -> Callable[[Module, Target, str], None]:
     """What defines `@name`, which hands on to the core what that takes."""
 
@@ -82,9 +88,9 @@ def _emission(
         emit_core(module, target, f"{name}.product", problem, ended)
         labels = epilogue.parameters(("call", "x", "a"), ("y", "scratch"), problem.parameters())
         f = module.function(name, labels)
-        (call, x, a, y, room, *numbers), words = epilogue.split(f.parameters, 3, 2)
+        (call, x, a, y, scratch, *numbers), words = epilogue.split(f.parameters, 3, 2)
         call = abi.with_workspace(f, call, abi.workspace(f, call), words)
-        f.call(f"{name}.product", [call, x, a, y, *([room] if scratch else []), *numbers])
+        f.call(f"{name}.product", [call, x, a, y, scratch, *numbers])
         f.ret()
 
     return emit
@@ -156,5 +162,7 @@ def _one_matrix(type_: TensorType) -> tuple[int, int, int]:
     return 1, prod(type_.shape[:-1]), type_.shape[-1]
 
 
-KERNELS[CONVOLVE_LAST] = KernelLowering(_product_kernel, gapless=True, finishes=_one_matrix)
+KERNELS[CONVOLVE_LAST] = KernelLowering(
+    _product_kernel, gapless=True, finishes=_one_matrix, spaced=True
+)
 KERNELS[DEPTHWISE_LAST] = KernelLowering(_depthwise_kernel, gapless=True, finishes=_one_matrix)

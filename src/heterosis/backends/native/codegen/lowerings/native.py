@@ -87,7 +87,9 @@ PACK_RIGHT = Opaque(
     "pack_right",
     types=_packed(2),
     meaning=_by_processor,
-    about="The right operand (depth, columns) of a product as its kernel reads it.",
+    attributes={"one_block": bool},
+    about="The right operand (depth, columns) of a product as its kernel reads it; that of a "
+    "convolution in one block of depth.",
 )
 MATMUL_PACKED = Opaque(
     "matmul_packed",

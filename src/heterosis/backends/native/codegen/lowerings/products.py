@@ -104,7 +104,7 @@ def _pack_kernel(
     from heterosis.backends.native.codegen.kernels import matmul as code
 
     b = inputs[0].strided
-    actual = _right_problem(b, inputs[0].dtype)
+    actual = _right_problem(b, inputs[0].dtype, one_block=node.attributes["one_block"])
     open_ = actual.generic()
 
     def emit(module: Module, target: Target, name: str) -> None:
@@ -126,12 +126,12 @@ def _pack_kernel(
 _RIGHT = ("n", "k", "b_row", "b_column")
 
 
-def _right_problem(b: Strided, dtype: str) -> code.Problem:
+def _right_problem(b: Strided, dtype: str, *, one_block: bool = False) -> code.Problem:
     """A product with the right operand `b`, which is to be packed."""
     from heterosis.backends.native.codegen.kernels.matmul import Problem
 
     (k, n), (row, column) = b.shape, b.strides
-    return Problem(dtype, n=n, k=k, b_row=row, b_column=column, b_packed=True)
+    return Problem(dtype, n=n, k=k, b_row=row, b_column=column, b_packed=True, one_block=one_block)
 
 
 # With fewer rows or columns, operands are read as they lie.
@@ -147,13 +147,13 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
     return apply(MATMUL_PACKED, (a, packed_right(b, machine)), node.types[0])
 
 
-def packed_right(b: Value, machine: Machine) -> Value:
+def packed_right(b: Value, machine: Machine, *, one_block: bool = False) -> Value:
     """A right operand (depth, columns) as kernels with packed ones take it."""
     from heterosis.backends.native.codegen.kernels.matmul import packed_b_layout
 
-    problem = _right_problem(Strided.contiguous(b.shape), b.dtype)
+    problem = _right_problem(Strided.contiguous(b.shape), b.dtype, one_block=one_block)
     numbers = packed_b_layout(problem, machine.target).numbers
-    return apply(PACK_RIGHT, (b,), TensorType((numbers,), b.dtype))
+    return apply(PACK_RIGHT, (b,), TensorType((numbers,), b.dtype), one_block=one_block)
 
 
 def packed_depth(depth: int, dtype: str, machine: Machine) -> int:
@@ -171,7 +171,7 @@ def _scaled(node: Node, factors: Value) -> Value:
 
 
 KERNELS[MATMUL] = KernelLowering(
-    _kernel, finishes=_rows_and_columns, packs=_packs, scales=(2, _scaled)
+    _kernel, finishes=_rows_and_columns, spaced=True, packs=_packs, scales=(2, _scaled)
 )
-KERNELS[MATMUL_PACKED] = KernelLowering(_kernel, finishes=_rows_and_columns)
+KERNELS[MATMUL_PACKED] = KernelLowering(_kernel, finishes=_rows_and_columns, spaced=True)
 KERNELS[PACK_RIGHT] = KernelLowering(_pack_kernel)

@@ -154,7 +154,7 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
         return None
     windows = windows_of(node)
     upright = _upright(windows)
-    kinds = _cheapest(node, upright, machine, each_call=not fixed(a))
+    kinds, _ = _cheapest(node, upright, machine, each_call=not fixed(a))
     if "winograd" in kinds:
         filters = transformed(a, kinds["winograd"], turned=upright != windows)
         windows = upright
@@ -177,12 +177,19 @@ def _upright(w: Windows) -> Windows:
     return replace(w, dilate=(first, 1, 1), origin=(w.origin[0], *origin))
 
 
-def _cheapest(node: Node, w: Windows, machine: Machine, *, each_call: bool) -> dict[str, int]:
-    """The way to convolve, as attributes of the node."""
+def multiplications(node: Node, machine: Machine) -> float:
+    """How many a convolution with packed filters takes, those counted that padding adds."""
+    return _cheapest(node, _upright(windows_of(node)), machine, each_call=False)[1]
+
+
+def _cheapest(
+    node: Node, w: Windows, machine: Machine, *, each_call: bool
+) -> tuple[dict[str, int], float]:
+    """The way to convolve, as attributes of the node, and how many multiplications it takes."""
     x, a = node.inputs
     groups, rows, channels, *kernel = a.shape
     if groups > 1:
-        return {"packed": True}
+        return {"packed": True}, float(node.types[0].size * channels * prod(kernel))
     out = node.types[0].shape[3:]
     whole = all(
         n - 2 * first == positions + taps - 1 and first <= 0

@@ -1,4 +1,4 @@
-"""erf: a polynomial near zero, 1 - exp(-q(x)) away from it.
+"""erf: in pieces, or a polynomial near zero and 1 - exp(-q(x)) away from it.
 
 The polynomials are reweighted least-squares fits in 200-bit arithmetic, rounded one coefficient
 at a time with the rest fitted again; `2^-n` is the relative error of erf.
@@ -25,6 +25,8 @@ from heterosis.backends.native.codegen.mathematics.number import (
     split_polynomial,
     where,
 )
+from heterosis.backends.native.codegen.mathematics.pieces import ERF
+from heterosis.backends.native.codegen.mathematics.registers import looks_up
 
 # erf(x) / x - 1 in powers of x^2, for |x| <= 0.93 and 1: 2^-25.8 and 2^-56.
 NEAR_SINGLE = (0.12837915, -0.3761249, 0.11281731, -0.026762966, 0.004987352, -0.00059595786)
@@ -109,6 +111,8 @@ INVERSE_DOUBLE = (
 
 def erf(x: Number) -> Number:
     """The error function."""
+    if looks_up(x):
+        return ERF(x)
     magnitude = at_most(abs(x), 6.0 if x.double else 4.0)
     square = magnitude * magnitude
     near = polynomial(square, NEAR_DOUBLE if x.double else NEAR_SINGLE)

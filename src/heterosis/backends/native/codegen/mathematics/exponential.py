@@ -20,6 +20,7 @@ from heterosis.backends.native.codegen.mathematics.number import (
     split_polynomial,
     where,
 )
+from heterosis.backends.native.codegen.mathematics.registers import scaled_by, scales
 
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts; the first has zeros enough at its end for n * part to be exact.
@@ -76,6 +77,8 @@ def factors(shifted: Number) -> Pair:
 
 def scaled(y: Number, shifted: Number) -> Number:
     """`y * 2^n` where `shifted` is n + `double_bias`: only the last step into denormals rounds."""
+    if scales(y):
+        return scaled_by(y, shifted - double_bias(y))
     first, second = factors(shifted)
     return y * first * second
 

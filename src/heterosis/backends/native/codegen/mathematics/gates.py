@@ -12,6 +12,8 @@ from heterosis.backends.native.codegen.mathematics.exponential import (
     scaled,
 )
 from heterosis.backends.native.codegen.mathematics.number import Number, at_least, at_most, fma
+from heterosis.backends.native.codegen.mathematics.pieces import TANH
+from heterosis.backends.native.codegen.mathematics.registers import looks_up
 
 
 def sigmoid(x: Number) -> Number:
@@ -23,6 +25,8 @@ def sigmoid(x: Number) -> Number:
 
 def tanh(x: Number) -> Number:
     """-z / (2 + z) with z = exp(-2|x|) - 1, which is accurate where x is small."""
+    if looks_up(x):
+        return TANH(x)
     magnitude = at_most(abs(x), 19.1 if x.double else 9.1)
     half, r, (tail, lost) = expm1_reduced(magnitude * -2.0, 0.0, -52 if x.double else -23)
     z = fma(half, r + (tail + lost), half - 0.5)  # halved, as what comes of it is

@@ -1,4 +1,5 @@
-"""tanh, from expm1; sinh and cosh, whose parts even and odd in the reduced argument are apart.
+"""tanh, in pieces or from expm1; sinh and cosh, whose even and odd parts in the reduced argument
+are apart.
 
 The polynomials are reweighted least-squares fits in 200-bit arithmetic, rounded one coefficient
 at a time with the rest fitted again; `2^-n` is the relative error of the function.
@@ -26,6 +27,8 @@ from heterosis.backends.native.codegen.mathematics.number import (
     polynomial,
     where,
 )
+from heterosis.backends.native.codegen.mathematics.pieces import TANH
+from heterosis.backends.native.codegen.mathematics.registers import looks_up
 
 # (sinh(r) / r - 1) / r^2 in powers of r^2, |r| <= ln(2)/2: 2^-34.3 and 2^-61.7.
 SINH_SINGLE = (0.16666667, 0.008333176, 0.00019973078)
@@ -43,6 +46,8 @@ COSH_DOUBLE = (
 
 def tanh(x: Number) -> Number:
     """Hyperbolic tangent: (1 - z) / (1 + z) with z = exp(-2|x|), both halved."""
+    if looks_up(x):
+        return TANH(x)
     magnitude = at_most(abs(x), 19.1 if x.double else 9.1)
     # With 2^n no smaller than this, both 1/2 - scale and 1/2 + scale are exact.
     scale, r, (tail, _) = expm1_reduced(magnitude * -2.0, 0.0, -52 if x.double else -23)

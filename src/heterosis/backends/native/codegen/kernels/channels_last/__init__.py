@@ -7,7 +7,10 @@ from heterosis.backends.native.codegen.kernels.channels_last.depthwise import (
     panel_columns,
 )
 from heterosis.backends.native.codegen.kernels.channels_last.problem import Problem
-from heterosis.backends.native.codegen.kernels.channels_last.product import emit_product
+from heterosis.backends.native.codegen.kernels.channels_last.product import (
+    emit_product,
+    product_scratch_bytes,
+)
 
 __all__ = [
     "Before",
@@ -16,4 +19,5 @@ __all__ = [
     "emit_depthwise",
     "emit_product",
     "panel_columns",
+    "product_scratch_bytes",
 ]

@@ -33,7 +33,11 @@ from heterosis.backends.native.codegen.kernels.matmul.blocked import ceil_div, r
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import FINAL, Kernel
-from heterosis.backends.native.codegen.kernels.matmul.panels import PanelProduct, emit_panel_kernels
+from heterosis.backends.native.codegen.kernels.matmul.panels import (
+    EvenRows,
+    PanelProduct,
+    emit_panel_kernels,
+)
 from heterosis.backends.native.codegen.target import Target
 
 _APART = 128  # bytes that threads never share
@@ -205,10 +209,10 @@ def _multiply(
     """A panel of the product for the positions from `begin` to `end`, if there are any."""
     storage, block = kernel.element.storage, kernel.tile.columns
     position = f.add_size(line, f.add_size(begin, v.origin_w))
+    panel = f.offset(storage, v.panels, f.mul_size(v.channel, v.depth))
     product = PanelProduct(
-        left=f.offset(storage, v.left, f.mul_size(position, v.left_row)), a_row=v.left_row,
-        runs=1, a_run=0, depth=v.depth,
-        panel=f.offset(storage, v.panels, f.mul_size(v.channel, v.depth)),
+        EvenRows(f.offset(storage, v.left, f.mul_size(position, v.left_row)), v.left_row),
+        runs=1, a_run=0, depth=v.depth, panel=panel, following=panel,
         to=f.offset(storage, to, f.mul_size(begin, block)), c_row=block,
         rows=f.sub_size(end, begin), width=block,
         mode=f.i64(FINAL), place=[v.before, f.i64(0), position, v.channel],

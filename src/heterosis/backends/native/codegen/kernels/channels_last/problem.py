@@ -9,7 +9,7 @@ from heterosis.backends.native.codegen.emit.builder import I64, Type
 # In the order in which code takes them. Along axis `h`, tap `t` of output position `p` reads input
 # position p * stride_h + t * dilate_h + origin_h, and what lies outside the input is zero.
 NUMBERS = (
-    ("images", "channels", "filters")
+    ("images", "channels", "filters", "y_row")
     + ("kernel_h", "kernel_w", "out_h", "out_w", "in_h", "in_w")
     + ("stride_h", "stride_w", "dilate_h", "dilate_w", "origin_h", "origin_w")
 )
@@ -18,8 +18,8 @@ _OF_WINDOWS = ("kernel", "stride", "dilate")
 
 @dataclass(frozen=True)
 class Problem:
-    """Input (images, in_h, in_w, channels) and result (images, out_h, out_w, filters) lie without
-    gaps; all numbers are known."""
+    """Input (images, in_h, in_w, channels) and result (images * out_h * out_w, filters) lie without
+    gaps, but for rows of the result, which are `y_row` apart; all numbers are known."""
 
     dtype: str
     sizes: tuple[int, ...]

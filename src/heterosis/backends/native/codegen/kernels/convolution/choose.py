@@ -21,9 +21,9 @@ _TILES_WORTH, _TURNING_WORTH = 0.85, 0.93
 def choose(
     dtype: str, images: int, rows: int, channels: int, kernel: tuple[int, ...],
     out: tuple[int, ...], target: Target, *, small_steps: bool, each_call: bool,
-) -> dict[str, int]:  # fmt: skip
-    """The kind of a `Problem` with one group. `small_steps`: windows and their taps are one
-    apart. `each_call`: the filters are packed at every call, not once and for all."""
+) -> tuple[dict[str, int], float]:  # fmt: skip
+    """The kind of a `Problem` with one group, and what that takes. `small_steps`: windows and their
+    taps are one apart. `each_call`: the filters are packed at every call, not once and for all."""
     images, out = roughly(images), tuple(map(roughly, out))
     shape = tile(target, element(dtype, target))
     positions = prod(out)
@@ -36,8 +36,9 @@ def choose(
     if dtype == "float32" and small_steps and kernel == (1, TAPS, TAPS) and out[0] == 1:
         own = _FILTER if each_call else 0
         cost, m = min((_tiles_cost(m, images, rows, channels, out, shape, own), m) for m in FILTERS)
-        best = {"winograd": m} if cost < _TILES_WORTH * least else best
-    return best
+        if cost < _TILES_WORTH * least:
+            best, least = {"winograd": m}, cost
+    return best, least * rows * channels
 
 
 def _up(count: int, step: int) -> int:

@@ -53,8 +53,8 @@ def finish(kernel: Kernel, epilogue: Epilogue | None) -> Value:
     whole = own.name(f"micro.{kernel.tile.rows}")
     if not kernel.module.defines(own.name("edge")):
         emit_edge_store(own)
-        if _is_direct(kernel):
-            emit_micro_kernel(own, kernel.tile.rows)
+    if _is_direct(kernel) and not kernel.module.defines(whole):
+        emit_micro_kernel(own, kernel.tile.rows)
     functions = [f"@{whole}" if _is_direct(kernel) else "null", f"@{own.name('edge')}"]
     return kernel.module.pointers(own.name("finish"), functions)
 

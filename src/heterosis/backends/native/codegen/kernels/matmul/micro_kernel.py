@@ -87,7 +87,7 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     zero = constant(vector_of(kernel), 0)
     sums: list[Value] = [zero] * (rows * tile.vectors)
     unrolled = f.round_down(depth, tile.unroll)
-    fetching = _Fetching(kernel, f, ahead, has(f, mode, FETCHES))
+    fetching = Fetching(kernel, f, ahead, has(f, mode, FETCHES))
     with f.loop(0, unrolled, tile.unroll, [a, b, *sums]) as loop:
         lines = fetching.lines(loop.index) + _lines(kernel, f, loop.carried[0])
         loop.next = _steps(kernel, f, rows, loop.carried, tile.unroll, lines)
@@ -110,7 +110,7 @@ def _lines(kernel: Kernel, f: Function, a: Value) -> list[Value]:
 
 
 @dataclass(frozen=True)
-class _Fetching:
+class Fetching:
     """Brings the next right panel into the cache while a tile is computed: a few lines in each turn
     of the unrolled loop, or `everything`."""
 
@@ -123,9 +123,7 @@ class _Fetching:
         """The lines to fetch in the turn that begins with step `index`."""
         f, kind, size = self.f, self.kernel.element.compute, self.kernel.element.size
         a_turn, usual = turn_bytes(self.kernel) // size, AT_ONCE // size
-        part = f.select(self.everything, f.i64(a_turn), f.i64(usual))
-        at = f.div_size(f.mul_size(index, part), self.kernel.tile.unroll)
-        here = f.offset(kind, self.ahead, at)
+        here = f.offset(kind, self.ahead, self.fetched(index))
 
         def rest() -> Sequence[Value]:
             for number in range(usual, a_turn, LINE // size):
@@ -134,6 +132,13 @@ class _Fetching:
 
         f.if_else(self.everything, rest)
         return [f.offset(kind, here, number) for number in range(0, usual, LINE // size)]
+
+    def fetched(self, steps: Size) -> Size:
+        """How many numbers are fetched in so many steps of depth."""
+        f, size = self.f, self.kernel.element.size
+        a_turn, usual = (f.i64(n // size) for n in (turn_bytes(self.kernel), AT_ONCE))
+        part = f.select(self.everything, a_turn, usual)
+        return f.div_size(f.mul_size(steps, part), self.kernel.tile.unroll)
 
 
 def turn_bytes(kernel: Kernel) -> int:

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
-from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Size, Value, constant
+from heterosis.backends.native.codegen.emit.builder import (
+    I64,
+    PTR,
+    Function,
+    Size,
+    Type,
+    Value,
+    constant,
+)
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     ceil_div,
     core_function,
@@ -29,12 +37,14 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     FINAL,
     LINE,
     PLACE,
+    Fetching,
     Kernel,
     emit_edge_store,
     emit_finish,
     has,
     multiply_add,
     row_of_panel,
+    turn_bytes,
     vector_of,
 )
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
@@ -45,6 +55,7 @@ _SHARE_WORK = 1 << 17
 SHARED_ROWS = 192
 # How many tiles ahead the memory of results is fetched: a shallow tile is done before it is there.
 _SOON = 2
+_NEVER = 1 << 62  # the price of what cannot be
 # Every row is read from an address of its own; for more of them general registers do not suffice.
 _TALLEST = 12
 
@@ -56,7 +67,7 @@ def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
     memory = Frame.allocate(f)
     depth, _ = depth_blocks(f, kernel, v.k)
     workers = f.i64(1) if problem.over_batches else abi.workers(f, v.call)
-    row_shares, column_shares = _shares(f, kernel, v, workers)
+    row_shares, column_shares = shares_of(f, kernel, v, workers)
     frame = Frame(**vars(v), depth=depth, row_shares=row_shares, column_shares=column_shares)
     frame.save(f, memory)
     count = f.mul_size(row_shares, column_shares)
@@ -68,7 +79,9 @@ def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
     _emit_share(kernel, f"{name}.share", frame)
 
 
-def _shares(f: Function, kernel: Kernel, v: SimpleNamespace, workers: Size) -> tuple[Value, Value]:
+def shares_of(
+    f: Function, kernel: Kernel, v: SimpleNamespace, workers: Size
+) -> tuple[Value, Value]:
     """Into how many parts the rows are cut, and the columns; one of the two stays whole."""
     tile = kernel.tile
     work = f.mul_size(f.mul_size(v.m, v.n), v.k)
@@ -103,7 +116,7 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
             with f.loop(column, f.add_size(column, columns), tile.columns) as j:
                 to = f.add_size(f.mul_size(row, v.c_row), j.index)
                 PanelProduct(
-                    left, v.a_row, runs=1, a_run=0, depth=depth,
+                    EvenRows(left, v.a_row), runs=1, a_run=0, depth=depth,
                     panel=f.offset(compute, right, f.mul_size(j.index, depth)),
                     to=f.offset(storage, v.c, to), c_row=v.c_row,
                     rows=rows, width=f.sub_size(v.n, j.index),
@@ -115,11 +128,58 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
 # -- one panel ------------------------------------------------------------------------------------
 
 
-def emit_panel_kernels(kernel: Kernel) -> None:
-    """What `PanelProduct` calls, once a module."""
+@dataclass(frozen=True)
+class EvenRows:
+    """Rows that begin `step` elements apart."""
+
+    first: Value
+    step: Size
+
+    code, label = "rows", ("a_row", I64)
+
+    @property
+    def where(self) -> Size:
+        """What tells `code` where they begin, besides `first`: its parameter `label`."""
+        return self.step
+
+    def behind(self, f: Function, storage: Type, count: Size) -> EvenRows:
+        """All but the first rows."""
+        return EvenRows(f.offset(storage, self.first, f.mul_size(count, self.step)), self.step)
+
+    def addresses(self, f: Function, storage: Type, at: Value, down: Sequence[Size]) -> list[Value]:
+        """Where the rows `down` behind row `at` begin."""
+        across = [f.mul_size(i, self.step) for i in down]
+        first = f.offset(storage, self.first, f.mul_size(at, self.step))
+        return [f.offset(storage, first, offset) for offset in across]
+
+
+@dataclass(frozen=True)
+class ListedRows:
+    """Rows that begin wherever it says in a list: `places` holds a number of elements for each."""
+
+    first: Value
+    places: Value
+
+    code, label = "listed_rows", ("places", PTR)
+
+    @property
+    def where(self) -> Value:
+        return self.places
+
+    def behind(self, f: Function, storage: Type, count: Size) -> ListedRows:
+        return ListedRows(self.first, f.offset(I64, self.places, count))
+
+    def addresses(self, f: Function, storage: Type, at: Value, down: Sequence[Size]) -> list[Value]:
+        here = f.offset(I64, self.places, at)
+        places = [f.load(I64, f.offset(I64, here, i), align=8) for i in down]
+        return [f.offset(storage, self.first, place) for place in places]
+
+
+def emit_panel_kernels(kernel: Kernel, rows: type[EvenRows | ListedRows] = EvenRows) -> None:
+    """What `PanelProduct` calls for such rows, once a module."""
     for each in (_plain(kernel), kernel):
-        if not kernel.module.defines(each.name("rows")):
-            _emit_rows(each)
+        if not kernel.module.defines(each.name(rows.code)):
+            _emit_rows(each, rows)
         if not kernel.module.defines(each.name("edge")):
             emit_edge_store(each)
 
@@ -143,13 +203,12 @@ def _plain(kernel: Kernel) -> Kernel:
 class PanelProduct:
     """Rows times one panel.
 
-    A row is `runs` runs of `depth` neighbours, `a_run` apart; the next row begins `a_row` behind
-    it, and may well overlap it. `width` columns of the panel exist, or more. The panel that is
-    wanted next lies behind this one, unless it is `following`.
+    A row is `runs` runs of `depth` neighbours, `a_run` apart, and may well overlap the next one.
+    `width` columns of the panel exist, or more. The panel that is wanted next lies behind this
+    one, unless it is `following`, which may be the same again.
     """
 
-    left: Value
-    a_row: Size
+    left: EvenRows | ListedRows
     runs: Size
     a_run: Size
     depth: Size
@@ -174,14 +233,14 @@ class PanelProduct:
         """The same where all columns of the panel exist."""
         into = [self.to, f.i64(self.c_row), f.i64(self.rows), self.mode]
         operands = self._operands(kernel, f, self.left)
-        f.call(kernel.name("rows"), [*operands, *into, *map(f.i64, self.place)])
+        f.call(kernel.name(self.left.code), [*operands, *into, *map(f.i64, self.place)])
         return ()
 
-    def _operands(self, kernel: Kernel, f: Function, left: Value) -> list[Value]:
-        sizes = map(f.i64, (self.a_row, self.runs, self.a_run, self.depth))
-        numbers = f.mul_size(self.depth, kernel.tile.columns)
+    def _operands(self, kernel: Kernel, f: Function, left: EvenRows | ListedRows) -> list[Value]:
+        sizes = map(f.i64, (left.where, self.runs, self.a_run, self.depth))
+        numbers = f.mul_size(f.mul_size(self.runs, self.depth), kernel.tile.columns)
         behind = f.offset(kernel.element.compute, self.panel, numbers)
-        return [left, *sizes, self.panel, self.following or behind]
+        return [left.first, *sizes, self.panel, self.following or behind]
 
     def _in_part(self, kernel: Kernel, f: Function, scratch: Value) -> Sequence[Value]:
         """Tile by tile, by way of a tile of scratch memory."""
@@ -192,48 +251,76 @@ class PanelProduct:
         edge = f.select(ends, *(Value(PTR, f"@{each.name('edge')}") for each in (kernel, plain)))
         with f.loop(0, self.rows, tallest) as i:
             height = f.i64(f.min_size(tallest, f.sub_size(self.rows, i.index)))
-            left = f.offset(storage, self.left, f.mul_size(i.index, self.a_row))
+            left = self.left.behind(f, storage, i.index)
             place = [call, batch, f.i64(f.add_size(row, i.index)), column]
             into = [scratch, f.i64(tile.columns), height, f.i64(0)]
-            f.call(plain.name("rows"), [*self._operands(plain, f, left), *into, *place])
+            f.call(plain.name(left.code), [*self._operands(plain, f, left), *into, *place])
             to = f.offset(storage, self.to, f.mul_size(i.index, self.c_row))
             sizes = [f.i64(self.c_row), height, f.i64(self.width), self.mode]
             f.call_pointer(edge, [scratch, to, *sizes, *place])
         return ()
 
 
-def _emit_rows(kernel: Kernel) -> None:
-    """`rows(a, a_row, runs, a_run, depth, b, following, c, c_row, rows, mode, call, batch, row,
+def _emit_rows(kernel: Kernel, kind: type[EvenRows | ListedRows]) -> None:
+    """`rows(a, where, runs, a_run, depth, b, following, c, c_row, rows, mode, call, batch, row,
     column)`.
 
-    All rows times one panel, in tiles of two heights that differ by one: together they fit nearly
-    every number of rows. Where they do not, the last tile computes its last row several times over,
-    which costs less than code of its own.
+    All rows times one panel, in tiles of two heights that differ by one, and up to two of two
+    thirds of the height: together they fit nearly every number of rows. Where they do not, the last
+    of the others computes its last row several times over, which costs less than code of its own.
     """
     tall = tile_rows(kernel)
     f = kernel.function(
-        "rows",
-        [("a", PTR), ("a_row", I64), ("runs", I64), ("a_run", I64), ("depth", I64), ("b", PTR)]
+        kind.code,
+        [("a", PTR), kind.label, ("runs", I64), ("a_run", I64), ("depth", I64), ("b", PTR)]
         + [("following", PTR), ("c", PTR), ("c_row", I64), ("rows", I64), ("mode", I64), *PLACE],
     )
-    labels = ["a", "a_row", "runs", "a_run", "depth", "b", "following", "c", "c_row", "rows"]
+    labels = ["a", "where", "runs", "a_run", "depth", "b", "following", "c", "c_row", "rows"]
     labels += ["mode", "call", "batch", "row", "column"]
     v = SimpleNamespace(**dict(zip(labels, f.parameters, strict=True)))
     if kernel.epilogue:
         kernel.epilogue.read_words(f, v.call)
+    v.left = kind(v.a, v.where)
     v.accumulate, v.final = has(f, v.mode, ACCUMULATE), has(f, v.mode, FINAL)
     low = tall - 1
-    tiles = ceil_div(f, v.rows, tall)
-    high = f.max_size(0, f.sub_size(v.rows, f.mul_size(tiles, low)))
-    reached = f.i64(f.mul_size(high, tall))
+    reached, shortened = _whole_and_short(f, v.rows, tall)
+    before = f.i64(f.sub_size(v.rows, shortened))
     _emit_tiles(kernel, f, v, f.i64(0), reached, tall, v.rows)
-    fitting = f.mul_size(f.div_size(f.sub_size(v.rows, reached), low), low)
+    fitting = f.mul_size(f.div_size(f.sub_size(before, reached), low), low)
     whole = f.i64(f.add_size(reached, fitting))
     with f.loop(0, 2) as part:
         rest = f.compare("ne", part.index, f.i64(0))
-        begin, end = f.select(rest, whole, reached), f.select(rest, v.rows, whole)
+        begin, end = f.select(rest, whole, reached), f.select(rest, before, whole)
         _emit_tiles(kernel, f, v, begin, end, low, f.sub_size(end, begin))
+    if _short(tall):
+        _emit_tiles(kernel, f, v, before, v.rows, _short(tall), v.rows)
     f.ret()
+
+
+def _short(tall: int) -> int:
+    """The height of tiles that is two thirds of the whole one; 0 where that is none."""
+    return 0 if tall % 3 else tall // 3 * 2
+
+
+def _whole_and_short(f: Function, rows: Value, tall: int) -> tuple[Value, Value]:
+    """How many rows, the first, go into tiles of the whole height, and how many, the last, into
+    short ones: whichever way computes the fewest. Tiles lower by one share the others."""
+    short, low = _short(tall), tall - 1
+    ways = []
+    for count in range(3 if short else 1):
+        others = f.i64(f.sub_size(rows, count * short))
+        tiles = ceil_div(f, others, tall)
+        high = f.max_size(0, f.sub_size(others, f.mul_size(tiles, low)))
+        computed = f.max_size(others, f.mul_size(tiles, low))
+        fits = f.compare("sge", others, f.i64(0))
+        cost = f.select(fits, f.i64(f.add_size(computed, count * short)), f.i64(_NEVER))
+        ways.append((cost, f.i64(f.mul_size(high, tall)), f.i64(count * short)))
+    least, *best = ways[0]
+    for cost, *way in ways[1:]:
+        better = f.compare("slt", cost, least)
+        least = f.select(better, cost, least)
+        best = [f.select(better, new, old) for new, old in zip(way, best, strict=True)]
+    return best[0], best[1]
 
 
 def _emit_tiles(
@@ -244,18 +331,16 @@ def _emit_tiles(
     element, tile = kernel.element, kernel.tile
     lowest = f.sub_size(f.min_size(height, there), 1)
     down = [f.min_size(i, lowest) for i in range(height)]
-    across = [f.mul_size(i, v.a_row) for i in down]
     below = [f.mul_size(i, v.c_row) for i in down]
     with f.loop(begin, end, height) as i:
-        first = f.offset(element.storage, v.a, f.mul_size(i.index, v.a_row))
         to = f.offset(element.storage, v.c, f.mul_size(i.index, v.c_row))
         soon = f.offset(element.storage, to, f.mul_size(v.c_row, _SOON * height))
         for offset in below:
             pointer = f.offset(element.storage, soon, offset)
             for byte in range(0, tile.columns * element.size, LINE):
                 f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
-        left = [f.offset(element.storage, first, offset) for offset in across]
-        sums = _sums(kernel, f, v, left, _ahead(kernel, f, v.following, i.index, v.depth))
+        left = v.left.addresses(f, element.storage, i.index, down)
+        sums = _sums(kernel, f, v, left, _fetching(kernel, f, v, i.index))
         targets = [f.offset(element.storage, to, offset) for offset in below]
         at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
         emit_finish(
@@ -264,19 +349,19 @@ def _emit_tiles(
 
 
 def _sums(
-    kernel: Kernel, f: Function, v: SimpleNamespace, left: list[Value], ahead: Value
+    kernel: Kernel, f: Function, v: SimpleNamespace, left: list[Value], fetching: Fetching
 ) -> list[Value]:
-    """A tile in registers: every row in `left` times the panel. What is wanted next is fetched from
-    `ahead` on."""
+    """A tile in registers: every row in `left` times the panel."""
     tile, storage = kernel.tile, kernel.element.storage
     zero = constant(vector_of(kernel), 0)
     unrolled = f.round_down(v.depth, tile.unroll)
     with f.loop(0, v.runs, 1, [v.b, *[zero] * (len(left) * tile.vectors)]) as run:
         behind = f.mul_size(run.index, v.a_run)
+        before = f.mul_size(run.index, unrolled)
         here = [f.offset(storage, pointer, behind) for pointer in left]
         with f.loop(0, unrolled, tile.unroll, run.carried) as step:
-            at = f.div_size(f.mul_size(step.index, AT_ONCE // kernel.element.size), tile.unroll)
-            _fetch(kernel, f, f.offset(kernel.element.compute, ahead, at))
+            for line in fetching.lines(f.i64(f.add_size(before, step.index))):
+                f.prefetch(line)
             step.next = _steps(kernel, f, here, step.index, step.carried, tile.unroll)
         with f.loop(unrolled, v.depth, 1, step.results) as step:
             step.next = _steps(kernel, f, here, step.index, step.carried, 1)
@@ -284,19 +369,19 @@ def _sums(
     return run.results[1:]
 
 
-def _ahead(kernel: Kernel, f: Function, following: Value, row: Value, depth: Value) -> Value:
-    """The part of the next panel to fetch with the tile that begins at `row`: the first tiles fetch
-    it all."""
-    tile, size = kernel.tile, kernel.element.size
-    part = f.mul_size(f.div_size(depth, tile.unroll), AT_ONCE // size)
-    enough = -(-tile.unroll * tile.columns * size // AT_ONCE)
-    number = f.min_size(f.div_size(row, tile_rows(kernel)), enough - 1)
-    return f.offset(kernel.element.compute, following, f.mul_size(number, part))
-
-
-def _fetch(kernel: Kernel, f: Function, ahead: Value) -> None:
-    for byte in range(0, AT_ONCE, LINE):
-        f.prefetch(f.offset(kernel.element.compute, ahead, byte // kernel.element.size))
+def _fetching(kernel: Kernel, f: Function, v: SimpleNamespace, row: Value) -> Fetching:
+    """What of the next panel, if that is another one, to fetch with the tile that begins at `row`:
+    the first tiles fetch it all, the very first alone where there are too few."""
+    tall = tile_rows(kernel)
+    enough = -(-turn_bytes(kernel) // AT_ONCE)
+    number = f.min_size(f.div_size(row, tall), enough - 1)
+    few = f.compare("sle", v.rows, constant(I64, (enough - 1) * tall))
+    another = f.compare("ne", v.following, v.b)
+    first = f.binary("and", another, f.compare("eq", row, constant(I64, 0)))
+    alone = f.binary("and", few, first)
+    steps = f.mul_size(v.runs, f.round_down(v.depth, kernel.tile.unroll))
+    part = f.mul_size(number, Fetching(kernel, f, v.following, alone).fetched(steps))
+    return Fetching(kernel, f, f.offset(kernel.element.compute, v.following, part), alone)
 
 
 def _steps(

@@ -57,8 +57,13 @@ def packed_b_layout(problem: Problem, target: Target) -> PackedLayout:
     kernel = Kernel(f.module, target, kind, tile(target, kind), "layout")
     n, k = known(problem.n), known(problem.k)
     padded = known(round_up(f, n, kernel.tile.columns))
-    depth = known(depth_blocks(f, kernel, k)[0])
+    depth = known(_depth(f, kernel, problem, k))
     return PackedLayout(kind.compute, depth, kernel.tile.columns, padded * k)
+
+
+def _depth(f: Function, kernel: Kernel, problem: Problem, k: Size) -> Size:
+    """The depth of one block."""
+    return f.max_size(k, 1) if problem.one_block else depth_blocks(f, kernel, k)[0]
 
 
 def emit_pack_b(module: Module, target: Target, name: str, problem: Problem) -> None:
@@ -76,7 +81,7 @@ def emit_pack_b(module: Module, target: Target, name: str, problem: Problem) -> 
     labels = [label for label, _ in pointers + unknown]
     values |= dict(zip(labels, f.parameters, strict=True))
     v = SimpleNamespace(**values)
-    depth, _ = depth_blocks(f, kernel, v.k)
+    depth = _depth(f, kernel, problem, v.k)
     frame = Frame(**values, depth=depth, deep=v.k, width=v.n, column0=0, step0=0)
     frame.save(f, memory)
     count, grain = packing_shares(f, v.n, kernel.tile.columns, v.k, depth)

@@ -26,7 +26,8 @@ class Problem:
 
     Strides count elements and C's columns are neighbours. `batch` lists the batch axes, outermost
     first. With `b_packed` the right operand lies as `pack_right` wrote it and its strides are
-    unused. `over_batches` shares the batches between the threads instead of one product at a time.
+    unused; with `one_block` its whole depth is one block there. `over_batches` shares the batches
+    between the threads instead of one product at a time.
     """
 
     dtype: str
@@ -41,6 +42,7 @@ class Problem:
     c_row: int | None = None
     batch: tuple[Batch, ...] = ()
     b_packed: bool = False
+    one_block: bool = False
     over_batches: bool = False
 
     def sizes(self) -> dict[str, int | None]:

@@ -1,0 +1,72 @@
+"""Instructions on whole vectors of single precision that only some processors have.
+
+Each has a condition beside it; where that fails, a formula must do without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from heterosis.backends.native.codegen.emit.builder import FLOAT, I16, I32, I64, Type, Value
+from heterosis.backends.native.codegen.emit.builder import constant as literal
+from heterosis.backends.native.codegen.mathematics.number import Number
+
+_LANES = 16
+ENTRIES = 2 * _LANES  # of a table: two registers
+_EVERY_LANE, _AS_USUAL = literal(I16, -1), literal(I32, 4)  # a mask, and how to round
+
+
+def looks_up(x: Number) -> bool:
+    """Whether `entry` serves numbers like `x`."""
+    target = x.f.module.target
+    return not x.double and target is not None and target.looks_up
+
+
+def entry(name: str, table: Sequence[float], index: Number) -> Number:
+    """`table[index % ENTRIES]` for integers of 32 bits. No two tables have the same name."""
+    assert len(table) == ENTRIES
+    f = index.f
+    start = f.module.table(name, FLOAT, table)
+    if not index.type.lanes:
+        place = f.convert("zext", (index & (ENTRIES - 1)).value, I64)
+        return index.made(f.load(FLOAT, f.offset(FLOAT, start, place)))
+    register = Type("float", _LANES)
+    low, high = (f.load(register, f.offset(FLOAT, start, n), align=64) for n in (0, _LANES))
+
+    def look_up(indices: Value) -> Value:
+        return f.call("llvm.x86.avx512.vpermi2var.ps.512", [low, indices, high], register)
+
+    return _by_registers(look_up, index)
+
+
+def scales(x: Number) -> bool:
+    """Whether `scaled_by` serves numbers like `x`."""
+    target = x.f.module.target
+    return not x.double and bool(x.type.lanes) and target is not None and target.scales
+
+
+def scaled_by(y: Number, n: Number) -> Number:
+    """`y * 2^n`, rounded once, for whole numbers `n` that are floats."""
+    f = y.f
+
+    def scale(y: Value, n: Value) -> Value:
+        unused = literal(y.type, 0.0)
+        arguments = [y, n, unused, _EVERY_LANE, _AS_USUAL]
+        return f.call("llvm.x86.avx512.mask.scalef.ps.512", arguments, y.type)
+
+    return _by_registers(scale, y, n)
+
+
+def _by_registers(compute: Callable[..., Value], *vectors: Number) -> Number:
+    """What `compute` makes of vectors of as many lanes as a register has, for those of any."""
+    first = vectors[0]
+    f, lanes = first.f, first.type.lanes
+    parts = []
+    for start in range(0, lanes, _LANES):
+        # Where a vector is shorter than a register, nobody reads what is in the other lanes.
+        picked = [n if n < lanes else -1 for n in range(start, start + _LANES)]
+        parts.append(compute(*(f.shuffle(v.value, v.value, picked) for v in vectors)))
+    while len(parts) > 1:
+        wide = range(2 * parts[0].type.lanes)
+        parts = [f.shuffle(a, b, wide) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return first.made(parts[0] if lanes >= _LANES else f.shuffle(parts[0], parts[0], range(lanes)))
