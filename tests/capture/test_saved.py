@@ -258,6 +258,20 @@ def test_sample_inputs_instead_of_a_call(path):
     _same(heterosis.load(path)(x=x), net(x))
 
 
+@pytest.mark.parametrize("layer", [rnn.LSTM, rnn.GRU, rnn.RNN])
+def test_sample_inputs_of_a_block_with_a_call_of_its_own(layer, path):
+    """The states that the layer's `__call__` makes are part of the program."""
+    net, x = layer(4), _array(5, 2, 3)
+    net.initialize()
+    heterosis.save(net, path, x)
+    loaded = heterosis.load(path)
+    assert list(loaded.inputs) == ["inputs"]
+    _same(loaded(x), net(x))
+    states = net.begin_state(2)
+    heterosis.save(net, path, x, states=states)
+    _same(heterosis.load(path)(x, states=states), net(x, states))
+
+
 def test_a_hybridized_block_saves_its_parts_too(tmp_path):
     net, x = _mlp(), _array(3, 5)
     with pytest.raises(UninitializedError, match="call it once"):

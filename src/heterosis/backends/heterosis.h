@@ -79,8 +79,8 @@ const char* heterosis_message(const void* library, int64_t entry, int64_t code);
    loader follows whatever stands there. The file ends in 24 bytes, numbers in little-endian order:
    "HETEROSO", the version and the CRC-32 of all before (4 bytes each), how many these are (8). */
 static inline const char* heterosis_check(const char* path) {
-  enum { SEAL = 24, BLOCK = 4096 };
-  uint32_t table[256], crc = 0xFFFFFFFFu;
+  enum { SEAL = 24, BLOCK = 32768 };
+  uint32_t table[8][256], crc = 0xFFFFFFFFu; /* of a byte with 0 to 7 bytes behind it */
   unsigned char seal[SEAL + BLOCK]; /* the last bytes read, which may be the seal, and a block */
   uint64_t size = 0, held = 0, read, i;
   FILE* file = path ? fopen(path, "rb") : NULL;
@@ -89,11 +89,21 @@ static inline const char* heterosis_check(const char* path) {
     uint32_t rest = (uint32_t)i;
     int bit;
     for (bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ (rest & 1 ? 0xEDB88320u : 0);
-    table[i] = rest;
+    table[0][i] = rest;
+  }
+  for (i = 256; i < 8 * 256; ++i) {
+    const uint32_t before = table[i / 256 - 1][i % 256];
+    table[i / 256][i % 256] = table[0][before & 255] ^ (before >> 8);
   }
   while ((read = fread(seal + held, 1, BLOCK, file)) > 0) {
     const uint64_t known = held + read > SEAL ? held + read - SEAL : 0;
-    for (i = 0; i < known; ++i) crc = table[(crc ^ seal[i]) & 255] ^ (crc >> 8);
+    for (i = 0; i + 8 <= known; i += 8) {
+      const unsigned char* next = seal + i;
+      crc = table[7][(crc ^ next[0]) & 255] ^ table[6][((crc >> 8) ^ next[1]) & 255] ^
+            table[5][((crc >> 16) ^ next[2]) & 255] ^ table[4][(crc >> 24) ^ next[3]] ^
+            table[3][next[4]] ^ table[2][next[5]] ^ table[1][next[6]] ^ table[0][next[7]];
+    }
+    for (; i < known; ++i) crc = table[0][(crc ^ seal[i]) & 255] ^ (crc >> 8);
     size += known;
     held = held + read - known;
     memmove(seal, seal + known, (size_t)held);

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from heterosis import _core, autograd, backends, capture, ndarray, symbol
+from heterosis.capture.compiled import Call
 from heterosis.gluon.block import Block
 from heterosis.gluon.parameter import Parameter, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
@@ -86,6 +87,11 @@ class HybridBlock(Block):
             capture.depend_on(parameter, "_data")
         with capture.scope(self._prefix):
             return capture.opened(self.forward)(*args, **kwargs)
+
+    def _captured_call(self, *args: Any, **kwargs: Any) -> Any:
+        """A `__call__` of the class's own, which goes on to `_captured_forward`."""
+        capture.depend_on_all(self)
+        return capture.opened(self.__call__)(*args, **kwargs)
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Run `hybrid_forward` with the block's parameters."""
@@ -211,8 +217,8 @@ class HybridBlock(Block):
         from heterosis.capture.exporting import export
 
         self._complete(inputs, {})
-        compiled = self._compiled or capture.Compiled(self._captured_forward)
-        return export(compiled, path, (inputs, {}), target, self._arguments(), "forward")
+        compiled, arguments = self._to_write((inputs, {}))
+        return export(compiled, path, (inputs, {}), target, arguments, "forward")
 
     def save(self, prefix: str, *inputs: Any, **keywords: Any) -> None:
         """Write the names of all parts and the parameters: `<prefix>-model.json` and `.params`.
@@ -228,7 +234,8 @@ class HybridBlock(Block):
         """Write what the block predicts, for `heterosis.load`: it needs no Python of the block.
 
         In the file is a program for each kind of inputs that the hybridized block was called with,
-        and one for `inputs` and `keywords` if they are given.
+        and one for `inputs` and `keywords` if they are given. A class with a `__call__` of its own
+        has other arguments there than its `forward`: with `inputs`, it is what they alone call.
         """
         self._write(path, self._program(inputs, keywords))
 
@@ -237,9 +244,17 @@ class HybridBlock(Block):
 
         self._complete(inputs, keywords)
         parameters = self.collect_params().values()
-        compiled = self._compiled or capture.Compiled(self._captured_forward)
+        compiled, arguments = self._to_write((inputs, keywords))
         names = {p.name: p._data for p in parameters if p._data is not None}
-        return packed(compiled, (inputs, keywords), self._arguments(), self.name, names)
+        return packed(compiled, (inputs, keywords), arguments, self.name, names)
+
+    def _to_write(self, sample: Call) -> tuple[capture.Compiled, inspect.Signature]:
+        """What is written with a sample of arguments, or without, and what it is called with."""
+        forward = self._compiled or capture.Compiled(self._captured_forward)
+        if type(self).__call__ is HybridBlock.__call__ or not any(sample):
+            return forward, self._arguments()
+        call = capture.Compiled(self._captured_call, forward.backend, forward.dynamic)
+        return call, inspect.signature(self.__call__)
 
     def _complete(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """Complete the parameters' shapes by a call, if there are inputs for one."""
