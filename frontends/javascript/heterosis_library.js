@@ -1,0 +1,213 @@
+// Libraries that Heterosis has exported, in Node: typed arrays in and out, without copies.
+//
+//   const mlp = new Library('libmy_mlp.so');
+//   console.log(String(mlp));                       // what it takes and gives
+//   const [scores] = mlp.entries.forward.run(x);
+
+import fs from 'node:fs';
+import path from 'node:path';
+import zlib from 'node:zlib';
+
+import koffi from 'koffi';
+
+const VERSION = 1;
+const ALIGNMENT = 64n; // of a workspace
+const SEAL = 24; // bytes that end every library: magic, version, CRC-32, the size before it
+const BLOCK = 1 << 20;
+
+// By their numbers in heterosis.h. JavaScript has no 16-bit floats: they are given as their bits.
+const TYPES = [
+  ['bool', Uint8Array], ['int8', Int8Array], ['uint8', Uint8Array], ['int32', Int32Array],
+  ['int64', BigInt64Array], ['float16', Uint16Array], ['bfloat16', Uint16Array],
+  ['float32', Float32Array], ['float64', Float64Array],
+];
+
+const ADDRESS = 'const void *';
+const NUMBER = 'int64_t';
+const TEXT = 'const char *';
+const FUNCTIONS = {
+  open: ['void *', [NUMBER, 'int64_t *']],
+  name: [TEXT, [ADDRESS]],
+  entries: [NUMBER, [ADDRESS]],
+  entry_name: [TEXT, [ADDRESS, NUMBER]],
+  workspace_bytes: [NUMBER, [ADDRESS, NUMBER]],
+  run: [NUMBER, [ADDRESS, NUMBER, ADDRESS, ADDRESS, ADDRESS]],
+  message: [TEXT, [ADDRESS, NUMBER, NUMBER]],
+};
+for (const side of ['input', 'output']) {
+  FUNCTIONS[`${side}s`] = [NUMBER, [ADDRESS, NUMBER]];
+  FUNCTIONS[`${side}_name`] = [TEXT, [ADDRESS, NUMBER, NUMBER]];
+  for (const fact of ['dtype', 'rank']) {
+    FUNCTIONS[`${side}_${fact}`] = [NUMBER, [ADDRESS, NUMBER, NUMBER]];
+  }
+  FUNCTIONS[`${side}_extent`] = [NUMBER, [ADDRESS, NUMBER, NUMBER, NUMBER]];
+}
+
+/** A library that cannot be used, or a program that has failed. */
+export class LibraryError extends Error {
+  name = 'LibraryError';
+}
+
+/** An exported library; `entries` has its programs by name. Worker threads open their own. */
+export class Library {
+  #functions;
+  #library;
+
+  constructor(file) {
+    check(file);
+    this.#functions = functionsOf(file);
+    const code = new BigInt64Array(1);
+    this.#library = this.#functions.open(VERSION, code);
+    if (!this.#library) {
+      throw new LibraryError(`${file}: ${this.#functions.message(null, 0, code[0])}`);
+    }
+    const ask = (name, ...rest) => this.#functions[name](this.#library, ...rest);
+    this.name = ask('name');
+    this.entries = {};
+    for (let number = 0; number < ask('entries'); ++number) {
+      const entry = new Entry(ask, number);
+      this.entries[entry.name] = entry;
+    }
+  }
+
+  toString() {
+    return Object.values(this.entries).join('\n');
+  }
+}
+
+/** One program of a library, with memory to run in. */
+export class Entry {
+  #ask;
+  #number;
+  #workspace;
+
+  constructor(ask, number) {
+    this.#ask = ask;
+    this.#number = number;
+    this.name = ask('entry_name', number);
+    this.inputs = this.#arrays('input');
+    this.outputs = this.#arrays('output');
+    this.#workspace = aligned(ask('workspace_bytes', number));
+  }
+
+  /** Run the program on typed arrays; new ones with the results. */
+  run(...inputs) {
+    const outputs = this.outputs.map((array) => new array.Type(array.size));
+    this.runInto(inputs, outputs);
+    return outputs;
+  }
+
+  /** Run the program on typed arrays, and write the results to others. */
+  runInto(inputs, outputs) {
+    expect(inputs, this.inputs, `${this.name}: inputs`);
+    expect(outputs, this.outputs, `${this.name}: outputs`);
+    const code = this.#ask(
+      'run', this.#number, addresses(inputs), addresses(outputs), this.#workspace,
+    );
+    if (code) {
+      throw new LibraryError(`${this.name}: ${this.#ask('message', this.#number, code)}`);
+    }
+  }
+
+  toString() {
+    return `${this.name}(${this.inputs.join(', ')}) -> (${this.outputs.join(', ')})`;
+  }
+
+  #arrays(side) {
+    const ask = (fact, ...where) => this.#ask(`${side}_${fact}`, this.#number, ...where);
+    const count = this.#ask(`${side}s`, this.#number);
+    return Array.from({ length: count }, (_, position) => {
+      const rank = ask('rank', position);
+      const shape = Array.from({ length: rank }, (_, axis) => ask('extent', position, axis));
+      return new Described(ask('name', position), ask('dtype', position), shape);
+    });
+  }
+}
+
+/** An array that a program takes or gives, in row-major order. */
+class Described {
+  constructor(name, number, shape) {
+    [this.dtype, this.Type] = TYPES[number];
+    this.name = name;
+    this.shape = shape;
+    this.size = shape.reduce((product, extent) => product * extent, 1);
+  }
+
+  toString() {
+    return `${this.name}: ${this.dtype}[${this.shape.join(', ')}]`;
+  }
+}
+
+/** Refuse files that are damaged: the system's loader would follow whatever stands there. */
+function check(file) {
+  const descriptor = fs.openSync(file, 'r');
+  try {
+    const size = Math.max(fs.fstatSync(descriptor).size - SEAL, 0);
+    const seal = Buffer.alloc(SEAL);
+    const held = fs.readSync(descriptor, seal, 0, SEAL, size);
+    if (held < SEAL || seal.toString('latin1', 0, 8) !== 'HETEROSO') {
+      throw new LibraryError(
+        `${file} is cut short, stripped, or not a library that heterosis.export has written.`,
+      );
+    }
+    const said = [seal.readUInt32LE(12), seal.readBigUInt64LE(16)];
+    if (said[0] !== checksum(descriptor, size) || said[1] !== BigInt(size)) {
+      throw new LibraryError(
+        `${file} is damaged: its size or its checksum is wrong. Copy it again.`,
+      );
+    }
+    if (seal.readUInt32LE(8) !== VERSION) {
+      const version = seal.readUInt32LE(8);
+      throw new LibraryError(
+        `${file} has version ${version} of heterosis.h; this module expects ${VERSION}.`,
+      );
+    }
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+function checksum(descriptor, size) {
+  const block = Buffer.alloc(BLOCK);
+  let sum = 0;
+  for (let at = 0; at < size;) {
+    const read = fs.readSync(descriptor, block, 0, Math.min(BLOCK, size - at), at);
+    if (!read) break; // the file has become shorter, and the sum tells
+    sum = zlib.crc32(block.subarray(0, read), sum);
+    at += read;
+  }
+  return sum;
+}
+
+function functionsOf(file) {
+  try {
+    const loaded = koffi.load(path.resolve(file)); // a plain name would be searched for elsewhere
+    const found = Object.entries(FUNCTIONS).map(([name, [returns, takes]]) =>
+      [name, loaded.func(`heterosis_${name}`, returns, takes)]);
+    return Object.fromEntries(found);
+  } catch (error) {
+    throw new LibraryError(`${file}: ${error.message}`, { cause: error });
+  }
+}
+
+function expect(given, wanted, what) {
+  const fits = given.length === wanted.length && wanted.every(
+    ({ Type, size }, i) => given[i] instanceof Type && given[i].length === size,
+  );
+  if (fits) return;
+  const got = given.map((array) => `${array?.constructor?.name} of ${array?.length}`).join(', ');
+  const expected = wanted.map((array) => `${array} (${array.Type.name} of ${array.size})`);
+  throw new TypeError(`${what}: got (${got}); expected (${expected.join(', ')})`);
+}
+
+const SPARE = new Uint8Array(64); // where arrays without elements stand: they have no address
+
+function addresses(arrays) {
+  return BigUint64Array.from(arrays, (array) => koffi.address(array.length ? array : SPARE));
+}
+
+function aligned(bytes) {
+  const memory = new Uint8Array(bytes + Number(ALIGNMENT));
+  const beyond = koffi.address(memory) % ALIGNMENT;
+  return memory.subarray(Number((ALIGNMENT - beyond) % ALIGNMENT));
+}

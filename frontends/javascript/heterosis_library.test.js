@@ -1,0 +1,54 @@
+// HETEROSIS_LIBRARY=libmy_mlp.so npm test, with the MLP that README.md exports.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import test from 'node:test';
+
+import { Library, LibraryError } from './heterosis_library.js';
+
+const file = process.env.HETEROSIS_LIBRARY ?? 'libmy_mlp.so';
+const mlp = new Library(file);
+const { forward } = mlp.entries;
+const x = new Float32Array(512).fill(0.5);
+
+test('a library tells what it takes and gives', () => {
+  assert.equal(String(mlp), 'forward(x: float32[1, 512]) -> (output: float32[1, 2])');
+  assert.deepEqual(forward.inputs[0].shape, [1, 512]);
+});
+
+test('results are written to new arrays, or where the caller wants them', () => {
+  const [scores] = forward.run(x);
+  const memory = new Float32Array(4);
+  forward.runInto([x], [memory.subarray(1, 3)]);
+  assert.deepEqual([...memory], [0, ...scores, 0]);
+  assert.notDeepEqual([...scores], [0, 0]);
+});
+
+test('other types and sizes are refused', () => {
+  assert.throws(() => forward.run(new Float64Array(512)), /got \(Float64Array of 512\)/);
+  assert.throws(() => forward.run(new Float32Array(511)), TypeError);
+  assert.throws(() => forward.run(), /got \(\)/);
+  assert.throws(() => forward.runInto([x], [null]), TypeError);
+});
+
+test('damaged files are refused before they are loaded', () => {
+  const whole = fs.readFileSync(file);
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'heterosis-'));
+  const place = path.join(folder, 'libdamaged.so');
+  const refused = (content, why) => {
+    fs.writeFileSync(place, content);
+    assert.throws(() => new Library(place), (e) => e instanceof LibraryError && why.test(e.message));
+  };
+  const flipped = Buffer.from(whole);
+  flipped[64] ^= 1;
+  const other = Buffer.from(whole);
+  other[whole.length - 16] = 2;
+  refused(Buffer.alloc(0), /cut short/);
+  refused(whole.subarray(0, -1), /cut short/);
+  refused(flipped, /damaged/);
+  refused(whole.subarray(4096), /damaged/);
+  refused(other, /has version 2/);
+  fs.rmSync(folder, { recursive: true });
+  assert.throws(() => new Library(place), { code: 'ENOENT' });
+});
