@@ -1,0 +1,237 @@
+package Heterosis::Library;
+
+use v5.26;
+use warnings;
+
+use Carp qw(croak);
+use Compress::Zlib ();
+use Cwd            ();
+use FFI::Platypus 2.00;
+
+our $VERSION = '0.1.0';
+
+use constant {
+    INTERFACE => 1,
+    SEAL      => 24,         # bytes that end every library: magic, version, CRC-32, size before it
+    BLOCK     => 1 << 20,
+};
+
+my %functions = (
+    open            => [ [ 'sint64', 'sint64*' ] => 'opaque' ],
+    name            => [ ['opaque'] => 'string' ],
+    entries         => [ ['opaque'] => 'sint64' ],
+    entry_name      => [ [ 'opaque', 'sint64' ] => 'string' ],
+    workspace_bytes => [ [ 'opaque', 'sint64' ] => 'sint64' ],
+    run     => [ [ 'opaque', 'sint64', 'opaque', 'opaque', 'opaque' ] => 'sint64' ],
+    message => [ [ 'opaque', 'sint64', 'sint64' ] => 'string' ],
+);
+for my $side (qw(input output)) {
+    $functions{"${side}s"}       = [ [ 'opaque', 'sint64' ] => 'sint64' ];
+    $functions{"${side}_name"}   = [ [ 'opaque', ('sint64') x 2 ] => 'string' ];
+    $functions{"${side}_dtype"}  = [ [ 'opaque', ('sint64') x 2 ] => 'sint64' ];
+    $functions{"${side}_rank"}   = [ [ 'opaque', ('sint64') x 2 ] => 'sint64' ];
+    $functions{"${side}_bytes"}  = [ [ 'opaque', ('sint64') x 2 ] => 'sint64' ];
+    $functions{"${side}_extent"} = [ [ 'opaque', ('sint64') x 3 ] => 'sint64' ];
+}
+
+sub new {
+    my ( $class, $path ) = @_;
+    _check($path);
+    my $functions = _functions($path);
+    my $code      = 0;
+    my $library   = $functions->{open}->call( INTERFACE, \$code )
+      // croak "$path: ", $functions->{message}->call( undef, 0, $code );
+    my $ask = sub {
+        my ( $name, @rest ) = @_;
+        return $functions->{$name}->call( $library, @rest );
+    };
+    my @entries = map { Heterosis::Library::Entry->new( $ask, $_ ) } 0 .. $ask->('entries') - 1;
+    return bless { path => $path, name => $ask->('name'), entries => \@entries }, $class;
+}
+
+sub name    { $_[0]{name} }
+sub entries { @{ $_[0]{entries} } }
+
+# The program of a name; the first one without a name.
+sub entry {
+    my ( $self, $name ) = @_;
+    return $self->{entries}[0] unless defined $name;
+    my ($found) = grep { $_->name eq $name } $self->entries;
+    return $found // croak "$self->{path}: no entry '$name'; there are:\n", $self->describe;
+}
+
+sub describe { join "\n", map { $_->describe } $_[0]->entries }
+
+sub _functions {
+    my ($path) = @_;
+    my $ffi = FFI::Platypus->new( api => 2, lib => Cwd::abs_path($path) );
+    my %found;
+    for my $name ( keys %functions ) {
+        my $address = $ffi->find_symbol("heterosis_$name")
+          // croak "$path: heterosis_$name is missing, or the file cannot be loaded";
+        $found{$name} = $ffi->function( $address, @{ $functions{$name} } );
+    }
+    return \%found;
+}
+
+# Refuse files that are damaged: the system's loader would follow whatever stands there.
+sub _check {
+    my ($path) = @_;
+    open my $file, '<:raw', $path or croak "$path: $!";
+    my $left = ( -s $file ) - SEAL;
+    my ( $size, $sum ) = ( $left, Compress::Zlib::crc32('') );
+    while ( $left > 0 ) {
+        my $read = read $file, my $block, $left < BLOCK ? $left : BLOCK or last;
+        $sum = Compress::Zlib::crc32( $block, $sum );
+        $left -= $read;
+    }
+    read $file, my $seal, SEAL;
+    croak "$path is cut short, stripped, or not a library that heterosis.export has written"
+      unless length $seal == SEAL && $seal =~ /^HETEROSO/;
+    my ( $version, $said, $counted ) = unpack 'x8 V V Q<', $seal;
+    croak "$path is damaged: its size or its checksum is wrong. Copy it again"
+      unless $said == $sum && $counted == $size;
+    croak "$path has version $version of heterosis.h; this module expects ", INTERFACE
+      unless $version == INTERFACE;
+    return;
+}
+
+package Heterosis::Library::Entry;
+
+use Carp                  qw(croak);
+use FFI::Platypus::Buffer qw(grow scalar_to_pointer set_used_length);
+use List::Util            qw(product);
+
+use constant ALIGNMENT => 64;    # of a workspace
+
+# By their numbers in heterosis.h: name, letter of pack, bytes. 16-bit floats are given as bits.
+my @dtypes = (
+    [ bool  => 'C', 1 ], [ int8    => 'c', 1 ], [ uint8    => 'C', 1 ],
+    [ int32 => 'l', 4 ], [ int64   => 'q', 8 ], [ float16  => 'S', 2 ],
+    [ bfloat16 => 'S', 2 ], [ float32 => 'f', 4 ], [ float64 => 'd', 8 ],
+);
+
+sub new {
+    my ( $class, $ask, $number ) = @_;
+    my $self = bless {
+        ask       => $ask,
+        number    => $number,
+        name      => $ask->( entry_name => $number ),
+        inputs    => _arrays( $ask, input  => $number ),
+        outputs   => _arrays( $ask, output => $number ),
+        workspace => _memory( $ask->( workspace_bytes => $number ) + ALIGNMENT ),
+    }, $class;
+    my $begin = scalar_to_pointer( ${ $self->{workspace} } );
+    $self->{aligned} = $begin + -$begin % ALIGNMENT;
+    return $self;
+}
+
+sub name    { $_[0]{name} }
+sub inputs  { @{ $_[0]{inputs} } }
+sub outputs { @{ $_[0]{outputs} } }
+
+# Run the program on references to lists of numbers, and give such.
+sub run {
+    my ( $self, @given ) = @_;
+    my @inputs = @{ $self->{inputs} };
+    croak "$self->{name}: got ", scalar @given, ' inputs; expected lists for ', $self->describe
+      unless @given == @inputs && !grep { ref ne 'ARRAY' } @given;
+    for my $i ( 0 .. $#given ) {
+        my ( $got, $wanted ) = ( scalar @{ $given[$i] }, $inputs[$i]{size} );
+        croak "$self->{name}: $inputs[$i]{name}: got $got numbers; expected $wanted"
+          unless $got == $wanted;
+    }
+    my @packed = map { pack "$inputs[$_]{letter}*", @{ $given[$_] } } 0 .. $#given;
+    my @made   = $self->run_packed(@packed);
+    my @lists = map { [ unpack "$self->{outputs}[$_]{letter}*", $made[$_] ] } 0 .. $#made;
+    return wantarray ? @lists : $self->_only(@lists);
+}
+
+# Run the program on strings of bytes as `pack` makes them, and give such: nothing is copied.
+sub run_packed {
+    my $self   = shift;
+    my @inputs = @{ $self->{inputs} };
+    croak "$self->{name}: got ", scalar @_, ' inputs; expected ', $self->describe
+      unless @_ == @inputs;
+    for my $i ( 0 .. $#inputs ) {
+        croak "$self->{name}: $inputs[$i]{name}: expected $inputs[$i]{bytes} packed bytes"
+          if !defined $_[$i] || utf8::is_utf8( $_[$i] ) || length $_[$i] != $inputs[$i]{bytes};
+    }
+    my @given = map { _address( $_[$_], $inputs[$_]{align} ) } 0 .. $#inputs;
+    my @made  = map { _memory( $_->{bytes} ) } @{ $self->{outputs} };
+    my $from  = pack 'J*', map { $_->[0] } @given;
+    my $to    = pack 'J*', map { scalar_to_pointer($$_) } @made;
+    my $code  = $self->{ask}->(
+        run => $self->{number}, scalar_to_pointer($from), scalar_to_pointer($to), $self->{aligned}
+    );
+    croak "$self->{name}: ", $self->{ask}->( message => $self->{number}, $code ) if $code;
+    return wantarray ? map { $$_ } @made : $self->_only( map { $$_ } @made );
+}
+
+# What a call in scalar context gives: the result, if there is one.
+sub _only {
+    my ( $self, @made ) = @_;
+    croak "$self->{name}: gives ", scalar @made, ' arrays; assign them to a list' unless @made == 1;
+    return $made[0];
+}
+
+sub describe {
+    my ($self) = @_;
+    my ( $inputs, $outputs ) = map {
+        join ', ', map { "$_->{name}: $_->{dtype}\[" . join( ', ', @{ $_->{shape} } ) . ']' } @$_
+    } @{$self}{qw(inputs outputs)};
+    return "$self->{name}($inputs) -> ($outputs)";
+}
+
+sub _arrays {
+    my ( $ask, $side, $number ) = @_;
+    return [ map { _array( $ask, $side, $number, $_ ) } 0 .. $ask->( "${side}s", $number ) - 1 ];
+}
+
+sub _array {
+    my ( $ask, $side, @where ) = @_;
+    my $rank  = $ask->( "${side}_rank", @where );
+    my @shape = map { $ask->( "${side}_extent", @where, $_ ) } 0 .. $rank - 1;
+    my ( $dtype, $letter, $bytes ) = @{ $dtypes[ $ask->( "${side}_dtype", @where ) ] };
+    my $size = product 1, @shape;
+    return {
+        name  => $ask->( "${side}_name", @where ), dtype => $dtype, shape => \@shape,
+        size  => $size, bytes => $size * $bytes, letter => $letter, align => $bytes,
+    };
+}
+
+# The address of a string's bytes, and what must live on: a copy, if they begin at an odd place.
+sub _address {
+    my $address = scalar_to_pointer( $_[0] );
+    return [ $address, \$_[0] ] unless $address % $_[1];
+    my $copy = _memory( length $_[0] );
+    substr $$copy, 0, length $_[0], $_[0];
+    return [ scalar_to_pointer($$copy), $copy ];
+}
+
+# A string of so many bytes, to be written to, that shares them with no other.
+sub _memory {
+    my ($bytes) = @_;
+    my $memory = '';
+    grow $memory, $bytes || 1;
+    set_used_length $memory, $bytes;
+    return \$memory;
+}
+
+1;
+
+__END__
+
+=head1 NAME
+
+Heterosis::Library - runs libraries that Heterosis has exported
+
+=head1 SYNOPSIS
+
+    use Heterosis::Library;
+    my $mlp = Heterosis::Library->new('libmy_mlp.so');
+    say $mlp->describe;
+    my ($scores) = $mlp->entry->run( [ map { ( $_ % 7 ) / 7 } 0 .. 511 ] );
+    my ($packed) = $mlp->entry->run_packed( pack 'f*', @x );
+
+=cut
