@@ -1,5 +1,6 @@
 """Exported libraries, called from Python without Heterosis and from C: the same bits as here."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,47 +10,18 @@ import pytest
 
 import heterosis
 from heterosis import np, npx
-from heterosis.gluon import nn, rnn
 from heterosis.runtime.errors import ArgumentError, UninitializedError, UnsupportedError
-from tests.frontends import FRONTENDS, damage, python_front_end
+from tests.frontends import FRONTENDS, check, damage, python_front_end
+from tests.frontends.models import (
+    convolution_net,
+    embedding,
+    mlp,
+    random,
+    recurrent_net,
+    until_small,
+)
 
 front_end = python_front_end()
-
-
-def mlp():
-    net = nn.HybridSequential()
-    net.add(nn.Dense(256, activation="relu"), nn.Dense(128, activation="relu"), nn.Dense(2))
-    net.initialize()
-    return net
-
-
-def _lenet():
-    net = nn.HybridSequential()
-    net.add(nn.Conv2D(6, 5, padding=2, activation="relu"), nn.MaxPool2D(2, 2), nn.BatchNorm())
-    net.add(nn.Conv2D(16, 5, activation="sigmoid"), nn.AvgPool2D(2, 2), nn.Dense(10))
-    net.initialize()
-    return net
-
-
-def _lstm():
-    net = rnn.LSTM(12, input_size=8)
-    net.initialize()
-    return net
-
-
-def _embedding():
-    net = nn.HybridSequential()
-    net.add(nn.Embedding(20, 8), nn.LayerNorm(), nn.Dense(4, flatten=False))
-    net.initialize()
-    return net
-
-
-def _until_small(x):
-    turns = np.zeros(())
-    while (x * x).sum() > 1:
-        x = x / 2
-        turns = turns + 1
-    return x, turns
 
 
 def _absolute_or_twice(x):
@@ -58,36 +30,32 @@ def _absolute_or_twice(x):
     return abs(x)
 
 
-def _random(*shape):
-    return np.array(numpy.random.default_rng(0).normal(size=shape).astype("float32"))
-
-
 def _whole(*numbers):
     return np.array(numbers, dtype="int64")
 
 
 PROGRAMS = {
-    "mlp": (mlp, [_random(1, 512)]),
-    "mlp of 64": (mlp, [_random(64, 512)]),
-    "convolution net": (_lenet, [_random(2, 1, 28, 28)]),
-    "recurrent net": (_lstm, [_random(7, 3, 8)]),
-    "embedding": (_embedding, [np.array([[1, 5, 19]], dtype="int32")]),
-    "loop": (lambda: _until_small, [_random(5)]),
-    "choice": (lambda: _absolute_or_twice, [-abs(_random(5))]),
+    "mlp": (mlp, [random(1, 512)]),
+    "mlp of 64": (mlp, [random(64, 512)]),
+    "convolution net": (convolution_net, [random(2, 1, 28, 28)]),
+    "recurrent net": (recurrent_net, [random(7, 3, 8)]),
+    "embedding": (embedding, [np.array([[1, 5, 19]], dtype="int32")]),
+    "loop": (lambda: until_small, [random(5)]),
+    "choice": (lambda: _absolute_or_twice, [-abs(random(5))]),
     "attention": (
         lambda: lambda q, k, v: np.matmul(npx.softmax(np.matmul(q, k.swapaxes(1, 2))), v),
-        [_random(2, 9, 16)] * 3,
+        [random(2, 9, 16)] * 3,
     ),
-    "views and what is given": (lambda: lambda x: (x.T, x, x[1:], x), [_random(4, 3)]),
-    "no inputs that matter": (lambda: lambda x: np.arange(5) * 2, [_random(2)]),
+    "views and what is given": (lambda: lambda x: (x.T, x, x[1:], x), [random(4, 3)]),
+    "no inputs that matter": (lambda: lambda x: np.arange(5) * 2, [random(2)]),
     "integers": (lambda: lambda x, y: (x // y, x % y, x & y), [_whole(-7, 9), _whole(2, 4)]),
     "float64": (lambda: np.exp, [np.array([0.5, -3.0], dtype="float64")]),
-    "float16": (lambda: lambda x: x * x + 1, [_random(40).astype("float16")]),
-    "roundings": (lambda: lambda x: (np.floor(x), np.trunc(x), np.fmod(x, 0.3)), [_random(37)]),
+    "float16": (lambda: lambda x: x * x + 1, [random(40).astype("float16")]),
+    "roundings": (lambda: lambda x: (np.floor(x), np.trunc(x), np.fmod(x, 0.3)), [random(37)]),
     "nothing": (lambda: lambda x: x + 1, [np.zeros((0, 3))]),
     "a number": (lambda: lambda x: x + 1, [np.array(2.0)]),
-    "in order": (lambda: lambda x: np.sort(x), [_random(100)]),
-    "memory moved": (lambda: lambda x: np.concatenate([x, x[::-1]]), [_random(1000)]),
+    "in order": (lambda: lambda x: np.sort(x), [random(100)]),
+    "memory moved": (lambda: lambda x: np.concatenate([x, x[::-1]]), [random(1000)]),
 }
 
 
@@ -117,7 +85,7 @@ def test_libraries_give_the_same_bits(label, tmp_path):
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
 def test_a_library_for_older_processors(level, tmp_path):
     """The same numbers up to rounding: packed for that processor, by code for it."""
-    net, x = _lenet(), _random(2, 1, 28, 28)
+    net, x = convolution_net(), random(2, 1, 28, 28)
     try:
         path, _ = heterosis.export(net, tmp_path / "model", x, target=level)
     except ArgumentError as error:
@@ -131,21 +99,21 @@ def test_a_library_for_older_processors(level, tmp_path):
 def test_an_entry_for_each_kind_of_arguments(tmp_path):
     net = mlp()
     net.hybridize()
-    expected = {batch: net(_random(batch, 512)).asnumpy() for batch in (1, 3)}
+    expected = {batch: net(random(batch, 512)).asnumpy() for batch in (1, 3)}
     paths = net.export(str(tmp_path / "my_mlp"), format="native")
     assert paths == (str(tmp_path / "libmy_mlp.so"), str(tmp_path / "my_mlp.h"))
     library = front_end.Library(paths[0])
     assert list(library.entries) == ["forward", "forward_1"]
     assert str(library).startswith("forward(x: float32[1, 512]) -> (output: float32[1, 2])")
     for batch, ours in expected.items():
-        assert (library(_random(batch, 512).asnumpy()) == ours).all()
+        assert (library(random(batch, 512).asnumpy()) == ours).all()
     with pytest.raises(front_end.LibraryError, match="no entry takes"):
         library(numpy.zeros((2, 512), "float32"))
 
 
 def test_states_that_callers_keep(tmp_path):
     """A recurrent layer exports what it was called with: states are arrays in and out."""
-    net, x = _lstm(), _random(7, 3, 8)
+    net, x = recurrent_net(), random(7, 3, 8)
     net.hybridize()
     states = net.begin_state(3)
     outputs, after = net(x, states)
@@ -157,7 +125,7 @@ def test_states_that_callers_keep(tmp_path):
 
 def test_a_library_is_small_and_needs_the_c_library_at_most(tmp_path):
     net = mlp()
-    path, _ = heterosis.export(net, tmp_path / "my_mlp", _random(1, 512))
+    path, _ = heterosis.export(net, tmp_path / "my_mlp", random(1, 512))
     weights = sum(p.data().size * 4 for p in net.collect_params().values())
     assert Path(path).stat().st_size - weights < 100_000
     if shutil.which("readelf"):
@@ -166,16 +134,16 @@ def test_a_library_is_small_and_needs_the_c_library_at_most(tmp_path):
 
 
 def test_failures_are_codes_with_messages(tmp_path):
-    heterosis.export(lambda x, i: x[i], tmp_path / "item", _random(5), _whole(1, 2))
+    heterosis.export(lambda x, i: x[i], tmp_path / "item", random(5), _whole(1, 2))
     library = front_end.Library(tmp_path / "libitem.so")
-    x = _random(5).asnumpy()
+    x = random(5).asnumpy()
     assert (library(x, numpy.array([4, -5], dtype="int64")) == x[[4, -5]]).all()
     with pytest.raises(front_end.LibraryError, match="index"):
         library(x, numpy.array([0, 5], dtype="int64"))
 
 
 def test_bad_arguments_are_codes(tmp_path):
-    heterosis.export(_until_small, tmp_path / "model", _random(5))
+    heterosis.export(until_small, tmp_path / "model", random(5))
     functions = front_end.Library(tmp_path / "libmodel.so")._functions
     ask = functions.heterosis_open
     library = ask(1, None)
@@ -205,7 +173,7 @@ def test_bad_arguments_are_codes(tmp_path):
 
 
 def test_damaged_files_are_errors_and_are_not_loaded(tmp_path):
-    path, _ = heterosis.export(_until_small, tmp_path / "model", _random(5))
+    path, _ = heterosis.export(until_small, tmp_path / "model", random(5))
     assert damage.accepted(front_end, Path(path), count=200, seed=0) == []
     other = Path(path).read_bytes()[:-16] + b"\2" + Path(path).read_bytes()[-15:]
     Path(path).write_bytes(other)
@@ -228,7 +196,7 @@ def test_what_a_library_cannot_do_is_refused(tmp_path):
         npx.print(x)
         return x
 
-    x = _random(3)
+    x = random(3)
     for function, why in (
         (prints, "prints, by npx.print"),
         (writes, "writes to arrays"),
@@ -248,6 +216,38 @@ def test_what_a_library_cannot_do_is_refused(tmp_path):
     with pytest.raises(ArgumentError, match="format"):
         mlp().export(str(tmp_path / "model"), format="elf")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return [check.exported(label, tmp_path_factory.mktemp("model")) for label in check.MODELS]
+
+
+@pytest.mark.parametrize("name", check.LANGUAGES)
+def test_languages_give_the_same_bits(name, models, tmp_path):
+    language = check.LANGUAGES[name]
+    if missing := language.missing():
+        pytest.skip(f"{missing}: bash frontends/check.sh --install")
+    language.made(tmp_path)
+    for model in models:
+        assert model.check(language, tmp_path) > 0
+
+
+_OWN_TESTS = {"JavaScript": ["npm", "test"], "Perl": ["prove", "-l"]}
+
+
+@pytest.mark.parametrize("name", _OWN_TESTS)
+def test_tests_of_front_ends(name, tmp_path):
+    """Those that are written in the language itself."""
+    language = check.LANGUAGES[name]
+    if missing := language.missing():
+        pytest.skip(f"{missing}: bash frontends/check.sh --install")
+    path, _ = heterosis.export(mlp(), tmp_path / "my_mlp", random(1, 512))
+    done = subprocess.run(
+        _OWN_TESTS[name], cwd=FRONTENDS / language.folder, capture_output=True, text=True,
+        check=False, env={**os.environ, "HETEROSIS_LIBRARY": path},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 _EXAMPLES = {

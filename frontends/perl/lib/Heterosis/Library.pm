@@ -144,6 +144,7 @@ sub run {
     my @packed = map { pack "$inputs[$_]{letter}*", @{ $given[$_] } } 0 .. $#given;
     my @made   = $self->run_packed(@packed);
     my @lists = map { [ unpack "$self->{outputs}[$_]{letter}*", $made[$_] ] } 0 .. $#made;
+    return unless defined wantarray;
     return wantarray ? @lists : $self->_only(@lists);
 }
 
@@ -165,6 +166,7 @@ sub run_packed {
         run => $self->{number}, scalar_to_pointer($from), scalar_to_pointer($to), $self->{aligned}
     );
     croak "$self->{name}: ", $self->{ask}->( message => $self->{number}, $code ) if $code;
+    return unless defined wantarray;
     return wantarray ? map { $$_ } @made : $self->_only( map { $$_ } @made );
 }
 

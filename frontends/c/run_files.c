@@ -1,0 +1,91 @@
+/* Runs a program on arrays in files, for ../check.sh: run_files LIBRARY FOLDER CALLS
+   cc run_files.c -I../../src/heterosis/backends -ldl -o run_files */
+#define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "heterosis.h"
+
+enum { MOST = 16 }; /* arrays of a side */
+
+static void stop(const char* why) {
+  fprintf(stderr, "%s\n", why ? why : "unknown");
+  exit(1);
+}
+
+static void* find(void* handle, const char* name) {
+  void* found = dlsym(handle, name);
+  if (!found) stop(dlerror());
+  return found;
+}
+
+static void* memory_of(int64_t bytes) {
+  void* memory = bytes < 0 ? NULL : aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64);
+  if (!memory) stop("no memory");
+  return memory;
+}
+
+static FILE* opened(const char* folder, const char* side, int64_t position, const char* mode) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s%d", folder, side, (int)position);
+  FILE* file = fopen(path, mode);
+  if (!file) stop(path);
+  return file;
+}
+
+static double microseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+typedef int64_t count_of(const void*, int64_t);
+typedef int64_t bytes_of(const void*, int64_t, int64_t);
+
+int main(int count, char** words) {
+  if (count != 4) stop("run_files LIBRARY FOLDER CALLS");
+  const char* wrong = heterosis_check(words[1]);
+  if (wrong) stop(wrong);
+  void* handle = dlopen(words[1], RTLD_NOW);
+  if (!handle) stop(dlerror());
+  const void* (*open_library)(int64_t, int64_t*);
+  int64_t (*run)(const void*, int64_t, const void* const*, void* const*, void*);
+  count_of *inputs, *outputs, *workspace_bytes;
+  bytes_of *input_bytes, *output_bytes;
+  *(void**)&open_library = find(handle, "heterosis_open");
+  *(void**)&run = find(handle, "heterosis_run");
+  *(void**)&inputs = find(handle, "heterosis_inputs");
+  *(void**)&outputs = find(handle, "heterosis_outputs");
+  *(void**)&workspace_bytes = find(handle, "heterosis_workspace_bytes");
+  *(void**)&input_bytes = find(handle, "heterosis_input_bytes");
+  *(void**)&output_bytes = find(handle, "heterosis_output_bytes");
+
+  const void* library = open_library(HETEROSIS_VERSION, NULL);
+  if (!library) stop("the library cannot be used here");
+  const int64_t given = inputs(library, 0), made = outputs(library, 0);
+  if (given > MOST || made > MOST) stop("too many arrays");
+  const void* from[MOST];
+  void* to[MOST];
+  for (int64_t i = 0; i < given; ++i) {
+    const size_t bytes = (size_t)input_bytes(library, 0, i);
+    void* memory = memory_of((int64_t)bytes);
+    FILE* file = opened(words[2], "input", i, "rb");
+    if (fread(memory, 1, bytes, file) != bytes) stop("an input is too short");
+    fclose(file);
+    from[i] = memory;
+  }
+  for (int64_t i = 0; i < made; ++i) to[i] = memory_of(output_bytes(library, 0, i));
+  void* workspace = memory_of(workspace_bytes(library, 0));
+  if (run(library, 0, from, to, workspace)) stop("the program failed");
+  for (int64_t i = 0; i < made; ++i) {
+    FILE* file = opened(words[2], "output", i, "wb");
+    fwrite(to[i], 1, (size_t)output_bytes(library, 0, i), file);
+    if (fclose(file)) stop("an output cannot be written");
+  }
+  const long calls = atol(words[3]);
+  const double before = microseconds();
+  for (long i = 0; i < calls; ++i) run(library, 0, from, to, workspace);
+  printf("%g\n", (microseconds() - before) / (double)calls);
+  return 0;
+}

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Runs exported models in every language that this machine has, and compares them to the bit with
+# Python. With --install, what the languages need is installed first: from Debian and npm.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+if [[ ${1:-} == --install ]]; then
+  as_root=$([[ $EUID == 0 ]] || echo sudo)
+  $as_root apt-get install -y build-essential nodejs npm perl libffi-platypus-perl
+  npm install --prefix frontends/javascript --no-package-lock --no-audit --no-fund
+fi
+exec "${PYTHON:-python3}" -m tests.frontends.check

@@ -1,0 +1,46 @@
+"""Models that are exported, each made by a function without arguments."""
+
+import numpy
+
+from heterosis import np
+from heterosis.gluon import nn, rnn
+
+
+def mlp():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(256, activation="relu"), nn.Dense(128, activation="relu"), nn.Dense(2))
+    net.initialize()
+    return net
+
+
+def convolution_net():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(6, 5, padding=2, activation="relu"), nn.MaxPool2D(2, 2), nn.BatchNorm())
+    net.add(nn.Conv2D(16, 5, activation="sigmoid"), nn.AvgPool2D(2, 2), nn.Dense(10))
+    net.initialize()
+    return net
+
+
+def recurrent_net():
+    net = rnn.LSTM(12, input_size=8)
+    net.initialize()
+    return net
+
+
+def embedding():
+    net = nn.HybridSequential()
+    net.add(nn.Embedding(20, 8), nn.LayerNorm(), nn.Dense(4, flatten=False))
+    net.initialize()
+    return net
+
+
+def until_small(x):
+    turns = np.zeros(())
+    while (x * x).sum() > 1:
+        x = x / 2
+        turns = turns + 1
+    return x, turns
+
+
+def random(*shape):
+    return np.array(numpy.random.default_rng(0).normal(size=shape).astype("float32"))
