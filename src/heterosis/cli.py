@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from heterosis.runtime.errors import HeterosisError
+from heterosis.runtime.errors import FormatError, HeterosisError
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,23 @@ def _names(arguments: argparse.Namespace) -> None:
     print(coverage.table())
 
 
+def _inspect(arguments: argparse.Namespace) -> None:
+    from heterosis.backends.heterosis_library import Library, LibraryError
+
+    try:
+        library = Library(arguments.library)
+    except (LibraryError, OSError) as error:
+        raise FormatError(str(error)) from error
+    print(f"{library.name}: {os.path.getsize(arguments.library):,} bytes, whole, runs here")
+    for entry in library.entries.values():
+        print(entry)
+        print(f"  {entry.workspace_bytes:,} bytes of memory in a run")
+
+
+def _inspect_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("library", help="a file that heterosis.export has written, lib<name>.so")
+
+
 def _ir(arguments: argparse.Namespace) -> None:
     from heterosis.autograd.listing import COLUMNS
     from heterosis.ir import listing
@@ -67,6 +85,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMANDS = (
     Command("demo", "a network: imperative, hybridized, exported, timed", _demo, _demo_arguments),
+    Command("inspect", "what an exported library computes", _inspect, _inspect_arguments),
     Command("ir", "the primitives that programs are made of", _ir),
     Command("names", "MXNet's public names, and which of them exist here", _names),
     Command("run", "a script written for MXNet, unchanged", _run, _run_arguments),

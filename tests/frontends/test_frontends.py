@@ -10,6 +10,7 @@ import pytest
 
 import heterosis
 from heterosis import np, npx
+from heterosis.cli import main
 from heterosis.runtime.errors import ArgumentError, UninitializedError, UnsupportedError
 from tests.frontends import FRONTENDS, check, damage, python_front_end
 from tests.frontends.models import (
@@ -131,6 +132,17 @@ def test_a_library_is_small_and_needs_the_c_library_at_most(tmp_path):
     if shutil.which("readelf"):
         shown = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True)
         assert "NEEDED" not in shown.stdout
+
+
+def test_inspecting(tmp_path, capsys):
+    path, header = heterosis.export(lambda x: x + 1, tmp_path / "more", random(5))
+    assert main(["inspect", path]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"more: {Path(path).stat().st_size:,} bytes")
+    assert "(x: float32[5]) -> (output: float32[5])" in shown
+    for wrong in (header, str(tmp_path / "nowhere")):
+        assert main(["inspect", wrong]) == 1
+        assert wrong in capsys.readouterr().err
 
 
 def test_failures_are_codes_with_messages(tmp_path):

@@ -1,0 +1,179 @@
+"""Libraries that Heterosis has exported, in Python without Heterosis: ctypes and NumPy.
+
+from heterosis_library import Library
+
+mlp = Library("libmy_mlp.so")
+print(mlp)                      # what it takes and gives
+scores = mlp(x)                 # arrays in, arrays out
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+_VERSION = 1
+_ALIGNMENT = 64  # of a workspace
+_SEAL = struct.Struct("<8sIIQ")  # ends every library: magic, version, CRC-32, size before it
+_BLOCK = 1 << 20
+_DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64")
+_HALF = "bfloat16"  # NumPy has none: given and returned as the bits, in uint16
+
+_Address, _Number, _Text = ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p
+_OF_ARRAYS = ("name", "dtype", "rank", "bytes", "extent")
+_FUNCTIONS = {
+    "open": (_Address, [_Number, ctypes.POINTER(_Number)]),
+    "name": (_Text, [_Address]),
+    "entries": (_Number, [_Address]),
+    "entry_name": (_Text, [_Address, _Number]),
+    "workspace_bytes": (_Number, [_Address, _Number]),
+    "inputs": (_Number, [_Address, _Number]),
+    "outputs": (_Number, [_Address, _Number]),
+    "run": (_Number, [_Address, _Number, _Address, _Address, _Address]),
+    "message": (_Text, [_Address, _Number, _Number]),
+}
+for _side in ("input", "output"):
+    for _fact in _OF_ARRAYS:
+        _taken = [_Address, *[_Number] * (3 if _fact == "extent" else 2)]
+        _FUNCTIONS[f"{_side}_{_fact}"] = (_Text if _fact == "name" else _Number, _taken)
+
+
+class LibraryError(RuntimeError):
+    """A library that cannot be used, or a program that has failed."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array that a program takes or gives."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def numpy_dtype(self) -> numpy.dtype:
+        return numpy.dtype("uint16" if self.dtype == _HALF else self.dtype)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+class Library:
+    """An exported library. Call it, or one of its `entries`, with arrays.
+
+    Threads may share it: every call has a workspace of its own.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]):
+        _check(path)
+        self._functions = ctypes.CDLL(os.path.abspath(path))
+        for name, (returns, takes) in _FUNCTIONS.items():
+            function = getattr(self._functions, f"heterosis_{name}", None)
+            if function is None:
+                raise LibraryError(
+                    f"{os.fspath(path)} is not a library that heterosis.export has written."
+                )
+            function.restype, function.argtypes = returns, takes
+        code = _Number()
+        self._library = self._functions.heterosis_open(_VERSION, ctypes.byref(code))
+        if not self._library:
+            message = self._functions.heterosis_message(None, 0, code.value)
+            raise LibraryError(f"{os.fspath(path)}: {message.decode()}")
+        self.name = self._ask("name").decode()
+        count = self._ask("entries")
+        self.entries = {entry.name: entry for entry in (Entry(self, i) for i in range(count))}
+
+    def __call__(self, *arrays: numpy.ndarray) -> numpy.ndarray | tuple[numpy.ndarray, ...]:
+        """Run the entry that takes arrays like these."""
+        for entry in self.entries.values():
+            if entry.takes(arrays):
+                return entry(*arrays)
+        given = ", ".join(f"{a.dtype}{list(a.shape)}" for a in map(numpy.asarray, arrays))
+        raise LibraryError(f"{self.name}: no entry takes ({given}). There are:\n{self}")
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.entries.values()))
+
+    def _ask(self, name: str, *arguments: Any) -> Any:
+        return getattr(self._functions, f"heterosis_{name}")(self._library, *arguments)
+
+
+class Entry:
+    """One program of a library."""
+
+    def __init__(self, library: Library, number: int):
+        self._library, self._number = library, number
+        self.name = library._ask("entry_name", number).decode()
+        self.inputs = self._arrays("input")
+        self.outputs = self._arrays("output")
+        self.workspace_bytes = library._ask("workspace_bytes", number)
+
+    def _arrays(self, side: str) -> list[Array]:
+        def ask(fact: str, *where: int) -> Any:
+            return self._library._ask(f"{side}_{fact}", self._number, *where)
+
+        return [
+            Array(
+                ask("name", i).decode(),
+                _DTYPES[ask("dtype", i)],
+                tuple(ask("extent", i, axis) for axis in range(ask("rank", i))),
+            )
+            for i in range(self._library._ask(f"{side}s", self._number))
+        ]
+
+    def takes(self, arrays: tuple[numpy.ndarray, ...]) -> bool:
+        """Whether these arrays have the types and shapes of the inputs."""
+        wanted = [(array.numpy_dtype, array.shape) for array in self.inputs]
+        return [(a.dtype, a.shape) for a in map(numpy.asarray, arrays)] == wanted
+
+    def __call__(self, *arrays: numpy.ndarray) -> numpy.ndarray | tuple[numpy.ndarray, ...]:
+        """Run the program: one array, or a tuple of several."""
+        if not self.takes(arrays):
+            given = ", ".join(f"{a.dtype}{list(a.shape)}" for a in map(numpy.asarray, arrays))
+            raise LibraryError(f"{self.name}: got ({given}); expected {self}")
+        dense = [numpy.ascontiguousarray(array) for array in arrays]
+        made = [numpy.empty(array.shape, array.numpy_dtype) for array in self.outputs]
+        memory = numpy.empty(self.workspace_bytes + _ALIGNMENT, "uint8")
+        workspace = memory.ctypes.data + -memory.ctypes.data % _ALIGNMENT
+        code = self._library._ask(
+            "run", self._number, _addresses(dense), _addresses(made), workspace
+        )
+        if code:
+            message = self._library._ask("message", self._number, code).decode()
+            raise LibraryError(f"{self.name}: {message}")
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def __str__(self) -> str:
+        given, made = (", ".join(map(str, side)) for side in (self.inputs, self.outputs))
+        return f"{self.name}({given}) -> ({made})"
+
+
+def _check(path: str | os.PathLike[str]) -> None:
+    """Refuse files that are damaged: the system's loader would follow whatever stands there."""
+    checksum, name = 0, os.fspath(path)
+    with open(path, "rb") as file:
+        size = left = max(os.fstat(file.fileno()).st_size - _SEAL.size, 0)
+        while left and (block := file.read(min(left, _BLOCK))):
+            checksum, left = zlib.crc32(block, checksum), left - len(block)
+        seal = file.read()
+    if len(seal) != _SEAL.size or not seal.startswith(b"HETEROSO"):
+        raise LibraryError(
+            f"{name} is cut short, stripped, or not a library that heterosis.export has written."
+        )
+    _, version, *said = _SEAL.unpack(seal)
+    if said != [checksum, size]:
+        raise LibraryError(f"{name} is damaged: its size or its checksum is wrong. Copy it again.")
+    if version != _VERSION:
+        raise LibraryError(
+            f"{name} has version {version} of heterosis.h; this module expects {_VERSION}."
+        )
+
+
+def _addresses(arrays: list[numpy.ndarray]) -> ctypes.Array[Any]:
+    return (_Address * max(len(arrays), 1))(*(array.ctypes.data for array in arrays))
