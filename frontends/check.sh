@@ -5,7 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 if [[ ${1:-} == --install ]]; then
   as_root=$([[ $EUID == 0 ]] || echo sudo)
-  $as_root apt-get install -y build-essential nodejs npm perl libffi-platypus-perl
+  node=$(command -v npm >/dev/null || echo nodejs npm) # others' packages of Node have npm inside
+  # shellcheck disable=SC2086 # words, or nothing
+  $as_root apt-get install -y build-essential perl libffi-platypus-perl $node
   npm install --prefix frontends/javascript --no-package-lock --no-audit --no-fund
 fi
 exec "${PYTHON:-python3}" -m tests.frontends.check

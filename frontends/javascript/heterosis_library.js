@@ -6,7 +6,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import zlib from 'node:zlib';
+import { crc32 } from 'node:zlib';
 
 import koffi from 'koffi';
 
@@ -173,7 +173,7 @@ function checksum(descriptor, size) {
   for (let at = 0; at < size;) {
     const read = fs.readSync(descriptor, block, 0, Math.min(BLOCK, size - at), at);
     if (!read) break; // the file has become shorter, and the sum tells
-    sum = zlib.crc32(block.subarray(0, read), sum);
+    sum = crc32(block.subarray(0, read), sum);
     at += read;
   }
   return sum;

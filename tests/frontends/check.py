@@ -79,7 +79,8 @@ LANGUAGES = {
         Language("Python", "python", [sys.executable, "-c", "import numpy"],
                  [sys.executable, "run_files.py"]),
         Language("JavaScript", "javascript",
-                 ["node", "--input-type=module", "-e", "import 'koffi'"], ["node", "run_files.js"]),
+                 ["node", "--input-type=module", "-e", "import './heterosis_library.js'"],
+                 ["node", "run_files.js"]),
         Language("Perl", "perl", ["perl", "-Ilib", "-MHeterosis::Library", "-e", "1"],
                  ["perl", "-Ilib", "run_files.pl"]),
     )

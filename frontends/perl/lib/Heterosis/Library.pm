@@ -143,7 +143,7 @@ sub run {
     }
     my @packed = map { pack "$inputs[$_]{letter}*", @{ $given[$_] } } 0 .. $#given;
     my @made   = $self->run_packed(@packed);
-    my @lists = map { [ unpack "$self->{outputs}[$_]{letter}*", $made[$_] ] } 0 .. $#made;
+    my @lists  = map { [ unpack "$self->{outputs}[$_]{letter}*", $made[$_] ] } 0 .. $#made;
     return unless defined wantarray;
     return wantarray ? @lists : $self->_only(@lists);
 }
