@@ -138,6 +138,7 @@ _ELSEWHERE = {
     "io/atomic.py": "the door",
     "io/files.py": "the door",
     "io/packing.py": "bytes that the door has read; it translates what is raised",
+    "backends/native/compile/sized.py": "entries of the object cache",
     "backends/native/compile/stored.py": "entries of the object cache",
     "recordio.py": "it reads by position, through the door's translation",
     "runtime/registry.py": "a text, and no file",
