@@ -92,6 +92,8 @@ def run(mode, layers, both, projection, arrays, units=5, **more):
 
 # Few rows, which read the weights as they lie, and more, for which they are packed.
 SIZES = [(network, 7, 19) for network in NETWORKS] + [(n, 1, 5) for n in NETWORKS if n[1] == 1]
+# Whole blocks of units, whose gates are computed with their products, to and fro.
+SIZES += [((mode, 1, False, None), batch, 64) for mode in MODES for batch in (1, 3, 7)]
 
 
 @pytest.mark.parametrize("network, batch, units", SIZES, ids=str)

@@ -5,6 +5,8 @@ import pytest
 
 from heterosis import _core, np
 from heterosis.backends.native.codegen.kernel import OpaqueCall
+from heterosis.backends.native.codegen.kernels.channels_last import tiles as code
+from heterosis.backends.native.codegen.kernels.convolution.tiles import FILTERS
 from heterosis.backends.native.codegen.lowerings import channels_last as lowering
 from heterosis.backends.native.compile.plans import machine
 from heterosis.backends.native.compile.whole import compile_program
@@ -19,10 +21,10 @@ from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, eager
 from heterosis.passes.pipeline import optimized
 
-add, multiply, relu, exp, reshape, concatenate, mean, transpose, pooling, convolution = (
+add, multiply, relu, tanh, exp, reshape, concatenate, mean, transpose, pooling, convolution = (
     REGISTRY[n].operation
-    for n in ("add", "multiply", "relu", "exp", "reshape", "concatenate", "mean", "transpose")
-    + ("pooling", "convolution")
+    for n in ("add", "multiply", "relu", "tanh", "exp", "reshape", "concatenate", "mean")
+    + ("transpose", "pooling", "convolution")
 )
 
 
@@ -207,6 +209,7 @@ def test_few_windows_of_several_taps(kernel, attributes, filters, dtype):
 def windows_too(monkeypatch):
     """Windows of many channels too, even where tiles take fewer multiplications."""
     monkeypatch.setattr(channels_last, "_TURNING_WINDOWS", -1e9)
+    monkeypatch.setattr(channels_last, "FILTERS", {})
 
 
 WINDOWS = pytest.mark.parametrize(
@@ -228,6 +231,47 @@ def test_windows_of_many_channels(shape, filters, dtype, kernel, attributes, win
     n = Network(*shape, dtype=dtype)
     y = relu(n.convolve(n.x, filters, kernel, **attributes))
     check(n, n.convolve(y, 20), expected={"matmul", "convolve_last"})
+
+
+@pytest.fixture(params=[2, 4])
+def tiles(request, monkeypatch, windows_too):
+    """Convolutions of 3 x 3 taps in tiles of so many results, wherever that is possible."""
+    monkeypatch.setattr(channels_last, "FILTERS", {request.param: FILTERS[request.param]})
+    monkeypatch.setattr(channels_last, "_TILES_WORTH", 1e6)
+
+
+@pytest.mark.parametrize(
+    "shape, filters, pad",
+    [
+        ((1, 16, 8, 8), 16, (1, 1)),  # a tile or four
+        ((2, 32, 14, 13), 48, (1, 1)),  # tiles that are cut off, and half a panel
+        ((3, 32, 5, 6), 32, (0, 0)),  # an input that is smaller than a tile
+        ((1, 16, 3, 12), 64, (2, 3)),  # results that see nothing but zeros
+        ((1, 272, 7, 9), 32, (1, 1)),  # two blocks of depth
+        ((1, 16, 70, 61), 16, (1, 0)),
+    ],
+)
+def test_tiles(shape, filters, pad, tiles):
+    n = Network(*shape)
+    y = relu(n.convolve(n.x, filters, (3, 3), pad=pad))
+    check(n, n.convolve(y, 20), expected={"matmul", "tiles_last"})
+
+
+def test_many_groups_of_tiles(tiles, monkeypatch):
+    """And further operands of what ends the kernel, and results between those of others."""
+    monkeypatch.setattr(code, "_GROUP_NUMBERS", 1)
+    monkeypatch.setattr(code, "_GROUP_ROWS", 1)
+    n = Network(2, 32, 29, 26)
+    y = add(relu(n.convolve(n.x, 32, (3, 3), pad=(1, 1))), n.x)
+    z = add(n.convolve(y, 32, (3, 3), pad=(1, 1)), y)
+    joined = concatenate((tanh(n.convolve(z, 16, (3, 3), pad=(1, 1))), z), 1)
+    check(n, relu(joined), n.convolve(z, 8), expected={"matmul", "tiles_last"})
+
+
+def test_channels_that_are_no_vectors_stay_in_windows(tiles):
+    n = Network(1, 18, 9, 9)
+    y = relu(n.convolve(n.x, 16, (3, 3), pad=(1, 1)))
+    check(n, n.convolve(y, 22, (3, 3)), expected={"convolve_last"})
 
 
 @pytest.mark.parametrize("images", [1, 2])
@@ -264,13 +308,14 @@ def test_other_ways_to_join_and_to_cut(windows_too):
 
 
 def test_windows_are_compared_with_their_fastest_way(monkeypatch):
-    """Channels last where all windows are gathered otherwise, not where tiles are faster."""
+    """Channels last where all windows are gathered otherwise, not where only windows would be, and
+    tiles are faster."""
     monkeypatch.undo()
-    for kernel, expected in (((5, 5), "convolve_last"), ((3, 3), "convolve")):
-        n = Network(1, 64, 24, 24)
+    for kernel, channels, expected in (((5, 5), 64, "convolve_last"), ((3, 3), 50, "convolve")):
+        n = Network(1, channels, 24, 24)
         y = n.x
         for _ in range(3):
-            y = relu(n.convolve(y, 64, kernel, pad=(kernel[0] // 2,) * 2))
+            y = relu(n.convolve(y, channels, kernel, pad=(kernel[0] // 2,) * 2))
         _, after = n.turned(y)
         assert kernels(after) - {"pack_right"} == {expected}
 
@@ -298,10 +343,10 @@ def test_what_lies_between_and_beside():
 
 @pytest.mark.lengthy
 def test_what_stays_as_it_is():
-    few = Network(1, 12, 6, 6)  # channels that are no whole vectors
+    few = Network(1, 10, 6, 6)  # channels that are no whole vectors
     check(few, few.convolve(few.alone(few.x, pad=(1, 1)), 8), expected={"convolve"})
-    deep = Network(1, 16, 8, 8)  # most of the work is in windows of many channels
-    y = deep.convolve(deep.convolve(deep.x, 16), 16, (3, 3))
+    deep = Network(1, 18, 8, 8)  # most of the work is in windows of many channels
+    y = deep.convolve(deep.convolve(deep.x, 18), 18, (3, 3))
     check(deep, y, expected={"convolve"})
     space = Network(1, 16, 3, 4, 5)
     check(space, space.convolve(space.x, 8, (1, 1, 1)), expected={"matmul"})

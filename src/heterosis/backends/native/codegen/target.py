@@ -36,6 +36,11 @@ class Target:
         return self._has("neon")
 
     @property
+    def adds_in_addresses(self) -> bool:
+        """Whether a load's address may be the sum of two registers and a number."""
+        return not self._has("neon")
+
+    @property
     def looks_up(self) -> bool:
         """Whether it picks, for every lane of single precision, one of the lanes of two others."""
         return self._has("avx512f")

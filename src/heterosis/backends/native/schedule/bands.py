@@ -34,6 +34,7 @@ from heterosis.backends.native.codegen.nest import (
 from heterosis.backends.native.codegen.nest import Counter as Counting
 from heterosis.backends.native.schedule.arena import rounded, uses
 from heterosis.ir.strided import Strided
+from heterosis.ir.traced_sizes import divided, largest, smallest
 from heterosis.ir.types import ITEMSIZE
 
 if TYPE_CHECKING:  # the functions below import these when there is something to join
@@ -184,7 +185,7 @@ class _Joining:
         from heterosis.backends.native.codegen.kernels import bands as code
 
         bands = _bands(self.rows, self.width * self.size, self.matrices, self.machine.workers)
-        band = -(-self.rows // bands)
+        band = -divided(-self.rows, bands)
         begin = rounded(band * self.width * self.size)
         first, of_first, end, room = self._products(self.first, "ab", band, begin)
         second, of_second, work_at, more = self._products(self.second, "bc", band, end)
@@ -250,10 +251,10 @@ def _is_plain(place: Place) -> bool:
 
 def _bands(rows: int, row_bytes: int, matrices: int, workers: int) -> int:
     """Into how many bands a matrix is cut: few enough that copying operands for each is little."""
-    most = max(1, rows // _FEWEST_ROWS)
+    most = largest(1, rows // _FEWEST_ROWS)
     cached = -(-rows * row_bytes // _BAND_BYTES)
-    shared = -(-2 * workers // matrices) if workers > 1 else 1
-    return min(most, max(cached, shared))
+    shared = -divided(-2 * workers, matrices) if workers > 1 else 1
+    return smallest(most, largest(cached, shared))
 
 
 def _flat(axes: list[Axes]) -> list[int]:

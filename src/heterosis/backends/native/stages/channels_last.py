@@ -1,22 +1,32 @@
 """Parts of networks keep their channels last, where their convolutions are faster so.
 
 With channels last, a convolution is a matrix product that reads its rows as they lie, one of single
-channels has whole vectors of them at every tap, and so has pooling. With channels second, windows
-have to be gathered, but tiles of 3 x 3 taps take half the multiplications. Users see channels
-second: arrays are turned where they enter such a part of a program, and where they leave it.
+channels has whole vectors of them at every tap, and so have pooling and the tiles of 3 x 3 taps,
+which take half the multiplications or less. With channels second, windows have to be gathered, and
+elements sorted. Users see channels second: arrays are turned where they enter such a part of a
+program, and where they leave it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 
-import heterosis.backends.native.codegen.lowerings.channels_last  # noqa: F401 (the rows of its two primitives)
+import heterosis.backends.native.codegen.lowerings.channels_last  # noqa: F401 (the rows of its primitives)
 from heterosis.backends.native.codegen.kernel import Machine
-from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_LAST, DEPTHWISE_LAST
+from heterosis.backends.native.codegen.kernels.convolution.tiles import FILTERS, TAPS, span
+from heterosis.backends.native.codegen.kernels.matmul.element import element
+from heterosis.backends.native.codegen.kernels.matmul.panels import TALLEST, rows_computed
+from heterosis.backends.native.codegen.kernels.matmul.tile import tile
+from heterosis.backends.native.codegen.lowerings.native import (
+    CONVOLVE_LAST,
+    DEPTHWISE_LAST,
+    TILES_LAST,
+)
 from heterosis.backends.native.codegen.lowerings.products import packed_right
-from heterosis.backends.native.codegen.lowerings.windows import multiplications
+from heterosis.backends.native.codegen.lowerings.windows import multiplications, transformed
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Elementwise, Opaque
 from heterosis.ir.primitives.products import MATMUL
@@ -34,8 +44,11 @@ _MOST = 0.9
 # The same price where windows of many channels are compared with their fastest way, whose
 # multiplications cost more, as windows are gathered there.
 _TURNING_WINDOWS, _GATHERED = 50, 1.12
-# Rows of the tiles here, which come in two heights that differ by one.
-_TILE_ROWS = 12
+# What it takes to transform an element of a tile of 3 x 3 taps, and to fetch a weight, which may
+# come from memory, in multiplications.
+_TRANSFORM, _WEIGHT = 10, 6
+# Such tiles need more memory and are less exact: by how much they must be cheaper.
+_TILES_WORTH = 0.85
 
 
 # -- convolutions with channels last ---------------------------------------------------------------
@@ -89,14 +102,28 @@ def _depthwise(x: Value, node: Node, machine: Machine) -> Value:
     return _applied(DEPTHWISE_LAST, seen, packed, node, windows_of(node).origin[1:])
 
 
-def _applied(primitive: Opaque, x: Value, a: Value, node: Node, origin: Extents) -> Value:
+def _in_tiles(x: Value, node: Node, machine: Machine, m: int) -> Value:
+    """Windows of 3 x 3 taps with no steps between them, in tiles of `m` x `m` results."""
+    extents, a = node.inputs[0].shape[4:], node.inputs[1]
+    seen = views.reshape(x, (x.shape[0], *extents, x.shape[2]))
+    _, rows, channels, *_ = a.shape
+    places = views.reshape(transformed(a, m), ((m + 2) ** 2, rows, channels))
+    turned = views.transpose(places, (0, 2, 1))
+    columns = views.reshape(turned, (turned.shape[0] * channels, rows))
+    packed = packed_right(columns, machine, one_block=True)
+    return _applied(TILES_LAST, seen, packed, node, windows_of(node).origin[1:], winograd=m)
+
+
+def _applied(
+    primitive: Opaque, x: Value, a: Value, node: Node, origin: Extents, **more: int
+) -> Value:
     w = windows_of(node)
     images, groups, rows, _, *out = node.types[0].shape
     type_ = TensorType((images, prod(out), groups * rows), x.dtype)
     steps = dict(
         zip(("stride", "dilate", "origin"), (w.stride[1:], w.dilate[1:], origin), strict=True)
     )
-    return apply(primitive, (x, a), type_, kernel=w.kernel[1:], out=tuple(out), **steps)
+    return apply(primitive, (x, a), type_, kernel=w.kernel[1:], out=tuple(out), **steps, **more)
 
 
 # -- which convolutions ----------------------------------------------------------------------------
@@ -119,7 +146,29 @@ def _way(node: Node, known: Callable[[Value], bool], machine: Machine) -> Way | 
     if groups > 1:
         lanes = machine.target.lanes(numpy_dtype(a.dtype).itemsize)
         return _depthwise if a.shape[1:3] == (1, 1) and groups % lanes == 0 else None
-    return _windows if w.dilate == (1, 1, 1) else None
+    if w.dilate != (1, 1, 1):
+        return None
+    _, m = _least(node, machine)
+    return partial(_in_tiles, m=m) if m else _windows
+
+
+def _least(node: Node, machine: Machine) -> tuple[float, int]:
+    """How many multiplications a convolution of one group takes here, or as good as takes, and the
+    tiles that this is for: of so many results along a side, or 0 where windows are multiplied."""
+    _, filters, channels, *_ = node.inputs[1].shape
+    images, _, _, *out = map(roughly, node.types[0].shape)
+    dtype, w = node.types[0].dtype, windows_of(node)
+    shape = tile(machine.target, element(dtype, machine.target))
+    tall = min(shape.rows, TALLEST)
+    best = float(rows_computed(tall, images * prod(out)) + _WEIGHT) * prod(w.kernel), 0
+    plain = w.kernel == (1, TAPS, TAPS) and w.stride == w.dilate == (1, 1, 1)
+    if plain and dtype == "float32" and filters % shape.lanes == channels % shape.lanes == 0:
+        around = 1 + _TRANSFORM / filters + _TRANSFORM / channels
+        for m in FILTERS:
+            tiles = rows_computed(tall, images * prod(-(-n // m) for n in out[1:]))
+            best = min(best, (span(m) ** 2 * (tiles * around + _WEIGHT) / _TILES_WORTH, m))
+    padded = -(-filters // shape.columns) * shape.columns
+    return best[0] * padded * channels, best[1]
 
 
 @dataclass
@@ -146,13 +195,7 @@ class _Part:
 
     def _spared(self, node: Node) -> float:
         """How many multiplications fewer, or as good as fewer, a convolution takes."""
-        lanes = self.machine.target.lanes(numpy_dtype(node.types[0].dtype).itemsize)
-        images, _, filters, *out = map(roughly, node.types[0].shape)
-        rows, columns = images * prod(out), 2 * lanes
-        in_tiles = max(rows, -(-rows // _TILE_ROWS) * (_TILE_ROWS - 1))
-        padded = -(-filters // columns) * columns
-        here = in_tiles * padded * prod(node.inputs[1].shape[2:])
-        return float(_GATHERED * multiplications(node, self.machine) - here)
+        return _GATHERED * multiplications(node, self.machine) - _least(node, self.machine)[0]
 
 
 def _multiplications(node: Node) -> int:

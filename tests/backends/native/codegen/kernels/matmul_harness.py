@@ -16,6 +16,7 @@ from heterosis.backends.native.codegen.kernels.matmul import (
     workspace_bytes,
 )
 from heterosis.backends.native.codegen.target import Target
+from heterosis.backends.native.compile import compiler
 
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
@@ -81,7 +82,7 @@ def _forward(f, call, numbers, count):
 
 
 def assembly(target: Target, problem: Problem) -> str:
-    return machine(target).emit_assembly(llvm.parse_assembly(text_of(target, problem)))
+    return compiler.assembly(text_of(target, problem), target)
 
 
 @functools.cache

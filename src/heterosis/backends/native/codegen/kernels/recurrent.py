@@ -26,6 +26,7 @@ from heterosis.backends.native.codegen.emit.builder import (
 )
 from heterosis.backends.native.codegen.kernels import matmul
 from heterosis.backends.native.codegen.kernels.matmul.blocked import depth_blocks, mode_of
+from heterosis.backends.native.codegen.kernels.matmul.dots import dots, emit_dot_kernels
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
@@ -47,6 +48,8 @@ FEW_ROWS = 4
 _ALIGNMENT = 64
 _SHARE_ELEMENTS = 2000  # of one pass, that are worth a thread
 _SHARE_WORK = 1 << 17  # multiplications that are
+# Products that can be computed for some units at a time, for all their gates.
+_BY_UNITS = ("panels", "dots_of_columns")
 
 Numbers = list[Number]
 
@@ -312,14 +315,19 @@ def plan(
         b_packed=packs or packed,
     )  # fmt: skip
     actual = matmul.choose(problem, target, workers)
-    # Units in whole panels of the product: each gate's are a panel of their own.
-    whole = actual.variant == "panels" and units % tile(target, element(dtype, target)).columns == 0
-    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs, whole and not back)
+    # Units in whole blocks: the columns of a gate are panels, or runs, of their own.
+    parts = actual.variant in _BY_UNITS and units % _block(dtype, target) == 0
+    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs, parts and not back)
     at_packed = 0 if back else _aligned(rows * wide * ITEMSIZE[dtype])
     size = matmul.packed_b_layout(actual, target).size if packs else 0
     work = _aligned(at_packed + size)
     total = work + matmul.workspace_bytes(actual, target, workers)
     return loop, actual, Layout(at_packed, work, total)
+
+
+def _block(dtype: str, target: Target) -> int:
+    """How many units are computed at once where their product and their pass go together."""
+    return tile(target, element(dtype, target)).columns
 
 
 def _aligned(size: int) -> int:
@@ -403,7 +411,7 @@ class _Loop:
                 self._product(self._at("gates_out", step, self.loop.cell.gates), right)
             else:
                 if self.loop.together:
-                    self._together(step, turn.carried, right)
+                    self._together(step, f.binary("and", turn.index, f.i64(1)), turn.carried, right)
                 else:
                     self._product(turn.carried[0], right)
                     self._pass(step, turn.carried)
@@ -445,13 +453,19 @@ class _Loop:
         rows, grain = self.v["rows"], self.v["grain"]
         share(self.f, self.call, f"{self.name}.pass", self.memory, rows, grain, alone=False)
 
-    def _together(self, step: Value, states: Sequence[Value], right: Value) -> None:
-        """The product and the pass, shared out by units: the threads meet once a step."""
+    def _together(
+        self, step: Value, backwards: Value, states: Sequence[Value], right: Value
+    ) -> None:
+        """The product and the pass, shared out by units: the threads meet once a step.
+
+        Every other step takes the units `backwards`: it begins with the weights that the step
+        before read last, which are still in the cache if not all of them fit.
+        """
         f, v = self.f, self.v
         own = {"rows": v["rows"], "units": v["units"], "left": states[0], "right": right}
-        frame = Frame(**own, **self._pointers(step, states))
+        frame = Frame(**own, backwards=backwards, **self._pointers(step, states))
         frame.save(f, self.memory)
-        columns = product_kernel(f.module, self.target, self.loop.dtype).tile.columns
+        columns = _block(self.loop.dtype, self.target)
         work = f.mul_size(f.mul_size(v["rows"], v["units"]), self.loop.cell.gates * columns)
         grain = f.max_size(1, f.div_size(_SHARE_WORK, f.max_size(1, work)))
         blocks = f.div_size(v["units"], columns)
@@ -517,23 +531,44 @@ def _pass_of_row(
 
 
 def _emit_step(module: Module, target: Target, name: str, loop: Recurrence) -> None:
-    """The body of a loop over blocks of units: their products, one panel a gate, and the pass."""
+    """The body of a loop over blocks of units: their products for every gate, and the pass."""
     kernel = product_kernel(module, target, loop.dtype)
-    emit_panel_kernels(kernel)
-    own = {"rows": I64, "units": I64, "left": PTR, "right": PTR}
+    by_panels = loop.problem.variant == "panels"
+    (emit_panel_kernels if by_panels else emit_dot_kernels)(kernel)
+    own = {"rows": I64, "units": I64, "left": PTR, "right": PTR, "backwards": I64}
     f, v = _body(module, target, name, loop, **own)
     _, begin, end, _ = f.parameters
-    columns = kernel.tile.columns
-    with f.loop(begin, end) as block:
-        first = f.mul(block.index, constant(I64, columns))
-        _gates(kernel, f, loop, v, first)
+    v.back = f.compare("ne", v.backwards, constant(I64, 0))
+    columns = constant(I64, kernel.tile.columns)
+
+    def pass_of(first: Value, last: Value) -> None:
         with f.loop(0, v.rows) as row:
-            _pass_of_row(f, target, loop, v, row.index, first, f.add_size(first, columns))
+            _pass_of_row(f, target, loop, v, row.index, first, last)
+
+    if by_panels:
+        onward = f.select(v.back, f.sub(constant(I64, 0), columns), columns)
+        with f.loop(begin, end) as turn:
+            first = f.mul(_to_and_fro(f, v.back, turn.index, begin, end), columns)
+            _panels(kernel, f, loop, v, first, f.add(first, onward))
+            pass_of(first, f.add(first, columns))
+    else:
+        first, last = f.mul(begin, columns), f.mul(end, columns)
+        _dots(kernel, f, loop, v, first, last)
+        pass_of(first, last)
     f.ret()
 
 
-def _gates(kernel: Kernel, f: Function, loop: Recurrence, v: SimpleNamespace, first: Value) -> None:
-    """The products of a block of units, whose first one is `first`, for all gates."""
+def _to_and_fro(f: Function, back: Value, index: Value, begin: Size, end: Size) -> Value:
+    """An index from `begin` to before `end`, or the one that is as far from the other end."""
+    last = f.sub_size(f.sub_size(end, 1), f.sub_size(index, begin))
+    return f.select(back, f.i64(last), index)
+
+
+def _panels(
+    kernel: Kernel, f: Function, loop: Recurrence, v: SimpleNamespace, first: Value, after: Value
+) -> None:
+    """The products of a block of units, whose first one is `first`, for all gates: a panel each.
+    The block `after` it comes next."""
     compute, columns, gates = kernel.element.compute, kernel.tile.columns, loop.cell.gates
     wide = f.mul_size(v.units, gates)
     most, _ = depth_blocks(f, kernel, v.units)
@@ -547,16 +582,33 @@ def _gates(kernel: Kernel, f: Function, loop: Recurrence, v: SimpleNamespace, fi
             return f.offset(compute, v.right, at)
 
         last = f.compare("eq", gate.index, constant(I64, gates - 1))
-        after = f.select(last, f.i64(0), f.add(gate.index, constant(I64, 1)))
-        beside = f.select(last, f.i64(f.add_size(first, columns)), first)
+        next_gate = f.select(last, f.i64(0), f.add(gate.index, constant(I64, 1)))
+        of_next = f.select(last, after, first)
         to = f.add_size(f.mul_size(gate.index, v.units), first)
         PanelProduct(
             EvenRows(f.offset(compute, v.left, step.index), v.units),
             runs=1, a_run=0, depth=depth,
             panel=panel(gate.index, first), to=f.offset(compute, v.product, to), c_row=wide,
             rows=v.rows, width=columns, mode=mode_of(f, step.index, depth, v.units),
-            place=nowhere, following=panel(after, beside),
+            place=nowhere, following=panel(next_gate, of_next),
         ).whole(kernel, f)  # fmt: skip
+
+
+def _dots(
+    kernel: Kernel, f: Function, loop: Recurrence, v: SimpleNamespace, first: Value, last: Value
+) -> None:
+    """The products of the units from `first` to before `last` where the weights are read as they
+    lie: a dot product for each unit and gate. Runs as long as these are read at full speed."""
+    gates = loop.cell.gates
+    problem = SimpleNamespace(
+        a=v.left, b=v.right, c=v.product, a_row=v.units, b_column=v.units,
+        c_row=f.mul_size(v.units, gates), k=v.units,
+        call=Value(PTR, "null"), batch=constant(I64, 0), others=v.rows,
+    )  # fmt: skip
+    with f.loop(0, gates) as turn:
+        gate = f.mul_size(_to_and_fro(f, v.back, turn.index, 0, gates), v.units)
+        begin, end = f.add_size(gate, first), f.add_size(gate, last)
+        dots(kernel, f, problem, begin, end, by_columns=True)
 
 
 def _line(

@@ -13,7 +13,11 @@ from heterosis.backends.native.codegen.emit.builder import I64, PTR, Module
 from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Multiplied, Place
 from heterosis.backends.native.codegen.kernels import channels_last as code
-from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_LAST, DEPTHWISE_LAST
+from heterosis.backends.native.codegen.lowerings.native import (
+    CONVOLVE_LAST,
+    DEPTHWISE_LAST,
+    TILES_LAST,
+)
 from heterosis.backends.native.codegen.lowerings.products import packed_depth
 from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.backends.native.codegen.target import Target
@@ -49,15 +53,36 @@ def _product_kernel(
     node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
     epilogue: Epilogue,
 ) -> KernelCode:  # fmt: skip
-    rows = outputs[0].strided.reshape(_one_matrix(node.types[0])[1:])
-    assert rows is not None, f"rows of {outputs[0].strided} are not equally far apart"
-    problem = _problem(node, rows.strides[0])
+    problem = _problem(node, _row_of(node, outputs[0]))
     depth = prod(node.attributes["kernel"]) * node.inputs[0].shape[-1]
     return KernelCode(
         key=f"convolve last {problem.dtype}{epilogue.key}",
         emit=_emission(code.emit_product, problem, epilogue),
         numbers=problem.sizes,
         scratch_bytes=code.product_scratch_bytes(problem),
+        nanoseconds=2 * node.types[0].size * depth / PRODUCT_FLOPS,
+    )
+
+
+def _row_of(node: Node, output: Place) -> int:
+    """How far apart the rows of the result are."""
+    rows = output.strided.reshape(_one_matrix(node.types[0])[1:])
+    assert rows is not None, f"rows of {output.strided} are not equally far apart"
+    return rows.strides[0]
+
+
+def _tiles_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine,
+    epilogue: Epilogue,
+) -> KernelCode:  # fmt: skip
+    problem, m = _problem(node, _row_of(node, outputs[0])), node.attributes["winograd"]
+    # As many multiplications as each place in a tile takes, for each of its results.
+    depth = node.inputs[0].shape[-1] * (m + 2) ** 2 / m**2
+    return KernelCode(
+        key=f"tiles last {problem.dtype} {m}{epilogue.key}",
+        emit=_emission(partial(code.emit_tiles, m=m), problem, epilogue),
+        numbers=problem.sizes,
+        scratch_bytes=code.tiles_scratch_bytes(problem, m, machine.target, machine.workers),
         nanoseconds=2 * node.types[0].size * depth / PRODUCT_FLOPS,
     )
 
@@ -165,4 +190,5 @@ def _one_matrix(type_: TensorType) -> tuple[int, int, int]:
 KERNELS[CONVOLVE_LAST] = KernelLowering(
     _product_kernel, gapless=True, finishes=_one_matrix, spaced=True
 )
+KERNELS[TILES_LAST] = KernelLowering(_tiles_kernel, gapless=True, finishes=_one_matrix, spaced=True)
 KERNELS[DEPTHWISE_LAST] = KernelLowering(_depthwise_kernel, gapless=True, finishes=_one_matrix)

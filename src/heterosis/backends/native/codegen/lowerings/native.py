@@ -57,7 +57,8 @@ def _last_convolved(node: Node) -> tuple[TensorType, ...]:
     expected.ranks(node, 4, 1)
     dtype = expected.common_element_type(node, FLOATS)
     out = node.attributes["out"]
-    expected.holds(node, all(len(n) == 2 for n in node.attributes.values()), "two numbers each")
+    pairs = (node.attributes[name] for name in _LAST)
+    expected.holds(node, all(len(n) == 2 for n in pairs), "two numbers each")
     return (TensorType(expected.result_shape(node, x.shape[0], prod(out), None), dtype),)
 
 
@@ -119,6 +120,15 @@ CONVOLVE_LAST = Opaque(
     attributes=_LAST,
     about="Filters, packed as the right operand of a product, on the windows of an input (images, "
     "height, width, channels) with its padding: (images, positions, filters).",
+)
+TILES_LAST = Opaque(
+    "tiles_last",
+    types=_last_convolved,
+    meaning=_by_processor,
+    attributes={**_LAST, "winograd": int},
+    about="Filters of 3 x 3 taps, transformed for tiles of `winograd` x `winograd` results and "
+    "packed as such an operand with rows for places and channels, on the windows of an input "
+    "without its padding.",
 )
 DEPTHWISE_LAST = Opaque(
     "depthwise_last",

@@ -11,6 +11,10 @@ from heterosis.backends.native.codegen.kernels.channels_last.product import (
     emit_product,
     product_scratch_bytes,
 )
+from heterosis.backends.native.codegen.kernels.channels_last.tiles import (
+    emit_tiles,
+    tiles_scratch_bytes,
+)
 
 __all__ = [
     "Before",
@@ -18,6 +22,8 @@ __all__ = [
     "depthwise_scratch_bytes",
     "emit_depthwise",
     "emit_product",
+    "emit_tiles",
     "panel_columns",
     "product_scratch_bytes",
+    "tiles_scratch_bytes",
 ]

@@ -18,6 +18,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Module,
     Size,
     Value,
+    constant,
 )
 from heterosis.backends.native.codegen.kernels.convolution.forward import begun, known, product
 from heterosis.backends.native.codegen.kernels.convolution.problem import Problem
@@ -125,6 +126,7 @@ def _emit_share(kernel: Kernel, windows: Windows, name: str, frame: Frame) -> No
         v.column, v.width = share_range(f, part, v.shares, v.columns, kernel.tile.columns)
         first = f.div_size(f.mul_size(v.chunk, v.images), v.chunks)
         last = f.div_size(f.mul_size(f.add_size(v.chunk, 1), v.images), v.chunks)
+        _clear_unless(f.compare("slt", f.i64(first), f.i64(last)), kernel, f, v)
         with f.loop(first, last) as image, f.loop(0, v.positions, v.depth) as at:
             depth = f.min_size(v.depth, f.sub_size(v.positions, at.index))
             begun = f.add_size(f.sub_size(image.index, first), at.index)
@@ -133,6 +135,18 @@ def _emit_share(kernel: Kernel, windows: Windows, name: str, frame: Frame) -> No
             _pack_windows(windows, f, v, image.index, at.index, depth)
             _multiply(kernel, f, v, image.index, at.index, depth, mode)
     f.ret()
+
+
+def _clear_unless(filled: Value, kernel: Kernel, f: Function, v: SimpleNamespace) -> None:
+    """Zeros for the sum of no images: of fewer images than chunks, some chunks have none."""
+    storage = kernel.element.storage
+    part = f.add_size(f.mul_size(v.chunk, v.groups), v.group)
+    first = f.mul_size(part, v.rows)
+    with f.loop(0, f.select(filled, f.i64(0), f.i64(v.rows))) as row:
+        start = f.mul_size(f.add_size(first, row.index), v.columns)
+        with f.loop(0, v.width) as column:
+            at = f.add_size(start, f.add_size(v.column, column.index))
+            f.store(constant(storage, 0), f.offset(storage, v.y, at))
 
 
 def _pack_windows(

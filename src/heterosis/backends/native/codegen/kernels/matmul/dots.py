@@ -48,9 +48,7 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     later = kernel.epilogue if by_columns and not kernel.element.converts else None
     if later:
         kernel = product_kernel(kernel.module, kernel.target, kernel.element.dtype)
-    if not kernel.module.defines(kernel.name(f"dot.{_RUNS}.{by_columns}")):
-        for runs in (_RUNS, 1):
-            _emit_dot(kernel, runs, by_columns)
+    emit_dot_kernels(kernel, by_columns=by_columns)
     f, v = core_function(kernel.module, kernel.target, problem, name)
     memory = Frame.allocate(f)
     runs = v.n if by_columns else v.m
@@ -79,14 +77,28 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame, by_columns: bool) -> No
     v = frame.load(f, context)
     first = f.mul_size(begin, v.piece)
     last = f.min_size(f.mul_size(end, v.piece), v.runs)
-    whole = f.add_size(first, f.round_down(f.sub_size(last, first), _RUNS))
-    for begin_at, end_at, runs in ((first, whole, _RUNS), (whole, last, 1)):
-        with f.loop(begin_at, end_at, runs) as run, f.loop(0, v.others) as other:
-            _call_dot(kernel, f, v, runs, by_columns, run.index, other.index)
+    dots(kernel, f, v, first, last, by_columns=by_columns)
     if hasattr(v, "finish"):
         with f.loop(0, v.others) as other:
             _finish(kernel, f, v, other.index, first, last)
     f.ret()
+
+
+def emit_dot_kernels(kernel: Kernel, *, by_columns: bool = True) -> None:
+    """What `dots` calls, once a module."""
+    if not kernel.module.defines(kernel.name(f"dot.{_RUNS}.{by_columns}")):
+        for runs in (_RUNS, 1):
+            _emit_dot(kernel, runs, by_columns)
+
+
+def dots(
+    kernel: Kernel, f: Function, v: SimpleNamespace, first: Size, last: Size, *, by_columns: bool
+) -> None:
+    """The runs of the matrix from `first` to before `last`, times all `others`."""
+    whole = f.add_size(first, f.round_down(f.sub_size(last, first), _RUNS))
+    for begin, end, runs in ((first, whole, _RUNS), (whole, last, 1)):
+        with f.loop(begin, end, runs) as run, f.loop(0, v.others) as other:
+            _call_dot(kernel, f, v, runs, by_columns, run.index, other.index)
 
 
 def _finish(

@@ -88,10 +88,12 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     sums: list[Value] = [zero] * (rows * tile.vectors)
     unrolled = f.round_down(depth, tile.unroll)
     fetching = Fetching(kernel, f, ahead, has(f, mode, FETCHES))
-    with f.loop(0, unrolled, tile.unroll, [a, b, *sums]) as loop:
-        lines = fetching.lines(loop.index) + _lines(kernel, f, loop.carried[0])
-        loop.next = _steps(kernel, f, rows, loop.carried, tile.unroll, lines)
-    state = loop.results
+    with f.loop(0, unrolled, tile.unroll, [ahead, a, b, *sums]) as loop:
+        ahead, *state = loop.carried
+        lines = fetching.lines(ahead) + _lines(kernel, f, state[0])
+        onward = fetching.onward(ahead)
+        loop.next = [onward, *_steps(kernel, f, rows, state, tile.unroll, lines)]
+    state = loop.results[1:]
     with f.loop(unrolled, depth, 1, state) as loop:
         loop.next = _steps(kernel, f, rows, loop.carried, 1)
     # narrow types arrive in a scratch tile
@@ -111,27 +113,31 @@ def _lines(kernel: Kernel, f: Function, a: Value) -> list[Value]:
 
 @dataclass(frozen=True)
 class Fetching:
-    """Brings the next right panel into the cache while a tile is computed: a few lines in each turn
-    of the unrolled loop, or `everything`."""
+    """Brings the next right panel into the cache while a tile is computed, what lies `ahead` first:
+    a few lines in each turn of the unrolled loop, or `everything`."""
 
     kernel: Kernel
     f: Function
     ahead: Value
     everything: Value
 
-    def lines(self, index: Value) -> list[Value]:
-        """The lines to fetch in the turn that begins with step `index`."""
+    def lines(self, ahead: Value) -> list[Value]:
+        """The lines to fetch in a turn, from `ahead` on."""
         f, kind, size = self.f, self.kernel.element.compute, self.kernel.element.size
         a_turn, usual = turn_bytes(self.kernel) // size, AT_ONCE // size
-        here = f.offset(kind, self.ahead, self.fetched(index))
 
         def rest() -> Sequence[Value]:
             for number in range(usual, a_turn, LINE // size):
-                f.prefetch(f.offset(kind, here, number))
+                f.prefetch(f.offset(kind, ahead, number))
             return ()
 
         f.if_else(self.everything, rest)
-        return [f.offset(kind, here, number) for number in range(0, usual, LINE // size)]
+        return [f.offset(kind, ahead, number) for number in range(0, usual, LINE // size)]
+
+    def onward(self, ahead: Value) -> Value:
+        """What the turn after the one that fetched from `ahead` on begins with."""
+        kind = self.kernel.element.compute
+        return self.f.offset(kind, ahead, self.fetched(self.kernel.tile.unroll))
 
     def fetched(self, steps: Size) -> Size:
         """How many numbers are fetched in so many steps of depth."""

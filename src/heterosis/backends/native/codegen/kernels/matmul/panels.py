@@ -57,7 +57,7 @@ SHARED_ROWS = 192
 _SOON = 2
 _NEVER = 1 << 62  # the price of what cannot be
 # Every row is read from an address of its own; for more of them general registers do not suffice.
-_TALLEST = 12
+TALLEST = 12
 
 
 def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
@@ -146,11 +146,18 @@ class EvenRows:
         """All but the first rows."""
         return EvenRows(f.offset(storage, self.first, f.mul_size(count, self.step)), self.step)
 
-    def addresses(self, f: Function, storage: Type, at: Value, down: Sequence[Size]) -> list[Value]:
-        """Where the rows `down` behind row `at` begin."""
-        across = [f.mul_size(i, self.step) for i in down]
+    def tile(
+        self, kernel: Kernel, f: Function, at: Value, down: Sequence[Size]
+    ) -> _Pairs | _Singles:
+        """The rows `down` behind row `at`, of which each second one follows on the one before."""
+        storage = kernel.element.storage
         first = f.offset(storage, self.first, f.mul_size(at, self.step))
-        return [f.offset(storage, first, offset) for offset in across]
+        pairs = kernel.target.adds_in_addresses
+        heads = down[::2] if pairs else down
+        bases = [f.offset(storage, first, f.mul_size(i, self.step)) for i in heads]
+        if not pairs:
+            return _Singles(bases)
+        return _Pairs(bases, f.mul_size(f.sub_size(down[1], down[0]), self.step))
 
 
 @dataclass(frozen=True)
@@ -169,10 +176,56 @@ class ListedRows:
     def behind(self, f: Function, storage: Type, count: Size) -> ListedRows:
         return ListedRows(self.first, f.offset(I64, self.places, count))
 
-    def addresses(self, f: Function, storage: Type, at: Value, down: Sequence[Size]) -> list[Value]:
+    def tile(self, kernel: Kernel, f: Function, at: Value, down: Sequence[Size]) -> _Singles:
+        """The rows `down` behind row `at`."""
+        storage = kernel.element.storage
         here = f.offset(I64, self.places, at)
         places = [f.load(I64, f.offset(I64, here, i), align=8) for i in down]
-        return [f.offset(storage, self.first, place) for place in places]
+        return _Singles([f.offset(storage, self.first, place) for place in places])
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Rows of a tile, two and two `apart`: half as many addresses, which fit into registers and
+    move on with the depth."""
+
+    bases: list[Value]
+    apart: Size
+
+    @property
+    def moving(self) -> list[Value]:
+        """What a loop over the depth carries, to be passed to `number`."""
+        return self.bases
+
+    def number(
+        self, f: Function, storage: Type, now: Sequence[Value], row: int, at: Value, step: int
+    ) -> Value:
+        """Where the number of `row` is for step `step` of the turn that begins at depth `at`."""
+        here = f.offset(storage, now[row // 2], step)
+        return f.offset(storage, here, self.apart) if row % 2 else here
+
+    def behind(self, f: Function, storage: Type, count: Size) -> _Pairs:
+        """The same, `count` numbers on."""
+        return _Pairs([f.offset(storage, base, count) for base in self.bases], self.apart)
+
+
+@dataclass(frozen=True)
+class _Singles:
+    """Rows of a tile that are anywhere: too many addresses to move, which stay as they are."""
+
+    bases: list[Value]
+
+    @property
+    def moving(self) -> list[Value]:
+        return []
+
+    def number(
+        self, f: Function, storage: Type, now: Sequence[Value], row: int, at: Value, step: int
+    ) -> Value:
+        return f.offset(storage, f.offset(storage, self.bases[row], at), step)
+
+    def behind(self, f: Function, storage: Type, count: Size) -> _Singles:
+        return _Singles([f.offset(storage, base, count) for base in self.bases])
 
 
 def emit_panel_kernels(kernel: Kernel, rows: type[EvenRows | ListedRows] = EvenRows) -> None:
@@ -186,7 +239,14 @@ def emit_panel_kernels(kernel: Kernel, rows: type[EvenRows | ListedRows] = EvenR
 
 def tile_rows(kernel: Kernel) -> int:
     """How many rows a tile has here."""
-    return min(kernel.tile.rows, _TALLEST)
+    return min(kernel.tile.rows, TALLEST)
+
+
+def rows_computed(tall: int, rows: int) -> int:
+    """How many rows tiles of up to `tall` compute for so many: see `_whole_and_short`."""
+    short = _short(tall)
+    others = [rows - count * short for count in range(3 if short else 1)]
+    return min(rows - n + max(n, -(-n // tall) * (tall - 1)) for n in others if n >= 0)
 
 
 def scratch_tile(kernel: Kernel, f: Function) -> Value:
@@ -329,8 +389,7 @@ def _emit_tiles(
 ) -> None:  # fmt: skip
     """Tiles one below the other, of `height` rows, the last of them again if fewer are `there`."""
     element, tile = kernel.element, kernel.tile
-    lowest = f.sub_size(f.min_size(height, there), 1)
-    down = [f.min_size(i, lowest) for i in range(height)]
+    down = _rows_down(f, height, f.sub_size(f.min_size(height, there), 1))
     below = [f.mul_size(i, v.c_row) for i in down]
     with f.loop(begin, end, height) as i:
         to = f.offset(element.storage, v.c, f.mul_size(i.index, v.c_row))
@@ -339,8 +398,8 @@ def _emit_tiles(
             pointer = f.offset(element.storage, soon, offset)
             for byte in range(0, tile.columns * element.size, LINE):
                 f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
-        left = v.left.addresses(f, element.storage, i.index, down)
-        sums = _sums(kernel, f, v, left, _fetching(kernel, f, v, i.index))
+        left = v.left.tile(kernel, f, i.index, down)
+        sums = _sums(kernel, f, v, left, height, _fetching(kernel, f, v, i.index))
         targets = [f.offset(element.storage, to, offset) for offset in below]
         at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
         emit_finish(
@@ -348,25 +407,40 @@ def _emit_tiles(
         )
 
 
+def _rows_down(f: Function, height: int, lowest: Size) -> list[Size]:
+    """Which rows a tile computes, down to the `lowest`: two and two neighbours, one of them again
+    where there are too few."""
+    second = f.min_size(1, lowest)
+    highest = f.sub_size(lowest, second)
+    firsts = [f.min_size(i, highest) for i in range(0, height - 1, 2)]
+    rows = [row for first in firsts for row in (first, f.add_size(first, second))]
+    return [*rows, f.min_size(height - 1, lowest)] if height % 2 else rows
+
+
 def _sums(
-    kernel: Kernel, f: Function, v: SimpleNamespace, left: list[Value], fetching: Fetching
-) -> list[Value]:
-    """A tile in registers: every row in `left` times the panel."""
+    kernel: Kernel, f: Function, v: SimpleNamespace, left: _Pairs | _Singles, rows: int,
+    fetching: Fetching,
+) -> list[Value]:  # fmt: skip
+    """A tile in registers: the `rows` of `left` times the panel."""
     tile, storage = kernel.tile, kernel.element.storage
     zero = constant(vector_of(kernel), 0)
     unrolled = f.round_down(v.depth, tile.unroll)
-    with f.loop(0, v.runs, 1, [v.b, *[zero] * (len(left) * tile.vectors)]) as run:
-        behind = f.mul_size(run.index, v.a_run)
-        before = f.mul_size(run.index, unrolled)
-        here = [f.offset(storage, pointer, behind) for pointer in left]
-        with f.loop(0, unrolled, tile.unroll, run.carried) as step:
-            for line in fetching.lines(f.i64(f.add_size(before, step.index))):
+    with f.loop(0, v.runs, 1, [v.b, fetching.ahead, *[zero] * (rows * tile.vectors)]) as run:
+        here = left.behind(f, storage, f.mul_size(run.index, v.a_run))
+        b, ahead, *sums = run.carried
+        state = [ahead, b, *here.moving, *sums]
+        with f.loop(0, unrolled, tile.unroll, state) as step:
+            ahead, *state = step.carried
+            for line in fetching.lines(ahead):
                 f.prefetch(line)
-            step.next = _steps(kernel, f, here, step.index, step.carried, tile.unroll)
-        with f.loop(unrolled, v.depth, 1, step.results) as step:
+            following = _steps(kernel, f, here, step.index, state, tile.unroll)
+            step.next = [fetching.onward(ahead), *following]
+        ahead, *state = step.results
+        with f.loop(unrolled, v.depth, 1, state) as step:
             step.next = _steps(kernel, f, here, step.index, step.carried, 1)
-        run.next = step.results
-    return run.results[1:]
+        b, *rest = step.results
+        run.next = [b, ahead, *rest[len(here.moving) :]]
+    return run.results[2:]
 
 
 def _fetching(kernel: Kernel, f: Function, v: SimpleNamespace, row: Value) -> Fetching:
@@ -385,17 +459,20 @@ def _fetching(kernel: Kernel, f: Function, v: SimpleNamespace, row: Value) -> Fe
 
 
 def _steps(
-    kernel: Kernel, f: Function, left: list[Value], at: Value, state: Sequence[Value], count: int
-) -> list[Value]:
+    kernel: Kernel, f: Function, left: _Pairs | _Singles, at: Value, state: Sequence[Value],
+    count: int,
+) -> list[Value]:  # fmt: skip
     """`count` steps of depth: a column of the rows times a row of the panel."""
     element, tile = kernel.element, kernel.tile
-    b, *sums = state
+    b, *rest = state
+    moving, sums = rest[: len(left.moving)], rest[len(left.moving) :]
     for step in range(count):
         right = row_of_panel(kernel, f, b, step)
-        for row, pointer in enumerate(left):
-            here = f.offset(element.storage, f.offset(element.storage, pointer, at), step)
+        for row in range(len(sums) // tile.vectors):
+            here = left.number(f, element.storage, moving, row, at, step)
             scale = f.splat(f.load(element.compute, here), tile.lanes)
             for j, vector in enumerate(right):
                 place = row * tile.vectors + j
                 sums[place] = multiply_add(f, element, scale, vector, sums[place])
-    return [f.offset(element.compute, b, count * tile.columns), *sums]
+    onward = [f.offset(element.storage, pointer, count) for pointer in moving]
+    return [f.offset(element.compute, b, count * tile.columns), *onward, *sums]

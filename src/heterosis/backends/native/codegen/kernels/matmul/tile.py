@@ -53,8 +53,9 @@ _REGISTERS = {
     ("neon", "i64"): (4, 2, (2,), 1),
 }
 
-# Tiles that read the operands as they lie: rows -> vectors, the tallest first. Few rows leave
-# registers for wide tiles, which read longer runs.
+# Tiles that read the operands as they lie: rows -> vectors, the tallest first, of which those are
+# left out that are taller than the others. Few rows leave registers for wide tiles, which read
+# longer runs.
 _DIRECT = {
     "avx512": {8: (2, 1), 4: (2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)},
     "avx2": {6: (2, 1), 4: (2, 1), 2: (4, 2, 1), 1: (8, 4, 2, 1)},
@@ -71,7 +72,10 @@ def frugal(target: Target, element: Element) -> bool:
 
 
 def direct_tiles(target: Target, element: Element) -> dict[int, tuple[int, ...]]:
-    return _FRUGAL if frugal(target, element) else _DIRECT[target.name]
+    if frugal(target, element):
+        return _FRUGAL
+    tallest = min(max(_DIRECT[target.name]), tile(target, element).rows)
+    return {rows: wide for rows, wide in _DIRECT[target.name].items() if rows <= tallest}
 
 
 # target -> depth in bytes of one row, rows of a block, bytes of the shared operand
