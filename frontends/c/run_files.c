@@ -1,4 +1,5 @@
-/* Runs a program on arrays in files, for ../check.sh: run_files LIBRARY FOLDER CALLS
+/* Runs a program on arrays in files, with all threads that it was exported for. Says how many
+   microseconds a call takes: run_files LIBRARY FOLDER CALLS
    cc run_files.c -I../../src/heterosis/backends -ldl -o run_files */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
@@ -47,21 +48,30 @@ int main(int count, char** words) {
   if (count != 4) stop("run_files LIBRARY FOLDER CALLS");
   const char* wrong = heterosis_check(words[1]);
   if (wrong) stop(wrong);
+  char weights[4096]; /* beside a library that has its parameters in a file */
+  snprintf(weights, sizeof weights, "%.*s.weights", (int)strlen(words[1]) - 3, words[1]);
   void* handle = dlopen(words[1], RTLD_NOW);
   if (!handle) stop(dlerror());
-  const void* (*open_library)(int64_t, int64_t*);
-  int64_t (*run)(const void*, int64_t, const void* const*, void* const*, void*);
-  count_of *inputs, *outputs, *workspace_bytes;
+  const void* (*open_library)(int64_t, const char*, int64_t*);
+  int64_t (*run)(const void*, int64_t, const void* const*, void* const*, void*,
+                 const heterosis_pool*);
+  int64_t (*threads)(const void*), (*start)(const void*, void*, int64_t);
+  int64_t (*stop_pool)(const void*, void*);
+  count_of *inputs, *outputs, *workspace_bytes, *pool_bytes;
   bytes_of *input_bytes, *output_bytes;
-  *(void**)&open_library = find(handle, "heterosis_open");
-  *(void**)&run = find(handle, "heterosis_run");
+  *(void**)&open_library = find(handle, "heterosis_open_with");
+  *(void**)&run = find(handle, "heterosis_run_with");
+  *(void**)&threads = find(handle, "heterosis_threads");
+  *(void**)&pool_bytes = find(handle, "heterosis_pool_bytes");
+  *(void**)&start = find(handle, "heterosis_pool_start");
+  *(void**)&stop_pool = find(handle, "heterosis_pool_stop");
   *(void**)&inputs = find(handle, "heterosis_inputs");
   *(void**)&outputs = find(handle, "heterosis_outputs");
   *(void**)&workspace_bytes = find(handle, "heterosis_workspace_bytes");
   *(void**)&input_bytes = find(handle, "heterosis_input_bytes");
   *(void**)&output_bytes = find(handle, "heterosis_output_bytes");
 
-  const void* library = open_library(HETEROSIS_VERSION, NULL);
+  const void* library = open_library(HETEROSIS_VERSION, weights, NULL);
   if (!library) stop("the library cannot be used here");
   const int64_t given = inputs(library, 0), made = outputs(library, 0);
   if (given > MOST || made > MOST) stop("too many arrays");
@@ -77,7 +87,9 @@ int main(int count, char** words) {
   }
   for (int64_t i = 0; i < made; ++i) to[i] = memory_of(output_bytes(library, 0, i));
   void* workspace = memory_of(workspace_bytes(library, 0));
-  if (run(library, 0, from, to, workspace)) stop("the program failed");
+  void* pool = memory_of(pool_bytes(library, threads(library)));
+  if (start(library, pool, threads(library)) < 1) stop("no pool");
+  if (run(library, 0, from, to, workspace, pool)) stop("the program failed");
   for (int64_t i = 0; i < made; ++i) {
     FILE* file = opened(words[2], "output", i, "wb");
     fwrite(to[i], 1, (size_t)output_bytes(library, 0, i), file);
@@ -85,7 +97,8 @@ int main(int count, char** words) {
   }
   const long calls = atol(words[3]);
   const double before = microseconds();
-  for (long i = 0; i < calls; ++i) run(library, 0, from, to, workspace);
+  for (long i = 0; i < calls; ++i) run(library, 0, from, to, workspace, pool);
   printf("%g\n", (microseconds() - before) / (double)calls);
+  stop_pool(library, pool);
   return 0;
 }

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <span>
@@ -78,20 +79,31 @@ std::vector<Made> outputs(Ranges&... ranges) {
 
 class Entry;
 
-// An open library. Threads may share it.
+// An open library. Threads may share it. Parameters in a file of their own are expected beside it.
+// All is read and checked before it is used, unless `check` is false.
 class Library {
  public:
-  explicit Library(const std::string& path) {
-    if (const char* wrong = heterosis_check(path.c_str())) throw Error(path + ": " + wrong);
+  explicit Library(const std::string& path, bool check = true) {
+    const std::string weights = path.substr(0, path.rfind(".so")) + ".weights";
+    if (check) whole(path);
+    if (check && std::ifstream(weights).good()) whole(weights);
     handle_.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
     if (!handle_) throw Error(dlerror());
     int64_t code = 0;
-    library_ = find<decltype(heterosis_open)>("open")(HETEROSIS_VERSION, &code);
+    library_ = find<decltype(heterosis_open_with)>("open_with")(HETEROSIS_VERSION, weights.c_str(), &code);
     if (!library_) {
       throw Error(path + ": " + find<decltype(heterosis_message)>("message")(nullptr, 0, code));
     }
   }
 
+  ~Library() {
+    if (library_) find<decltype(heterosis_close)>("close")(library_);
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  std::string target() const { return find<decltype(heterosis_target)>("target")(library_); }
+  int64_t threads() const { return find<decltype(heterosis_threads)>("threads")(library_); }
   std::string name() const { return find<decltype(heterosis_name)>("name")(library_); }
   int64_t entries() const { return find<decltype(heterosis_entries)>("entries")(library_); }
   Entry entry(int64_t number) const;
@@ -107,11 +119,44 @@ class Library {
   }
 
  private:
+  static void whole(const std::string& path) {
+    if (const char* wrong = heterosis_check(path.c_str())) throw Error(path + ": " + wrong);
+  }
+
   struct Close {
     void operator()(void* handle) const { dlclose(handle); }
   };
   std::unique_ptr<void, Close> handle_;
   const void* library_ = nullptr;
+};
+
+// Threads that runs of a library share. The library must outlive it, and it the runs.
+class Pool {
+ public:
+  Pool(const Library& library, int64_t threads)
+      : library_(library.get()), stop_(library.find<decltype(heterosis_pool_stop)>("pool_stop")) {
+    const int64_t bytes =
+        library.find<decltype(heterosis_pool_bytes)>("pool_bytes")(library_, threads);
+    if (bytes < 0) {
+      throw Error("got " + std::to_string(threads) + " threads; expected 1 to " +
+                  std::to_string(library.threads()));
+    }
+    memory_.reset(::operator new(static_cast<std::size_t>(bytes), std::align_val_t{64}));
+    library.find<decltype(heterosis_pool_start)>("pool_start")(library_, memory_.get(), threads);
+  }
+  ~Pool() { stop_(library_, memory_.get()); }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  const heterosis_pool* get() const { return static_cast<const heterosis_pool*>(memory_.get()); }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { ::operator delete(memory, std::align_val_t{64}); }
+  };
+  const void* library_;
+  decltype(heterosis_pool_stop)* stop_;
+  std::unique_ptr<void, Free> memory_;
 };
 
 // One program of a library, with memory to run in: an entry for each thread. The library must
@@ -121,7 +166,7 @@ class Entry {
   Entry(const Library& library, int64_t number)
       : library_(library.get()),
         number_(number),
-        run_(library.find<decltype(heterosis_run)>("run")),
+        run_(library.find<decltype(heterosis_run_with)>("run_with")),
         message_(library.find<decltype(heterosis_message)>("message")),
         inputs_(arrays(library, "input")),
         outputs_(arrays(library, "output")) {
@@ -132,15 +177,16 @@ class Entry {
   const std::vector<Array>& inputs() const { return inputs_; }
   const std::vector<Array>& outputs() const { return outputs_; }
 
-  // Runs the program on elements that stand in the caller's memory.
-  void run(const std::vector<Given>& given, const std::vector<Made>& made) {
+  // Runs the program on elements that stand in the caller's memory, with the threads of a pool.
+  void run(const std::vector<Given>& given, const std::vector<Made>& made,
+           const heterosis_pool* pool = nullptr) {
     check(given, inputs_, "inputs");
     check(made, outputs_, "outputs");
     std::vector<const void*> from;
     std::vector<void*> to;
     for (const Given& view : given) from.push_back(view.data);
     for (const Made& view : made) to.push_back(view.data);
-    const int64_t code = run_(library_, number_, from.data(), to.data(), workspace_.get());
+    const int64_t code = run_(library_, number_, from.data(), to.data(), workspace_.get(), pool);
     if (code) throw Error(message_(library_, number_, code));
   }
 
@@ -186,7 +232,7 @@ class Entry {
 
   const void* library_;
   int64_t number_;
-  decltype(heterosis_run)* run_;
+  decltype(heterosis_run_with)* run_;
   decltype(heterosis_message)* message_;
   std::vector<Array> inputs_;
   std::vector<Array> outputs_;

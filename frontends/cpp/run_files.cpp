@@ -16,6 +16,7 @@ std::vector<std::vector<char>> memories(const std::vector<heterosis::Array>& arr
 
 int run(const std::string& path, const std::string& folder, long calls) {
   const heterosis::Library library(path);
+  const heterosis::Pool pool(library, library.threads());
   auto entry = library.entry(0);
   auto from = memories(entry.inputs()), to = memories(entry.outputs());
   std::vector<heterosis::Given> given;
@@ -27,13 +28,13 @@ int run(const std::string& path, const std::string& folder, long calls) {
     given.push_back({memory.data(), memory.size(), -1});
   }
   for (auto& memory : to) made.push_back({memory.data(), memory.size(), -1});
-  entry.run(given, made);
+  entry.run(given, made, pool.get());
   for (std::size_t i = 0; i < to.size(); ++i) {
     std::ofstream file(folder + "/output" + std::to_string(i), std::ios::binary);
     file.write(to[i].data(), static_cast<std::streamsize>(to[i].size()));
   }
   const auto before = std::chrono::steady_clock::now();
-  for (long i = 0; i < calls; ++i) entry.run(given, made);
+  for (long i = 0; i < calls; ++i) entry.run(given, made, pool.get());
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - before;
   std::printf("%g\n", took.count() / static_cast<double>(calls));
   return 0;

@@ -26,12 +26,15 @@ const ADDRESS = 'const void *';
 const NUMBER = 'int64_t';
 const TEXT = 'const char *';
 const FUNCTIONS = {
-  open: ['void *', [NUMBER, 'int64_t *']],
+  open_with: ['void *', [NUMBER, TEXT, 'int64_t *']],
   name: [TEXT, [ADDRESS]],
   entries: [NUMBER, [ADDRESS]],
   entry_name: [TEXT, [ADDRESS, NUMBER]],
   workspace_bytes: [NUMBER, [ADDRESS, NUMBER]],
-  run: [NUMBER, [ADDRESS, NUMBER, ADDRESS, ADDRESS, ADDRESS]],
+  run_with: [NUMBER, [ADDRESS, NUMBER, ADDRESS, ADDRESS, ADDRESS, ADDRESS]],
+  threads: [NUMBER, [ADDRESS]],
+  pool_bytes: [NUMBER, [ADDRESS, NUMBER]],
+  pool_start: [NUMBER, [ADDRESS, ADDRESS, NUMBER]],
   message: [TEXT, [ADDRESS, NUMBER, NUMBER]],
 };
 for (const side of ['input', 'output']) {
@@ -48,26 +51,48 @@ export class LibraryError extends Error {
   name = 'LibraryError';
 }
 
-/** An exported library; `entries` has its programs by name. Worker threads open their own. */
+const POOLS = []; // memory in which threads live, until the process ends
+
+/**
+ * An exported library; `entries` has its programs by name. Worker threads open their own.
+ * A run shares its work between at most `threads`: as many as the library was exported for, unless
+ * fewer are asked for. Parameters in a file of their own are expected beside the library.
+ */
 export class Library {
   #functions;
   #library;
 
-  constructor(file) {
+  constructor(file, { threads } = {}) {
     check(file);
+    const weights = path.join(path.dirname(file), `${path.parse(file).name}.weights`);
+    if (fs.existsSync(weights)) check(weights);
     this.#functions = functionsOf(file);
     const code = new BigInt64Array(1);
-    this.#library = this.#functions.open(VERSION, code);
+    this.#library = this.#functions.open_with(VERSION, weights, code);
     if (!this.#library) {
       throw new LibraryError(`${file}: ${this.#functions.message(null, 0, code[0])}`);
     }
     const ask = (name, ...rest) => this.#functions[name](this.#library, ...rest);
     this.name = ask('name');
+    this.threads = threads ?? ask('threads');
+    const pool = this.#started(ask);
     this.entries = {};
     for (let number = 0; number < ask('entries'); ++number) {
-      const entry = new Entry(ask, number);
+      const entry = new Entry(ask, number, pool);
       this.entries[entry.name] = entry;
     }
+  }
+
+  #started(ask) {
+    const bytes = ask('pool_bytes', this.threads);
+    if (bytes < 0) {
+      const most = ask('threads');
+      throw new LibraryError(`${this.name}: got threads=${this.threads}; expected 1 to ${most}`);
+    }
+    const pool = aligned(bytes);
+    POOLS.push(pool);
+    ask('pool_start', pool, this.threads);
+    return pool;
   }
 
   toString() {
@@ -79,10 +104,12 @@ export class Library {
 export class Entry {
   #ask;
   #number;
+  #pool;
   #workspace;
 
-  constructor(ask, number) {
+  constructor(ask, number, pool) {
     this.#ask = ask;
+    this.#pool = pool;
     this.#number = number;
     this.name = ask('entry_name', number);
     this.inputs = this.#arrays('input');
@@ -102,7 +129,7 @@ export class Entry {
     expect(inputs, this.inputs, `${this.name}: inputs`);
     expect(outputs, this.outputs, `${this.name}: outputs`);
     const code = this.#ask(
-      'run', this.#number, addresses(inputs), addresses(outputs), this.#workspace,
+      'run_with', this.#number, addresses(inputs), addresses(outputs), this.#workspace, this.#pool,
     );
     if (code) {
       throw new LibraryError(`${this.name}: ${this.#ask('message', this.#number, code)}`);

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from heterosis.runtime.errors import FormatError, HeterosisError
+from heterosis.runtime.errors import FormatError, HeterosisError, UnsupportedError
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,38 @@ def _names(arguments: argparse.Namespace) -> None:
     print(coverage.table())
 
 
+def _export(arguments: argparse.Namespace) -> None:
+    import heterosis
+
+    saved = heterosis.load(arguments.program)
+    if saved.dynamic:
+        raise UnsupportedError(
+            f"{arguments.program}: the program takes arrays of several sizes, and a library is "
+            "written for one. Save it after net.hybridize(dynamic=False), or export the network "
+            "itself with inputs of the size that is wanted, heterosis.export(net, path, *inputs)."
+        )
+    path = arguments.output or os.path.splitext(arguments.program)[0]
+    target, weights = arguments.target, arguments.weights
+    written = heterosis.export(
+        saved, path, target=target, threads=arguments.threads, weights=weights
+    )
+    print(*written, sep="\n")
+
+
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("program", help="a file that heterosis.save has written")
+    help = "native: a shared library that needs no Python, and its header"
+    parser.add_argument("--format", choices=["native"], default="native", help=help)
+    help = "a path that ends in my_mlp, for libmy_mlp.so and my_mlp.h (default: the program's)"
+    parser.add_argument("--output", metavar="PATH", help=help)
+    help = "a kind of processors, as x86-64-v3; may be repeated (default: this one's)"
+    parser.add_argument("--target", action="append", metavar="KIND", help=help)
+    help = "how many threads may share a run (default: 1)"
+    parser.add_argument("--threads", type=_count, default=1, help=help)
+    help = "where parameters are: inside the library (default), or in a file beside it"
+    parser.add_argument("--weights", choices=["inside", "file"], default="inside", help=help)
+
+
 def _inspect(arguments: argparse.Namespace) -> None:
     from heterosis.backends.heterosis_library import Library, LibraryError
 
@@ -55,7 +87,9 @@ def _inspect(arguments: argparse.Namespace) -> None:
         library = Library(arguments.library)
     except (LibraryError, OSError) as error:
         raise FormatError(str(error)) from error
-    print(f"{library.name}: {os.path.getsize(arguments.library):,} bytes, whole, runs here")
+    size = f"{os.path.getsize(arguments.library):,} bytes"
+    shared = f", {library.threads} threads" if library.threads > 1 else ""
+    print(f"{library.name}: {size}, whole, runs here as {library.target}{shared}")
     for entry in library.entries.values():
         print(entry)
         print(f"  {entry.workspace_bytes:,} bytes of memory in a run")
@@ -85,6 +119,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 COMMANDS = (
     Command("demo", "a network: imperative, hybridized, exported, timed", _demo, _demo_arguments),
+    Command("export", "a saved program as a library without Python", _export, _export_arguments),
     Command("inspect", "what an exported library computes", _inspect, _inspect_arguments),
     Command("ir", "the primitives that programs are made of", _ir),
     Command("names", "MXNet's public names, and which of them exist here", _names),

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +17,9 @@ from heterosis import npx
 from tests.frontends import FRONTENDS
 from tests.frontends.models import convolution_net, mlp, random, recurrent_net, until_small
 
-MODELS: dict[str, tuple[Callable[[], Callable], list]] = {
+MODELS: dict[str, tuple] = {  # what makes it, its inputs, and how it is exported if need be
     "MLP": (mlp, [random(1, 512)]),
+    "threads and file": (mlp, [random(64, 512)], {"threads": 2, "weights": "file"}),
     "convolution net": (convolution_net, [random(2, 1, 28, 28)]),
     "LSTM": (recurrent_net, [random(7, 3, 8)]),
     "loop": (lambda: until_small, [random(5)]),
@@ -68,6 +69,7 @@ class Language:
         )
 
 
+_JNA = "/usr/share/java/jna.jar"  # where Debian has it
 _STRICT = ("-O2", "-Wall", "-Wextra", "-Werror", f"-I{_HEADER}")
 LANGUAGES = {
     language.name: language
@@ -81,6 +83,13 @@ LANGUAGES = {
         Language("JavaScript", "javascript",
                  ["node", "--input-type=module", "-e", "import './heterosis_library.js'"],
                  ["node", "run_files.js"]),
+        Language("Java", "java",
+                 ["sh", "-c", f"javac --version && test -f {_JNA}"],
+                 ["java", "-cp", f"{_JNA}:@/java", "RunFiles"],
+                 ["javac", "-Xlint:all", "-Werror", "-cp", _JNA, "-sourcepath", ".", "-d", "@/java",
+                  "RunFiles.java", "RunMlp.java", "LibraryTest.java"]),
+        Language("R", "r", ["R", "CMD", "config", "CC"], ["Rscript", "run_files.R", "@"],
+                 ["sh", "-c", "cp -rL . @/source && R CMD INSTALL --library=@ @/source"]),
         Language("Perl", "perl", ["perl", "-Ilib", "-MHeterosis::Library", "-e", "1"],
                  ["perl", "-Ilib", "run_files.pl"]),
     )
@@ -108,12 +117,12 @@ class Exported:
 
 def exported(label: str, folder: Path) -> Exported:
     """One of the models, written to a folder."""
-    make, inputs = MODELS[label]
-    function = make()
-    threads, npx.settings.threads = npx.settings.threads, 1  # as libraries run
+    make, inputs, *options = MODELS[label]
+    function, given = make(), dict(*options)
+    threads, npx.settings.threads = npx.settings.threads, given.get("threads", 1)
     try:
         made = heterosis.hybridize(lambda *arrays: function(*arrays))(*inputs)
-        path, _ = heterosis.export(function, folder / "model", *inputs)
+        path, _ = heterosis.export(function, folder / "model", *inputs, **given)
     finally:
         npx.settings.threads = threads
     for i, array in enumerate(inputs):

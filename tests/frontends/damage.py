@@ -1,4 +1,4 @@
-"""Damages an exported library in many ways, and looks what accepts it.
+"""Damages an exported library, and a file of parameters, in many ways, and looks what accepts it.
 
 python -m tests.frontends.damage --count 10000 --seed 0
 """
@@ -59,10 +59,16 @@ WAYS = (
 )  # fmt: skip
 
 
-def accepted(front_end, path, count, seed):
-    """The numbers and ways of the damaged files that opened: none should."""
-    content, chance, found = path.read_bytes(), random.Random(seed), []
-    place = path.with_name("libdamaged.so")
+def accepted(front_end, path, count, seed, of_weights=False):
+    """The numbers and ways of the damaged libraries that opened, or files of parameters: none
+    should."""
+    chance, found = random.Random(seed), []
+    library = path.with_name("libdamaged.so")
+    place = library
+    if of_weights:
+        library.write_bytes(path.read_bytes())
+        path, place = path.with_suffix(".weights"), library.with_suffix(".weights")
+    content = path.read_bytes()
     for number in range(count):
         way = WAYS[number % len(WAYS)]
         damaged = way(content, chance)
@@ -70,15 +76,15 @@ def accepted(front_end, path, count, seed):
             continue
         place.write_bytes(damaged)
         try:
-            front_end.Library(place)
+            front_end.Library(library)
         except front_end.LibraryError:
             continue
         found.append((number, way.__name__))
     return found
 
 
-def _batch(path, count, seed):
-    for number, way in accepted(python_front_end(), path, count, seed):
+def _batch(path, count, seed, of_weights):
+    for number, way in accepted(python_front_end(), path, count, seed, of_weights):
         print(f"seed {seed}: file {number} ({way}) was opened")
         raise SystemExit(1)
 
@@ -90,18 +96,21 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     wanted, size, failed = parser.parse_args(), 100, 0
     with tempfile.TemporaryDirectory() as folder:
-        path, _ = heterosis.export(lambda x: np.tanh(x) * 2, f"{folder}/sample", np.ones(5))
+        table = np.arange(3000)
+        path, _ = heterosis.export(
+            lambda x: np.tanh(x) * table, f"{folder}/sample", np.ones(3000), weights="file"
+        )
         for first in range(0, wanted.count, size):
             seed, count = wanted.seed + first, min(size, wanted.count - first)
             child = multiprocessing.get_context("fork").Process(
-                target=_batch, args=(Path(path), count, seed)
+                target=_batch, args=(Path(path), count, seed, bool(first // size % 2))
             )
             child.start()
             child.join()
             if child.exitcode:
                 failed += 1
                 print(f"seed {seed}: the child ended with {child.exitcode}")
-    print(f"{wanted.count} damaged libraries, {failed} batches failed")
+    print(f"{wanted.count} damaged libraries and files of parameters, {failed} batches failed")
     raise SystemExit(bool(failed))
 
 

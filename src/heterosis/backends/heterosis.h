@@ -2,8 +2,8 @@
 
    heterosis_open says whether the library runs on this processor and gives what all other functions
    take. There is no state: a library may be opened often, and used by any number of threads at a
-   time, each with a workspace of its own. Nothing is allocated, nothing has to be closed, and no
-   function writes anywhere but to what it is given. Bad arguments give a code or NULL; addresses
+   time, each with a workspace of its own. Nothing is allocated, and no function writes anywhere but
+   to what it is given. Bad arguments give a code or NULL; addresses
    are checked for NULL alone, since C cannot say more of them.
 
    Arrays are dense, in row-major order, and begin where their elements may stand (a float at a
@@ -30,7 +30,9 @@ enum {
   HETEROSIS_NULL = -3,          /* an address is NULL */
   HETEROSIS_WORKSPACE = -4,     /* the workspace is NULL or not aligned to 64 bytes */
   HETEROSIS_PROCESSOR = -5,     /* the processor lacks instructions that the library needs */
-  HETEROSIS_OTHER_VERSION = -6  /* the library has another version of these functions */
+  HETEROSIS_OTHER_VERSION = -6, /* the library has another version of these functions */
+  HETEROSIS_POOL = -7,          /* a pool of other than 1 to heterosis_threads threads */
+  HETEROSIS_WEIGHTS = -8        /* no file of parameters, or not that of this library */
 };
 
 /* Types of elements. bool is a byte; float16 and bfloat16 are two. */
@@ -43,7 +45,18 @@ enum {
    be NULL. */
 const void* heterosis_open(int64_t version, int64_t* code);
 
+/* The same for a library whose parameters are in a file, lib<name>.weights, which is mapped into memory:
+   pages of it are read when they are needed, and processes share them. `weights` is the path of it, and
+   of no meaning to other libraries. Its size and whether it belongs to the library are looked at here;
+   heterosis_check reads all of it. Replace such a file by renaming another one, and never write to it.
+   What was opened so is closed when no run uses it; closing any other library does nothing. */
+const void* heterosis_open_with(int64_t version, const char* weights, int64_t* code);
+int64_t heterosis_close(const void* library);
+
 const char* heterosis_name(const void* library);
+
+/* The kind of processors whose code was chosen of those that the library has: "x86-64-v4". */
+const char* heterosis_target(const void* library);
 
 /* The programs of the library, by number: how many, what they are called, and how many bytes of
    memory, aligned to 64, a run of one uses. */
@@ -71,10 +84,38 @@ int64_t heterosis_output_extent(const void* library, int64_t entry, int64_t posi
 int64_t heterosis_run(const void* library, int64_t entry, const void* const* inputs,
                       void* const* outputs, void* workspace);
 
+/* How many threads may share a run, at most: what the library was exported for. Results are the same
+   with any number of them. */
+int64_t heterosis_threads(const void* library);
+
+/* How the parallel loops of a run are shared between threads. `run` calls `share` for [0, count) in
+   shares of `grain` indices (the last may be shorter), and returns when all are done. `worker` is
+   below `workers`, and no other share that runs at the time has it. `workers` is from 1 to
+   heterosis_threads. Loops may come from several runs at a time, and from inside shares: a pool may
+   always run all shares itself, one after the other, with worker 0. */
+typedef void (*heterosis_share)(void* context, int64_t begin, int64_t end, int64_t worker);
+typedef struct heterosis_pool {
+  void* state;
+  void (*run)(void* state, heterosis_share share, void* context, int64_t count, int64_t grain);
+  int64_t workers;
+} heterosis_pool;
+
+/* A pool of the library's own, in memory of the caller's, aligned to 64 bytes: a heterosis_pool stands
+   at its beginning. The calling thread is one of its threads. Starting gives how many there are, which
+   are fewer where the system refuses more, or a code. The process that started a pool stops it, when no
+   run uses it, before the memory goes or the library is closed. */
+int64_t heterosis_pool_bytes(const void* library, int64_t threads);
+int64_t heterosis_pool_start(const void* library, void* memory, int64_t threads);
+int64_t heterosis_pool_stop(const void* library, void* memory);
+
+/* heterosis_run with the threads of a pool, or without any if it is NULL. */
+int64_t heterosis_run_with(const void* library, int64_t entry, const void* const* inputs,
+                           void* const* outputs, void* workspace, const heterosis_pool* pool);
+
 /* What a code of `entry` means; a text that stays. */
 const char* heterosis_message(const void* library, int64_t entry, int64_t code);
 
-/* Whether a file is a whole library of this version: NULL if so, or a text that says what is wrong.
+/* Whether a file is a whole library of this version, or the file of its parameters: NULL if so, or a text that says what is wrong.
    Ask before dlopen where a file may be damaged: nothing of it is loaded here, whereas the system's
    loader follows whatever stands there. The file ends in 24 bytes, numbers in little-endian order:
    "HETEROSO", the version and the CRC-32 of all before (4 bytes each), how many these are (8). */

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import weakref
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -28,14 +29,20 @@ _HALF = "bfloat16"  # NumPy has none: given and returned as the bits, in uint16
 _Address, _Number, _Text = ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p
 _OF_ARRAYS = ("name", "dtype", "rank", "bytes", "extent")
 _FUNCTIONS = {
-    "open": (_Address, [_Number, ctypes.POINTER(_Number)]),
+    "open_with": (_Address, [_Number, _Text, ctypes.POINTER(_Number)]),
+    "close": (_Number, [_Address]),
     "name": (_Text, [_Address]),
+    "target": (_Text, [_Address]),
+    "threads": (_Number, [_Address]),
     "entries": (_Number, [_Address]),
     "entry_name": (_Text, [_Address, _Number]),
     "workspace_bytes": (_Number, [_Address, _Number]),
     "inputs": (_Number, [_Address, _Number]),
     "outputs": (_Number, [_Address, _Number]),
-    "run": (_Number, [_Address, _Number, _Address, _Address, _Address]),
+    "pool_bytes": (_Number, [_Address, _Number]),
+    "pool_start": (_Number, [_Address, _Address, _Number]),
+    "pool_stop": (_Number, [_Address, _Address]),
+    "run_with": (_Number, [_Address, _Number, _Address, _Address, _Address, _Address]),
     "message": (_Text, [_Address, _Number, _Number]),
 }
 for _side in ("input", "output"):
@@ -67,11 +74,18 @@ class Array:
 class Library:
     """An exported library. Call it, or one of its `entries`, with arrays.
 
-    Threads may share it: every call has a workspace of its own.
+    Threads may share it: every call has a workspace of its own. A run shares its work between at
+    most `threads`: as many as the library was exported for, unless fewer are asked for. Parameters
+    in a file of their own are expected beside the library. All is read and checked before it is
+    used, unless `check` is false: then only sizes are, and whether such a file is the right one.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
-        _check(path)
+    def __init__(
+        self, path: str | os.PathLike[str], threads: int | None = None, check: bool = True
+    ):
+        weights = os.path.splitext(os.fspath(path))[0] + ".weights"
+        for file in (path, *([weights] if os.path.exists(weights) else [])):
+            _check(file, whole=check)
         self._functions = ctypes.CDLL(os.path.abspath(path))
         for name, (returns, takes) in _FUNCTIONS.items():
             function = getattr(self._functions, f"heterosis_{name}", None)
@@ -81,11 +95,19 @@ class Library:
                 )
             function.restype, function.argtypes = returns, takes
         code = _Number()
-        self._library = self._functions.heterosis_open(_VERSION, ctypes.byref(code))
+        self._library = self._functions.heterosis_open_with(
+            _VERSION, os.fsencode(weights), ctypes.byref(code)
+        )
         if not self._library:
             message = self._functions.heterosis_message(None, 0, code.value)
             raise LibraryError(f"{os.fspath(path)}: {message.decode()}")
-        self.name = self._ask("name").decode()
+        self.name, self.target = self._ask("name").decode(), self._ask("target").decode()
+        self.threads = self._ask("threads") if threads is None else threads
+        pool = self._pool_memory()
+        self._pool = _aligned(pool)
+        ended = weakref.finalize(self, _end, self._functions, self._library, pool, os.getpid())
+        ended.atexit = False  # threads end with their process
+        self._ask("pool_start", self._pool, self.threads)
         count = self._ask("entries")
         self.entries = {entry.name: entry for entry in (Entry(self, i) for i in range(count))}
 
@@ -96,6 +118,13 @@ class Library:
                 return entry(*arrays)
         given = ", ".join(f"{a.dtype}{list(a.shape)}" for a in map(numpy.asarray, arrays))
         raise LibraryError(f"{self.name}: no entry takes ({given}). There are:\n{self}")
+
+    def _pool_memory(self) -> numpy.ndarray:
+        size = self._ask("pool_bytes", self.threads)
+        if size < 0:
+            most = self._ask("threads")
+            raise LibraryError(f"{self.name}: got threads={self.threads}; expected 1 to {most}.")
+        return numpy.zeros(size + _ALIGNMENT, "uint8")
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.entries.values()))
@@ -140,9 +169,9 @@ class Entry:
         dense = [numpy.ascontiguousarray(array) for array in arrays]
         made = [numpy.empty(array.shape, array.numpy_dtype) for array in self.outputs]
         memory = numpy.empty(self.workspace_bytes + _ALIGNMENT, "uint8")
-        workspace = memory.ctypes.data + -memory.ctypes.data % _ALIGNMENT
+        pool = self._library._pool
         code = self._library._ask(
-            "run", self._number, _addresses(dense), _addresses(made), workspace
+            "run_with", self._number, _addresses(dense), _addresses(made), _aligned(memory), pool
         )
         if code:
             message = self._library._ask("message", self._number, code).decode()
@@ -154,11 +183,27 @@ class Entry:
         return f"{self.name}({given}) -> ({made})"
 
 
-def _check(path: str | os.PathLike[str]) -> None:
-    """Refuse files that are damaged: the system's loader would follow whatever stands there."""
+def _end(functions: ctypes.CDLL, library: int, pool: numpy.ndarray, process: int) -> None:
+    """What is left to do when nobody needs a library any more."""
+    if os.getpid() == process:  # a child that was forked has no threads
+        functions.heterosis_pool_stop(library, _aligned(pool))
+    functions.heterosis_close(library)
+
+
+def _aligned(memory: numpy.ndarray) -> int:
+    """Where a workspace begins in memory that is larger by its alignment."""
+    address: int = memory.ctypes.data
+    return address + -address % _ALIGNMENT
+
+
+def _check(path: str | os.PathLike[str], whole: bool) -> None:
+    """Refuse files that are damaged: the system's loader would follow whatever stands there. Those
+    of the right size pass, unless the `whole` of them is looked at."""
     checksum, name = 0, os.fspath(path)
     with open(path, "rb") as file:
         size = left = max(os.fstat(file.fileno()).st_size - _SEAL.size, 0)
+        if not whole:
+            left = file.seek(size) - size
         while left and (block := file.read(min(left, _BLOCK))):
             checksum, left = zlib.crc32(block, checksum), left - len(block)
         seal = file.read()
@@ -167,7 +212,7 @@ def _check(path: str | os.PathLike[str]) -> None:
             f"{name} is cut short, stripped, or not a library that heterosis.export has written."
         )
     _, version, *said = _SEAL.unpack(seal)
-    if said != [checksum, size]:
+    if said != [checksum if whole else said[0], size]:
         raise LibraryError(f"{name} is damaged: its size or its checksum is wrong. Copy it again.")
     if version != _VERSION:
         raise LibraryError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import Any
 
@@ -25,19 +25,22 @@ from heterosis.capture.captured import (
 from heterosis.capture.compiled import Call, Compiled
 from heterosis.capture.signatures import bound, leaves, parameters_of
 from heterosis.io.atomic import written
-from heterosis.ir.program import INPUT, Program, Value, apply
+from heterosis.ir.program import INPUT, Program, Value, apply, substituted
 from heterosis.ir.types import TensorType
+from heterosis.ops.random import keys
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UninitializedError, UnsupportedError
 
+_DEFAULT = backends.LibraryOptions()
+_DRAWS = RandomKey | RandomState  # what follows from a seed
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def export(
-    compiled: Compiled,
+    compiled: Compiled[..., Any],
     path: str | os.PathLike[str],
     inputs: Call,
-    target: str | None = None,
+    options: backends.LibraryOptions = _DEFAULT,
     parameters: inspect.Signature | None = None,
     name: str | None = None,
 ) -> tuple[str, str]:
@@ -53,22 +56,27 @@ def export(
             "letters, digits and underscores, as my_mlp: the library is called after it."
         )
     entries = list(_entries(compiled, inputs, parameters, name))
-    library, header = backends.named(compiled.backend).library(entries, label, target)
-    interface = resources.files("heterosis.backends") / "heterosis.h"
-    files = {
-        os.path.join(folder, f"lib{label}.so"): library,
-        os.path.join(folder, f"{label}.h"): header.encode(),
-        os.path.join(folder, "heterosis.h"): interface.read_bytes(),
-    }
+    files = backends.named(compiled.backend).library(entries, label, options)
+    files["heterosis.h"] = (resources.files("heterosis.backends") / "heterosis.h").read_bytes()
     for file_name, content in files.items():
-        with written(file_name) as file:
+        with written(os.path.join(folder, file_name)) as file:
             file.write(content)
-    first, second, _ = files
-    return first, second
+    return os.path.join(folder, f"lib{label}.so"), os.path.join(folder, f"{label}.h")
+
+
+def options_of(
+    target: str | Sequence[str] | None, threads: int, weights: str
+) -> backends.LibraryOptions:
+    """What `heterosis.export` was asked for."""
+    targets = (target,) if isinstance(target, str) else tuple(target or ())
+    return backends.LibraryOptions(targets, threads, weights)
 
 
 def _entries(
-    compiled: Compiled, inputs: Call, parameters: inspect.Signature | None, name: str | None
+    compiled: Compiled[..., Any],
+    inputs: Call,
+    parameters: inspect.Signature | None,
+    name: str | None,
 ) -> Iterator[backends.Entry]:
     name = name or str(getattr(compiled, "__name__", "program"))
     calls = compiled.calls_with(inputs)
@@ -100,13 +108,34 @@ def _entry(
     outputs = tuple(_value(name, captured, leaf) for _, leaf in results)
     _check_nothing_else(name, captured, [leaf for _, leaf in results])
     program = Program(captured.program.inputs, outputs, captured.program.name)
-    positions = {s.position: i for i, s in enumerate(captured.sources) if isinstance(s, Argument)}
-    held = {i: s.array for i, s in enumerate(captured.sources) if isinstance(s, Outside)}
-    inputs = tuple(
-        _input(label, array, positions.get(number, -1), captured.program)
+    sources: Sequence[Source | None] = captured.sources
+    if any(isinstance(source, _DRAWS) for source in sources):
+        program, sources = _seeded(program, captured.sources)
+    positions = {s.position: i for i, s in enumerate(sources) if isinstance(s, Argument)}
+    held = {i: s.array for i, s in enumerate(sources) if isinstance(s, Outside)}
+    inputs = [
+        _input(label, array, positions.get(number, -1), program)
         for number, (label, array) in enumerate(_arrays(call, parameters))
-    )
-    return backends.Entry(name, program, inputs, held, tuple(label for label, _ in results))
+    ]
+    if None in sources:
+        inputs.append(("seed", program.inputs[-1], len(sources) - 1))
+    return backends.Entry(name, program, tuple(inputs), held, tuple(label for label, _ in results))
+
+
+def _seeded(program: Program, sources: Sequence[Source]) -> tuple[Program, Sequence[Source | None]]:
+    """The program with a seed as its last input, which has no source: it draws what a run here
+    draws that follows the setting of this seed."""
+    seed = state = apply(INPUT, (), TensorType((), "int64"))
+    drawn: dict[Value, Value] = {}
+    given = list(zip(program.inputs, sources, strict=True))
+    for value, source in given:
+        if isinstance(source, RandomKey):
+            state, drawn[value] = keys.drawn(state)
+    drawn |= {value: state for value, source in given if isinstance(source, RandomState)}
+    outputs = substituted(program.outputs, drawn)
+    rest = [(value, source) for value, source in given if value not in drawn]
+    inputs = (*(value for value, _ in rest), seed)
+    return Program(inputs, outputs, program.name), (*(source for _, source in rest), None)
 
 
 def _arrays(call: Call, parameters: inspect.Signature) -> list[tuple[str, Any]]:
@@ -139,11 +168,10 @@ def _check(name: str, captured: Captured) -> None:
             f"{name}: the program checks arrays while it runs, by an assert or a raise. A library "
             "has no Python to raise an error in; return what is to be checked."
         )
-    random = any(isinstance(s, RandomKey | RandomState) for s in captured.sources)
-    if random or captured.supply:
+    if captured.supply:
         raise UnsupportedError(
-            f"{name}: the program draws random numbers, or takes numbers that Python computes for "
-            "every run. A library has no state to draw from; give it the numbers as arguments."
+            f"{name}: the program takes numbers that Python computes for every run, and a library "
+            "has no Python. Give it the numbers as arguments."
         )
 
 
@@ -170,6 +198,7 @@ def _check_nothing_else(name: str, captured: Captured, results: list[Any]) -> No
     known = {leaf.position for leaf in results if isinstance(leaf, Computed)}
     bases = (leaf.base for leaf in results if isinstance(leaf, Window))
     known |= {base.position for base in bases if isinstance(base, Computed)}
+    known |= {captured.drawn.position} if isinstance(captured.drawn, Computed) else set()
     if len(known) < len(captured.program.outputs):
         raise UnsupportedError(
             f"{name}: the program does something besides what it returns, which a library cannot. "

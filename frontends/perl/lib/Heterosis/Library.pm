@@ -17,13 +17,18 @@ use constant {
 };
 
 my %functions = (
-    open            => [ [ 'sint64', 'sint64*' ] => 'opaque' ],
+    open_with       => [ [ 'sint64', 'string', 'sint64*' ] => 'opaque' ],
+    close           => [ ['opaque'] => 'sint64' ],
+    threads         => [ ['opaque'] => 'sint64' ],
+    pool_bytes      => [ [ 'opaque', 'sint64' ] => 'sint64' ],
+    pool_start      => [ [ 'opaque', 'opaque', 'sint64' ] => 'sint64' ],
+    pool_stop       => [ [ 'opaque', 'opaque' ] => 'sint64' ],
     name            => [ ['opaque'] => 'string' ],
     entries         => [ ['opaque'] => 'sint64' ],
     entry_name      => [ [ 'opaque', 'sint64' ] => 'string' ],
     workspace_bytes => [ [ 'opaque', 'sint64' ] => 'sint64' ],
-    run     => [ [ 'opaque', 'sint64', 'opaque', 'opaque', 'opaque' ] => 'sint64' ],
-    message => [ [ 'opaque', 'sint64', 'sint64' ] => 'string' ],
+    run_with        => [ [ 'opaque', 'sint64', ('opaque') x 4 ] => 'sint64' ],
+    message         => [ [ 'opaque', 'sint64', 'sint64' ] => 'string' ],
 );
 for my $side (qw(input output)) {
     $functions{"${side}s"}       = [ [ 'opaque', 'sint64' ] => 'sint64' ];
@@ -35,21 +40,28 @@ for my $side (qw(input output)) {
 }
 
 sub new {
-    my ( $class, $path ) = @_;
-    _check($path);
+    my ( $class, $path, %options ) = @_;
+    my $weights = $path =~ s/\.so$/.weights/r;
+    _check($_) for $path, grep { -e } $weights;
     my $functions = _functions($path);
     my $code      = 0;
-    my $library   = $functions->{open}->call( INTERFACE, \$code )
+    my $library   = $functions->{open_with}->call( INTERFACE, $weights, \$code )
       // croak "$path: ", $functions->{message}->call( undef, 0, $code );
     my $ask = sub {
         my ( $name, @rest ) = @_;
         return $functions->{$name}->call( $library, @rest );
     };
-    my @entries = map { Heterosis::Library::Entry->new( $ask, $_ ) } 0 .. $ask->('entries') - 1;
-    return bless { path => $path, name => $ask->('name'), entries => \@entries }, $class;
+    my $threads = $options{threads} // $ask->('threads');
+    my $pool    = Heterosis::Library::Pool->new( $ask, $threads );
+    my @entries =
+      map { Heterosis::Library::Entry->new( $ask, $_, $pool ) } 0 .. $ask->('entries') - 1;
+    return bless {
+        path => $path, name => $ask->('name'), threads => $threads, entries => \@entries,
+    }, $class;
 }
 
 sub name    { $_[0]{name} }
+sub threads { $_[0]{threads} }
 sub entries { @{ $_[0]{entries} } }
 
 # The program of a name; the first one without a name.
@@ -96,6 +108,33 @@ sub _check {
     return;
 }
 
+package Heterosis::Library::Pool;
+
+use Carp                  qw(croak);
+use FFI::Platypus::Buffer qw(scalar_to_pointer);
+
+# Threads of a library, which is closed when they have ended.
+sub new {
+    my ( $class, $ask, $threads ) = @_;
+    my $bytes = $ask->( pool_bytes => $threads );
+    croak "got threads=$threads; expected 1 to ", $ask->('threads') if $bytes < 0;
+    my $self = bless {
+        ask => $ask, process => $$, memory => Heterosis::Library::Entry::_aligned($bytes),
+    }, $class;
+    $ask->( pool_start => $self->address, $threads );
+    return $self;
+}
+
+sub address { $_[0]{memory}[0] }
+
+sub DESTROY {
+    my ($self) = @_;
+    return if ${^GLOBAL_PHASE} eq 'DESTRUCT';    # threads end with their process
+    $self->{ask}->( pool_stop => $self->address ) if $self->{process} == $$;
+    $self->{ask}->('close');
+    return;
+}
+
 package Heterosis::Library::Entry;
 
 use Carp                  qw(croak);
@@ -112,17 +151,16 @@ my @dtypes = (
 );
 
 sub new {
-    my ( $class, $ask, $number ) = @_;
+    my ( $class, $ask, $number, $pool ) = @_;
     my $self = bless {
         ask       => $ask,
+        pool      => $pool,
         number    => $number,
         name      => $ask->( entry_name => $number ),
         inputs    => _arrays( $ask, input  => $number ),
         outputs   => _arrays( $ask, output => $number ),
-        workspace => _memory( $ask->( workspace_bytes => $number ) + ALIGNMENT ),
+        workspace => _aligned( $ask->( workspace_bytes => $number ) ),
     }, $class;
-    my $begin = scalar_to_pointer( ${ $self->{workspace} } );
-    $self->{aligned} = $begin + -$begin % ALIGNMENT;
     return $self;
 }
 
@@ -163,7 +201,8 @@ sub run_packed {
     my $from  = pack 'J*', map { $_->[0] } @given;
     my $to    = pack 'J*', map { scalar_to_pointer($$_) } @made;
     my $code  = $self->{ask}->(
-        run => $self->{number}, scalar_to_pointer($from), scalar_to_pointer($to), $self->{aligned}
+        run_with => $self->{number}, scalar_to_pointer($from), scalar_to_pointer($to),
+        $self->{workspace}[0], $self->{pool}->address
     );
     croak "$self->{name}: ", $self->{ask}->( message => $self->{number}, $code ) if $code;
     return unless defined wantarray;
@@ -209,6 +248,14 @@ sub _address {
     my $copy = _memory( length $_[0] );
     substr $$copy, 0, length $_[0], $_[0];
     return [ scalar_to_pointer($$copy), $copy ];
+}
+
+# An address with so many bytes behind it, aligned, and the memory that it is in.
+sub _aligned {
+    my ($bytes) = @_;
+    my $memory  = _memory( $bytes + ALIGNMENT );
+    my $begin   = scalar_to_pointer($$memory);
+    return [ $begin + -$begin % ALIGNMENT, $memory ];
 }
 
 # A string of so many bytes, to be written to, that shares them with no other.

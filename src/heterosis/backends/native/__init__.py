@@ -11,7 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from heterosis import _core
-from heterosis.backends import EagerBackend, Entry, Executable, SizedExecutable
+from heterosis.backends import (
+    EagerBackend,
+    Entry,
+    Executable,
+    LibraryOptions,
+    SizedExecutable,
+)
 from heterosis.backends.native.compile.whole import compile_program
 from heterosis.ir.primitives.families import Control, Elementwise, Opaque, Primitive, Reduction
 from heterosis.ir.program import Program
@@ -83,11 +89,14 @@ class Native(EagerBackend):
 
         return compile_single(program, layouts, targets, views=views, in_place=in_place)
 
-    def library(self, entries: Sequence[Entry], name: str, target: str | None) -> tuple[bytes, str]:
+    def library(
+        self, entries: Sequence[Entry], name: str, options: LibraryOptions
+    ) -> dict[str, bytes]:
         """Machine code beside the arrays that it needs."""
         from heterosis.backends.native.export.library import header, library
 
-        return library(entries, name, target), header(entries, name)
+        files = library(entries, name, options)
+        return files | {f"{name}.h": header(entries, name).encode()}
 
     def has(self, primitive: Primitive) -> bool:
         """Whether there is a row for it, where its family has rows."""

@@ -1,8 +1,9 @@
-"""Relocatable objects made into a shared library, without a linker: ELF for x86-64.
+"""Relocatable objects made into a shared library, without a linker: ELF for 64 bits.
 
-Four segments, each on pages of its own: what is only read (the tables of the dynamic loader,
-constants, data that is handed in), code, and what the loader writes addresses into. Offsets in the
-file are addresses.
+Three segments, each on pages of its own: what is only read (the tables of the dynamic loader,
+constants, data that is handed in), code, and what the loader writes addresses into. In the file
+they follow each other without gaps: there is a page of addresses between two, and the page of it
+in which they meet is mapped twice.
 """
 
 from __future__ import annotations
@@ -11,27 +12,25 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from heterosis.backends.native.export.machines import ADDRESS, FAMILIES, SLOT, Family, Write
 from heterosis.runtime.errors import UnsupportedError
 
-_PAGE = 0x1000
 _ALIGNMENT = 64  # of data that is handed in: vectors are loaded from it
 
 # What LLVM calls where a processor has no instruction for it, and the C library has.
 _ROUNDINGS = ("floor", "ceil", "trunc", "round", "rint", "nearbyint", "fma", "fmod")
+_THREADS = ("pthread_create", "pthread_join", "pthread_sigmask", "sigfillset", "syscall")
+_FILES = ("open", "lseek", "pread", "mmap", "mprotect", "munmap", "close")
+_MEMORY = ("memcpy", "memmove", "memset", "memcmp")
 _OF_C_LIBRARY = frozenset(
-    ["memcpy", "memmove", "memset", "memcmp", *_ROUNDINGS, *(f"{name}f" for name in _ROUNDINGS)]
+    [*_MEMORY, *_ROUNDINGS, *(f"{name}f" for name in _ROUNDINGS), *_THREADS, *_FILES]
 )
 _LIBRARIES = ("libm.so.6", "libc.so.6")
 
-_X86_64 = 62
 _READ, _WRITE, _EXECUTE = 4, 2, 1  # flags of a segment
 _WRITABLE, _LOADED, _CODE = 1, 2, 4  # flags of a section
 _BITS, _SYMBOLS, _RELOCATIONS, _ZEROS = 1, 2, 4, 8  # types of a section
 _HOLDING = (_BITS, _ZEROS, 14, 15)  # and lists of what to run first and last
-# Types of relocations in objects: a symbol's address, the distance to it, or to its address.
-_ADDRESS, _DISTANCES, _TO_SLOTS = 1, (2, 4), (9, 41, 42)
-_RELATIVE, _OF_SYMBOL = 8, 6  # types of relocations for the loader
-
 _SEGMENTS = 5
 
 _Place = tuple[int, int]  # an object and a section, by number
@@ -70,11 +69,13 @@ class _Object:
 
     def __init__(self, data: bytes):
         machine, headers, names = struct.unpack_from("<18xH20xQ14xH", data)
-        if data[:6] != b"\x7fELF\x02\x01" or machine != _X86_64:
+        if data[:6] != b"\x7fELF\x02\x01" or machine not in FAMILIES:
+            known = ", ".join(family.name for family in FAMILIES.values())
             raise UnsupportedError(
-                "export: native libraries are written for x86-64 so far; this object is for "
-                f"machine {machine}. Export on, and for, an x86-64 processor."
+                f"export: native libraries are written for {known} so far, and this object is for "
+                f"machine {machine} of ELF's list."
             )
+        self.family = FAMILIES[machine]
         (count,) = struct.unpack_from("<H", data, 60)
         fields = [struct.unpack_from("<IIQQQQIIQQ", data, headers + 64 * i) for i in range(count)]
         texts = _content(data, fields[names])
@@ -117,11 +118,13 @@ def shared_library(
 
     Objects find `data` as symbols. What they need besides is taken from the C library, or refused.
     """
-    return _Linker([_Object(one) for one in objects], exported, data, name).linked()
+    read = [_Object(one) for one in objects]
+    return _Linker(read[0].family, read, exported, data, name).linked()
 
 
 @dataclass
 class _Linker:
+    family: Family
     objects: list[_Object]
     exported: Sequence[str]
     data: Mapping[str, bytes]
@@ -131,28 +134,28 @@ class _Linker:
     symbols: dict[str, int] = field(default_factory=dict)
     slots: dict[str, int] = field(default_factory=dict)  # where addresses of symbols stand
     stubs: dict[str, int] = field(default_factory=dict)  # code that jumps to imported functions
+    gaps: list[int] = field(default_factory=list)  # where a page of addresses is not in the file
 
     def linked(self) -> bytes:
         """The bytes of the library: everything gets its place first, and then the addresses."""
         imported = self._imported()
         relocated = list(self._relocated())
         slots = [*imported]
-        for name in dict.fromkeys(r.symbol.name for _, r in relocated if r.type in _TO_SLOTS):
-            slots += [name] if name not in imported else []
-        pointers = sum(r.type == _ADDRESS for _, r in relocated)
-        shown = _Shown([*imported, *self.exported], len(imported), self.name, pointers + len(slots))
+        by_slot = [r.symbol.name for _, r in relocated if self._kind(r)[0] == SLOT]
+        slots += [name for name in dict.fromkeys(by_slot) if name not in imported]
+        rows = sum(self._kind(r)[0] == ADDRESS for _, r in relocated) + len(slots)
+        shown = _Shown([*imported, *self.exported], len(imported), self.name, rows)
         tables = self._place(shown, imported, slots)
-        rows = [row for one in relocated if (row := self._relocate(*one))]
-        rows += [self._filled_slot(name, shown) for name in slots]
-        for i, row in enumerate(rows):
+        filled = [row for one in relocated if (row := self._relocate(*one))]
+        filled += [self._filled_slot(name, shown) for name in slots]
+        for i, row in enumerate(filled):
             struct.pack_into("<QQq", self.image, tables.rows + 24 * i, *row)
         for name in imported:
-            distance = self.slots[name] - self.stubs[name] - 6
-            struct.pack_into("<BBi", self.image, self.stubs[name], 0xFF, 0x25, distance)
+            self.family.stub(self.image, self.stubs[name], self.slots[name])
         shown.write_symbols(self.image, tables.symbols, self.symbols)
         self._write_segments(tables)
         self._write_sections(tables, shown)
-        return bytes(self.image)
+        return self._without_gaps()
 
     def _place(self, shown: _Shown, imported: Sequence[str], slots: Sequence[str]) -> _Tables:
         """Lay out the image, with room for what is not known yet."""
@@ -166,10 +169,11 @@ class _Linker:
         self._place_sections(0)
         for name, content in self.data.items():
             self.symbols[name] = self._append(content, _ALIGNMENT)
-        tables.code = self._append(b"", _PAGE)
+        tables.code = self._next_segment()
         self._place_sections(_CODE)
-        self.stubs = {name: self._append(bytes(6), 8) for name in imported}  # jmp *slot(%rip)
-        tables.written = self._append(b"", _PAGE)
+        size = self.family.stub_bytes
+        self.stubs = {name: self._append(bytes(size), 8) for name in imported}
+        tables.written = self._next_segment()
         self._place_sections(_WRITABLE)
         self.slots = {name: self._append(bytes(8), 8) for name in slots}
         for i, object_ in enumerate(self.objects):
@@ -218,6 +222,21 @@ class _Linker:
         self.image += content
         return at
 
+    def _next_segment(self) -> int:
+        """Where a segment begins: a page behind the last one, of which nothing is in the file."""
+        self.gaps.append(self._append(b"", _ALIGNMENT))
+        return self._append(bytes(self.family.page)) + self.family.page
+
+    def _offset(self, address: int) -> int:
+        """Where in the file an address is."""
+        return address - self.family.page * sum(gap < address for gap in self.gaps)
+
+    def _without_gaps(self) -> bytes:
+        begins = [0, *(gap + self.family.page for gap in self.gaps)]
+        ends = [*self.gaps, len(self.image)]
+        parts = zip(begins, ends, strict=True)
+        return b"".join(bytes(self.image[begin:end]) for begin, end in parts)
+
     def _place_sections(self, kind: int) -> None:
         for place, section in self._kept():
             if section.flags & (_WRITABLE | _CODE) == kind:
@@ -228,21 +247,23 @@ class _Linker:
     def _relocate(self, place: _Place, relocation: _Relocation) -> _Row | None:
         """Write a distance, or an address, for which it returns what the loader has to do."""
         at = self.places[place] + relocation.at
-        if relocation.type == _ADDRESS:
-            target = self._target(place, relocation.symbol) + relocation.addend
-            struct.pack_into("<Q", self.image, at, target)
-            return at, _RELATIVE, target
-        if relocation.type in _DISTANCES:
-            target = self._target(place, relocation.symbol)
-        elif relocation.type in _TO_SLOTS:
+        via, write = self._kind(relocation)
+        if via == SLOT:
             target = self.slots[relocation.symbol.name]
         else:
-            raise UnsupportedError(
-                f"export: the machine code has a relocation of type {relocation.type}. This is a "
-                "fault of the framework; please report it with the program."
-            )
-        struct.pack_into("<i", self.image, at, target + relocation.addend - at)
-        return None
+            target = self._target(place, relocation.symbol)
+        target += relocation.addend
+        write(self.image, at, target)
+        return (at, self.family.relative, target) if via == ADDRESS else None
+
+    def _kind(self, relocation: _Relocation) -> tuple[int, Write]:
+        """What is written by a relocation, and how."""
+        if found := self.family.relocations.get(relocation.type):
+            return found
+        raise UnsupportedError(
+            f"export: the machine code has a relocation of type {relocation.type}. This is a "
+            "fault of the framework; please report it with the program."
+        )
 
     def _target(self, place: _Place, symbol: _Symbol) -> int:
         if symbol.section:
@@ -252,26 +273,27 @@ class _Linker:
     def _filled_slot(self, name: str, shown: _Shown) -> _Row:
         """What the loader writes into the slot of a symbol."""
         if name in self.stubs:
-            return self.slots[name], (1 + shown.names.index(name)) << 32 | _OF_SYMBOL, 0
-        return self.slots[name], _RELATIVE, self.symbols[name]
+            number = 1 + shown.names.index(name)
+            return self.slots[name], number << 32 | self.family.of_symbol, 0
+        return self.slots[name], self.family.relative, self.symbols[name]
 
     # -- headers ------------------------------------------------------------------------------
 
     def _write_segments(self, tables: _Tables) -> None:
         """The header of the file, and those of the segments, which loaders read."""
         segments = (
-            (1, _READ, 0, tables.code),
-            (1, _READ | _EXECUTE, tables.code, tables.written),
+            (1, _READ, 0, self.gaps[0]),
+            (1, _READ | _EXECUTE, tables.code, self.gaps[1]),
             (1, _READ | _WRITE, tables.written, tables.end),
             (2, _READ | _WRITE, tables.dynamic, tables.end),
             (0x6474E551, _READ | _WRITE, 0, 0),  # the stack holds no code
         )
         identity = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-        fields = (3, _X86_64, 1, 0, 64, 0, 0, 64, 56, _SEGMENTS, 64, 0, 0)
+        fields = (3, self.family.number, 1, 0, 64, 0, 0, 64, 56, _SEGMENTS, 64, 0, 0)
         struct.pack_into("<16sHHIQQQIHHHHHH", self.image, 0, identity, *fields)
         for i, (type_, flags, begin, end) in enumerate(segments):
-            size, alignment = end - begin, _PAGE if type_ == 1 else 8
-            row = (type_, flags, begin, begin, begin, size, size, alignment)
+            size, alignment = end - begin, self.family.page if type_ == 1 else 8
+            row = (type_, flags, self._offset(begin), begin, begin, size, size, alignment)
             struct.pack_into("<IIQQQQQQ", self.image, 64 + 56 * i, *row)
 
     def _write_sections(self, tables: _Tables, shown: _Shown) -> None:
@@ -279,23 +301,25 @@ class _Linker:
         texts_end, data = tables.texts + len(shown.texts), _LOADED | _WRITABLE
         sections = (
             ("", 0, 0, 0, 0, 0, 0, 0),
-            (".text", 1, _LOADED | _CODE, tables.code, tables.written, 0, 0, 0),
+            (".text", 1, _LOADED | _CODE, tables.code, self.gaps[1], 0, 0, 0),
             (".dynstr", 3, _LOADED, tables.texts, texts_end, 0, 0, 0),
             (".dynsym", 11, _LOADED, tables.symbols, tables.hashes, 2, 1, 24),
             (".hash", 5, _LOADED, tables.hashes, tables.rows, 3, 0, 4),
-            (".rodata", 1, _LOADED, tables.rows, tables.code, 0, 0, 0),
+            (".rodata", 1, _LOADED, tables.rows, self.gaps[0], 0, 0, 0),
             (".data", 1, data, tables.written, tables.dynamic, 0, 0, 0),
             (".dynamic", 6, data, tables.dynamic, tables.end, 2, 0, 16),
         )
         names, headers = bytearray(), b""
         for name, type_, flags, begin, end, link, info, entry in sections:
-            row = (len(names), type_, flags, begin, begin, end - begin, link, info, 1, entry)
+            place = begin, self._offset(begin), end - begin
+            row = (len(names), type_, flags, *place, link, info, 1, entry)
             headers += struct.pack("<IIQQQQIIQQ", *row)
             names += name.encode() + b"\0"
-        own = (len(names), 3, 0, 0, len(self.image), len(names) + 10, 0, 0, 1, 0)
+        end = self._offset(len(self.image))
+        own = (len(names), 3, 0, 0, end, len(names) + 10, 0, 0, 1, 0)
         self._append(names + b".shstrtab\0")
         at = self._append(headers + struct.pack("<IIQQQQIIQQ", *own), 8)
-        struct.pack_into("<Q", self.image, 40, at)
+        struct.pack_into("<Q", self.image, 40, self._offset(at))
         struct.pack_into("<HH", self.image, 60, len(sections) + 1, len(sections))
 
 

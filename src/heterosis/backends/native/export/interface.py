@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from heterosis.backends.native.codegen.emit.builder import (
     I1,
@@ -21,14 +22,18 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
-from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, Target
+from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON, Target
+from heterosis.backends.native.export.pool import WORKERS, emit_pool
+from heterosis.backends.native.export.weights import emit_map, emit_unmap
 
 VERSION = 1  # of the interface: that of `heterosis.h`
 WEIGHTS = "heterosis.weights"  # the symbol of the arrays that a library holds
 GIVEN, HELD, MADE, UNUSED = range(4)  # what a buffer of a program is
 
 # Codes that functions return; `heterosis.h` has the same.
-_FOREIGN, _NO_ENTRY, _NULL, _WORKSPACE, _PROCESSOR, _OTHER_VERSION = range(-1, -7, -1)
+_FOREIGN, _NO_ENTRY, _NULL, _WORKSPACE, _PROCESSOR, _OTHER_VERSION, _POOL, _WEIGHTS = range(
+    -1, -9, -1
+)
 _MESSAGES = {
     0: "no error",
     _FOREIGN: "this is not the library that heterosis_open gave: pass on what it returned",
@@ -38,12 +43,19 @@ _MESSAGES = {
     _PROCESSOR: "this processor lacks instructions that the library was made of: export it with "
     "another target, or use another machine",
     _OTHER_VERSION: "the program was compiled with another version of heterosis.h",
+    _POOL: "the pool is not aligned to 64 bytes, has no function, or has other than 1 to "
+    "heterosis_threads threads",
+    _WEIGHTS: "the parameters are in a file, lib<name>.weights, which was not given, cannot be "
+    "read, is cut short, or is of another export",
 }
 _FAILED = "the program failed"
+
+_NOTHING = Value(PTR, "null")
 
 # cpuid's bits: (leaf, register, bits). Registers are numbered as cpuid gives them: a, b, c, d.
 _LEAF_1 = (1, 2, 1 << 12 | 1 << 27 | 1 << 29)  # FMA, OSXSAVE, F16C
 _NEEDS = {
+    NEON.name: ((), 0),
     FALLBACK.name: ((), 0),
     AVX2.name: ((_LEAF_1, (7, 1, 1 << 3 | 1 << 5 | 1 << 8)), 0x6),  # BMI, AVX2, BMI2
     AVX512.name: (
@@ -76,14 +88,34 @@ class EntryFacts:
     failures: tuple[str, ...]
 
 
-def interface(entries: Sequence[EntryFacts], target: Target, name: str) -> tuple[str, list[str]]:
-    """The LLVM IR of the functions, and their names."""
-    module = Module(target=FALLBACK)
-    writer = _Interface(module, entries)
-    writer.emit(target, name)
+@dataclass(frozen=True)
+class Level:
+    """The entries as they are for one kind of processors."""
+
+    name: str
+    target: Target
+    entries: tuple[EntryFacts, ...]
+
+
+def least(levels: Sequence[Level]) -> Target:
+    """What all processors of the family are: whether a library is for one is asked on any."""
+    return NEON if levels[0].target == NEON else FALLBACK
+
+
+def interface(
+    levels: Sequence[Level], name: str, threads: int, weights: bytes | None = None
+) -> tuple[str, list[str]]:
+    """The LLVM IR of the functions, for the `least` processor, and their names.
+
+    Of the levels, which are alike but for code, the first is taken that a processor can run. With
+    `weights`, these are in a file of their own, as they stand here.
+    """
+    module = Module(target=least(levels))
+    _Interface(module, levels, threads, weights).emit(name)
     shown = [f.name for f in module.functions if f.linkage == ""]
-    outside = [f"@{WEIGHTS} = external hidden global i8"]
-    outside += [f"declare hidden i64 @{entry.symbol}(ptr)" for entry in entries]
+    outside = [f"@{WEIGHTS} = external hidden global i8"] if weights is None else []
+    symbols = [entry.symbol for level in levels for entry in level.entries]
+    outside += [f"declare hidden i64 @{symbol}(ptr)" for symbol in symbols]
     return "\n".join([*outside, module.text()]), shown
 
 
@@ -98,23 +130,33 @@ _ENTRY = (
     "count",
     "failures",
     "many",
+    "level",
 )
 _ARRAY = ("name", "dtype", "rank", "bytes", "extents")
 
 
+# What `heterosis_open` gives is the address of these pointers for the level that it has chosen.
+_HANDLE = ("rows", "programs", "weights")
+
+
 class _Interface:
-    def __init__(self, module: Module, entries: Sequence[EntryFacts]):
-        self.module, self.entries = module, entries
+    def __init__(
+        self, module: Module, levels: Sequence[Level], threads: int, weights: bytes | None
+    ):
+        self.module, self.levels, self.threads, self.weights = module, levels, threads, weights
+        self.count = len(levels[0].entries)
         self.texts = bytearray()
         self.known: dict[str, int] = {}
-        self.most = max(len(entry.buffers) for entry in entries)
+        self.most = max(len(entry.buffers) for level in levels for entry in level.entries)
 
-    def emit(self, target: Target, name: str) -> None:
-        self._write_tables(name)
+    def emit(self, name: str) -> None:
+        self._write_tables()
         self._emit_serial()
-        self._emit_open(target)
-        self._answer("name", lambda f, _: self._text_at(f, constant(I64, self.text(name))), PTR)
-        self._answer("entries", lambda f, _: constant(I64, len(self.entries)))
+        self._emit_open()
+        self._answer("name", lambda f: self._text_at(f, constant(I64, self.text(name))), PTR)
+        self._answer("target", lambda f: self._text_at(f, self._of_first(f, "level")), PTR)
+        self._answer("threads", lambda f: constant(I64, self.threads))
+        self._answer("entries", lambda f: constant(I64, self.count))
         self._ask_entry("entry_name", "name", PTR)
         self._ask_entry("workspace_bytes", "workspace")
         for side in ("inputs", "outputs"):
@@ -127,6 +169,7 @@ class _Interface:
             self._ask_extent(f"{one}_extent", side)
         self._emit_run()
         self._emit_message()
+        self._emit_pool()
         texts = [byte - 256 if byte > 127 else byte for byte in self.texts]
         self.module.table("heterosis.texts", I8, texts)
 
@@ -139,30 +182,36 @@ class _Interface:
             self.texts += text.encode() + b"\0"
         return self.known[text]
 
-    def _write_tables(self, name: str) -> None:
-        rows: list[int] = []
-        arrays: list[int] = []
-        extents: list[int] = [0]
-        buffers: list[int] = []
-        failures: list[int] = [0]
-        for entry in self.entries:
-            rows += [
-                self.text(entry.name), entry.workspace, len(entry.inputs), len(entry.outputs),
-                len(arrays) // len(_ARRAY), len(buffers) // 2, len(entry.buffers),
-                len(failures), len(entry.failures),
-            ]  # fmt: skip
-            buffers += [number for pair in entry.buffers for number in pair]
-            failures += map(self.text, entry.failures)
-            for one in (*entry.inputs, *entry.outputs):
-                rank = len(one.shape)
-                arrays += [self.text(one.name), one.dtype, rank, one.nbytes, len(extents)]
-                extents += one.shape
-        for label, numbers in (
-            ("rows", rows), ("arrays", arrays), ("extents", extents), ("buffers", buffers),
-            ("failures", failures),
-        ):  # fmt: skip
+    def _write_tables(self) -> None:
+        tables: dict[str, list[int]] = {
+            "arrays": [], "extents": [0], "buffers": [], "failures": [0],
+        }  # fmt: skip
+        handles = []
+        for number, level in enumerate(self.levels):
+            rows = [field for e in level.entries for field in self._row(level.name, e, tables)]
+            self.module.table(f"heterosis.rows{number}", I64, rows)
+            programs = [f"@{entry.symbol}" for entry in level.entries]
+            self.module.pointers(f"heterosis.programs{number}", programs)
+            weights = "null" if self.weights is not None else f"@{WEIGHTS}"
+            handles += [f"@heterosis.rows{number}", f"@heterosis.programs{number}", weights]
+        for label, numbers in tables.items():
             self.module.table(f"heterosis.{label}", I64, numbers)
-        self.module.pointers("heterosis.programs", [f"@{entry.symbol}" for entry in self.entries])
+        self.module.pointers("heterosis.handles", handles)
+
+    def _row(self, level: str, entry: EntryFacts, tables: dict[str, list[int]]) -> list[int]:
+        """The fields of an entry, after what they point to has been appended to the tables."""
+        arrays, extents, buffers, failures = tables.values()
+        row = [
+            self.text(entry.name), entry.workspace, len(entry.inputs), len(entry.outputs),
+            len(arrays) // len(_ARRAY), len(buffers) // 2, len(entry.buffers),
+            len(failures), len(entry.failures), self.text(level),
+        ]  # fmt: skip
+        buffers += [number for pair in entry.buffers for number in pair]
+        failures += map(self.text, entry.failures)
+        for one in (*entry.inputs, *entry.outputs):
+            arrays += [self.text(one.name), one.dtype, len(one.shape), one.nbytes, len(extents)]
+            extents += one.shape
+        return row
 
     def _number(self, f: Function, table: str, index: Value) -> Value:
         return f.load(I64, f.offset(I64, Value(PTR, f"@heterosis.{table}"), index))
@@ -172,7 +221,18 @@ class _Interface:
 
     def _of_entry(self, f: Function, entry: Value, field: str) -> Value:
         at = f.add_size(f.mul_size(entry, len(_ENTRY)), _ENTRY.index(field))
-        return self._number(f, "rows", f.i64(at))
+        return f.load(I64, f.offset(I64, self._of_handle(f, "rows"), at))
+
+    def _of_first(self, f: Function, field: str) -> Value:
+        return self._of_entry(f, constant(I64, 0), field)
+
+    def _of_handle(self, f: Function, field: str) -> Value:
+        """A pointer of what a function was given as its library."""
+        return f.load(PTR, f.offset(PTR, f.parameters[0], _HANDLE.index(field)))
+
+    def _handle(self, f: Function, level: int) -> Value:
+        handles = Value(PTR, "@heterosis.handles")
+        return f.offset(PTR, handles, level * len(_HANDLE))
 
     def _of_array(self, f: Function, array: Value, field: str) -> Value:
         at = f.add_size(f.mul_size(array, len(_ARRAY)), _ARRAY.index(field))
@@ -194,25 +254,39 @@ class _Interface:
         f.leave_if(wrong, lambda: f.ret(refused))
 
     def _check_library(self, f: Function, returns: Type = I64) -> None:
-        given = f.parameters[0]
-        own = f.compare("eq", given, Value(PTR, "@heterosis.rows"))
-        self._check(f, own, _FOREIGN, returns)
+        self._check(f, self._is_own(f), _FOREIGN, returns)
+
+    def _is_own(self, f: Function) -> Value:
+        """Whether a function was given what `heterosis_open` of this library gives.
+
+        With a file of parameters that is an address in its memory, which has what is in the table.
+        """
+        given, null = f.parameters[0], Value(PTR, "null")
+        if self.weights is None:
+            return self._is_one_of(f, given, lambda level: self._handle(f, level))
+        there = f.compare("ne", given, null)
+        (rows,) = f.if_else(there, lambda: [f.load(PTR, given)], lambda: [null])
+        return self._is_one_of(f, rows, lambda level: Value(PTR, f"@heterosis.rows{level}"))
+
+    def _is_one_of(self, f: Function, given: Value, of_level: Callable[[int], Value]) -> Value:
+        own = constant(I1, 0)
+        for level in range(len(self.levels)):
+            own = f.binary("or", own, f.compare("eq", given, of_level(level)))
+        return own
 
     def _check_index(self, f: Function, index: Value, count: Value, returns: Type = I64) -> None:
         self._check(f, f.compare("ult", index, count), _NO_ENTRY, returns)
 
     def _check_entry(self, f: Function, entry: Value, returns: Type = I64) -> None:
         self._check_library(f, returns)
-        self._check_index(f, entry, constant(I64, len(self.entries)), returns)
+        self._check_index(f, entry, constant(I64, self.count), returns)
 
     # -- questions ----------------------------------------------------------------------------
 
-    def _answer(
-        self, name: str, found: Callable[[Function, Value], Value], returns: Type = I64
-    ) -> None:
+    def _answer(self, name: str, found: Callable[[Function], Value], returns: Type = I64) -> None:
         f = self._function(name, [], returns)
         self._check_library(f, returns)
-        f.ret(found(f, f.parameters[0]))
+        f.ret(found(f))
 
     def _ask_entry(self, name: str, field: str, returns: Type = I64) -> None:
         f = self._function(name, [("number", I64)], returns)
@@ -245,11 +319,12 @@ class _Interface:
     def _emit_message(self) -> None:
         """`heterosis_message(library, entry, code)`: a text that stays, whatever is asked."""
         f = self._function("message", [("number", I64), ("code", I64)], PTR)
-        library, entry, code = f.parameters
+        _, entry, code = f.parameters
         for number, text in _MESSAGES.items():
             self._tell_if(f, f.compare("eq", code, constant(I64, number)), text)
-        self._tell_if(f, f.compare("ne", library, Value(PTR, "@heterosis.rows")), _FAILED)
-        self._tell_if(f, f.compare("uge", entry, constant(I64, len(self.entries))), _FAILED)
+        foreign = f.binary("xor", self._is_own(f), constant(I1, 1))
+        self._tell_if(f, foreign, _FAILED)
+        self._tell_if(f, f.compare("uge", entry, constant(I64, self.count)), _FAILED)
         which = f.sub(f.binary("and", code, constant(I64, 0xFFFF)), constant(I64, 1))
         self._tell_if(f, f.compare("uge", which, self._of_entry(f, entry, "many")), _FAILED)
         at = self._number(f, "failures", f.add(self._of_entry(f, entry, "failures"), which))
@@ -261,42 +336,60 @@ class _Interface:
 
     # -- opening ------------------------------------------------------------------------------
 
-    def _emit_open(self, target: Target) -> None:
+    def _emit_open(self) -> None:
         """`heterosis_open(version, code)`: what all other functions take, or NULL and why."""
+        self._emit_choose()
+        parameters = [("version", I64), ("weights", PTR), ("code", PTR)]
+        f = self.module.function("heterosis_open_with", parameters, PTR, linkage="")
+        version, path, code = f.parameters
+        other = f.compare("ne", version, constant(I64, VERSION))
+        f.leave_if(other, lambda: _give(f, code, _OTHER_VERSION))
+        chosen = f.call("heterosis.choose", [], PTR)
+        none = f.compare("eq", chosen, Value(PTR, "null"))
+        f.leave_if(none, lambda: _give(f, code, _PROCESSOR))
+        if self.weights is not None:
+            chosen = self._opened_file(f, path, chosen)
+            none = f.compare("eq", chosen, Value(PTR, "null"))
+            f.leave_if(none, lambda: _give(f, code, _WEIGHTS))
+        _give(f, code, 0, chosen)
         f = self.module.function(
             "heterosis_open", [("version", I64), ("code", PTR)], PTR, linkage=""
         )
         version, code = f.parameters
+        arguments = [version, Value(PTR, "null"), code]
+        f.ret(f.call("heterosis_open_with", arguments, PTR))
+        f = self._function("close", [], I64)
+        self._check_library(f)
+        if self.weights is not None:
+            emit_unmap(f, f.parameters[0], len(self.weights))
+        f.ret(constant(I64, 0))
 
-        def tell(number: int) -> None:
-            def store() -> Sequence[Value]:
-                f.store(constant(I64, number), code)
-                return ()
+    def _emit_choose(self) -> None:
+        """The pointers of the best level that the processor runs, or NULL."""
+        f = self.module.function("heterosis.choose", [], PTR)
+        for number, level in enumerate(self.levels):
+            runs = _runs_here(self.module, f, level.target)
+            f.leave_if(runs, partial(self._ret_handle, f, number))
+        f.ret(Value(PTR, "null"))
 
-            f.if_else(f.compare("ne", code, Value(PTR, "null")), store)
+    def _ret_handle(self, f: Function, level: int) -> None:
+        f.ret(self._handle(f, level))
 
-        def refuse(number: int) -> Callable[[], None]:
-            def leave() -> None:
-                tell(number)
-                f.ret(Value(PTR, "null"))
+    def _opened_file(self, f: Function, path: Value, chosen: Value) -> Value:
+        """The memory of the file, which begins with the pointers of the level; NULL without."""
+        assert self.weights is not None
+        emit_map(self.module, self.weights)
+        mapped = f.call("heterosis.map", [path], PTR)
 
-            return leave
+        def fill() -> list[Value]:
+            for i in range(len(_HANDLE)):
+                own = i == _HANDLE.index("weights")
+                pointer = mapped if own else f.load(PTR, f.offset(PTR, chosen, i))
+                f.store(pointer, f.offset(PTR, mapped, i))
+            return []
 
-        f.leave_if(f.compare("ne", version, constant(I64, VERSION)), refuse(_OTHER_VERSION))
-        leaves, states = _NEEDS[target.name]
-        if leaves:
-            highest = _cpuid(f, 0)[0]
-            f.leave_if(f.compare("ult", highest, constant(I32, 7)), refuse(_PROCESSOR))
-        for leaf, register, bits in leaves:
-            mask = constant(I32, bits - (1 << 32) if bits >> 31 else bits)
-            have = f.binary("and", _cpuid(f, leaf)[register], mask)
-            f.leave_if(f.compare("ne", have, mask), refuse(_PROCESSOR))
-        if states:
-            mask = constant(I32, states)
-            have = f.binary("and", _saved_states(f), mask)
-            f.leave_if(f.compare("ne", have, mask), refuse(_PROCESSOR))
-        tell(0)
-        f.ret(Value(PTR, "@heterosis.rows"))
+        f.if_else(f.compare("ne", mapped, Value(PTR, "null")), fill)
+        return mapped
 
     # -- running ------------------------------------------------------------------------------
 
@@ -311,11 +404,16 @@ class _Interface:
         f.ret()
 
     def _emit_run(self) -> None:
-        """`heterosis_run(library, entry, inputs, outputs, workspace)`."""
-        f = self._function(
-            "run", [("number", I64), ("inputs", PTR), ("outputs", PTR), ("workspace", PTR)], I64
-        )
-        _, entry, inputs, outputs, workspace = f.parameters
+        """`heterosis_run`, which is `heterosis_run_with` without a pool."""
+        parameters = [("number", I64), ("inputs", PTR), ("outputs", PTR), ("workspace", PTR)]
+        self._emit_run_with([*parameters, ("pool", PTR)])
+        f = self._function("run", parameters, I64)
+        arguments = [*f.parameters, Value(PTR, "null")]
+        f.ret(f.call("heterosis_run_with", arguments, I64))
+
+    def _emit_run_with(self, parameters: Sequence[tuple[str, Type]]) -> None:
+        f = self._function("run_with", parameters, I64)
+        _, entry, inputs, outputs, workspace, pool = f.parameters
         buffers = f.allocate(PTR, self.most)
         runtime, call = f.allocate(PTR, 3), f.allocate(PTR, 5)
         null = Value(PTR, "null")
@@ -333,13 +431,39 @@ class _Interface:
             unused = f.compare("eq", kind, constant(I64, UNUSED))
             self._check(f, f.binary("or", unused, f.compare("ne", address, null)), _NULL)
             f.store(address, f.offset(PTR, buffers, each.index))
-        fields = [null, Value(PTR, "@heterosis.serial"), constant(I64, 1)]
-        for i, field in enumerate(fields):
+        for i, field in enumerate([*self._loops(f, pool), constant(I64, self.threads)]):
             f.store(field, f.offset(PTR, runtime, i))
         for i, field in enumerate([buffers, null, null, workspace, runtime]):
             f.store(field, f.offset(PTR, call, i))
-        program = f.load(PTR, f.offset(PTR, Value(PTR, "@heterosis.programs"), entry))
+        program = f.load(PTR, f.offset(PTR, self._of_handle(f, "programs"), entry))
         f.ret(f.call_pointer(program, [call], I64))
+
+    def _loops(self, f: Function, pool: Value) -> list[Value]:
+        """What runs parallel loops, and what it is given: that of a pool, or the calling thread.
+
+        How many shares a loop has depends on the threads that a library was exported for, and not
+        on those of the pool: so do results.
+        """
+        null = Value(PTR, "null")
+
+        def given() -> list[Value]:
+            state, run = f.load(PTR, pool), f.load(PTR, f.offset(PTR, pool, 1))
+            many = f.load(I64, f.offset(PTR, pool, WORKERS))
+            below = f.sub(many, constant(I64, 1))
+            fits = f.compare("ult", below, constant(I64, self.threads))
+            self._check(f, f.binary("and", fits, f.compare("ne", run, null)), _POOL)
+            return [state, run]
+
+        alone = [null, Value(PTR, "@heterosis.serial")]
+        return f.if_else(f.compare("ne", pool, null), given, lambda: alone)
+
+    def _emit_pool(self) -> None:
+        def check(f: Function, *conditions: Value) -> None:
+            self._check_library(f)
+            for condition in conditions:
+                self._check(f, condition, _POOL)
+
+        emit_pool(self.module, self._function, check, self.threads)
 
     def _check_workspace(self, f: Function, entry: Value, workspace: Value) -> None:
         none = f.compare("eq", self._of_entry(f, entry, "workspace"), constant(I64, 0))
@@ -361,12 +485,44 @@ class _Interface:
             )
             return found[0]
 
-        held = f.offset(I8, Value(PTR, f"@{WEIGHTS}"), which)
+        held = f.offset(I8, self._of_handle(f, "weights"), which)
         found = f.select(is_(HELD), held, Value(PTR, "null"))
         return listed(MADE, outputs, listed(GIVEN, inputs, found))
 
 
+def _give(f: Function, code: Value, number: int, found: Value = _NOTHING) -> None:
+    """Return what was found, and a code to whoever asks for it."""
+
+    def store() -> list[Value]:
+        f.store(constant(I64, number), code)
+        return []
+
+    f.if_else(f.compare("ne", code, _NOTHING), store)
+    f.ret(found)
+
+
 # -- the processor ------------------------------------------------------------------------------
+
+
+def _runs_here(module: Module, caller: Function, target: Target) -> Value:
+    """Whether the processor, and its system, have the instructions of a target."""
+    leaves, states = _NEEDS[target.name]
+    if not leaves:
+        return constant(I1, 1)
+    f = module.function(f"heterosis.runs.{target.name}", [], I1)
+    no = constant(I1, 0)
+    f.leave_if(f.compare("ult", _cpuid(f, 0)[0], constant(I32, 7)), lambda: f.ret(no))
+    for leaf, register, bits in leaves:
+        _leave_without(f, _cpuid(f, leaf)[register], bits)
+    _leave_without(f, _saved_states(f), states)
+    f.ret(constant(I1, 1))
+    return caller.call(f.name, [], I1)
+
+
+def _leave_without(f: Function, found: Value, bits: int) -> None:
+    mask = constant(I32, bits - (1 << 32) if bits >> 31 else bits)
+    have = f.binary("and", found, mask)
+    f.leave_if(f.compare("ne", have, mask), lambda: f.ret(constant(I1, 0)))
 
 
 def _cpuid(f: Function, leaf: int) -> list[Value]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 from heterosis import _core
-from heterosis.backends import Entry
+from heterosis.backends import FILE, INSIDE, Entry, LibraryOptions
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.program import function_for_known_sizes
 from heterosis.backends.native.codegen.kernel import Machine
-from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, Target
+from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON, Target
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.compiler import (
     compile_object,
@@ -30,7 +33,9 @@ from heterosis.backends.native.export.interface import (
     WEIGHTS,
     ArrayFacts,
     EntryFacts,
+    Level,
     interface,
+    least,
 )
 from heterosis.backends.native.export.seal import sealed
 from heterosis.backends.native.stages.pipeline import in_parts
@@ -38,50 +43,93 @@ from heterosis.ir.program import INPUT, Program, Value, reached
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import DTYPES, TensorType
 from heterosis.passes.preparation import Split
-from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.settings import settings
 
 _ALIGNMENT = 64
 
 
-LEVELS = {"x86-64": FALLBACK, "x86-64-v3": AVX2, "x86-64-v4": AVX512}
+# Kinds of processors, the best first.
+_AARCH64 = "aarch64-linux"
+LEVELS = {"x86-64-v4": AVX512, "x86-64-v3": AVX2, "x86-64": FALLBACK, _AARCH64: NEON}
+_MOST_THREADS = 256
 
 
-def library(entries: Sequence[Entry], name: str, level: str | None) -> bytes:
-    """The shared library of these programs, with one thread, for processors of a level or better:
-    this one's own unless one is named."""
-    target = _target(level)
-    writer = _Library(Machine(target, 1))
-    objects = [writer.object(i, entry) for i, entry in enumerate(entries)]
-    text, shown = interface(writer.facts, target, name)
-    objects.append(compile_object(text, FALLBACK))
-    weights = {WEIGHTS: bytes(writer.weights)}
-    return sealed(shared_library(objects, shown, weights, f"lib{name}.so"), VERSION)
-
-
-def _target(level: str | None) -> Target:
-    if host_target() not in LEVELS.values():
-        raise UnsupportedError(
-            "export: native libraries are written for x86-64 so far, and this processor is "
-            f"{host_target().name}. Export on an x86-64 processor."
-        )
-    if level is None:
-        return host_target()
-    here = [name for name, target in LEVELS.items() if target in usable_targets()]
-    if level not in here:
+def library(entries: Sequence[Entry], name: str, options: LibraryOptions) -> dict[str, bytes]:
+    """The shared library of these programs, and its file of parameters if it has one, by name. It
+    holds code, and parameters as this code wants them, for each kind of processors that is asked
+    for: this one's own unless some are named."""
+    if options.weights not in (INSIDE, FILE):
         raise ArgumentError(
-            f"export: got target={level!r}; expected one of {', '.join(here)}: parameters are "
-            "packed by code for the library's own processor, which this one must be able to run."
+            f"export: got weights={options.weights!r}; expected {INSIDE!r}, in the library, or "
+            f"{FILE!r}, in a file beside it that is mapped into memory."
         )
-    return LEVELS[level]
+    if not 1 <= options.threads <= _MOST_THREADS:
+        raise ArgumentError(
+            f"export: got threads={options.threads}; expected 1 to {_MOST_THREADS}: how many may "
+            "share a run."
+        )
+    weights, levels, objects = _Weights(), [], []
+    for label in _levels(options.targets):
+        writer = _Level(Machine(LEVELS[label], options.threads), weights)
+        objects += [writer.object(i, entry) for i, entry in enumerate(entries)]
+        levels.append(Level(label, writer.machine.target, tuple(writer.facts)))
+    arrays = bytes(weights.bytes)
+    outside = sealed(arrays, VERSION) if options.weights == FILE else None
+    text, shown = interface(levels, name, options.threads, outside)
+    objects.append(compile_object(text, least(levels)))
+    data = {} if outside else {WEIGHTS: arrays}
+    files = {
+        f"lib{name}.so": sealed(shared_library(objects, shown, data, f"lib{name}.so"), VERSION)
+    }
+    return files | ({f"lib{name}.weights": outside} if outside else {})
 
 
-class _Library:
-    """The entries so far, and the arrays that they hold."""
+def _levels(wanted: Sequence[str]) -> list[str]:
+    """The levels that are written, the best first."""
+    if not wanted:
+        return [name for name, target in LEVELS.items() if target == host_target()]
+    usable = usable_targets()
+    here = [name for name, target in LEVELS.items() if target in usable or target == NEON]
+    for level in wanted:
+        if level not in here:
+            raise ArgumentError(
+                f"export: got target={level!r}; expected some of {', '.join(here)}. Code for other "
+                "processors of this one's family, which packs parameters for them, cannot run here."
+            )
+    if _AARCH64 in wanted and len(set(wanted)) > 1:
+        raise ArgumentError(
+            f"export: got target={tuple(wanted)}; a library is for one family of processors. "
+            f"Export a second one for {_AARCH64!r}."
+        )
+    return [name for name in here if name in wanted]
 
-    def __init__(self, machine: Machine):
-        self.machine = machine
+
+class _Weights:
+    """The arrays that a library holds, each once however many programs and levels have it."""
+
+    def __init__(self) -> None:
+        # Room for what opening writes at the beginning of a file; so none is empty.
+        self.bytes = bytearray(_ALIGNMENT)
+        self._known: dict[bytes, int] = {}
+
+    def place(self, array: _core.ndarray) -> int:
+        """Where the elements of an array begin."""
+        content = _bytes_of(array)
+        key = hashlib.blake2b(content).digest()
+        if key not in self._known:
+            self._known[key] = len(self.bytes)
+            self.bytes += content
+            self.bytes += bytes(-len(self.bytes) % _ALIGNMENT)
+        return self._known[key]
+
+
+class _Level:
+    """The entries so far for one kind of processors."""
+
+    def __init__(self, machine: Machine, weights: _Weights):
+        self.machine, self.weights = machine, weights
         self.facts: list[EntryFacts] = []
-        self.weights = bytearray(_ALIGNMENT)  # an empty library has an address for them too
 
     def object(self, number: int, entry: Entry) -> bytes:
         """The machine code of an entry, which is added to the facts."""
@@ -89,7 +137,7 @@ class _Library:
         layouts = [Strided.contiguous(value.shape) for value in program.inputs]
         planned = scheduled(program, layouts, self.machine, views=False)
         code = function_for_known_sizes(planned)
-        symbol = f"heterosis.program{number}"
+        symbol = f"heterosis.{self.machine.target.name}.program{number}"
         self.facts.append(
             EntryFacts(
                 entry.name,
@@ -118,19 +166,21 @@ class _Library:
         return found.rest, own | dict(zip(further, arrays, strict=True))
 
     def _computed(self, preparation: Program, entry: Entry) -> list[_core.ndarray]:
-        """What a preparation gives for the arrays of an entry, by the library's own code: how
-        parameters are packed depends on the processor."""
+        """What a preparation gives for the arrays of an entry, by code that packs as the library's
+        own: how parameters are packed depends on the processor."""
         needed = {node for node in reached(preparation.outputs) if node.primitive is INPUT}
         positions = [i for i, value in enumerate(preparation.inputs) if value.node in needed]
         inputs = tuple(preparation.inputs[i] for i in positions)
         program = Program(inputs, preparation.outputs, preparation.name)
         arrays = [entry.held[i] for i in positions]
         layouts = [Strided(a.shape, a._element_strides) for a in arrays]
-        planned = scheduled(program, layouts, self.machine, views=False)
-        code, target = function_for_known_sizes(planned), self.machine.target
+        target = _packing_here_for(self.machine.target)
+        planned = scheduled(program, layouts, Machine(target, self.machine.workers), views=False)
+        code = function_for_known_sizes(planned)
         loaded = object_cache.load(code.key, lambda: code.emit(target), target)
         plan = plan_facts(program, planned, code).plan(loaded.address(abi.ENTRY))
-        return list(_core.run_plan(plan, arrays))
+        with _threads(self.machine.workers):  # as many as it has scratch memory for
+            return list(_core.run_plan(plan, arrays))
 
     def _buffers(
         self, entry: Entry, program: Program, held: dict[Value, _core.ndarray]
@@ -142,17 +192,27 @@ class _Library:
             if value.node not in used:
                 found.append((UNUSED, 0))
             elif value in held:
-                found.append((HELD, self._stored(held[value])))
+                found.append((HELD, self.weights.place(held[value])))
             else:
                 found.append((GIVEN, given[value]))
         return (*found, *((MADE, i) for i in range(len(program.outputs))))
 
-    def _stored(self, array: _core.ndarray) -> int:
-        """Where the elements of an array begin among all that the library holds."""
-        at = len(self.weights)
-        self.weights += _bytes_of(array)
-        self.weights += bytes(-len(self.weights) % _ALIGNMENT)
-        return at
+
+def _packing_here_for(target: Target) -> Target:
+    """The target, or one with its tiles and vectors and this processor's instructions."""
+    if target in usable_targets():
+        return target
+    here = host_target()
+    return replace(target, triple=here.triple, cpu=here.cpu, features=here.features)
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before, settings.threads = settings.threads, count
+    try:
+        yield
+    finally:
+        settings.threads = before
 
 
 def _at(program: Program, positions: Iterable[int]) -> list[Value]:

@@ -10,6 +10,7 @@ import struct
 import zlib
 
 MAGIC = b"HETEROSO"
+SEAL_BYTES = 24
 
 
 def sealed(image: bytes, version: int) -> bytes:

@@ -1,0 +1,21 @@
+package heterosis;
+
+import java.util.Arrays;
+import java.util.stream.LongStream;
+
+/** An array that a program takes or gives, in row-major order. */
+public record Described(String name, String dtype, long[] shape, long bytes) {
+  /** Of the element types by their numbers in heterosis.h. */
+  static final String[] TYPES = {
+    "bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"
+  };
+
+  public int size() {
+    return Math.toIntExact(LongStream.of(shape).reduce(1, (a, b) -> a * b));
+  }
+
+  @Override
+  public String toString() {
+    return name + ": " + dtype + Arrays.toString(shape);
+  }
+}

@@ -1,0 +1,1 @@
+../../../src/heterosis/backends/heterosis.h

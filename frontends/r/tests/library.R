@@ -1,0 +1,39 @@
+# HETEROSIS_LIBRARY=libmy_mlp.so Rscript tests/library.R, with the MLP that README.md exports.
+library(heterosis)
+
+path <- Sys.getenv("HETEROSIS_LIBRARY")
+mlp <- open_library(path)
+stopifnot(format(mlp) == "forward(x: float32[1, 512]) -> (output: float32[1, 2])")
+stopifnot(identical(names(entries(mlp)), "forward"))
+
+scores <- run(mlp, rep(0.5, 512))$output
+stopifnot(identical(dim(scores), c(1L, 2L)), scores[1, 1] != 0)
+stopifnot(identical(run(mlp, matrix(0.5, 1, 512))$output, scores))
+packed <- run_raw(mlp, list(writeBin(rep(0.5, 512), raw(), size = 4)))[[1]]
+stopifnot(identical(readBin(packed, "numeric", 2, size = 4), as.vector(scores)))
+
+fails <- function(expression, why) {
+  message <- tryCatch({ expression; "no error" }, error = conditionMessage)
+  if (!grepl(why, message, fixed = TRUE)) stop("expected '", why, "'; got '", message, "'")
+}
+fails(run(mlp, 1:3), "got an array of [3] for x")
+fails(run(mlp, matrix(0, 2, 256)), "got an array of [2, 256]")
+fails(run(mlp), "got 0 arrays")
+fails(run(mlp, 1, entry = "backward"), "no entry 'backward'")
+fails(run_raw(mlp, list(raw(3))), "expected a raw vector of 2048 bytes")
+fails(open_library(path, threads = 99), "expected 1 to")
+fails(open_library("nowhere.so"), "nowhere.so")
+
+whole <- readBin(path, "raw", file.size(path))
+place <- tempfile("libdamaged", fileext = ".so")
+flipped <- whole
+flipped[65] <- xor(flipped[65], as.raw(1))
+other <- whole
+other[length(whole) - 15] <- as.raw(2)
+damaged <- list(list(raw(0), "cut short"), list(head(whole, -1), "cut short"),
+                list(flipped, "damaged"), list(other, "another version"))
+for (one in damaged) {
+  writeBin(one[[1]], place)
+  fails(open_library(place), one[[2]])
+}
+cat("all passed\n")
