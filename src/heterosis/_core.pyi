@@ -10,9 +10,11 @@ from typing import Any, Generic, ParamSpec, TypeAlias, TypedDict, TypeVar
 import numpy
 from typing_extensions import Self
 
+from heterosis._stubs.methods import ArrayMethods
+
 # -- arrays ---------------------------------------------------------------------------------------
 
-class ndarray:
+class ndarray(ArrayMethods):
     """An n-dimensional array, computed asynchronously."""
 
     __hash__: None  # type: ignore[assignment]
@@ -75,6 +77,7 @@ class ndarray:
         """Address of the first element, ready to be read or written."""
     def __dlpack__(self, **keywords: Any) -> Any: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[ndarray]: ...
     def __getitem__(self, key: Any) -> ndarray: ...
@@ -131,8 +134,6 @@ class ndarray:
     def __ne__(self, other: object) -> ndarray: ...  # type: ignore[override]
     def __gt__(self, other: Any) -> ndarray: ...
     def __ge__(self, other: Any) -> ndarray: ...
-    # The operations that are methods are added by `heterosis.np.members`.
-    def __getattr__(self, name: str) -> Any: ...
 
 def array_from_bytes(
     source: bytes | memoryview | numpy.ndarray[Any, Any], dtype: str, shape: Sequence[int]

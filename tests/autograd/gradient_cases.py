@@ -54,6 +54,9 @@ def _matrix(*shape: int) -> dict[str, Any]:
     return {"a": _uniform(*shape)}
 
 
+_HEADS = {"query": _uniform(2, 5, 4), "key": _uniform(2, 6, 4), "value": _uniform(2, 6, 3)}
+
+
 def _random(name: str, *parameters: str, **attributes: Any) -> tuple[str, list[Point]]:
     """A distribution with parameters that are arrays, and with some that are broadcast."""
     operands = {p: _positive(4) + i for i, p in enumerate(parameters)}
@@ -133,6 +136,10 @@ POINTS: dict[str, list[Point]] = {
     "dropout": [
         Point({"data": _uniform(6, 7)}, {}),
         Point({"data": _uniform(6, 7)}, {"axes": (0,)}),
+    ],
+    "attention_with_dropout": [
+        Point(_HEADS | {"dropout_p": 0.3}, {"is_causal": True}),
+        Point(_HEADS | {"attn_mask": _uniform(5, 6), "dropout_p": 0.3}, {"scale": 0.7}),
     ],
     "multibox_detection": [
         Point(

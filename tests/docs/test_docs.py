@@ -65,6 +65,10 @@ def _run(*arguments):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_chart_of_the_first_page_shows_what_was_measured():
+    _run("docs/make_chart.py", "--check")
+
+
 @pytest.mark.lengthy
 def test_the_tour_is_true():
     _run("docs/make_tour.py", "--check")
@@ -110,3 +114,10 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     reference = (site / "reference.html").read_text()
     public = [name for name, record in REGISTRY.items() if "np" in record.public]
     assert [name for name in public if f'<span class="pre">{name}' not in reference] == []
+    pages = {path.name for path in (site / "functions").glob("*.html")}
+    assert {f"np.{name}.html" for name in public} <= pages
+    assert set(re.findall(r'href="functions/([^"#]+)"', reference)) == pages
+    shown = (site / "functions" / "np.exp.html").read_text()
+    assert "an array or a number" in shown and "_npi_exp" in shown and "Example" in shown
+    assert 'id="searchbox"' in shown or "sidebar-search" in shown
+    assert "theme-toggle" in shown  # light and dark

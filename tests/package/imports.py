@@ -65,7 +65,8 @@ class _Reader(ast.NodeVisitor):
         self.late = before
 
     def visit_If(self, node: ast.If) -> None:
-        if "TYPE_CHECKING" not in ast.unparse(node.test):
+        test = ast.unparse(node.test)
+        if "TYPE_CHECKING" not in test or test.startswith("not "):
             self.generic_visit(node)
             return
         for statement in node.orelse:

@@ -18,6 +18,11 @@ from heterosis.runtime.arguments import described
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 
 
+def of_any_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that blocks define with the parameters they take: type checkers let them."""
+    return method
+
+
 class Block:
     """A layer or a model. Derive from it, make layers in `__init__`, and define `forward`.
 
@@ -226,6 +231,7 @@ class Block:
                 hook(self, args, result)
         return result
 
+    @of_any_parameters
     def forward(self, *args: Any) -> Any:
         """The computation; every block defines its own."""
         raise UnsupportedError(

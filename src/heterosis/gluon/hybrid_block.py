@@ -9,7 +9,7 @@ from typing import Any
 
 from heterosis import _core, autograd, backends, capture, ndarray, symbol
 from heterosis.capture.compiled import Call
-from heterosis.gluon.block import Block
+from heterosis.gluon.block import Block, of_any_parameters
 from heterosis.gluon.parameter import Parameter, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io.atomic import written
@@ -28,7 +28,7 @@ class HybridBlock(Block):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None):
         super().__init__(prefix, params)
         self._active = False
-        self._compiled: capture.Compiled | None = None
+        self._compiled: capture.Compiled[..., Any] | None = None
         self._replay: Any = None  # what runs the compiled program, while the block is hybridized
         self._arrays: dict[str, Any] = {}  # the parameters', valid while nothing has changed
         self._arrays_at = -1
@@ -93,6 +93,7 @@ class HybridBlock(Block):
         capture.depend_on_all(self)
         return capture.opened(self.__call__)(*args, **kwargs)
 
+    @of_any_parameters
     def forward(self, x: Any, *args: Any) -> Any:
         """Run `hybrid_forward` with the block's parameters."""
         if self._arrays_at != Parameter.replaced:
@@ -105,6 +106,7 @@ class HybridBlock(Block):
         run = capture.opened(self.hybrid_forward) if _core.is_capturing() else self.hybrid_forward
         return run(F, x, *args, **self._arrays)
 
+    @of_any_parameters
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The computation on inputs and own parameters; `F` has `np`, `npx` and operators."""
         raise UnsupportedError(
@@ -132,12 +134,13 @@ class HybridBlock(Block):
         self, active: bool = True, backend: str | None = backends.NATIVE, clear: bool = True,
         static_alloc: bool = False, static_shape: bool = False, inline_limit: int = 2,
         forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,
-        check: bool = False, dynamic: capture.Dynamic = False, **kwargs: Any,
+        check: bool = False, dynamic: capture.Dynamic = "auto", **kwargs: Any,
     ) -> None:  # fmt: skip
         """Compile the block as a whole at its next call, or with `active=False` no longer.
 
-        The program is captured anew for inputs of other types or shapes, unless `dynamic` lets
-        extents stay open, and when parameters get other arrays: see `heterosis.hybridize`.
+        The program is captured anew for inputs of other types, and when parameters get other
+        arrays. Extents of inputs that vary stay open, as far as `dynamic` lets them: see
+        `heterosis.hybridize`.
         `backend` names what compiles it: "native", which Gluon calls "MKLDNN", "xla", which needs
         JAX, or one that was made known with `heterosis.backends.register`. With `check`, the first
         runs are compared with what the block gives imperatively; `CheckError` names the first
@@ -211,14 +214,20 @@ class HybridBlock(Block):
         return export(self, path, epoch)
 
     def export_native(
-        self, path: str | os.PathLike[str], /, *inputs: Any, target: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        /,
+        *inputs: Any,
+        options: backends.LibraryOptions | None = None,
     ) -> tuple[str, str]:
         """Write the library that `heterosis.export` describes."""
         from heterosis.capture.exporting import export
 
         self._complete(inputs, {})
         compiled, arguments = self._to_write((inputs, {}))
-        return export(compiled, path, (inputs, {}), target, arguments, "forward")
+        return export(
+            compiled, path, (inputs, {}), options or backends.LibraryOptions(), arguments, "forward"
+        )
 
     def save(self, prefix: str, *inputs: Any, **keywords: Any) -> None:
         """Write the names of all parts and the parameters: `<prefix>-model.json` and `.params`.
@@ -248,7 +257,7 @@ class HybridBlock(Block):
         names = {p.name: p._data for p in parameters if p._data is not None}
         return packed(compiled, (inputs, keywords), arguments, self.name, names)
 
-    def _to_write(self, sample: Call) -> tuple[capture.Compiled, inspect.Signature]:
+    def _to_write(self, sample: Call) -> tuple[capture.Compiled[..., Any], inspect.Signature]:
         """What is written with a sample of arguments, or without, and what it is called with."""
         forward = self._compiled or capture.Compiled(self._captured_forward)
         if type(self).__call__ is HybridBlock.__call__ or not any(sample):

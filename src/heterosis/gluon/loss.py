@@ -6,12 +6,14 @@ averaged, scales its elements. `batch_axis` is the axis that is not averaged ove
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.npx.ctc import ctc_loss
 from heterosis.ops.nn import losses
 from heterosis.runtime.arguments import check_members as _check_members
+from heterosis.runtime.elsewhere import lookup as _lookup
 from heterosis.runtime.errors import ArgumentError
 
 __all__ = [
@@ -362,3 +364,6 @@ class SDMLLoss(Loss):
 
 
 _check_members(globals())
+
+if not _TYPE_CHECKING:  # else every name would be known
+    __getattr__ = _lookup(__name__)

@@ -50,6 +50,9 @@ class Trainer:
         self._scale = self._optimizer.rescale_grad
         self._update_on_kvstore = bool(update_on_kvstore)
 
+    def __repr__(self) -> str:
+        return f"Trainer({self._optimizer!r}, {len(self._params)} parameters)"
+
     @property
     def optimizer(self) -> optimizers.Optimizer:
         """The optimizer."""

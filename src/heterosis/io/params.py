@@ -101,7 +101,7 @@ def _write_array(to: BinaryIO, array: _core.ndarray) -> None:
 # -- reading --------------------------------------------------------------------------------------
 
 
-def load(file: FileName) -> Arrays:
+def load(file: FileName) -> Any:
     """The arrays that `save`, or MXNet, wrote: a list, or a dictionary if they have names."""
     with opened(file, _KIND) as source:
         return _read(source.stream, source.name)

@@ -3,6 +3,7 @@
 import builtins as _builtins
 import importlib as _importlib
 import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import numpy as _numpy
 
@@ -18,7 +19,14 @@ from heterosis.np.text import *
 from heterosis.np.variadic import *
 from heterosis.ops.record import public_names as _public_names
 from heterosis.runtime.arguments import check_members as _check_members
+from heterosis.runtime.public import listing as _listing
 from heterosis.runtime.settings import settings as _settings
+
+if _TYPE_CHECKING:  # what the tables below hold
+    from heterosis._stubs.np import *
+    from heterosis._stubs.np_numpy import *
+    from heterosis.np import linalg as linalg
+    from heterosis.np import random as random
 
 _settings.read_environment()
 globals().update(_public_names("np"))
@@ -41,3 +49,4 @@ _use_numpy(_sys.modules[__name__], "numpy")
 
 
 _check_members(globals())
+__dir__ = _listing(globals(), ("linalg", "random"))

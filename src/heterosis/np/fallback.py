@@ -19,7 +19,7 @@ from heterosis import _core
 from heterosis.ir.program import Value
 from heterosis.np import convert
 from heterosis.np.dtypes import kept_dtype
-from heterosis.runtime import modes
+from heterosis.runtime import elsewhere, modes
 from heterosis.runtime.arguments import in_our_words
 from heterosis.runtime.errors import UnsupportedError
 
@@ -33,7 +33,7 @@ def use_numpy(module: ModuleType, numpy_module: str) -> None:
         private = name.startswith("_")
         found = None if private else getattr(importlib.import_module(numpy_module), name, None)
         if found is None:
-            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+            raise elsewhere.missing(module.__name__, name)
         is_function = callable(found) and not isinstance(found, type)
         return on_host(found, f"{place}{name}") if is_function else found
 

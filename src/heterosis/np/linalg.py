@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
 from heterosis.ops.linalg.matrix_functions import least_squares
 from heterosis.ops.record import public_names
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import LinearAlgebraError
+
+if TYPE_CHECKING:  # what the tables below hold
+    from heterosis._stubs.linalg import *
+    from heterosis._stubs.linalg_numpy import *
 
 LinAlgError = LinearAlgebraError
 globals().update(public_names("linalg"))

@@ -16,7 +16,7 @@ from heterosis.ops import eager
 from heterosis.ops.math.cast import astype as _astype
 from heterosis.ops.math.cast import copy as _copy
 from heterosis.ops.record import REGISTRY, public_names
-from heterosis.runtime import modes
+from heterosis.runtime import elsewhere, modes
 from heterosis.runtime.arguments import checked
 from heterosis.runtime.context import Context, check_context, cpu
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError, UnsupportedError
@@ -394,6 +394,7 @@ def install_members(functions: Mapping[str, Any]) -> None:
     members |= {name: property(get) for name, get in _PROPERTIES.items()}
     for name, member in members.items():
         setattr(ndarray, name, member)
+    elsewhere.explain("ndarray", ndarray)
     _core.set_hook("dtypes", tuple(numpy_dtype(name) for name in DTYPES))
     _core.set_hook("item", item)
     _core.set_hook("getitem", checked(indexing.getitem))

@@ -1,10 +1,19 @@
 """What NumPy does not have: control of the engine, and neural-network operations."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from heterosis import _core as _core
 from heterosis.io.params import load, save
 from heterosis.npx import image, random
 from heterosis.npx.control import cond, foreach, while_loop
-from heterosis.npx.network import batch_norm, dropout, leaky_relu, nonzero, rnn
+from heterosis.npx.network import (
+    batch_norm,
+    dropout,
+    leaky_relu,
+    nonzero,
+    rnn,
+    scaled_dot_product_attention,
+)
 from heterosis.npx.printing import print as print
 from heterosis.ops.record import public_names as _public_names
 from heterosis.runtime.arguments import check_members as _check_members
@@ -17,7 +26,12 @@ from heterosis.runtime.context import (
     gpu_memory_info,
     num_gpus,
 )
+from heterosis.runtime.elsewhere import lookup as _lookup
+from heterosis.runtime.public import listing as _listing
 from heterosis.runtime.settings import EngineBounds, settings
+
+if _TYPE_CHECKING:  # what the table below holds
+    from heterosis._stubs.npx import *
 
 globals().update(_public_names("npx"))
 
@@ -47,6 +61,10 @@ def is_np_shape() -> bool:
 
 _check_members(globals())
 
+if not _TYPE_CHECKING:  # else every name would be known
+    __getattr__ = _lookup(__name__)
+__dir__ = _listing(globals(), ("image", "random"))
+
 # Without `print`, which a module that imports all of them means to be Python's.
 __all__ = [
     "Context",
@@ -71,6 +89,7 @@ __all__ = [
     "reset_np",
     "rnn",
     "save",
+    "scaled_dot_product_attention",
     "set_np",
     "settings",
     "waitall",

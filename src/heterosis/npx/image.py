@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heterosis import np
 from heterosis.image.image import (
@@ -26,6 +26,9 @@ from heterosis.ops.record import public_names as _public_names
 from heterosis.ops.vision import image as _operations
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.modes import refuse_python_numbers as _refuse_python_numbers
+
+if TYPE_CHECKING:  # what the table below holds
+    from heterosis._stubs.npx_image import *
 
 globals().update(_public_names("npx.image"))
 

@@ -7,8 +7,8 @@ from typing import Any
 from heterosis import _core
 from heterosis.np.indexing import argwhere
 from heterosis.np.inquiry import ndim
+from heterosis.ops.nn import activations, attention, normalization
 from heterosis.ops.nn import dropout as _random
-from heterosis.ops.nn import layers, normalization
 from heterosis.ops.nn import rnn as recurrent
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
@@ -30,6 +30,37 @@ def dropout(
     return _random.dropout(data, float(p), shared)
 
 
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """`softmax(scale * query @ key.T) @ value` for (..., heads, length, width), one head at a time.
+
+    `attn_mask` broadcasts to (..., heads, queries, keys). One of dtype bool is true where a key
+    counts; floats, which `np.array` makes of a list without a dtype, are added to the scores. With
+    `is_causal`, a query takes no later key, both counted from the first. A query to which nothing
+    counts gets 0. `scale` is `1 / sqrt(width)` if none is given. With `enable_gqa`, each head of
+    keys and values serves several consecutive ones of the queries. In training, weights are
+    dropped with probability `dropout_p`.
+    """
+    if not 0 <= dropout_p <= 1:
+        raise ArgumentError(
+            f"scaled_dot_product_attention: dropout_p={dropout_p}; expected a probability, from 0 "
+            "to 1."
+        )
+    factor = None if scale is None else float(scale)
+    how = (bool(is_causal), factor, bool(enable_gqa))
+    if not dropout_p or not modes.is_training():
+        return attention.attention(query, key, value, attn_mask, *how)
+    return attention.attention_with_dropout(query, key, value, attn_mask, float(dropout_p), *how)
+
+
 def leaky_relu(
     data: Any,
     gamma: Any = None,
@@ -43,7 +74,7 @@ def leaky_relu(
     between the bounds: random in training, else halfway. 'gelu' is smooth everywhere."""
     if act_type == "rrelu" and modes.is_training():
         return _random.random_leaky_relu(data, float(lower_bound), float(upper_bound))
-    return layers.leaky_relu(data, gamma, act_type, slope, lower_bound, upper_bound)
+    return activations.leaky_relu(data, gamma, act_type, slope, lower_bound, upper_bound)
 
 
 def batch_norm(
@@ -136,4 +167,11 @@ def nonzero(a: Any) -> _core.ndarray:
     return argwhere(a if ndim(a) else a.reshape(1))
 
 
-__all__ = ["batch_norm", "dropout", "leaky_relu", "nonzero", "rnn"]
+__all__ = [
+    "batch_norm",
+    "dropout",
+    "leaky_relu",
+    "nonzero",
+    "rnn",
+    "scaled_dot_product_attention",
+]

@@ -25,6 +25,8 @@ from heterosis.ops.linalg import (
 )
 from heterosis.ops.math import cast, elementwise, real, reductions
 from heterosis.ops.nn import (
+    activations,
+    attention,
     convolution,
     ctc,
     dropout,
@@ -87,6 +89,8 @@ for _name in _OPERATORS:
 
 __all__ = [
     "REGISTRY",
+    "activations",
+    "attention",
     "cast",
     "choice",
     "convolution",

@@ -108,6 +108,8 @@ class Record:
     operation: Any = None
 
     def __post_init__(self) -> None:
+        # What editors are told of the results; what users see of the function does not have it.
+        self.returns = self.function.__annotations__.get("return")
         self.parameters = _parameters(self.function)
         self.uses = [_USE_OF_ANNOTATION.get(p.annotation, ATTRIBUTE) for p in self.parameters]
         described = tuple(_describe(p, u) for p, u in zip(self.parameters, self.uses, strict=True))

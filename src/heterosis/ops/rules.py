@@ -10,6 +10,7 @@ from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import IOTA, Value, apply, constant
 from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float, promote
 from heterosis.runtime.errors import ShapeError
+from heterosis.runtime.warning import warn_user
 
 
 def cast(x: Value, dtype: str) -> Value:
@@ -23,6 +24,17 @@ def cast(x: Value, dtype: str) -> Value:
 
 def _strong(x: Value) -> Value:
     return apply(conversion(x.dtype), (x,), TensorType(x.shape, x.dtype))
+
+
+def warn_of_wider_data(name: str, data: Value, weight: Value) -> None:
+    """Tell who hands NumPy's float64 to a layer of float32 what it costs. It is said while code is
+    made, once for each kind of arguments; Python shows it once for each line."""
+    if (data.dtype, weight.dtype) == ("float64", "float32") and not data.type.weak:
+        warn_user(
+            f"{name}: data of float64 and weights of float32 give float64, in at least twice the "
+            "time. NumPy's arrays are of float64 unless told otherwise: convert them with "
+            "x.astype('float32'), or the layer with net.cast('float64')."
+        )
 
 
 def weak(value: float) -> Value:

@@ -1,5 +1,7 @@
 """Optimisers: rules that make better weights of weights and gradients."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from heterosis.optimizer.adaptive import (
     FTML,
     LAMB,
@@ -25,8 +27,14 @@ from heterosis.optimizer.descent import (
 from heterosis.optimizer.optimizer import Optimizer, create, register
 from heterosis.optimizer.updater import Updater, get_updater
 from heterosis.runtime.arguments import check_members as _check_members
+from heterosis.runtime.elsewhere import explain as _explain
+from heterosis.runtime.elsewhere import lookup as _lookup
 
 _check_members(globals())
+_explain("Optimizer", Optimizer)
+
+if not _TYPE_CHECKING:  # else every name would be known
+    __getattr__ = _lookup(__name__)
 
 __all__ = [
     "DCASGD",

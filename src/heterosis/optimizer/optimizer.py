@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -14,6 +15,7 @@ from heterosis.np import zeros
 from heterosis.ops.math.cast import assign
 from heterosis.optimizer.steps import Step, run
 from heterosis.runtime import modes
+from heterosis.runtime.arguments import described
 from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
 from heterosis.runtime.registry import Registry
 from heterosis.runtime.warning import warn_user
@@ -65,6 +67,17 @@ class Optimizer:
         self.sym_info = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
         self.set_lr_mult({})
         self.set_wd_mult({})
+
+    def __repr__(self) -> str:
+        """The class and its numbers, as its constructor takes them."""
+        own = inspect.signature(type(self).__init__).parameters
+        names = dict.fromkeys(("learning_rate", *own, "wd"))
+        known = vars(self) | {"learning_rate": self.lr}
+        numbers = [n for n in names if isinstance(known.get(n), bool | int | float)]
+        shown = [f"{name}={known[name]}" for name in numbers]
+        if self.lr_scheduler is not None:
+            shown.append(f"lr_scheduler={described(self.lr_scheduler)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     # -- what subclasses define ---------------------------------------------------------------
 

@@ -9,13 +9,21 @@ import os
 import types
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy
 
 # Integers of a range, as annotations.
 Positive: TypeAlias = Annotated[int, "at least 1"]
 Natural: TypeAlias = Annotated[int, "at least 0"]
+
+
+class Indexed(Protocol):
+    """As an annotation: what has a length, and items by number."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+
 
 _MOST_EXTENT = 2**48  # no memory holds more bytes
 
@@ -114,6 +122,7 @@ _NAMED: dict[str, Kind] = {
     "tuple": Kind("a tuple", _is_sequence),
     "list": Kind("a list", _is_sequence),
     "Sequence": Kind("a sequence", _is_sequence),
+    "Indexed": Kind("a sequence", _is_sequence),
     "Iterable": Kind("a sequence", lambda given: hasattr(given, "__iter__")),
     "Operands": Kind("a sequence of arrays", _holds_arrays),
     "dict": Kind("a dictionary", lambda given: isinstance(given, Mapping)),

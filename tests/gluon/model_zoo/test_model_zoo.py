@@ -34,7 +34,9 @@ def test_parameters_come_from_local_files(tmp_path):
     net.save_parameters(str(tmp_path / "mobilenet0.25-0123abcd.params"))
     again = vision.get_model("mobilenet0.25", classes=2, pretrained=True, root=str(tmp_path))
     assert (again.output.weight.data() == net.output.weight.data()).all()
-    with pytest.raises(UnsupportedError, match=r"resnet18_v1\.params.*nothing is fetched"):
+    with pytest.raises(
+        UnsupportedError, match=r"resnet18_v1\.params.*nothing is fetched.*get_model\('resnet18_v1'"
+    ):
         vision.resnet18_v1(pretrained=True, root=str(tmp_path))
 
 

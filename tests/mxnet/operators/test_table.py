@@ -86,6 +86,8 @@ _ROOT = Path(heterosis.__file__).parent
 _TABLE = _ROOT / "mxnet" / "operators"
 # Names of operators that are words for something else, too.
 _WORDS = {
+    "RNN": "a layer, of PyTorch's too",
+    "Softmax": "a layer of PyTorch's",
     "_npi_bitwise_not": "the name of a record, in a table of `ops` where others follow a rule",
     "crop": "a function of images",
     "normal": "a distribution, of random numbers and of initial weights",

@@ -39,8 +39,8 @@ LIMITS = {
 }
 # Operations for which some arguments have no words in MXNet: the export says so.
 PARTLY = {
-    "adjust_lighting", "average", "batch_norm", "concatenate", "linspace", "norm", "normalize",
-    "quantile",
+    "activation", "adjust_lighting", "average", "batch_norm", "concatenate", "linspace", "norm",
+    "normalize", "quantile",
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from heterosis import _core, np
@@ -14,7 +14,7 @@ from heterosis.gluon.data.dataset import columns
 from heterosis.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from heterosis.gluon.data.workers import Job, ProcessPool, ThreadPool
 from heterosis.runtime.errors import ArgumentError
-from heterosis.runtime.kinds import Natural
+from heterosis.runtime.kinds import Indexed, Natural
 from heterosis.runtime.memory import keep_freed_memory
 
 _tickets = itertools.count()
@@ -31,7 +31,7 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset: Sequence[Any],
+        dataset: Indexed,
         batch_size: int | None = None,
         shuffle: bool = False,
         sampler: Sampler | None = None,
@@ -69,6 +69,14 @@ class DataLoader:
         keep_freed_memory()
         if auto_reload:
             self.refresh()
+
+    def __repr__(self) -> str:
+        parts = [f"{type(self._dataset).__name__.lstrip('_')} of {len(self._dataset)}"]
+        if hasattr(self._batch_sampler, "__len__"):
+            parts.append(f"{len(self)} batches")
+        if self._num_workers:
+            parts.append(f"{self._num_workers} workers")
+        return f"DataLoader({', '.join(parts)})"
 
     def __len__(self) -> int:
         return len(self._batch_sampler)
@@ -166,7 +174,7 @@ class _Ahead(Iterator[Any]):
 
 
 def _batches(
-    dataset: Sequence[Any],
+    dataset: Indexed,
     batch_size: int | None,
     shuffle: bool,
     sampler: Sampler | None,

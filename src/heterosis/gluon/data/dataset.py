@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -12,6 +12,7 @@ from heterosis import np
 from heterosis.gluon.data.sampler import FilterSampler, Sampler, SequentialSampler
 from heterosis.recordio import MXIndexedRecordIO
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError, UnsupportedError
+from heterosis.runtime.kinds import Indexed
 
 
 class Dataset:
@@ -71,7 +72,7 @@ class Dataset:
         return self.transform(_First(fn), lazy)
 
 
-def _samples(dataset: Sequence[Any]) -> Any:
+def _samples(dataset: Indexed) -> Any:
     return (dataset[i] for i in range(len(dataset)))
 
 
@@ -94,7 +95,7 @@ def _definer(kind: type, name: str) -> type | None:
 class SimpleDataset(Dataset):
     """A list, an array, or anything else that has a length and gives elements by number."""
 
-    def __init__(self, data: Sequence[Any]):
+    def __init__(self, data: Indexed):
         self._data = data
 
     def __len__(self) -> int:
@@ -110,7 +111,7 @@ class SimpleDataset(Dataset):
 class ArrayDataset(Dataset):
     """Several datasets, lists or arrays of one length side by side: samples are tuples."""
 
-    def __init__(self, *args: Sequence[Any]):
+    def __init__(self, *args: Indexed):
         if not args:
             raise ArgumentError("ArrayDataset: expected at least one array or dataset.")
         lengths = [len(data) for data in args]
@@ -139,7 +140,7 @@ def _numbers(data: Any) -> Any:
 
 
 class _Transformed(Dataset):
-    def __init__(self, data: Sequence[Any], fn: Callable[..., Any]):
+    def __init__(self, data: Indexed, fn: Callable[..., Any]):
         self._data, self._fn = data, fn
 
     def __len__(self) -> int:
@@ -163,7 +164,7 @@ class _First:
 class _Chosen(Dataset):
     """The samples that a sampler chose when the dataset was made."""
 
-    def __init__(self, dataset: Sequence[Any], sampler: Sampler):
+    def __init__(self, dataset: Indexed, sampler: Sampler):
         self._dataset, self._indices = dataset, list(sampler)
 
     def __len__(self) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
 
 from heterosis import _core
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
-from heterosis.runtime.kinds import Natural, Positive
+from heterosis.runtime.kinds import Indexed, Natural, Positive
 
 LAST_BATCH = ("keep", "discard", "rollover")
 
@@ -57,7 +57,7 @@ class RandomSampler(Sampler):
 class FilterSampler(Sampler):
     """The indices of those samples of `dataset` for which `fn` is true; asked at the start."""
 
-    def __init__(self, fn: Callable[[Any], Any], dataset: Sequence[Any]):
+    def __init__(self, fn: Callable[[Any], Any], dataset: Indexed):
         self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]
 
     def __iter__(self) -> Iterator[int]:

@@ -31,7 +31,9 @@ def find(name: str, root: str) -> str:
         if os.path.exists(path):
             return path
     raise UnsupportedError(
-        f"pretrained=True: there is no {plain}, and nothing is fetched from the network. Put the "
-        "file there (MXNet's own name with 8 digits after a dash will do), give root='its folder', "
-        "or call net.load_parameters(file)."
+        f"pretrained=True: there is no {plain}, and nothing is fetched from the network. Where "
+        f"MXNet 1.x is installed, `mxnet.gluon.model_zoo.vision.get_model({name!r}, "
+        f"pretrained=True)` downloads it as {name}-<8 digits>.params; copy that file to {folder}, "
+        "or give root='its folder'. Any .params file with this network's names is read by "
+        "net.load_parameters(file)."
     )

@@ -1,5 +1,7 @@
 """Layers."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from heterosis.gluon.block import Block
 from heterosis.gluon.hybrid_block import HybridBlock
 from heterosis.gluon.nn.activations import (
@@ -7,8 +9,12 @@ from heterosis.gluon.nn.activations import (
     GELU,
     SELU,
     Activation,
+    Hardswish,
     LeakyReLU,
+    Mish,
     PReLU,
+    SiLU,
+    Softplus,
     Swish,
 )
 from heterosis.gluon.nn.basic import Dense, Dropout, Embedding, Flatten
@@ -53,8 +59,12 @@ from heterosis.gluon.nn.pooling import (
 )
 from heterosis.gluon.symbol_block import SymbolBlock
 from heterosis.runtime.arguments import check_members as _check_members
+from heterosis.runtime.elsewhere import lookup as _lookup
 
 _check_members(globals())
+
+if not _TYPE_CHECKING:  # else every name would be known
+    __getattr__ = _lookup(__name__)
 
 __all__ = [
     "ELU",
@@ -85,6 +95,7 @@ __all__ = [
     "GlobalMaxPool2D",
     "GlobalMaxPool3D",
     "GroupNorm",
+    "Hardswish",
     "HybridBlock",
     "HybridConcurrent",
     "HybridLambda",
@@ -97,9 +108,12 @@ __all__ = [
     "MaxPool1D",
     "MaxPool2D",
     "MaxPool3D",
+    "Mish",
     "PReLU",
     "ReflectionPad2D",
     "Sequential",
+    "SiLU",
+    "Softplus",
     "Swish",
     "SymbolBlock",
 ]

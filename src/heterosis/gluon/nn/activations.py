@@ -11,7 +11,7 @@ from heterosis.runtime.kinds import Natural
 
 
 class Activation(HybridBlock):
-    """'relu', 'sigmoid', 'tanh', 'softrelu' (`log(1 + exp(x))`) or 'softsign' (`x / (1 + |x|)`)."""
+    """What `npx.activation` computes: 'relu', 'sigmoid', 'tanh', 'gelu', 'silu' and others."""
 
     def __init__(self, activation: str, **kwargs: Any):
         self._act_type = activation
@@ -80,11 +80,20 @@ class SELU(HybridBlock):
 
 
 class GELU(HybridBlock):
-    """`x` times the probability that a normal number is below it."""
+    """`x` times the probability that a normal number is below it.
+
+    `approximation` is how that is computed: 'erf', or 'tanh' for a formula that comes close to it.
+    """
+
+    def __init__(self, approximation: str = "erf", **kwargs: Any):
+        if approximation not in ("erf", "tanh"):
+            raise ArgumentError(f"GELU: approximation={approximation!r}; expected 'erf' or 'tanh'.")
+        super().__init__(**kwargs)
+        self._approximation = approximation
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of each element."""
-        return F.npx.leaky_relu(x, act_type="gelu")
+        return F.npx.gelu(x, self._approximation)
 
 
 class Swish(HybridBlock):
@@ -97,3 +106,39 @@ class Swish(HybridBlock):
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of each element."""
         return x * F.npx.sigmoid(self._beta * x)
+
+
+class SiLU(HybridBlock):
+    """`x * sigmoid(x)`: `Swish` whose `beta` is 1."""
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        """The activation of each element."""
+        return F.npx.silu(x)
+
+
+class Softplus(HybridBlock):
+    """`log(1 + exp(beta * x)) / beta`, a smooth version of what is positive."""
+
+    def __init__(self, beta: float = 1.0, **kwargs: Any):
+        super().__init__(**kwargs)
+        self._beta = beta
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        """The activation of each element."""
+        return F.npx.softplus(x, self._beta)
+
+
+class Mish(HybridBlock):
+    """`x * tanh(log(1 + exp(x)))`."""
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        """The activation of each element."""
+        return F.npx.mish(x)
+
+
+class Hardswish(HybridBlock):
+    """`x` times the line from 0 at -3 to 1 at 3: a cheap `SiLU`."""
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        """The activation of each element."""
+        return F.npx.hardswish(x)

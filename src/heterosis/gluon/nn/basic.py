@@ -28,7 +28,7 @@ class Dense(HybridBlock):
                 "weight", shape=(units, in_units), init=weight_initializer, dtype=dtype,
                 allow_deferred_init=True,
             )  # fmt: skip
-            self.bias = None
+            self.bias: Any = None
             if use_bias:
                 self.bias = self.params.get(
                     "bias", shape=(units,), init=bias_initializer, dtype=dtype,

@@ -62,7 +62,7 @@ class _Convolution(HybridBlock):
                 "weight", shape=self._weight_shape(), init=weight_initializer,
                 allow_deferred_init=True,
             )  # fmt: skip
-            self.bias = None
+            self.bias: Any = None
             if use_bias:
                 self.bias = self.params.get(
                     "bias", shape=(channels,), init=bias_initializer, allow_deferred_init=True

@@ -53,7 +53,7 @@ def softsign(data: Any) -> Any:
 @operator()
 def hard_sigmoid(data: Any, alpha: float = 0.2, beta: float = 0.5) -> Any:
     """The line `alpha * data + beta`, kept between 0 and 1."""
-    return np.clip(data * alpha + beta, 0.0, 1.0)
+    return npx.hard_sigmoid(data, alpha, beta)
 
 
 @operator()

@@ -97,7 +97,26 @@ def _write_rnn(writer: Writer, a: Arguments) -> Made:
 
 # -- activations, dropout, pooling ----------------------------------------------------------------
 
+_ACTIVATIONS = ("relu", "sigmoid", "softrelu", "softsign", "tanh")  # what MXNet knows
 _of_npx("Activation", "activation")
+
+
+@writes("activation")
+def _write_activation(writer: Writer, a: Arguments) -> Made:
+    if a["act_type"] in _ACTIVATIONS:
+        return plain(writer, a)
+    return _gelu(writer, a) if a["act_type"] == "gelu" else None
+
+
+@writes("gelu")
+def _write_gelu(writer: Writer, a: Arguments) -> Made:
+    return _gelu(writer, a) if a["approximation"] == "erf" else None
+
+
+def _gelu(writer: Writer, a: Arguments) -> Made:
+    return writer.single("LeakyReLU", a, a["data"], act_type="gelu")
+
+
 _of_npx(
     "LeakyReLU", "leaky_relu",
     is_layer=True, wanted={"gamma": lambda a: a.get("act_type") == "prelu"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heterosis import np
 from heterosis.io.atomic import written
@@ -15,13 +15,18 @@ from heterosis.mxnet.symbols import files, inference
 from heterosis.mxnet.symbols.executor import Executor
 from heterosis.runtime.errors import ArgumentError, MissingAttributeError
 
+if TYPE_CHECKING:
+    from heterosis._stubs.symbols import SymbolMethods
+else:  # `composition` adds the methods
+    SymbolMethods = object
+
 Shapes = tuple[list[Any] | None, list[Any] | None, list[Any] | None]
 
 
 _OF_ARRAYS = ("shape", "dtype", "ndim", "size", "item")
 
 
-class Symbol:
+class Symbol(SymbolMethods):
     """One or more results of a graph of operators."""
 
     __module__ = "heterosis.symbol.symbol"  # where users find it, as MXNet's do

@@ -30,7 +30,7 @@ from heterosis.ops.nn.window_shapes import (
 )
 from heterosis.ops.nn.windowed import convolve, correlate, transposed
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast
+from heterosis.ops.rules import cast, warn_of_wider_data
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ArgumentError, ShapeError
 
@@ -163,6 +163,7 @@ def convolution(
     axes = axes_of_space("convolution", data)
     last = channels_last("convolution", layout, axes)
     kernel = required_kernel("convolution", kernel, axes)
+    warn_of_wider_data("convolution", data, weight)
     dtype, (x, w, b) = in_one_float("convolution", data, weight, bias)
     x, w = with_channels_first(x, last), with_channels_first(w, last)
     filters = w.shape[0] if num_filter is None else num_filter

@@ -7,7 +7,7 @@ from heterosis.ir.program import Value, constant
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real as r
 from heterosis.ops.math.cast import copy
-from heterosis.ops.nn.layers import leak
+from heterosis.ops.nn.activations import leak
 from heterosis.ops.random import draws
 from heterosis.ops.record import Key, default, operation
 from heterosis.ops.rules import cast, floating
@@ -23,7 +23,11 @@ def dropout(
     so that the mean stays. Along `axes` all elements share one fate."""
     x = cast(data, floating(data.dtype))
     shared = check_axes("dropout", tuple(axes), x.ndim)
-    shape = tuple(1 if a in shared else n for a, n in enumerate(x.shape))
+    return dropped(x, p, tuple(1 if a in shared else n for a, n in enumerate(x.shape)), key)
+
+
+def dropped(x: Value, p: Value, shape: tuple[int, ...], key: Key) -> Value:
+    """`x` with elements set to 0 by draws of the given shape, and the others scaled up."""
     chance = cast(p, "float32")
     kept = views.broadcast(e.greater_equal(draws.unit(key, shape, "float32"), chance), x.shape)
     zero = constant(0, "int64", weak=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -18,176 +17,13 @@ from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real as r
 from heterosis.ops.math.cast import astype
 from heterosis.ops.record import default, operation
-from heterosis.ops.rules import cast, floating, iota
+from heterosis.ops.rules import cast, floating, iota, warn_of_wider_data
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.context import Context, check_context
 from heterosis.runtime.errors import ArgumentError, ShapeError, check_axis
 
 _NETWORK = ("npx",)
 _PRECISE = ("float32", "float64")
-
-# -- activations ----------------------------------------------------------------------------------
-
-
-def _zero() -> Value:
-    return constant(0, "int64", weak=True)
-
-
-def softrelu(x: Value) -> Value:
-    """`log(1 + exp(x))` without overflow; written so that its derivative at 0 is 1/2."""
-    positive = e.greater_equal(x, _zero())
-    size = e.select(positive, e.negative(x), x)
-    return e.add(e.select(positive, x, _zero()), r.log1p(r.exp(size)))
-
-
-def softsign(x: Value) -> Value:
-    """`x / (1 + |x|)`."""
-    return e.true_divide(x, e.add(e.absolute(x), constant(1, "int64", weak=True)))
-
-
-_ACTIVATIONS: dict[str, Callable[[Value], Value]] = {
-    "relu": r.relu,
-    "sigmoid": r.sigmoid,
-    "softrelu": softrelu,
-    "softsign": softsign,
-    "tanh": r.tanh,
-}
-_ACTIVATION_REFERENCES: dict[str, Callable[[Any], Any]] = {
-    "relu": lambda x: numpy.maximum(x, 0),
-    "sigmoid": lambda x: 1 / (1 + numpy.exp(-x)),
-    "softrelu": lambda x: numpy.logaddexp(x, 0),
-    "softsign": lambda x: x / (1 + abs(x)),
-    "tanh": numpy.tanh,
-}
-
-
-@operation(
-    numpy=lambda data, act_type: _ACTIVATION_REFERENCES[act_type](data),
-    public=_NETWORK,
-    names={"mxnet": "Activation"},
-    samples=Samples(
-        [Case(((3, 37),), {"act_type": kind}) for kind in _ACTIVATIONS],
-        (-9, 9),
-        dtypes=("int32", "float16", *_PRECISE),
-        ulps=8,
-    ),
-)
-def activation(data: Value, act_type: str) -> Value:
-    """'relu', 'sigmoid', 'tanh', 'softrelu' (`log(1 + exp(x))`) or 'softsign' (`x / (1 + |x|)`)."""
-    if act_type not in _ACTIVATIONS:
-        raise ArgumentError(
-            f"activation: act_type={act_type!r}; expected one of {', '.join(_ACTIVATIONS)}."
-        )
-    return _ACTIVATIONS[act_type](cast(data, floating(data.dtype)))
-
-
-_SELU_SCALE, _SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
-
-
-def leak(x: Value, slope: Value) -> Value:
-    """`x` where it is positive, else `slope * x`."""
-    return e.select(e.greater(x, _zero()), x, e.multiply(x, cast(slope, x.dtype)))
-
-
-def _exponential_leak(x: Value, slope: Value) -> Value:
-    # The exponential sees no positive numbers: it would overflow there, and its derivative too.
-    positive = e.greater(x, _zero())
-    below = r.expm1(e.select(positive, _zero(), x))
-    return e.select(positive, x, e.multiply(below, cast(slope, x.dtype)))
-
-
-def _selu(x: Value) -> Value:
-    return e.multiply(
-        _exponential_leak(x, constant(_SELU_ALPHA, x.dtype)), constant(_SELU_SCALE, x.dtype)
-    )
-
-
-def _gelu(x: Value) -> Value:
-    """`x` times the probability that a normal number is below it."""
-    below = r.erf(e.multiply(x, constant(math.sqrt(0.5), x.dtype)))
-    one, half = constant(1, "int64", weak=True), constant(0.5, x.dtype)
-    return e.multiply(e.multiply(x, half), e.add(below, one))
-
-
-def _learnt_leak(x: Value, gamma: Value | None) -> Value:
-    if gamma is None:
-        raise ArgumentError("leaky_relu: act_type='prelu' needs gamma, the slopes to be learnt.")
-    return leak(x, _along_channels("leaky_relu: gamma", gamma, x))
-
-
-def _along_channels(what: str, given: Value, x: Value) -> Value:
-    """One number for all, for each channel (axis 1), or for each element."""
-    channels = x.shape[1] if x.ndim > 1 else x.size
-    if given.shape == x.shape or given.size == 1:
-        return given if given.shape == x.shape else views.reshape(given, ())
-    if given.shape != (channels,):
-        raise ShapeError(
-            f"{what} has shape {given.shape} for data of shape {x.shape}; expected (1,), "
-            f"({channels},) or the shape of the data."
-        )
-    return views.reshape(given, (channels,) + (1,) * max(x.ndim - 2, 0))
-
-
-def _leaky_reference(
-    data: Any, gamma: Any = None, act_type: Any = "leaky", slope: Any = 0.25
-) -> Any:
-    from scipy import special  # tests alone have it
-
-    negative = numpy.minimum(data, 0)
-    if act_type == "gelu":
-        return data * special.ndtr(data)
-    if act_type == "selu":
-        return _SELU_SCALE * numpy.where(data > 0, data, _SELU_ALPHA * numpy.expm1(negative))
-    if act_type == "elu":
-        return numpy.where(data > 0, data, slope * numpy.expm1(negative))
-    slopes = {"leaky": slope, "rrelu": (0.125 + 0.334) / 2}
-    if act_type == "prelu":
-        slopes["prelu"] = gamma.reshape((-1,) + (1,) * max(data.ndim - 2, 0))
-    return numpy.where(data > 0, data, slopes[act_type] * data)
-
-
-@operation(
-    numpy=_leaky_reference,
-    public=(),
-    names={"mxnet": "LeakyReLU"},
-    samples=Samples(
-        (
-            *(Case(((3, 37),), {"act_type": k}) for k in ("leaky", "elu", "selu", "gelu", "rrelu")),
-            Case(((3, 5),), {"act_type": "elu", "slope": 0.5}),
-            Case(((2, 3, 5), (3,)), {"act_type": "prelu"}),
-            Case(((7,), (1,)), {"act_type": "prelu"}),
-        ),
-        dtypes=("float16", *_PRECISE),
-        ulps=8,
-    ),
-)
-def leaky_relu(
-    data: Value,
-    gamma: Value | None = None,
-    act_type: str = "leaky",
-    slope: Value = default(0.25),
-    lower_bound: Value = default(0.125),
-    upper_bound: Value = default(0.334),
-) -> Value:
-    """`data` where it is positive; below, what `act_type` says: 'leaky' and 'prelu' a line of
-    `slope` or of slopes `gamma`, 'elu' and 'selu' an exponential curve, 'rrelu' the line halfway
-    between the bounds. 'gelu' is smooth: `data` times the normal distribution's `P(X < data)`."""
-    x = cast(data, floating(data.dtype))
-    if act_type == "prelu":
-        return _learnt_leak(x, gamma)
-    if gamma is not None:
-        raise ArgumentError(f"leaky_relu: gamma is for act_type='prelu', and this is {act_type!r}.")
-    if act_type == "rrelu":
-        bounds = e.add(cast(lower_bound, x.dtype), cast(upper_bound, x.dtype))
-        return leak(x, e.multiply(bounds, constant(0.5, x.dtype)))
-    kinds = {"leaky": leak, "elu": _exponential_leak}
-    if act_type in kinds:
-        return kinds[act_type](x, slope)
-    if act_type not in ("selu", "gelu"):
-        raise ArgumentError(
-            f"leaky_relu: act_type={act_type!r}; expected leaky, prelu, elu, selu, gelu or rrelu."
-        )
-    return _selu(x) if act_type == "selu" else _gelu(x)
 
 
 def _smooth_reference(data: Any, scalar: Any = 1.0) -> Any:
@@ -265,6 +101,7 @@ def fully_connected(
             f"fully_connected: weight of shape {weight.shape} for data of shape {data.shape}; "
             f"expected ({num_hidden or 'outputs'}, {x.shape[1]})."
         )
+    warn_of_wider_data("fully_connected", data, weight)
     result = product("fully_connected", x, views.transpose(weight, (1, 0)))
     if not no_bias:
         result = e.add(result, _checked_bias(bias, outputs))

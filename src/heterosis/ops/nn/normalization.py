@@ -217,6 +217,40 @@ def layer_norm(
     return out, cast(mean, dtype), cast(deviation, dtype)
 
 
+def _root_mean_square_reference(
+    data: Any, gamma: Any = None, axis: Any = -1, eps: Any = 1e-6
+) -> Any:
+    scaled = data / numpy.sqrt(numpy.mean(numpy.square(data), axis, keepdims=True) + eps)
+    shape = [1] * data.ndim
+    shape[axis] = -1
+    return scaled if gamma is None else scaled * gamma.reshape(shape)
+
+
+@operation(
+    numpy=_root_mean_square_reference,
+    public=("npx",),
+    names={"onnx": "RMSNormalization"},
+    samples=Samples(
+        (
+            Case(((3, 70), (70,))),
+            Case(((3, 70),)),
+            Case(((2, 3, 4), (3,)), {"axis": 1}),
+            Case(((2, 3, 4), (4,)), {"eps": 0.1}),
+        ),
+        **_SCALED | {"domain": ((-4, 4), (0.5, 2))},
+    ),
+)
+def rms_norm(data: Value, gamma: Value | None = None, axis: int = -1, eps: float = 1e-6) -> Value:
+    """`data` with a mean square of 1 along `axis`, times `gamma`."""
+    axis = check_axis("rms_norm", axis, data.ndim)
+    x = cast(data, wide(data.dtype))
+    square = rd.mean(e.square(x), (axis,), None, True)
+    found = e.multiply(x, _inverse_deviation(square, eps))
+    if gamma is not None:
+        found = e.multiply(found, _along("rms_norm", "gamma", gamma, data, axis))
+    return cast(found, floating(data.dtype))
+
+
 def _group_reference(data: Any, gamma: Any, beta: Any, num_groups: Any = 1, eps: Any = 1e-5) -> Any:
     n, c = data.shape[:2]
     apart = data.reshape(n, num_groups, -1)

@@ -12,7 +12,7 @@ from heterosis.ops.math.elementwise import less, multiply, negative, select, sub
 from heterosis.ops.math.real import NETWORK, exp, log
 from heterosis.ops.math.reductions import max, sum
 from heterosis.ops.record import operation
-from heterosis.ops.rules import cast, floating, iota
+from heterosis.ops.rules import broadcast_shapes, cast, floating, iota
 from heterosis.ops.samples import Case, Samples
 from heterosis.runtime.errors import ShapeError, check_axis
 
@@ -97,12 +97,64 @@ def softmax(
     if not use_length:
         e = exp(subtract(x, _largest(x, axis)))
         return true_divide(e, _total(e, axis))
-    inside = _inside(x, length, axis)
+    return _softmax_inside(x, _inside(x, length, axis), axis)
+
+
+def _softmax_inside(x: Value, inside: Value, axis: int) -> Value:
+    """Softmax of what is inside; 0 elsewhere, and so where nothing is."""
     least = constant(float("-inf"), x.dtype)
     e = exp(subtract(x, _largest(select(inside, x, least), axis)))
     zero = constant(0.0, x.dtype)
     total = _total(select(inside, e, zero), axis)
     return select(inside, true_divide(e, total), zero)
+
+
+def _masked_softmax(x: Any, mask: Any, axis: Any = -1, temperature: Any = 1.0) -> Any:
+    mask = numpy.broadcast_to(mask, x.shape)
+    with numpy.errstate(invalid="ignore"):
+        found = _log_softmax(numpy.where(mask, x, -numpy.inf), axis, temperature)
+    return numpy.where(mask, numpy.exp(found), 0)
+
+
+def _pull_masked_softmax(
+    g: Value, y: Value, data: Value, mask: Value, axis: int, temperature: Any
+) -> Any:
+    (change,) = _pull_softmax(g, y, data, None, axis, temperature)
+    return change, None
+
+
+@operation(
+    numpy=_masked_softmax,
+    gradient=_pull_masked_softmax,
+    public=("npx",),
+    samples=Samples(
+        (
+            Case(((3, 70), (3, 70))),
+            Case(((2, 4, 6), (4, 1)), {"axis": 1}),
+            Case(((2, 3, 5), (2, 1, 5)), {"temperature": 2.0}),
+            Case(((3, 0), (3, 0))),
+        ),
+        ((-4, 4), (0, 2)),
+        ("float16", "float32", "float64"),
+        ulps=8,
+        integer_arrays=(1,),
+    ),
+)
+def masked_softmax(
+    data: Value, mask: Value, axis: int = -1, temperature: float | None = None
+) -> Value:
+    """`softmax` of the elements whose `mask`, which is repeated to the shape of `data`, is true (or
+    not 0); the others become 0, and so does all where nothing is true."""
+    if not data.ndim:
+        raise ShapeError("masked_softmax: data of shape (); expected at least one dimension.")
+    x, axis = _ready("masked_softmax", data, axis, temperature, None)
+    if broadcast_shapes("masked_softmax", (x.shape, mask.shape)) != x.shape:
+        raise ShapeError(
+            f"masked_softmax: a mask of shape {mask.shape} for data of shape {x.shape}; expected "
+            "one that broadcasts to the data."
+        )
+    inside = views.broadcast(cast(mask, "bool"), x.shape)
+    return _softmax_inside(x, inside, axis) if x.size else x
 
 
 @operation(

@@ -12,6 +12,7 @@ from math import prod
 from heterosis.ir import views
 from heterosis.ir.primitives.windows import CONVOLVE, CORRELATE, Extents, Windows
 from heterosis.ir.program import ASSEMBLE, Value, apply, constant
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import TensorType
 from heterosis.ops.math import reductions
 from heterosis.ops.math.elementwise import add
@@ -52,7 +53,9 @@ def correlate(a: Value, x: Value, out: Extents, windows: Windows) -> Value:
         return correlate(
             *_one_image(a, x), (images, *out[1:]), replace(windows, stride=(1, *windows.stride[1:]))
         )
-    chunks = 1 if columns * groups >= _FEW_COLUMNS else min(images, _CHUNKS)
+    # As many for every number of images that is open: of a few images, some chunks have none.
+    chunks = _CHUNKS if is_traced(images) else min(images, _CHUNKS)
+    chunks = 1 if columns * groups >= _FEW_COLUMNS else chunks
     type_ = TensorType((chunks, groups, rows, columns), x.dtype)
     parts = apply(CORRELATE, (a, x), type_, out=out, **asdict(windows))
     return reductions.sum(parts, 0) if chunks > 1 else views.reshape(parts, type_.shape[1:])
