@@ -3,6 +3,7 @@
 import atexit
 import importlib
 import os
+from typing import TYPE_CHECKING
 
 from heterosis import _core
 
@@ -31,15 +32,39 @@ __all__ = [
     "metric",
     "nd",
     "ndarray",
+    "nn",
     "np",
     "npx",
     "num_gpus",
+    "optim",
     "optimizer",
     "profiler",
     "recordio",
     "save",
+    "symbol",
     "utils",
 ]
+
+if TYPE_CHECKING:  # what editors and type checkers see of what comes on first use
+    from heterosis import (
+        gluon,
+        image,
+        initializer,
+        kvstore,
+        lr_scheduler,
+        metric,
+        ndarray,
+        optimizer,
+        profiler,
+        recordio,
+        symbol,
+        utils,
+    )
+    from heterosis import initializer as init
+    from heterosis import ndarray as nd
+    from heterosis import optimizer as optim
+    from heterosis.capture import export, hybridize, load, save
+    from heterosis.gluon import nn
 
 # What training needs; programs that only compute start without it.
 _ON_FIRST_USE = {
@@ -52,9 +77,12 @@ _ON_FIRST_USE = {
     "metric": "heterosis.metric",
     "nd": "heterosis.ndarray",
     "ndarray": "heterosis.ndarray",
+    "nn": "heterosis.gluon.nn",
+    "optim": "heterosis.optimizer",
     "optimizer": "heterosis.optimizer",
     "profiler": "heterosis.profiler",
     "recordio": "heterosis.recordio",
+    "symbol": "heterosis.symbol",
     "utils": "heterosis.utils",
 }
 
@@ -66,11 +94,17 @@ def install_as_mxnet() -> None:
     alias.install_as_mxnet()
 
 
-def __getattr__(name: str) -> object:
-    if name in ("export", "hybridize", "load", "save"):
-        globals()[name] = getattr(importlib.import_module("heterosis.capture"), name)
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
+
+
+if not TYPE_CHECKING:  # else every name would be known
+
+    def __getattr__(name: str) -> object:
+        if name in ("export", "hybridize", "load", "save"):
+            globals()[name] = getattr(importlib.import_module("heterosis.capture"), name)
+            return globals()[name]
+        if name not in _ON_FIRST_USE:
+            raise importlib.import_module("heterosis.runtime.elsewhere").missing(__name__, name)
+        globals()[name] = importlib.import_module(_ON_FIRST_USE[name])
         return globals()[name]
-    if name not in _ON_FIRST_USE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = importlib.import_module(_ON_FIRST_USE[name])
-    return globals()[name]

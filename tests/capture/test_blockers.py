@@ -86,6 +86,19 @@ def _a_number_is_a_text(x):
     return x * len(str(count))
 
 
+def _in_a_branch(x):
+    if x.sum() > 0:
+        return np.array(x.asnumpy())
+    return x
+
+
+def _in_a_turn(x):
+    y = x
+    while y.sum() < 10:
+        y = y + x.tolist()[0][0]
+    return y
+
+
 def _asserted(x):
     assert x.sum() < 100, f"too large: {x.sum():.2f}"
     return x
@@ -94,6 +107,8 @@ def _asserted(x):
 ROWS = [
     (lambda x: x.asnumpy(), CONVERTED),
     (lambda x: x.tolist(), CONVERTED),
+    (_in_a_branch, CONVERTED),
+    (_in_a_turn, CONVERTED),
     (lambda x: x.wait_to_read(), CONVERTED),
     (lambda x: memoryview(x), CONVERTED),
     (lambda x: pickle.dumps(x), CONVERTED),

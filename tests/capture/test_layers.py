@@ -19,6 +19,8 @@ MORE = [
     ("nn.Dropout(0.5)", (4, 5)),
     ("nn.Dropout(0.5, axes=(0,))", (4, 5)),
     ("rnn.LSTM(3, 2, dropout=0.5)", (4, 2, 3)),
+    ("nn.Dense(3, activation='gelu')", (4, 5)),
+    ("nn.Softplus(2.0)", (4, 5)),
 ]  # fmt: skip
 
 

@@ -102,6 +102,7 @@ LAYERS = {
 # Operations with a key that no function above reaches.
 _DIRECT = {
     "dropout": lambda f: f(_rates, 0.5),
+    "attention_with_dropout": lambda f: f(_rates, _rates, _rates, None, 0.5),
     "random_leaky_relu": lambda f: f(-_rates),
     "random_flip_left_right": lambda f: [f(_image) for _ in range(4)],
     "random_flip_top_bottom": lambda f: [f(_image) for _ in range(4)],

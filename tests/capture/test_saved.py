@@ -94,7 +94,7 @@ def test_functions_with_structures_numbers_and_writes(path):
 
 
 def test_a_program_for_each_kind_of_arguments(path):
-    @heterosis.hybridize
+    @heterosis.hybridize(dynamic=False)
     def scaled(x, times=1):
         return x * times
 

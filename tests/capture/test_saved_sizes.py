@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import np
+from heterosis import np, npx
 from heterosis.gluon import nn
 from heterosis.io.packing import pack, unpack
 from heterosis.runtime.errors import ArgumentError, FormatError
@@ -76,6 +76,41 @@ def test_choices_writes_and_numbers_of_sizes(path):
 
     with pytest.raises(ArgumentError, match=r"n0//2 != 1"):  # half of 2 would be broadcast
         loaded(floats(2, 3), floats(3, 5))
+
+
+def turns(x):
+    """A loop over as many rows as there are, with states of numbers and of the rows' extent."""
+    body = lambda row, states: ((row * states[0]), [states[0] + row, states[1] * row])  # noqa: E731
+    rows, (first, second) = npx.foreach(body, x, [np.ones(3), x[0] + 1])
+    return rows, first, second
+
+
+def complaint(x):
+    """A branch that gives nothing, where the other one gives an array of the size."""
+
+    def failing():
+        raise LookupError("too large")
+
+    return x if x.sum() < 100 else failing()
+
+
+@pytest.mark.parametrize("function", [turns, complaint])
+def test_loops_and_errors(function, path):
+    heterosis.save(heterosis.hybridize(function), path, np.ones((4, 3)))
+    loaded = heterosis.load(path)
+    for n in (4, 7, 2, 20):
+        x = np.array(floats(n, 3, seed=n))
+        pairs = zip(flat(function(x)), flat(loaded(x)), strict=True)
+        for want, got in pairs:
+            numpy.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=1e-5, atol=1e-6)
+    assert loaded.captures == 2
+    if function is complaint:
+        with pytest.raises(LookupError, match="too large"):
+            loaded(np.ones((50, 3))).asnumpy()
+
+
+def flat(results):
+    return results if isinstance(results, tuple) else [results]
 
 
 def test_only_named_extents_stay_open(path):

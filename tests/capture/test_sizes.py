@@ -208,15 +208,14 @@ def test_two_axes_vary():
 # -- training -------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("inside", [True, False], ids=["step hybridized", "recorded outside"])
 def test_training_is_the_same_at_every_size(inside, optimizer):
     losses = []
     for hybridized in (False, True):
         net = block(dense, (4, 12))
-        trainer = gluon.Trainer(
-            net.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9}
-        )
+        trainer = gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1, "wd": 1e-3})
         loss_of = gluon.loss.L2Loss()
 
         def step(x, y, net=net, trainer=trainer, loss_of=loss_of):
@@ -241,6 +240,26 @@ def test_training_is_the_same_at_every_size(inside, optimizer):
     numpy.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
 
+def test_gradients_of_few_filters_are_sums_over_any_number_of_images():
+    net = nn.Conv2D(3, 3, in_channels=2)
+    net.initialize()
+
+    def step(x):
+        with autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        return loss
+
+    run, weight = heterosis.hybridize(step, dynamic=True), net.weight
+    for n in SIZES:
+        x = np.array(arrays([(n, 2, 9, 9)], seed=n)[0])
+        found, want = [(f(x).item(), weight.grad().asnumpy()) for f in (run, step)]
+        numpy.testing.assert_allclose(found[0], want[0], rtol=1e-5)
+        numpy.testing.assert_allclose(found[1], want[1], rtol=1e-4, atol=1e-4)
+    assert run.captures == 1, list(run.captures_why)
+
+
+@pytest.mark.lengthy
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "lars", "rmsprop", "ftrl"])
 def test_gradients_are_scaled_by_the_size_of_the_batch(optimizer):
     losses = []
@@ -264,6 +283,20 @@ def test_gradients_are_scaled_by_the_size_of_the_batch(optimizer):
 
 
 # -- decisions ------------------------------------------------------------------------------------
+
+
+def test_the_first_size_keeps_the_program_that_was_made_for_it():
+    compiled = heterosis.hybridize(lambda x: x * 2 + 1)
+    x = np.ones((4, 3))
+    compiled(x)
+    (first,) = (program for alike in compiled._programs.values() for program in alike)
+    for n in (5, 6, 4, 9, 4):
+        compiled(np.ones((n, 3)))
+    kept = [program for alike in compiled._programs.values() for program in alike]
+    assert first in kept and first.values is None
+    assert [program.values for program in kept].count(None) == 1
+    assert {program.values["n0"] for program in kept if program.values} == {5, 6, 9}
+    assert compiled.captures == 2
 
 
 def test_a_decision_on_a_size_is_a_condition():

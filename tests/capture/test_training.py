@@ -69,7 +69,8 @@ def steps_agree(optimizer, settings, hybridize):
         found.append((losses, _values(net)))
     assert step.captures == 1
     (losses, weights), (own_losses, own_weights) = found
-    numpy.testing.assert_allclose(own_losses, losses, rtol=1e-5)
+    # Optimizers that divide by the size of gradients make much of the rounding of small ones.
+    numpy.testing.assert_allclose(own_losses, losses, rtol=1e-4)
     for a, b in zip(own_weights, weights, strict=True):
         numpy.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 

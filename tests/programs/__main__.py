@@ -26,6 +26,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kinds", type=_listed, default=[], help="of steps, with commas")
     parser.add_argument("--targets", type=_listed, default=[], help="avx512,avx2,fallback")
     parser.add_argument("--xla", action="store_true", help="run them through XLA as well")
+    parser.add_argument("--turned", action="store_true", help="channels last, worth it or not")
     parser.add_argument("--coverage", action="store_true", help="tell what of the compiler ran")
     return parser.parse_args()
 
@@ -39,7 +40,8 @@ def _tell_coverage(worker: Worker) -> None:
 def main() -> int:
     """1 if a program failed."""
     given = _arguments()
-    workers = [Worker(target, traced=given.coverage) for target in given.targets or [None]]
+    traits = {"traced": given.coverage, "turned": given.turned}
+    workers = [Worker(target, **traits) for target in given.targets or [None]]
     hunt = Hunt(workers, ways=WAYS_WITH_XLA if given.xla else WAYS)
     if given.only is not None:
         print(generate.program(given.seed, given.only, given.kinds).source())

@@ -42,6 +42,7 @@ REFUSED = (
     "begins with an array that turns write to by another name",
     "turns write to an array whose rows the loop goes over",
     "an array may be a variable, since a branch or a loop",
+    "before a turn and",  # of another shape behind it, in a branch that Python does not enter
 )
 NOT_REACHED = "was not computed from variables while operations were recorded"
 KNOWN: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -15,10 +16,13 @@ SERVED = 400  # programs that one process runs
 
 
 class Worker:
-    """A process for one target."""
+    """A process for one target. `traced`: it notes which lines of the compiler run; `turned`:
+    networks keep their channels last wherever that is possible, worth it or not."""
 
-    def __init__(self, target: str | None = None, *, traced: bool = False):
-        self.target, self.traced = target, traced
+    def __init__(self, target: str | None = None, *, traced: bool = False, turned: bool = False):
+        self.target, self.traced, self.turned = target, traced, turned
+        # Plans that are made with other prices are not for others to find.
+        self._folder = tempfile.TemporaryDirectory() if turned else None
         self.lines: dict[str, set[int]] = {}  # of the compiler that ran, if they are traced
         self.operations: set[str] = set()
         self._process: subprocess.Popen[bytes] | None = None
@@ -61,6 +65,9 @@ class Worker:
             environment["HETEROSIS_TARGET"] = self.target
         command = [sys.executable, "-m", "tests.programs.worker", str(theirs.fileno())]
         command.append("traced" if self.traced else "untraced")
+        if self._folder:
+            environment["HETEROSIS_CACHE"] = self._folder.name
+            command.append("turned")
         self._process = subprocess.Popen(
             command, env=environment, pass_fds=[theirs.fileno()], stderr=subprocess.DEVNULL
         )

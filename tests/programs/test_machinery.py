@@ -1,11 +1,14 @@
 """What runs random programs sees what is wrong: differences, lost writes, crashes, gradients."""
 
+import itertools
+
 import numpy
 import pytest
 
-from tests.programs import generate, gradients
+from tests.programs import generate, gradients, layers
 from tests.programs.check import check
 from tests.programs.comparison import differences
+from tests.programs.draft import Draft
 from tests.programs.meaning import Call, Expected
 from tests.programs.process import Worker
 from tests.programs.program import ACCUMULATES, ROUNDS, Array, Program, Step
@@ -30,6 +33,16 @@ def test_the_same_seed_gives_the_same_program():
         [a.elements for a in one.arguments.values()],
         [a.elements for a in other.arguments.values()],
     )
+
+
+def test_every_layer_can_be_made():
+    """A step that NumPy refuses is left out without a word: none is refused always."""
+    made = dict.fromkeys(layers.LAYERS, False)
+    for seed, layer in itertools.product(range(5), made):
+        draft = Draft(numpy.random.default_rng(seed), seed, ["float32"], "plain", special=False)
+        draft.argument((3, 4), "float32", -1, 1)
+        made[layer] |= layer(draft) is not None
+    assert all(made.values()), [layer.__name__ for layer, once in made.items() if not once]
 
 
 def _changed(call, kind, position, by):

@@ -21,10 +21,25 @@ def workers():
         worker.close()
 
 
-@pytest.mark.parametrize("part", range(TESTS))
-def test_programs(part, workers):
+@pytest.fixture
+def turned():
+    worker = Worker(turned=True)
+    yield [worker]
+    worker.close()
+
+
+def check(workers, numbers, kinds=()):
     told = []
     hunt = Hunt(workers, told.append)
-    for number in range(part * PROGRAMS, (part + 1) * PROGRAMS):
-        hunt.run(SEED, number)
+    for number in numbers:
+        hunt.run(SEED, number, kinds)
     assert not told, "\n".join(told)
+
+
+@pytest.mark.parametrize("part", range(TESTS))
+def test_programs(part, workers):
+    check(workers, range(part * PROGRAMS, (part + 1) * PROGRAMS))
+
+
+def test_layers_that_keep_their_channels_last(turned):
+    check(turned, range(PROGRAMS), ["layer"])

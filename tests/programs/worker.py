@@ -19,6 +19,7 @@ import numpy
 
 import heterosis
 from heterosis import autograd, gluon, np, npx
+from heterosis.backends.native.stages import channels_last
 from heterosis.ir.types import is_float
 from heterosis.ops import REGISTRY
 from heterosis.runtime.settings import settings
@@ -159,11 +160,20 @@ def observe(program: Program, calls: list[Mapping[str, Array]], ways: list[str])
     return found
 
 
-def main(descriptor: str, traced: str) -> None:
-    """Serve a connection. `traced`: note which lines of the compiler run."""
+def turn_everything() -> None:
+    """Let convolutions keep their channels last as if arrays were turned for nothing, and multiply
+    tiles of results wherever there are such."""
+    channels_last._TURNING, channels_last._TURNING_WINDOWS = 0, -1e9
+    channels_last._TILES_WORTH = 1e3
+
+
+def main(descriptor: str, traced: str, turned: str = "") -> None:
+    """Serve a connection: see `Worker` for the rest."""
     connection, lines = Connection(int(descriptor)), Lines()
     if traced == "traced":
         lines.start()
+    if turned:
+        turn_everything()
     while True:
         try:
             job = connection.recv()

@@ -146,8 +146,8 @@ def a_model_with_named_inputs_is_saved(page: Page) -> None:
     heterosis.save(net, "my_mlp", page.x)
     page.shell("ls -lh my_mlp*")
     loaded = heterosis.load("my_mlp")
-    assert {name: str(type_) for name, type_ in loaded.inputs.items()} == {"x": "float32[1, 512]"}
-    assert [type_.shape for type_ in loaded.outputs.values()] == [(1, 2)]
+    assert {name: str(type_) for name, type_ in loaded.inputs.items()} == {"x": "float32[n0, 512]"}
+    assert [str(type_) for type_ in loaded.outputs.values()] == ["float32[n0, 2]"]
     net = heterosis.hybridize(net)
     _same_bits(loaded(x=page.x), net(page.x))
 

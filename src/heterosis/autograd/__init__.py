@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from importlib import import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from heterosis import _core
@@ -12,6 +13,7 @@ from heterosis.autograd.function import Function
 from heterosis.autograd.tape import Leaf, full
 from heterosis.ir.types import is_float
 from heterosis.runtime.arguments import check_members as _check_members
+from heterosis.runtime.elsewhere import lookup as _lookup
 from heterosis.runtime.errors import ArgumentError, AutogradError, DTypeError, UnsupportedError
 from heterosis.runtime.modes import (
     is_recording,
@@ -171,6 +173,9 @@ for _name, _member in {
     setattr(ndarray, _name, _member)
 
 _check_members(globals())
+
+if not _TYPE_CHECKING:  # else every name would be known
+    __getattr__ = _lookup(__name__)
 
 __all__ = [
     "Function",

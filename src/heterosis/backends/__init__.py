@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from heterosis.ir.strided import Strided
 
 NATIVE, XLA = "native", "xla"
+INSIDE, FILE = "inside", "file"  # where the parameters of a library are
 
 
 class Executable(NamedTuple):
@@ -73,6 +74,15 @@ class Entry(NamedTuple):
     outputs: tuple[str, ...]
 
 
+class LibraryOptions(NamedTuple):
+    """For what `targets` (kinds of processors; none: this one's) a library is written, how many
+    `threads` may share a run, and whether its parameters are `INSIDE` or in a `FILE`."""
+
+    targets: tuple[str, ...] = ()
+    threads: int = 1
+    weights: str = INSIDE
+
+
 class Backend(ABC):
     """Compiles programs for some machine."""
 
@@ -95,9 +105,11 @@ class Backend(ABC):
         lies without gaps."""
         return _EachSize(self, program, layouts, fixed)
 
-    def library(self, entries: Sequence[Entry], name: str, target: str | None) -> tuple[bytes, str]:
-        """A shared library that runs these programs without Python, on processors of the kind
-        `target` or else of this one's, and its header in C."""
+    def library(
+        self, entries: Sequence[Entry], name: str, options: LibraryOptions
+    ) -> dict[str, bytes]:
+        """Files by their names: a shared library that runs these programs without Python, and its
+        header in C."""
         raise UnsupportedError(
             f"export: the back end {type(self).__name__} writes no libraries. Export what was "
             "hybridized for the native one."

@@ -4,7 +4,8 @@ that as a whole, and from then on makes one native call of it."""
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from heterosis.autograd import function as _function
 from heterosis.backends import NATIVE as _NATIVE
@@ -20,6 +21,9 @@ from heterosis.capture.trace import depend_on, depend_on_all, note_undo, opened,
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
+if TYPE_CHECKING:
+    from heterosis.capture.loading import Loaded
+
 _trace.install()
 _control.install()
 _statements.install()
@@ -27,20 +31,58 @@ _texts.install()
 _function.set_embed(_functions.embedded)
 
 
+class _Hybridizable(Protocol):
+    """A block: what hybridizes itself."""
+
+    def hybridize(self, active: bool = True, **flags: Any) -> None: ...
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Block = TypeVar("_Block", bound=_Hybridizable)
+
+
+@overload
+def hybridize(
+    function: None = None,
+    *,
+    backend: str = ...,
+    dynamic: Dynamic = ...,
+    check: bool = ...,
+    **flags: Any,
+) -> Callable[[Callable[_P, _R]], Compiled[_P, _R]]: ...
+@overload
+def hybridize(
+    function: _Block,
+    *,
+    backend: str = ...,
+    dynamic: Dynamic = ...,
+    check: bool = ...,
+    **flags: Any,
+) -> _Block: ...
+@overload
+def hybridize(
+    function: Callable[_P, _R],
+    *,
+    backend: str = ...,
+    dynamic: Dynamic = ...,
+    check: bool = ...,
+    **flags: Any,
+) -> Compiled[_P, _R]: ...
 def hybridize(
     function: Any = None,
     *,
     backend: str = _NATIVE,
-    dynamic: Any = False,
+    dynamic: Any = "auto",
     check: bool = False,
     **flags: Any,
 ) -> Any:
     """`function` of arrays, compiled: call it, or write `@hybridize` above its definition.
 
-    It is captured at its first call, and again for arguments of other types, shapes or values
-    that are no arrays. With `dynamic="auto"`, the second call in which an extent is another one
-    captures a program that leaves it open, for all that come then; `dynamic=True` leaves all
-    extents open at once, and `dynamic={"x": (0,)}` those of axes of parameters. A block is
+    It is captured at its first call, and again for arguments of other types, or values that are
+    no arrays. The second call in which an extent is another one captures a program that leaves it
+    open, for all that come then. `dynamic=True` leaves all extents open at once,
+    `dynamic={"x": (0,)}` those of axes of parameters, and `dynamic=False` none. A block is
     hybridized itself, and returned. `backend` names what compiles the program and its derivatives:
     "native", for this processor, "xla", which needs JAX, or one that was made known with
     `heterosis.backends.register`. What other hybridized functions call becomes part of theirs.
@@ -79,7 +121,13 @@ def save(net: Any, path: str | os.PathLike[str], /, *inputs: Any, **keywords: An
 
 
 def export(
-    net: Any, path: str | os.PathLike[str], /, *inputs: Any, target: str | None = None
+    net: Any,
+    path: str | os.PathLike[str],
+    /,
+    *inputs: Any,
+    target: str | Sequence[str] | None = None,
+    threads: int = 1,
+    weights: str = "inside",
 ) -> tuple[str, str]:
     """Write what `net`, a function or a block, predicts as a library that needs no Python.
 
@@ -87,17 +135,22 @@ def export(
     names of the first two are returned. There is an entry for each kind of arguments that a
     hybridized `net` was called with, and one for `inputs` if they are given. The library holds
     the parameters and needs libc and libm at most. It runs on processors like this one, or of a
-    `target` that this one can run too: "x86-64", "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512).
+    `target` that this one can run too: "x86-64", "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512). With
+    several, in a tuple, it holds code and parameters for each, and chooses where it runs. At most
+    `threads` may share a run, one unless said otherwise; results are those of as many here. With
+    `weights="file"` the parameters are in `libmy_mlp.weights`, which is mapped into memory.
     """
+    from heterosis.capture.exporting import export, options_of
+
+    options = options_of(target, threads, weights)
     if hasattr(net, "export_native"):
-        return net.export_native(path, *inputs, target=target)  # type: ignore[no-any-return]
-    from heterosis.capture.exporting import export
+        return net.export_native(path, *inputs, options=options)  # type: ignore[no-any-return]
 
     compiled = net if isinstance(net, Compiled) else hybridize(net)
-    return export(compiled, path, (inputs, {}), target)
+    return export(compiled, path, (inputs, {}), options)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> Loaded:
     """A callable that computes what was saved, the same bit for bit, without the Python of it.
 
     Its arguments have the names that they had. `inputs` and `outputs` describe the arrays.

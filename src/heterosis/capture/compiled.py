@@ -8,7 +8,10 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 from heterosis import _core, backends
 from heterosis.autograd import tape
@@ -30,6 +33,7 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.memory import Cell, window
 from heterosis.capture.open_sizes import (
+    AUTO,
     Dynamic,
     Kind,
     Opening,
@@ -56,12 +60,17 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
 
 _assign = as_users_call(assign)
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
+
 _MOST_ALIKE = 8  # programs kept for arguments of one kind, that differ in their guards
 _CHECKED_RUNS = 3  # of each program, if its function is to be checked
 _OFTEN = 8  # captures because something has changed, after which a function warns
 
 
-class Compiled:
+class Compiled(Generic[P, R]):
     """`function`, compiled. `captures` counts how often it has been run to be captured, and
     `captures_why` has the reasons of the last ones.
 
@@ -75,9 +84,9 @@ class Compiled:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         backend: str = backends.NATIVE,
-        dynamic: Dynamic = False,
+        dynamic: Dynamic = AUTO,
         *,
         check: bool = False,
         imperative: Callable[..., Any] | None = None,
@@ -114,8 +123,8 @@ class Compiled:
         self._capturing = forks.ReleasedLock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self.replay(*arguments, **keywords)
+    def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> R:
+        return self.replay(*arguments, **keywords)  # type: ignore[no-any-return]
 
     def _call(self, *arguments: Any, **keywords: Any) -> Any:
         if modes.is_capturing():  # becomes part of the program that calls it
@@ -330,7 +339,7 @@ class Compiled:
     def _compiled(self, captured: Captured, arrays: Sequence[Any]) -> Program:
         return Program(captured, arrays, backends.named(self.backend))
 
-    def compiled_by(self, backend: str, *, check: bool = False) -> Compiled:
+    def compiled_by(self, backend: str, *, check: bool = False) -> Self:
         """The same function, compiled by the back end of that name, and checked if need be."""
         if backend == self.backend and check <= self.check:
             return self
@@ -363,6 +372,12 @@ class Compiled:
     def __repr__(self) -> str:
         return f"<hybridized {getattr(self.function, '__qualname__', self.function)!s}>"
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Compiled[Concatenate[Any, Q], S], instance: object, owner: Any = None
+    ) -> Compiled[Q, S]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a decorator of methods: each instance has programs of its own."""
         if instance is None:
@@ -578,14 +593,20 @@ class Program:
             with modes.switched(recording=write.recorded):
                 _assign(results[write.position], out=target)
 
-        def array(leaf: Computed | Window | Source) -> Any:
-            if isinstance(leaf, Window):
-                return self._window(leaf, array(leaf.base))
-            if isinstance(leaf, Computed):
-                return results[leaf.position]
-            return _array(leaf, arguments)
-
+        # Not a function that calls itself from here: it would keep the arrays until garbage is
+        # collected, and every call would need new memory.
+        array = functools.partial(self._returned, results, arguments)
         return trees.replaced(self.result, array, Computed | Window | Argument | Outside)
+
+    def _returned(
+        self, results: Sequence[Any], arguments: Sequence[Any], leaf: Computed | Window | Source
+    ) -> Any:
+        """The array that a leaf of the result stands for."""
+        if isinstance(leaf, Window):
+            return self._window(leaf, self._returned(results, arguments, leaf.base))
+        if isinstance(leaf, Computed):
+            return results[leaf.position]
+        return _array(leaf, arguments)
 
     def target(self, write: Write, arguments: Sequence[Any]) -> Any:
         """The array that a result is written to."""

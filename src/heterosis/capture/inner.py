@@ -65,6 +65,14 @@ class Inner(Trace):
             raise self.error if one is None else caught(type(self.error), one)
         return self
 
+    def read(self, array: Any) -> None:
+        """The elements of an array are about to be read by Python: those of an array from around
+        as they could be there, which may have been computed or written to."""
+        if array._storage_id in self.cells:
+            super().read(array)
+        else:
+            self.outer.read(array)
+
     def explained(self, error: Exception) -> Exception:
         """What the function raised; of one that calls itself for ever, why it does."""
         if isinstance(error, RecursionError) or isinstance(error.__cause__, RecursionError):

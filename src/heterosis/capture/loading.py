@@ -71,7 +71,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
         return _Reader(source.name).read(source.whole())
 
 
-class Loaded(Compiled):
+class Loaded(Compiled[..., Any]):
     """A saved function. `inputs` and `outputs` have the names, shapes and types of what its first
     program takes and gives; `signatures` has those of all."""
 

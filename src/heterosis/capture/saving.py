@@ -51,7 +51,7 @@ Facts = dict[str, Any]
 Names = Mapping[str, Any]  # arrays that have names
 
 
-def save(compiled: Compiled, path: str | os.PathLike[str], inputs: Call) -> None:
+def save(compiled: Compiled[..., Any], path: str | os.PathLike[str], inputs: Call) -> None:
     """Write `packed` to a file, which is replaced whole."""
     data = packed(compiled, inputs)
     with written(path) as file:
@@ -59,7 +59,7 @@ def save(compiled: Compiled, path: str | os.PathLike[str], inputs: Call) -> None
 
 
 def packed(
-    compiled: Compiled,
+    compiled: Compiled[..., Any],
     inputs: Call,
     parameters: inspect.Signature | None = None,
     name: str | None = None,
@@ -79,7 +79,7 @@ def packed(
     return pack(writer.arrays, {"heterosis": writer.facts()})
 
 
-def _add(writer: _Writer, compiled: Compiled, call: Call) -> None:
+def _add(writer: _Writer, compiled: Compiled[..., Any], call: Call) -> None:
     """Write a program for a call, which leaves extents open as far as it can and may."""
     if writer.has_open(call):
         return

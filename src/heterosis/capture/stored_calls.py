@@ -14,6 +14,7 @@ from heterosis.capture import control, plain
 from heterosis.capture.inner import Filler
 from heterosis.capture.states import Number
 from heterosis.ir.expressions import evaluated
+from heterosis.ir.traced_sizes import value_of
 from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
 from heterosis.ops.record import KEY, REGISTRY, Record
 
@@ -146,7 +147,7 @@ def _cond(given: Given, region: Functions) -> Sequence[Any]:
 
 def _scan(given: Given, region: Functions) -> Sequence[Any]:
     (length,) = given["length"]
-    if type(length) is not int:
+    if not _is_whole(length):
         raise ValueError(f"a loop of {length!r} turns; expected a number of them")
 
     def body(rows: Sequence[Any], states: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -191,11 +192,17 @@ def checked_type(dtype: str, shape: Sequence[int]) -> TensorType:
     """A type that an input may have."""
     if dtype not in DTYPES:
         raise ValueError(f"an input of the unknown element type {dtype!r}")
-    if len(shape) > _MOST_DIMENSIONS or not all(type(n) is int and n >= 0 for n in shape):
+    extents = [value_of(n) for n in shape]
+    if len(shape) > _MOST_DIMENSIONS or not all(_is_whole(n) and n >= 0 for n in extents):
         raise ValueError(f"an input of the shape {shape!r}")
-    if prod(shape) * ITEMSIZE[dtype] > _MOST_BYTES:
+    if prod(extents) * ITEMSIZE[dtype] > _MOST_BYTES:
         raise ValueError(f"an input of the shape {shape}, larger than any memory")
     return TensorType(tuple(shape), dtype)
+
+
+def _is_whole(number: Any) -> bool:
+    """Whether it is an integer, or one that follows from sizes."""
+    return type(value_of(number)) is int
 
 
 def call_of(facts: Facts, asked: int = 0) -> Operation | Control:

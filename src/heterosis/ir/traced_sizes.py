@@ -595,7 +595,10 @@ def _extremum(name: str, first: int, second: int) -> int:
         return choose(first, second)  # decided: what it is made of would grow without end
     bounds = [_least(size) for size in sizes]
     known = [bound for bound in bounds if bound is not None]
-    least = max(known, default=None) if name == "max" else None
+    if name == "max":
+        least = max(known, default=None)
+    else:
+        least = min(known) if len(known) == len(bounds) else None
     used = frozenset(n for size in sizes if isinstance(size, Size) for n in size.names())
     formula = Formula(f"{name}({texts[0]}, {texts[1]})", used, least)
     made: Any = TracedSize(Size(((formula, 1),)), choose(values), traced.decisions)  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import np
+from heterosis import np, npx
 from heterosis.backends.native.compile.sized import SizedPlans
 from heterosis.gluon import nn
 from heterosis.runtime.errors import UnsupportedError
@@ -29,13 +29,32 @@ def convolutions():
     return net
 
 
+def attention(query, key, value):
+    return np.matmul(npx.softmax(np.matmul(query, key) / 4), value)
+
+
+_SIZES = (2, 3, 5, 9, 11, 16, 20, 24, 31, 33, 48, 57, 64)
+
+
 @pytest.mark.parametrize("make, shape, most", [(convolutions, (3, 20, 20), 7)])
 def test_few_ranges_serve_all_sizes(make, shape, most):
     net = make()
     net.hybridize(dynamic=True)
-    for n in (2, 3, 5, 9, 11, 16, 20, 24, 31, 33, 48, 57, 64):
+    for n in _SIZES:
         assert net(np.ones((n, *shape))).shape == (n, 10)
     assert len(plans_of(net._compiled).ranges) <= most
+
+
+def test_few_ranges_serve_all_lengths_of_attention():
+    run = heterosis.hybridize(attention, dynamic=True)
+    for n in _SIZES:
+        generator = numpy.random.default_rng(n)
+        shapes = (4, n, 16), (4, 16, n), (4, n, 16)
+        given = [np.array(generator.normal(size=shape).astype("float32")) for shape in shapes]
+        want = attention(*given).asnumpy()
+        numpy.testing.assert_allclose(run(*given).asnumpy(), want, rtol=1e-4, atol=1e-5)
+    last = next(reversed(run._kinds.values())).programs  # 16, the width too, is another program
+    assert sum(len(one.executable.plans.ranges) for one in last) <= 8
 
 
 def test_ranges_share_what_is_computed_ahead():
