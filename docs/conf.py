@@ -8,6 +8,7 @@ from heterosis import __version__
 
 _HERE = Path(__file__).parent
 sys.path.insert(0, str(_HERE))
+import reference_pages
 
 project, author, release = "Heterosis", "The Heterosis contributors", __version__
 extensions = ["myst_parser", "reference_tables"]
@@ -45,4 +46,5 @@ def _read_elsewhere(app, page, source):
 
 
 def setup(app):
+    app.connect("builder-inited", lambda app: reference_pages.write())
     app.connect("source-read", _read_elsewhere)

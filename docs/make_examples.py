@@ -5,7 +5,8 @@ and the `$` lines of `console` blocks between them. What an example prints goes 
 block behind it, with the error that it ends with as the last line; a console block holds it itself.
 Without an output block, an example prints what it likes but raises nothing. A block below
 `<!-- file: name -->` is written to that file instead of being run; blocks below
-`<!-- stage: name -->` are those of make_tour.py.
+`<!-- stage: name -->` are those of make_tour.py. A picture `static/name.png` that a page shows, and
+an example draws as `name.png`, is kept.
 
 With --check, nothing is written, and the exit status says whether the outputs are what this version
 prints.
@@ -19,6 +20,7 @@ import linecache
 import multiprocessing
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -109,6 +111,13 @@ def _wrapped(message: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
+def _keep_pictures(text: str, made: Path, folder: Path) -> None:
+    """Put the pictures that a page shows, and its examples have drawn, where it looks for them."""
+    for name in re.findall(r"\]\((static/[\w.]+)\)", text):
+        if (made / Path(name).name).exists():
+            shutil.copy(made / Path(name).name, folder / name)
+
+
 def make(document: Path, check: bool) -> None:
     """Write or check one document; ends the process with a status."""
     page = Page(document)
@@ -116,6 +125,8 @@ def make(document: Path, check: bool) -> None:
         os.chdir(folder)
         after = page.written()
         os.chdir(ROOT)
+        if not check:
+            _keep_pictures(after, Path(folder), document.parent)
     if not check:
         document.write_text(after)
     elif after != page.text:

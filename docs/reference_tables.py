@@ -25,6 +25,8 @@ class Operations(Directive):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
+        from reference_pages import page_of
+
         from heterosis.ops.record import REGISTRY
 
         module = self.arguments[0]
@@ -33,9 +35,11 @@ class Operations(Directive):
             if module not in record.public:
                 continue
             names = ", ".join((record.name, *record.aliases))
-            call = f"{names}{_parameters(record.signature)}"
+            call = f"{names}{parameters(record.signature)}"
             method = [nodes.emphasis("", " Also a method.")] if "ndarray" in record.public else []
-            rows.append((_code(call), _text(record.documentation) + method))
+            target = f"{page_of(module, record.name)}.html"
+            linked = nodes.reference("", "", *_code(call), refuri=target, internal=True)
+            rows.append(([linked], _text(record.documentation) + method))
         return [_table(("Operation", "What it gives"), (45, 55), rows)]
 
 
@@ -100,12 +104,12 @@ def _call(value: Any) -> str:
     if not callable(value) or (inspect.isclass(value) and issubclass(value, BaseException)):
         return ""
     try:
-        return _parameters(inspect.signature(value))
+        return parameters(inspect.signature(value))
     except ValueError:  # native code that does not tell
         return "(...)"
 
 
-def _parameters(signature: inspect.Signature) -> str:
+def parameters(signature: inspect.Signature) -> str:
     """A signature without annotations."""
     shown = [
         parameter.replace(annotation=inspect.Parameter.empty)
