@@ -9,6 +9,7 @@ from heterosis import kvstore as stores
 from heterosis import optimizer as optimizers
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
+from heterosis.gluon.utils import clip_global_norm
 from heterosis.runtime.errors import ArgumentError, StaleGradientError, UnsupportedError
 
 
@@ -18,6 +19,9 @@ class Trainer:
     `kvstore` is how several devices or machines exchange gradients. There is one device, so the
     local ones ('device', 'local', None) do nothing. A store of one's own, an object or a
     registered name, is given every gradient before the update; MXNet's distributed ones raise.
+
+    With `clip_global_norm`, gradients whose norm, of all together and divided by the batch size, is
+    above it are scaled down to it, in place.
     """
 
     def __init__(
@@ -28,10 +32,16 @@ class Trainer:
         kvstore: str | stores.KVStoreBase | None = "device",
         compression_params: Mapping[str, Any] | None = None,
         update_on_kvstore: bool | None = None,
+        clip_global_norm: float | None = None,
     ):
+        if clip_global_norm is not None and not clip_global_norm > 0:
+            raise ArgumentError(
+                f"Trainer: clip_global_norm={clip_global_norm}; expected a number above 0."
+            )
+        self._largest_norm = clip_global_norm
         self._store = _exchange(kvstore, compression_params)
         self._unsent = self._store is not None
-        self._params = _listed(params)
+        self._params = listed_parameters("Trainer", params)
         for parameter in self._params:
             parameter.list_ctx()  # raises if initialize was forgotten
         by_index = dict(enumerate(self._params))
@@ -121,6 +131,9 @@ class Trainer:
         if not learnt:
             return
         self._optimizer.rescale_grad = self._scale / batch_size
+        if self._largest_norm is not None:
+            bound = self._largest_norm / self._optimizer.rescale_grad
+            clip_global_norm([p.grad() for _, p in learnt], bound, check_isfinite=False)
         indices = [i for i, _ in learnt]
         self._updater(indices, [p.grad() for _, p in learnt], [p.data() for _, p in learnt])
         for _, parameter in learnt:
@@ -139,12 +152,13 @@ class Trainer:
         self._optimizer.param_dict = dict(enumerate(self._params))
 
 
-def _listed(params: Any) -> list[Parameter]:
+def listed_parameters(name: str, params: Any) -> list[Parameter]:
+    """The parameters that `name` is given, as a list or by their names."""
     if isinstance(params, Mapping | ParameterDict):
         params = [params[name] for name in sorted(params.keys())]
     if not isinstance(params, list | tuple) or not all(isinstance(p, Parameter) for p in params):
         raise ArgumentError(
-            f"Trainer: got {type(params).__name__}; the first argument is a list or dict of "
+            f"{name}: got {type(params).__name__}; the first argument is a list or dict of "
             "Parameters, such as net.collect_params()."
         )
     return list(params)
