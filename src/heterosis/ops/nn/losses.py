@@ -15,6 +15,7 @@ import numpy
 
 from heterosis import _core
 from heterosis.ir import views
+from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.program import Value
 from heterosis.ops.array.indexing import scattered
 from heterosis.ops.array.legacy import counter_along, pick
@@ -311,7 +312,7 @@ def _pull_surprise(g: Value, y: Value, x: Value, label: Value, axis: int) -> tup
     places = [counter_along(shape, d) for d in range(len(shape))]
     places.insert(axis, label)
     hits = views.reshape(negative(g), shape)
-    return scattered(weighted, places, hits, add=True), None
+    return scattered(weighted, places, hits, combine=ADD), None
 
 
 @operation(
