@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from traceback import walk_tb
 from typing import Any
 
-from heterosis.capture import trees
+from heterosis.capture import results, trees
 from heterosis.capture.blockers import is_condition, without_inner_frames
 from heterosis.capture.captured import Captured
 from heterosis.capture.guards import Guards
@@ -81,7 +81,8 @@ def _captured(
     opening: Opening | None,
 ) -> tuple[Trace, Captured]:
     name = getattr(function, "__name__", type(function).__name__)
-    objects = trees.objects_in((arguments, keywords))
+    given = arguments, keywords
+    objects = (*trees.objects_in(given), *trees.attributes_in(given))
     guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
     extents = OpenExtents(opening) if opening else None
     trace = Trace(name, guards, merged=way.merged, taped=way.taped, extents=extents)
@@ -93,6 +94,7 @@ def _captured(
             result = run(
                 trace, lambda *a, **k: trace.returned(trace.opened(function)(*a, **k)), *stand_ins
             )
+            results.check(result, name, trace.computes)
             return trace, trace.finish(result)
     except NeedsTape:
         _check_unstepped(

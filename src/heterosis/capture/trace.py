@@ -743,6 +743,11 @@ class Trace:
 
     # -- the end ----------------------------------------------------------------------------------
 
+    def computes(self, array: Any) -> bool:
+        """Whether an array is a value of the program, and never holds elements."""
+        cell = self.cells.get(array._storage_id)
+        return cell is not None and not isinstance(cell.source, Outside)
+
     def _shared(self, result: Any) -> set[Cell]:
         """The arrays whose memory several results share, and those from outside that were written
         to. Those of a recorded program, to which nobody writes, get memory of their own."""
