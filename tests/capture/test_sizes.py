@@ -1,5 +1,6 @@
 """Programs whose extents stay open: captured once, compiled once, right at every size."""
 
+import collections
 import math
 
 import numpy
@@ -508,3 +509,110 @@ def test_an_optimizer_of_the_users_is_not_asked_twice():
 
     with pytest.raises(HeterosisError, match="dynamic=False"):
         heterosis.hybridize(step, dynamic=True)(np.ones((5, 12)))
+
+
+# -- what is left behind --------------------------------------------------------------------------
+
+
+class Kept:
+    width = None
+    items: list
+
+
+def plain_numbers(tree):
+    """Whether all that it holds are integers and floats that Python has made."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, list | tuple | set | collections.deque):
+        return all(map(plain_numbers, tree))
+    return type(tree) in (int, float)
+
+
+def set_attribute(kept, x):
+    if kept.width is None:  # which is meant to happen once: nothing is told
+        kept.width = x.shape[0]
+    return x * kept.width
+
+
+def append(kept, x):
+    kept.items.append([x.shape, x.shape[0] / 2])
+    return x * 2
+
+
+LEFT = {
+    "an attribute": (set_attribute, None, lambda kept: kept.width),
+    "a list": (append, list, lambda kept: kept.items),
+    "a dictionary": (
+        lambda kept, x: (kept.items.setdefault("first", x.shape), x + 1)[1],
+        dict, lambda kept: kept.items,
+    ),
+    "a set": (
+        lambda kept, x: (kept.items.add(x.shape[0]), x + 1)[1], set, lambda kept: kept.items
+    ),
+    "a deque": (
+        lambda kept, x: (kept.items.append(x.size), x + 1)[1],
+        collections.deque, lambda kept: kept.items,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEFT)
+@pytest.mark.filterwarnings("ignore::heterosis.runtime.errors.CaptureWarning")
+def test_no_size_is_left_behind_in_what_is_changed(name):
+    function, container, left = LEFT[name]
+    kept, other = Kept(), Kept()
+    if container is not None:
+        kept.items, other.items = container(), container()
+    compiled = heterosis.hybridize(lambda x: function(kept, x), dynamic=True)
+    for n in (5, 6, 7):
+        x = np.array(arrays([(n,)], seed=n)[0])
+        assert (compiled(x).asnumpy() == function(other, x).asnumpy()).all()
+        assert left(kept) and plain_numbers(left(kept))
+
+
+@pytest.mark.filterwarnings("ignore::heterosis.runtime.errors.CaptureWarning")
+def test_no_size_is_left_behind_in_variables():
+    count = 0
+
+    def function(x):
+        nonlocal count
+        count = x.shape[0]
+        return x + 1
+
+    heterosis.hybridize(function, dynamic=True)(np.ones(4))
+    assert count == 4 and type(count) is int
+
+
+def test_a_function_that_changes_what_it_reads_runs_once_a_call():
+    calls = []
+
+    def function(x):
+        calls.append(len(calls))
+        return x * len(calls)
+
+    compiled = heterosis.hybridize(function)
+    with pytest.warns(heterosis.runtime.errors.CaptureWarning):
+        found = [compiled(np.ones(n))[0].item() for n in (3, 4, 5, 6)]
+    assert found == [1.0, 2.0, 3.0, 4.0] and calls == [0, 1, 2, 3]
+
+
+TYPES = {
+    "type of a size": lambda x: x + 1 if type(x.shape[0]) is int else x - 1,
+    "type of a float": lambda x: x + 1 if type(x.shape[0] / 2) is float else x - 1,
+    "among types": lambda x: x + 1 if type(x.size) in (int, bool) else x - 1,
+    "of arguments": lambda x: x + [type(n) for n in x.shape].count(int),
+    "a pattern": lambda x: x + matched(x.shape[0]),
+    "attributes": lambda x: x + x.shape[0].real + x.shape[0].bit_length() + (x.size / 2).real,
+}
+
+
+def matched(n):
+    match n:
+        case int():
+            return 1
+    return 2
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_sizes_are_taken_for_numbers_of_pythons(name):
+    check(TYPES[name], lambda n: [(n, 3)], captures=len(SIZES), dynamic=True)

@@ -238,13 +238,15 @@ class Compiled(Generic[P, R]):
             opening = known.kind.opening(shapes, given)
             if opening is None:
                 return None
-            error = self._capture_open(known, opening, call)
-            if error is not None:
+            made = self._capture_open(known, opening, call)
+            if isinstance(made, Exception):
                 program = self._captured(key, *call)  # or what the function itself raises
                 known.kind.close(opening)
-                self.captures_why.append(f"no extents stay open: {error}")
+                self.captures_why.append(f"no extents stay open: {made}")
                 return program
-            program = self._sized_at(known, arrays, shapes)
+            values = made.conditions.values(shapes)
+            assert values is not None, "its conditions hold for the call that it was captured for"
+            program = made.at(values, arrays)  # the function may have changed what it reads
         if program is not None:
             self._keep_example(key, call)
             self._keep(key, program)
@@ -267,19 +269,14 @@ class Compiled(Generic[P, R]):
             values = sized.conditions.values(shapes) if shares else None
             if values is None or not sized.captured.guards.holds():
                 continue
-            program = Program(
-                sized.captured, arrays, sized.backend,
-                values=values, sized=sized.executable, first=not sized.has_run,
-            )  # fmt: skip
-            program.sharing = sized.sharing
+            program = sized.at(values, arrays)
             if program.fits(arrays):
-                sized.has_run = True
                 return program
         return None
 
     def _capture_open(
         self, known: _SizedPrograms, opening: Opening, call: Call
-    ) -> Exception | None:
+    ) -> _Sized | Exception:
         """Capture a program that leaves extents open; gives what is raised, perhaps since it cannot
         leave them open."""
         self.captures += 1
@@ -300,9 +297,10 @@ class Compiled(Generic[P, R]):
         self.captures_why.append(f"extents of the arguments vary: {names}")
         arrays = list(trees.arrays_in(call))
         sharing, backend = self._sharing_of(captured, arrays), backends.named(self.backend)
-        known.programs.insert(0, _Sized(captured, arrays, sharing, backend))
+        made = _Sized(captured, arrays, sharing, backend)
+        known.programs.insert(0, made)
         del known.programs[_MOST_ALIKE:]
-        return None
+        return made
 
     def _keep_example(self, key: tuple[Hashable, ...], call: Call) -> None:
         self.examples.pop(key[0], None)  # the latest comes last
@@ -408,6 +406,16 @@ class _Sized:
         arrays = [_array(source, arguments) for source in captured.sources]
         has_gaps = [array is None or not array._contiguous for array in arrays]
         self._layouts = [layout_of(a) if g else None for a, g in zip(arrays, has_gaps, strict=True)]
+
+    def at(self, values: Mapping[str, int], arguments: Sequence[Any]) -> Program:
+        """The program where its sizes have these values."""
+        first, self.has_run = not self.has_run, True
+        program = Program(
+            self.captured, arguments, self.backend,
+            values=values, sized=self.executable, first=first,
+        )  # fmt: skip
+        program.sharing = self.sharing
+        return program
 
     @functools.cached_property
     def executable(self) -> backends.SizedExecutable:

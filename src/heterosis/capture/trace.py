@@ -868,6 +868,7 @@ class Trace:
         """Give arrays from outside their places in the tape back: nothing has run yet."""
         if self.extents is not None:
             self.extents.decisions.operand = None  # which would keep what was captured
+        self.once.end()
         for array, source in self.before.values():
             array._autograd = tape.renewed(source, array)
 

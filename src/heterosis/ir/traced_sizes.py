@@ -297,9 +297,11 @@ class TracedSize:
     def __format__(self, specification: str) -> str:
         return format(operator.index(self), specification)
 
-    def bit_length(self) -> int:
-        """As of its value."""
-        return operator.index(self).bit_length()
+    def __getattr__(self, name: str) -> Any:
+        """What else integers have, as of its value."""
+        if not hasattr(int, name):
+            raise AttributeError(f"'int' object has no attribute {name!r}")
+        return getattr(operator.index(self), name)
 
     def __copy__(self) -> TracedSize:
         return self
@@ -440,9 +442,11 @@ class TracedFloat:
     def __round__(self, digits: int | None = None) -> Any:
         return round(float(self), digits)
 
-    def is_integer(self) -> bool:
-        """As of its value."""
-        return float(self).is_integer()
+    def __getattr__(self, name: str) -> Any:
+        """What else floats have, as of its value."""
+        if not hasattr(float, name):
+            raise AttributeError(f"'float' object has no attribute {name!r}")
+        return getattr(float(self), name)
 
     def operand(self) -> Any:
         """What it is for an operation."""
