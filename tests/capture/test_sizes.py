@@ -40,10 +40,23 @@ def flat(results):
     return results if isinstance(results, tuple | list) else [results]
 
 
+def left(n, x):
+    """What operators give of a size and an array."""
+    return [n / x, n // x, n % x, n - x, n * x, n**x, n & x, n | x, n ^ x, n >> x, n > x, n == x]
+
+
 OPEN = {
     "elementwise": (lambda x, y: np.tanh(x * 2 + y), lambda n: [(n, 16), (16,)]),
     "sums": (lambda x: (x.sum(), x.sum(axis=0), x.mean(axis=1), x.max(axis=1)), lambda n: [(n, 9)]),
     "size as a number": (lambda x: x / x.shape[0] + x.size, lambda n: [(n, 3)]),
+    "size on the left": (lambda x: x.shape[0] / (abs(x) + 1) - (x.size - x), lambda n: [(n, 3)]),
+    "size on the left, of integers": (
+        lambda x: left(x.shape[0], np.arange(1, 6, dtype="int32")), lambda n: [(n,)]
+    ),
+    "size on the left, of bytes": (
+        lambda x: left(x.shape[0] + 1, np.array([1, 2, 3], dtype="uint8")), lambda n: [(n,)]
+    ),
+    "half a size": (lambda x: (x.shape[0] / 2) * x - x / (x.shape[0] * 0.5), lambda n: [(n, 3)]),
     "softmax": (lambda x: npx.softmax(x), lambda n: [(n, 11)]),
     "softmax along": (lambda x: npx.softmax(x, axis=0), lambda n: [(n, 11)]),
     "product": (lambda x, w: np.dot(x, w), lambda n: [(n, 8), (8, 12)]),
@@ -241,6 +254,25 @@ def test_training_is_the_same_at_every_size(inside, optimizer):
     numpy.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
 
+def test_fractions_of_sizes_where_operations_are_recorded():
+    weight = np.ones((3,))
+    weight.attach_grad()
+
+    def step(x):
+        with autograd.record():
+            loss = (np.tanh(x * weight) ** 2).sum() * (x.shape[0] / 3) / (x.shape[0] * 0.5)
+        loss.backward()
+        return loss
+
+    run = heterosis.hybridize(step, dynamic=True)
+    for n in SIZES:
+        x = np.array(arrays([(n, 3)], seed=n)[0])
+        found, want = [(f(x).item(), weight.grad.asnumpy()) for f in (run, step)]
+        numpy.testing.assert_allclose(found[0], want[0], rtol=1e-5)
+        numpy.testing.assert_allclose(found[1], want[1], rtol=1e-5)
+    assert run.captures == 1, list(run.captures_why)
+
+
 def test_gradients_of_few_filters_are_sums_over_any_number_of_images():
     net = nn.Conv2D(3, 3, in_channels=2)
     net.initialize()
@@ -327,6 +359,8 @@ DECISIONS = {
     "in a dictionary": lambda x: x * {4: 2, 8: 5}.get(x.shape[0], 3),
     "shape in a dictionary": lambda x: x * {(4,): 2, (8,): 5}.get(x.shape, 3),
     "in a set": lambda x: x * (2 if x.shape[0] in {4, 8} else 3),
+    "fractions of steps": lambda x: np.arange(0, x.shape[0], 0.5) + x.sum(),
+    "a root of what may be negative": lambda x: x * abs((x.shape[0] - 4.5) ** 0.5),
     "bits": lambda x: x * (2 if x.shape[0] & 4 else 3),
     "detached": lambda x: x.detach() * (2 if x.detach().shape[0] > 4 else 3),
     "copied": lambda x: x * (2 if np.copy(x).shape[0] > 4 else 3),
