@@ -75,6 +75,8 @@ class Decisions:
         """Let a power be one of real numbers wherever it is one here: roots of negative numbers are
         complex, and what follows from these holds for them alone."""
         (base, exponent), (number, power) = texts, values
+        if exponent == repr(power) and float(power).is_integer():
+            return
         found = [f"{base} >= 0"] if number >= 0 else [f"{exponent} == {power!r}"]
         if number < 0 and not float(power).is_integer():
             found.append(f"{base} == {number!r}")
