@@ -8,6 +8,7 @@ import pytest
 
 import heterosis
 from heterosis import autograd, gluon, np, npx
+from heterosis.backends.native.compile.object_cache import default_cache
 from heterosis.gluon import nn, rnn
 from heterosis.runtime.errors import HeterosisError
 
@@ -252,6 +253,83 @@ def test_training_is_the_same_at_every_size(inside, optimizer):
         captures = (run if inside else net._compiled).captures if hybridized else 0
         assert captures <= 3
     numpy.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+def of_parts(x, w):
+    y = np.tanh(x * w)
+    return y[: x.shape[0] // 2].sum(axis=1), (y**2).sum() / x.shape[0]
+
+
+def of_views(x, w):
+    return x.T, x.reshape(-1) * 2, (x @ w).T
+
+
+def branching(x, w):
+    y = x * w if (x * w).sum() > 0 else x - w
+    return (y * y).sum(axis=0)
+
+
+RECORDED = {
+    "one result": (lambda x, w: (np.exp(x * w) ** 2).sum(), [(4,)]),
+    "results that receive nothing": (of_parts, [(4,)]),
+    "results that are views": (of_views, [(4, 3)]),
+    "choices": (branching, [(4,)]),
+    "products": (lambda x, w: npx.softmax(x @ w, axis=0) @ w.T, [(4, 5)]),
+    "writes": (lambda x, w: x.__iadd__(1) * w, [(4,)]),
+    "draws": (lambda x, w: x * np.random.uniform(size=x.shape) * w, [(4,)]),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_gradients_that_are_recorded_outside(name):
+    function, weights = RECORDED[name]
+    compiled = heterosis.hybridize(function)
+    w = [np.array(a) for a in arrays(weights)]
+    for one in w:
+        one.attach_grad()
+    for n in (*SIZES, *SIZES):
+        found = []
+        for run in (function, compiled):
+            x = np.array(arrays([(n, 4)], seed=n)[0])
+            if name != "writes":
+                x.attach_grad()
+            np.random.seed(n)
+            with autograd.record():
+                results = flat(run(x, *w))
+                last = results[-1].sum()
+            last.backward()
+            found.append(
+                [*results, *(one.grad for one in w), *([x.grad] if x.grad is not None else [])]
+            )
+        for want, got in zip(*([a.asnumpy() for a in one] for one in found), strict=True):
+            numpy.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
+    assert compiled.captures <= 4, list(compiled.captures_why)
+
+
+def test_gradients_of_gradients_that_are_recorded_outside():
+    compiled = heterosis.hybridize(lambda x: (x**3).sum() * x.shape[0])
+    for n in SIZES:
+        x = np.array(arrays([(n,)], seed=n)[0])
+        x.attach_grad()
+        with autograd.record():
+            (first,) = autograd.grad(compiled(x), [x], create_graph=True)
+            second = (first**2).sum()
+        second.backward()
+        values = x.asnumpy().astype("float64")
+        numpy.testing.assert_allclose(first.asnumpy(), 3 * n * values**2, rtol=1e-5)
+        numpy.testing.assert_allclose(x.grad.asnumpy(), 36 * n**2 * values**3, rtol=1e-4)
+
+
+def test_gradients_at_sizes_never_seen_compile_nothing():
+    net = block(dense, (4, 12))
+    net.hybridize()
+    counters = default_cache().counters
+    for n in (4, 7, 30, 9, 5, 3, 64, 40):
+        before = counters.compiles
+        with autograd.record():
+            loss = (net(np.ones((n, 12))) ** 2).sum()
+        loss.backward()
+    assert counters.compiles == before
 
 
 def test_fractions_of_sizes_where_operations_are_recorded():

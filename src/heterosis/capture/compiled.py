@@ -32,6 +32,7 @@ from heterosis.capture.captured import (
     Write,
 )
 from heterosis.capture.memory import Cell, window
+from heterosis.capture.open_gradients import OpenGradients
 from heterosis.capture.open_sizes import (
     AUTO,
     Dynamic,
@@ -446,10 +447,23 @@ class _Sized:
         first, self.has_run = not self.has_run, True
         program = Program(
             self.captured, arguments, self.backend,
-            values=sizes, sized=self.executable, first=first,
+            values=sizes, sized=self, first=first,
         )  # fmt: skip
         program.sharing = self.sharing
         return program
+
+    def at_values(
+        self, values: Mapping[str, int], wanted: tuple[int, ...]
+    ) -> tuple[Differentiable | None, backends.Executable] | None:
+        """What runs it where its sizes have these values; with what gradients to the wanted inputs
+        need, if there are some. None, where that is found for every size by itself."""
+        if not wanted:
+            return None, self.executable.at(values)
+        return None if self.captured.writes else self._gradients.at(wanted, values)
+
+    @functools.cached_property
+    def _gradients(self) -> OpenGradients:
+        return OpenGradients(self.captured.program, self._layouts, self.backend)
 
     @functools.cached_property
     def executable(self) -> backends.SizedExecutable:
@@ -488,7 +502,7 @@ class Program:
         backend: backends.Backend,
         *,
         values: Mapping[str, int] | None = None,
-        sized: backends.SizedExecutable | None = None,
+        sized: _Sized | None = None,
         first: bool = True,
     ):
         self.captured, self.values = captured, values
@@ -506,11 +520,16 @@ class Program:
         arrays = [_array(source, arguments) for source in captured.sources]
         self._layouts = layouts = tuple(map(layout_of, arrays))
         wanted = self._wanted(arrays) if self._recorded else ()
-        self._keeping: Differentiable | None = self.plain.keeping(wanted) if wanted else None
-        self._copies = self._copied(wanted) if captured.writes else {}
-        if sized is not None and values is not None and self._keeping is None:
-            self.executable = sized.at(values)
+        self._keeping: Differentiable | None = None
+        self._copies: dict[int, int] = {}
+        open_ = (
+            sized.at_values(values, wanted) if sized is not None and values is not None else None
+        )
+        if open_ is not None:
+            self._keeping, self.executable = open_
         else:
+            self._keeping = self.plain.keeping(wanted) if wanted else None
+            self._copies = self._copied(wanted) if captured.writes else {}
             # A step of training changes what is outside.
             changes = self._recorded or captured.writes
             fixed = [] if changes else _from_outside(captured)

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 from heterosis import _core
 from heterosis.capture import trees
-from heterosis.ir.sizes import Size, named
-from heterosis.ir.traced_sizes import LEAST, Decisions, function_of, untraced
+from heterosis.ir.sizes import named
+from heterosis.ir.traced_sizes import LEAST, Decisions, function_of
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import ArgumentError
 
@@ -173,13 +173,7 @@ class OpenExtents:
     def untraced(self, extent: Any) -> Any:
         """An extent of the captured program: a size, without what has one value alone; a number,
         if a condition says which one it is."""
-        size = self.decisions.without_formulas(untraced(extent))
-        if not isinstance(size, Size):
-            return size
-        rest = size.at(self.opening.values) - size.number
-        if f"{Size(size.terms)} == {rest}" in self.decisions.conditions:
-            return rest + size.number
-        return size.at(self.decisions.fixed)
+        return self.decisions.extent(extent)
 
     def numbers(self, tree: Any) -> Any:
         """Arguments with names in place of the numbers that are open."""

@@ -59,7 +59,19 @@ class Decisions:
         if condition not in self.conditions and not _looking.on:
             self.conditions[condition] = user_line()
 
-    def without_formulas(self, size: Extent) -> Extent:
+    def extent(self, number: int) -> Extent:
+        """A number that was computed with as an extent of a program: a size, without what has one
+        value alone; a number, if a condition says which one it is."""
+        size = self._without_formulas(untraced(number))
+        if not isinstance(size, Size):
+            return size
+        value = size.at(self.values)
+        assert isinstance(value, int), f"{size} has names without values"
+        if f"{Size(size.terms)} == {value - size.number}" in self.conditions:
+            return value
+        return size.at(self.fixed)
+
+    def _without_formulas(self, size: Extent) -> Extent:
         """A size as programs have it, with numbers in place of formulas, which then stay so."""
         if not isinstance(size, Size):
             return size
