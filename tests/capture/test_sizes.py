@@ -571,6 +571,7 @@ def test_random_numbers_have_the_shapes_of_the_call():
         found = compiled(np.zeros((n, 3))).asnumpy()
         np.random.seed(n)
         assert (found == function(np.zeros((n, 3))).asnumpy()).all()
+    assert compiled.captures <= 3, list(compiled.captures_why)
 
 
 def test_choices_and_loops():
