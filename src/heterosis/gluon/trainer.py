@@ -10,7 +10,7 @@ from heterosis import np
 from heterosis import optimizer as optimizers
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
-from heterosis.gluon.utils import listed
+from heterosis.gluon.utils import clip_global_norm, listed
 from heterosis.runtime.errors import ArgumentError, StaleGradientError, UnsupportedError
 
 
@@ -22,6 +22,9 @@ class Trainer:
     name too, gradients are added up over all processes, and `batch_size` is that of all their
     parts together. A store of one's own, an object or a registered name, is given every gradient
     before the update.
+
+    With `clip_global_norm`, gradients whose norm, of all together and divided by the batch size, is
+    above it are scaled down to it, in place.
     """
 
     def __init__(
@@ -32,9 +35,15 @@ class Trainer:
         kvstore: str | stores.KVStoreBase | None = "device",
         compression_params: Mapping[str, Any] | None = None,
         update_on_kvstore: bool | None = None,
+        clip_global_norm: float | None = None,
     ):
+        if clip_global_norm is not None and not clip_global_norm > 0:
+            raise ArgumentError(
+                f"Trainer: clip_global_norm={clip_global_norm}; expected a number above 0."
+            )
+        self._largest_norm = clip_global_norm
         self._store = _exchange(kvstore, compression_params)
-        self._params = _listed(params)
+        self._params = listed_parameters("Trainer", params)
         for parameter in self._params:
             parameter.list_ctx()  # raises if initialize was forgotten
         by_index = dict(enumerate(self._params))
@@ -154,6 +163,9 @@ class Trainer:
         if not learnt:
             return
         self._optimizer.rescale_grad = self._scale / batch_size
+        if self._largest_norm is not None:
+            bound = self._largest_norm / self._optimizer.rescale_grad
+            clip_global_norm([p.grad() for _, p in learnt], bound, check_isfinite=False)
         indices = [i for i, _ in learnt]
         self._updater(indices, [p.grad() for _, p in learnt], [p.data() for _, p in learnt])
         for _, parameter in learnt:
@@ -172,12 +184,13 @@ class Trainer:
         self._optimizer.param_dict = dict(enumerate(self._params))
 
 
-def _listed(params: Any) -> list[Parameter]:
+def listed_parameters(name: str, params: Any) -> list[Parameter]:
+    """The parameters that `name` is given, as a list or by their names."""
     if isinstance(params, Mapping | ParameterDict):
         params = [params[name] for name in sorted(params.keys())]
     if not isinstance(params, list | tuple) or not all(isinstance(p, Parameter) for p in params):
         raise ArgumentError(
-            f"Trainer: got {type(params).__name__}; the first argument is a list or dict of "
+            f"{name}: got {type(params).__name__}; the first argument is a list or dict of "
             "Parameters, such as net.collect_params()."
         )
     return list(params)
