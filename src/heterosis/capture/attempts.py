@@ -88,6 +88,7 @@ def _captured(
     trace = Trace(name, guards, merged=way.merged, taped=way.taped, extents=extents)
     trace.rewriting = guards.decides
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
+    stand_ins = extents.numbers(stand_ins) if extents else stand_ins
     guards.add_outside(trees.containers_in(stand_ins))
     try:
         with collected(trace.calls):

@@ -10,7 +10,7 @@ at once; those that are still being computed, where the engine runs the work.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,7 +133,7 @@ def _part(x: ndarray, key: Any) -> Part | None:
     if any(not isinstance(i, int | slice) and i is not None and i is not Ellipsis for i in items):
         return None
     used = sum(map(_axes_used, items))
-    if not any(map(is_traced, x.shape)) or not _fits(x, items, used):
+    if not any(map(is_traced, (*x.shape, *_bounds(items)))) or not _fits(x, items, used):
         x._view(key)  # a key that does not fit raises
     missing = [slice(None)] * (x.ndim - used)
     if Ellipsis not in items:
@@ -157,6 +157,12 @@ def _part(x: ndarray, key: Any) -> Part | None:
             steps.append(1)
             counts.append(1)
     return tuple(starts), tuple(steps), tuple(counts), tuple(shape)
+
+
+def _bounds(items: list[Any]) -> Iterator[Any]:
+    """The integers in a key of these items."""
+    for item in items:
+        yield from (item.start, item.stop, item.step) if isinstance(item, slice) else (item,)
 
 
 def _fits(x: ndarray, items: list[Any], used: int) -> bool:
