@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 from heterosis import _core, backends
 from heterosis.autograd import tape
 from heterosis.autograd.derivative import OPERAND, Differentiable, described, layout_of
-from heterosis.capture import foreign, trees
+from heterosis.capture import changes, foreign, trees
 from heterosis.capture.attempts import OptimizerStepped, capture
 from heterosis.capture.captured import (
     Argument,
@@ -73,6 +73,15 @@ S = TypeVar("S")
 _MOST_ALIKE = 8  # programs kept for arguments of one kind, that differ in their guards
 _CHECKED_RUNS = 3  # of each program, if its function is to be checked
 _OFTEN = 8  # captures because something has changed, after which a function warns
+# What changes then, and what to do.
+_READ = (
+    "what it reads besides its arguments changes",
+    "Hand it in as an argument, an array if it is a number that changes often.",
+)
+_GIVEN = (
+    "its arguments change",
+    "Let arrays be of any extents, with dynamic='auto', and make arrays of what changes often.",
+)
 
 
 class Compiled(Generic[P, R]):
@@ -129,7 +138,7 @@ class Compiled(Generic[P, R]):
         self._kinds: OrderedDict[Hashable, _SizedPrograms] = OrderedDict()
         # Of calls that differ in numbers too.
         self._numbers: OrderedDict[Hashable, Numbers] = OrderedDict()
-        self._changes = 0  # captures for arguments that it knew, since something else was new
+        self._changes = 0  # captures after the first one
         self._capturing = forks.ReleasedLock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
@@ -202,23 +211,34 @@ class Compiled(Generic[P, R]):
         while len(self.examples) > settings.programs_kept:
             self.examples.popitem(last=False)
 
-    def _note_changes(self, key: Hashable) -> None:
+    def _note_changes(self, key: tuple[Hashable, ...], call: Call) -> None:
         """Note why there is no program, and tell the user, once, if the function is captured again
         and again."""
         programs = self._programs.get(key)
         change = next(programs[0].captured.guards.changes(), None) if programs else None
-        new = "the first call" if not self._programs else "arguments, or a mode, of another kind"
-        shared = "arrays among the arguments share memory, or have gradients, otherwise"
-        self.captures_why.append(change or (shared if programs else new))
-        if change is None or self._changes == _OFTEN:
-            return
-        self._changes += 1
+        why = change or self._difference(key, call, known=bool(programs))
+        self.captures_why.append(why)
+        self._changes += bool(self._programs)
         if self._changes == _OFTEN:
+            what, cure = _READ if change else _GIVEN
             warn_user(
-                f"{self!r} has been captured {self.captures} times, since what it reads besides "
-                f"its arguments changes; the last time: {change}; captures_why has more of them. "
-                "Hand it in as an argument, an array if it is a number that changes often."
+                f"{self!r} has been captured {self.captures} times, since {what}; the last time: "
+                f"{why}; captures_why has more of them. {cure}"
             )
+
+    def _difference(self, key: tuple[Hashable, ...], call: Call, *, known: bool) -> str:
+        """In what a call differs from the one before; `known` are those that share memory."""
+        if not self._programs:
+            return "the first call"
+        if known:
+            return "arrays among the arguments share memory, or have gradients, otherwise"
+        latest = next(reversed(self._programs))
+        assert isinstance(latest, tuple), "programs are kept by what they are for"
+        before = next(reversed(self.examples.values()), None)
+        found = changes.of_modes(latest[1:], key[1:])
+        if found is None and before is not None:
+            found = changes.of_arguments(self.function, before, call)
+        return found or "arguments, or a mode, of another kind"
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:
         """Which arrays share memory, with each other or with what the function has outside."""
@@ -340,7 +360,7 @@ class Compiled(Generic[P, R]):
         self, key: tuple[Hashable, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Program:
         self.captures += 1
-        self._note_changes(key)
+        self._note_changes(key, (arguments, keywords))
         arrays = list(trees.arrays_in((arguments, keywords)))
         captured = capture(
             self.function,

@@ -1,0 +1,42 @@
+"""Why a call needs a program of its own: in what it differs from the call before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from heterosis.capture import trees
+from heterosis.capture.signatures import leaves, parameters_of
+from heterosis.capture.turns import another, kind
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+_MODES = ("training mode", "recording", "threads")
+
+
+def of_modes(before: Sequence[Any], now: Sequence[Any]) -> str | None:
+    """The first mode that is another one, if there is any."""
+    for name, one, other in zip(_MODES, before, now, strict=False):
+        if one != other:
+            return f"{name} ({one} before, {other} now)"
+    return None
+
+
+def of_arguments(function: Callable[..., Any], before: Call, now: Call) -> str | None:
+    """The first argument that is of another kind, or another value, if there is any."""
+    known = dict(_leaves(function, before))
+    for name, leaf in _leaves(function, now):
+        if name not in known:
+            return f"{name} is {kind(leaf)}, and was not among the arguments before"
+        if trees.description(known[name]) != trees.description(leaf):
+            return f"{name} ({kind(known[name])} before, {another(known[name], leaf)} now)"
+        del known[name]
+    return f"{next(iter(known))} is no longer among the arguments" if known else None
+
+
+def _leaves(function: Callable[..., Any], call: Call) -> Iterator[tuple[str, Any]]:
+    """What is no container among the arguments, by the names of parameters."""
+    arguments, keywords = call
+    given = parameters_of(function).bind(*arguments, **keywords).arguments
+    for name, tree in given.items():
+        yield from leaves(tree, name)
