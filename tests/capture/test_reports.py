@@ -16,6 +16,7 @@ from heterosis.runtime.errors import CaptureWarning
 
 X = (1.0, 2.0, 3.0)
 SEEN, CACHE, COUNT = [], {}, 0
+TOTALS = collections.Counter()
 
 
 class Thing:
@@ -53,6 +54,26 @@ def sets_an_item(x):
 
 def deletes_an_item(x):
     del CACHE["key"]
+    return x
+
+
+def sets_a_slice(x):
+    SEEN[:0] = [1]
+    return x
+
+
+def adds_to_an_item(x):
+    TOTALS["key"] += 1
+    return x
+
+
+def sets_at_a_computed_place(x):
+    CACHE["k" + "ey".upper().lower()] = 2
+    return x
+
+
+def sorts(x):
+    SEEN.sort()
     return x
 
 
@@ -95,6 +116,10 @@ def changes_what_it_calls(x):
         (appends, 1, "an object of type list from outside is changed"),
         (sets_an_item, 1, "an object of type dict from outside is changed"),
         (deletes_an_item, 1, "an object of type dict from outside is changed"),
+        (sets_a_slice, 1, "an object of type list from outside is changed"),
+        (adds_to_an_item, 1, "an object of type Counter from outside is changed"),
+        (sets_at_a_computed_place, 1, "an object of type dict from outside is changed"),
+        (sorts, 1, "an object of type list from outside is changed"),
         (sets_an_attribute, 1, "Thing.n is set"),
         (sets_an_attribute_of_a_class, 1, "type.total is set"),
         (sets_a_global, 2, "COUNT, a variable outside of the function, is set"),
@@ -241,3 +266,52 @@ def test_arrays_from_outside_are_written_at_every_call():
         total[:] += x
 
     assert told_of(function, np.array(X)) == []
+
+
+# -- captures again and again ----------------------------------------------------------------------
+
+
+def _calls_of_many_kinds():
+    x = np.array(X)
+    yield from (((x, n), {}) for n in range(11))
+    yield (x,), {"n": 1.5}
+
+
+def test_a_function_that_is_captured_for_many_kinds_of_calls_says_so_once():
+    compiled = heterosis.hybridize(lambda x, n: x * n)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for arguments, keywords in [*_calls_of_many_kinds(), ((np.array(X), 77), {})]:
+            compiled(*arguments, **keywords)
+    (one,) = found
+    assert one.filename == __file__
+    assert "has been captured 12 times" in str(one.message)
+    assert "argument 1 (9 before, 10 now)" in str(one.message)
+
+
+@pytest.mark.parametrize(
+    "before, now, why",
+    [
+        ((1,), (2,), "argument 1 (1 before, 2 now)"),
+        ((0.5,), (-0.0,), "argument 1 (0.5 before, -0.0 now)"),
+        ((None,), (), "argument 1 (not given now)"),
+        ((), ("a",), "argument 1 (not given before)"),
+        (([1],), ((1,),), "argument 1 (a list before, a tuple now)"),
+        (([1],), ([2],), "argument 1 (another, a list)"),
+        ((THING,), (Thing(),), "argument 1 (another, a Thing)"),
+        ((np.ones(2),), (np.ones((2, 2)),), "argument 1 (float32[2] before, float32[2, 2] now)"),
+    ],
+)
+def test_captures_why_names_the_argument(before, now, why):
+    compiled = heterosis.hybridize(lambda x, *more: x * 2, dynamic=False)
+    compiled(np.array(X), *before)
+    compiled(np.array(X), *now)
+    assert compiled.captures_why[-1] == why
+
+
+def test_captures_why_names_the_mode():
+    compiled = heterosis.hybridize(lambda x: x * 2)
+    compiled(np.array(X))
+    with autograd.record():
+        compiled(np.array(X))
+    assert compiled.captures_why[-1].startswith("autograd.is_training() (False before, True now)")

@@ -31,6 +31,7 @@ from heterosis.capture.captured import (
     Window,
     Write,
 )
+from heterosis.capture.kinds_of_calls import difference
 from heterosis.capture.memory import Cell, window
 from heterosis.capture.open_sizes import (
     AUTO,
@@ -68,6 +69,7 @@ S = TypeVar("S")
 _MOST_ALIKE = 8  # programs kept for arguments of one kind, that differ in their guards
 _CHECKED_RUNS = 3  # of each program, if its function is to be checked
 _OFTEN = 8  # captures because something has changed, after which a function warns
+_MANY_KINDS = 12  # captures for calls of new kinds, at which it does
 
 
 class Compiled(Generic[P, R]):
@@ -120,6 +122,7 @@ class Compiled(Generic[P, R]):
         # Of calls that differ in extents alone, the one that was used last at the end.
         self._kinds: OrderedDict[Hashable, _SizedPrograms] = OrderedDict()
         self._changes = 0  # captures for arguments that it knew, since something else was new
+        self._calls_of_new_kinds = 0
         self._capturing = forks.ReleasedLock()
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
@@ -197,10 +200,14 @@ class Compiled(Generic[P, R]):
         and again."""
         programs = self._programs.get(key)
         change = next(programs[0].captured.guards.changes(), None) if programs else None
-        new = "the first call" if not self._programs else "arguments, or a mode, of another kind"
+        last = next(reversed(self._programs), None)
+        new = "the first call" if last is None else difference(last, key)
         shared = "arrays among the arguments share memory, or have gradients, otherwise"
         self.captures_why.append(change or (shared if programs else new))
-        if change is None or self._changes == _OFTEN:
+        if change is None:
+            self._tell_kinds()
+            return
+        if self._changes == _OFTEN:
             return
         self._changes += 1
         if self._changes == _OFTEN:
@@ -208,6 +215,17 @@ class Compiled(Generic[P, R]):
                 f"{self!r} has been captured {self.captures} times, since what it reads besides "
                 f"its arguments changes; the last time: {change}; captures_why has more of them. "
                 "Hand it in as an argument, an array if it is a number that changes often."
+            )
+
+    def _tell_kinds(self) -> None:
+        """Tell the user, once, of a function that is captured for many kinds of calls."""
+        self._calls_of_new_kinds += 1
+        if self._calls_of_new_kinds == _MANY_KINDS:
+            why = "; ".join(dict.fromkeys(self.captures_why))
+            warn_user(
+                f"{self!r} has been captured {self.captures} times, since its calls differ in what "
+                f"a program is made for: {why}. captures_why has the last ones. Hand in numbers "
+                "that vary as arrays, np.array(n), and leave sizes open, dynamic=True."
             )
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:
