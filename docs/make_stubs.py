@@ -36,6 +36,24 @@ _CONTAINERS = {"Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
 _EXTRAS = "*, out: ndarray | None = None"
 _EXTRAS_OF_ELEMENTS = f"{_EXTRAS}, where: ArrayLike = True, dtype: DTypeLike | None = None"
 
+_COMBINING = f'''"""Operations that have `at`, as NumPy's ufuncs."""
+
+{_MARK}
+from collections.abc import Callable
+from heterosis._core import ndarray
+from typing import Any, Generic, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R", covariant=True)
+
+class combining(Generic[_P, _R]):
+    def __init__(self, function: Callable[_P, _R]) -> None: ...
+    def __call__(self, *arguments: _P.args, **keywords: _P.kwargs) -> _R: ...
+    def at(self, a: ndarray, indices: Any, b: Any) -> None:
+        """`a[indices]` combined with `b`, in place, once for each index: of equal ones all count.
+        """
+'''
+
 
 class Names:
     """The annotations of one file, and what it has to import for them."""
@@ -150,7 +168,10 @@ def operation(names: Names, name: str, record: Any, *, is_method: bool = False) 
     if len(extras) == 3:
         names.imported("heterosis.typing", "ArrayLike")
         names.imported("heterosis.typing", "DTypeLike")
-    return written(name, parameters, extras, returned, record.documentation, is_method=is_method)
+    text = written(name, parameters, extras, returned, record.documentation, is_method=is_method)
+    if is_method or record.combine_at is None:
+        return text
+    return f"@{names.imported('heterosis._stubs.combining', 'combining')}\n{text}"
 
 
 def _is_of_elements(record: Any) -> bool:
@@ -370,6 +391,7 @@ def files() -> dict[str, str]:
     return {
         "__init__.pyi": '"""What editors read of names that are made while a program runs."""\n\n'
         + _MARK,
+        "combining.pyi": _COMBINING,
         "np.pyi": of_module("np", "The operations of `heterosis.np`."),
         "np_numpy.pyi": of_numpy("heterosis.np", "numpy"),
         "linalg.pyi": of_module("linalg", "The operations of `heterosis.np.linalg`."),

@@ -540,6 +540,7 @@ Operation& of(PyObject* self) { return *reinterpret_cast<OperationObject*>(self)
 PyObject* get_record(PyObject* self, void*) { return Py_NewRef(of(self).record); }
 PyObject* get_name(PyObject* self, void*) { return Py_NewRef(of(self).name); }
 PyObject* get_plans(PyObject* self, void*) { return PyLong_FromSize_t(of(self).plans.size()); }
+PyObject* get_at(PyObject* self, void*) { return PyObject_GetAttrString(of(self).record, "at"); }
 
 // Documentation and signature are the record's.
 PyObject* get_documentation(PyObject* self, void*) {
@@ -552,6 +553,7 @@ PyObject* get_text_signature(PyObject* self, void*) {
 PyGetSetDef attributes[] = {
     {"record", get_record, nullptr, "What the operation is: the registry's record.", nullptr},
     {"plans", get_plans, nullptr, "Signatures seen so far.", nullptr},
+    {"at", get_at, nullptr, "Combines elements at places with others: a function, in place.", nullptr},
     {"__name__", get_name, nullptr, nullptr, nullptr},
     {"__qualname__", get_name, nullptr, nullptr, nullptr},
     {"__doc__", get_documentation, nullptr, nullptr, nullptr},

@@ -190,6 +190,9 @@ class Operation(Generic[_P, _R]):
     def record(self) -> _Record[_P, _R]:
         """What the operation is: the registry's record."""
     @property
+    def at(self) -> Callable[[ndarray, Any, Any], None]:
+        """`at(a, indices, b)`: elements of `a` at places combined with `b`, in place."""
+    @property
     def plans(self) -> int:
         """Signatures seen so far."""
 

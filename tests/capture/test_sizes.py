@@ -1,5 +1,6 @@
 """Programs whose extents stay open: captured once, compiled once, right at every size."""
 
+import collections
 import math
 
 import numpy
@@ -7,6 +8,7 @@ import pytest
 
 import heterosis
 from heterosis import autograd, gluon, np, npx
+from heterosis.backends.native.compile.object_cache import default_cache
 from heterosis.gluon import nn, rnn
 from heterosis.runtime.errors import HeterosisError
 
@@ -39,10 +41,23 @@ def flat(results):
     return results if isinstance(results, tuple | list) else [results]
 
 
+def left(n, x):
+    """What operators give of a size and an array."""
+    return [n / x, n // x, n % x, n - x, n * x, n**x, n & x, n | x, n ^ x, n >> x, n > x, n == x]
+
+
 OPEN = {
     "elementwise": (lambda x, y: np.tanh(x * 2 + y), lambda n: [(n, 16), (16,)]),
     "sums": (lambda x: (x.sum(), x.sum(axis=0), x.mean(axis=1), x.max(axis=1)), lambda n: [(n, 9)]),
     "size as a number": (lambda x: x / x.shape[0] + x.size, lambda n: [(n, 3)]),
+    "size on the left": (lambda x: x.shape[0] / (abs(x) + 1) - (x.size - x), lambda n: [(n, 3)]),
+    "size on the left, of integers": (
+        lambda x: left(x.shape[0], np.arange(1, 6, dtype="int32")), lambda n: [(n,)]
+    ),
+    "size on the left, of bytes": (
+        lambda x: left(x.shape[0] + 1, np.array([1, 2, 3], dtype="uint8")), lambda n: [(n,)]
+    ),
+    "half a size": (lambda x: (x.shape[0] / 2) * x - x / (x.shape[0] * 0.5), lambda n: [(n, 3)]),
     "softmax": (lambda x: npx.softmax(x), lambda n: [(n, 11)]),
     "softmax along": (lambda x: npx.softmax(x, axis=0), lambda n: [(n, 11)]),
     "product": (lambda x, w: np.dot(x, w), lambda n: [(n, 8), (8, 12)]),
@@ -240,6 +255,102 @@ def test_training_is_the_same_at_every_size(inside, optimizer):
     numpy.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
 
+def of_parts(x, w):
+    y = np.tanh(x * w)
+    return y[: x.shape[0] // 2].sum(axis=1), (y**2).sum() / x.shape[0]
+
+
+def of_views(x, w):
+    return x.T, x.reshape(-1) * 2, (x @ w).T
+
+
+def branching(x, w):
+    y = x * w if (x * w).sum() > 0 else x - w
+    return (y * y).sum(axis=0)
+
+
+RECORDED = {
+    "one result": (lambda x, w: (np.exp(x * w) ** 2).sum(), [(4,)]),
+    "results that receive nothing": (of_parts, [(4,)]),
+    "results that are views": (of_views, [(4, 3)]),
+    "choices": (branching, [(4,)]),
+    "products": (lambda x, w: npx.softmax(x @ w, axis=0) @ w.T, [(4, 5)]),
+    "writes": (lambda x, w: x.__iadd__(1) * w, [(4,)]),
+    "draws": (lambda x, w: x * np.random.uniform(size=x.shape) * w, [(4,)]),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_gradients_that_are_recorded_outside(name):
+    function, weights = RECORDED[name]
+    compiled = heterosis.hybridize(function)
+    w = [np.array(a) for a in arrays(weights)]
+    for one in w:
+        one.attach_grad()
+    for n in (*SIZES, *SIZES):
+        found = []
+        for run in (function, compiled):
+            x = np.array(arrays([(n, 4)], seed=n)[0])
+            if name != "writes":
+                x.attach_grad()
+            np.random.seed(n)
+            with autograd.record():
+                results = flat(run(x, *w))
+                last = results[-1].sum()
+            last.backward()
+            found.append(
+                [*results, *(one.grad for one in w), *([x.grad] if x.grad is not None else [])]
+            )
+        for want, got in zip(*([a.asnumpy() for a in one] for one in found), strict=True):
+            numpy.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
+    assert compiled.captures <= 4, list(compiled.captures_why)
+
+
+def test_gradients_of_gradients_that_are_recorded_outside():
+    compiled = heterosis.hybridize(lambda x: (x**3).sum() * x.shape[0])
+    for n in SIZES:
+        x = np.array(arrays([(n,)], seed=n)[0])
+        x.attach_grad()
+        with autograd.record():
+            (first,) = autograd.grad(compiled(x), [x], create_graph=True)
+            second = (first**2).sum()
+        second.backward()
+        values = x.asnumpy().astype("float64")
+        numpy.testing.assert_allclose(first.asnumpy(), 3 * n * values**2, rtol=1e-5)
+        numpy.testing.assert_allclose(x.grad.asnumpy(), 36 * n**2 * values**3, rtol=1e-4)
+
+
+def test_gradients_at_sizes_never_seen_compile_nothing():
+    net = block(dense, (4, 12))
+    net.hybridize()
+    counters = default_cache().counters
+    for n in (4, 7, 30, 9, 5, 3, 64, 40):
+        before = counters.compiles
+        with autograd.record():
+            loss = (net(np.ones((n, 12))) ** 2).sum()
+        loss.backward()
+    assert counters.compiles == before
+
+
+def test_fractions_of_sizes_where_operations_are_recorded():
+    weight = np.ones((3,))
+    weight.attach_grad()
+
+    def step(x):
+        with autograd.record():
+            loss = (np.tanh(x * weight) ** 2).sum() * (x.shape[0] / 3) / (x.shape[0] * 0.5)
+        loss.backward()
+        return loss
+
+    run = heterosis.hybridize(step, dynamic=True)
+    for n in SIZES:
+        x = np.array(arrays([(n, 3)], seed=n)[0])
+        found, want = [(f(x).item(), weight.grad.asnumpy()) for f in (run, step)]
+        numpy.testing.assert_allclose(found[0], want[0], rtol=1e-5)
+        numpy.testing.assert_allclose(found[1], want[1], rtol=1e-5)
+    assert run.captures == 1, list(run.captures_why)
+
+
 def test_gradients_of_few_filters_are_sums_over_any_number_of_images():
     net = nn.Conv2D(3, 3, in_channels=2)
     net.initialize()
@@ -326,6 +437,8 @@ DECISIONS = {
     "in a dictionary": lambda x: x * {4: 2, 8: 5}.get(x.shape[0], 3),
     "shape in a dictionary": lambda x: x * {(4,): 2, (8,): 5}.get(x.shape, 3),
     "in a set": lambda x: x * (2 if x.shape[0] in {4, 8} else 3),
+    "fractions of steps": lambda x: np.arange(0, x.shape[0], 0.5) + x.sum(),
+    "a root of what may be negative": lambda x: x * abs((x.shape[0] - 4.5) ** 0.5),
     "bits": lambda x: x * (2 if x.shape[0] & 4 else 3),
     "detached": lambda x: x.detach() * (2 if x.detach().shape[0] > 4 else 3),
     "copied": lambda x: x * (2 if np.copy(x).shape[0] > 4 else 3),
@@ -458,6 +571,7 @@ def test_random_numbers_have_the_shapes_of_the_call():
         found = compiled(np.zeros((n, 3))).asnumpy()
         np.random.seed(n)
         assert (found == function(np.zeros((n, 3))).asnumpy()).all()
+    assert compiled.captures <= 3, list(compiled.captures_why)
 
 
 def test_choices_and_loops():
@@ -508,3 +622,110 @@ def test_an_optimizer_of_the_users_is_not_asked_twice():
 
     with pytest.raises(HeterosisError, match="dynamic=False"):
         heterosis.hybridize(step, dynamic=True)(np.ones((5, 12)))
+
+
+# -- what is left behind --------------------------------------------------------------------------
+
+
+class Kept:
+    width = None
+    items: list
+
+
+def plain_numbers(tree):
+    """Whether all that it holds are integers and floats that Python has made."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, list | tuple | set | collections.deque):
+        return all(map(plain_numbers, tree))
+    return type(tree) in (int, float)
+
+
+def set_attribute(kept, x):
+    if kept.width is None:  # which is meant to happen once: nothing is told
+        kept.width = x.shape[0]
+    return x * kept.width
+
+
+def append(kept, x):
+    kept.items.append([x.shape, x.shape[0] / 2])
+    return x * 2
+
+
+LEFT = {
+    "an attribute": (set_attribute, None, lambda kept: kept.width),
+    "a list": (append, list, lambda kept: kept.items),
+    "a dictionary": (
+        lambda kept, x: (kept.items.setdefault("first", x.shape), x + 1)[1],
+        dict, lambda kept: kept.items,
+    ),
+    "a set": (
+        lambda kept, x: (kept.items.add(x.shape[0]), x + 1)[1], set, lambda kept: kept.items
+    ),
+    "a deque": (
+        lambda kept, x: (kept.items.append(x.size), x + 1)[1],
+        collections.deque, lambda kept: kept.items,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEFT)
+@pytest.mark.filterwarnings("ignore::heterosis.runtime.errors.CaptureWarning")
+def test_no_size_is_left_behind_in_what_is_changed(name):
+    function, container, left = LEFT[name]
+    kept, other = Kept(), Kept()
+    if container is not None:
+        kept.items, other.items = container(), container()
+    compiled = heterosis.hybridize(lambda x: function(kept, x), dynamic=True)
+    for n in (5, 6, 7):
+        x = np.array(arrays([(n,)], seed=n)[0])
+        assert (compiled(x).asnumpy() == function(other, x).asnumpy()).all()
+        assert left(kept) and plain_numbers(left(kept))
+
+
+@pytest.mark.filterwarnings("ignore::heterosis.runtime.errors.CaptureWarning")
+def test_no_size_is_left_behind_in_variables():
+    count = 0
+
+    def function(x):
+        nonlocal count
+        count = x.shape[0]
+        return x + 1
+
+    heterosis.hybridize(function, dynamic=True)(np.ones(4))
+    assert count == 4 and type(count) is int
+
+
+def test_a_function_that_changes_what_it_reads_runs_once_a_call():
+    calls = []
+
+    def function(x):
+        calls.append(len(calls))
+        return x * len(calls)
+
+    compiled = heterosis.hybridize(function)
+    with pytest.warns(heterosis.runtime.errors.CaptureWarning):
+        found = [compiled(np.ones(n))[0].item() for n in (3, 4, 5, 6)]
+    assert found == [1.0, 2.0, 3.0, 4.0] and calls == [0, 1, 2, 3]
+
+
+TYPES = {
+    "type of a size": lambda x: x + 1 if type(x.shape[0]) is int else x - 1,
+    "type of a float": lambda x: x + 1 if type(x.shape[0] / 2) is float else x - 1,
+    "among types": lambda x: x + 1 if type(x.size) in (int, bool) else x - 1,
+    "of arguments": lambda x: x + [type(n) for n in x.shape].count(int),
+    "a pattern": lambda x: x + matched(x.shape[0]),
+    "attributes": lambda x: x + x.shape[0].real + x.shape[0].bit_length() + (x.size / 2).real,
+}
+
+
+def matched(n):
+    match n:
+        case int():
+            return 1
+    return 2
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_sizes_are_taken_for_numbers_of_pythons(name):
+    check(TYPES[name], lambda n: [(n, 3)], captures=len(SIZES), dynamic=True)

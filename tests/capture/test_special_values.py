@@ -175,7 +175,7 @@ def test_pairs(dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(
-    "number", [0, 1, -1, 2, 0.0, -0.0, 1.0, -1.0, 0.5, float("inf"), float("nan")]
+    "number", [0, 1, -1, 2, 0.0, -0.0, 1.0, -1.0, 0.5, float("inf"), float("nan"), -float("nan")]
 )
 def test_numbers(number, dtype):
     """What could be simplified for finite numbers is computed for all others too."""

@@ -13,10 +13,11 @@ from heterosis.runtime.errors import CaptureError, UnsupportedError
 X = (1.0, 2.0, 3.0)
 COUNT = 0
 SEEN: list[int] = []
+
+
 class Pair(NamedTuple):
     first: object
     second: object
-
 
 
 @contextlib.contextmanager

@@ -120,7 +120,7 @@ def test_wrong_arguments(net):
     with pytest.raises(ArgumentError, match="optimizer_params"):
         gluon.Trainer(net.collect_params(), optimizer.SGD(), {"wd": 1})
     with pytest.raises(UnsupportedError):
-        gluon.Trainer(net.collect_params(), "sgd", kvstore="dist_sync")
+        gluon.Trainer(net.collect_params(), "sgd", kvstore="dist_async")
     with pytest.raises(RuntimeError, match="has not been initialized"):
         gluon.Trainer(nn.Dense(1, in_units=1).collect_params(), "sgd")
     with pytest.raises(ArgumentError, match="update_on_kvstore=False"):

@@ -53,6 +53,29 @@ def unary(draft: Draft) -> None:
             name = name and draft.step("unary", text, name, rounding=ROUNDS)
 
 
+_SIZED = (
+    "{0} * {0}.shape[0] / 8", "{0}.shape[0] / ({0} ** 2 + 1)", "{0}.size - {0}", "{0} - {0}.size",
+    "{0} * ({0}.shape[-1] // 2 + 1)", "{0} * ({0}.shape[0] / 4)", "{0} / ({0}.shape[-1] + 0.5)",
+    "np.minimum({0}, {0}.shape[0] / 2)", "np.where({0} > 0, {0}.shape[-1], {0})",
+    "{0} / ({0}.shape[0] + 1) ** 0.5", "{0} + 1 if {0}.shape[0] > 3 else -{0}",
+    "{0} * 2 if {0}.shape[-1] % 2 else {0} * 3", "{0} * len({0}.shape) / max({0}.shape[0], 2)",
+)  # fmt: skip
+_SIZED_SHAPES = (
+    "{0}[: ({0}.shape[0] + 1) // 2]", "{0}[{0}.shape[0] // 3 :]", "{0}.reshape({0}.size)",
+    "{0}.reshape({0}.shape[0], -1)", "np.broadcast_to({0}, (2, *{0}.shape))",
+)  # fmt: skip
+
+
+@kind(0.7)
+def sized(draft: Draft) -> None:
+    """Numbers and shapes that follow from the extents of an array."""
+    name = draft.pick(lambda a: a.ndim > 0 and a.size > 0 and is_float(a.dtype.name))
+    if name and draft.chance(0.7):
+        draft.step("sized", draft.among(_SIZED), name, rounding=ROUNDS)
+    elif name:
+        draft.step("sized", draft.among(_SIZED_SHAPES), name)
+
+
 _BINARY = (
     "{0} + {1}", "{0} - {1}", "{0} * {1}", "np.maximum({0}, {1})", "np.minimum({0}, {1})",
     "np.where({0} > {1}, {0}, {1})", "np.hypot({0}, {1})", "{1} * {0}", "np.arctan2({0}, {1})",

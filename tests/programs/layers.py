@@ -19,7 +19,7 @@ _IMAGES = (
     (2, 3, 17, 9),
     (1, 32, 6, 6),
 )
-_SEQUENCES = ((2, 5, 8), (1, 17, 16), (2, 9, 4), (1, 3, 33))
+_SEQUENCES = ((2, 5, 8), (1, 17, 16), (2, 9, 4), (1, 3, 33), (2, 37, 4))
 
 
 @kind(2.5)
@@ -162,6 +162,14 @@ def attention(draft: Draft) -> str | None:
     )
     if draft.chance(0.6):
         scores = draft.step("layer", f"{{0}} / {shape[-1] ** 0.5}", scores, rounding=ROUNDS)
+    if draft.chance(0.5):  # a row takes no later column; or matrices are counted, or all rows
+        among = draft.among((
+            "np.arange({0}.shape[1]).reshape(-1, 1) >= np.arange({0}.shape[2])",
+            "np.arange({0}.shape[0]).reshape(-1, 1, 1) >= np.arange({0}.shape[2])",
+            "np.arange({0}.shape[0] * {0}.shape[1]).reshape({0}.shape[0], -1, 1) >= 3",
+        ))  # fmt: skip
+        text = f"np.where({among}, {{0}}, -5.0)"
+        scores = draft.step("layer", text, scores, rounding=ROUNDS)
     chances = draft.step("layer", "npx.softmax({0}, axis=-1)", scores, rounding=ACCUMULATES)
     return draft.step("layer", "npx.batch_dot({0}, {1})", chances, values, rounding=ACCUMULATES)
 

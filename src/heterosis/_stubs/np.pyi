@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 from heterosis._core import ndarray
+from heterosis._stubs.combining import combining
 from heterosis.runtime.context import Context
 from heterosis.typing import ArrayLike, DTypeLike
 from typing import Any
@@ -27,6 +28,7 @@ def absolute(
 ) -> ndarray:
     """The distance from zero."""
 
+@combining
 def add(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -922,6 +924,7 @@ def max(
 ) -> ndarray:
     """The largest element along `axis`; NaN if any is."""
 
+@combining
 def maximum(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -963,6 +966,7 @@ def min(
 ) -> ndarray:
     """The smallest element along `axis`; NaN if any is."""
 
+@combining
 def minimum(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -995,6 +999,7 @@ def moveaxis(
 ) -> ndarray:
     """The dimensions `source` at the places `destination`; the others keep their order."""
 
+@combining
 def multiply(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -1396,6 +1401,7 @@ def std(
 ) -> ndarray:
     """The standard deviation: the square root of the variance."""
 
+@combining
 def subtract(
     x1: ArrayLike,
     x2: ArrayLike,

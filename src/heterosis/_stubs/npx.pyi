@@ -200,6 +200,28 @@ def hard_sigmoid(
 def hardswish(data: ArrayLike, *, out: ndarray | None = None) -> ndarray:
     """`data` times the line from 0 at -3 to 1 at 3: a cheap `silu`."""
 
+def index_add(
+    a: ArrayLike,
+    ind: ArrayLike,
+    val: ArrayLike,
+    *,
+    out: ndarray | None = None,
+) -> ndarray:
+    """`a` with `val` added at the places whose coordinates stand along the first axis of `ind`, as
+    `gather_nd` has them; of equal places all count.
+    """
+
+def index_update(
+    a: ArrayLike,
+    ind: ArrayLike,
+    val: ArrayLike,
+    *,
+    out: ndarray | None = None,
+) -> ndarray:
+    """`a` with `val` written at the places whose coordinates stand along the first axis of `ind`,
+    as `gather_nd` has them; of equal places the last counts.
+    """
+
 def layer_norm(
     data: ArrayLike,
     gamma: ArrayLike,
@@ -438,6 +460,52 @@ def scatter_nd(
 ) -> ndarray:
     """Zeros of `shape` with the rows of `data` at the places that `indices` names as `gather_nd`
     does; of equal places the last counts.
+    """
+
+def segment_max(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: Any,
+    *,
+    out: ndarray | None = None,
+) -> ndarray:
+    """The largest rows of each segment, element by element: row `i` belongs to segment
+    `segment_ids[i]`, a number below `num_segments`. Where there are none, -inf, or the least
+    integer.
+    """
+
+def segment_mean(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: Any,
+    *,
+    out: ndarray | None = None,
+) -> ndarray:
+    """The means of the rows of each segment: row `i` belongs to segment `segment_ids[i]`, a number
+    below `num_segments`. 0 where there are none.
+    """
+
+def segment_min(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: Any,
+    *,
+    out: ndarray | None = None,
+) -> ndarray:
+    """The smallest rows of each segment, element by element: row `i` belongs to segment
+    `segment_ids[i]`, a number below `num_segments`. Where there are none, inf, or the largest
+    integer.
+    """
+
+def segment_sum(
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: Any,
+    *,
+    out: ndarray | None = None,
+) -> ndarray:
+    """The sums of the rows of each segment: row `i` belongs to segment `segment_ids[i]`, a number
+    below `num_segments`. 0 where there are none.
     """
 
 def sequence_mask(

@@ -64,6 +64,10 @@ class Differentiable:
             found = self._derivatives[wanted, missing] = _differentiated(self, wanted, missing)
         return found
 
+    def serve(self, wanted: tuple[int, ...], derivative: Derivative) -> None:
+        """Take a derivative of all results that is known already."""
+        self._derivatives[wanted, frozenset()] = derivative
+
     def reached(self, wanted: tuple[int, ...]) -> set[int]:
         """The results that are computed from the inputs at these positions, in floats."""
         found = self._reached.get(wanted)
@@ -98,7 +102,7 @@ class Derivative:
     def run(self, arguments: Sequence[Any]) -> tuple[Differentiable, tuple[Any, ...]]:
         """The program for arguments that lie as these do, and its results."""
         if modes.is_capturing():
-            program = self._program()
+            program = self.program()
             (inline,) = _inline
             layouts = tuple(map(layout_of, arguments))
             results = described(self.outputs)
@@ -108,7 +112,14 @@ class Derivative:
         differentiable, run = self._found(arguments)
         return differentiable, run(arguments)
 
-    def _program(self) -> Program:
+    def serve(
+        self, strides: tuple[tuple[int, ...] | None, ...], of: Differentiable, run: Run
+    ) -> None:
+        """Take what runs it for arguments with these strides, None for a number."""
+        self._compiled[strides] = of, run
+
+    def program(self) -> Program:
+        """What it computes."""
         calls = needed(self.calls, self.outputs)
         return Program(self.inputs, self.outputs, f"{self.of} (backward)", calls)
 
@@ -116,7 +127,7 @@ class Derivative:
         """The program for arguments that lie as these do, and how to run it."""
         key = tuple(getattr(a, "_element_strides", None) for a in arguments)
         if key not in self._compiled:
-            program = self._program()
+            program = self.program()
             layouts = tuple(map(layout_of, arguments))
             results = described(self.outputs)
             of = Differentiable(program, self.inputs, layouts, results, backend=self.backend)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from traceback import walk_tb
 from typing import Any, TypeVar
 
-from heterosis.capture import trees
+from heterosis.capture import results, trees
 from heterosis.capture.blockers import is_condition, with_users_line, without_inner_frames
 from heterosis.capture.captured import Captured
 from heterosis.capture.guards import Guards
@@ -85,18 +85,21 @@ def _captured(
     opening: Opening | None,
 ) -> tuple[Trace, Captured]:
     name = getattr(function, "__name__", type(function).__name__)
-    objects = trees.objects_in((arguments, keywords))
+    given = arguments, keywords
+    objects = (*trees.objects_in(given), *trees.attributes_in(given))
     guards = Guards([(name, function), *((type(one).__name__, one) for one in objects)])
     extents = OpenExtents(opening) if opening else None
     trace = Trace(name, guards, merged=way.merged, taped=way.taped, extents=extents)
     trace.rewriting = guards.decides
     stand_ins = trees.replaced((arguments, keywords), trace.argument)
+    stand_ins = extents.numbers(stand_ins) if extents else stand_ins
     guards.add_outside(trees.containers_in(stand_ins))
     try:
         with collected(trace.calls):
             result = run(
                 trace, lambda *a, **k: trace.returned(trace.opened(function)(*a, **k)), *stand_ins
             )
+            results.check(result, name, trace.computes)
             return trace, trace.finish(result)
     except NeedsTape:
         _check_unstepped(

@@ -58,11 +58,11 @@ class Joined:
         if one is other:
             return one
         if isinstance(one, dict):
-            found = {key: self._merged(one[key], other[key], arrays) for key in one}
-            return self._settled(type(one)(found), one, other)
+            found = [self._merged(one[key], other[key], arrays) for key in one]
+            return self._settled(trees.like(one, found), one, other)
         if isinstance(one, tuple | list):
             items = [self._merged(*pair, arrays) for pair in zip(one, other, strict=True)]
-            made = type(one)(*items) if hasattr(one, "_fields") else type(one)(items)
+            made = trees.like(one, items)
             return made if isinstance(one, tuple) else self._settled(made, one, other)
         return one if _is_fixed(one, other) else next(arrays)
 

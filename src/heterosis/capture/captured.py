@@ -69,6 +69,9 @@ class Supply:
     def __len__(self) -> int:
         return len(self.first)
 
+    def __bool__(self) -> bool:
+        return bool(self._make)  # which may change something, and give no number
+
     def numbers(self) -> list[float]:
         """The numbers for another run."""
         found = [number for make in self._make for number in make()]

@@ -33,16 +33,21 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.kinds_of_calls import difference
 from heterosis.capture.memory import Cell, window
+from heterosis.capture.open_gradients import OpenGradients
 from heterosis.capture.open_sizes import (
     AUTO,
     Dynamic,
     Kind,
+    Numbers,
     Opening,
     Shapes,
     axes_of,
     check_dynamic,
+    floats_among,
     kind_of,
+    numbers_of,
     shapes_of,
+    sizes_among,
 )
 from heterosis.capture.trace import opened
 from heterosis.ir import program as ir
@@ -103,7 +108,10 @@ class Compiled(Generic[P, R]):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""
-        mine = ("replay", "examples", "_programs", "_kinds", "_changes", "_capturing", "_outside")
+        mine = (
+            "replay", "examples", "_programs", "_kinds", "_numbers", "_changes", "_capturing",
+            "_outside",
+        )  # fmt: skip
         return {name: value for name, value in vars(self).items() if name not in mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -121,6 +129,8 @@ class Compiled(Generic[P, R]):
         self._programs: OrderedDict[Hashable, list[Program]] = OrderedDict()
         # Of calls that differ in extents alone, the one that was used last at the end.
         self._kinds: OrderedDict[Hashable, _SizedPrograms] = OrderedDict()
+        # Of calls that differ in numbers too.
+        self._numbers: OrderedDict[Hashable, Numbers] = OrderedDict()
         self._changes = 0  # captures for arguments that it knew, since something else was new
         self._calls_of_new_kinds = 0
         self._capturing = forks.ReleasedLock()
@@ -247,34 +257,42 @@ class Compiled(Generic[P, R]):
             return None
         call = arguments, keywords
         arrays = list(trees.arrays_in(call))
-        shapes = shapes_of(arrays)
-        known = self._known((kind_of(call), *key[1:]))
+        numbers, shapes = numbers_of(call), shapes_of(arrays)
+        places: tuple[int, ...] = ()
+        seen = None
+        if numbers:
+            seen = _kept(self._numbers, (kind_of(call, None), *key[1:]), Numbers)
+            places = seen.see(numbers)
+            seen.extents.see(shapes)
+            shapes = (*shapes, tuple(numbers[i] for i in places))
+        known = _kept(self._kinds, (kind_of(call, places), *key[1:]), _SizedPrograms)
         program = self._sized_at(known, arrays, shapes)
         if program is None:
             known.kind.see(shapes)
+            known.kind.varied |= seen.extents.varied if seen else set()
             given = axes_of(self.dynamic, self.function, *call)
-            opening = known.kind.opening(shapes, given)
+            opening = known.kind.opening(shapes, given, places)
             if opening is None:
                 return None
-            error = self._capture_open(known, opening, call)
-            if error is not None:
+            made = self._capture_open(known, opening, call)
+            if isinstance(made, Exception):
                 program = self._captured(key, *call)  # or what the function itself raises
                 known.kind.close(opening)
-                self.captures_why.append(f"no extents stay open: {error}")
+                if seen is not None:
+                    seen.closed |= set(places)
+                self.captures_why.append(f"no extents stay open: {made}")
                 return program
-            program = self._sized_at(known, arrays, shapes)
-        if program is not None:
+            if seen is not None:
+                seen.closed |= opening.numbers_alone(made.conditions.fixed)
+            values = made.conditions.values(shapes)
+            assert values is not None, "its conditions hold for the call that it was captured for"
+            program = made.at(values, arrays)  # the function may have changed what it reads
             self._keep_example(key, call)
+        elif not places:
+            self._keep_example(key, call)
+        if program is not None and not program.floats:
             self._keep(key, program)
         return program
-
-    def _known(self, kind: Hashable) -> _SizedPrograms:
-        """What is known of calls that differ in extents alone."""
-        found = self._kinds.setdefault(kind, _SizedPrograms())
-        self._kinds.move_to_end(kind)
-        while len(self._kinds) > settings.programs_kept:
-            self._kinds.popitem(last=False)
-        return found
 
     def _sized_at(
         self, known: _SizedPrograms, arrays: Sequence[Any], shapes: Shapes
@@ -285,19 +303,14 @@ class Compiled(Generic[P, R]):
             values = sized.conditions.values(shapes) if shares else None
             if values is None or not sized.captured.guards.holds():
                 continue
-            program = Program(
-                sized.captured, arrays, sized.backend,
-                values=values, sized=sized.executable, first=not sized.has_run,
-            )  # fmt: skip
-            program.sharing = sized.sharing
+            program = sized.at(values, arrays)
             if program.fits(arrays):
-                sized.has_run = True
                 return program
         return None
 
     def _capture_open(
         self, known: _SizedPrograms, opening: Opening, call: Call
-    ) -> Exception | None:
+    ) -> _Sized | Exception:
         """Capture a program that leaves extents open; gives what is raised, perhaps since it cannot
         leave them open."""
         self.captures += 1
@@ -314,13 +327,19 @@ class Compiled(Generic[P, R]):
         if not known.programs:  # else it is this size alone that is a special one
             known.kind.closed |= opening.alone(fixed)
         self.captures_why += [f"an extent is fixed by {why}" for why in fixed.values()]
-        names = ", ".join(f"{name} = {value}" for name, value in opening.values.items())
-        self.captures_why.append(f"extents of the arguments vary: {names}")
+        names = ", ".join(f"{name} = {value}" for name, value in opening.named.items())
+        vary = (
+            "extents or numbers among the arguments"
+            if opening.numbers
+            else "extents of the arguments"
+        )
+        self.captures_why.append(f"{vary} vary: {names}")
         arrays = list(trees.arrays_in(call))
         sharing, backend = self._sharing_of(captured, arrays), backends.named(self.backend)
-        known.programs.insert(0, _Sized(captured, arrays, sharing, backend))
+        made = _Sized(captured, arrays, sharing, backend)
+        known.programs.insert(0, made)
         del known.programs[_MOST_ALIKE:]
-        return None
+        return made
 
     def _keep_example(self, key: tuple[Hashable, ...], call: Call) -> None:
         self.examples.pop(key[0], None)  # the latest comes last
@@ -423,15 +442,63 @@ class _Sized:
         self.captured, self.sharing, self.backend = captured, sharing, backend
         self.conditions = captured.conditions
         self.has_run = False  # at any size
+        # By sizes, for programs that have open floats; the one that was used last at the end.
+        self._at_sizes: OrderedDict[Hashable, Program] = OrderedDict()
         arrays = [_array(source, arguments) for source in captured.sources]
         has_gaps = [array is None or not array._contiguous for array in arrays]
         self._layouts = [layout_of(a) if g else None for a, g in zip(arrays, has_gaps, strict=True)]
+
+    def at(self, values: Mapping[str, float], arguments: Sequence[Any]) -> Program:
+        """The program where its sizes and numbers have these values."""
+        sizes, floats = sizes_among(values), floats_among(values)
+        if not floats:
+            return self._made(sizes, arguments)
+        place = tuple(sizes.items())
+        if place not in self._at_sizes:
+            self._at_sizes[place] = self._made(sizes, arguments)
+        self._at_sizes.move_to_end(place)
+        while len(self._at_sizes) > settings.programs_kept:
+            self._at_sizes.popitem(last=False)
+        return self._at_sizes[place].with_floats(floats)
+
+    def _made(self, sizes: Mapping[str, int], arguments: Sequence[Any]) -> Program:
+        first, self.has_run = not self.has_run, True
+        program = Program(
+            self.captured, arguments, self.backend,
+            values=sizes, sized=self, first=first,
+        )  # fmt: skip
+        program.sharing = self.sharing
+        return program
+
+    def at_values(
+        self, values: Mapping[str, int], wanted: tuple[int, ...]
+    ) -> tuple[Differentiable | None, backends.Executable] | None:
+        """What runs it where its sizes have these values; with what gradients to the wanted inputs
+        need, if there are some. None, where that is found for every size by itself."""
+        if not wanted:
+            return None, self.executable.at(values)
+        return None if self.captured.writes else self._gradients.at(wanted, values)
+
+    @functools.cached_property
+    def _gradients(self) -> OpenGradients:
+        return OpenGradients(self.captured.program, self._layouts, self.backend)
 
     @functools.cached_property
     def executable(self) -> backends.SizedExecutable:
         """What runs it at any values of the sizes."""
         fixed = [] if self.captured.writes else _from_outside(self.captured)
         return self.backend.compile_sized(self.captured.program, self._layouts, fixed)
+
+
+def _kept(known: OrderedDict[Hashable, S], kind: Hashable, make: Callable[[], S]) -> S:
+    """What is known of calls of a kind, the last of many that is forgotten."""
+    found = known.get(kind)
+    if found is None:
+        found = known[kind] = make()
+    known.move_to_end(kind)
+    while len(known) > settings.programs_kept:
+        known.popitem(last=False)
+    return found
 
 
 @dataclass
@@ -453,10 +520,11 @@ class Program:
         backend: backends.Backend,
         *,
         values: Mapping[str, int] | None = None,
-        sized: backends.SizedExecutable | None = None,
+        sized: _Sized | None = None,
         first: bool = True,
     ):
         self.captured, self.values = captured, values
+        self.floats: Mapping[str, float] = {}  # what open floats are
         self.backend = backend
         self.runs_to_check = 0
         self.sharing: Hashable = None  # which arrays share memory, if it writes to some
@@ -470,17 +538,29 @@ class Program:
         arrays = [_array(source, arguments) for source in captured.sources]
         self._layouts = layouts = tuple(map(layout_of, arrays))
         wanted = self._wanted(arrays) if self._recorded else ()
-        self._keeping: Differentiable | None = self.plain.keeping(wanted) if wanted else None
-        self._copies = self._copied(wanted) if captured.writes else {}
-        if sized is not None and values is not None and self._keeping is None:
-            self.executable = sized.at(values)
+        self._keeping: Differentiable | None = None
+        self._copies: dict[int, int] = {}
+        open_ = (
+            sized.at_values(values, wanted) if sized is not None and values is not None else None
+        )
+        if open_ is not None:
+            self._keeping, self.executable = open_
         else:
+            self._keeping = self.plain.keeping(wanted) if wanted else None
+            self._copies = self._copied(wanted) if captured.writes else {}
             # A step of training changes what is outside.
             changes = self._recorded or captured.writes
             fixed = [] if changes else _from_outside(captured)
             self.executable = backend.compile(self._with_copies(), layouts, fixed)
         shares = self.executable.plan is not None  # does what runs see to views by itself
         self._views = {} if shares else dict(_views(self.program, captured, layouts))
+
+    def with_floats(self, floats: Mapping[str, float]) -> Program:
+        """The same program where open floats have these values."""
+        made = object.__new__(Program)
+        made.__dict__.update(self.__dict__, floats=floats)
+        self._first = None  # which are for one run
+        return made
 
     @functools.cached_property
     def program(self) -> ir.Program:
@@ -496,10 +576,10 @@ class Program:
         return trees.mapped(self.captured.result, lambda leaf: number_at(leaf, self._sizes))
 
     @functools.cached_property
-    def _sizes(self) -> Mapping[str, int]:
-        """The open extents by their names, those too that conditions fix."""
+    def _sizes(self) -> Mapping[str, float]:
+        """The open extents and numbers by their names, those too that conditions fix."""
         assert self.captured.conditions is not None and self.values is not None
-        return {**self.captured.conditions.opening.values, **self.values}
+        return {**self.captured.conditions.opening.values, **self.values, **self.floats}
 
     @functools.cached_property
     def plain(self) -> Differentiable:
@@ -547,7 +627,7 @@ class Program:
         items = self._items()
         plan = self.executable.plan
         by_python = captured.printed or RandomState() in captured.sources
-        if items is None or plan is None or by_python:
+        if items is None or plan is None or by_python or self.floats:
             return
         sources = [*map(_described, captured.sources)]
         supply: Callable[[], Sequence[float]] | None = None
@@ -568,8 +648,7 @@ class Program:
 
     def _number(self, source: OfSizes) -> float:
         """A float that follows from the extents of the arguments."""
-        found: float = number_at(source.number, self._sizes)
-        return found
+        return float(number_at(source.number, self._sizes))  # a size has no point in its text
 
     def _supply_with(self, sources: Sequence[Any]) -> Callable[[], Sequence[float]]:
         """What gives the numbers of a run: those that Python supplies, then these."""
@@ -644,7 +723,7 @@ class Program:
         if (window, layout) not in self._windows:
             program = window.program()
             if self.values is not None:
-                program = resized(program, at(self._sizes))
+                program = resized(program, at(sizes_among(self._sizes)))
             self._windows[window, layout] = eager.plan(
                 program, (layout,), None, views=True, freely=False
             )

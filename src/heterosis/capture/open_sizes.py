@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +13,13 @@ from typing import Any, TypeAlias
 
 from heterosis import _core
 from heterosis.capture import trees
-from heterosis.ir.sizes import Size, named
-from heterosis.ir.traced_sizes import LEAST, Decisions, function_of, untraced
+from heterosis.ir.sizes import named
+from heterosis.ir.traced_sizes import LEAST, Decisions, function_of
 from heterosis.ir.types import TensorType
 from heterosis.runtime.errors import ArgumentError
 
 Axis = tuple[int, int]  # the position of an array among the arguments, and a dimension of it
-Shapes = tuple[tuple[int, ...] | None, ...]  # None for an array whose extents all stay known
+Shapes = tuple[tuple[Any, ...] | None, ...]  # None for an array whose extents all stay known
 # What `hybridize(dynamic=...)` takes: whether extents are open, "auto" for those that calls show to
 # vary, or which of which parameters.
 Dynamic: TypeAlias = "bool | str | Mapping[str, Sequence[int]]"
@@ -32,10 +33,27 @@ def shapes_of(arrays: Sequence[Any]) -> Shapes:
     return tuple(array.shape if array._contiguous else None for array in arrays)
 
 
-def kind_of(tree: Any) -> Hashable:
-    """What calls agree in that differ in extents alone."""
+def numbers_of(tree: Any) -> tuple[float, ...]:
+    """The numbers of Python's, in order, as far as programs can leave them open."""
+    return tuple(leaf for leaf in trees.leaves(tree) if type(leaf) in _OPEN)
+
+
+def kind_of(tree: Any, numbers: Collection[int] | None = ()) -> Hashable:
+    """What calls agree in that differ in extents alone, and in numbers at these positions, or in
+    all numbers for None."""
+    places = count()
+
+    def masked(leaf: Any) -> Any:
+        if type(leaf) not in _OPEN:
+            return leaf
+        return _OPEN[type(leaf)] if numbers is None or next(places) in numbers else leaf
+
+    tree = tree if numbers == () else trees.mapped(tree, masked)
     found: Hashable = trees.description(tree, _kind_of_array)
     return found
+
+
+_OPEN = {int: object(), float: object()}  # what stands for numbers that may be others
 
 
 def _kind_of_array(array: Any) -> Hashable:
@@ -46,15 +64,41 @@ def _kind_of_array(array: Any) -> Hashable:
 
 @dataclass(frozen=True)
 class Opening:
-    """Open extents: a name for each, the same where they are equal in the call at hand."""
+    """Open extents: a name for each, the same where they are equal in the call at hand.
+
+    Numbers of Python's that are open stand like extents of one more array behind the others.
+    """
 
     names: Mapping[Axis, str]
     shapes: Shapes  # of the call at hand
+    numbers: tuple[int, ...] = ()  # the positions of those that are open, among all numbers
 
     @property
     def values(self) -> dict[str, int]:
-        """What the names are in the call at hand."""
+        """What the names are in the call at hand, but for floats."""
+        return sizes_among(self.named)
+
+    @property
+    def floats(self) -> dict[str, float]:
+        """What the names of floats are in the call at hand."""
+        return floats_among(self.named)
+
+    @property
+    def named(self) -> dict[str, float]:
+        """What all names are in the call at hand."""
         return {name: self.shapes[i][axis] for (i, axis), name in self.names.items()}  # type: ignore[index]
+
+    def number(self, position: int) -> str | None:
+        """The name of the number at a position among all numbers, if it is open."""
+        if position not in self.numbers:
+            return None
+        return self.names.get((len(self.shapes) - 1, self.numbers.index(position)))
+
+    def numbers_alone(self, names: Collection[str]) -> set[int]:
+        """The positions of numbers that have one of these names alone."""
+        own = len(self.shapes) - 1
+        axes = self.alone(names) if self.numbers else ()
+        return {self.numbers[k] for i, k in axes if i == own}
 
     def alone(self, names: Collection[str]) -> set[Axis]:
         """The axes that have one of these names, and no other axis has it too: of axes that happen
@@ -62,9 +106,9 @@ class Opening:
         used = Counter(self.names.values())
         return {axis for axis, name in self.names.items() if name in names and used[name] == 1}
 
-    def values_in(self, shapes: Shapes) -> dict[str, int] | None:
+    def values_in(self, shapes: Shapes) -> dict[str, float] | None:
         """What the names are where arrays have these shapes; None if these are others."""
-        found: dict[str, int] = {}
+        found: dict[str, float] = {}
         for i, (own, given) in enumerate(zip(self.shapes, shapes, strict=True)):
             if own is None or given is None:
                 continue
@@ -73,21 +117,46 @@ class Opening:
                 if name is None:
                     if extent != own[axis]:
                         return None
-                elif extent < LEAST or found.setdefault(name, extent) != extent:
+                elif not may_be_open(extent) or found.setdefault(name, extent) != extent:
                     return None
         return found
 
 
-def opened(axes: Iterable[Axis], shapes: Shapes) -> Opening | None:
+def sizes_among(values: Mapping[str, float]) -> dict[str, int]:
+    """The values of names that are sizes."""
+    return {name: value for name, value in values.items() if type(value) is int}
+
+
+def floats_among(values: Mapping[str, float]) -> dict[str, float]:
+    """The values of names that are floats."""
+    return {name: value for name, value in values.items() if type(value) is float}
+
+
+def may_be_open(number: float) -> bool:
+    """Whether a program may hold for others in place of an extent or number: what broadcasts, and
+    what is no finite number or divides by zero, has programs of its own."""
+    if type(number) is float:
+        return number != 0.0 and math.isfinite(number)
+    return LEAST <= number < _LARGEST
+
+
+_LARGEST = 2**48  # no array has more elements
+
+
+def opened(axes: Iterable[Axis], shapes: Shapes, numbers: tuple[int, ...] = ()) -> Opening | None:
     """The extents on these axes, open; None if none of them may be."""
-    extents: dict[Axis, int] = {}
+    found: dict[Axis, float] = {}
     for i, axis in sorted(axes):
         shape = shapes[i]
-        if shape is not None and shape[axis] >= LEAST:
-            extents[i, axis] = shape[axis]
-    order = list(dict.fromkeys(extents.values()))
-    names = {axis: f"n{order.index(extent)}" for axis, extent in extents.items()}
-    return Opening(names, shapes) if names else None
+        if shape is not None and may_be_open(shape[axis]):
+            found[i, axis] = shape[axis]
+    order = list(dict.fromkeys(extent for extent in found.values() if type(extent) is int))
+    floats = [axis for axis, extent in found.items() if type(extent) is float]
+    names = {
+        axis: f"f{floats.index(axis)}" if axis in floats else f"n{order.index(extent)}"  # type: ignore[arg-type]
+        for axis, extent in found.items()
+    }
+    return Opening(names, shapes, numbers) if names else None
 
 
 class OpenExtents:
@@ -95,7 +164,7 @@ class OpenExtents:
 
     def __init__(self, opening: Opening):
         self.opening = opening
-        self.decisions = Decisions(opening.values)
+        self.decisions = Decisions(opening.values, opening.floats)
 
     def conditions(self) -> Conditions:
         """Under which the program holds that was captured."""
@@ -104,13 +173,17 @@ class OpenExtents:
     def untraced(self, extent: Any) -> Any:
         """An extent of the captured program: a size, without what has one value alone; a number,
         if a condition says which one it is."""
-        size = untraced(extent)
-        if not isinstance(size, Size):
-            return size
-        rest = size.at(self.opening.values) - size.number
-        if f"{Size(size.terms)} == {rest}" in self.decisions.conditions:
-            return rest + size.number
-        return size.at(self.decisions.fixed)
+        return self.decisions.extent(extent)
+
+    def numbers(self, tree: Any) -> Any:
+        """Arguments with names in place of the numbers that are open."""
+        places = count()
+
+        def traced(leaf: Any) -> Any:
+            name = self.opening.number(next(places)) if type(leaf) in _OPEN else None
+            return leaf if name is None else self.decisions.number(name)
+
+        return trees.mapped(tree, traced) if self.opening.numbers else tree
 
     def shape(self, position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of the array at a position among the arguments, open extents by their names."""
@@ -135,7 +208,7 @@ class Conditions:
         names = dict.fromkeys(self.opening.names.values())
         self._hold = function_of(names, [" and ".join(self.noted) or "True"])
 
-    def values(self, shapes: Shapes) -> dict[str, int] | None:
+    def values(self, shapes: Shapes) -> dict[str, float] | None:
         """What the names are that the program has, for arrays of these shapes; None if it does not
         hold for them."""
         found = self.opening.values_in(shapes)
@@ -157,7 +230,7 @@ class Conditions:
     def fixed(self) -> dict[str, str]:
         """The names that have one value left, with the line that did it."""
         found = {}
-        for name, value in self.opening.values.items():
+        for name, value in (self.opening.values | self.opening.floats).items():
             for condition, line in self.noted.items():
                 if condition == f"{name} == {value}":
                     found[name] = f"{condition} at {line}"
@@ -185,12 +258,33 @@ class Kind:
         """Leave none of these extents open any more."""
         self.closed |= opening.names.keys()
 
-    def opening(self, shapes: Shapes, given: Iterable[Axis] | None) -> Opening | None:
-        """What to leave open in a capture for these shapes, `given` what the user has said."""
+    def opening(
+        self, shapes: Shapes, given: Iterable[Axis] | None, numbers: tuple[int, ...] = ()
+    ) -> Opening | None:
+        """What to leave open in a capture for these shapes, `given` what the user has said; the
+        last shape has the numbers at these positions, which are open."""
         axes = (self.varied if given is None else set(given)) - self.closed
+        axes |= {(len(shapes) - 1, k) for k in range(len(numbers))}
         if not axes or self.attempts >= _MOST_ATTEMPTS:
             return None
-        return opened(axes, shapes)
+        return opened(axes, shapes, numbers)
+
+
+@dataclass
+class Numbers:
+    """Calls that differ in extents and numbers alone: which numbers have been seen to vary."""
+
+    first: tuple[float, ...] | None = None
+    varied: set[int] = field(default_factory=set)
+    closed: set[int] = field(default_factory=set)  # what a capture could not leave open
+    extents: Kind = field(default_factory=Kind)  # those of the arrays, whatever the numbers are
+
+    def see(self, numbers: tuple[float, ...]) -> tuple[int, ...]:
+        """Take account of one more call: the positions of the numbers that are open in it."""
+        if self.first is None:
+            self.first = numbers
+        self.varied |= {i for i, n in enumerate(self.first) if n != numbers[i]}
+        return tuple(i for i in sorted(self.varied - self.closed) if may_be_open(numbers[i]))
 
 
 def check_dynamic(dynamic: Any) -> None:

@@ -311,7 +311,7 @@ class Reach:
 
 
 # Functions of Python's that a capture replaces.
-_ASKING = frozenset(("print", "max", "min", "any", "all"))
+_ASKING = frozenset(("print", "max", "min", "any", "all", "type"))
 
 
 class Users:

@@ -13,6 +13,7 @@ from heterosis import _core, np
 from heterosis.capture.control import as_truth
 from heterosis.capture.inner import is_open
 from heterosis.capture.trace import active
+from heterosis.ir.traced_sizes import is_traced, value_of
 from heterosis.ir.types import DEFAULT_FLOAT, is_float
 from heterosis.ops.math.cast import copy
 from heterosis.ops.math.elementwise import logical_and, logical_or
@@ -108,7 +109,7 @@ def _is_instance(_: Flow, given: Any, kinds: Any, /) -> bool:
 
 def _type(_: Flow, *given: Any, **named: Any) -> Any:
     """What `type` is, of one object or of three."""
-    if len(given) == 1 and _is_number(given[0]):
+    if len(given) == 1 and (_is_number(given[0]) or is_traced(given[0])):
         return number_kind(given[0])
     return type(*given, **named)
 
@@ -156,7 +157,7 @@ def _is_number(given: Any) -> bool:
 def number_kind(number: Any) -> type:
     """What Python takes a number for, which may be an array that stands for one."""
     if not isinstance(number, ndarray):
-        return type(number)
+        return type(value_of(number))
     if is_float(number._dtype_name):
         return float
     return bool if number._dtype_name == "bool" else int

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import types
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heterosis import _core
 from heterosis.capture import trees
+from heterosis.ir.traced_sizes import is_traced, value_of
 from heterosis.runtime import modes
 from heterosis.runtime.errors import CaptureWarning
 from heterosis.runtime.lines import user_frame
@@ -25,6 +27,7 @@ class Once:
 
     def __init__(self) -> None:
         self._lines: dict[tuple[str, int], _Noted] = {}
+        self._settle: list[Callable[[], None]] = []
 
     def note(
         self, what: str, *, cure: str = "", is_meant: Callable[[], bool] = lambda: False
@@ -34,6 +37,16 @@ class Once:
         frame, _ = user_frame()
         place = frame.f_code.co_filename, frame.f_lineno
         self._lines.setdefault(place, _Noted(what, cure, frame.f_globals, is_meant))
+
+    def settle(self, what: Callable[[], None]) -> None:
+        """Something from outside is changed, in which `what` puts plain numbers at the end."""
+        self._settle.append(what)
+
+    def end(self) -> None:
+        """Leave no sizes of the capture behind."""
+        for settle in self._settle:
+            settle()
+        self._settle.clear()
 
     def tell(self) -> None:
         """Warn of each line, once in a process as far as the user's filters say."""
@@ -67,6 +80,7 @@ def note_rebound(trace: Trace, name: str, read: types.FunctionType) -> None:
     """Note that a variable outside of a function is set, unless the capture has made it."""
     cells = dict(zip(read.__code__.co_freevars, read.__closure__ or (), strict=True))
     if name not in cells or trace.guards.is_outside(cells[name]):
+        trace.outermost.once.settle(_variable(name, cells, read))
         trace.outermost.once.note(
             f"{name}, a variable outside of the function, is set", cure=_RETURN
         )
@@ -78,6 +92,7 @@ def note_changed(trace: Trace, given: Any, attribute: str | None) -> None:
     if isinstance(given, ndarray) or not trace.guards.is_outside(given):
         return
     kind, once = type(given).__name__, trace.outermost.once
+    once.settle(functools.partial(_settle, given, attribute))
     if attribute is None:
         once.note(f"an object of type {kind} from outside is changed", cure=_RETURN)
         return
@@ -87,6 +102,45 @@ def note_changed(trace: Trace, given: Any, attribute: str | None) -> None:
         cure=_RETURN,
         is_meant=lambda: is_new and not trees.has_arrays(getattr(given, attribute, None)),
     )
+
+
+def _variable(
+    name: str, cells: Mapping[str, types.CellType], read: types.FunctionType
+) -> Callable[[], None]:
+    """What settles a variable outside of a function, which `read` reads."""
+    if name in cells:
+        return functools.partial(_settle, cells[name], "cell_contents")
+    return functools.partial(_settle, read.__globals__, name)
+
+
+def _settle(given: Any, name: str | None) -> None:
+    """Put plain numbers in place of sizes in an object, or in what it has under a name."""
+    if isinstance(given, dict) and name is not None:
+        _settle_item(given, name)
+    elif name is not None:
+        found = getattr(given, name, None)
+        if (plain := _plain(found)) is not found:
+            setattr(given, name, plain)
+    elif isinstance(given, dict | list | deque):
+        for key in list(given) if isinstance(given, dict) else range(len(given)):
+            _settle_item(given, key)
+    elif isinstance(given, set):
+        found = [*map(value_of, given)]
+        given.clear()  # not one by one: a size has a hash of its own in the framework
+        given.update(found)
+
+
+def _settle_item(given: Any, key: Any) -> None:
+    if key in given if isinstance(given, dict) else True:
+        found = given[key]
+        if (plain := _plain(found)) is not found:
+            given[key] = plain
+
+
+def _plain(found: Any) -> Any:
+    """A value without sizes: itself, if it has none."""
+    has_sizes = any(map(is_traced, trees.leaves(found)))
+    return trees.mapped(found, value_of) if has_sizes else found
 
 
 def print_once(show: Callable[..., None], trace: Trace, *values: Any, **named: Any) -> None:

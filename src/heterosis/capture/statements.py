@@ -36,7 +36,7 @@ from heterosis.capture.states import Number
 from heterosis.capture.syntax import RESULT
 from heterosis.capture.trace import active, set_rewriting
 from heterosis.capture.tries import Try, caught, handler_of, suppressing, trying
-from heterosis.capture.turns import Nothing, State, Unset, Variables, is_number, kind
+from heterosis.capture.turns import Nothing, State, Unset, Variables, another, is_number, kind
 from heterosis.ops.array.creation import zeros
 from heterosis.ops.math.elementwise import logical_not
 from heterosis.ops.record import as_users_call
@@ -646,9 +646,10 @@ def _of_branches(name: str, place: str, one: Any, other: Any, lines: Sequence[st
     what = "what is returned" if name == RESULT else name
     made = " and ".join(line for line in lines if line)
     return (
-        f"{what} is {kind(one)} in one branch of the choice at {place}, and {kind(other)} in "
-        f"the other{f' (made at {made})' if made else ''}: an array decides which one runs. Give "
-        "it arrays or numbers of one shape in both, or tuples, lists and dictionaries of these."
+        f"{what} is {kind(one)} in one branch of the choice at {place}, and "
+        f"{another(one, other)} in the other{f' (made at {made})' if made else ''}: an array "
+        "decides which one runs. Give it arrays or numbers of one shape in both, or tuples, lists, "
+        "dictionaries and named tuples of these."
     )
 
 

@@ -326,9 +326,20 @@ class Trace:
         self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
     ) -> Any:
         """A call of an operation: its results, as arrays."""
+        if self.outermost.of_sizes and self._records_inside() and numbers.adapts(record):
+            operands = self._with_floats_of_sizes(operands)
         if self.outermost.numbers:
             return self._call_with_numbers(record, operands, attributes, out)
         return self._called(record, operands, attributes, out)
+
+    def _with_floats_of_sizes(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """Operands, with the floats that follow from sizes as the tape knows numbers."""
+        own = {array._storage_id for array in self.outermost.of_sizes.values()}
+        are_own = [getattr(operand, "_storage_id", None) in own for operand in operands]
+        if not any(are_own):
+            return operands
+        pairs = zip(operands, are_own, strict=True)
+        return self._beside_arrays(operands, [o or isinstance(a, int | float) for a, o in pairs])
 
     def _call_with_numbers(
         self, record: Record, operands: Sequence[Any], attributes: tuple[Any, ...], out: Any
@@ -743,6 +754,11 @@ class Trace:
 
     # -- the end ----------------------------------------------------------------------------------
 
+    def computes(self, array: Any) -> bool:
+        """Whether an array is a value of the program, and never holds elements."""
+        cell = self.cells.get(array._storage_id)
+        return cell is not None and not isinstance(cell.source, Outside)
+
     def _shared(self, result: Any) -> set[Cell]:
         """The arrays whose memory several results share, and those from outside that were written
         to. Those of a recorded program, to which nobody writes, get memory of their own."""
@@ -868,6 +884,7 @@ class Trace:
         """Give arrays from outside their places in the tape back: nothing has run yet."""
         if self.extents is not None:
             self.extents.decisions.operand = None  # which would keep what was captured
+        self.once.end()
         for array, source in self.before.values():
             array._autograd = tape.renewed(source, array)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import copy
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -69,13 +70,31 @@ def replaced(tree: Any, replace: Callable[[Any], Any], leaves: Any = ndarray) ->
 def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
     """The same structure with every leaf changed."""
     if isinstance(tree, tuple | list):
-        items = [mapped(item, change) for item in tree]
-        if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-            return type(tree)(*items)
-        return type(tree)(items)
+        return like(tree, [mapped(item, change) for item in tree])
     if isinstance(tree, dict):
-        return type(tree)((key, mapped(item, change)) for key, item in tree.items())
+        return like(tree, [mapped(item, change) for item in tree.values()])
     return change(tree)
+
+
+def like(tree: Any, items: Sequence[Any]) -> Any:
+    """A tuple, list or dictionary with other items, in order. One of a class derived from these
+    keeps its attributes, and is not initialised: its class may want other arguments."""
+    kind = type(tree)
+    if kind in (tuple, list):
+        return kind(items)
+    if kind is dict:
+        return dict(zip(tree, items, strict=True))
+    if isinstance(tree, tuple):
+        made = tuple.__new__(kind, items)
+        getattr(made, "__dict__", {}).update(getattr(tree, "__dict__", {}))
+        return made
+    made = copy.copy(tree)
+    if isinstance(tree, list):
+        list.__setitem__(made, slice(None), items)
+    else:
+        for key, item in zip(tree, items, strict=True):
+            dict.__setitem__(made, key, item)
+    return made
 
 
 def _array_description(array: Any) -> Any:
@@ -92,10 +111,11 @@ def description(tree: Any, of_array: Callable[[Any], Any] = _array_description) 
     if isinstance(tree, ndarray):
         return of_array(tree)
     if isinstance(tree, tuple | list):
-        return type(tree), tuple(description(item, of_array) for item in tree)
+        return type(tree), tuple(description(item, of_array) for item in tree), _own(tree)
     if isinstance(tree, dict):
         items = tree.items()
-        return dict, tuple((description(k), description(item, of_array)) for k, item in items)
+        found = tuple((description(k), description(item, of_array)) for k, item in items)
+        return type(tree), found, _own(tree)
     if isinstance(tree, slice):
         return slice, description((tree.start, tree.stop, tree.step))
     if isinstance(tree, float | complex | numpy.inexact):
@@ -103,6 +123,25 @@ def description(tree: Any, of_array: Callable[[Any], Any] = _array_description) 
     if tree is None or isinstance(tree, bool | int | str | bytes | numpy.generic):
         return type(tree), tree
     return _Same(tree)
+
+
+def _own(tree: Any) -> Hashable:
+    """What a container has besides its items, if its class is derived from a container's."""
+    if type(tree) in (tuple, list, dict):
+        return None
+    factory = getattr(tree, "default_factory", None)
+    found: Hashable = description((getattr(tree, "__dict__", None), factory), _Same)
+    return found
+
+
+def attributes_in(tree: Any) -> Iterator[dict[str, Any]]:
+    """What containers of derived classes have besides their items, in order."""
+    if isinstance(tree, tuple | list | dict):
+        own = getattr(tree, "__dict__", None)
+        if own:
+            yield own
+        for item in tree.values() if isinstance(tree, dict) else tree:
+            yield from attributes_in(item)
 
 
 class _Same:

@@ -61,6 +61,12 @@ def kind(value: Any) -> str:
     return text if 0 < len(text) <= 40 else f"a {type(value).__name__}"
 
 
+def another(one: Any, other: Any) -> str:
+    """A value next to `one`, for people."""
+    shown = kind(other)
+    return shown.replace("a ", "another ", 1) if shown == kind(one) else shown
+
+
 class _Again(Exception):
     """More has to be carried than was known."""
 
@@ -192,8 +198,9 @@ class State:
         return modes.refusals.note(
             CaptureError(
                 f"{self.names[i]} is {kind(self.before[i])} before the loop at {self.place}, and "
-                f"{kind(value)} behind a turn: how often it turns depends on arrays. Carry "
-                "arrays and numbers from turn to turn."
+                f"{another(self.before[i], value)} behind a turn: how often it turns depends on "
+                "arrays. Carry arrays and numbers from turn to turn, and tuples, lists, "
+                "dictionaries and named tuples of these."
             )
         )
 

@@ -9,7 +9,7 @@ from heterosis.gluon.parameter import Constant, DeferredInitializationError, Par
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.symbol_block import SymbolBlock
 from heterosis.gluon.trainer import Trainer
-from heterosis.gluon.training import History, fit
+from heterosis.gluon.training import ExponentialMovingAverage, History, fit
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.elsewhere import explain as _explain
 from heterosis.runtime.elsewhere import lookup as _lookup
@@ -31,6 +31,7 @@ __all__ = [
     "Block",
     "Constant",
     "DeferredInitializationError",
+    "ExponentialMovingAverage",
     "History",
     "HybridBlock",
     "Parameter",

@@ -19,6 +19,7 @@ from heterosis.runtime.errors import ArgumentError
 __all__ = [
     "CTCLoss",
     "CosineEmbeddingLoss",
+    "FocalLoss",
     "HingeLoss",
     "HuberLoss",
     "KLDivLoss",
@@ -49,6 +50,14 @@ def _number(name: str, given: Any) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise ArgumentError(f"{name} is {given!r}; expected a number.")
     return float(given)
+
+
+def _share(name: str, given: Any) -> float:
+    """A number from 0 to 1."""
+    number = _number(name, given)
+    if not 0 <= number <= 1:
+        raise ArgumentError(f"{name} is {given}; expected a number from 0 to 1.")
+    return number
 
 
 class Loss(HybridBlock):
@@ -121,6 +130,7 @@ class SoftmaxCrossEntropyLoss(Loss):
 
     Labels are numbers of classes, or, without `sparse_label`, probabilities in the shape of the
     predictions. With `from_logits`, predictions are logarithms of probabilities.
+    `label_smoothing` is the part of each label that all classes share.
     """
 
     def __init__(
@@ -130,11 +140,13 @@ class SoftmaxCrossEntropyLoss(Loss):
         from_logits: bool = False,
         weight: float | None = None,
         batch_axis: int = 0,
+        label_smoothing: float = 0.0,
         **kwargs: Any,
     ):
         super().__init__(weight, batch_axis, **kwargs)
         self._axis, self._from_logits = axis, from_logits
         self._sparse_label = sparse_label
+        self._smoothing = _share("label_smoothing", label_smoothing) or None
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
         how = {
@@ -142,13 +154,41 @@ class SoftmaxCrossEntropyLoss(Loss):
             "from_logits": self._from_logits,
             "batch_axis": self._batch_axis,
         }
-        given = (pred, label, sample_weight, self._weight)
+        given = (pred, label, sample_weight, self._weight, self._smoothing)
         if self._sparse_label:
             return losses.softmax_cross_entropy_loss(*given, **how)[0]
         return losses.softmax_cross_entropy_dense_loss(*given, **how)
 
 
 SoftmaxCELoss = SoftmaxCrossEntropyLoss
+
+
+class FocalLoss(Loss):
+    """The cross-entropy of labels of 0 and 1 and the sigmoid of predictions, in which what is
+    predicted well counts little: times the probability of being wrong to the power `gamma`.
+
+    Ones are weighted by `alpha` and zeros by `1 - alpha`; with None, all count the same.
+    """
+
+    def __init__(
+        self,
+        alpha: float | None = 0.25,
+        gamma: float = 2.0,
+        weight: float | None = None,
+        batch_axis: int = 0,
+        **kwargs: Any,
+    ):
+        super().__init__(weight, batch_axis, **kwargs)
+        self._alpha = None if alpha is None else _share("alpha", alpha)
+        self._gamma = _number("gamma", gamma)
+        if self._gamma < 0:
+            raise ArgumentError(f"gamma is {gamma}; expected a number of at least 0.")
+
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+        return losses.focal_loss(
+            pred, label, sample_weight, self._weight, self._alpha, self._gamma,
+            batch_axis=self._batch_axis,
+        )  # fmt: skip
 
 
 class KLDivLoss(Loss):

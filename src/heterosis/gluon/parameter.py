@@ -159,6 +159,11 @@ class Parameter:
         """Whether every extent of the shape is known."""
         return self._shape is not None and all(n > 0 for n in self._shape)
 
+    @property
+    def has_data(self) -> bool:
+        """Whether there are values, rather than an initialisation that waits for the shape."""
+        return self._data is not None
+
     # -- giving values ----------------------------------------------------------------------------
 
     def initialize(

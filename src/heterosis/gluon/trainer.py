@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heterosis import kvstore as stores
+from heterosis import np
 from heterosis import optimizer as optimizers
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
+from heterosis.gluon.utils import clip_global_norm, listed
 from heterosis.runtime.errors import ArgumentError, StaleGradientError, UnsupportedError
 
 
@@ -16,8 +18,13 @@ class Trainer:
     """Updates parameters with an optimizer: `trainer.step(batch_size)` after backward.
 
     `kvstore` is how several devices or machines exchange gradients. There is one device, so the
-    local ones ('device', 'local', None) do nothing. A store of one's own, an object or a
-    registered name, is given every gradient before the update; MXNet's distributed ones raise.
+    local ones ('device', 'local', None) do nothing. With 'mpi', which 'dist_sync' and 'horovod'
+    name too, gradients are added up over all processes, and `batch_size` is that of all their
+    parts together. A store of one's own, an object or a registered name, is given every gradient
+    before the update.
+
+    With `clip_global_norm`, gradients whose norm, of all together and divided by the batch size, is
+    above it are scaled down to it, in place.
     """
 
     def __init__(
@@ -28,10 +35,15 @@ class Trainer:
         kvstore: str | stores.KVStoreBase | None = "device",
         compression_params: Mapping[str, Any] | None = None,
         update_on_kvstore: bool | None = None,
+        clip_global_norm: float | None = None,
     ):
+        if clip_global_norm is not None and not clip_global_norm > 0:
+            raise ArgumentError(
+                f"Trainer: clip_global_norm={clip_global_norm}; expected a number above 0."
+            )
+        self._largest_norm = clip_global_norm
         self._store = _exchange(kvstore, compression_params)
-        self._unsent = self._store is not None
-        self._params = _listed(params)
+        self._params = listed_parameters("Trainer", params)
         for parameter in self._params:
             parameter.list_ctx()  # raises if initialize was forgotten
         by_index = dict(enumerate(self._params))
@@ -49,6 +61,8 @@ class Trainer:
         self._updater = optimizers.get_updater(self._optimizer)
         self._scale = self._optimizer.rescale_grad
         self._update_on_kvstore = bool(update_on_kvstore)
+        self._unsent = list(enumerate(self._params)) if self._store else []
+        self._send([(i, p) for i, p in self._unsent if p.has_data])
 
     def __repr__(self) -> str:
         return f"Trainer({self._optimizer!r}, {len(self._params)} parameters)"
@@ -83,6 +97,11 @@ class Trainer:
         A parameter whose gradient is not new since the last step is an error, or, with
         `ignore_stale_grad`, left as it is.
         """
+        if ignore_stale_grad and self._store is not None and self._store.joins_processes:
+            raise UnsupportedError(
+                "Trainer.step: ignore_stale_grad with several processes: each may have left out "
+                "others. Let the loss depend on all parameters, or set grad_req to 'null'."
+            )
         self._exchange_gradients()
         self._update(batch_size, ignore_stale_grad)
 
@@ -94,13 +113,36 @@ class Trainer:
     def _exchange_gradients(self) -> None:
         if self._store is None:
             return
+        self._check_started()
         learnt = [(i, p) for i, p in enumerate(self._params) if p.grad_req != "null"]
-        if self._unsent:  # all start from the same values
-            for i, parameter in learnt:
-                self._store.broadcast(i, parameter.data(), parameter.list_data())
-            self._unsent = False
-        for i, parameter in learnt:
-            self._store.pushpull(i, parameter.list_grad())
+        stale = [p for _, p in learnt if not p.has_fresh_grad]
+        self._store.exchange([i for i, _ in learnt], [p.list_grad() for _, p in learnt])
+        for parameter in stale:  # the exchange has written them; backward has not
+            parameter.mark_used()
+
+    def _send(self, parameters: Sequence[tuple[int, Parameter]]) -> None:
+        """Let all processes start from the same values."""
+        for i, parameter in parameters:
+            self._store.broadcast(i, parameter.data(), parameter.list_data())
+        self._unsent = [pair for pair in self._unsent if pair not in parameters]
+
+    def _check_started(self) -> None:
+        """Send what the first forward pass has initialised; gradients are of those values."""
+        late = self._unsent
+        before = [parameter.data().copy() for _, parameter in late]
+        self._send(late)
+        pairs = zip(late, before, strict=True)
+        others = [p.name for (_, p), values in pairs if not np.array_equal(values, p.data())]
+        if late and sum(self._store.sum([len(others)])):
+            raise ArgumentError(
+                f"Trainer: parameters {listed(others)} were initialised by the first forward pass, "
+                "with other values than in process 0, and the gradients are of these. Call the "
+                "network on a batch before the trainer is made, or np.random.seed with the same "
+                "number in every process."
+                if others
+                else "Trainer: other processes have initialised parameters with other values than "
+                "process 0; their messages say more."
+            )
 
     def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
         """What `step` does after `allreduce_grads`, for programs that change gradients between."""
@@ -121,6 +163,9 @@ class Trainer:
         if not learnt:
             return
         self._optimizer.rescale_grad = self._scale / batch_size
+        if self._largest_norm is not None:
+            bound = self._largest_norm / self._optimizer.rescale_grad
+            clip_global_norm([p.grad() for _, p in learnt], bound, check_isfinite=False)
         indices = [i for i, _ in learnt]
         self._updater(indices, [p.grad() for _, p in learnt], [p.data() for _, p in learnt])
         for _, parameter in learnt:
@@ -139,12 +184,13 @@ class Trainer:
         self._optimizer.param_dict = dict(enumerate(self._params))
 
 
-def _listed(params: Any) -> list[Parameter]:
+def listed_parameters(name: str, params: Any) -> list[Parameter]:
+    """The parameters that `name` is given, as a list or by their names."""
     if isinstance(params, Mapping | ParameterDict):
         params = [params[name] for name in sorted(params.keys())]
     if not isinstance(params, list | tuple) or not all(isinstance(p, Parameter) for p in params):
         raise ArgumentError(
-            f"Trainer: got {type(params).__name__}; the first argument is a list or dict of "
+            f"{name}: got {type(params).__name__}; the first argument is a list or dict of "
             "Parameters, such as net.collect_params()."
         )
     return list(params)

@@ -7,6 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from heterosis import np
@@ -14,6 +15,7 @@ from heterosis.io.files import opened
 from heterosis.ops.record import REGISTRY
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.context import Context
+from heterosis.runtime.elsewhere import lookup as _lookup
 from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
 
 
@@ -129,5 +131,8 @@ def listed(names: Iterable[str], limit: int = 8) -> str:
 
 
 _check_members(globals())
+
+if not _TYPE_CHECKING:  # else every name would be known
+    __getattr__ = _lookup(__name__)
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]

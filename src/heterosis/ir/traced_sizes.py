@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from heterosis.ir.sizes import Extent, Formula, Product, Quotient, Size, Term, named
@@ -30,8 +32,9 @@ class Decisions:
     """What was decided for some values of sizes, each from `LEAST` on: the conditions under which
     it is the same for other values, and the user's line that each came from."""
 
-    def __init__(self, values: Mapping[str, int]):
+    def __init__(self, values: Mapping[str, int], floats: Mapping[str, float] | None = None):
         self.values = dict(values)
+        self.floats = dict(floats or {})  # numbers of Python's that have names too
         self.conditions: dict[str, str] = {}
         self.fixed: dict[Term, int] = {}  # what conditions say the value of
         # What floats that follow from sizes are among the operands of a captured operation.
@@ -45,10 +48,54 @@ class Decisions:
         assert isinstance(value, int), f"{extent} has names without values"
         return TracedSize(extent, value, self)  # type: ignore[return-value]
 
+    def number(self, name: str) -> int | float:
+        """A number of Python's by its name, as a number to compute with."""
+        if name in self.floats:
+            return TracedFloat(name, self.floats[name], self, [name])  # type: ignore[return-value]
+        return self.traced(named(name))
+
     def note(self, condition: str) -> None:
         """Let the outcome depend on a condition, in Python."""
         if condition not in self.conditions and not _looking.on:
             self.conditions[condition] = user_line()
+
+    def extent(self, number: int) -> Extent:
+        """A number that was computed with as an extent of a program: a size, without what has one
+        value alone; a number, if a condition says which one it is."""
+        size = self._without_formulas(untraced(number))
+        if not isinstance(size, Size):
+            return size
+        value = size.at(self.values)
+        assert isinstance(value, int), f"{size} has names without values"
+        if f"{Size(size.terms)} == {value - size.number}" in self.conditions:
+            return value
+        return size.at(self.fixed)
+
+    def _without_formulas(self, size: Extent) -> Extent:
+        """A size as programs have it, with numbers in place of formulas, which then stay so."""
+        if not isinstance(size, Size):
+            return size
+        for formula in size.factors():
+            if isinstance(formula, Formula) and formula not in self.fixed:
+                names = {**self.values, **self.floats}
+                (value,) = function_of(names, [str(formula)])(**names)
+                self.note(f"{formula} == {value}")
+                self.fixed[formula] = value
+        return size.at(self.fixed)
+
+    def note_power(self, texts: Sequence[str], values: Sequence[float]) -> None:
+        """Let a power be one of real numbers wherever it is one here: roots of negative numbers are
+        complex, and what follows from these holds for them alone."""
+        (base, exponent), (number, power) = texts, values
+        if exponent == repr(power) and float(power).is_integer():
+            return
+        found = [f"{base} >= 0"] if number >= 0 else [f"{exponent} == {power!r}"]
+        if number < 0 and not float(power).is_integer():
+            found.append(f"{base} == {number!r}")
+        known = [f"({name}) >= 0" for name in self.values]  # no size is less
+        for condition in found:
+            if condition not in known and re.search(r"[A-Za-z_]\w*", condition):
+                self.note(condition)
 
     def sign(self, difference: Extent, value: int, relation: str) -> bool:
         """Whether a difference of this value stands in a relation to 0; noted, if that depends on
@@ -151,10 +198,10 @@ class TracedSize:
         return -self if self < 0 else self
 
     def __sub__(self, other: Any) -> Any:
-        return self + -other
+        return self + -other if _is_number(other) else NotImplemented
 
     def __rsub__(self, other: Any) -> Any:
-        return -self + other
+        return -self + other if _is_number(other) else NotImplemented
 
     def __floordiv__(self, other: Any) -> Any:
         if _is_float(other):
@@ -172,59 +219,60 @@ class TracedSize:
         return self._made(self.size // divisor, self.value // divisor)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return other // operator.index(self)
+        return other // operator.index(self) if _is_number(other) else NotImplemented
 
     def __mod__(self, other: Any) -> Any:
         if _is_float(other):
             return self._float() % other
-        return self - self // other * other
+        return self - self // other * other if _is_number(other) else NotImplemented
 
     def __rmod__(self, other: Any) -> Any:
-        return other % operator.index(self)
+        return other % operator.index(self) if _is_number(other) else NotImplemented
 
     def __divmod__(self, other: Any) -> Any:
-        quotient = self // other
-        return quotient, self - quotient * other
+        return self // other, self % other
 
     def __rdivmod__(self, other: Any) -> Any:
         return divmod(other, operator.index(self))
 
     def __truediv__(self, other: Any) -> Any:
-        return self._float() / other
+        return self._float() / other if _is_number(other) else NotImplemented
 
     def __rtruediv__(self, other: Any) -> Any:
-        return other / self._float()
+        return other / self._float() if _is_number(other) else NotImplemented
 
     def __pow__(self, other: Any) -> Any:
         if type(other) is int and 0 <= other <= 8:
             return math.prod([self] * other)
-        return self._float() ** other
+        if _is_float(other):
+            return self._float() ** other
+        return operator.index(self) ** other if _is_number(other) else NotImplemented
 
     def __rpow__(self, other: Any) -> Any:
-        return other ** operator.index(self)
+        return other ** operator.index(self) if _is_number(other) else NotImplemented
 
     def __and__(self, other: Any) -> Any:
-        return operator.index(self) & other
+        return operator.index(self) & other if _is_number(other) else NotImplemented
 
     def __or__(self, other: Any) -> Any:
-        return operator.index(self) | other
+        return operator.index(self) | other if _is_number(other) else NotImplemented
 
     def __xor__(self, other: Any) -> Any:
-        return operator.index(self) ^ other
+        return operator.index(self) ^ other if _is_number(other) else NotImplemented
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __lshift__(self, other: Any) -> Any:
-        return self * (1 << other)
+        return self * (1 << other) if _is_number(other) else NotImplemented
 
     def __rshift__(self, other: Any) -> Any:
-        return self // (1 << other)
+        return self // (1 << other) if _is_number(other) else NotImplemented
 
     def __rlshift__(self, other: Any) -> Any:
-        return other << operator.index(self)
+        return other << operator.index(self) if _is_number(other) else NotImplemented
 
     def __rrshift__(self, other: Any) -> Any:
-        return other >> operator.index(self)
+        return other >> operator.index(self) if _is_number(other) else NotImplemented
 
     def __invert__(self) -> Any:
         return -self - 1
@@ -297,9 +345,11 @@ class TracedSize:
     def __format__(self, specification: str) -> str:
         return format(operator.index(self), specification)
 
-    def bit_length(self) -> int:
-        """As of its value."""
-        return operator.index(self).bit_length()
+    def __getattr__(self, name: str) -> Any:
+        """What else integers have, as of its value."""
+        if not hasattr(int, name):
+            raise AttributeError(f"'int' object has no attribute {name!r}")
+        return getattr(operator.index(self), name)
 
     def __copy__(self) -> TracedSize:
         return self
@@ -334,6 +384,10 @@ class TracedFloat:
         if turned:
             texts, values = texts[::-1], values[::-1]
         found = _OPERATIONS[symbol](*values)
+        if symbol == "**":
+            self.decisions.note_power(texts, values)
+        if isinstance(found, complex):
+            return found
         written = f"({texts[0]} {symbol} {texts[1]})"
         return TracedFloat(written, found, self.decisions, self.names | names)
 
@@ -375,6 +429,15 @@ class TracedFloat:
 
     def __pow__(self, other: Any) -> Any:
         return self._applied("**", other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._applied("**", other, turned=True)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __neg__(self) -> Any:
         return self * -1.0
@@ -440,9 +503,11 @@ class TracedFloat:
     def __round__(self, digits: int | None = None) -> Any:
         return round(float(self), digits)
 
-    def is_integer(self) -> bool:
-        """As of its value."""
-        return float(self).is_integer()
+    def __getattr__(self, name: str) -> Any:
+        """What else floats have, as of its value."""
+        if not hasattr(float, name):
+            raise AttributeError(f"'float' object has no attribute {name!r}")
+        return getattr(float(self), name)
 
     def operand(self) -> Any:
         """What it is for an operation."""
@@ -486,6 +551,11 @@ def _is_float(given: Any) -> bool:
 
 def _is_fraction(given: Any) -> bool:
     return _is_float(given) and _whole(given) is None
+
+
+def _is_number(given: Any) -> bool:
+    """Whether it is a number to compute with here; others say themselves what comes of sizes."""
+    return _is_traced(given) or _is_float(given) or _whole(given) is not None
 
 
 def _whole(given: Any) -> int | None:
@@ -698,11 +768,14 @@ def function_of(names: Iterable[str], expressions: Iterable[str]) -> Callable[..
     return made
 
 
-def number_at(number: Any, values: Mapping[str, int]) -> Any:
+def number_at(number: Any, values: Mapping[str, float]) -> Any:
     """A number that may follow from sizes, where these have other values."""
     if not is_traced(number):
         return number
-    return function_of(values, [written(number)])(**values)[0]
+    return _function_of(tuple(values), written(number))(**values)[0]
+
+
+_function_of = lru_cache(maxsize=1024)(lambda names, expression: function_of(names, [expression]))
 
 
 def written(number: Any) -> str:

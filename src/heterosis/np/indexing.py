@@ -10,6 +10,7 @@ at once; those that are still being computed, where the engine runs the work.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,12 +21,15 @@ from heterosis.ir.program import Value
 from heterosis.ir.slices import taken
 from heterosis.ir.traced_sizes import index as whole
 from heterosis.ir.traced_sizes import is_traced
+from heterosis.ir.types import is_float
 from heterosis.np import convert
 from heterosis.ops.array.indexing import assign_part, gather, scatter, select_part
 from heterosis.ops.array.shape import reshape, transpose
+from heterosis.ops.math.cast import copy as _copy
 from heterosis.ops.math.elementwise import where as _choose
+from heterosis.ops.record import REGISTRY
 from heterosis.runtime import modes
-from heterosis.runtime.errors import ArgumentError, IndexingError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError, DTypeError, IndexingError, UnsupportedError
 
 ndarray = _core.ndarray
 
@@ -63,6 +67,56 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
         view[...] = value
 
 
+def combined_at(name: str) -> Callable[[ndarray, Any, Any], None]:
+    """The function that is `at` of an operation, one of those that scatter knows."""
+    step = "add" if name == "subtract" else name
+
+    def at(a: ndarray, indices: Any, b: Any) -> None:
+        value, operation = _combinable(name, a, b), REGISTRY[step].operation
+        if name == "subtract":
+            value = -value
+        if modes.follows() and (part := _part(a, indices)) is not None:
+            assign_part(a, operation(select_part(a, *part), value), *part, out=a)
+            return
+        selection = _Selection(a, indices, written=True)
+        view = selection.view()
+        chosen = value, selection.indices, selection.position, selection.subject
+        if not selection.indices:
+            view[...] = operation(view, value)
+        elif modes.follows():
+            # The gradient of an extreme looks at what stood there, which is written over.
+            selection.write(scatter(view if step == "add" else _copy(view), *chosen, step))
+        else:
+            scatter(view, *chosen, step, out=view)
+
+    at.__name__, at.__qualname__ = "at", f"{name}.at"
+    at.__doc__ = (
+        f"`a[indices] = {name}(a[indices], b)` in place, once for each index: of equal ones all "
+        "count."
+    )
+    return at
+
+
+def _combinable(name: str, a: Any, b: Any) -> Any:
+    """`b` as an array or a number that can be combined with elements of `a` where these stand."""
+    if not isinstance(a, ndarray):
+        raise ArgumentError(f"{name}.at: a is a {type(a).__name__}; expected an np.ndarray.")
+    value = convert.operand(b)
+    kind = value._dtype_name if isinstance(value, ndarray) else type(value).__name__
+    if a._dtype_name == "bool" and name not in ("maximum", "minimum"):
+        raise DTypeError(f"{name}.at: a has elements of bool; expected numbers.")
+    if (kind == "float" or is_float(kind)) and not is_float(a._dtype_name):
+        raise DTypeError(
+            f"{name}.at: b is of {kind}, and a, of {a._dtype_name}, cannot hold the result; "
+            "expected integers, or a.astype('float32')."
+        )
+    return value
+
+
+for _name in ("add", "subtract", "multiply", "maximum", "minimum"):
+    REGISTRY[_name].combine_at = combined_at(_name)
+
+
 def _operand(x: ndarray, value: Any) -> Any:
     if isinstance(value, ndarray | bool | int | float):
         return value
@@ -79,7 +133,7 @@ def _part(x: ndarray, key: Any) -> Part | None:
     if any(not isinstance(i, int | slice) and i is not None and i is not Ellipsis for i in items):
         return None
     used = sum(map(_axes_used, items))
-    if not any(map(is_traced, x.shape)) or not _fits(x, items, used):
+    if not any(map(is_traced, (*x.shape, *_bounds(items)))) or not _fits(x, items, used):
         x._view(key)  # a key that does not fit raises
     missing = [slice(None)] * (x.ndim - used)
     if Ellipsis not in items:
@@ -103,6 +157,12 @@ def _part(x: ndarray, key: Any) -> Part | None:
             steps.append(1)
             counts.append(1)
     return tuple(starts), tuple(steps), tuple(counts), tuple(shape)
+
+
+def _bounds(items: list[Any]) -> Iterator[Any]:
+    """The integers in a key of these items."""
+    for item in items:
+        yield from (item.start, item.stop, item.step) if isinstance(item, slice) else (item,)
 
 
 def _fits(x: ndarray, items: list[Any], used: int) -> bool:

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from heterosis import _core
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import INTEGERS, is_float
 from heterosis.np.convert import array
 from heterosis.np.dtypes import dtype_name
@@ -61,7 +62,8 @@ def set_state(state: tuple[str, int, int]) -> None:
 def _size(size: Any, out: Any = None) -> tuple[int, ...] | None:
     if size is None:
         return None if out is None else out.shape
-    found = tuple(int(n) for n in size) if isinstance(size, tuple | list) else (int(size),)
+    given = size if isinstance(size, tuple | list) else (size,)
+    found = tuple(n if isinstance(n, int) and is_traced(n) else int(n) for n in given)
     if min(found, default=0) < 0:
         raise ArgumentError(f"size {size} has a negative extent; expected numbers from 0 on.")
     return found

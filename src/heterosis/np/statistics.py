@@ -9,7 +9,9 @@ import numpy
 from heterosis import _core
 from heterosis.np import convert
 from heterosis.np.fallback import on_host
+from heterosis.ops.array.segments import counted
 from heterosis.ops.array.statistics import check_edges, histogram_counts, histogram_edges
+from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError
 
 
@@ -55,7 +57,12 @@ def unique(
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> _core.ndarray:
-    """How often each non-negative integer occurs in `x`, or with what weight; waits for `x`."""
+    """How often each non-negative integer occurs in `x`, or with what weight; waits for `x`.
+
+    In a hybridized function, the numbers are below `minlength`, which is the length of the result.
+    """
+    if minlength and modes.is_capturing():
+        return counted(x, weights, minlength)
     counts = _bincount(x, weights, minlength)
     return counts if weights is None else counts.astype(convert.operand(weights).dtype)
 

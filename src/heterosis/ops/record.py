@@ -24,7 +24,12 @@ from heterosis.ops.samples import Samples
 from heterosis.ops.unsized import Unsized, settled
 from heterosis.passes.halves import rounded
 from heterosis.runtime.arguments import described, did_you_mean, expectations, refused
-from heterosis.runtime.errors import ArgumentTypeError, DTypeError, HeterosisError
+from heterosis.runtime.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    HeterosisError,
+    MissingAttributeError,
+)
 from heterosis.runtime.kinds import Kind
 
 # How a parameter is used; the numbers are those of `Use` in core/python/operation_type.cpp.
@@ -106,6 +111,7 @@ class Record:
     many: Callable[..., Any] | None = None  # runs it on more arrays than the core takes at once
     with_none: bool | None = None  # what comparing any element with None gives
     operation: Any = None
+    combine_at: Callable[..., None] | None = None  # `at` of NumPy's ufuncs
 
     def __post_init__(self) -> None:
         # What editors are told of the results; what users see of the function does not have it.
@@ -119,6 +125,14 @@ class Record:
     def signature(self) -> inspect.Signature:
         """For what does not fit the fast path, and for error messages."""
         return inspect.signature(self.function)
+
+    @property
+    def at(self) -> Callable[..., None]:
+        """`at(a, indices, b)`: elements of `a` at places combined with `b`, in place."""
+        if self.combine_at is None:
+            have = sorted(name for name, record in REGISTRY.items() if record.combine_at)
+            raise MissingAttributeError(f"{self.name} has no `at`: {', '.join(have)} have one.")
+        return self.combine_at
 
     @cached_property
     def documentation(self) -> str:

@@ -140,7 +140,7 @@ def _deconvolution(a: Arguments) -> Mapping[str, Shape]:
     return {"weight": _in_layout(a["layout"], _channels(a), inner, kernel), "bias": (filters,)}
 
 
-@_rule("batch_norm", "layer_norm", "instance_norm")
+@_rule("batch_norm", "layer_norm", "instance_norm", "rms_norm")
 def _norm(a: Arguments) -> Mapping[str, Shape]:
     extent = (a["data"].shape[a.get("axis", 1)],)
     return dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), extent)

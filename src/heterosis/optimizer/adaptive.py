@@ -62,6 +62,54 @@ class Adam(_Averaging):
 
 
 @register
+class AdamW(_Averaging):
+    """Adam whose weight decay is taken from the weights and not through the averages.
+
+    `wd` is scaled by the learning rate, as in PyTorch.
+    """
+
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        wd: float = 0.01,
+        **kwargs: Any,
+    ):
+        super().__init__(learning_rate, beta1, beta2, epsilon, kwargs | {"wd": wd})
+
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= self._averages()
+        numbers["start1"], numbers["start2"] = self._starts(index)
+        return Step(rules.adamw_update, weight, grad, tuple(state), numbers)
+
+
+@register
+class Lion(_Averaging):
+    """Steps of equal length along the sign of gradient and mean; one state, no square roots.
+
+    It wants a learning rate three to ten times below AdamW's, and a `wd` as much above.
+    """
+
+    arrays = 1
+
+    def __init__(
+        self,
+        learning_rate: float = 0.0001,
+        beta1: float = 0.9,
+        beta2: float = 0.99,
+        **kwargs: Any,
+    ):
+        super().__init__(learning_rate, beta1, beta2, 0.0, kwargs)
+
+    def step(self, index: Any, weight: Any, grad: Any, state: Any, numbers: Numbers) -> Step:
+        numbers |= self._averages()
+        del numbers["epsilon"]
+        return Step(rules.lion_update, weight, grad, tuple(state), numbers)
+
+
+@register
 class Adamax(_Averaging):
     """Adam with the largest gradient so far in place of the mean square."""
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from heterosis import _core
+from heterosis import _core, capture
 from heterosis.capture import note_undo
-from heterosis.ir.traced_sizes import is_traced, value_of
+from heterosis.ir.traced_sizes import fixed_number, is_traced, value_of
 from heterosis.np import zeros
 from heterosis.ops.math.cast import assign
 from heterosis.optimizer.steps import Step, run
@@ -153,7 +153,16 @@ class Optimizer:
                 "set_learning_rate: this optimizer has an lr_scheduler, which decides the rate. "
                 "Set the scheduler's base_lr, or make the optimizer without one."
             )
-        self.lr = lr
+        before, rate = self.lr, fixed_number(lr)
+
+        def change() -> list[float]:
+            self.lr = rate
+            return []
+
+        change()
+        if modes.is_capturing():
+            capture.supplied(change, [])  # at every run, before the steps behind it
+            note_undo(lambda: setattr(self, "lr", before))
 
     def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
         """Factors of the learning rate by parameter name or index; others have 1."""

@@ -69,6 +69,9 @@ _LAYERS = {
     "BatchNormalization": "use nn.BatchNorm()",
     "LayerNormalization": "use nn.LayerNorm()",
     "InstanceNorm2d": "use nn.InstanceNorm()",
+    "MultiheadAttention": "use nn.MultiHeadAttention(units, num_heads), batch first",
+    "TransformerDecoderLayer": "use nn.TransformerEncoderLayer(..., is_causal=True) for a decoder "
+    "without encoder, or put two nn.MultiHeadAttention together",
     "RNN": "use gluon.rnn.RNN",
     "LSTM": "use gluon.rnn.LSTM",
     "GRU": "use gluon.rnn.GRU",
@@ -92,6 +95,7 @@ _LOSSES = {
     "CategoricalCrossentropy": _CROSS_ENTROPY,
     "SparseCategoricalCrossentropy": _CROSS_ENTROPY,
     "BinaryCrossentropy": _BINARY,
+    "SigmoidFocalLoss": "use gluon.loss.FocalLoss()",
     "MeanSquaredError": _SQUARES,
     "MeanAbsoluteError": "use gluon.loss.L1Loss()",
 }
@@ -179,6 +183,10 @@ HINTS: dict[str, Mapping[str, str]] = {
         "TensorDataset": "use gluon.data.ArrayDataset",
         "IterableDataset": "gluon.data.DataLoader goes by index: define __getitem__ and __len__",
         "random_split": "use dataset.shard, take or filter, or index with np.random.permutation",
+    },
+    "heterosis.gluon.utils": {
+        "clip_grad_norm_": "use gluon.Trainer(..., clip_global_norm=1.0), or clip_global_norm here",
+        "clip_by_global_norm": "use clip_global_norm, or gluon.Trainer(..., clip_global_norm=1.0)",
     },
     "heterosis.optimizer": {
         "SGDMomentum": "use SGD(momentum=0.9)",

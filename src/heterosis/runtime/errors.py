@@ -112,6 +112,10 @@ class MissingPackageError(HeterosisError, ImportError):
     """A package that an optional part of the framework needs is not installed."""
 
 
+class CommunicationError(HeterosisError, RuntimeError):
+    """Processes that train together and have not found each other, or do not do the same."""
+
+
 class WorkerError(HeterosisError, RuntimeError):
     """A worker process of a DataLoader that ended, or what went wrong in it."""
 

@@ -18,6 +18,7 @@ from heterosis.runtime.errors import (
     UninitializedError,
     UnsupportedError,
 )
+from tests.capture.test_sizes import LAYERS, block
 from tests.mxnet.symbols import peer
 from tests.mxnet.symbols.stored import STORED
 
@@ -70,6 +71,26 @@ def test_other_batches_run_too(tmp_path):
     files = exported(small(), tmp_path, X)
     read = SymbolBlock.imports(files[0], "data", files[1])
     assert read(np.ones((5, 2, 4, 4))).shape == (5, 2)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_blocks_whose_extents_are_open_run_at_every_size(name, tmp_path):
+    make, shape = LAYERS[name]
+    net = block(make, shape(4))
+    inputs = {n: np.array(peer.numbers(shape(n))) for n in (4, 1, 8, 64, 3)}
+    expected = {n: net(x).asnumpy() for n, x in inputs.items()}
+    net.hybridize()
+    for n in (4, 8, 3):
+        net(inputs[n])
+    symbol, parameters = net.export(str(tmp_path / "model"))
+    read = SymbolBlock.imports(symbol, ["data"], parameters)
+    for _ in range(2):
+        for n, x in inputs.items():
+            numpy.testing.assert_allclose(read(x).asnumpy(), expected[n], rtol=2e-5, atol=2e-6)
+        read.hybridize()
+    for n, x in inputs.items():
+        numpy.testing.assert_allclose(read(x).asnumpy(), expected[n], rtol=2e-5, atol=2e-6)
+    assert read._compiled.captures <= 4, list(read._compiled.captures_why)
 
 
 def test_a_block_that_was_only_trained_is_exported_as_it_predicts(tmp_path):

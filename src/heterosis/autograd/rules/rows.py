@@ -8,17 +8,19 @@ from typing import Any
 
 from heterosis.autograd.rules.table import Cotangents, Step, adjoint
 from heterosis.ir import views
+from heterosis.ir.primitives.elementwise import ADD, MAXIMUM, MINIMUM
 from heterosis.ir.program import ASSEMBLE, GATHER, SCATTER, Value, apply, constant
 from heterosis.ir.types import TensorType
 from heterosis.ops.array.indexing import gathered, scattered
-from heterosis.ops.math.elementwise import equal, select
+from heterosis.ops.math.elementwise import equal, select, true_divide
 from heterosis.ops.rules import iota, weak, zeros
+from heterosis.runtime.errors import UnsupportedError
 
 
 @adjoint(GATHER)
 def _gather(step: Step) -> Cotangents:
     data, *indices = step.inputs
-    found = scattered(zeros(data), indices, step.cotangent, add=True)
+    found = scattered(zeros(data), indices, step.cotangent, combine=ADD)
     return (found, *(None for _ in indices))
 
 
@@ -26,11 +28,33 @@ def _gather(step: Step) -> Cotangents:
 def _scatter(step: Step) -> Cotangents:
     _, *indices, update = step.inputs
     g = step.cotangent
+    combine = step.attributes["combine"]
+    if combine in (MAXIMUM, MINIMUM):
+        return _share_of_extremes(step)
+    if combine not in (None, ADD):
+        raise UnsupportedError(
+            f"no gradient flows through elements of an array that are combined by {combine} at "
+            "computed places; sums and extremes have one."
+        )
     found = gathered(g, indices)
-    if step.attributes["combine"] is not None:
+    if combine is ADD:
         return (g, *(None for _ in indices), found)
     kept = scattered(g, indices, zeros(update))
     return (kept, *(None for _ in indices), _if_last(found, step.inputs[0], indices))
+
+
+def _share_of_extremes(step: Step) -> Cotangents:
+    """All that is equal to the extreme shares what that receives."""
+    base, *indices, update = step.inputs
+    (found,) = step.outputs
+    stays, hits = equal(base, found), equal(update, gathered(found, indices))
+    one, none = constant(1.0, base.dtype, weak=True), weak(0.0)
+    many = scattered(
+        select(stays, one, zeros(base)), indices, select(hits, one, zeros(update)), combine=ADD
+    )
+    share = true_divide(step.cotangent, many)
+    to_update = select(hits, gathered(share, indices), none)
+    return (select(stays, share, none), *(None for _ in indices), to_update)
 
 
 def _if_last(x: Value, base: Value, indices: Sequence[Value]) -> Value:

@@ -12,6 +12,7 @@ from heterosis.gluon.data.sampler import (
     RandomSampler,
     Sampler,
     SequentialSampler,
+    SharedBatchSampler,
 )
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.elsewhere import lookup as _lookup
@@ -31,5 +32,6 @@ __all__ = [
     "RecordFileDataset",
     "Sampler",
     "SequentialSampler",
+    "SharedBatchSampler",
     "SimpleDataset",
 ]

@@ -103,4 +103,73 @@ class BatchSampler(Sampler):
         return count // self._batch_size
 
 
-__all__ = ["BatchSampler", "FilterSampler", "RandomSampler", "Sampler", "SequentialSampler"]
+class SharedBatchSampler(Sampler):
+    """This process's part of every batch, where `count` processes train on each batch together.
+
+    A batch is cut into `count` parts, the first of which have one sample more where it does not
+    divide; the parts of all processes are the batches that one process would have. The order of a
+    pass follows from `seed` and the number of the pass alone, so that all processes have the same.
+    `resume` goes on where a checkpoint was made.
+    """
+
+    def __init__(
+        self,
+        length: Natural,
+        batch_size: Positive,
+        rank: Natural,
+        count: Positive,
+        shuffle: bool = True,
+        seed: Natural = 0,
+        last_batch: str = "keep",
+    ):
+        if last_batch not in ("keep", "discard"):
+            raise ArgumentError(f"last_batch={last_batch!r}; expected 'keep' or 'discard'.")
+        if rank >= count:
+            raise ArgumentError(f"rank={rank} of {count} processes; expected 0 to {count - 1}.")
+        smallest = length % batch_size if last_batch == "keep" else 0
+        for size in (batch_size, smallest or batch_size):
+            if size < count:
+                raise ArgumentError(
+                    f"SharedBatchSampler: {length} samples in batches of {batch_size} make one of "
+                    f"{size}, too small for {count} processes: some would have none. Take "
+                    "another batch_size, or last_batch='discard'."
+                )
+        self._length, self._batch_size, self._last_batch = length, batch_size, last_batch
+        self._rank, self._count = rank, count
+        self._shuffle, self._seed = shuffle, seed
+        self.epoch = 0  # the number of the pass that is gone through, or comes next
+        self._first = 0
+
+    def resume(self, epoch: Natural, batch: Natural) -> None:
+        """Let the next pass be number `epoch`, from its batch number `batch` on."""
+        whole = self._whole()
+        if batch > whole:
+            raise ArgumentError(f"resume: batch {batch} of a pass of {whole} batches.")
+        self.epoch, self._first = epoch, batch
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order = numpy.arange(self._length)
+        if self._shuffle:
+            numpy.random.default_rng((self._seed, self.epoch)).shuffle(order)
+        first, self._first = self._first, 0
+        for number in range(first, self._whole()):
+            batch = order[number * self._batch_size : (number + 1) * self._batch_size]
+            yield numpy.array_split(batch, self._count)[self._rank].tolist()
+        self.epoch += 1
+
+    def __len__(self) -> int:
+        return self._whole() - self._first
+
+    def _whole(self) -> int:
+        extra = self._batch_size - 1 if self._last_batch == "keep" else 0
+        return (self._length + extra) // self._batch_size
+
+
+__all__ = [
+    "BatchSampler",
+    "FilterSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SharedBatchSampler",
+]

@@ -17,6 +17,7 @@ from heterosis.gluon.nn.activations import (
     Softplus,
     Swish,
 )
+from heterosis.gluon.nn.attention import MultiHeadAttention, TransformerEncoderLayer
 from heterosis.gluon.nn.basic import Dense, Dropout, Embedding, Flatten
 from heterosis.gluon.nn.containers import (
     Concurrent,
@@ -41,6 +42,7 @@ from heterosis.gluon.nn.normalization import (
     GroupNorm,
     InstanceNorm,
     LayerNorm,
+    RMSNorm,
 )
 from heterosis.gluon.nn.pooling import (
     AvgPool1D,
@@ -109,11 +111,14 @@ __all__ = [
     "MaxPool2D",
     "MaxPool3D",
     "Mish",
+    "MultiHeadAttention",
     "PReLU",
+    "RMSNorm",
     "ReflectionPad2D",
     "Sequential",
     "SiLU",
     "Softplus",
     "Swish",
     "SymbolBlock",
+    "TransformerEncoderLayer",
 ]

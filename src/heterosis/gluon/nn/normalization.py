@@ -125,6 +125,30 @@ class LayerNorm(_Normalization):
         return F.npx.layer_norm(data, gamma, beta, axis=self._axis, eps=self._epsilon)
 
 
+class RMSNorm(HybridBlock):
+    """The vectors along `axis` scaled to a mean square of 1, times a learnt `gamma`."""
+
+    def __init__(
+        self, axis: int = -1, epsilon: float = 1e-6, scale: bool = True,
+        gamma_initializer: Any = "ones", in_channels: Natural = 0, **kwargs: Any,
+    ):  # fmt: skip
+        super().__init__(**kwargs)
+        self._axis, self._epsilon = axis, epsilon
+        self.gamma: Any = None
+        if scale:
+            self.gamma = self.params.get(
+                "gamma", shape=(in_channels,), init=gamma_initializer, allow_deferred_init=True
+            )
+
+    def hybrid_forward(self, F: Any, data: Any, gamma: Any = None) -> Any:
+        """The normalised input."""
+        return F.npx.rms_norm(data, gamma, axis=self._axis, eps=self._epsilon)
+
+    def __repr__(self) -> str:
+        size = "" if self.gamma is None else f", in_channels={self.gamma.shape[0]}"
+        return f"{type(self).__name__}(eps={self._epsilon}, axis={self._axis}{size})"
+
+
 class GroupNorm(_Normalization):
     """The channels of each of `num_groups` groups, of each example, scaled together."""
 

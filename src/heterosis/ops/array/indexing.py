@@ -14,7 +14,8 @@ from typing import Any
 import numpy
 
 from heterosis.ir import views
-from heterosis.ir.primitives.elementwise import ADD
+from heterosis.ir.primitives.elementwise import ADD, MAXIMUM, MINIMUM, MULTIPLY
+from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import ASSEMBLE, GATHER, SCATTER, Value, apply, constant, extent
 from heterosis.ir.types import TensorType
 from heterosis.ops.array.shape import MOVED, as_tuple, move_axes, samples
@@ -32,10 +33,13 @@ def gathered(x: Value, places: Sequence[Value]) -> Value:
     return apply(GATHER, (x, *places), TensorType(shape, x.dtype))
 
 
-def scattered(x: Value, places: Sequence[Value], update: Value, *, add: bool = False) -> Value:
-    """`x` with rows written, or added, at `places`; of equal places the last counts."""
+def scattered(
+    x: Value, places: Sequence[Value], update: Value, *, combine: Elementwise | None = None
+) -> Value:
+    """`x` with rows written at `places`, or combined with what stands there; of equal places the
+    last counts, or all."""
     type_ = TensorType(x.shape, x.dtype)
-    return apply(SCATTER, (x, *places, update), type_, combine=ADD if add else None)
+    return apply(SCATTER, (x, *places, cast(update, x.dtype)), type_, combine=combine)
 
 
 # -- advanced indexing ----------------------------------------------------------------------------
@@ -81,12 +85,15 @@ def gather(a: Value, indices: Operands, position: int, subject: Subject | None =
     return move_axes("index", found, tuple(range(rank)), tuple(range(position, position + rank)))
 
 
-def _scatter_reference(a: Any, value: Any, indices: Any, position: Any, add: Any = False) -> Any:
+_COMBINED = {"add": ADD, "multiply": MULTIPLY, "maximum": MAXIMUM, "minimum": MINIMUM}
+
+
+def _scatter_reference(a: Any, value: Any, indices: Any, position: Any, combine: Any = None) -> Any:
     result = a.copy()
     rank = indices[0].ndim
     value = numpy.moveaxis(value, range(position, position + rank), range(rank))
-    if add:
-        numpy.add.at(result, tuple(indices), value)
+    if combine is not None:
+        getattr(numpy, combine).at(result, tuple(indices), value)
     else:
         result[tuple(indices)] = value
     return result
@@ -101,7 +108,10 @@ def _scatter_reference(a: Any, value: Any, indices: Any, position: Any, add: Any
             Case(((5, 4), (3, 4), [(3,)]), {"position": 0}),
             Case(((5, 4), (3, 2), [(3, 2), (3, 2)]), {"position": 0}),
             Case(((5, 4, 2), (4, 3, 2), [(3,)]), {"position": 1}),
-            Case(((5, 4), (9, 4), [(9,)]), {"position": 0, "add": True}),
+            *(
+                Case(((5, 4), (9, 4), [(9,)]), {"position": 0, "combine": combine})
+                for combine in ("add", "maximum", "minimum")
+            ),
         ],
         domain=((-4, 4), (-4, 4), (-4, 4)),
         dtypes=(*MOVED, "bfloat16"),
@@ -115,17 +125,18 @@ def scatter(
     indices: Operands,
     position: int,
     subject: Subject | None = None,
-    add: bool = False,
+    combine: str | None = None,
 ) -> Value:
-    """`a` with `value` written, or added, at places along its leading axes; `value` has the shape
-    that `gather` gives, or broadcasts to it. With `out=a`, nothing else is copied."""
+    """`a` with `value` written at places along its leading axes, or combined by an operation with
+    what stands there; `value` has the shape that `gather` gives, or broadcasts to it. With
+    `out=a`, nothing else is copied."""
     places = _places("index", a, indices, subject)
     lead, rest = places[0].shape, a.shape[len(places) :]
     shape = (*rest[:position], *lead, *rest[position:])
     value = cast(_fitting(value, shape), a.dtype)
     front = tuple(range(position, position + len(lead)))
     update = move_axes("index", value, front, tuple(range(len(lead))))
-    return scattered(a, places, update, add=add)
+    return scattered(a, places, update, combine=None if combine is None else _COMBINED[combine])
 
 
 def _fitting(value: Value, shape: tuple[int, ...]) -> Value:
@@ -294,6 +305,12 @@ def gather_nd(data: Value, indices: Value) -> Value:
     return gathered(data, _places("gather_nd", data, _check_rows("gather_nd", indices, data.ndim)))
 
 
+def placed_rows(name: str, a: Value, coordinates: Value, value: Value) -> tuple[list[Value], Value]:
+    """Places in `a` whose coordinates stand along the first axis, and `value` as their rows."""
+    places = _places(name, a, _check_rows(name, coordinates, a.ndim))
+    return places, _fitting(value, (*places[0].shape, *a.shape[len(places) :]))
+
+
 def _scatter_nd_reference(data: Any, indices: Any, shape: Any) -> Any:
     result = numpy.zeros(shape, data.dtype)
     result[tuple(indices)] = data
@@ -316,8 +333,7 @@ def scatter_nd(data: Value, indices: Value, shape: Any) -> Value:
     does; of equal places the last counts."""
     shape = as_tuple(shape)
     base = views.broadcast(cast(constant(0, "int64"), data.dtype), shape)
-    places = _places("scatter_nd", base, _check_rows("scatter_nd", indices, len(shape)))
-    update = _fitting(data, (*places[0].shape, *shape[len(places) :]))
+    places, update = placed_rows("scatter_nd", base, indices, data)
     return scattered(base, places, update)
 
 

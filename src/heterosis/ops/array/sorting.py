@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 
 from heterosis.ir import views
+from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.primitives.sort_keys import (
     FROM_SORT_KEY_FLOAT32,
     FROM_SORT_KEY_FLOAT64,
@@ -92,7 +93,7 @@ def _gradient_of_sorted(g: Value, y: Value, x: Value) -> Value:
     # Keys are integers, which no gradient flows through: it goes from place to place instead.
     places = _places(_last_axis(x), False)
     zeros = views.broadcast(constant(0.0, g.dtype), places.shape)
-    found = scattered(zeros, [_numbers(places), places], _last_axis(g), add=True)
+    found = scattered(zeros, [_numbers(places), places], _last_axis(g), combine=ADD)
     return views.reshape(found, x.shape)
 
 

@@ -15,6 +15,7 @@ import numpy
 
 from heterosis import _core
 from heterosis.ir import views
+from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.program import Value
 from heterosis.ops.array.indexing import scattered
 from heterosis.ops.array.legacy import counter_along, pick
@@ -92,6 +93,11 @@ def _softplus(x: Any) -> Any:
 
 def _relu(x: Any) -> Any:
     return numpy.maximum(x, 0.0)
+
+
+def _positive(x: Any) -> Any:
+    """`_relu` whose slope at 0 is that of both sides' mean: a part of curves without a corner."""
+    return 0.5 * (x + numpy.abs(x))
 
 
 def _log_softmax(x: Any, axis: int) -> Any:
@@ -231,10 +237,42 @@ def sigmoid_cross_entropy_loss(
         positive = numpy.log(pred + tiny) * label * more
         loss = -(positive + numpy.log(1.0 - pred + tiny) * (1.0 - label))
     elif pos_weight is None:
-        loss = _relu(pred) - pred * label + _softplus(-numpy.abs(pred))
+        loss = _positive(pred) - pred * label + _softplus(-numpy.abs(pred))
     else:
         ones = 1.0 + (more - 1.0) * label
-        loss = pred - pred * label + ones * (_softplus(-numpy.abs(pred)) + _relu(-pred))
+        loss = pred - pred * label + ones * (_softplus(-numpy.abs(pred)) + _positive(-pred))
+    return _mean(loss, sample_weight, weight, batch_axis)
+
+
+def _log_sigmoid(x: Any) -> Any:
+    return -(_positive(-x) + _softplus(-numpy.abs(x)))
+
+
+@_loss(
+    _PAIR,
+    Case(((3, 4), (3, 4), (3, 1), None, None, None)),
+    Case(((2, 5, 3), (2, 5, 3), None, None, None, None)),
+    domain=((-4, 4), (0, 1), (0, 2), (0.5, 2), (0, 1), (0.5, 3)),
+)
+def focal_loss(
+    pred: Array,
+    label: Array,
+    sample_weight: Array | None = None,
+    weight: Array | None = None,
+    alpha: Array | None = None,
+    gamma: Array = 2.0,
+    batch_axis: int = 0,
+) -> Array:
+    """The cross-entropy of labels of 0 and 1, times the probability of being wrong to the power
+    `gamma`, and times `alpha` for ones and `1 - alpha` for zeros."""
+    label = _like(label, pred)
+    one, none = _log_sigmoid(pred), _log_sigmoid(-pred)
+    surprise = -(one * label + none * (1.0 - label))
+    wrong = numpy.exp(none) * label + numpy.exp(one) * (1.0 - label)
+    # Where nothing is wrong the power has no slope: the bound keeps it finite for small `gamma`.
+    loss = surprise * numpy.exp(gamma * numpy.log(numpy.maximum(wrong, 1e-30)))
+    if alpha is not None:
+        loss = loss * (alpha * label + (1.0 - alpha) * (1.0 - label))
     return _mean(loss, sample_weight, weight, batch_axis)
 
 
@@ -251,7 +289,7 @@ def logistic_loss(
     label = _like(label, pred)
     if label_format == "signed":
         label = (label + 1.0) / 2.0
-    loss = _relu(pred) - pred * label + _softplus(-numpy.abs(pred))
+    loss = _positive(pred) - pred * label + _softplus(-numpy.abs(pred))
     return _mean(loss, sample_weight, weight, batch_axis)
 
 
@@ -274,7 +312,7 @@ def _pull_surprise(g: Value, y: Value, x: Value, label: Value, axis: int) -> tup
     places = [counter_along(shape, d) for d in range(len(shape))]
     places.insert(axis, label)
     hits = views.reshape(negative(g), shape)
-    return scattered(weighted, places, hits, add=True), None
+    return scattered(weighted, places, hits, combine=ADD), None
 
 
 @operation(
@@ -300,7 +338,9 @@ def softmax_surprise(x: Value, label: Value, axis: int) -> Value:
     Case(((3, 4), (3, 1), (3, 1), None)),
     Case(((2, 5, 3), (2, 3)), {"axis": 1}),
     Case(((3, 4), (3,)), {"from_logits": True}),
-    domain=((-2, 2), (-1, 6), (0, 2), (0, 2)),
+    Case(((2, 5, 3), (2, 3), None, None, None), {"axis": 1}),
+    Case(((3, 4), (3,), None, None, None), {"from_logits": True}),
+    domain=((-2, 2), (-1, 6), (0, 2), (0, 2), (0, 1)),
     indices=(1,),
 )
 def softmax_cross_entropy_loss(
@@ -308,13 +348,15 @@ def softmax_cross_entropy_loss(
     label: Array,
     sample_weight: Array | None = None,
     weight: Array | None = None,
+    smoothing: Array | None = None,
     axis: int = -1,
     from_logits: bool = False,
     batch_axis: int = 0,
 ) -> tuple[Array, Array]:
     """Minus the logarithm of the softmax of `pred` at the label, a number of a class.
 
-    Labels beyond the classes count as the nearest one. A second result is the loss before it is
+    Labels beyond the classes count as the nearest one. `smoothing` is the part of each label that
+    all classes share. A second result is the loss before it is
     weighted and averaged: the gradient wants it.
     """
     axis = axis % pred.ndim
@@ -325,6 +367,9 @@ def softmax_cross_entropy_loss(
         loss = Term(softmax_surprise(pred.value, label.value, axis))
     else:
         loss = _surprise(pred, label, axis)
+    if smoothing is not None:
+        shared = numpy.mean(pred, axis=axis, keepdims=True)
+        loss = loss + smoothing * (_picked(pred, label, axis) - shared)
     return _mean(loss, sample_weight, weight, batch_axis), loss
 
 
@@ -346,20 +391,27 @@ def _classes(label: Any, pred: Any, axis: int) -> Any:
     _WEIGHTED,
     Case(((2, 5, 3), (2, 5, 3)), {"axis": 1}),
     Case(((3, 4), (3, 4)), {"from_logits": True}),
+    Case(((2, 5, 3), (2, 5, 3), None, None, None), {"axis": 1}),
 )
 def softmax_cross_entropy_dense_loss(
     pred: Array,
     label: Array,
     sample_weight: Array | None = None,
     weight: Array | None = None,
+    smoothing: Array | None = None,
     axis: int = -1,
     from_logits: bool = False,
     batch_axis: int = 0,
 ) -> Array:
-    """Minus the logarithm of the softmax of `pred`, weighted by the labels' probabilities."""
+    """Minus the logarithm of the softmax of `pred`, weighted by the labels' probabilities, of
+    which all classes share the part `smoothing`."""
     if not from_logits:
         pred = _log_softmax(pred, axis)
-    loss = -numpy.sum(pred * _like(label, pred), axis=axis, keepdims=True)
+    label = _like(label, pred)
+    if smoothing is not None:
+        share = smoothing / number_for(pred, pred.shape[axis])
+        label = (1.0 - smoothing) * label + share
+    loss = -numpy.sum(pred * label, axis=axis, keepdims=True)
     return _mean(loss, sample_weight, weight, batch_axis)
 
 

@@ -201,6 +201,29 @@ def adam_update(
 
 
 @_rule(states=2)
+def adamw_update(
+    weight, grad, mean, variance, lr, wd, beta1, beta2, epsilon, start1, start2,
+    rescale_grad=1.0, clip_gradient=None,
+):  # fmt: skip
+    """Adam with weights that decay by themselves; `start1` and `start2` are `1 - beta ** t`."""
+    slope = _clipped(rescale_grad * grad, clip_gradient)
+    mean = beta1 * mean + (1 - beta1) * slope
+    variance = beta2 * variance + (1 - beta2) * slope * slope
+    ahead = mean / start1 / (numpy.sqrt(variance / start2) + epsilon)
+    return weight - lr * (ahead + wd * weight), mean, variance
+
+
+@_rule(states=1)
+def lion_update(
+    weight, grad, mean, lr, wd, beta1, beta2, rescale_grad=1.0, clip_gradient=None
+):  # fmt: skip
+    """A step of equal length for every element, along the sign of gradient and mean together."""
+    slope = _clipped(rescale_grad * grad, clip_gradient)
+    ahead = numpy.sign(beta1 * mean + (1 - beta1) * slope)
+    return weight - lr * (ahead + wd * weight), beta2 * mean + (1 - beta2) * slope
+
+
+@_rule(states=2)
 def adamax_update(
     weight, grad, mean, largest, lr, wd, beta1, beta2, rescale_grad=1.0, clip_gradient=None
 ):

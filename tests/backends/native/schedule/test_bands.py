@@ -15,6 +15,7 @@ from heterosis.ir.program import INPUT, Program, apply, constant
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
+from heterosis.ops.rules import iota
 
 matmul, multiply, softmax, where, exp = (
     REGISTRY[n].operation for n in ("matmul", "multiply", "softmax", "where", "exp")
@@ -58,6 +59,36 @@ def test_masks_that_repeat_are_read_where_they_stand(shape):
     mask = array(*shape, dtype="bool")
     kept = where(mask, scores(query, key), constant(-1e9, "float32"))
     assert len(planned([query, key, value, mask], matmul(softmax(kept), value)).kernels) == 1
+
+
+CAUSAL = {
+    "alone": ((2, 3), 20, 24, {}, None),
+    "many bands": ((8, 8), 256, 256, {}, None),
+    "with a mask": ((2, 3), 20, 24, {}, (2, 1, 1, 24)),
+    "one row": ((2, 3), 1, 24, {}, None),
+    "heads share keys": ((2, 4), 20, 24, {"enable_gqa": True}, None),
+}
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_rows_that_are_counted_begin_anew_in_each_matrix(name):
+    lead, rows, keys, more, mask = CAUSAL[name]
+    inputs = operands(lead, rows, keys)
+    if more:
+        inputs[1:] = operands((lead[0], lead[1] // 2), rows, keys)[1:]
+    masks = [] if mask is None else [array(*mask, dtype="bool")]
+    given = [*inputs, *masks] + [None] * (not masks)
+    found = REGISTRY["attention"].operation(*given, is_causal=True, **more)
+    kernels = planned([*inputs, *masks], found).kernels
+    # Where heads share keys, their rows stand below each other, and are not those of one matrix.
+    assert len(kernels) == (3 if more else 1)
+
+
+def test_matrices_that_are_counted_are_left_apart():
+    query, key, value = inputs = operands(lead=(6,))
+    matrices = views.reshape(iota(6), (6, 1, 1))
+    shifted = REGISTRY["add"].operation(scores(query, key), matrices)
+    assert len(planned(inputs, matmul(softmax(shifted), value)).kernels) >= 3
 
 
 def test_the_right_operand_may_come_late():
@@ -139,6 +170,27 @@ def test_results(shape, band, dtype, monkeypatch):
 def test_masks(mask, monkeypatch):
     monkeypatch.setattr(bands, "_BAND_BYTES", 1 << 12)
     check((2, 3, 40, 48, 16), mask=mask)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("shape", [(2, 3, 70, 70, 16), (2, 1, 33, 50, 8), (3, 2, 129, 40, 8)])
+def test_causal_results(shape, dtype, monkeypatch):
+    """Each band counts its rows from the matrix's first one."""
+    monkeypatch.setattr(bands, "_BAND_BYTES", 1 << 12)
+    batch, heads, rows, keys, depth = shape
+    generator = numpy.random.default_rng(0)
+    given = [
+        generator.normal(size=(batch, heads, n, depth)).astype(dtype) for n in (rows, keys, keys)
+    ]
+    causal = numpy.arange(rows)[:, None] >= numpy.arange(keys)
+
+    @heterosis.hybridize
+    def call(query, key, value):
+        return npx.scaled_dot_product_attention(query, key, value, is_causal=True, scale=1 / 3)
+
+    near = {"float16": 3e-3, "float32": 2e-6, "float64": 1e-14}[dtype]
+    found = call(*map(np.array, given)).asnumpy()
+    numpy.testing.assert_allclose(found, reference(*given, causal), rtol=near, atol=near)
 
 
 def test_strided_operands():

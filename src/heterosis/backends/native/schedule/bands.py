@@ -270,21 +270,23 @@ def _axes_of(problem: Problem, operand: str, size: int) -> Axes:
 
 
 def _of_one_matrix(nest: Nest, rows: int) -> Nest | None:
-    """The nest over the rows of one matrix, if it goes through the matrices in its outer loops."""
-    if any(
-        isinstance(step, Counting) and any(step.strides[: len(nest.kept)]) for step in nest.steps
-    ):
+    """The nest over the rows of one matrix, if it goes through the matrices in its outer loops and
+    does not count them: what it counts of rows begins anew in each, as it does where it runs."""
+    last = len(nest.kept) - 1
+    among_matrices = last if known(nest.kept[last]) == rows else last + 1
+    if any(isinstance(s, Counting) and any(s.strides[:among_matrices]) for s in nest.steps):
         return None
 
     def inner(operand: Operand) -> Operand:
-        return replace(operand, strides=operand.strides[len(nest.kept) - 1 :])
+        return replace(operand, strides=operand.strides[last:])
 
     def step(own: Step) -> Step:
         match own:
             case Load():
                 return replace(own, operand=inner(own.operand))
             case Counting():
-                return replace(own, strides=own.strides[len(nest.kept) - 1 :])
+                assert not any(own.strides[:last]), "a count of the matrices would be lost"
+                return replace(own, strides=own.strides[last:])
         return own
 
     return replace(

@@ -106,6 +106,7 @@ def is_literal(value: Value) -> bool:
 
 
 def _float_literal(element: str, number: float) -> str:
+    number = math.nan if math.isnan(number) else number  # of one sign: all NaN are one literal
     if element == "half":
         return f"0xH{struct.unpack('<H', _packed('<e', number))[0]:04X}"
     if element == "bfloat":

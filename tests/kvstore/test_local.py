@@ -93,8 +93,6 @@ def test_a_store_of_ones_own():
 
 
 BAD = {
-    "processes": (lambda: kvstore.create("dist_sync"), UnsupportedError, "one process"),
-    "horovod": (lambda: kvstore.create("horovod"), UnsupportedError, "one process"),
     "unknown": (lambda: kvstore.create("globe"), ArgumentError, "known are"),
     "sparse": (lambda: kvstore.create().row_sparse_pull(0), UnsupportedError, "sparse"),
     "compress": (lambda: kvstore.create().set_gradient_compression({}), UnsupportedError, "one"),

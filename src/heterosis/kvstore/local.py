@@ -1,8 +1,8 @@
-"""Stores of arrays by key, through which Gluon programs exchange gradients: here in one process."""
+"""What a store of arrays by key is, and the one that lies in one process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from heterosis import _core
@@ -10,23 +10,13 @@ from heterosis.optimizer import Optimizer, Updater, get_updater
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
-LOCAL = (
-    "local",
-    "device",
-    "nccl",
-    "local_update_cpu",
-    "local_allreduce_cpu",
-    "local_allreduce_device",
-)
-
-Arrays = _core.ndarray | list[_core.ndarray]
-
 
 class KVStoreBase:
     """What a store offers. Classes of one's own become known to `create` by `register`."""
 
     OPTIMIZER = "optimizer"
     kv_registry: ClassVar[dict[str, type]] = {}
+    joins_processes: ClassVar[bool] = False  # whether calls wait for those of other processes
 
     def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
         """Give all of `out` the value."""
@@ -35,6 +25,15 @@ class KVStoreBase:
     def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
         """Add the values up and give the sum to all of `out`; to the values, without one."""
         raise UnsupportedError(f"{type(self).__name__} has to define pushpull().")
+
+    def exchange(self, keys: Sequence[Any], values: Sequence[list[_core.ndarray]]) -> None:
+        """`pushpull` of several keys, which a store may send together."""
+        for key, arrays in zip(keys, values, strict=True):
+            self.pushpull(key, arrays)
+
+    def sum(self, numbers: Sequence[float]) -> list[float]:
+        """Every process's numbers added up: in one process, these."""
+        return [float(number) for number in numbers]
 
     def set_optimizer(self, optimizer: Optimizer) -> None:
         """Let the store update what it holds."""
@@ -86,19 +85,19 @@ class KVStore(KVStoreBase):
 
     def init(self, key: Any, value: Any) -> None:
         """Start a key, or each of a list of keys, with a copy of its value."""
-        for one, arrays in _by_key(key, value):
+        for one, arrays in by_key(key, value):
             if one in self._values:
                 raise ArgumentError(f"init: the key {one!r} has a value already; use push.")
             self._values[one] = arrays[0].copy()
 
     def push(self, key: Any, value: Any, priority: int = 0) -> None:
         """Replace a key's value by the sum of the arrays, or update it with that."""
-        for one, arrays in _by_key(key, value):
+        for one, arrays in by_key(key, value):
             held = self._held(one)
             if self._update:
-                self._update(one, _sum(arrays), held)
+                self._update(one, self._sum(arrays), held)
             else:
-                held[...] = _sum(arrays)
+                held[...] = self._sum(arrays)
 
     def pull(
         self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True
@@ -106,7 +105,7 @@ class KVStore(KVStoreBase):
         """Copy a key's value into all of `out`."""
         if out is None:
             raise ArgumentError("pull: out is None; expected the arrays to copy values into.")
-        for one, arrays in _by_key(key, out):
+        for one, arrays in by_key(key, out):
             for array in arrays:
                 array[...] = self._held(one)
 
@@ -115,13 +114,13 @@ class KVStore(KVStoreBase):
 
         A key that was not started, with nothing to update, is only added up.
         """
-        targets = dict(_by_key(key, value if out is None else out))
-        for one, arrays in _by_key(key, value):
+        targets = dict(by_key(key, value if out is None else out))
+        for one, arrays in by_key(key, value):
             if one in self._values or self._update:
                 self.push(one, arrays)
                 self.pull(one, targets[one])
             else:
-                total = _sum(arrays)
+                total = self._sum(arrays)
                 for target in targets[one]:
                     if target is not total:
                         target[...] = total
@@ -188,30 +187,16 @@ class KVStore(KVStoreBase):
     def num_workers(self) -> int:
         return 1
 
+    def _sum(self, arrays: list[_core.ndarray]) -> _core.ndarray:
+        return added(arrays)
+
     def _held(self, key: Any) -> _core.ndarray:
         if key not in self._values:
             raise ArgumentError(f"the key {key!r} has no value yet; start it with init.")
         return self._values[key]
 
 
-def create(name: str = "local") -> KVStoreBase:
-    """A store by its kind: 'local' and 'device' are the same here."""
-    if not isinstance(name, str):
-        raise ArgumentError(f"create: {name!r} names no store; expected one of {', '.join(LOCAL)}.")
-    kind = name.lower()
-    if kind in KVStoreBase.kv_registry:
-        return KVStoreBase.kv_registry[kind]()
-    if kind in LOCAL:
-        return KVStore(kind)
-    if kind.startswith("dist") or kind in ("horovod", "byteps", "p3", "mpi"):
-        raise UnsupportedError(
-            f"create: the store {name!r} joins several processes, and that is not supported: "
-            "training runs in one process. Use 'local', 'device' or None."
-        )
-    raise ArgumentError(f"create: no store is called {name!r}; known are {', '.join(LOCAL)}.")
-
-
-def _by_key(key: Any, value: Any) -> Iterator[tuple[Any, list[_core.ndarray]]]:
+def by_key(key: Any, value: Any) -> Iterator[tuple[Any, list[_core.ndarray]]]:
     """Each key with the list of its arrays, for one key or a list of them."""
     if not isinstance(key, list | tuple):
         yield key, _listed(value)
@@ -232,7 +217,8 @@ def _listed(value: Any) -> list[_core.ndarray]:
     return arrays
 
 
-def _sum(arrays: list[_core.ndarray]) -> _core.ndarray:
+def added(arrays: list[_core.ndarray]) -> _core.ndarray:
+    """The sum of arrays; the array itself, where there is one."""
     total = arrays[0]
     for array in arrays[1:]:
         total = total + array
@@ -240,3 +226,5 @@ def _sum(arrays: list[_core.ndarray]) -> _core.ndarray:
 
 
 _check_members(globals())
+
+__all__ = ["KVStore", "KVStoreBase"]

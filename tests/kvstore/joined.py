@@ -1,0 +1,203 @@
+"""What every process does in the tests of stores that join them: python -m tests.kvstore.joined"""
+
+import numpy
+
+from heterosis import autograd, gluon, hybridize, kvstore, np
+from heterosis.gluon import nn
+from heterosis.runtime.errors import ArgumentError, CaptureError, CommunicationError
+
+STORE = kvstore.create("mpi")
+RANK, COUNT = STORE.rank, STORE.num_workers
+ALL = COUNT * (COUNT + 1) // 2  # the sum of rank + 1
+
+DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int32", "int64", "uint8")
+
+
+def raises(error, text, function):
+    try:
+        function()
+    except error as raised:
+        assert text in str(raised), raised
+    else:
+        raise AssertionError(f"no {error.__name__}")
+
+
+def names():
+    for name in ("dist_sync", "horovod", "dist_device_sync"):
+        store = kvstore.create(name)
+        assert (store.type, store.rank, store.num_workers) == (name, RANK, COUNT)
+        assert store.is_capable("optimizer")
+
+
+def numbers_are_added_up():
+    assert STORE.sum([RANK + 1, 0.5]) == [ALL, 0.5 * COUNT]
+    assert STORE.sum([]) == []
+
+
+def one_message_holds_all_types_and_shapes():
+    shapes = [(3,), (), (2, 0), (4, 5)]
+    arrays = [np.full(s, RANK + 1, dtype=d) for d in DTYPES for s in shapes]
+    STORE.exchange(list(range(len(arrays))), [[a] for a in arrays])
+    for array in arrays:
+        assert (array.asnumpy().astype("float32") == ALL).all(), (array.dtype, array)
+
+
+def views_and_lists_are_summed():
+    base = np.full((4, 6), RANK + 1.0)
+    turned = base.T[1:3]
+    second = np.ones((2, 4))
+    STORE.exchange(["w"], [[turned, second]])
+    assert (turned.asnumpy() == ALL + COUNT).all() and (second.asnumpy() == ALL + COUNT).all()
+    assert (base[:, 0].asnumpy() == RANK + 1).all()
+
+
+def buckets_are_used_again_only_when_read():
+    found = []
+    for number in range(20):
+        array = np.full(10000, float(number * (RANK + 1)))
+        STORE.exchange(["w"], [[array]])
+        found.append(array)
+    for number, array in enumerate(found):
+        assert (array.asnumpy() == number * ALL).all()
+
+
+def values_of_process_0_are_the_first():
+    out = [np.zeros(2), np.zeros(2)]
+    STORE.broadcast("b", np.full(2, RANK + 7.0), out)
+    assert [o.tolist() for o in out] == [[7, 7], [7, 7]]
+    half = np.zeros(3, dtype="bfloat16")
+    STORE.broadcast("h", np.full(3, RANK + 0.5, dtype="bfloat16"), half)
+    assert half.astype("float32").tolist() == [0.5] * 3
+
+
+def pushes_are_added_up():
+    store, out = kvstore.create("mpi"), np.zeros(2)
+    store.init("w", np.full(2, RANK + 3.0))
+    store.pull("w", out)
+    assert out.tolist() == [3, 3]
+    given = np.full(2, RANK + 1.0)
+    store.push("w", given)
+    store.pull("w", out)
+    assert out.tolist() == [ALL, ALL] and given.tolist() == [RANK + 1] * 2
+    store.pushpull("new", given)
+    assert given.tolist() == [ALL, ALL]
+    store.barrier()
+
+
+def an_optimizer_in_the_store():
+    store, out = kvstore.create("dist_sync"), np.zeros(2)
+    from heterosis import optimizer
+
+    store.set_optimizer(optimizer.SGD(learning_rate=0.5))
+    store.init("w", np.ones(2))
+    store.push("w", np.full(2, RANK + 1.0))
+    store.pull("w", out)
+    numpy.testing.assert_allclose(out.asnumpy(), 1 - 0.5 * ALL)
+
+
+def other_calls_are_refused_by_all():
+    array = np.ones(2 + RANK)
+    raises(CommunicationError, "do not do the same", lambda: STORE.exchange(["w"], [[array]]))
+    call = (lambda: STORE.sum([1])) if RANK else STORE.barrier
+    raises(CommunicationError, "process 0 barrier", call)
+    assert STORE.sum([1]) == [COUNT]  # and all can go on
+
+
+def no_part_of_a_program():
+    array = np.ones(2)
+
+    def step(x):
+        STORE.exchange(["w"], [[x]])
+        return x
+
+    raises(CaptureError, "outside", lambda: hybridize(step)(array))
+
+
+def trained(rank, count, steps=4, **settings):
+    """A network after some steps on this process's part of batches, of which the last is short."""
+    data = numpy.random.default_rng(0).standard_normal((22, 5)).astype("float32")
+    numbers = numpy.random.default_rng(1).standard_normal((22, 1)).astype("float32")
+    np.random.seed(11 + rank)  # process 0's values count
+    net = nn.HybridSequential()
+    net.add(nn.Dense(7, activation="tanh", in_units=5), nn.Dense(1, in_units=7))
+    net.initialize()
+    net.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1}, **settings)
+    sampler = gluon.data.SharedBatchSampler(22, 8, rank, count, seed=5)
+    dataset = gluon.data.ArrayDataset(np.array(data), np.array(numbers))
+    loader = gluon.data.DataLoader(dataset, batch_sampler=sampler)
+    for _ in range(steps):
+        for number, (x, y) in enumerate(loader):
+            with autograd.record():
+                loss = gluon.loss.L2Loss()(net(x), y)
+            loss.backward()
+            trainer.step([8, 8, 6][number])
+    return numpy.concatenate([p.data().asnumpy().ravel() for p in net.collect_params().values()])
+
+
+def training_is_that_of_one_process():
+    expected, found = trained(0, 1), trained(RANK, COUNT, kvstore=STORE)
+    numpy.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    every = STORE.sum(found.tolist())
+    assert numpy.array_equal(numpy.array(every) / COUNT, found), "processes hold other values"
+
+
+def networks_of_the_first_pass():
+    """Unknown shapes: values that the first pass draws must be those of process 0."""
+
+    def step(seed):
+        np.random.seed(seed)
+        net = nn.Dense(3)
+        net.initialize()
+        trainer = gluon.Trainer(net.collect_params(), "sgd", kvstore=STORE)
+        with autograd.record():
+            loss = net(np.ones((2, 4))).sum()
+        loss.backward()
+        trainer.step(2)
+
+    step(3)
+    text = "first forward" if RANK else "other processes"
+    raises(ArgumentError, text, lambda: step(3 + RANK))
+
+
+def stale_gradients_are_told_of():
+    net = nn.Dense(3, in_units=4)
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", kvstore=STORE)
+    raises(UserWarning, "since the last step", lambda: trainer.step(1))
+    raises(NotImplementedError, "ignore_stale_grad", lambda: trainer.step(1, True))
+    with autograd.record():
+        loss = net(np.full((1, 4), RANK + 1.0)).sum()
+    loss.backward()
+    trainer.allreduce_grads()
+    assert net.weight.grad().tolist() == [[ALL] * 4] * 3
+    trainer.update(1)
+
+
+CASES = (
+    names,
+    numbers_are_added_up,
+    one_message_holds_all_types_and_shapes,
+    views_and_lists_are_summed,
+    buckets_are_used_again_only_when_read,
+    values_of_process_0_are_the_first,
+    pushes_are_added_up,
+    an_optimizer_in_the_store,
+    other_calls_are_refused_by_all,
+    no_part_of_a_program,
+    training_is_that_of_one_process,
+    networks_of_the_first_pass,
+    stale_gradients_are_told_of,
+)
+
+
+def main():
+    for case in CASES:
+        case()
+        STORE.barrier()
+    if RANK == 0:
+        print("passed", len(CASES), flush=True)
+
+
+if __name__ == "__main__":
+    main()

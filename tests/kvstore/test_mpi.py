@@ -1,0 +1,113 @@
+"""Stores that join processes, in several of them, and what they say of an MPI that is not well."""
+
+import pytest
+
+from heterosis import kvstore
+from heterosis.kvstore import world
+from heterosis.runtime.errors import CommunicationError, MissingPackageError, UnsupportedError
+from tests.kvstore.launch import mpiexec
+
+EXAMPLE = "examples/many_processes.py"
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(2, id="two"), pytest.param(3, marks=pytest.mark.slow, id="three")]
+)
+def test_calls_in_several_processes(count):
+    done = mpiexec(count, "-m", "tests.kvstore.joined")
+    assert done.returncode == 0 and "passed 13" in done.stdout, done.stdout + done.stderr
+
+
+def losses(path):
+    return dict(line.split() for line in path.read_text().splitlines())
+
+
+@pytest.mark.lengthy
+def test_losses_are_those_of_one_process_and_a_killed_run_goes_on_exactly(tmp_path):
+    command = [EXAMPLE, "--quick", "--losses"]
+    for count in (1, 2):
+        done = mpiexec(count, *command, str(tmp_path / f"{count}"))
+        assert done.returncode == 0, done.stdout + done.stderr
+    one, two = losses(tmp_path / "1"), losses(tmp_path / "2")
+    assert len(one) == 32 and {s: float(v) for s, v in two.items()} == pytest.approx(
+        {s: float(v) for s, v in one.items()}, rel=1e-6, abs=1e-6
+    )
+    resumed = [*command, str(tmp_path / "k"), "--checkpoints", str(tmp_path / "checkpoints")]
+    assert mpiexec(2, *resumed, "--kill-at", "18").returncode != 0
+    assert len(losses(tmp_path / "k")) < len(two)
+    done = mpiexec(2, *resumed)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = (tmp_path / "k").read_text().splitlines()
+    assert set(lines) == {f"{step} {value}" for step, value in two.items()}  # to the last bit
+    assert lines[-1].startswith("32 ") and len(lines) < 2 * len(two)
+
+
+def test_an_error_in_one_process_ends_all():
+    program = (
+        "from heterosis import kvstore; store = kvstore.create('mpi')\n"
+        "if store.rank == 1: raise ValueError('mine')\n"
+        "store.sum([1])"
+    )
+    done = mpiexec(2, "-c", program)
+    assert done.returncode != 0 and "ValueError: mine" in done.stderr, done.stderr
+
+
+def test_a_launcher_of_another_mpi_is_told_of():
+    done = mpiexec(2, "-c", "from heterosis import kvstore; kvstore.create('mpi')",
+                   OMPI_COMM_WORLD_SIZE="4")  # fmt: skip
+    assert done.returncode != 0
+    assert "started 4 processes (OMPI_COMM_WORLD_SIZE=4), and MPI has found 2" in done.stderr
+
+
+ENVIRONMENTS = {
+    "alone": (1, {}, None),
+    "mpich": (4, {"PMI_SIZE": "4"}, None),
+    "open mpi, each alone": (1, {"OMPI_COMM_WORLD_SIZE": "4"}, "Open MPI has started 4"),
+    "mpich, each alone": (1, {"PMI_SIZE": "2"}, "MPICH or Intel MPI has started 2"),
+    "slurm, each alone": (1, {"SLURM_STEP_NUM_TASKS": "8"}, "srun has started 8"),
+    "mpiexec in a step of slurm's": (8, {"PMI_SIZE": "8", "SLURM_STEP_NUM_TASKS": "2"}, None),
+    "batch script": (1, {"SLURM_NTASKS": "8"}, None),
+}
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_sizes_are_compared_with_the_launchers(name):
+    size, environment, message = ENVIRONMENTS[name]
+    if message is None:
+        world.check_size(size, environment, "MPI 4")
+    else:
+        with pytest.raises(CommunicationError, match=f"{message}.*MPI has found 1.*MPI 4"):
+            world.check_size(size, environment, "MPI 4\nmore")
+
+
+class Deaf:
+    """A communicator that leaves sums undone."""
+
+    size, rank = 2, 0
+
+    def Allreduce(self, send, receive):  # noqa: N802
+        pass
+
+
+class Constants:
+    IN_PLACE = None
+
+
+def test_sums_that_are_wrong_are_told_of():
+    with pytest.raises(CommunicationError, match=r"added up 1, 2, ..., 2 and got 1.0; expected 3"):
+        world.check_sums(Deaf(), Constants)
+
+
+def test_without_the_package(monkeypatch):
+    monkeypatch.setattr(world, "_joined", [])
+    monkeypatch.setitem(__import__("sys").modules, "mpi4py", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'heterosis\[mpi\]'"):
+        kvstore.create("dist_sync")
+
+
+@pytest.mark.parametrize(
+    "name, reason", [("dist_async", "older values"), ("p3", "servers"), ("byteps", "servers")]
+)
+def test_what_is_not_there_is_refused_with_the_reason(name, reason):
+    with pytest.raises(UnsupportedError, match=reason):
+        kvstore.create(name)
