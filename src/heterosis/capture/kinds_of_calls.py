@@ -31,7 +31,7 @@ def difference(before: Hashable, now: Hashable) -> str:
 
 def _arguments(description: Any) -> Iterator[tuple[str, Any]]:
     """The arguments of a call, as `trees.description` tells of them."""
-    _, (positional, named) = description
+    _, (positional, named), _ = description
     for i, one in enumerate(positional[1]):
         yield f"argument {i}", one
     for (_, name), one in named[1]:
@@ -43,7 +43,7 @@ def _text(description: Any) -> str:
     match description:
         case (str() as dtype, tuple() as shape, _):
             return f"{dtype}[{', '.join(map(str, shape))}]"
-        case (type() as kind, tuple()) if kind in (tuple, list, dict):
+        case (type() as kind, tuple(), _):
             return f"a {kind.__name__}"
         case (type() as kind, value):
             return str(value) if kind is float else repr(value)
