@@ -278,7 +278,7 @@ def _calls_of_many_kinds():
 
 
 def test_a_function_that_is_captured_for_many_kinds_of_calls_says_so_once():
-    compiled = heterosis.hybridize(lambda x, n: x * n)
+    compiled = heterosis.hybridize(lambda x, n: x * n, dynamic=False)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         for arguments, keywords in [*_calls_of_many_kinds(), ((np.array(X), 77), {})]:

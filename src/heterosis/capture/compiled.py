@@ -235,7 +235,7 @@ class Compiled(Generic[P, R]):
             warn_user(
                 f"{self!r} has been captured {self.captures} times, since its calls differ in what "
                 f"a program is made for: {why}. captures_why has the last ones. Hand in numbers "
-                "that vary as arrays, np.array(n), and leave sizes open, dynamic=True."
+                "that vary as arrays, np.array(n), and leave sizes open, as dynamic='auto' does."
             )
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:
