@@ -27,6 +27,8 @@ CALLS = {
         (_X,), {"state": [_X, {"k": 1}]}, (_X,), {"state": [_X, {"k": 2.5}]},
         "state[1]['k'] (1 before, 2.5 now)",
     ),
+    "a container": ((_X,), {"state": [1]}, (_X,), {"state": (1,)},
+        "state (a list before, a tuple now)"),
     "any position": (
         (_X, "a", _X), {}, (_X, "a", _LONGER), {}, "more[0] (float32[2] before, float32[3] now)",
     ),

@@ -2,6 +2,7 @@
 them, with their gradients; within a step of training, and saved and loaded."""
 
 import dataclasses
+import re
 
 import numpy
 import pytest
@@ -213,8 +214,9 @@ def test_writes_to_what_may_be_two_arrays_are_refused(function, why):
 
 @pytest.mark.parametrize("function, message", REFUSED, ids=lambda v: getattr(v, "__name__", ""))
 def test_refusals(function, message):
-    with pytest.raises(CaptureError, match=f"(?s){message}"):
+    with pytest.raises(CaptureError, match=f"(?s){message}") as caught:
         heterosis.hybridize(function)(np.array(X))
+    assert re.match(r"\S+\.py:\d+ in .*\n  ", str(caught.value))  # the user's line comes first
 
 
 def grows(x):
@@ -251,3 +253,43 @@ def test_a_variable_chosen_before_it_is_recorded_is_refused():
 
     with pytest.raises(CaptureError, match="may be a variable"):
         heterosis.hybridize(function)(np.array(X))
+
+
+def of_two_types(x):
+    y = x.astype("int32") if x.sum() > 0 else x * 2
+    return (y * x).sum()
+
+
+def of_two_types_the_other_way(x):
+    y = x * 2
+    if x.sum() < 0:
+        y = x.astype("int32")
+    return (y * x).sum()
+
+
+@pytest.mark.parametrize("function", [of_two_types, of_two_types_the_other_way])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_gradients_where_one_branch_gives_integers(function, sign):
+    found = []
+    for one in (function, heterosis.hybridize(function)):
+        x = sign * np.array([1.5, 2.5])
+        x.attach_grad()
+        with autograd.record():
+            y = one(x)
+        y.backward()
+        found.append((y.item(), x.grad.tolist()))
+    assert found[0] == found[1]
+
+
+def test_integers_of_a_branch_have_no_slope():
+    """Joined with floats they are floats, whose derivative is that of steps, where imperatively
+    there would be no float to begin with."""
+    function = heterosis.hybridize(lambda x: x.astype("int32") if x.sum() > 0 else x * 2)
+    for sign, slope in ((1, 0), (-1, 2)):
+        x = sign * np.array([1.5, 2.5])
+        x.attach_grad()
+        with autograd.record():
+            y = function(x)
+        y.backward()
+        assert y.dtype == "float32"
+        assert x.grad.tolist() == [slope, slope]

@@ -16,6 +16,7 @@ from heterosis.runtime.errors import CaptureWarning
 
 X = (1.0, 2.0, 3.0)
 SEEN, CACHE, COUNT = [], {}, 0
+TOTALS = collections.Counter()
 
 
 class Thing:
@@ -53,6 +54,26 @@ def sets_an_item(x):
 
 def deletes_an_item(x):
     del CACHE["key"]
+    return x
+
+
+def sets_a_slice(x):
+    SEEN[:0] = [1]
+    return x
+
+
+def adds_to_an_item(x):
+    TOTALS["key"] += 1
+    return x
+
+
+def sets_at_a_computed_place(x):
+    CACHE["k" + "ey".upper().lower()] = 2
+    return x
+
+
+def sorts(x):
+    SEEN.sort()
     return x
 
 
@@ -95,6 +116,10 @@ def changes_what_it_calls(x):
         (appends, 1, "an object of type list from outside is changed"),
         (sets_an_item, 1, "an object of type dict from outside is changed"),
         (deletes_an_item, 1, "an object of type dict from outside is changed"),
+        (sets_a_slice, 1, "an object of type list from outside is changed"),
+        (adds_to_an_item, 1, "an object of type Counter from outside is changed"),
+        (sets_at_a_computed_place, 1, "an object of type dict from outside is changed"),
+        (sorts, 1, "an object of type list from outside is changed"),
         (sets_an_attribute, 1, "Thing.n is set"),
         (sets_an_attribute_of_a_class, 1, "type.total is set"),
         (sets_a_global, 2, "COUNT, a variable outside of the function, is set"),

@@ -6,17 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from traceback import walk_tb
-from typing import Any
+from typing import Any, TypeVar
 
 from heterosis.capture import results, trees
-from heterosis.capture.blockers import is_condition, without_inner_frames
+from heterosis.capture.blockers import is_condition, with_users_line, without_inner_frames
 from heterosis.capture.captured import Captured
 from heterosis.capture.guards import Guards
 from heterosis.capture.open_sizes import OpenExtents, Opening
 from heterosis.capture.trace import NeedsTape, Trace, run
 from heterosis.ir.calls import collected
 from heterosis.ir.program import checked
-from heterosis.runtime.errors import CaptureError
+from heterosis.runtime.errors import CaptureError, HeterosisError, UnsupportedError
+
+E = TypeVar("E", bound=HeterosisError)
 
 
 def capture(
@@ -58,6 +60,8 @@ def capture(
         _check_unstepped(trace, _CLOSED)
     if found.writes or found.printed:
         interrupted(found)
+    if isinstance(trace.error, CaptureError | UnsupportedError):
+        trace.error = _explained(trace.error, trace)
     try:
         raise trace.error
     finally:
@@ -128,13 +132,12 @@ def _check_unstepped(trace: Trace, what: str) -> None:
         raise OptimizerStepped(f"an optimizer steps in the function, which {what}") from None
 
 
-def _explained(error: CaptureError, trace: Trace) -> CaptureError:
-    """An error without our frames below the user's, and with the reason why the function that it
-    comes from has been left as it is."""
+def _explained(error: E, trace: Trace) -> E:
+    """An error that begins with the user's line, without our frames below the user's, and with the
+    reason why the function that it comes from has been left as it is."""
     frames = (frame for frame, _ in walk_tb(error.__traceback__))
     found = [trace.as_they_are[f.f_code] for f in frames if f.f_code in trace.as_they_are]
     if found and is_condition(error):
-        made = CaptureError(f"{error}\n  An if is left as it is here: {found[-1]}.")
-        error = made.with_traceback(error.__traceback__)
+        error.args = (f"{error}\n  An if is left as it is here: {found[-1]}.",)
     without_inner_frames(error)
-    return error
+    return with_users_line(error)

@@ -11,18 +11,21 @@ import dis
 import itertools
 import linecache
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
+from typing import TypeVar
 
 from heterosis.capture.reach import Users
 from heterosis.capture.syntax import FLOW
 from heterosis.ir.types import TensorType
-from heterosis.runtime.errors import CaptureError
+from heterosis.runtime.errors import CaptureError, HeterosisError
 from heterosis.runtime.lines import PACKAGE
 
 PAGE = "docs/blockers.md"
+E = TypeVar("E", bound=HeterosisError)
 
 _AS_IT_IS = (
     "This function is called by Python itself, or by a library: its statements are left as they "
@@ -178,7 +181,7 @@ def is_operator() -> bool:
     return name.startswith(("BINARY_", "INPLACE_", "COMPARE_")) and name != "BINARY_SUBSCR"
 
 
-def is_condition(error: CaptureError) -> bool:
+def is_condition(error: HeterosisError) -> bool:
     """Whether it tells of an `if` that is left as it is."""
     return f"More: {PAGE}, '{CONDITION.heading}'." in str(error)
 
@@ -272,8 +275,12 @@ def _is_rewritten(frame: FrameType) -> bool:
 
 def _place(frame: FrameType, text: str, line: int = 0) -> str:
     code = frame.f_code
-    name = getattr(code, "co_qualname", code.co_name).replace(".<locals>", "")
-    return f"{code.co_filename}:{line or frame.f_lineno} in {name}: {_shortened(text)}"
+    return f"{code.co_filename}:{line or frame.f_lineno} in {_path(code)}: {_shortened(text)}"
+
+
+def _path(code: CodeType) -> str:
+    """Where a function stands: the names around it, and its own."""
+    return getattr(code, "co_qualname", code.co_name).replace(".<locals>", "")
 
 
 def _shortened(text: str) -> str:
@@ -311,6 +318,23 @@ def without_inner_frames(error: BaseException) -> None:
         error.__traceback__ = chain
 
 
+def with_users_line(error: E) -> E:
+    """An error of a capture whose message begins with the user's line: the one at work in the
+    function, or the one that has called it."""
+    message = str(error)
+    if _PLACE.match(message):
+        return error
+    entries = [one for one in _entries(error) if not _is_ours(one.tb_frame)]
+    if entries:
+        frame, lasti, line = entries[-1].tb_frame, entries[-1].tb_lasti, entries[-1].tb_lineno
+    else:
+        frame = _user_frame()[0]
+        lasti, line = frame.f_lasti, frame.f_lineno
+    place = _place(frame, expression(frame, lasti, line), line)
+    error.args = (f"{place}\n  {message}",)
+    return error
+
+
 def _entries(error: BaseException) -> list[TracebackType]:
     entries, entry = [], error.__traceback__
     while entry is not None:
@@ -319,6 +343,7 @@ def _entries(error: BaseException) -> list[TracebackType]:
     return entries
 
 
+_PLACE = re.compile(r"\S.*:\d+ in ")
 _USERS = Users(frozenset())
 _READING = ("shared", "to_numpy")  # of whatever reads elements
 _CAPTURE = os.path.dirname(os.path.abspath(__file__)) + os.sep

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from heterosis.capture import trees
@@ -24,19 +24,23 @@ def of_modes(before: Sequence[Any], now: Sequence[Any]) -> str | None:
 
 def of_arguments(function: Callable[..., Any], before: Call, now: Call) -> str | None:
     """The first argument that is of another kind, or another value, if there is any."""
-    known = dict(_leaves(function, before))
-    for name, leaf in _leaves(function, now):
+    bound = parameters_of(function).bind
+    old, new = (bound(*given, **named).arguments for given, named in (before, now))
+    known = dict(_leaves(old))
+    for name, leaf in _leaves(new):
         if name not in known:
             return f"{name} is {kind(leaf)}, and was not among the arguments before"
         if trees.description(known[name]) != trees.description(leaf):
             return f"{name} ({kind(known[name])} before, {another(known[name], leaf)} now)"
         del known[name]
-    return f"{next(iter(known))} is no longer among the arguments" if known else None
+    if known:
+        return f"{next(iter(known))} is no longer among the arguments"
+    for name in new:  # containers of other classes, or none
+        if name in old and type(old[name]) is not type(new[name]):
+            return f"{name} ({kind(old[name])} before, {kind(new[name])} now)"
+    return None
 
 
-def _leaves(function: Callable[..., Any], call: Call) -> Iterator[tuple[str, Any]]:
+def _leaves(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """What is no container among the arguments, by the names of parameters."""
-    arguments, keywords = call
-    given = parameters_of(function).bind(*arguments, **keywords).arguments
-    for name, tree in given.items():
-        yield from leaves(tree, name)
+    return (pair for name, tree in given.items() for pair in leaves(tree, name))

@@ -21,9 +21,14 @@ _SWAPS = frozenset({"SWAP", "ROT_TWO", "ROT_THREE"})
 # They fill a container and tell nothing of what is in it.
 _FILLING = frozenset({"append", "appendleft", "extend", "extendleft", "add", "update"})
 # They change a container, in other ways too.
-_CHANGING = _FILLING | {"insert", "pop", "popleft", "popitem", "setdefault", "clear", "discard"}
+CHANGING = _FILLING | {
+    "insert", "pop", "popleft", "popitem", "setdefault", "clear", "discard", "remove", "sort",
+    "reverse", "rotate", "fill", "put", "partition", "resize", "intersection_update",
+    "difference_update", "symmetric_difference_update", "move_to_end", "subtract", "__setitem__",
+    "__delitem__", "__setattr__",
+}  # fmt: skip
 _CHANGERS = frozenset({"next", "setattr", "delattr"})  # functions of what they change
-_OF_ITEMS = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR"})
+_OF_ITEMS = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"})
 _SETTING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR"})
 # They reach attributes whose names are texts in the code, or computed.
 _BY_NAME = frozenset({"getattr", "hasattr", "vars", "attrgetter", "methodcaller", "__dict__"})
@@ -116,13 +121,13 @@ def _changes(steps: list[dis.Instruction], code: CodeType) -> bool:
     """Whether something is set, or a container changed, that is no variable of the function."""
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     for i, step in enumerate(steps):
-        is_method = step.opname in _METHODS and step.argval in _CHANGING
+        is_method = step.opname in _METHODS and step.argval in CHANGING
         is_free = step.opname == "STORE_DEREF" and step.argval in code.co_freevars
         if step.opname in _SETTING or is_free:
             return True
         if is_method and (_is_from_outside(steps[i - 1]) or steps[i - 1].argval in parameters):
             return True
-        if step.opname in _OF_ITEMS and _is_from_outside(steps[i - 2]):
+        if step.opname in _OF_ITEMS:  # of what, is not told by where it stands: CACHE[a + b] += 1
             return True
     return False
 

@@ -123,6 +123,15 @@ def _identity(_: Flow, given: Any, /) -> int:
                 "Compare numbers with ==."
             )
         )
+    trace = active()
+    is_chosen = id(given) in trace.outermost.chosen_objects
+    if is_chosen or (is_open(given) and len(trace.may_be(given)) > 1):
+        raise modes.refusals.note(
+            CaptureError(
+                f"id at {user_line()}: which object a name stands for depends on arrays. Compare "
+                "what it holds, or keep a variable that says it."
+            )
+        )
     return id(given)
 
 

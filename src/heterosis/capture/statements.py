@@ -23,6 +23,7 @@ import numpy
 from heterosis import _core, np
 from heterosis.capture import reports, trees
 from heterosis.capture.appended import Appended
+from heterosis.capture.code_names import CHANGING
 from heterosis.capture.control import Control, as_truth
 from heterosis.capture.definitions import Unwritable
 from heterosis.capture.exactness import check_numbers
@@ -55,12 +56,6 @@ _CHANGERS = (  # of their first argument
     operator.delitem,
 )  # fmt: skip
 _CONTAINERS = (list, dict, set, bytearray, deque, numpy.ndarray)
-_CHANGING = frozenset((
-    "append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "add", "discard",
-    "update", "setdefault", "popitem", "appendleft", "extendleft", "popleft", "rotate",
-    "intersection_update", "difference_update", "symmetric_difference_update", "fill", "put",
-    "partition", "resize", "__setitem__", "__delitem__", "__setattr__",
-))  # fmt: skip
 
 
 _GOING: dict[Any, Callable[..., Any]] = {
@@ -227,7 +222,7 @@ class Flow:
         if any(function is maker for maker in _MAKERS):
             return lambda *given, **named: self.made(instead(*given, **named))
         of = getattr(function, "__objclass__", None)
-        is_method = of in _CONTAINERS and function.__name__ in _CHANGING  # as in list.append(x, 1)
+        is_method = of in _CONTAINERS and function.__name__ in CHANGING  # as in list.append(x, 1)
         if is_method or any(function is changer for changer in _CHANGERS):
             return lambda given, *more: function(self.changed(given), *more)
         if function is print:
@@ -240,7 +235,7 @@ class Flow:
         while isinstance(function, functools.partial):
             function = function.func
         owner = getattr(function, "__self__", None)
-        if isinstance(owner, _CONTAINERS) and getattr(function, "__name__", "") in _CHANGING:
+        if isinstance(owner, _CONTAINERS) and getattr(function, "__name__", "") in CHANGING:
             self.changed(owner)
 
     def entered(self, context: Any) -> Any:

@@ -190,7 +190,7 @@ class Trace:
             return hash_error(error)
         name = re.search(r"variable '(\w+)'", str(error)) if isinstance(error, NameError) else None
         why = self.outermost.unset.get(name[1]) if name else None
-        return error if why is None else CaptureError(why)
+        return error if why is None else CaptureError(why).with_traceback(error.__traceback__)
 
     # -- arrays -----------------------------------------------------------------------------------
 
