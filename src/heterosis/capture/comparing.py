@@ -33,7 +33,7 @@ from heterosis.runtime import modes
 from heterosis.runtime.errors import CheckError
 
 if TYPE_CHECKING:
-    from heterosis.capture.compiled import Program
+    from heterosis.capture.programs import Program
 
 ndarray = _core.ndarray
 _assign, _copy = as_users_call(assign), as_users_call(copy)
