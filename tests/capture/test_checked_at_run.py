@@ -11,7 +11,6 @@ import heterosis
 from heterosis import autograd, np
 
 X = numpy.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
-SHIFTS = (0.3, -0.3, 1.2, -3)
 
 
 def asserted(x):
@@ -73,7 +72,9 @@ def test_checks(function, recorded):
 def test_messages_of_checks():
     with pytest.raises(AssertionError, match=r"^at least -9\n") as told:
         heterosis.hybridize(asserted)(np.array(X - 3)).asnumpy()
-    _check_note(told.value, r"asserted\(float32\[2, 3\]\): assert at .*test_checked_at_run\.py:\d+$")
+    _check_note(
+        told.value, r"asserted\(float32\[2, 3\]\): assert at .*test_checked_at_run\.py:\d+$"
+    )
     with pytest.raises(ValueError, match=r"^too {} large") as told:
         heterosis.hybridize(raised)(np.array(X + 2)).asnumpy()
     _check_note(told.value, r"raised\(float32\[2, 3\]\): raise at .*test_checked_at_run\.py:\d+$")
