@@ -31,7 +31,7 @@ class MPIStore(KVStore):
 
     def __init__(self, name: str = "mpi"):
         super().__init__(name)
-        self._world, self._largest = join()
+        self._world, self._mpi = join()
         self._buckets: dict[str, numpy.ndarray] = {}
 
     @property
@@ -120,9 +120,7 @@ class MPIStore(KVStore):
     def _add_up(self, held: numpy.ndarray) -> None:
         """Replace elements by their sums over all processes; one process has them already."""
         if self.num_workers > 1:
-            total = numpy.empty_like(held)
-            self._world.Allreduce(held, total)
-            held[...] = total
+            self._world.Allreduce(self._mpi.IN_PLACE, held)
 
     def _agree(self, call: str, described: Sequence[tuple[Any, tuple[int, ...], str]]) -> None:
         """Raise on all processes unless each of them is about to send the same.
@@ -138,8 +136,8 @@ class MPIStore(KVStore):
             return
         text = f"{call}: " + ", ".join(f"{key!r} {shape} {name}" for key, shape, name in described)
         digest = zlib.crc32(text.encode())
-        largest = numpy.empty(2, numpy.int64)
-        self._world.Allreduce(numpy.array([digest, -digest]), largest, op=self._largest)
+        largest = numpy.array([digest, -digest])
+        self._world.Allreduce(self._mpi.IN_PLACE, largest, op=self._mpi.MAX)
         if largest[0] == -largest[1]:
             return
         texts = self._world.allgather(text)

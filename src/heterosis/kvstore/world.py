@@ -26,7 +26,7 @@ _joined: list[tuple[Any, Any]] = []
 
 
 def join() -> tuple[Any, Any]:
-    """A communicator of all processes, checked when it is first asked for, and MPI's maximum."""
+    """A communicator of all processes, checked when it is first asked for, and MPI itself."""
     if not _joined:
         MPI = _package()
         world = MPI.COMM_WORLD.Dup()  # messages of ours do not meet those of the program's
@@ -34,7 +34,7 @@ def join() -> tuple[Any, Any]:
         check_sums(world, MPI)
         if world.size > 1:
             _end_together(world)
-        _joined.append((world, MPI.MAX))
+        _joined.append((world, MPI))
     return _joined[0]
 
 
