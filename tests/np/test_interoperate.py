@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 from heterosis import np
+from heterosis._core import Operation
 from heterosis.ir.types import DTYPES, numpy_dtype
 from heterosis.runtime.errors import DTypeError
 
@@ -112,3 +113,12 @@ def test_none_equals_no_element():
     for act in (lambda: x + None, lambda: x < None, lambda: x + "a", lambda: x == "a"):
         with pytest.raises(DTypeError):
             act()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_invert",
+     "bitwise_left_shift", "bitwise_right_shift", "concat", "permute_dims", "pow"],
+)  # fmt: skip
+def test_names_of_the_array_standard_are_operations(name):
+    assert isinstance(getattr(np, name), Operation)

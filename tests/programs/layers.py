@@ -34,6 +34,12 @@ def layer(draft: Draft) -> None:
         draft.step("layer", text, made, rounding=ROUNDS)
 
 
+@kind(0.2)
+def attending(draft: Draft) -> None:
+    """Attention, for hunts of its own."""
+    attention(draft)
+
+
 def _image(draft: Draft, dtype: str) -> str:
     found = draft.pick(lambda a: a.ndim == 4 and a.dtype.name == dtype and min(a.shape) > 0)
     return found or draft.argument(draft.among(_IMAGES), dtype, -1, 1)

@@ -41,5 +41,9 @@ def test_programs(part, workers):
     check(workers, range(part * PROGRAMS, (part + 1) * PROGRAMS))
 
 
+def test_attention(workers):
+    check(workers, range(PROGRAMS), ["attending"])
+
+
 def test_layers_that_keep_their_channels_last(turned):
     check(turned, range(PROGRAMS), ["layer"])

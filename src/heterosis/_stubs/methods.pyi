@@ -78,6 +78,24 @@ class ArrayMethods:
     ) -> ndarray:
         """The distance from zero."""
 
+    def acos(
+        self,
+        *,
+        out: ndarray | None = None,
+        where: ArrayLike = True,
+        dtype: DTypeLike | None = None,
+    ) -> ndarray:
+        """The angle whose cosine is `x`."""
+
+    def acosh(
+        self,
+        *,
+        out: ndarray | None = None,
+        where: ArrayLike = True,
+        dtype: DTypeLike | None = None,
+    ) -> ndarray:
+        """The inverse of `cosh`."""
+
     def all(
         self,
         axis: int | Sequence[int] | None = None,
@@ -220,6 +238,24 @@ class ArrayMethods:
     def as_np_ndarray(self) -> ndarray:
         """The array itself: there is one kind of array."""
 
+    def asin(
+        self,
+        *,
+        out: ndarray | None = None,
+        where: ArrayLike = True,
+        dtype: DTypeLike | None = None,
+    ) -> ndarray:
+        """The angle whose sine is `x`."""
+
+    def asinh(
+        self,
+        *,
+        out: ndarray | None = None,
+        where: ArrayLike = True,
+        dtype: DTypeLike | None = None,
+    ) -> ndarray:
+        """The inverse of `sinh`."""
+
     def asnumpy(self) -> NDArray[Any]:
         """A NumPy array with a copy of the elements; waits until they are computed."""
 
@@ -235,6 +271,24 @@ class ArrayMethods:
         copy: Any = True,
     ) -> ndarray:
         """The elements converted to `dtype`; the array itself if nothing changes and not `copy`."""
+
+    def atan(
+        self,
+        *,
+        out: ndarray | None = None,
+        where: ArrayLike = True,
+        dtype: DTypeLike | None = None,
+    ) -> ndarray:
+        """The angle whose tangent is `x`."""
+
+    def atanh(
+        self,
+        *,
+        out: ndarray | None = None,
+        where: ArrayLike = True,
+        dtype: DTypeLike | None = None,
+    ) -> ndarray:
+        """The inverse of `tanh`."""
 
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         """Make the array a variable: `backward` leaves its gradient in `.grad`, written, or added to

@@ -28,6 +28,24 @@ def absolute(
 ) -> ndarray:
     """The distance from zero."""
 
+def acos(
+    x: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """The angle whose cosine is `x`."""
+
+def acosh(
+    x: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """The inverse of `cosh`."""
+
 @combining
 def add(
     x1: ArrayLike,
@@ -185,6 +203,24 @@ def argsort(
 def around(x: ArrayLike, decimals: int = 0, *, out: ndarray | None = None) -> ndarray:
     """The nearest number with `decimals` digits behind the point; the even one of two."""
 
+def asin(
+    x: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """The angle whose sine is `x`."""
+
+def asinh(
+    x: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """The inverse of `sinh`."""
+
 def assign(a: ArrayLike, *, out: ndarray | None = None) -> ndarray:
     """The elements of `a`; with `out=`, written into an array that may be larger or of another
     element type.
@@ -192,6 +228,34 @@ def assign(a: ArrayLike, *, out: ndarray | None = None) -> ndarray:
 
 def astype(a: ArrayLike, dtype: DTypeLike, *, out: ndarray | None = None) -> ndarray:
     """A new array with elements converted to `dtype`."""
+
+def atan(
+    x: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """The angle whose tangent is `x`."""
+
+def atan2(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """The angle of the point `(x2, x1)`."""
+
+def atanh(
+    x: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """The inverse of `tanh`."""
 
 def average(
     a: ArrayLike,
@@ -212,6 +276,25 @@ def bitwise_and(
 ) -> ndarray:
     """Bits set in both."""
 
+def bitwise_invert(
+    x: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """Every bit turned over; `not` for bools."""
+
+def bitwise_left_shift(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """`x1 << x2`."""
+
 def bitwise_not(
     x: ArrayLike,
     *,
@@ -230,6 +313,16 @@ def bitwise_or(
     dtype: DTypeLike | None = None,
 ) -> ndarray:
     """Bits set in either."""
+
+def bitwise_right_shift(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """`x1 >> x2`."""
 
 def bitwise_xor(
     x1: ArrayLike,
@@ -1110,6 +1203,9 @@ def percentile(
 ) -> ndarray:
     """The value below which `q` percent of elements along `axis` lie."""
 
+def permute_dims(a: ArrayLike, axes: Any = None, *, out: ndarray | None = None) -> ndarray:
+    """The dimensions in the order `axes`; reversed without one."""
+
 def polyval(p: ArrayLike, x: ArrayLike, *, out: ndarray | None = None) -> ndarray:
     """The polynomial with coefficients `p`, the highest power first, at the places `x`."""
 
@@ -1121,6 +1217,16 @@ def positive(
     dtype: DTypeLike | None = None,
 ) -> ndarray:
     """`+x`: a copy."""
+
+def pow(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    *,
+    out: ndarray | None = None,
+    where: ArrayLike = True,
+    dtype: DTypeLike | None = None,
+) -> ndarray:
+    """`x1 ** x2`. Integers stay integers: negative exponents give `1 / x1`, rounded to zero."""
 
 def power(
     x1: ArrayLike,

@@ -5,12 +5,6 @@
 
 from typing import Any
 
-def acos(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: arccos(x, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
-
-def acosh(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: arccosh(x, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
-
 def allclose(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Returns True if two arrays are element-wise equal within a tolerance."""
 
@@ -53,23 +47,8 @@ def ascontiguousarray(*arguments: Any, **keywords: Any) -> Any:
 def asfortranarray(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Return an array (ndim >= 1) laid out in Fortran order in memory."""
 
-def asin(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: arcsin(x, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
-
-def asinh(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: arcsinh(x, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
-
 def asmatrix(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Interpret the input as a matrix."""
-
-def atan(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: arctan(x, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
-
-def atan2(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: arctan2(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
-
-def atanh(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: arctanh(x, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
 
 def bartlett(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Return the Bartlett window."""
@@ -82,15 +61,6 @@ def binary_repr(*arguments: Any, **keywords: Any) -> Any:
 
 def bitwise_count(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Computes the number of 1-bits in the absolute value of ``x``."""
-
-def bitwise_invert(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: invert(x, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
-
-def bitwise_left_shift(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: left_shift(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
-
-def bitwise_right_shift(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: right_shift(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
 
 def block(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Assemble an nd-array from nested lists of blocks."""
@@ -356,9 +326,6 @@ def packbits(*arguments: Any, **keywords: Any) -> Any:
 def partition(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Return a partitioned copy of an array."""
 
-def permute_dims(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: Returns an array with axes transposed."""
-
 def piecewise(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Evaluate a piecewise-defined function."""
 
@@ -388,9 +355,6 @@ def polymul(*arguments: Any, **keywords: Any) -> Any:
 
 def polysub(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Difference (subtraction) of two polynomials."""
-
-def pow(*arguments: Any, **keywords: Any) -> Any:
-    """NumPy's, on the host: power(x1, x2, /, out=None, *, where=True, casting='same_kind', order='K', dtype=None, subok=True[, signature])"""
 
 def promote_types(*arguments: Any, **keywords: Any) -> Any:
     """NumPy's, on the host: Returns the data type with the smallest size and smallest scalar"""

@@ -296,6 +296,7 @@ def broadcast_arrays(args: Operands) -> tuple[Value, ...]:
 
 @operation(
     numpy=numpy.transpose,
+    aliases=("permute_dims",),
     names={"mxnet": "_np_transpose", "onnx": "Transpose"},
     samples=samples(
         ((2, 3, 4), {}), ((2, 3, 4), {"axes": (1, 0, 2)}), ((2, 3), {"axes": (-1, 0)}), ((), {})

@@ -212,6 +212,7 @@ power = binary(
     "`x1 ** x2`. Integers stay integers: negative exponents give `1 / x1`, rounded to zero.",
     domain=((0.5, 4), (0, 3)),
     reference=numpy.power,
+    aliases=("pow",),
 )
 negative = unary(primitives.NEGATIVE, no_bool, "`-x`.")
 positive = unary(COPY, no_bool, "`+x`: a copy.", name="positive", reference=numpy.positive)
@@ -425,10 +426,22 @@ invert = unary(
     primitives.INVERT,
     integral,
     "Every bit turned over; `not` for bools.",
-    aliases=("bitwise_not",),
+    aliases=("bitwise_not", "bitwise_invert"),
 )
-left_shift = binary(primitives.LEFT_SHIFT, whole, "`x1 << x2`.", domain=((0, 4), (0, 9)))
-right_shift = binary(primitives.RIGHT_SHIFT, whole, "`x1 >> x2`.", domain=((-99, 99), (0, 9)))
+left_shift = binary(
+    primitives.LEFT_SHIFT,
+    whole,
+    "`x1 << x2`.",
+    domain=((0, 4), (0, 9)),
+    aliases=("bitwise_left_shift",),
+)
+right_shift = binary(
+    primitives.RIGHT_SHIFT,
+    whole,
+    "`x1 >> x2`.",
+    domain=((-99, 99), (0, 9)),
+    aliases=("bitwise_right_shift",),
+)
 gcd = binary(
     primitives.GCD,
     whole,

@@ -109,21 +109,25 @@ def logaddexp(x1: Value, x2: Value) -> Value:
 sin = _real(primitives.SIN, "The sine of an angle in radians.")
 cos = _real(primitives.COS, "The cosine of an angle in radians.")
 tan = _real(primitives.TAN, "The tangent of an angle in radians.", domain=(-1.5, 1.5))
-arcsin = _real(primitives.ARCSIN, "The angle whose sine is `x`.", domain=(-1, 1))
-arccos = _real(primitives.ARCCOS, "The angle whose cosine is `x`.", domain=(-1, 1))
-arctan = _real(primitives.ARCTAN, "The angle whose tangent is `x`.")
+arcsin = _real(primitives.ARCSIN, "The angle whose sine is `x`.", domain=(-1, 1), aliases=("asin",))
+arccos = _real(
+    primitives.ARCCOS, "The angle whose cosine is `x`.", domain=(-1, 1), aliases=("acos",)
+)
+arctan = _real(primitives.ARCTAN, "The angle whose tangent is `x`.", aliases=("atan",))
 
 
-arctan2 = binary(primitives.ARCTAN2, real, "The angle of the point `(x2, x1)`.")
+arctan2 = binary(primitives.ARCTAN2, real, "The angle of the point `(x2, x1)`.", aliases=("atan2",))
 
 
 hypot = binary(primitives.HYPOT, real, "`sqrt(x1**2 + x2**2)` without overflow.")
 sinh = _real(primitives.SINH, "The hyperbolic sine.")
 cosh = _real(primitives.COSH, "The hyperbolic cosine.")
 tanh = _real(primitives.TANH, "The hyperbolic tangent.")
-arcsinh = _real(primitives.ARCSINH, "The inverse of `sinh`.")
-arccosh = _real(primitives.ARCCOSH, "The inverse of `cosh`.", domain=(1, 9))
-arctanh = _real(primitives.ARCTANH, "The inverse of `tanh`.", domain=(-0.99, 0.99))
+arcsinh = _real(primitives.ARCSINH, "The inverse of `sinh`.", aliases=("asinh",))
+arccosh = _real(primitives.ARCCOSH, "The inverse of `cosh`.", domain=(1, 9), aliases=("acosh",))
+arctanh = _real(
+    primitives.ARCTANH, "The inverse of `tanh`.", domain=(-0.99, 0.99), aliases=("atanh",)
+)
 
 
 def _turned(x: Value, factor: float) -> Value:
