@@ -41,7 +41,7 @@ class Counted:
         return getattr(self._world, name)
 
     def Allreduce(self, send, receive, **settings):  # noqa: N802 - mpi4py's name
-        self.messages, self.bytes = self.messages + 1, self.bytes + send.nbytes
+        self.messages, self.bytes = self.messages + 1, self.bytes + receive.nbytes
         self._world.Allreduce(send, receive, **settings)
 
 
