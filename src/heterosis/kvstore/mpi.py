@@ -84,8 +84,8 @@ class MPIStore(KVStore):
     def set_gradient_compression(self, compression_params: Mapping[str, Any]) -> None:
         """Raises: gradients are sent as they are."""
         raise UnsupportedError(
-            "set_gradient_compression: gradients are sent in full; leave compression out, or train "
-            "in bfloat16 to send half as much."
+            "set_gradient_compression: gradients are sent in full, those of 16-bit floats as "
+            "float32; leave compression out."
         )
 
     # -- messages -----------------------------------------------------------------------------
