@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from heterosis.runtime.errors import FormatError, HeterosisError, UnsupportedError
+from heterosis.runtime.errors import FormatError, HeterosisError
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,6 @@ def _export(arguments: argparse.Namespace) -> None:
     import heterosis
 
     saved = heterosis.load(arguments.program)
-    if saved.dynamic:
-        raise UnsupportedError(
-            f"{arguments.program}: the program takes arrays of several sizes, and a library is "
-            "written for one. Save it after net.hybridize(dynamic=False), or export the network "
-            "itself with inputs of the size that is wanted, heterosis.export(net, path, *inputs)."
-        )
     path = arguments.output or os.path.splitext(arguments.program)[0]
     target, weights = arguments.target, arguments.weights
     written = heterosis.export(

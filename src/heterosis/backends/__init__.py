@@ -65,13 +65,21 @@ class _EachSize(SizedExecutable):
 class Entry(NamedTuple):
     """A program to be exported under a name, for callers who give the `inputs`: a label, the value
     in the program, and its position among the program's inputs, or -1 if nothing depends on it.
-    The other inputs are the arrays that are `held`, by position. `outputs` are labels."""
+    The other inputs are the arrays that are `held`, by position, and floats that follow from sizes,
+    as expressions of Python. `outputs` are labels.
+
+    The extents that it leaves open have names; `values` are ones for which the `conditions` hold.
+    For others there may be `special` programs, of the same inputs and outputs."""
 
     name: str
     program: Program
     inputs: tuple[tuple[str, Value, int], ...]
     held: Mapping[int, _core.ndarray]
     outputs: tuple[str, ...]
+    floats: Mapping[int, str] = {}
+    values: Mapping[str, int] = {}
+    conditions: tuple[str, ...] = ()
+    special: tuple[Entry, ...] = ()
 
 
 class LibraryOptions(NamedTuple):

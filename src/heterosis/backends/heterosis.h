@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define HETEROSIS_VERSION 1
+#define HETEROSIS_VERSION 2
 
 /* Codes. Positive ones are failures of a program: see heterosis_message. */
 enum {
@@ -28,11 +28,12 @@ enum {
   HETEROSIS_FOREIGN = -1,       /* not what heterosis_open of this library gave */
   HETEROSIS_NO_ENTRY = -2,      /* no such entry, array or axis */
   HETEROSIS_NULL = -3,          /* an address is NULL */
-  HETEROSIS_WORKSPACE = -4,     /* the workspace is NULL or not aligned to 64 bytes */
+  HETEROSIS_WORKSPACE = -4,     /* the workspace, or other memory, is NULL or not aligned to 64 bytes */
   HETEROSIS_PROCESSOR = -5,     /* the processor lacks instructions that the library needs */
   HETEROSIS_OTHER_VERSION = -6, /* the library has another version of these functions */
   HETEROSIS_POOL = -7,          /* a pool of other than 1 to heterosis_threads threads */
-  HETEROSIS_WEIGHTS = -8        /* no file of parameters, or not that of this library */
+  HETEROSIS_WEIGHTS = -8,       /* no file of parameters, or not that of this library */
+  HETEROSIS_SIZES = -9          /* sizes that are out of bounds, or not given: see heterosis_at */
 };
 
 /* Types of elements. bool is a byte; float16 and bfloat16 are two. */
@@ -78,6 +79,26 @@ int64_t heterosis_output_dtype(const void* library, int64_t entry, int64_t posit
 int64_t heterosis_output_rank(const void* library, int64_t entry, int64_t position);
 int64_t heterosis_output_bytes(const void* library, int64_t entry, int64_t position);
 int64_t heterosis_output_extent(const void* library, int64_t entry, int64_t position, int64_t axis);
+
+/* Programs that take arrays of many extents have sizes, which these extents and those of the results
+   follow from. They have names, and bounds; what extents are is written as "512", "n0" or
+   "(n0 - 3)//2 + 1". Without sizes, what depends on them is HETEROSIS_SIZES. */
+int64_t heterosis_sizes(const void* library, int64_t entry);
+const char* heterosis_size_name(const void* library, int64_t entry, int64_t size);
+int64_t heterosis_size_least(const void* library, int64_t entry, int64_t size);
+int64_t heterosis_size_most(const void* library, int64_t entry, int64_t size);
+const char* heterosis_input_extent_text(const void* library, int64_t entry, int64_t position, int64_t axis);
+const char* heterosis_output_extent_text(const void* library, int64_t entry, int64_t position, int64_t axis);
+
+/* A program for some sizes. What is returned is taken in place of the library by all functions that ask
+   for or run this entry, which then has no sizes any more: how many bytes its arrays and its workspace
+   have, and which extents, is known. It is written to the memory of the caller, heterosis_at_bytes of
+   it, aligned to 64; it may be used for any number of runs, by several threads at a time, until the
+   memory goes, and needs no closing. NULL if the program does not take these sizes, and why in `code`,
+   which may be NULL. Of a program without sizes, this is the library itself. */
+int64_t heterosis_at_bytes(const void* library, int64_t entry);
+const void* heterosis_at(const void* library, int64_t entry, const int64_t* sizes, void* memory,
+                         int64_t* code);
 
 /* Run a program on the calling thread. `inputs` and `outputs` have an address for each array; those
    of outputs overlap nothing else. The workspace is used by one run at a time. */

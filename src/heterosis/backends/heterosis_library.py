@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy
 
-_VERSION = 1
+_VERSION = 2
 _ALIGNMENT = 64  # of a workspace
 _SEAL = struct.Struct("<8sIIQ")  # ends every library: magic, version, CRC-32, size before it
 _BLOCK = 1 << 20
@@ -27,7 +27,8 @@ _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "fl
 _HALF = "bfloat16"  # NumPy has none: given and returned as the bits, in uint16
 
 _Address, _Number, _Text = ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p
-_OF_ARRAYS = ("name", "dtype", "rank", "bytes", "extent")
+_OF_ARRAYS = ("name", "dtype", "rank", "bytes", "extent", "extent_text")
+_MOST_KEPT = 64  # sizes of which an entry keeps what was prepared for them
 _FUNCTIONS = {
     "open_with": (_Address, [_Number, _Text, ctypes.POINTER(_Number)]),
     "close": (_Number, [_Address]),
@@ -39,6 +40,12 @@ _FUNCTIONS = {
     "workspace_bytes": (_Number, [_Address, _Number]),
     "inputs": (_Number, [_Address, _Number]),
     "outputs": (_Number, [_Address, _Number]),
+    "sizes": (_Number, [_Address, _Number]),
+    "size_name": (_Text, [_Address, _Number, _Number]),
+    "size_least": (_Number, [_Address, _Number, _Number]),
+    "size_most": (_Number, [_Address, _Number, _Number]),
+    "at_bytes": (_Number, [_Address, _Number]),
+    "at": (_Address, [_Address, _Number, _Address, _Address, ctypes.POINTER(_Number)]),
     "pool_bytes": (_Number, [_Address, _Number]),
     "pool_start": (_Number, [_Address, _Address, _Number]),
     "pool_stop": (_Number, [_Address, _Address]),
@@ -47,8 +54,9 @@ _FUNCTIONS = {
 }
 for _side in ("input", "output"):
     for _fact in _OF_ARRAYS:
-        _taken = [_Address, *[_Number] * (3 if _fact == "extent" else 2)]
-        _FUNCTIONS[f"{_side}_{_fact}"] = (_Text if _fact == "name" else _Number, _taken)
+        _taken = [_Address, *[_Number] * (3 if _fact.startswith("extent") else 2)]
+        _returned = _Text if _fact in ("name", "extent_text") else _Number
+        _FUNCTIONS[f"{_side}_{_fact}"] = (_returned, _taken)
 
 
 class LibraryError(RuntimeError):
@@ -57,11 +65,11 @@ class LibraryError(RuntimeError):
 
 @dataclass(frozen=True)
 class Array:
-    """An array that a program takes or gives."""
+    """An array that a program takes or gives; extents that follow from sizes are texts of these."""
 
     name: str
     dtype: str
-    shape: tuple[int, ...]
+    shape: tuple[int | str, ...]
 
     @property
     def numpy_dtype(self) -> numpy.dtype:
@@ -69,6 +77,15 @@ class Array:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Size:
+    """An extent that the inputs of a program may have any number for, within bounds."""
+
+    name: str
+    least: int
+    most: int
 
 
 class Library:
@@ -134,53 +151,124 @@ class Library:
 
 
 class Entry:
-    """One program of a library."""
+    """One program of a library; `workspace_bytes` is None where that depends on its `sizes`."""
 
     def __init__(self, library: Library, number: int):
         self._library, self._number = library, number
         self.name = library._ask("entry_name", number).decode()
+        self.sizes = [self._size(i) for i in range(library._ask("sizes", number))]
         self.inputs = self._arrays("input")
         self.outputs = self._arrays("output")
-        self.workspace_bytes = library._ask("workspace_bytes", number)
+        self._kept: dict[tuple[int, ...], _Prepared] = {}
+        known = None if self.sizes else self._prepared(())
+        self.workspace_bytes = known and known.workspace_bytes
+
+    def _size(self, i: int) -> Size:
+        name, *bounds = (
+            self._library._ask(f"size_{fact}", self._number, i) for fact in ("name", "least", "most")
+        )
+        return Size(name.decode(), *bounds)
 
     def _arrays(self, side: str) -> list[Array]:
         def ask(fact: str, *where: int) -> Any:
             return self._library._ask(f"{side}_{fact}", self._number, *where)
 
+        def extent(i: int, axis: int) -> int | str:
+            found: int = ask("extent", i, axis)
+            text: str = ask("extent_text", i, axis).decode()
+            return found if found >= 0 else text
+
         return [
             Array(
                 ask("name", i).decode(),
                 _DTYPES[ask("dtype", i)],
-                tuple(ask("extent", i, axis) for axis in range(ask("rank", i))),
+                tuple(extent(i, axis) for axis in range(ask("rank", i))),
             )
             for i in range(self._library._ask(f"{side}s", self._number))
         ]
 
     def takes(self, arrays: tuple[numpy.ndarray, ...]) -> bool:
-        """Whether these arrays have the types and shapes of the inputs."""
-        wanted = [(array.numpy_dtype, array.shape) for array in self.inputs]
-        return [(a.dtype, a.shape) for a in map(numpy.asarray, arrays)] == wanted
+        """Whether these arrays have the types of the inputs, and shapes as they have."""
+        return self._sizes_of(list(map(numpy.asarray, arrays))) is not None
+
+    def _sizes_of(self, arrays: list[numpy.ndarray]) -> tuple[int, ...] | None:
+        """The sizes that arrays have; None unless they are as the inputs."""
+        if [(a.dtype, a.ndim) for a in arrays] != [
+            (own.numpy_dtype, len(own.shape)) for own in self.inputs
+        ]:
+            return None
+        found: dict[str, int] = {}
+        for own, given in zip(self.inputs, arrays, strict=True):
+            for extent, number in zip(own.shape, given.shape, strict=True):
+                if number != (found.setdefault(extent, number) if extent in self._names else extent):
+                    return None
+        return tuple(found[size.name] for size in self.sizes)
+
+    @property
+    def _names(self) -> list[str]:
+        return [size.name for size in self.sizes]
+
+    def _prepared(self, sizes: tuple[int, ...]) -> _Prepared:
+        """The program for some sizes."""
+        found = self._kept.pop(sizes, None) or _Prepared(self, sizes)
+        self._kept[sizes] = found  # the latest comes last
+        if len(self._kept) > _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
 
     def __call__(self, *arrays: numpy.ndarray) -> numpy.ndarray | tuple[numpy.ndarray, ...]:
         """Run the program: one array, or a tuple of several."""
-        if not self.takes(arrays):
-            given = ", ".join(f"{a.dtype}{list(a.shape)}" for a in map(numpy.asarray, arrays))
-            raise LibraryError(f"{self.name}: got ({given}); expected {self}")
-        dense = [numpy.ascontiguousarray(array) for array in arrays]
-        made = [numpy.empty(array.shape, array.numpy_dtype) for array in self.outputs]
-        memory = numpy.empty(self.workspace_bytes + _ALIGNMENT, "uint8")
-        pool = self._library._pool
-        code = self._library._ask(
-            "run_with", self._number, _addresses(dense), _addresses(made), _aligned(memory), pool
-        )
+        given = list(map(numpy.asarray, arrays))
+        sizes = self._sizes_of(given)
+        if sizes is None:
+            shown = ", ".join(f"{a.dtype}{list(a.shape)}" for a in given)
+            raise LibraryError(f"{self.name}: got ({shown}); expected {self}")
+        made = self._prepared(sizes).run([numpy.ascontiguousarray(array) for array in given])
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _check(self, code: int) -> None:
         if code:
             message = self._library._ask("message", self._number, code).decode()
             raise LibraryError(f"{self.name}: {message}")
-        return made[0] if len(made) == 1 else tuple(made)
 
     def __str__(self) -> str:
         given, made = (", ".join(map(str, side)) for side in (self.inputs, self.outputs))
         return f"{self.name}({given}) -> ({made})"
+
+
+class _Prepared:
+    """A program for some sizes: what stands for its library there."""
+
+    def __init__(self, entry: Entry, sizes: tuple[int, ...]):
+        self._entry, number = entry, entry._number
+        library = entry._library
+        self._memory = numpy.empty(library._ask("at_bytes", number) + _ALIGNMENT, "uint8")
+        code = _Number()
+        given = (_Number * max(len(sizes), 1))(*sizes)
+        self._at = library._ask("at", number, given, _aligned(self._memory), ctypes.byref(code))
+        entry._check(code.value)
+        ask = library._functions
+        self.workspace_bytes = ask.heterosis_workspace_bytes(self._at, number)
+        self._shapes = [
+            tuple(
+                ask.heterosis_output_extent(self._at, number, i, axis)
+                for axis in range(len(output.shape))
+            )
+            for i, output in enumerate(entry.outputs)
+        ]
+
+    def run(self, arrays: list[numpy.ndarray]) -> list[numpy.ndarray]:
+        """What the program gives for arrays without gaps."""
+        entry, library = self._entry, self._entry._library
+        pairs = zip(self._shapes, entry.outputs, strict=True)
+        made = [numpy.empty(shape, array.numpy_dtype) for shape, array in pairs]
+        memory = numpy.empty(self.workspace_bytes + _ALIGNMENT, "uint8")
+        code = library._functions.heterosis_run_with(
+            self._at, entry._number, _addresses(arrays), _addresses(made), _aligned(memory),
+            library._pool,
+        )  # fmt: skip
+        entry._check(code)
+        return made
 
 
 def _end(functions: ctypes.CDLL, library: int, pool: numpy.ndarray, process: int) -> None:

@@ -128,6 +128,7 @@ def export(
     target: str | Sequence[str] | None = None,
     threads: int = 1,
     weights: str = "inside",
+    dynamic: Dynamic | None = None,
 ) -> tuple[str, str]:
     """Write what `net`, a function or a block, predicts as a library that needs no Python.
 
@@ -139,15 +140,18 @@ def export(
     several, in a tuple, it holds code and parameters for each, and chooses where it runs. At most
     `threads` may share a run, one unless said otherwise; results are those of as many here. With
     `weights="file"` the parameters are in `libmy_mlp.weights`, which is mapped into memory.
+
+    Extents are those of the inputs, unless `dynamic`, here or of `hybridize`, is True, or axes by
+    the names of parameters, as {"x": (0,)}: then programs take all sizes that they can.
     """
     from heterosis.capture.exporting import export, options_of
 
     options = options_of(target, threads, weights)
     if hasattr(net, "export_native"):
-        return net.export_native(path, *inputs, options=options)  # type: ignore[no-any-return]
+        return net.export_native(path, *inputs, options=options, dynamic=dynamic)  # type: ignore[no-any-return]
 
     compiled = net if isinstance(net, Compiled) else hybridize(net)
-    return export(compiled, path, (inputs, {}), options)
+    return export(compiled, path, (inputs, {}), options, dynamic=dynamic)
 
 
 def load(path: str | os.PathLike[str]) -> Loaded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
@@ -33,6 +34,7 @@ from heterosis.capture.open_sizes import (
     shapes_of,
 )
 from heterosis.capture.programs import Program, Sized
+from heterosis.capture.signatures import parameters_of
 from heterosis.capture.trace import opened
 from heterosis.runtime import forks, modes
 from heterosis.runtime.settings import settings
@@ -79,6 +81,7 @@ class Compiled(Generic[P, R]):
         *,
         check: bool = False,
         imperative: Callable[..., Any] | None = None,
+        parameters: Callable[[], inspect.Signature] | None = None,
     ):
         backends.named(backend)  # an unknown one is refused here and not at the first call
         check_dynamic(dynamic)
@@ -86,6 +89,7 @@ class Compiled(Generic[P, R]):
         self.function, self.backend, self.dynamic = function, backend, dynamic
         # Whether the first runs are compared with what this gives.
         self.check, self.imperative = check, imperative or function
+        self._parameters = parameters  # what tells them, if `function` does not
         self._start()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -247,7 +251,7 @@ class Compiled(Generic[P, R]):
         if program is None:
             known.kind.see(shapes)
             known.kind.varied |= seen.extents.varied if seen else set()
-            given = axes_of(self.dynamic, self.function, *call)
+            given = axes_of(self.dynamic, self.parameters, *call)
             opening = known.kind.opening(shapes, given, places)
             if opening is None:
                 return None
@@ -377,6 +381,16 @@ class Compiled(Generic[P, R]):
     def held(self) -> dict[str, Any]:
         """Arrays that the function uses, as far as they have names."""
         return {}
+
+    @property
+    def parameters(self) -> inspect.Signature:
+        """What it is called with, by name."""
+        return self._parameters() if self._parameters else parameters_of(self.function)
+
+    @property
+    def dynamic_in_files(self) -> Dynamic:
+        """Which extents libraries leave open: none, where calls were to show it."""
+        return False if self.dynamic == AUTO else self.dynamic
 
     def calls_with(self, inputs: Call) -> list[Call]:
         """Calls like those that it was captured for, and one like `inputs` unless these are none:

@@ -16,6 +16,7 @@ from heterosis.capture.captured import (
     Argument,
     Captured,
     Computed,
+    OfSizes,
     Outside,
     RandomKey,
     RandomState,
@@ -23,9 +24,12 @@ from heterosis.capture.captured import (
     Window,
 )
 from heterosis.capture.compiled import Call, Compiled
+from heterosis.capture.open_calls import OpenCall, open_call
+from heterosis.capture.open_sizes import Dynamic, check_dynamic
 from heterosis.capture.signatures import bound, leaves, parameters_of
-from heterosis.io.atomic import written
+from heterosis.io.atomic import written as written_file
 from heterosis.ir.program import INPUT, Program, Value, apply, substituted
+from heterosis.ir.traced_sizes import written
 from heterosis.ir.types import TensorType
 from heterosis.ops.random import keys
 from heterosis.runtime import modes
@@ -43,23 +47,28 @@ def export(
     options: backends.LibraryOptions = _DEFAULT,
     parameters: inspect.Signature | None = None,
     name: str | None = None,
+    dynamic: Dynamic | None = None,
 ) -> tuple[str, str]:
     """Write `lib<name>.so`, `<name>.h` and `heterosis.h` for a `path` that ends in a name.
 
     The library has an entry for each kind of arguments that `compiled` was captured for, and one
-    for `inputs` unless there are none.
+    for `inputs` unless there are none. What `dynamic` says stays open in these; unless it is given,
+    what `hybridize` was told, extents being known where calls were to show which ones vary.
     """
+    if dynamic is None:
+        dynamic = compiled.dynamic_in_files
+    check_dynamic(dynamic)
     folder, label = os.path.split(os.fspath(path))
     if not _NAME.fullmatch(label):
         raise ArgumentError(
             f"export: got the path {os.fspath(path)!r}; expected one that ends in a name of "
             "letters, digits and underscores, as my_mlp: the library is called after it."
         )
-    entries = list(_entries(compiled, inputs, parameters, name))
+    entries = list(_entries(compiled, inputs, parameters, name, dynamic))
     files = backends.named(compiled.backend).library(entries, label, options)
     files["heterosis.h"] = (resources.files("heterosis.backends") / "heterosis.h").read_bytes()
     for file_name, content in files.items():
-        with written(os.path.join(folder, file_name)) as file:
+        with written_file(os.path.join(folder, file_name)) as file:
             file.write(content)
     return os.path.join(folder, f"lib{label}.so"), os.path.join(folder, f"{label}.h")
 
@@ -77,6 +86,7 @@ def _entries(
     inputs: Call,
     parameters: inspect.Signature | None,
     name: str | None,
+    dynamic: Dynamic,
 ) -> Iterator[backends.Entry]:
     name = name or str(getattr(compiled, "__name__", "program"))
     calls = compiled.calls_with(inputs)
@@ -87,13 +97,47 @@ def _entries(
         )
     named = parameters or parameters_of(compiled)
     seen: set[str] = set()
+    known: list[OpenCall] = []
     with modes.switched(recording=False, training=False):
         for call in calls:
             kind = repr(trees.mapped(call, _described))
-            if kind not in seen:
-                label = f"{name}_{len(seen)}" if seen else name
-                seen.add(kind)
+            if kind in seen or any(one.serves(call) for one in known):
+                continue
+            label = f"{name}_{len(seen)}" if seen else name
+            seen.add(kind)
+            found = open_call(compiled, dynamic, call)
+            if found is None:
                 yield _entry(label, capture(compiled.function, *call), call, named)
+            else:
+                known.append(found)
+                yield _open_entry(label, found, named)
+
+
+def _open_entry(name: str, found: OpenCall, parameters: inspect.Signature) -> backends.Entry:
+    """The entry for all sizes that a call may have."""
+    made = _sized(_entry(name, found.captured, found.call, parameters), found)
+    special = []
+    for one in found.special():
+        entry = _sized(_entry(name, one.captured, one.call, parameters), one)
+        if _is_alike(made, entry):
+            special.append(entry)
+    return made._replace(special=tuple(special))
+
+
+def _sized(entry: backends.Entry, found: OpenCall) -> backends.Entry:
+    return entry._replace(values=found.values, conditions=found.conditions)
+
+
+def _is_alike(one: backends.Entry, other: backends.Entry) -> bool:
+    """Whether callers need not know which of two programs runs."""
+
+    def known(entry: backends.Entry) -> Any:
+        arrays = [value.type for _, value, _ in entry.inputs] + [
+            value.type for value in entry.program.outputs
+        ]
+        return entry.outputs, [(type_.dtype, len(type_.shape)) for type_ in arrays]
+
+    return known(one) == known(other)
 
 
 def _described(leaf: Any) -> Any:
@@ -113,13 +157,15 @@ def _entry(
         program, sources = _seeded(program, captured.sources)
     positions = {s.position: i for i, s in enumerate(sources) if isinstance(s, Argument)}
     held = {i: s.array for i, s in enumerate(sources) if isinstance(s, Outside)}
+    floats = {i: written(s.number) for i, s in enumerate(sources) if isinstance(s, OfSizes)}
     inputs = [
         _input(label, array, positions.get(number, -1), program)
         for number, (label, array) in enumerate(_arrays(call, parameters))
     ]
     if None in sources:
         inputs.append(("seed", program.inputs[-1], len(sources) - 1))
-    return backends.Entry(name, program, tuple(inputs), held, tuple(label for label, _ in results))
+    labels = tuple(label for label, _ in results)
+    return backends.Entry(name, program, tuple(inputs), held, labels, floats)
 
 
 def _seeded(program: Program, sources: Sequence[Source]) -> tuple[Program, Sequence[Source | None]]:

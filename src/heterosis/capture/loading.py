@@ -15,7 +15,7 @@ from heterosis.capture import plain, trees
 from heterosis.capture.attempts import capture
 from heterosis.capture.captured import Captured
 from heterosis.capture.compiled import Call, Compiled
-from heterosis.capture.open_sizes import AUTO, Opening
+from heterosis.capture.open_sizes import AUTO, Dynamic, Opening
 from heterosis.capture.saving import SIZED, VERSION
 from heterosis.capture.signatures import (
     Signature,
@@ -86,6 +86,11 @@ class Loaded(Compiled[..., Any]):
         self._saved, self._arrays = programs, arrays
         self.signatures = tuple(program.signature for program in programs)
         self.examples.update({i: program.example for i, program in enumerate(programs)})
+
+    @property
+    def dynamic_in_files(self) -> Dynamic:
+        """What the file has left open, and nothing else."""
+        return bool(self.dynamic)
 
     @property
     def inputs(self) -> Mapping[str, TensorType]:

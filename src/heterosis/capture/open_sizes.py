@@ -297,7 +297,10 @@ def check_dynamic(dynamic: Any) -> None:
 
 
 def axes_of(
-    dynamic: Dynamic, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    dynamic: Dynamic,
+    parameters: inspect.Signature,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
 ) -> set[Axis] | None:
     """The axes that the user has said are open; None where calls are to show it."""
     if isinstance(dynamic, str) or dynamic is False:
@@ -305,7 +308,7 @@ def axes_of(
     arrays = list(trees.arrays_in((arguments, keywords)))
     if dynamic is True:
         return {(i, axis) for i, array in enumerate(arrays) for axis in range(array.ndim)}
-    bound = inspect.signature(function).bind(*arguments, **keywords).arguments
+    bound = parameters.bind(*arguments, **keywords).arguments
     found: set[Axis] = set()
     for name, axes in dynamic.items():
         if name not in bound:
@@ -324,7 +327,7 @@ _STAND_INS = (7, 11, 13, 17, 19, 23)  # for extents of 1: not to be taken for ot
 
 
 def openings(
-    dynamic: Dynamic, function: Any, call: tuple[tuple[Any, ...], dict[str, Any]]
+    dynamic: Dynamic, parameters: inspect.Signature, call: tuple[tuple[Any, ...], dict[str, Any]]
 ) -> Iterator[tuple[Any, Opening]]:
     """What extents of a call to leave open in a program that is to serve later ones, what is wanted
     most first, each with arguments for which it is captured: all that may be, unless the user has
@@ -333,13 +336,13 @@ def openings(
     if dynamic is False:
         return
     given = True if isinstance(dynamic, str) else dynamic
-    axes = axes_of(given, function, *call)
+    axes = axes_of(given, parameters, *call)
     assert axes is not None, "the user has said which, or all"
     shapes = shapes_of(list(trees.arrays_in(call)))
     taken = {extent for shape in shapes for extent in shape or ()}
     free = next((n for n in _STAND_INS if n not in taken), None)
     if free is not None and any(shapes[i] and shapes[i][axis] == 1 for i, axis in axes):  # type: ignore[index]
-        other = _with_ones(call, axes, free)
+        other = with_extents(call, _in_place_of_ones(shapes, axes, free))
         found = opened(axes, shapes_of(list(trees.arrays_in(other))))
         if found is not None:
             yield other, found
@@ -348,16 +351,18 @@ def openings(
         yield call, found
 
 
-def _with_ones(call: Any, axes: Collection[Axis], other: int) -> Any:
-    """A call like this one, with arrays without elements, in which another extent stands for 1 on
-    these axes."""
+def _in_place_of_ones(shapes: Shapes, axes: Collection[Axis], other: int) -> dict[Axis, int]:
+    """Another extent on those of the axes where it is 1."""
+    return {(i, axis): other for i, axis in axes if (shapes[i] or ())[axis:][:1] == (1,)}
+
+
+def with_extents(call: Any, extents: Mapping[Axis, int]) -> Any:
+    """A call like this one, with arrays without elements, which have these extents on some axes."""
     numbers = count()
 
     def stand_in(array: Any) -> Any:
         i = next(numbers)
-        shape = tuple(
-            other if n == 1 and (i, axis) in axes else n for axis, n in enumerate(array.shape)
-        )
+        shape = tuple(extents.get((i, axis), n) for axis, n in enumerate(array.shape))
         return _core.unreadable(array._dtype_name, shape, "an example has no elements")
 
     return trees.replaced(call, stand_in)

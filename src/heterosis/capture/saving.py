@@ -83,7 +83,7 @@ def _add(writer: _Writer, compiled: Compiled[..., Any], call: Call) -> None:
     """Write a program for a call, which leaves extents open as far as it can and may."""
     if writer.has_open(call):
         return
-    for stand_in, opening in openings(compiled.dynamic, compiled.function, call):
+    for stand_in, opening in openings(compiled.dynamic, compiled.parameters, call):
         try:
             captured = capture(compiled.function, *stand_in, opening=opening)
         except Exception as error:  # noqa: BLE001 - what remains is raised without open extents

@@ -158,7 +158,7 @@ class HybridBlock(Block):
         if active and (clear or not self._is_compiled(backend, dynamic, check)):
             self._compiled = capture.Compiled(
                 self._captured_forward, backend, dynamic, check=check,
-                imperative=self._imperative_forward,
+                imperative=self._imperative_forward, parameters=self._arguments,
             )  # fmt: skip
         self._replay = self._compiled.replay if active and self._compiled else None
         super().hybridize(active, backend=backend, clear=clear, dynamic=dynamic, **self._flags)
@@ -219,6 +219,7 @@ class HybridBlock(Block):
         /,
         *inputs: Any,
         options: backends.LibraryOptions | None = None,
+        dynamic: capture.Dynamic | None = None,
     ) -> tuple[str, str]:
         """Write the library that `heterosis.export` describes."""
         from heterosis.capture.exporting import export
@@ -226,8 +227,9 @@ class HybridBlock(Block):
         self._complete(inputs, {})
         compiled, arguments = self._to_write((inputs, {}))
         return export(
-            compiled, path, (inputs, {}), options or backends.LibraryOptions(), arguments, "forward"
-        )
+            compiled, path, (inputs, {}), options or backends.LibraryOptions(), arguments,
+            "forward", dynamic,
+        )  # fmt: skip
 
     def save(self, prefix: str, *inputs: Any, **keywords: Any) -> None:
         """Write the names of all parts and the parameters: `<prefix>-model.json` and `.params`.
@@ -259,7 +261,9 @@ class HybridBlock(Block):
 
     def _to_write(self, sample: Call) -> tuple[capture.Compiled[..., Any], inspect.Signature]:
         """What is written with a sample of arguments, or without, and what it is called with."""
-        forward = self._compiled or capture.Compiled(self._captured_forward)
+        forward = self._compiled or capture.Compiled(
+            self._captured_forward, parameters=self._arguments
+        )
         if type(self).__call__ is HybridBlock.__call__ or not any(sample):
             return forward, self._arguments()
         call = capture.Compiled(self._captured_call, forward.backend, forward.dynamic)

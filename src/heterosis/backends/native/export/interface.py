@@ -23,23 +23,25 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON, Target
+from heterosis.backends.native.export.formulas import FIELDS, emit_evaluation, operand
 from heterosis.backends.native.export.pool import WORKERS, emit_pool
 from heterosis.backends.native.export.weights import emit_map, emit_unmap
 
-VERSION = 1  # of the interface: that of `heterosis.h`
+VERSION = 2  # of the interface: that of `heterosis.h`
 WEIGHTS = "heterosis.weights"  # the symbol of the arrays that a library holds
 GIVEN, HELD, MADE, UNUSED = range(4)  # what a buffer of a program is
 
 # Codes that functions return; `heterosis.h` has the same.
-_FOREIGN, _NO_ENTRY, _NULL, _WORKSPACE, _PROCESSOR, _OTHER_VERSION, _POOL, _WEIGHTS = range(
-    -1, -9, -1
+_FOREIGN, _NO_ENTRY, _NULL, _WORKSPACE, _PROCESSOR, _OTHER_VERSION, _POOL, _WEIGHTS, _SIZES = range(
+    -1, -10, -1
 )
 _MESSAGES = {
     0: "no error",
     _FOREIGN: "this is not the library that heterosis_open gave: pass on what it returned",
     _NO_ENTRY: "there is no such entry, array, or axis: ask heterosis_entries and the like first",
     _NULL: "an address is NULL: every input and output needs memory of its own",
-    _WORKSPACE: "the workspace is NULL or not aligned to 64 bytes: use aligned_alloc(64, ...)",
+    _WORKSPACE: "the workspace, or the memory for sizes, is NULL or not aligned to 64 bytes: use "
+    "aligned_alloc(64, ...)",
     _PROCESSOR: "this processor lacks instructions that the library was made of: export it with "
     "another target, or use another machine",
     _OTHER_VERSION: "the program was compiled with another version of heterosis.h",
@@ -67,25 +69,52 @@ _NEEDS = {
 
 @dataclass(frozen=True)
 class ArrayFacts:
-    """An array that callers give or get."""
+    """An array that callers give or get; extents that follow from sizes are texts of these."""
 
     name: str
     dtype: int  # the position among the element types, which is the number of `heterosis.h`
-    shape: tuple[int, ...]
-    nbytes: int
+    extents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SizeFacts:
+    """A size that callers choose."""
+
+    name: str
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
+class CaseFacts:
+    """A program that runs for some sizes, or for none, and what its buffers are: (GIVEN, HELD, MADE
+    or UNUSED, position or offset). What depends on sizes is a word of `formulas`."""
+
+    symbol: str
+    buffers: tuple[tuple[int, int], ...]
+    failures: tuple[str, ...]
+    workspace: int
+    arrays: tuple[tuple[int, tuple[int, ...]], ...]  # the bytes and the extents of each
+    floats: tuple[int, ...]
+    integers: tuple[int, ...]
+    operations: tuple[int, ...] = ()
+    most: int = 0  # no size may be larger
 
 
 @dataclass(frozen=True)
 class EntryFacts:
-    """A program, and what its buffers are: (GIVEN, HELD, MADE or UNUSED, position or offset)."""
+    """A program that callers know; the first of its cases that holds is what runs."""
 
     name: str
-    symbol: str
     inputs: tuple[ArrayFacts, ...]
     outputs: tuple[ArrayFacts, ...]
-    buffers: tuple[tuple[int, int], ...]
-    workspace: int
-    failures: tuple[str, ...]
+    sizes: tuple[SizeFacts, ...]
+    cases: tuple[CaseFacts, ...]
+
+    @property
+    def slots(self) -> int:
+        """How many numbers a case needs while it is evaluated, at most."""
+        return len(self.sizes) + max(len(case.operations) // FIELDS for case in self.cases)
 
 
 @dataclass(frozen=True)
@@ -114,7 +143,8 @@ def interface(
     _Interface(module, levels, threads, weights).emit(name)
     shown = [f.name for f in module.functions if f.linkage == ""]
     outside = [f"@{WEIGHTS} = external hidden global i8"] if weights is None else []
-    symbols = [entry.symbol for level in levels for entry in level.entries]
+    cases = (case for level in levels for entry in level.entries for case in entry.cases)
+    symbols = dict.fromkeys(case.symbol for case in cases)
     outside += [f"declare hidden i64 @{symbol}(ptr)" for symbol in symbols]
     return "\n".join([*outside, module.text()]), shown
 
@@ -131,12 +161,35 @@ _ENTRY = (
     "failures",
     "many",
     "level",
+    "sizes",  # how many it has, and where they begin
+    "first_size",
+    "cases",
+    "first_case",
+    "at_bytes",
+    "refused",
 )
 _ARRAY = ("name", "dtype", "rank", "bytes", "extents")
+_EXTENT = ("number", "text")
+_SIZE = ("name", "least", "most")
+# Operations, and words for what a program at sizes has: its row of the table of entries, and so on.
+_CASE = ("operations", "count", "words", "many", "extents", "floats", "integers")
 
-
-# What `heterosis_open` gives is the address of these pointers for the level that it has chosen.
-_HANDLE = ("rows", "programs", "weights")
+# What `heterosis_open` gives is the address of these for the level that it has chosen, and what
+# `heterosis_at` gives for the one program that it has prepared.
+_HANDLE = (
+    "own",  # where the level's stand
+    "rows",
+    "programs",
+    "weights",
+    "arrays",
+    "extents",
+    "first",  # the number of the first entry, and how many there are
+    "count",
+    "floats",
+    "integers",
+)
+HANDLE_BYTES = 128  # with room
+_HANDLE_WORDS = HANDLE_BYTES // 8
 
 
 class _Interface:
@@ -147,7 +200,9 @@ class _Interface:
         self.count = len(levels[0].entries)
         self.texts = bytearray()
         self.known: dict[str, int] = {}
-        self.most = max(len(entry.buffers) for level in levels for entry in level.entries)
+        cases = (case for level in levels for entry in level.entries for case in entry.cases)
+        self.most = max(len(case.buffers) for case in cases)
+        self.sized = any(entry.sizes for entry in levels[0].entries)
 
     def emit(self, name: str) -> None:
         self._write_tables()
@@ -166,7 +221,14 @@ class _Interface:
             self._ask_array(f"{one}_dtype", side, "dtype")
             self._ask_array(f"{one}_rank", side, "rank")
             self._ask_array(f"{one}_bytes", side, "bytes")
-            self._ask_extent(f"{one}_extent", side)
+            self._ask_extent(f"{one}_extent", side, "number")
+            self._ask_extent(f"{one}_extent_text", side, "text", PTR)
+        self._ask_entry("sizes", "sizes")
+        self._ask_size("size_name", "name", PTR)
+        self._ask_size("size_least", "least")
+        self._ask_size("size_most", "most")
+        self._ask_entry("at_bytes", "at_bytes")
+        self._emit_at()
         self._emit_run()
         self._emit_message()
         self._emit_pool()
@@ -184,34 +246,106 @@ class _Interface:
 
     def _write_tables(self) -> None:
         tables: dict[str, list[int]] = {
-            "arrays": [], "extents": [0], "buffers": [], "failures": [0],
+            "arrays": [], "extents": [], "buffers": [], "failures": [], "sizes": [],
+            "operations": [], "words": [], "cases": [],
         }  # fmt: skip
-        handles = []
+        handles: list[str] = []
+        of_cases: list[str] = []
         for number, level in enumerate(self.levels):
             rows = [field for e in level.entries for field in self._row(level.name, e, tables)]
             self.module.table(f"heterosis.rows{number}", I64, rows)
-            programs = [f"@{entry.symbol}" for entry in level.entries]
+            programs = [_program_of(entry) for entry in level.entries]
             self.module.pointers(f"heterosis.programs{number}", programs)
+            of_cases += [f"@{case.symbol}" for e in level.entries if e.sizes for case in e.cases]
             weights = "null" if self.weights is not None else f"@{WEIGHTS}"
-            handles += [f"@heterosis.rows{number}", f"@heterosis.programs{number}", weights]
+            handles += [
+                f"getelementptr (ptr, ptr @heterosis.handles, i64 {number * len(_HANDLE)})",
+                f"@heterosis.rows{number}", f"@heterosis.programs{number}", weights,
+                "@heterosis.arrays", "@heterosis.extents", "null",
+                f"inttoptr (i64 {self.count} to ptr)", "null", "null",
+            ]  # fmt: skip
         for label, numbers in tables.items():
-            self.module.table(f"heterosis.{label}", I64, numbers)
+            self.module.table(f"heterosis.{label}", I64, numbers or [0])
+        self.module.pointers("heterosis.case_programs", of_cases or ["null"])
         self.module.pointers("heterosis.handles", handles)
 
     def _row(self, level: str, entry: EntryFacts, tables: dict[str, list[int]]) -> list[int]:
         """The fields of an entry, after what they point to has been appended to the tables."""
-        arrays, extents, buffers, failures = tables.values()
-        row = [
-            self.text(entry.name), entry.workspace, len(entry.inputs), len(entry.outputs),
-            len(arrays) // len(_ARRAY), len(buffers) // 2, len(entry.buffers),
-            len(failures), len(entry.failures), self.text(level),
+        arrays, extents, *_ = tables.values()
+        case = entry.cases[0]
+        fields = self._fields(level, entry, case, tables)
+        first, known = len(arrays) // len(_ARRAY), not entry.sizes
+        each = zip((*entry.inputs, *entry.outputs), case.arrays, strict=True)
+        for facts, (nbytes, numbers) in each:
+            fixed = all(word & 1 for word in numbers)
+            arrays += [
+                self.text(facts.name), facts.dtype, len(numbers), nbytes >> 1 if fixed else _SIZES,
+                len(extents) // len(_EXTENT),
+            ]  # fmt: skip
+            for word, text in zip(numbers, facts.extents, strict=True):
+                extents += [word >> 1 if word & 1 else _SIZES, self.text(text)]
+        fields |= {"arrays": first, "workspace": case.workspace >> 1 if known else _SIZES}
+        if not known:
+            fields |= self._sized(level, entry, tables)
+        return [fields[name] for name in _ENTRY]
+
+    def _fields(
+        self, level: str, entry: EntryFacts, case: CaseFacts, tables: dict[str, list[int]]
+    ) -> dict[str, int]:
+        """The fields of an entry that has one case, but for what depends on sizes."""
+        buffers, failures = tables["buffers"], tables["failures"]
+        fields = {
+            "name": self.text(entry.name), "inputs": len(entry.inputs),
+            "outputs": len(entry.outputs), "buffers": len(buffers) // 2,
+            "count": len(case.buffers), "failures": len(failures), "many": len(case.failures),
+            "level": self.text(level), "refused": self.text(_refused(entry)),
+            **dict.fromkeys(("sizes", "first_size", "cases", "first_case", "at_bytes"), 0),
+        }  # fmt: skip
+        buffers += [number for pair in case.buffers for number in pair]
+        failures += map(self.text, case.failures)
+        return fields
+
+    def _sized(self, level: str, entry: EntryFacts, tables: dict[str, list[int]]) -> dict[str, int]:
+        """The fields of an entry that says of which sizes it is, and what it is at these."""
+        sizes, cases = tables["sizes"], tables["cases"]
+        found = {
+            "sizes": len(entry.sizes), "first_size": len(sizes), "cases": len(entry.cases),
+            "first_case": len(cases),
+        }  # fmt: skip
+        for size in entry.sizes:
+            sizes += [self.text(size.name), size.least, size.most]
+        words = 0
+        for case in entry.cases:
+            row = self._case(level, entry, case, tables)
+            words = max(words, row[_CASE.index("many")])
+            cases += row
+        return found | {"at_bytes": 8 * (_HANDLE_WORDS + words + entry.slots)}
+
+    def _case(
+        self, level: str, entry: EntryFacts, case: CaseFacts, tables: dict[str, list[int]]
+    ) -> list[int]:
+        """The fields of a case, after its operations and words have been appended."""
+        fields = self._fields(level, entry, case, tables)
+        row = [2 * fields.get(name, 0) + 1 for name in _ENTRY]
+        row[_ENTRY.index("workspace")] = case.workspace
+        arrays: list[int] = []
+        extents: list[int] = []
+        each = zip((*entry.inputs, *entry.outputs), case.arrays, strict=True)
+        for facts, (nbytes, numbers) in each:
+            known = self.text(facts.name), facts.dtype, len(numbers)
+            arrays += [*(2 * n + 1 for n in known), nbytes, len(extents) // len(_EXTENT) * 2 + 1]
+            for word, text in zip(numbers, facts.extents, strict=True):
+                extents += [word, 2 * self.text(text) + 1]
+        words = [*row, *arrays, *extents, *case.floats, *case.integers]
+        at = [len(row), len(row) + len(arrays)]
+        at += [at[1] + len(extents), at[1] + len(extents) + len(case.floats)]
+        found = [
+            len(tables["operations"]), len(case.operations) // FIELDS, len(tables["words"]),
+            len(words), *at[1:],
         ]  # fmt: skip
-        buffers += [number for pair in entry.buffers for number in pair]
-        failures += map(self.text, entry.failures)
-        for one in (*entry.inputs, *entry.outputs):
-            arrays += [self.text(one.name), one.dtype, len(one.shape), one.nbytes, len(extents)]
-            extents += one.shape
-        return row
+        tables["operations"] += case.operations
+        tables["words"] += words
+        return found
 
     def _number(self, f: Function, table: str, index: Value) -> Value:
         return f.load(I64, f.offset(I64, Value(PTR, f"@heterosis.{table}"), index))
@@ -224,11 +358,11 @@ class _Interface:
         return f.load(I64, f.offset(I64, self._of_handle(f, "rows"), at))
 
     def _of_first(self, f: Function, field: str) -> Value:
-        return self._of_entry(f, constant(I64, 0), field)
+        return self._of_entry(f, self._of_handle(f, "first", I64), field)
 
-    def _of_handle(self, f: Function, field: str) -> Value:
-        """A pointer of what a function was given as its library."""
-        return f.load(PTR, f.offset(PTR, f.parameters[0], _HANDLE.index(field)))
+    def _of_handle(self, f: Function, field: str, type_: Type = PTR) -> Value:
+        """A field of what a function was given as its library."""
+        return f.load(type_, f.offset(PTR, f.parameters[0], _HANDLE.index(field)))
 
     def _handle(self, f: Function, level: int) -> Value:
         handles = Value(PTR, "@heterosis.handles")
@@ -236,7 +370,7 @@ class _Interface:
 
     def _of_array(self, f: Function, array: Value, field: str) -> Value:
         at = f.add_size(f.mul_size(array, len(_ARRAY)), _ARRAY.index(field))
-        return self._number(f, "arrays", f.i64(at))
+        return f.load(I64, f.offset(I64, self._of_handle(f, "arrays"), at))
 
     # -- checks -------------------------------------------------------------------------------
 
@@ -259,19 +393,19 @@ class _Interface:
     def _is_own(self, f: Function) -> Value:
         """Whether a function was given what `heterosis_open` of this library gives.
 
-        With a file of parameters that is an address in its memory, which has what is in the table.
+        With a file of parameters, and for known sizes, that is an address in other memory.
         """
         given, null = f.parameters[0], Value(PTR, "null")
-        if self.weights is None:
-            return self._is_one_of(f, given, lambda level: self._handle(f, level))
+        if self.weights is None and not self.sized:
+            return self._is_one_of(f, given)
         there = f.compare("ne", given, null)
-        (rows,) = f.if_else(there, lambda: [f.load(PTR, given)], lambda: [null])
-        return self._is_one_of(f, rows, lambda level: Value(PTR, f"@heterosis.rows{level}"))
+        (own,) = f.if_else(there, lambda: [f.load(PTR, given)], lambda: [null])
+        return self._is_one_of(f, own)
 
-    def _is_one_of(self, f: Function, given: Value, of_level: Callable[[int], Value]) -> Value:
+    def _is_one_of(self, f: Function, given: Value) -> Value:
         own = constant(I1, 0)
         for level in range(len(self.levels)):
-            own = f.binary("or", own, f.compare("eq", given, of_level(level)))
+            own = f.binary("or", own, f.compare("eq", given, self._handle(f, level)))
         return own
 
     def _check_index(self, f: Function, index: Value, count: Value, returns: Type = I64) -> None:
@@ -279,7 +413,12 @@ class _Interface:
 
     def _check_entry(self, f: Function, entry: Value, returns: Type = I64) -> None:
         self._check_library(f, returns)
-        self._check_index(f, entry, constant(I64, self.count), returns)
+        self._check(f, self._has_entry(f, entry), _NO_ENTRY, returns)
+
+    def _has_entry(self, f: Function, entry: Value) -> Value:
+        """Whether a library, or what it gave for some sizes, has the entry of a number."""
+        at = f.sub(entry, self._of_handle(f, "first", I64))
+        return f.compare("ult", at, self._of_handle(f, "count", I64))
 
     # -- questions ----------------------------------------------------------------------------
 
@@ -310,11 +449,27 @@ class _Interface:
         found = self._of_array(f, self._array(f, side, returns), field)
         f.ret(self._text_at(f, found) if returns == PTR else found)
 
-    def _ask_extent(self, name: str, side: str) -> None:
-        f = self._function(name, [("number", I64), ("position", I64), ("axis", I64)], I64)
-        array, axis = self._array(f, side, I64), f.parameters[3]
-        self._check_index(f, axis, self._of_array(f, array, "rank"))
-        f.ret(self._number(f, "extents", f.add(self._of_array(f, array, "extents"), axis)))
+    def _ask_extent(self, name: str, side: str, field: str, returns: Type = I64) -> None:
+        parameters = [("number", I64), ("position", I64), ("axis", I64)]
+        f = self._function(name, parameters, returns)
+        array, axis = self._array(f, side, returns), f.parameters[3]
+        self._check_index(f, axis, self._of_array(f, array, "rank"), returns)
+        row = f.mul_size(f.add(self._of_array(f, array, "extents"), axis), len(_EXTENT))
+        at = f.add_size(row, _EXTENT.index(field))
+        found = f.load(I64, f.offset(I64, self._of_handle(f, "extents"), at))
+        f.ret(self._text_at(f, found) if returns == PTR else found)
+
+    def _ask_size(self, name: str, field: str, returns: Type = I64) -> None:
+        f = self._function(name, [("number", I64), ("size", I64)], returns)
+        entry, size = f.parameters[1:]
+        self._check_entry(f, entry, returns)
+        self._check_index(f, size, self._of_entry(f, entry, "sizes"), returns)
+        found = self._of_size(f, entry, size, field)
+        f.ret(self._text_at(f, found) if returns == PTR else found)
+
+    def _of_size(self, f: Function, entry: Value, size: Value, field: str) -> Value:
+        at = f.add(self._of_entry(f, entry, "first_size"), f.i64(f.mul_size(size, len(_SIZE))))
+        return self._number(f, "sizes", f.i64(f.add_size(at, _SIZE.index(field))))
 
     def _emit_message(self) -> None:
         """`heterosis_message(library, entry, code)`: a text that stays, whatever is asked."""
@@ -322,9 +477,11 @@ class _Interface:
         _, entry, code = f.parameters
         for number, text in _MESSAGES.items():
             self._tell_if(f, f.compare("eq", code, constant(I64, number)), text)
+        bad = f.compare("eq", code, constant(I64, _SIZES))
         foreign = f.binary("xor", self._is_own(f), constant(I1, 1))
         self._tell_if(f, foreign, _FAILED)
-        self._tell_if(f, f.compare("uge", entry, constant(I64, self.count)), _FAILED)
+        self._tell_if(f, f.binary("xor", self._has_entry(f, entry), constant(I1, 1)), _FAILED)
+        f.leave_if(bad, lambda: f.ret(self._text_at(f, self._of_entry(f, entry, "refused"))))
         which = f.sub(f.binary("and", code, constant(I64, 0xFFFF)), constant(I64, 1))
         self._tell_if(f, f.compare("uge", which, self._of_entry(f, entry, "many")), _FAILED)
         at = self._number(f, "failures", f.add(self._of_entry(f, entry, "failures"), which))
@@ -361,7 +518,10 @@ class _Interface:
         f = self._function("close", [], I64)
         self._check_library(f)
         if self.weights is not None:
-            emit_unmap(f, f.parameters[0], len(self.weights))
+            size = len(self.weights)
+            at_sizes = f.compare("ne", self._of_handle(f, "integers"), Value(PTR, "null"))
+            f.leave_if(at_sizes, lambda: f.ret(constant(I64, 0)))
+            emit_unmap(f, f.parameters[0], size)
         f.ret(constant(I64, 0))
 
     def _emit_choose(self) -> None:
@@ -391,6 +551,92 @@ class _Interface:
         f.if_else(f.compare("ne", mapped, Value(PTR, "null")), fill)
         return mapped
 
+    # -- sizes --------------------------------------------------------------------------------
+
+    def _emit_at(self) -> None:
+        """`heterosis_at(library, entry, sizes, memory, code)`: what stands for the library where
+        the sizes of an entry are these."""
+        parameters = [("number", I64), ("sizes", PTR), ("memory", PTR), ("code", PTR)]
+        f = self._function("at", parameters, PTR)
+        library, entry, sizes, memory, code = f.parameters
+
+        def check(holds: Value, number: int) -> None:
+            wrong = f.binary("xor", holds, constant(I1, 1))
+            f.leave_if(wrong, lambda: _give(f, code, number))
+
+        check(self._is_own(f), _FOREIGN)
+        check(self._has_entry(f, entry), _NO_ENTRY)
+        count = self._of_entry(f, entry, "sizes")
+        none = f.compare("eq", count, constant(I64, 0))
+        f.leave_if(none, lambda: _give(f, code, 0, library))
+        if self.sized:
+            check(f.compare("ne", sizes, _NOTHING), _NULL)
+            check(
+                f.binary("and", _is_aligned(f, memory), f.compare("ne", memory, _NOTHING)),
+                _WORKSPACE,
+            )
+            self._check_bounds(f, entry, sizes, count, code)
+            self._emit_cases(f, count)
+        _give(f, code, _SIZES)
+
+    def _check_bounds(
+        self, f: Function, entry: Value, sizes: Value, count: Value, code: Value
+    ) -> None:
+        with f.loop(constant(I64, 0), count) as each:
+            given = f.load(I64, f.offset(I64, sizes, each.index))
+            least, most = (self._of_size(f, entry, each.index, n) for n in ("least", "most"))
+            wrong = f.binary("or", f.compare("slt", given, least), f.compare("sgt", given, most))
+            f.leave_if(wrong, lambda: _give(f, code, _SIZES))
+
+    def _emit_cases(self, f: Function, count: Value) -> None:
+        """Return the first case that holds, prepared."""
+        _, entry, sizes, memory, _ = f.parameters
+        emit_evaluation(self.module)
+        first = self._of_entry(f, entry, "first_case")
+        words = f.offset(I64, memory, _HANDLE_WORDS)
+        with f.loop(constant(I64, 0), self._of_entry(f, entry, "cases")) as each:
+            row = f.add(first, f.i64(f.mul_size(each.index, len(_CASE))))
+            case = {
+                name: self._number(f, "cases", f.i64(f.add_size(row, i)))
+                for i, name in enumerate(_CASE)
+            }
+            slots = f.offset(I64, words, case["many"])
+            with f.loop(constant(I64, 0), count) as size:
+                given = f.load(I64, f.offset(I64, sizes, size.index))
+                f.store(given, f.offset(I64, slots, size.index))
+            operations = f.offset(I64, Value(PTR, "@heterosis.operations"), case["operations"])
+            arguments = [operations, case["count"], slots, count]
+            holds = f.call("heterosis.evaluate", arguments, I1)
+            at = f.binary("sdiv", row, constant(I64, len(_CASE)))
+            program = f.offset(PTR, Value(PTR, "@heterosis.case_programs"), at)
+            f.leave_if(holds, partial(self._ret_case, f, case, words, slots, program))
+
+    def _ret_case(
+        self, f: Function, case: dict[str, Value], words: Value, slots: Value, program: Value
+    ) -> None:
+        """Fill the memory of a caller with what stands for the library."""
+        _, entry, _, memory, code = f.parameters
+        with f.loop(constant(I64, 0), case["many"]) as each:
+            at = f.add(case["words"], each.index)
+            found = operand(f, slots, self._number(f, "words", at))
+            f.store(found, f.offset(I64, words, each.index))
+        back = f.neg(entry)  # tables begin where the row of the first entry would be
+        fields: dict[str, Value] = {
+            "own": self._of_handle(f, "own"),
+            "rows": f.offset(I64, words, f.mul_size(back, len(_ENTRY))),
+            "programs": f.offset(PTR, program, back),
+            "weights": self._of_handle(f, "weights"),
+            "arrays": f.offset(I64, words, len(_ENTRY)),
+            "extents": f.offset(I64, words, case["extents"]),
+            "first": entry,
+            "count": constant(I64, 1),
+            "floats": f.offset(I64, words, case["floats"]),
+            "integers": f.offset(I64, words, case["integers"]),
+        }
+        for i, name in enumerate(_HANDLE):
+            f.store(fields[name], f.offset(I64, memory, i))
+        _give(f, code, 0, memory)
+
     # -- running ------------------------------------------------------------------------------
 
     def _emit_serial(self) -> None:
@@ -418,6 +664,9 @@ class _Interface:
         runtime, call = f.allocate(PTR, 3), f.allocate(PTR, 5)
         null = Value(PTR, "null")
         self._check_entry(f, entry)
+        if self.sized:
+            none = f.compare("eq", self._of_entry(f, entry, "sizes"), constant(I64, 0))
+            self._check(f, none, _SIZES)
         for given, side in ((inputs, "inputs"), (outputs, "outputs")):
             none = f.compare("eq", self._of_entry(f, entry, side), constant(I64, 0))
             there = f.compare("ne", given, null)
@@ -433,7 +682,8 @@ class _Interface:
             f.store(address, f.offset(PTR, buffers, each.index))
         for i, field in enumerate([*self._loops(f, pool), constant(I64, self.threads)]):
             f.store(field, f.offset(PTR, runtime, i))
-        for i, field in enumerate([buffers, null, null, workspace, runtime]):
+        numbers = [self._of_handle(f, name) for name in ("integers", "floats")]
+        for i, field in enumerate([buffers, *numbers, workspace, runtime]):
             f.store(field, f.offset(PTR, call, i))
         program = f.load(PTR, f.offset(PTR, self._of_handle(f, "programs"), entry))
         f.ret(f.call_pointer(program, [call], I64))
@@ -467,10 +717,8 @@ class _Interface:
 
     def _check_workspace(self, f: Function, entry: Value, workspace: Value) -> None:
         none = f.compare("eq", self._of_entry(f, entry, "workspace"), constant(I64, 0))
-        number = f.convert("ptrtoint", workspace, I64)
-        rest = f.binary("and", number, constant(I64, 63))
-        aligned = f.compare("eq", rest, constant(I64, 0))
-        there = f.binary("and", aligned, f.compare("ne", workspace, Value(PTR, "null")))
+        there = f.compare("ne", workspace, Value(PTR, "null"))
+        there = f.binary("and", _is_aligned(f, workspace), there)
         self._check(f, f.binary("or", none, there), _WORKSPACE)
 
     def _address(
@@ -488,6 +736,25 @@ class _Interface:
         held = f.offset(I8, self._of_handle(f, "weights"), which)
         found = f.select(is_(HELD), held, Value(PTR, "null"))
         return listed(MADE, outputs, listed(GIVEN, inputs, found))
+
+
+def _program_of(entry: EntryFacts) -> str:
+    """What runs an entry; nothing where that depends on sizes."""
+    return "null" if entry.sizes else f"@{entry.cases[0].symbol}"
+
+
+def _refused(entry: EntryFacts) -> str:
+    """What to say of sizes that an entry does not take, or does not have."""
+    bounds = (f"{s.name} from {s.least} to {s.most}" for s in entry.sizes)
+    return (
+        f"{entry.name} is for sizes that are given to heterosis_at, whose result is then taken in "
+        f"place of the library: {', '.join(bounds)}, as far as the library has a plan for them"
+    )
+
+
+def _is_aligned(f: Function, memory: Value) -> Value:
+    number = f.convert("ptrtoint", memory, I64)
+    return f.compare("eq", f.binary("and", number, constant(I64, 63)), constant(I64, 0))
 
 
 def _give(f: Function, code: Value, number: int, found: Value = _NOTHING) -> None:

@@ -5,46 +5,42 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from itertools import starmap
 
 from heterosis import _core
 from heterosis.backends import FILE, INSIDE, Entry, LibraryOptions
-from heterosis.backends.native.codegen.emit import abi
-from heterosis.backends.native.codegen.emit.program import function_for_known_sizes
 from heterosis.backends.native.codegen.kernel import Machine
-from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON, Target
-from heterosis.backends.native.compile import object_cache
+from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON
 from heterosis.backends.native.compile.compiler import (
     compile_object,
     host_target,
     usable_targets,
 )
-from heterosis.backends.native.compile.plans import plan_facts
-from heterosis.backends.native.compile.whole import scheduled
+from heterosis.backends.native.export.cases import Case, cases
 from heterosis.backends.native.export.elf import shared_library
+from heterosis.backends.native.export.formulas import Formulas
 from heterosis.backends.native.export.interface import (
     GIVEN,
+    HANDLE_BYTES,
     HELD,
     MADE,
     UNUSED,
     VERSION,
     WEIGHTS,
     ArrayFacts,
+    CaseFacts,
     EntryFacts,
     Level,
+    SizeFacts,
     interface,
     least,
 )
 from heterosis.backends.native.export.seal import sealed
-from heterosis.backends.native.stages.pipeline import in_parts
-from heterosis.ir.program import INPUT, Program, Value, reached
-from heterosis.ir.strided import Strided
-from heterosis.ir.types import DTYPES, TensorType
-from heterosis.passes.preparation import Split
+from heterosis.ir.program import INPUT, NUMBER, Value, reached
+from heterosis.ir.traced_sizes import LEAST, written
+from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
 from heterosis.runtime.errors import ArgumentError
-from heterosis.runtime.settings import settings
 
 _ALIGNMENT = 64
 
@@ -72,7 +68,9 @@ def library(entries: Sequence[Entry], name: str, options: LibraryOptions) -> dic
     weights, levels, objects = _Weights(), [], []
     for label in _levels(options.targets):
         writer = _Level(Machine(LEVELS[label], options.threads), weights)
-        objects += [writer.object(i, entry) for i, entry in enumerate(entries)]
+        for entry in entries:
+            writer.add(entry)
+        objects += writer.objects
         levels.append(Level(label, writer.machine.target, tuple(writer.facts)))
     arrays = bytes(weights.bytes)
     outside = sealed(arrays, VERSION) if options.weights == FILE else None
@@ -110,7 +108,7 @@ class _Weights:
 
     def __init__(self) -> None:
         # Room for what opening writes at the beginning of a file; so none is empty.
-        self.bytes = bytearray(_ALIGNMENT)
+        self.bytes = bytearray(HANDLE_BYTES)
         self._known: dict[bytes, int] = {}
 
     def place(self, array: _core.ndarray) -> int:
@@ -125,98 +123,91 @@ class _Weights:
 
 
 class _Level:
-    """The entries so far for one kind of processors."""
+    """The entries so far for one kind of processors, and the machine code of each."""
 
     def __init__(self, machine: Machine, weights: _Weights):
         self.machine, self.weights = machine, weights
         self.facts: list[EntryFacts] = []
+        self.objects: list[bytes] = []
+        self._symbols: dict[str, str] = {}  # by what the code of a program is
 
-    def object(self, number: int, entry: Entry) -> bytes:
-        """The machine code of an entry, which is added to the facts."""
-        program, held = self._parts(entry)
-        layouts = [Strided.contiguous(value.shape) for value in program.inputs]
-        planned = scheduled(program, layouts, self.machine, views=False)
-        code = function_for_known_sizes(planned)
-        symbol = f"heterosis.{self.machine.target.name}.program{number}"
+    def add(self, entry: Entry) -> None:
+        """One more entry."""
+        names = tuple(entry.values)
+        arrays = [(label, value.type) for label, value, _ in entry.inputs]
+        made = zip(entry.outputs, _types(entry.program.outputs), strict=True)
+        planned = [self._case(case, names) for case in cases(entry, self.machine)]
         self.facts.append(
             EntryFacts(
                 entry.name,
-                symbol,
-                tuple(_array(label, value.type) for label, value, _ in entry.inputs),
-                tuple(map(_array, entry.outputs, _types(program.outputs))),
-                self._buffers(entry, program, held),
-                planned.workspace,
-                tuple(message for _, message in code.failures),
+                tuple(starmap(_array, arrays)),
+                tuple(starmap(_array, made)),
+                tuple(self._sizes(entry, planned)),
+                tuple(planned),
             )
         )
-        text = code.emit(self.machine.target, symbol, linkage="hidden")
-        return compile_object(text, self.machine.target)
 
-    def _parts(self, entry: Entry) -> tuple[Program, dict[Value, _core.ndarray]]:
-        """The program that runs, and the arrays that its further inputs are: what depends on these
-        alone has been computed."""
-        program = entry.program
-        held = {program.inputs[i]: array for i, array in entry.held.items()}
-        found = in_parts(program, list(held), self.machine)
-        if not isinstance(found, Split):
-            return found, dict(zip(_at(found, entry.held), entry.held.values(), strict=True))
-        arrays = self._computed(found.preparation, entry)
-        own = dict(zip(_at(found.rest, entry.held), entry.held.values(), strict=True))
-        further = found.rest.inputs[len(found.rest.inputs) - len(arrays) :]
-        return found.rest, own | dict(zip(further, arrays, strict=True))
+    def _sizes(self, entry: Entry, planned: Sequence[CaseFacts]) -> Iterator[SizeFacts]:
+        most = min((case.most for case in planned), default=0)
+        for name in entry.values:
+            has_one = any(name not in special.values for special in entry.special)
+            yield SizeFacts(name, 1 if has_one else LEAST, most)
 
-    def _computed(self, preparation: Program, entry: Entry) -> list[_core.ndarray]:
-        """What a preparation gives for the arrays of an entry, by code that packs as the library's
-        own: how parameters are packed depends on the processor."""
-        needed = {node for node in reached(preparation.outputs) if node.primitive is INPUT}
-        positions = [i for i, value in enumerate(preparation.inputs) if value.node in needed]
-        inputs = tuple(preparation.inputs[i] for i in positions)
-        program = Program(inputs, preparation.outputs, preparation.name)
-        arrays = [entry.held[i] for i in positions]
-        layouts = [Strided(a.shape, a._element_strides) for a in arrays]
-        target = _packing_here_for(self.machine.target)
-        planned = scheduled(program, layouts, Machine(target, self.machine.workers), views=False)
-        code = function_for_known_sizes(planned)
-        loaded = object_cache.load(code.key, lambda: code.emit(target), target)
-        plan = plan_facts(program, planned, code).plan(loaded.address(abi.ENTRY))
-        with _threads(self.machine.workers):  # as many as it has scratch memory for
-            return list(_core.run_plan(plan, arrays))
+    def _case(self, case: Case, names: tuple[str, ...]) -> CaseFacts:
+        entry = case.entry
+        formulas = Formulas(names)
+        for condition in case.conditions:
+            formulas.require(condition)
+        inputs = [value.type for _, value, _ in entry.inputs]
+        return CaseFacts(
+            self._symbol(case),
+            self._buffers(case),
+            tuple(_failure(message) for _, message in case.code.failures),
+            formulas.whole(written(case.workspace)),
+            tuple(_extents(formulas, t) for t in (*inputs, *_types(entry.program.outputs))),
+            tuple(formulas.fraction(entry.floats[i]) for i in sorted(entry.floats)),
+            tuple(formulas.whole(written(n)) for n in case.code.integers),
+            tuple(formulas.table),
+            formulas.most,
+        )
 
-    def _buffers(
-        self, entry: Entry, program: Program, held: dict[Value, _core.ndarray]
-    ) -> tuple[tuple[int, int], ...]:
+    def _symbol(self, case: Case) -> str:
+        """The name of the machine code of a program, which is compiled if it is new."""
+        key = case.code.key
+        if key not in self._symbols:
+            name = f"heterosis.{self.machine.target.name}.program{len(self.objects)}"
+            self._symbols[key] = name
+            text = case.code.emit(self.machine.target, name, linkage="hidden")
+            self.objects.append(compile_object(text, self.machine.target))
+        return self._symbols[key]
+
+    def _buffers(self, case: Case) -> tuple[tuple[int, int], ...]:
+        entry, program = case.entry, case.program
         used = {node for node in reached(program.outputs) if node.primitive is INPUT}
         given = {program.inputs[at]: i for i, (_, _, at) in enumerate(entry.inputs) if at >= 0}
         found = []
         for value in program.inputs:
+            if value.node.primitive is NUMBER:
+                continue
             if value.node not in used:
                 found.append((UNUSED, 0))
-            elif value in held:
-                found.append((HELD, self.weights.place(held[value])))
+            elif value in case.held:
+                found.append((HELD, self.weights.place(case.held[value])))
             else:
                 found.append((GIVEN, given[value]))
         return (*found, *((MADE, i) for i in range(len(program.outputs))))
 
 
-def _packing_here_for(target: Target) -> Target:
-    """The target, or one with its tiles and vectors and this processor's instructions."""
-    if target in usable_targets():
-        return target
-    here = host_target()
-    return replace(target, triple=here.triple, cpu=here.cpu, features=here.features)
+def _extents(formulas: Formulas, type_: TensorType) -> tuple[int, tuple[int, ...]]:
+    """The words for the bytes and the extents of an array."""
+    texts = [str(extent) for extent in type_.shape]
+    size = "*".join(f"({text})" for text in (str(ITEMSIZE[type_.dtype]), *texts))
+    return formulas.whole(size), tuple(map(formulas.whole, texts))
 
 
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before, settings.threads = settings.threads, count
-    try:
-        yield
-    finally:
-        settings.threads = before
-
-
-def _at(program: Program, positions: Iterable[int]) -> list[Value]:
-    return [program.inputs[i] for i in positions]
+def _failure(message: str) -> str:
+    """What a program fails with; expressions of sizes in it stay as they are."""
+    return message.replace("\0", "")
 
 
 def _bytes_of(array: _core.ndarray) -> bytes:
@@ -228,7 +219,7 @@ def _types(values: Sequence[Value]) -> list[TensorType]:
 
 
 def _array(name: str, type_: TensorType) -> ArrayFacts:
-    return ArrayFacts(name, DTYPES.index(type_.dtype), type_.shape, type_.nbytes)
+    return ArrayFacts(name, DTYPES.index(type_.dtype), tuple(map(str, type_.shape)))
 
 
 # -- the header ---------------------------------------------------------------------------------
@@ -260,7 +251,9 @@ def _typed(word: str, number: int, entry: Entry) -> list[str]:
     function = f"{word}_{_word(entry.name)}"
     given = [(label, value.type) for label, value, _ in entry.inputs]
     made = list(zip(entry.outputs, _types(entry.program.outputs), strict=True))
-    names = _identifiers([label for label, _ in (*given, *made)])
+    sizes = list(entry.values)
+    names = _identifiers([*sizes, *(label for label, _ in (*given, *made))])
+    sizes, names = names[: len(sizes)], names[len(sizes) :]
     inputs, outputs = names[: len(given)], names[len(given) :]
     parameters = ["const void* library"]
     parameters += [_parameter(n, t, "const ") for n, (_, t) in zip(inputs, given, strict=True)]
@@ -270,8 +263,11 @@ def _typed(word: str, number: int, entry: Entry) -> list[str]:
         f"  void* const outputs[] = {{{', '.join(outputs) or '0'}}};",
     ]
     described = [f"/* {entry.name}: 0, or a code for heterosis_message."]
+    if sizes:
+        described.append(f"   library: what {function}_at has given")
     described += [f"   {label}: {type_}" for label, type_ in (*given, *made)]
     return [
+        *(_at_sizes(function, number, sizes) if sizes else []),
         "\n".join(described) + " */",
         f"static inline int64_t {function}({', '.join(parameters)}, void* workspace) {{",
         *lists,
@@ -281,7 +277,25 @@ def _typed(word: str, number: int, entry: Entry) -> list[str]:
     ]
 
 
+def _at_sizes(function: str, number: int, sizes: Sequence[str]) -> list[str]:
+    """What prepares an entry for some sizes."""
+    parameters = ", ".join(f"int64_t {size}" for size in sizes)
+    return [
+        f"/* What {function} takes in place of the library, for some sizes: it is written to",
+        f"   memory, heterosis_at_bytes(library, {number}) of it. */",
+        f"static inline const void* {function}_at(const void* library, {parameters},",
+        "    void* memory, int64_t* code) {",
+        f"  const int64_t sizes[] = {{{', '.join(sizes)}}};",
+        f"  return heterosis_at(library, {number}, sizes, memory, code);",
+        "}",
+        "",
+    ]
+
+
 def _parameter(name: str, type_: TensorType, constant: str) -> str:
+    """An array, whose length C is told if it is known."""
+    if not all(type(extent) is int for extent in type_.shape):
+        return f"{constant}{_C_TYPES[type_.dtype]}* {name}"
     size = max(1, math.prod(type_.shape))
     return f"{constant}{_C_TYPES[type_.dtype]} {name}[{size}]"
 
@@ -292,7 +306,10 @@ def _identifiers(labels: Sequence[str]) -> list[str]:
     for label in labels:
         name = re.sub(r"\W+", "_", label).strip("_") or "array"
         name = f"_{name}" if name[0].isdigit() else name
-        while name in (*found, "library", "workspace", "inputs", "outputs"):
+        while name in (*found, *_OWN_NAMES):
             name += "_"
         found.append(name)
     return found
+
+
+_OWN_NAMES = ("library", "workspace", "inputs", "outputs", "sizes", "memory", "code")

@@ -21,7 +21,7 @@ from heterosis.backends.native.export.seal import SEAL_BYTES
 
 _READ, _WRITE, _PRIVATE = 1, 2, 2  # of mmap and mprotect
 _END = 2  # of lseek
-_HANDLE_BYTES = 64  # where the library writes, in its own copy of the first page
+_HANDLE_BYTES = 128  # where the library writes, in its own copy of the first page
 _NULL = Value(PTR, "null")
 _RETURNS = {
     "lseek": I64, "pread": I64, "mmap": PTR, "mprotect": I32, "munmap": I32, "close": I32,

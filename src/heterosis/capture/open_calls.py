@@ -1,0 +1,134 @@
+"""Captures for files that hold no Python: of a call whose extents stay open, and for those of 1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from heterosis.capture import trees
+from heterosis.capture.attempts import capture
+from heterosis.capture.captured import Captured
+from heterosis.capture.compiled import Call, Compiled
+from heterosis.capture.open_sizes import (
+    Conditions,
+    Dynamic,
+    Opening,
+    kind_of,
+    openings,
+    shapes_of,
+    with_extents,
+)
+from heterosis.ir.traced_sizes import LEAST
+
+_MOST_TOGETHER = 3  # sizes of which each combination is captured where they are 1
+
+
+@dataclass(frozen=True)
+class OpenCall:
+    """A program with open extents, the call that it was captured for, and the names that are 1."""
+
+    function: Callable[..., Any]
+    captured: Captured
+    call: Call
+    names: Mapping[Any, str]  # of all axes that are open
+    ones: tuple[str, ...] = ()
+
+    @property
+    def _conditions(self) -> Conditions | None:
+        return self.captured.conditions
+
+    @property
+    def values(self) -> Mapping[str, int]:
+        """What the names of the program are in its call; not those that are known."""
+        if self._conditions is None:
+            return {}
+        known = self._conditions.fixed
+        given = self._conditions.opening.values
+        return {name: value for name, value in given.items() if name not in known}
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """For which values of the names it holds."""
+        found = [f"{name} >= {LEAST}" for name in self.values]
+        found += [f"{name} == 1" for name in self.ones]
+        if self._conditions is not None:
+            given = self._conditions.opening.values
+            known = {name: given[name] for name in self._conditions.fixed}
+            texts = (_with_numbers(text, known) for text in self._conditions.noted)
+            found += [text for text in texts if re.search(r"[A-Za-z_]", text)]
+        return tuple(found)
+
+    def serves(self, call: Call) -> bool:
+        """Whether the program, or one for extents of 1, may run for a call."""
+        if kind_of(call) != kind_of(self.call):
+            return False
+        shapes = shapes_of(list(trees.arrays_in(call)))
+        assert self._conditions is not None, "some extents are open"
+        opening = self._conditions.opening
+        known = self._conditions.fixed
+        for i, (own, given) in enumerate(zip(opening.shapes, shapes, strict=True)):
+            for axis, extent in enumerate(given or ()):
+                name = opening.names.get((i, axis))
+                if (name is None or name in known) and own is not None and own[axis] != extent:
+                    return False
+        return given_once(opening, shapes)
+
+    def special(self) -> Iterator[OpenCall]:
+        """Programs for calls with extents of 1, as far as there are such: what broadcasts may be
+        another program."""
+        names = list(self.values)
+        most = len(names) if len(names) <= _MOST_TOGETHER else 1
+        for count in range(1, most + 1):
+            for ones in combinations(names, count):
+                found = self._with_ones(ones)
+                if found is not None:
+                    yield found
+
+    def _with_ones(self, ones: tuple[str, ...]) -> OpenCall | None:
+        axes = dict.fromkeys((axis for axis, name in self.names.items() if name in ones), 1)
+        call = with_extents(self.call, axes)
+        rest = {axis: n for axis, n in self.names.items() if axis not in axes and n in self.values}
+        shapes = shapes_of(list(trees.arrays_in(call)))
+        opening = Opening(rest, shapes) if rest else None
+        try:
+            captured = capture(self.function, *call, opening=opening)
+        except Exception:  # noqa: BLE001 - then it takes no such extents
+            return None
+        return OpenCall(self.function, captured, call, rest, ones)
+
+
+def given_once(opening: Opening, shapes: Any) -> bool:
+    """Whether axes of one name have one extent."""
+    found: dict[str, int] = {}
+    return all(
+        found.setdefault(name, shapes[i][axis]) == shapes[i][axis]
+        for (i, axis), name in opening.names.items()
+        if shapes[i] is not None
+    )
+
+
+def open_call(compiled: Compiled[..., Any], dynamic: Dynamic, call: Call) -> OpenCall | None:
+    """A capture that leaves extents of a call open; None if none of them may stay so."""
+    function = compiled.function
+    for stand_in, opening in openings(dynamic, compiled.parameters, call):
+        try:
+            captured = capture(function, *stand_in, opening=opening)
+        except Exception as error:  # noqa: BLE001 - what remains is raised without open extents
+            compiled.captures_why.append(f"exported without open extents: {error}")
+            continue
+        found = OpenCall(function, captured, stand_in, opening.names)
+        if found.values and found.serves(call):
+            return found
+    return None
+
+
+def _with_numbers(condition: str, known: Mapping[str, int]) -> str:
+    """A condition where some names are known."""
+
+    def number(found: re.Match[str]) -> str:
+        return f"({known[found[0]]})" if found[0] in known else found[0]
+
+    return re.sub(r"[A-Za-z_]\w*", number, condition)
