@@ -69,7 +69,8 @@ class Entry(NamedTuple):
     as expressions of Python. `outputs` are labels.
 
     The extents that it leaves open have names; `values` are ones for which the `conditions` hold.
-    For others there may be `special` programs, of the same inputs and outputs."""
+    For others there may be `special` programs, of the same inputs and outputs, in which some of the
+    names are `ones`."""
 
     name: str
     program: Program
@@ -79,6 +80,7 @@ class Entry(NamedTuple):
     floats: Mapping[int, str] = {}
     values: Mapping[str, int] = {}
     conditions: tuple[str, ...] = ()
+    ones: tuple[str, ...] = ()
     special: tuple[Entry, ...] = ()
 
 

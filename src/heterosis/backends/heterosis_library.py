@@ -165,7 +165,8 @@ class Entry:
 
     def _size(self, i: int) -> Size:
         name, *bounds = (
-            self._library._ask(f"size_{fact}", self._number, i) for fact in ("name", "least", "most")
+            self._library._ask(f"size_{fact}", self._number, i)
+            for fact in ("name", "least", "most")
         )
         return Size(name.decode(), *bounds)
 
@@ -200,7 +201,9 @@ class Entry:
         found: dict[str, int] = {}
         for own, given in zip(self.inputs, arrays, strict=True):
             for extent, number in zip(own.shape, given.shape, strict=True):
-                if number != (found.setdefault(extent, number) if extent in self._names else extent):
+                if number != (
+                    found.setdefault(extent, number) if extent in self._names else extent
+                ):
                     return None
         return tuple(found[size.name] for size in self.sizes)
 

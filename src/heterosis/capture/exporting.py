@@ -29,6 +29,7 @@ from heterosis.capture.open_sizes import Dynamic, check_dynamic
 from heterosis.capture.signatures import bound, leaves, parameters_of
 from heterosis.io.atomic import written as written_file
 from heterosis.ir.program import INPUT, Program, Value, apply, substituted
+from heterosis.ir.resizing import at, resized
 from heterosis.ir.traced_sizes import written
 from heterosis.ir.types import TensorType
 from heterosis.ops.random import keys
@@ -125,19 +126,20 @@ def _open_entry(name: str, found: OpenCall, parameters: inspect.Signature) -> ba
 
 
 def _sized(entry: backends.Entry, found: OpenCall) -> backends.Entry:
-    return entry._replace(values=found.values, conditions=found.conditions)
+    return entry._replace(values=found.values, conditions=found.conditions, ones=found.ones)
 
 
 def _is_alike(one: backends.Entry, other: backends.Entry) -> bool:
     """Whether callers need not know which of two programs runs."""
 
-    def known(entry: backends.Entry) -> Any:
+    def known(entry: backends.Entry) -> tuple[Any, ...]:
         arrays = [value.type for _, value, _ in entry.inputs] + [
             value.type for value in entry.program.outputs
         ]
         return entry.outputs, [(type_.dtype, len(type_.shape)) for type_ in arrays]
 
-    return known(one) == known(other)
+    same: bool = known(one) == known(other)
+    return same
 
 
 def _described(leaf: Any) -> Any:
@@ -228,11 +230,21 @@ def _value(name: str, captured: Captured, leaf: Any) -> Value:
     if isinstance(leaf, Argument | Outside):
         return captured.program.inputs[_position(captured, leaf)]
     if isinstance(leaf, Window):
-        return leaf.value
+        return _shown(leaf, _value(name, captured, leaf.base), captured)
     raise UnsupportedError(
         f"{name}: the result is, or holds, a {type(leaf).__name__}. A library gives arrays, and "
         "structures of arrays, one after another."
     )
+
+
+def _shown(window: Window, base: Value, captured: Captured) -> Value:
+    """What a window shows of the value of its base."""
+    conditions = captured.conditions
+    values = conditions.opening.values if conditions else {}
+    known = {name: values[name] for name in (conditions.fixed if conditions else ())}
+    program = resized(window.program(), at(known))
+    (found,) = substituted(program.outputs, {program.inputs[0]: base})
+    return found
 
 
 def _position(captured: Captured, source: Source) -> int:

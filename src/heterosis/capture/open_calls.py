@@ -19,6 +19,7 @@ from heterosis.capture.open_sizes import (
     kind_of,
     openings,
     shapes_of,
+    unlike,
     with_extents,
 )
 from heterosis.ir.traced_sizes import LEAST
@@ -52,8 +53,8 @@ class OpenCall:
     @property
     def conditions(self) -> tuple[str, ...]:
         """For which values of the names it holds."""
-        found = [f"{name} >= {LEAST}" for name in self.values]
-        found += [f"{name} == 1" for name in self.ones]
+        found = [f"{name} == 1" for name in self.ones]
+        found += [f"{name} >= {LEAST}" for name in self.values]
         if self._conditions is not None:
             given = self._conditions.opening.values
             known = {name: given[name] for name in self._conditions.fixed}
@@ -112,17 +113,49 @@ def given_once(opening: Opening, shapes: Any) -> bool:
 
 def open_call(compiled: Compiled[..., Any], dynamic: Dynamic, call: Call) -> OpenCall | None:
     """A capture that leaves extents of a call open; None if none of them may stay so."""
-    function = compiled.function
+    made = open_capture(compiled, dynamic, call, "exported")
+    if made is None:
+        return None
+    captured, stand_in = made
+    assert captured.conditions is not None, "some extents are open"
+    found = OpenCall(compiled.function, captured, stand_in, captured.conditions.opening.names)
+    return found if found.values and found.serves(call) else None
+
+
+def open_capture(
+    compiled: Compiled[..., Any], dynamic: Dynamic, call: Call, what: str
+) -> tuple[Captured, Call] | None:
+    """What is captured with open extents, as many as can be, and for which arguments; None if that
+    fails. In the reasons of captures it is `what` is done."""
     for stand_in, opening in openings(dynamic, compiled.parameters, call):
         try:
-            captured = capture(function, *stand_in, opening=opening)
+            captured = capture(compiled.function, *stand_in, opening=opening)
         except Exception as error:  # noqa: BLE001 - what remains is raised without open extents
-            compiled.captures_why.append(f"exported without open extents: {error}")
+            compiled.captures_why.append(f"{what} without open extents: {error}")
             continue
-        found = OpenCall(function, captured, stand_in, opening.names)
-        if found.values and found.serves(call):
-            return found
+        return _opened_more(compiled.function, captured, stand_in)
     return None
+
+
+def _opened_more(
+    function: Callable[..., Any], captured: Captured, call: Call
+) -> tuple[Captured, Call]:
+    """The same where extents are open that had one value left by chance: since they happen to be
+    equal to a number in the function."""
+    assert captured.conditions is not None, "some extents are open"
+    opening = captured.conditions.opening
+    for name in captured.conditions.fixed:
+        axes = [axis for axis, own in opening.names.items() if own == name]
+        other = with_extents(call, dict.fromkeys(axes, unlike(call)))
+        shapes = shapes_of(list(trees.arrays_in(other)))
+        try:
+            found = capture(function, *other, opening=Opening(opening.names, shapes))
+        except Exception:  # noqa: BLE001, S112 - it is this extent alone that works
+            continue
+        assert found.conditions is not None, "some extents are open"
+        if found.conditions.fixed.keys() < captured.conditions.fixed.keys():
+            captured, call = found, other
+    return captured, call
 
 
 def _with_numbers(condition: str, known: Mapping[str, int]) -> str:

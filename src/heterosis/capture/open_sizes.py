@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
 from typing import Any, TypeAlias
 
 from heterosis import _core
@@ -323,7 +323,13 @@ def axes_of(
     return found
 
 
-_STAND_INS = (7, 11, 13, 17, 19, 23)  # for extents of 1: not to be taken for others
+_STAND_INS = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+
+
+def unlike(call: tuple[tuple[Any, ...], dict[str, Any]]) -> int:
+    """A number to stand for an extent of a call: not to be taken for another one there."""
+    taken = {extent for array in trees.arrays_in(call) for extent in array.shape}
+    return next(n for n in chain(_STAND_INS, count(53, 6)) if n not in taken)
 
 
 def openings(
@@ -339,10 +345,9 @@ def openings(
     axes = axes_of(given, parameters, *call)
     assert axes is not None, "the user has said which, or all"
     shapes = shapes_of(list(trees.arrays_in(call)))
-    taken = {extent for shape in shapes for extent in shape or ()}
-    free = next((n for n in _STAND_INS if n not in taken), None)
-    if free is not None and any(shapes[i] and shapes[i][axis] == 1 for i, axis in axes):  # type: ignore[index]
-        other = with_extents(call, _in_place_of_ones(shapes, axes, free))
+    ones = _in_place_of_ones(shapes, axes, unlike(call))
+    if ones:
+        other = with_extents(call, ones)
         found = opened(axes, shapes_of(list(trees.arrays_in(other))))
         if found is not None:
             yield other, found

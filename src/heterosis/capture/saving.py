@@ -28,7 +28,8 @@ from heterosis.capture.captured import (
 from heterosis.capture.compiled import Call, Compiled
 from heterosis.capture.inner import Filler
 from heterosis.capture.memory import Cell
-from heterosis.capture.open_sizes import Conditions, kind_of, openings, shapes_of
+from heterosis.capture.open_calls import open_capture
+from heterosis.capture.open_sizes import Conditions, kind_of, shapes_of
 from heterosis.capture.signatures import bound, parameters_of, type_of
 from heterosis.capture.states import Number
 from heterosis.capture.trace import place
@@ -83,16 +84,11 @@ def _add(writer: _Writer, compiled: Compiled[..., Any], call: Call) -> None:
     """Write a program for a call, which leaves extents open as far as it can and may."""
     if writer.has_open(call):
         return
-    for stand_in, opening in openings(compiled.dynamic, compiled.parameters, call):
-        try:
-            captured = capture(compiled.function, *stand_in, opening=opening)
-        except Exception as error:  # noqa: BLE001 - what remains is raised without open extents
-            compiled.captures_why.append(f"saved without open extents: {error}")
-            continue
-        writer.add(captured, stand_in)
+    found = open_capture(compiled, compiled.dynamic, call, "saved")
+    if found is not None:
+        writer.add(*found)
         if writer.has_open(call):
             return
-        break
     writer.add(capture(compiled.function, *call), call)
 
 

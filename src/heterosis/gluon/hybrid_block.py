@@ -266,8 +266,11 @@ class HybridBlock(Block):
         )
         if type(self).__call__ is HybridBlock.__call__ or not any(sample):
             return forward, self._arguments()
-        call = capture.Compiled(self._captured_call, forward.backend, forward.dynamic)
-        return call, inspect.signature(self.__call__)
+        signature = inspect.signature(self.__call__)
+        call = capture.Compiled(
+            self._captured_call, forward.backend, forward.dynamic, parameters=lambda: signature
+        )
+        return call, signature
 
     def _complete(self, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """Complete the parameters' shapes by a call, if there are inputs for one."""

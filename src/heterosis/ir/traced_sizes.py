@@ -35,6 +35,8 @@ class Decisions:
     def __init__(self, values: Mapping[str, int], floats: Mapping[str, float] | None = None):
         self.values = dict(values)
         self.floats = dict(floats or {})  # numbers of Python's that have names too
+        # Whether choices that matter for speed alone are made for large sizes, whatever they are.
+        self.as_if_large = False
         self.conditions: dict[str, str] = {}
         self.fixed: dict[Term, int] = {}  # what conditions say the value of
         # What floats that follow from sizes are among the operands of a captured operation.
@@ -690,6 +692,8 @@ def roughly(number: Any) -> Any:
 def _rounded(name: str, decisions: Decisions) -> int:
     """A number that stands for all sizes within some bounds."""
     size = decisions.traced(named(name))
+    if decisions.as_if_large:
+        return 2 * _ROUGH[-1]
     return next((bound for bound in _ROUGH if size <= bound), 2 * _ROUGH[-1])
 
 

@@ -129,3 +129,11 @@ def test_what_does_not_fit_is_refused(error, message, change):
     given = {"query": query, "key": key, "value": value}
     with pytest.raises(error, match=message):
         npx.scaled_dot_product_attention(**given | change(query, key, value))
+
+
+def test_one_program_serves_all_lengths():
+    compiled = hybridize(lambda q, k, v: npx.scaled_dot_product_attention(q, k, v), dynamic=True)
+    for length in (5, 9, 6):
+        x = np.ones((2, length, 8))
+        compiled(x, x, x)
+    assert compiled.captures == 1

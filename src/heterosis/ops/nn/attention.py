@@ -161,22 +161,21 @@ def _with_last_two_swapped(rank: int) -> tuple[int, ...]:
 def _check_shapes(
     query: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], grouped: bool
 ) -> None:
-    given = f"query {query}, key {key}, value {value}"
+    expected = ""
     if min(map(len, (query, key, value))) < (3 if grouped else 2):
         least = "heads, length and width" if grouped else "length and width"
-        raise ShapeError(f"{_NAME}: {given}; expected axes of {least} at the end.")
-    if query[-1] != key[-1] or key[-2] != value[-2]:
-        raise ShapeError(
-            f"{_NAME}: {given}; expected (..., queries, width), (..., keys, width) and "
-            "(..., keys, any width)."
+        expected = f"expected axes of {least} at the end."
+    elif query[-1] != key[-1] or key[-2] != value[-2]:
+        expected = "expected (..., queries, width), (..., keys, width) and (..., keys, any width)."
+    elif not query[-1]:
+        expected = "expected a width of at least 1."
+    elif grouped and (key[-3] != value[-3] or not key[-3] or query[-3] % key[-3]):
+        expected = (
+            "with enable_gqa, the heads of the queries must be a multiple of those of keys and "
+            "values."
         )
-    if not query[-1]:
-        raise ShapeError(f"{_NAME}: {given}; expected a width of at least 1.")
-    if grouped and (key[-3] != value[-3] or not key[-3] or query[-3] % key[-3]):
-        raise ShapeError(
-            f"{_NAME}: {given}; with enable_gqa, the heads of the queries must be a multiple of "
-            "those of keys and values."
-        )
+    if expected:  # to write shapes fixes their sizes
+        raise ShapeError(f"{_NAME}: query {query}, key {key}, value {value}; {expected}")
 
 
 def _masked(scores: Value, mask: Value | None, is_causal: bool) -> Value:

@@ -73,7 +73,7 @@ def geometry(
         (n + 2 * p - span) // s + 1
         for n, p, span, s in zip(extents, pads, spans, strides, strict=True)
     )
-    if min(out) < 1:
+    if any(extent < 1 for extent in out):
         raise ShapeError(
             f"{name}: the kernel spans {tuple(spans)} elements, and the data has {extents} with "
             f"padding {pads}; use a smaller kernel or larger data or padding."

@@ -7,10 +7,11 @@ planning: ranges are looked for ahead, and sizes that are in none of them are re
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice, product
+from typing import Any
 
 from heterosis import _core
 from heterosis.backends import Entry
@@ -35,7 +36,9 @@ from heterosis.passes.preparation import Split
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user
 
-_MOST_RANGES = 24  # of one program and kind of processors
+MOST = 2**48  # of a size: no array has more elements
+_MOST_RANGES = 16  # of one program and kind of processors, with the choices that replay makes
+_MORE_RANGES = 16  # with choices as for large sizes, so that each is wider
 _SMALL = 600  # sizes that are looked at one by one
 _LOOKED_AT = 20_000  # combinations of several sizes
 
@@ -66,20 +69,21 @@ def cases(entry: Entry, machine: Machine) -> list[Case]:
 def _ranges(entry: Entry, machine: Machine) -> Iterator[Case]:
     """Plans for all sizes of which the conditions of an entry hold, as far as they are found."""
     names = tuple(entry.values)
-    admitted = function_of(names, [" and ".join(entry.conditions) or "True"])
-    known = []
+    ones = dict.fromkeys(entry.ones, 1)
+    admitted = function_of((*names, *ones), [" and ".join(entry.conditions) or "True"])
+    known: list[Callable[..., tuple[Any, ...]]] = []
     for values in _combinations(entry.values):
         given = dict(zip(names, values, strict=True))
-        if not admitted(**given)[0] or any(holds(**given)[0] for holds in known):
+        if not admitted(**given, **ones)[0] or any(holds(**given)[0] for holds in known):
             continue
-        if len(known) == _MOST_RANGES:
+        if len(known) == _MOST_RANGES + _MORE_RANGES:
             warn_user(
                 f"{entry.name}: the library serves no sizes like {_shown(given)}: it has "
-                f"{_MOST_RANGES} plans for others already, which is as many as it takes. Export "
-                "it with fewer open extents, dynamic={'x': (0,)}, or for known sizes."
+                f"{len(known)} plans for others already, which is as many as it takes. Export it "
+                "with fewer open extents, dynamic={'x': (0,)}, or for known sizes."
             )
             return
-        case = _planned(entry, given, machine)
+        case = _planned(entry, given, machine, as_if_large=len(known) >= _MOST_RANGES)
         known.append(function_of(names, [" and ".join(case.conditions) or "True"]))
         yield replace(case, conditions=(*entry.conditions, *case.conditions))
 
@@ -106,9 +110,12 @@ def _candidates() -> Iterable[int]:
     return [*range(1, _SMALL), *(power + i for power in powers for i in (-1, 0, 1, 7))]
 
 
-def _planned(entry: Entry, values: Mapping[str, int], machine: Machine) -> Case:
+def _planned(
+    entry: Entry, values: Mapping[str, int], machine: Machine, *, as_if_large: bool = False
+) -> Case:
     """The program of an entry, for the range of sizes that these are in."""
     decisions = Decisions(values)
+    decisions.as_if_large = as_if_large
     program = resized(entry.program, decisions.traced, calls=False) if values else entry.program
     program, held = _parts(program, entry, machine)
     layouts = [Strided.contiguous(value.shape) for value in program.inputs]

@@ -2,7 +2,8 @@
 
 An operand is a word. An odd one is twice a number and one; an even one is twice the number of a
 slot, where the sizes stand first, and then the results of all operations. Floats are there as their
-bits.
+bits. Python's numbers have no bounds, and these have 64 bits: sizes are refused whose numbers would
+not fit.
 """
 
 from __future__ import annotations
@@ -20,23 +21,15 @@ from heterosis.backends.native.codegen.emit.builder import (
     PTR,
     Function,
     Module,
+    Type,
     Value,
     constant,
 )
 from heterosis.runtime.errors import UnsupportedError
 
 FIELDS = 3  # of a row: which operation it is, and its operands
-_LIMIT = 2**62  # no whole number on the way to a result is as large
-_LARGEST = 2**40  # no size is larger, whatever is computed of it
 
 Emit = Callable[[Function, Value, Value], Value]
-
-
-class _Operation(NamedTuple):
-    """How a row is computed, and how large the result may be for operands that may be so large."""
-
-    emit: Emit
-    bound: Callable[[float, float], float]
 
 
 def _instruction(name: str) -> Emit:
@@ -77,47 +70,63 @@ def _joined(f: Function, a: Value, b: Value) -> Value:
 
 
 def _floor(f: Function, a: Value, b: Value) -> Value:
-    return f.convert("fptosi", f.intrinsic("floor", f.convert("bitcast", a, DOUBLE)), I64)
+    number = f.convert("bitcast", a, DOUBLE)
+    toward_zero = f.convert("fptosi", number, I64)
+    above = f.compare("ogt", f.convert("sitofp", toward_zero, DOUBLE), number)
+    return f.sub(toward_zero, f.convert("zext", above, I64))
 
 
-def _truth(a: float, b: float) -> float:
-    return 1
+def _from_whole(f: Function, a: Value, b: Value) -> Value:
+    return f.bits(f.convert("sitofp", a, DOUBLE))
 
 
-def _sum(a: float, b: float) -> float:
-    return a + b
+def _overflows(name: str) -> Emit:
+    pair = Type("{ i64, i1 }")
+
+    def found(f: Function, a: Value, b: Value) -> Value:
+        made = f.call(f"llvm.{name}.with.overflow.i64", [a, b], pair)
+        return f.emit(I1, f"extractvalue {made}, 1")
+
+    return found
 
 
-def _product(a: float, b: float) -> float:
-    return a * b
+def _is_too_large(f: Function, a: Value, b: Value) -> Value:
+    """Whether a float is no number of 64 bits; what is not a number is none."""
+    number = f.intrinsic("fabs", f.convert("bitcast", a, DOUBLE))
+    return f.compare("uge", number, constant(DOUBLE, 2.0**62))
 
 
-_OPERATIONS = {
-    "+": _Operation(_instruction("add"), _sum),
-    "-": _Operation(_instruction("sub"), _sum),
-    "*": _Operation(_instruction("mul"), _product),
-    "//": _Operation(_divided, lambda a, b: a + 1),
-    "max": _Operation(lambda f, a, b: f.intrinsic("smax", a, b), max),
-    "min": _Operation(lambda f, a, b: f.intrinsic("smin", a, b), max),
-    "<": _Operation(_comparison("slt"), _truth),
-    "<=": _Operation(_comparison("sle"), _truth),
-    "==": _Operation(_comparison("eq"), _truth),
-    "float": _Operation(
-        lambda f, a, b: f.bits(f.convert("sitofp", a, DOUBLE)), lambda a, b: a
-    ),
-    "joined": _Operation(_joined, _sum),
-    "f+": _Operation(_on_floats(Function.add), _sum),
-    "f-": _Operation(_on_floats(Function.sub), _sum),
-    "f*": _Operation(_on_floats(Function.mul), _product),
-    "f/": _Operation(_on_floats(Function.div), lambda a, b: a),
-    "f<": _Operation(_float_comparison("olt"), _truth),
-    "f<=": _Operation(_float_comparison("ole"), _truth),
-    "f==": _Operation(_float_comparison("oeq"), _truth),
-    "floor": _Operation(_floor, lambda a, b: a + 1),
-    "require": _Operation(lambda f, a, b: a, _truth),
-}  # fmt: skip
+_OPERATIONS: dict[str, Emit] = {
+    "+": _instruction("add"),
+    "-": _instruction("sub"),
+    "*": _instruction("mul"),
+    "//": _divided,
+    "max": lambda f, a, b: f.intrinsic("smax", a, b),
+    "min": lambda f, a, b: f.intrinsic("smin", a, b),
+    "<": _comparison("slt"),
+    "<=": _comparison("sle"),
+    "==": _comparison("eq"),
+    "float": _from_whole,
+    "joined": _joined,
+    "f+": _on_floats(Function.add),
+    "f-": _on_floats(Function.sub),
+    "f*": _on_floats(Function.mul),
+    "f/": _on_floats(Function.div),
+    "f<": _float_comparison("olt"),
+    "f<=": _float_comparison("ole"),
+    "f==": _float_comparison("oeq"),
+    "floor": _floor,
+    "require": lambda f, a, b: a,
+}
+# Where the sizes are refused that an operation is for.
+_FAILURES: dict[str, Emit] = {
+    "+": _overflows("sadd"),
+    "-": _overflows("ssub"),
+    "*": _overflows("smul"),
+    "floor": _is_too_large,
+    "require": lambda f, a, b: f.compare("eq", a, constant(I64, 0)),
+}
 _NUMBERS = {name: i for i, name in enumerate(_OPERATIONS)}
-_OF_FLOATS = {"float", "joined", "f+", "f-", "f*", "f/"}  # what gives these
 _FOLDED = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "<": operator.lt, "<=": operator.le,
     "==": operator.eq,
@@ -147,7 +156,6 @@ class Formulas:
         self.names = tuple(names)
         self.rows: list[tuple[int, int, int]] = []
         self._known: dict[tuple[str, int, int], int] = {}
-        self._floats: dict[int, float] = {}  # those that are written as bits, by their rows
 
     def whole(self, number: int | str) -> int:
         """The word for a whole number, or for one that follows from sizes."""
@@ -169,37 +177,6 @@ class Formulas:
     def table(self) -> list[int]:
         """The rows one after another."""
         return [field for row in self.rows for field in row]
-
-    @property
-    def most(self) -> int:
-        """How large sizes may be, so that nothing on the way to a result overflows."""
-        found = _LARGEST
-        while found > 1 and self._bound(found) >= _LIMIT:
-            found //= 2
-        return found
-
-    def _bound(self, most: int) -> float:
-        """How large the whole numbers may be, whatever their signs, for sizes that may be so."""
-        found: list[float] = [most] * len(self.names)
-        whole = most
-        names = list(_OPERATIONS)
-        for at, (number, *words) in enumerate(self.rows):
-            a, b = (abs(word >> 1) if word & 1 else found[word >> 1] for word in words)
-            if at in self._floats:
-                found.append(abs(self._floats[at]))
-            elif names[number] == "f/":
-                found.append(a / self._least(words[1]))
-            else:
-                found.append(_OPERATIONS[names[number]].bound(a, b))
-            whole = whole if names[number] in _OF_FLOATS else max(whole, found[-1])
-        return whole
-
-    def _least(self, divisor: int) -> float:
-        """How small a float may be that is not 0."""
-        at = (divisor >> 1) - len(self.names)
-        if at in self._floats:
-            return abs(self._floats[at])
-        return 1.0 if self.rows[at][0] == _NUMBERS["float"] else 1 / _LIMIT
 
     # -- from texts to rows -----------------------------------------------------------------------
 
@@ -277,9 +254,7 @@ class Formulas:
 
     def _float(self, number: float) -> _Operand:
         low, high = struct.unpack("<Ii", struct.pack("<d", number))
-        word = self._row("joined", 2 * high + 1, 2 * low + 1)
-        self._floats[word // 2 - len(self.names)] = number
-        return _Operand(word, is_float=True)
+        return _Operand(self._row("joined", 2 * high + 1, 2 * low + 1), is_float=True)
 
 
 def _parsed(text: str) -> ast.expr:
@@ -302,7 +277,7 @@ def _refused(text: str) -> UnsupportedError:
 def emit_evaluation(module: Module) -> None:
     """Define `i1 @heterosis.evaluate(rows, count, slots, first)`: go through a table of operations,
     whose results go to the slots from number `first` on; 0 if something is required that does not
-    hold."""
+    hold, or a number gets too large."""
     parameters = [("rows", PTR), ("count", I64), ("slots", PTR), ("first", I64)]
     f = module.function("heterosis.evaluate", parameters, I1)
     rows, count, slots, first = f.parameters
@@ -310,12 +285,12 @@ def emit_evaluation(module: Module) -> None:
         row = f.offset(I64, rows, f.mul_size(each.index, FIELDS))
         number, *words = (f.load(I64, f.offset(I64, row, i)) for i in range(FIELDS))
         a, b = (operand(f, slots, word) for word in words)
-        found = a
-        for name, operation in _OPERATIONS.items():
+        found, fails = a, constant(I1, 0)
+        for name, emit in _OPERATIONS.items():
             own = f.compare("eq", number, constant(I64, _NUMBERS[name]))
-            found = f.select(own, operation.emit(f, a, b), found)
-        required = f.compare("eq", number, constant(I64, _NUMBERS["require"]))
-        fails = f.binary("and", required, f.compare("eq", a, constant(I64, 0)))
+            found = f.select(own, emit(f, a, b), found)
+            if name in _FAILURES:
+                fails = f.binary("or", fails, f.binary("and", own, _FAILURES[name](f, a, b)))
         f.leave_if(fails, lambda: f.ret(constant(I1, 0)))
         f.store(found, f.offset(I64, slots, f.add(first, each.index)))
     f.ret(constant(I1, 1))

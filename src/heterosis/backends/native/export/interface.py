@@ -98,7 +98,6 @@ class CaseFacts:
     floats: tuple[int, ...]
     integers: tuple[int, ...]
     operations: tuple[int, ...] = ()
-    most: int = 0  # no size may be larger
 
 
 @dataclass(frozen=True)

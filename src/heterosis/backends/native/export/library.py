@@ -17,7 +17,7 @@ from heterosis.backends.native.compile.compiler import (
     host_target,
     usable_targets,
 )
-from heterosis.backends.native.export.cases import Case, cases
+from heterosis.backends.native.export.cases import MOST, Case, cases
 from heterosis.backends.native.export.elf import shared_library
 from heterosis.backends.native.export.formulas import Formulas
 from heterosis.backends.native.export.interface import (
@@ -142,16 +142,10 @@ class _Level:
                 entry.name,
                 tuple(starmap(_array, arrays)),
                 tuple(starmap(_array, made)),
-                tuple(self._sizes(entry, planned)),
+                tuple(_sizes(entry)),
                 tuple(planned),
             )
         )
-
-    def _sizes(self, entry: Entry, planned: Sequence[CaseFacts]) -> Iterator[SizeFacts]:
-        most = min((case.most for case in planned), default=0)
-        for name in entry.values:
-            has_one = any(name not in special.values for special in entry.special)
-            yield SizeFacts(name, 1 if has_one else LEAST, most)
 
     def _case(self, case: Case, names: tuple[str, ...]) -> CaseFacts:
         entry = case.entry
@@ -168,7 +162,6 @@ class _Level:
             tuple(formulas.fraction(entry.floats[i]) for i in sorted(entry.floats)),
             tuple(formulas.whole(written(n)) for n in case.code.integers),
             tuple(formulas.table),
-            formulas.most,
         )
 
     def _symbol(self, case: Case) -> str:
@@ -196,6 +189,12 @@ class _Level:
             else:
                 found.append((GIVEN, given[value]))
         return (*found, *((MADE, i) for i in range(len(program.outputs))))
+
+
+def _sizes(entry: Entry) -> Iterator[SizeFacts]:
+    for name in entry.values:
+        has_one = any(name not in special.values for special in entry.special)
+        yield SizeFacts(name, 1 if has_one else LEAST, MOST)
 
 
 def _extents(formulas: Formulas, type_: TensorType) -> tuple[int, tuple[int, ...]]:
