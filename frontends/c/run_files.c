@@ -1,5 +1,5 @@
 /* Runs a program on arrays in files, with all threads that it was exported for. Says how many
-   microseconds a call takes: run_files LIBRARY FOLDER CALLS
+   microseconds a call takes: run_files LIBRARY FOLDER CALLS [SIZE...]
    cc run_files.c -I../../src/heterosis/backends -ldl -o run_files */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ typedef int64_t count_of(const void*, int64_t);
 typedef int64_t bytes_of(const void*, int64_t, int64_t);
 
 int main(int count, char** words) {
-  if (count != 4) stop("run_files LIBRARY FOLDER CALLS");
+  if (count < 4 || count - 4 > MOST) stop("run_files LIBRARY FOLDER CALLS [SIZE...]");
   const char* wrong = heterosis_check(words[1]);
   if (wrong) stop(wrong);
   char weights[4096]; /* beside a library that has its parameters in a file */
@@ -57,7 +57,9 @@ int main(int count, char** words) {
                  const heterosis_pool*);
   int64_t (*threads)(const void*), (*start)(const void*, void*, int64_t);
   int64_t (*stop_pool)(const void*, void*);
-  count_of *inputs, *outputs, *workspace_bytes, *pool_bytes;
+  count_of *inputs, *outputs, *workspace_bytes, *pool_bytes, *sizes, *at_bytes;
+  const void* (*at)(const void*, int64_t, const int64_t*, void*, int64_t*);
+  const char* (*message)(const void*, int64_t, int64_t);
   bytes_of *input_bytes, *output_bytes;
   *(void**)&open_library = find(handle, "heterosis_open_with");
   *(void**)&run = find(handle, "heterosis_run_with");
@@ -68,11 +70,21 @@ int main(int count, char** words) {
   *(void**)&inputs = find(handle, "heterosis_inputs");
   *(void**)&outputs = find(handle, "heterosis_outputs");
   *(void**)&workspace_bytes = find(handle, "heterosis_workspace_bytes");
+  *(void**)&sizes = find(handle, "heterosis_sizes");
+  *(void**)&at_bytes = find(handle, "heterosis_at_bytes");
+  *(void**)&at = find(handle, "heterosis_at");
+  *(void**)&message = find(handle, "heterosis_message");
   *(void**)&input_bytes = find(handle, "heterosis_input_bytes");
   *(void**)&output_bytes = find(handle, "heterosis_output_bytes");
 
-  const void* library = open_library(HETEROSIS_VERSION, weights, NULL);
-  if (!library) stop("the library cannot be used here");
+  const void* whole = open_library(HETEROSIS_VERSION, weights, NULL);
+  if (!whole) stop("the library cannot be used here");
+  if (sizes(whole, 0) != count - 4) stop("another number of sizes");
+  int64_t given_sizes[MOST], code;
+  for (int i = 4; i < count; ++i) given_sizes[i - 4] = atoll(words[i]);
+  void* prepared = memory_of(at_bytes(whole, 0));
+  const void* library = at(whole, 0, given_sizes, prepared, &code);
+  if (!library) stop(message(whole, 0, code));
   const int64_t given = inputs(library, 0), made = outputs(library, 0);
   if (given > MOST || made > MOST) stop("too many arrays");
   const void* from[MOST];

@@ -29,12 +29,21 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An array that a program takes or gives.
+// An array that a program takes or gives. Extents that follow from sizes are negative, and written
+// in `extents`.
 struct Array {
   std::string name;
   int64_t dtype = 0;  // HETEROSIS_FLOAT32 and so on
   std::vector<int64_t> shape;
+  std::vector<std::string> extents;
   int64_t bytes = 0;
+};
+
+// An extent that arrays may have any number for, within bounds.
+struct Size {
+  std::string name;
+  int64_t least = 0;
+  int64_t most = 0;
 };
 
 // Elements of one type, without a copy. `dtype` is -1 for bytes, which pass for any type.
@@ -106,7 +115,20 @@ class Library {
   int64_t threads() const { return find<decltype(heterosis_threads)>("threads")(library_); }
   std::string name() const { return find<decltype(heterosis_name)>("name")(library_); }
   int64_t entries() const { return find<decltype(heterosis_entries)>("entries")(library_); }
-  Entry entry(int64_t number) const;
+
+  // A program; for these sizes, if it has some.
+  Entry entry(int64_t number, const std::vector<int64_t>& sizes = {}) const;
+  std::vector<Size> sizes(int64_t number) const {
+    using Ask = int64_t(const void*, int64_t, int64_t);
+    std::vector<Size> found;
+    const int64_t count = find<decltype(heterosis_sizes)>("sizes")(library_, number);
+    for (int64_t i = 0; i < count; ++i) {
+      found.push_back({find<decltype(heterosis_size_name)>("size_name")(library_, number, i),
+                       find<Ask>("size_least")(library_, number, i),
+                       find<Ask>("size_most")(library_, number, i)});
+    }
+    return found;
+  }
 
   const void* get() const { return library_; }
 
@@ -163,11 +185,11 @@ class Pool {
 // outlive it.
 class Entry {
  public:
-  Entry(const Library& library, int64_t number)
-      : library_(library.get()),
-        number_(number),
+  Entry(const Library& library, int64_t number, const std::vector<int64_t>& sizes = {})
+      : number_(number),
         run_(library.find<decltype(heterosis_run_with)>("run_with")),
         message_(library.find<decltype(heterosis_message)>("message")),
+        library_(at(library, sizes)),
         inputs_(arrays(library, "input")),
         outputs_(arrays(library, "output")) {
     const auto bytes = library.find<decltype(heterosis_workspace_bytes)>("workspace_bytes");
@@ -196,6 +218,24 @@ class Entry {
     void operator()(void* memory) const { ::operator delete(memory, kAligned); }
   };
 
+  // What stands for the library where the program has these sizes.
+  const void* at(const Library& library, const std::vector<int64_t>& sizes) {
+    const void* whole = library.get();
+    const int64_t count = library.find<decltype(heterosis_sizes)>("sizes")(whole, number_);
+    if (count < 0) throw Error(message_(whole, number_, count));
+    if (static_cast<std::size_t>(count) != sizes.size()) {
+      throw Error("got " + std::to_string(sizes.size()) + " sizes; expected " +
+                  std::to_string(count));
+    }
+    const int64_t bytes = library.find<decltype(heterosis_at_bytes)>("at_bytes")(whole, number_);
+    prepared_.reset(::operator new(static_cast<std::size_t>(bytes) + 1, kAligned));
+    int64_t code = 0;
+    const auto prepare = library.find<decltype(heterosis_at)>("at");
+    const void* found = prepare(whole, number_, sizes.data(), prepared_.get(), &code);
+    if (!found) throw Error(message_(whole, number_, code));
+    return found;
+  }
+
   std::vector<Array> arrays(const Library& library, const std::string& side) const {
     using Ask = int64_t(const void*, int64_t, int64_t);
     const auto count = library.find<decltype(heterosis_inputs)>(side + "s")(library_, number_);
@@ -207,9 +247,12 @@ class Entry {
       array.dtype = library.find<Ask>(side + "_dtype")(library_, number_, i);
       array.bytes = library.find<Ask>(side + "_bytes")(library_, number_, i);
       const auto extent = library.find<decltype(heterosis_input_extent)>(side + "_extent");
+      const auto text =
+          library.find<decltype(heterosis_input_extent_text)>(side + "_extent_text");
       const int64_t rank = library.find<Ask>(side + "_rank")(library_, number_, i);
       for (int64_t axis = 0; axis < rank; ++axis) {
         array.shape.push_back(extent(library_, number_, i, axis));
+        array.extents.push_back(text(library_, number_, i, axis));
       }
     }
     return found;
@@ -230,15 +273,18 @@ class Entry {
     }
   }
 
-  const void* library_;
   int64_t number_;
   decltype(heterosis_run_with)* run_;
   decltype(heterosis_message)* message_;
+  std::unique_ptr<void, Free> prepared_;
+  const void* library_;
   std::vector<Array> inputs_;
   std::vector<Array> outputs_;
   std::unique_ptr<void, Free> workspace_;
 };
 
-inline Entry Library::entry(int64_t number) const { return Entry(*this, number); }
+inline Entry Library::entry(int64_t number, const std::vector<int64_t>& sizes) const {
+  return Entry(*this, number, sizes);
+}
 
 }  // namespace heterosis

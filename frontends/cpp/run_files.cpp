@@ -1,4 +1,4 @@
-// Runs a program on arrays in files, for ../check.sh: run_files LIBRARY FOLDER CALLS
+// Runs a program on arrays in files, for ../check.sh: run_files LIBRARY FOLDER CALLS [SIZE...]
 // c++ -std=c++20 run_files.cpp -I../../src/heterosis/backends -ldl -o run_files
 #include <chrono>
 #include <cstdio>
@@ -14,10 +14,11 @@ std::vector<std::vector<char>> memories(const std::vector<heterosis::Array>& arr
   return found;
 }
 
-int run(const std::string& path, const std::string& folder, long calls) {
+int run(const std::string& path, const std::string& folder, long calls,
+        const std::vector<int64_t>& sizes) {
   const heterosis::Library library(path);
   const heterosis::Pool pool(library, library.threads());
-  auto entry = library.entry(0);
+  auto entry = library.entry(0, sizes);
   auto from = memories(entry.inputs()), to = memories(entry.outputs());
   std::vector<heterosis::Given> given;
   std::vector<heterosis::Made> made;
@@ -43,8 +44,10 @@ int run(const std::string& path, const std::string& folder, long calls) {
 }  // namespace
 
 int main(int count, char** words) try {
-  if (count != 4) throw heterosis::Error("run_files LIBRARY FOLDER CALLS");
-  return run(words[1], words[2], std::stol(words[3]));
+  if (count < 4) throw heterosis::Error("run_files LIBRARY FOLDER CALLS [SIZE...]");
+  std::vector<int64_t> sizes;
+  for (int i = 4; i < count; ++i) sizes.push_back(std::stoll(words[i]));
+  return run(words[1], words[2], std::stol(words[3]), sizes);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

@@ -5,15 +5,17 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 
-/** Runs a program on arrays in files, for ../check.sh: RunFiles LIBRARY FOLDER CALLS. */
+/** Runs a program on arrays in files, for ../check.sh: RunFiles LIBRARY FOLDER CALLS [SIZE...]. */
 public final class RunFiles {
   public static void main(String[] words) throws IOException {
     Path folder = Path.of(words[1]);
     int calls = Integer.parseInt(words[2]);
     try (Library library = new Library(words[0])) {
-      Entry entry = library.entries().get(0);
+      long[] sizes = Arrays.stream(words).skip(3).mapToLong(Long::parseLong).toArray();
+      Entry entry = library.entries().get(0).at(sizes);
       ByteBuffer[] from = memories(entry.inputs());
       ByteBuffer[] to = memories(entry.outputs());
       for (int i = 0; i < from.length; ++i) {

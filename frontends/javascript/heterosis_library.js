@@ -10,7 +10,7 @@ import { crc32 } from 'node:zlib';
 
 import koffi from 'koffi';
 
-const VERSION = 1;
+const VERSION = 2;
 const ALIGNMENT = 64n; // of a workspace
 const SEAL = 24; // bytes that end every library: magic, version, CRC-32, the size before it
 const BLOCK = 1 << 20;
@@ -32,6 +32,12 @@ const FUNCTIONS = {
   entry_name: [TEXT, [ADDRESS, NUMBER]],
   workspace_bytes: [NUMBER, [ADDRESS, NUMBER]],
   run_with: [NUMBER, [ADDRESS, NUMBER, ADDRESS, ADDRESS, ADDRESS, ADDRESS]],
+  sizes: [NUMBER, [ADDRESS, NUMBER]],
+  size_name: [TEXT, [ADDRESS, NUMBER, NUMBER]],
+  size_least: [NUMBER, [ADDRESS, NUMBER, NUMBER]],
+  size_most: [NUMBER, [ADDRESS, NUMBER, NUMBER]],
+  at_bytes: [NUMBER, [ADDRESS, NUMBER]],
+  at: ['void *', [ADDRESS, NUMBER, ADDRESS, ADDRESS, 'int64_t *']],
   threads: [NUMBER, [ADDRESS]],
   pool_bytes: [NUMBER, [ADDRESS, NUMBER]],
   pool_start: [NUMBER, [ADDRESS, ADDRESS, NUMBER]],
@@ -44,6 +50,7 @@ for (const side of ['input', 'output']) {
     FUNCTIONS[`${side}_${fact}`] = [NUMBER, [ADDRESS, NUMBER, NUMBER]];
   }
   FUNCTIONS[`${side}_extent`] = [NUMBER, [ADDRESS, NUMBER, NUMBER, NUMBER]];
+  FUNCTIONS[`${side}_extent_text`] = [TEXT, [ADDRESS, NUMBER, NUMBER, NUMBER]];
 }
 
 /** A library that cannot be used, or a program that has failed. */
@@ -72,7 +79,7 @@ export class Library {
     if (!this.#library) {
       throw new LibraryError(`${file}: ${this.#functions.message(null, 0, code[0])}`);
     }
-    const ask = (name, ...rest) => this.#functions[name](this.#library, ...rest);
+    const ask = asking(this.#functions, this.#library);
     this.name = ask('name');
     this.threads = threads ?? ask('threads');
     const pool = this.#started(ask);
@@ -100,7 +107,21 @@ export class Library {
   }
 }
 
-/** One program of a library, with memory to run in. */
+/** What asks a library, or what stands for it where a program has some sizes. */
+function asking(functions, library, prepared) {
+  const ask = (name, ...rest) => functions[name](library, ...rest);
+  ask.at = (number, sizes) => {
+    const memory = aligned(ask('at_bytes', number));
+    const code = new BigInt64Array(1);
+    const found = ask('at', number, BigInt64Array.from(sizes, BigInt), memory, code);
+    if (!found) throw new LibraryError(ask('message', number, code[0]));
+    return asking(functions, found, memory);
+  };
+  ask.prepared = prepared; // lives as long as it is asked
+  return ask;
+}
+
+/** One program of a library, with memory to run in. One that has `sizes` is run `at` some. */
 export class Entry {
   #ask;
   #number;
@@ -112,20 +133,40 @@ export class Entry {
     this.#pool = pool;
     this.#number = number;
     this.name = ask('entry_name', number);
+    this.sizes = Array.from({ length: ask('sizes', number) }, (_, i) => ({
+      name: ask('size_name', number, i),
+      least: ask('size_least', number, i),
+      most: ask('size_most', number, i),
+    }));
     this.inputs = this.#arrays('input');
     this.outputs = this.#arrays('output');
-    this.#workspace = aligned(ask('workspace_bytes', number));
+    if (!this.sizes.length) this.#workspace = aligned(ask('workspace_bytes', number));
+  }
+
+  /** The program for arrays of some sizes, in their order. */
+  at(...sizes) {
+    const names = this.sizes.map(({ name }) => name).join(', ');
+    if (sizes.length !== this.sizes.length || !sizes.every(Number.isSafeInteger)) {
+      throw new TypeError(`${this.name}: got the sizes (${sizes}); expected (${names})`);
+    }
+    if (!sizes.length) return this;
+    return new Entry(this.#ask.at(this.#number, sizes), this.#number, this.#pool);
   }
 
   /** Run the program on typed arrays; new ones with the results. */
   run(...inputs) {
-    const outputs = this.outputs.map((array) => new array.Type(array.size));
+    const known = this.sizes.length ? [] : this.outputs;
+    const outputs = known.map((array) => new array.Type(array.size));
     this.runInto(inputs, outputs);
     return outputs;
   }
 
   /** Run the program on typed arrays, and write the results to others. */
   runInto(inputs, outputs) {
+    if (this.sizes.length) {
+      const names = this.sizes.map(({ name }) => name).join(', ');
+      throw new TypeError(`${this.name}: its sizes are not known; expected entry.at(${names})`);
+    }
     expect(inputs, this.inputs, `${this.name}: inputs`);
     expect(outputs, this.outputs, `${this.name}: outputs`);
     const code = this.#ask(
@@ -145,13 +186,16 @@ export class Entry {
     const count = this.#ask(`${side}s`, this.#number);
     return Array.from({ length: count }, (_, position) => {
       const rank = ask('rank', position);
-      const shape = Array.from({ length: rank }, (_, axis) => ask('extent', position, axis));
+      const shape = Array.from({ length: rank }, (_, axis) => {
+        const extent = ask('extent', position, axis);
+        return extent < 0 ? ask('extent_text', position, axis) : extent;
+      });
       return new Described(ask('name', position), ask('dtype', position), shape);
     });
   }
 }
 
-/** An array that a program takes or gives, in row-major order. */
+/** An array that a program takes or gives, in row-major order; extents of sizes are texts. */
 class Described {
   constructor(name, number, shape) {
     [this.dtype, this.Type] = TYPES[number];

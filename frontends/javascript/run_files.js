@@ -1,10 +1,11 @@
-// Runs a program on arrays in files, for ../check.sh: node run_files.js LIBRARY FOLDER CALLS
+// Runs a program on arrays in files, for ../check.sh:
+// node run_files.js LIBRARY FOLDER CALLS [SIZE...]
 import fs from 'node:fs';
 
 import { Library } from './heterosis_library.js';
 
-const [file, folder, calls] = process.argv.slice(2);
-const [entry] = Object.values(new Library(file).entries);
+const [file, folder, calls, ...sizes] = process.argv.slice(2);
+const entry = Object.values(new Library(file).entries)[0].at(...sizes.map(Number));
 const inputs = entry.inputs.map(({ Type, size }, i) => {
   const array = new Type(size);
   new Uint8Array(array.buffer).set(fs.readFileSync(`${folder}/input${i}`));

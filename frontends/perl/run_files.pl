@@ -1,4 +1,5 @@
-# Runs a program on arrays in files, for ../check.sh: perl -Ilib run_files.pl LIBRARY FOLDER CALLS
+# Runs a program on arrays in files, for ../check.sh:
+# perl -Ilib run_files.pl LIBRARY FOLDER CALLS [SIZE...]
 use v5.26;
 use warnings;
 
@@ -6,8 +7,8 @@ use Time::HiRes qw(time);
 
 use Heterosis::Library;
 
-my ( $path, $folder, $calls ) = @ARGV;
-my $entry  = Heterosis::Library->new($path)->entry;
+my ( $path, $folder, $calls, @sizes ) = @ARGV;
+my $entry  = Heterosis::Library->new($path)->entry->at( map { 0 + $_ } @sizes );
 my $number = 0;
 my @inputs = map { content( "$folder/input" . $number++ ) } $entry->inputs;
 $number = 0;

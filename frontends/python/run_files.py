@@ -1,4 +1,7 @@
-"""Runs a program on arrays in files, for ../check.sh: python run_files.py LIBRARY FOLDER CALLS."""
+"""Runs a program on arrays in files, for ../check.sh.
+
+python run_files.py LIBRARY FOLDER CALLS [SIZE...]
+"""
 
 import sys
 import time
@@ -9,8 +12,11 @@ from heterosis_library import Library
 
 path, folder, calls = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 entry = next(iter(Library(path).entries.values()))
+sizes = dict(zip((size.name for size in entry.sizes), map(int, sys.argv[4:]), strict=True))
 inputs = [
-    numpy.fromfile(folder / f"input{i}", array.numpy_dtype).reshape(array.shape)
+    numpy.fromfile(folder / f"input{i}", array.numpy_dtype).reshape(
+        [sizes.get(extent, extent) for extent in array.shape]
+    )
     for i, array in enumerate(entry.inputs)
 ]
 made = entry(*inputs)

@@ -1,8 +1,9 @@
-# Runs a program on arrays in files, for ../check.sh: Rscript run_files.R LIBS LIBRARY FOLDER CALLS
+# Runs a program on arrays in files, for ../check.sh:
+# Rscript run_files.R LIBS LIBRARY FOLDER CALLS [SIZE...]
 words <- commandArgs(trailingOnly = TRUE)
 library(heterosis, lib.loc = words[1])
 
-opened <- open_library(words[2])
+opened <- at(open_library(words[2]), as.numeric(words[-(1:4)]))
 place <- function(side, number) file.path(words[3], paste0(side, number - 1))
 entry <- entries(opened)[[1]]
 inputs <- lapply(seq_along(entry$inputs), function(i) {

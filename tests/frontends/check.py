@@ -17,13 +17,20 @@ from heterosis import npx
 from tests.frontends import FRONTENDS
 from tests.frontends.models import convolution_net, mlp, random, recurrent_net, until_small
 
-MODELS: dict[str, tuple] = {  # what makes it, its inputs, and how it is exported if need be
+# What makes each, its inputs, and how it is exported if need be: `at`, for inputs of other sizes,
+# which are then given to every call.
+MODELS: dict[str, tuple] = {
     "MLP": (mlp, [random(1, 512)]),
     "threads and file": (mlp, [random(64, 512)], {"threads": 2, "weights": "file"}),
     "convolution net": (convolution_net, [random(2, 1, 28, 28)]),
     "LSTM": (recurrent_net, [random(7, 3, 8)]),
     "loop": (lambda: until_small, [random(5)]),
-}
+    "sizes": (mlp, [random(37, 512)], {"dynamic": {"x": (0,)}, "at": [random(5, 512)]}, [37]),
+    "lengths": (
+        recurrent_net, [random(19, 2, 8)],
+        {"dynamic": {"inputs": (0, 1)}, "at": [random(7, 3, 8)]}, [19, 2],
+    ),
+}  # fmt: skip
 _HEADER = FRONTENDS.parent / "src" / "heterosis" / "backends"
 
 
@@ -52,9 +59,12 @@ class Language:
         if self.build:
             self._do(self.build, folder)
 
-    def microseconds(self, folder: Path, library: str, arrays: Path, calls: int) -> float:
+    def microseconds(
+        self, folder: Path, library: str, arrays: Path, calls: int, sizes: Sequence[int] = ()
+    ) -> float:
         """Run a library on the inputs in `arrays`, where the outputs go to."""
-        return float(self._do([*self.run, library, str(arrays), str(calls)], folder))
+        words = [library, str(arrays), str(calls), *map(str, sizes)]
+        return float(self._do([*self.run, *words], folder))
 
     def _do(self, command: Sequence[str], folder: Path) -> str:
         words = [word.replace("@", str(folder)) for word in command]
@@ -103,12 +113,13 @@ class Exported:
     path: str
     arrays: Path
     expected: list[bytes]
+    sizes: Sequence[int] = ()
 
     def check(self, language: Language, folder: Path, calls: int = 1) -> float:
         """The microseconds of a call, if the language computes the same bits."""
         for old in self.arrays.glob("output*"):
             old.unlink()
-        took = language.microseconds(folder, self.path, self.arrays, calls)
+        took = language.microseconds(folder, self.path, self.arrays, calls, self.sizes)
         found = [(self.arrays / f"output{i}").read_bytes() for i in range(len(self.expected))]
         if found != self.expected:
             raise AssertionError(f"{language.name}: other results than in Python")
@@ -117,18 +128,20 @@ class Exported:
 
 def exported(label: str, folder: Path) -> Exported:
     """One of the models, written to a folder."""
-    make, inputs, *options = MODELS[label]
-    function, given = make(), dict(*options)
+    make, inputs, *further = MODELS[label]
+    given = dict(further[0]) if further else {}
+    function, samples = make(), given.pop("at", inputs)
     threads, npx.settings.threads = npx.settings.threads, given.get("threads", 1)
     try:
-        made = heterosis.hybridize(lambda *arrays: function(*arrays))(*inputs)
-        path, _ = heterosis.export(function, folder / "model", *inputs, **given)
+        made = heterosis.hybridize(lambda *arrays: function(*arrays), dynamic=True)(*inputs)
+        path, _ = heterosis.export(function, folder / "model", *samples, **given)
     finally:
         npx.settings.threads = threads
     for i, array in enumerate(inputs):
         (folder / f"input{i}").write_bytes(array.asnumpy().tobytes())
     made = made if isinstance(made, tuple) else (made,)
-    return Exported(path, folder, [array.asnumpy().tobytes() for array in made])
+    expected = [array.asnumpy().tobytes() for array in made]
+    return Exported(path, folder, expected, further[1] if further[1:] else ())
 
 
 def _row(model: Exported, languages: Sequence[Language], folder: Path) -> list[str]:

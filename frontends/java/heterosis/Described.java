@@ -1,10 +1,15 @@
 package heterosis;
 
-import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
-/** An array that a program takes or gives, in row-major order. */
-public record Described(String name, String dtype, long[] shape, long bytes) {
+/**
+ * An array that a program takes or gives, in row-major order. Extents that follow from sizes are
+ * negative, and written in `extents`.
+ */
+public record Described(
+    String name, String dtype, long[] shape, List<String> extents, long bytes) {
   /** Of the element types by their numbers in heterosis.h. */
   static final String[] TYPES = {
     "bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"
@@ -16,6 +21,7 @@ public record Described(String name, String dtype, long[] shape, long bytes) {
 
   @Override
   public String toString() {
-    return name + ": " + dtype + Arrays.toString(shape);
+    return name + ": " + dtype + IntStream.range(0, shape.length)
+        .mapToObj(i -> shape[i] < 0 ? extents.get(i) : Long.toString(shape[i])).toList();
   }
 }

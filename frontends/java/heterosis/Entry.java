@@ -9,22 +9,56 @@ import java.util.List;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
-/** One program of a library, with memory to run in: an entry for each thread. */
+/**
+ * One program of a library, with memory to run in: an entry for each thread. One that has sizes is
+ * run `at` some.
+ */
 public final class Entry {
   private final Library library;
+  private final Pointer handle; // of the library, or what stands for it at some sizes
   private final long number;
   private final String name;
+  private final List<Size> sizes;
   private final List<Described> inputs;
   private final List<Described> outputs;
   private final Pointer workspace;
 
   Entry(Library library, long number) {
+    this(library, library.handle(), number);
+  }
+
+  private Entry(Library library, Pointer handle, long number) {
     this.library = library;
+    this.handle = handle;
     this.number = number;
-    name = library.text("entry_name", library.handle(), number);
+    name = library.text("entry_name", handle, number);
+    sizes = LongStream.range(0, library.number("sizes", handle, number)).mapToObj(i -> new Size(
+        library.text("size_name", handle, number, i), ask("size_least", i), ask("size_most", i)))
+        .toList();
     inputs = arrays("input");
     outputs = arrays("output");
-    workspace = Library.aligned(library.number("workspace_bytes", library.handle(), number));
+    long bytes = sizes.isEmpty() ? library.number("workspace_bytes", handle, number) : 0;
+    workspace = Library.aligned(bytes);
+  }
+
+  /** The program for arrays of some sizes, in their order. */
+  public Entry at(long... given) {
+    expect(given.length == sizes.size(), sizes.size() + " sizes");
+    if (given.length == 0) return this;
+    Memory wanted = new Memory(8L * given.length);
+    wanted.write(0, given, 0, given.length);
+    Memory code = new Memory(8);
+    Pointer memory = Library.aligned(library.number("at_bytes", handle, number));
+    Pointer found = library.address("at", handle, number, wanted, memory, code);
+    if (found == null) {
+      throw new LibraryError(name + ": " + library.text("message", handle, number, code.getLong(0)));
+    }
+    return new Entry(library, memory, number);
+  }
+
+  /** What arrays of the program may have any number for. */
+  public List<Size> sizes() {
+    return sizes;
   }
 
   public String name() {
@@ -62,12 +96,13 @@ public final class Entry {
    * `buffer`. Nothing is copied.
    */
   public void runInto(ByteBuffer[] given, ByteBuffer[] made) {
+    expect(sizes.isEmpty(), "known sizes, by at(...)");
     Memory from = addresses(given, inputs, "inputs");
     Memory to = addresses(made, outputs, "outputs");
     long code = library.number(
-        "run_with", library.handle(), number, from, to, workspace, library.pool());
+        "run_with", handle, number, from, to, workspace, library.pool());
     if (code != 0) {
-      throw new LibraryError(name + ": " + library.text("message", library.handle(), number, code));
+      throw new LibraryError(name + ": " + library.text("message", handle, number, code));
     }
   }
 
@@ -87,22 +122,25 @@ public final class Entry {
   }
 
   private List<Described> arrays(String side) {
-    long count = library.number(side + "s", library.handle(), number);
+    long count = library.number(side + "s", handle, number);
     return LongStream.range(0, count).mapToObj(position -> {
       long[] shape = LongStream.range(0, ask(side + "_rank", position))
           .map(axis -> ask(side + "_extent", position, axis)).toArray();
-      String label = library.text(side + "_name", library.handle(), number, position);
+      String label = library.text(side + "_name", handle, number, position);
+      List<String> extents = LongStream.range(0, shape.length)
+          .mapToObj(axis -> library.text(side + "_extent_text", handle, number, position, axis))
+          .toList();
       String dtype = Described.TYPES[(int) ask(side + "_dtype", position)];
-      return new Described(label, dtype, shape, ask(side + "_bytes", position));
+      return new Described(label, dtype, shape, extents, ask(side + "_bytes", position));
     }).toList();
   }
 
   private long ask(String function, long position) {
-    return library.number(function, library.handle(), number, position);
+    return library.number(function, handle, number, position);
   }
 
   private long ask(String function, long position, long axis) {
-    return library.number(function, library.handle(), number, position, axis);
+    return library.number(function, handle, number, position, axis);
   }
 
   private Memory addresses(ByteBuffer[] buffers, List<Described> wanted, String side) {

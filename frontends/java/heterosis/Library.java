@@ -22,7 +22,7 @@ import java.util.zip.CRC32;
  * uses it.
  */
 public final class Library implements AutoCloseable {
-  private static final long VERSION = 1;
+  private static final long VERSION = 2;
   private static final int SEAL = 24; // bytes that end every library: magic, version, CRC-32, size
   private static final int ALIGNMENT = 64;
 
@@ -110,7 +110,7 @@ public final class Library implements AutoCloseable {
     return functions.getFunction("heterosis_" + function).invokeString(arguments, false);
   }
 
-  private Pointer address(String function, Object... arguments) {
+  Pointer address(String function, Object... arguments) {
     return functions.getFunction("heterosis_" + function).invokePointer(arguments);
   }
 

@@ -4,7 +4,8 @@ open_library <- function(path, threads = NULL) {
   weights <- paste0(sub("\\.so$", "", path), ".weights")
   files <- normalizePath(c(path, weights[file.exists(weights)]), mustWork = TRUE)
   handle <- .Call(C_open, files, if (is.null(threads)) 0L else as.integer(threads))
-  facts <- .Call(C_describe, handle)
+  numbers <- seq_len(.Call(C_count, handle)) - 1L
+  facts <- lapply(numbers, function(number) .Call(C_describe, handle, number))
   names(facts) <- vapply(facts, function(entry) entry$name, "")
   structure(list(handle = handle, entries = facts), class = "heterosis_library")
 }
@@ -12,13 +13,27 @@ open_library <- function(path, threads = NULL) {
 # The programs of a library: the names, types and extents of their inputs and outputs.
 entries <- function(library) library$entries
 
+# A program of a library for arrays of some sizes, in their order: as a library of it alone.
+at <- function(library, ..., entry = names(library$entries)[1]) {
+  facts <- entry_of(library, entry)
+  sizes <- as.numeric(c(...))
+  if (length(sizes) != length(facts$sizes) || anyNA(sizes) || any(sizes != trunc(sizes))) {
+    stop(sprintf("%s: got the sizes (%s); expected (%s)", entry, paste(sizes, collapse = ", "),
+                 paste(facts$sizes, collapse = ", ")), call. = FALSE)
+  }
+  if (length(sizes) == 0) return(library)
+  handle <- .Call(C_at, library$handle, facts$number, sizes)
+  known <- stats::setNames(list(.Call(C_describe, handle, facts$number)), entry)
+  structure(list(handle = handle, entries = known), class = "heterosis_library")
+}
+
 # The kind of processors whose code was chosen.
 target <- function(library) .Call(C_target, library$handle)
 
 # Runs a program on R's arrays, vectors and matrices: a list with the results, by name. Elements are
 # converted to the types of the program, and results to numbers, integers or logicals.
 run <- function(library, ..., entry = names(library$entries)[1]) {
-  facts <- entry_of(library, entry)
+  facts <- known(entry_of(library, entry))
   given <- list(...)
   if (length(given) != length(facts$inputs)) {
     stop(sprintf("%s: got %d arrays; expected %s", entry, length(given), described(facts)),
@@ -34,7 +49,16 @@ run <- function(library, ..., entry = names(library$entries)[1]) {
 # Runs a program on raw vectors, which have the bytes of dense arrays in row-major order: a list of
 # such. Nothing is converted or copied.
 run_raw <- function(library, arrays, entry = names(library$entries)[1]) {
-  .Call(C_run, library$handle, entry_of(library, entry)$number, arrays)
+  .Call(C_run, library$handle, known(entry_of(library, entry))$number, arrays)
+}
+
+# An entry whose sizes are known.
+known <- function(entry) {
+  if (length(entry$sizes) > 0) {
+    stop(sprintf("%s: its sizes are not known; run what at(library, %s) gives", entry$name,
+                 paste(entry$sizes, collapse = ", ")), call. = FALSE)
+  }
+  entry
 }
 
 format.heterosis_library <- function(x, ...) {
@@ -56,7 +80,7 @@ entry_of <- function(library, name) {
 
 described <- function(entry) {
   side <- function(arrays) {
-    one <- function(a) sprintf("%s: %s[%s]", a$name, a$dtype, paste(a$shape, collapse = ", "))
+    one <- function(a) sprintf("%s: %s[%s]", a$name, a$dtype, paste(a$extents, collapse = ", "))
     paste(vapply(arrays, one, ""), collapse = ", ")
   }
   sprintf("%s(%s) -> (%s)", entry$name, side(entry$inputs), side(entry$outputs))

@@ -11,6 +11,7 @@ typedef struct {
   void* loaded;
   const void* library;
   void* pool;
+  void* prepared; /* where a program for some sizes stands, which another one opened */
   __typeof__(heterosis_open_with)* open_with;
   __typeof__(heterosis_close)* close;
   __typeof__(heterosis_target)* target;
@@ -33,6 +34,12 @@ typedef struct {
   __typeof__(heterosis_pool_bytes)* pool_bytes;
   __typeof__(heterosis_pool_start)* pool_start;
   __typeof__(heterosis_pool_stop)* pool_stop;
+  __typeof__(heterosis_input_extent_text)* input_extent_text;
+  __typeof__(heterosis_output_extent_text)* output_extent_text;
+  __typeof__(heterosis_sizes)* sizes;
+  __typeof__(heterosis_size_name)* size_name;
+  __typeof__(heterosis_at_bytes)* at_bytes;
+  __typeof__(heterosis_at)* at;
   __typeof__(heterosis_run_with)* run_with;
   __typeof__(heterosis_message)* message;
 } Opened;
@@ -49,12 +56,17 @@ static void* memory_of(int64_t bytes) {
 static void finalize(SEXP handle) {
   Opened* opened = R_ExternalPtrAddr(handle);
   if (!opened) return;
+  R_ClearExternalPtr(handle);
+  if (opened->prepared) {
+    free(opened->prepared);
+    free(opened);
+    return;
+  }
   if (opened->pool) opened->pool_stop(opened->library, opened->pool);
   if (opened->library) opened->close(opened->library);
   if (opened->loaded) dlclose(opened->loaded);
   free(opened->pool);
   free(opened);
-  R_ClearExternalPtr(handle);
 }
 
 static void find_all(Opened* o, const char* path) {
@@ -65,7 +77,8 @@ static void find_all(Opened* o, const char* path) {
   FIND(workspace_bytes); FIND(inputs); FIND(input_name); FIND(input_dtype); FIND(input_rank);
   FIND(input_bytes); FIND(input_extent); FIND(outputs); FIND(output_name); FIND(output_dtype);
   FIND(output_rank); FIND(output_bytes); FIND(output_extent); FIND(pool_bytes); FIND(pool_start);
-  FIND(pool_stop); FIND(run_with); FIND(message);
+  FIND(pool_stop); FIND(run_with); FIND(message); FIND(input_extent_text); FIND(output_extent_text);
+  FIND(sizes); FIND(size_name); FIND(at_bytes); FIND(at);
 #undef FIND
 }
 
@@ -119,11 +132,11 @@ static SEXP named_list(int count, const char* const* names) {
 }
 
 static SEXP describe_side(Opened* o, int64_t entry, int is_input) {
-  static const char* const fields[] = {"name", "dtype", "shape", "bytes"};
+  static const char* const fields[] = {"name", "dtype", "shape", "bytes", "extents"};
   const int64_t count = (is_input ? o->inputs : o->outputs)(o->library, entry);
   SEXP list = PROTECT(Rf_allocVector(VECSXP, count));
   for (int64_t i = 0; i < count; ++i) {
-    SEXP one = named_list(4, fields);
+    SEXP one = named_list(5, fields);
     SET_VECTOR_ELT(list, i, one);
     const char* name = (is_input ? o->input_name : o->output_name)(o->library, entry, i);
     const int64_t dtype = (is_input ? o->input_dtype : o->output_dtype)(o->library, entry, i);
@@ -138,26 +151,59 @@ static SEXP describe_side(Opened* o, int64_t entry, int is_input) {
           (double)(is_input ? o->input_extent : o->output_extent)(o->library, entry, i, axis);
     }
     SET_VECTOR_ELT(one, 3, Rf_ScalarReal((double)bytes));
+    SEXP extents = Rf_allocVector(STRSXP, rank);
+    SET_VECTOR_ELT(one, 4, extents);
+    for (int64_t axis = 0; axis < rank; ++axis) {
+      const char* text =
+          (is_input ? o->input_extent_text : o->output_extent_text)(o->library, entry, i, axis);
+      SET_STRING_ELT(extents, axis, Rf_mkChar(text));
+    }
   }
   UNPROTECT(1);
   return list;
 }
 
-static SEXP describe(SEXP handle) {
-  static const char* const fields[] = {"name", "number", "inputs", "outputs"};
+static SEXP describe_entry(SEXP handle, SEXP number) {
+  static const char* const fields[] = {"name", "number", "inputs", "outputs", "sizes"};
   Opened* o = opened_of(handle);
-  const int64_t count = o->entries(o->library);
-  SEXP list = PROTECT(Rf_allocVector(VECSXP, count));
-  for (int64_t i = 0; i < count; ++i) {
-    SEXP one = named_list(4, fields);
-    SET_VECTOR_ELT(list, i, one);
-    SET_VECTOR_ELT(one, 0, Rf_mkString(o->entry_name(o->library, i)));
-    SET_VECTOR_ELT(one, 1, Rf_ScalarInteger((int)i));
-    SET_VECTOR_ELT(one, 2, describe_side(o, i, 1));
-    SET_VECTOR_ELT(one, 3, describe_side(o, i, 0));
+  const int64_t i = Rf_asInteger(number), sizes = o->sizes(o->library, i);
+  SEXP one = PROTECT(named_list(5, fields));
+  SET_VECTOR_ELT(one, 0, Rf_mkString(o->entry_name(o->library, i)));
+  SET_VECTOR_ELT(one, 1, Rf_ScalarInteger((int)i));
+  SET_VECTOR_ELT(one, 2, describe_side(o, i, 1));
+  SET_VECTOR_ELT(one, 3, describe_side(o, i, 0));
+  SEXP names = Rf_allocVector(STRSXP, sizes);
+  SET_VECTOR_ELT(one, 4, names);
+  for (int64_t size = 0; size < sizes; ++size) {
+    SET_STRING_ELT(names, size, Rf_mkChar(o->size_name(o->library, i, size)));
   }
   UNPROTECT(1);
-  return list;
+  return one;
+}
+
+static SEXP count(SEXP handle) {
+  Opened* o = opened_of(handle);
+  return Rf_ScalarInteger((int)o->entries(o->library));
+}
+
+/* What stands for a library where a program has these sizes; the library lives as long. */
+static SEXP at(SEXP handle, SEXP number, SEXP sizes) {
+  Opened* whole = opened_of(handle);
+  const int64_t entry = Rf_asInteger(number);
+  int64_t* given = (int64_t*)R_alloc((size_t)Rf_xlength(sizes) + 1, sizeof *given);
+  for (R_xlen_t i = 0; i < Rf_xlength(sizes); ++i) given[i] = (int64_t)REAL(sizes)[i];
+  Opened* o = calloc(1, sizeof *o);
+  if (!o) Rf_error("no memory");
+  *o = *whole;
+  o->prepared = NULL;
+  SEXP made = PROTECT(R_MakeExternalPtr(o, R_NilValue, handle));
+  o->prepared = memory_of(whole->at_bytes(whole->library, entry));
+  R_RegisterCFinalizerEx(made, finalize, TRUE);
+  int64_t code = 0;
+  o->library = whole->at(whole->library, entry, given, o->prepared, &code);
+  if (!o->library) Rf_error("%s", whole->message(whole->library, entry, code));
+  UNPROTECT(1);
+  return made;
 }
 
 /* A program on raw vectors: a list of such. */
@@ -253,7 +299,8 @@ static SEXP unpack(SEXP bytes, SEXP type) {
 }
 
 static const R_CallMethodDef kMethods[] = {
-    {"C_open", (DL_FUNC)&open_files, 2}, {"C_describe", (DL_FUNC)&describe, 1},
+    {"C_open", (DL_FUNC)&open_files, 2}, {"C_describe", (DL_FUNC)&describe_entry, 2},
+    {"C_count", (DL_FUNC)&count, 1},     {"C_at", (DL_FUNC)&at, 3},
     {"C_target", (DL_FUNC)&target, 1},   {"C_run", (DL_FUNC)&run, 3},
     {"C_pack", (DL_FUNC)&pack, 2},       {"C_unpack", (DL_FUNC)&unpack, 2},
     {NULL, NULL, 0}};

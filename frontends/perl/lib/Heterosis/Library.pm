@@ -11,7 +11,7 @@ use FFI::Platypus 2.00;
 our $VERSION = '0.1.0';
 
 use constant {
-    INTERFACE => 1,
+    INTERFACE => 2,
     SEAL      => 24,         # bytes that end every library: magic, version, CRC-32, size before it
     BLOCK     => 1 << 20,
 };
@@ -29,6 +29,12 @@ my %functions = (
     workspace_bytes => [ [ 'opaque', 'sint64' ] => 'sint64' ],
     run_with        => [ [ 'opaque', 'sint64', ('opaque') x 4 ] => 'sint64' ],
     message         => [ [ 'opaque', 'sint64', 'sint64' ] => 'string' ],
+    sizes           => [ [ 'opaque', 'sint64' ] => 'sint64' ],
+    size_name       => [ [ 'opaque', ('sint64') x 2 ] => 'string' ],
+    size_least      => [ [ 'opaque', ('sint64') x 2 ] => 'sint64' ],
+    size_most       => [ [ 'opaque', ('sint64') x 2 ] => 'sint64' ],
+    at_bytes        => [ [ 'opaque', 'sint64' ] => 'sint64' ],
+    at              => [ [ 'opaque', 'sint64', 'sint64[]', 'opaque', 'sint64*' ] => 'opaque' ],
 );
 for my $side (qw(input output)) {
     $functions{"${side}s"}       = [ [ 'opaque', 'sint64' ] => 'sint64' ];
@@ -37,6 +43,7 @@ for my $side (qw(input output)) {
     $functions{"${side}_rank"}   = [ [ 'opaque', ('sint64') x 2 ] => 'sint64' ];
     $functions{"${side}_bytes"}  = [ [ 'opaque', ('sint64') x 2 ] => 'sint64' ];
     $functions{"${side}_extent"} = [ [ 'opaque', ('sint64') x 3 ] => 'sint64' ];
+    $functions{"${side}_extent_text"} = [ [ 'opaque', ('sint64') x 3 ] => 'string' ];
 }
 
 sub new {
@@ -47,10 +54,7 @@ sub new {
     my $code      = 0;
     my $library   = $functions->{open_with}->call( INTERFACE, $weights, \$code )
       // croak "$path: ", $functions->{message}->call( undef, 0, $code );
-    my $ask = sub {
-        my ( $name, @rest ) = @_;
-        return $functions->{$name}->call( $library, @rest );
-    };
+    my $ask = _asking( $functions, $library );
     my $threads = $options{threads} // $ask->('threads');
     my $pool    = Heterosis::Library::Pool->new( $ask, $threads );
     my @entries =
@@ -58,6 +62,27 @@ sub new {
     return bless {
         path => $path, name => $ask->('name'), threads => $threads, entries => \@entries,
     }, $class;
+}
+
+# What asks a library, or what stands for it where a program has some sizes.
+sub _asking {
+    my ( $functions, $library, $memory ) = @_;
+    return sub {
+        local $_ = $memory;    # which lives as long as it is asked
+        my ( $name, @rest ) = @_;
+        return _prepared( $functions, $library, @rest ) if $name eq 'prepared';
+        return $functions->{$name}->call( $library, @rest );
+    };
+}
+
+sub _prepared {
+    my ( $functions, $library, $number, @sizes ) = @_;
+    my $bytes  = $functions->{at_bytes}->call( $library, $number );
+    my $memory = Heterosis::Library::Entry::_aligned($bytes);
+    my $code   = 0;
+    my $found  = $functions->{at}->call( $library, $number, \@sizes, $memory->[0], \$code )
+      // croak $functions->{message}->call( $library, $number, $code );
+    return _asking( $functions, $found, $memory );
 }
 
 sub name    { $_[0]{name} }
@@ -159,18 +184,45 @@ sub new {
         name      => $ask->( entry_name => $number ),
         inputs    => _arrays( $ask, input  => $number ),
         outputs   => _arrays( $ask, output => $number ),
-        workspace => _aligned( $ask->( workspace_bytes => $number ) ),
     }, $class;
+    $self->{sizes} = [ map { _size( $ask, $number, $_ ) } 0 .. $ask->( sizes => $number ) - 1 ];
+    $self->{workspace} = _aligned( $ask->( workspace_bytes => $number ) ) unless $self->sizes;
     return $self;
 }
 
+sub _size {
+    my ( $ask, @where ) = @_;
+    return { map { $_ => $ask->( "size_$_", @where ) } qw(name least most) };
+}
+
+# The program for arrays of some sizes, in their order.
+sub at {
+    my ( $self, @sizes ) = @_;
+    my $names = join ', ', map { $_->{name} } $self->sizes;
+    croak "$self->{name}: got ", scalar @sizes, " sizes; expected ($names)"
+      unless @sizes == $self->sizes;
+    return $self unless @sizes;
+    my $ask = $self->{ask}->( prepared => $self->{number}, @sizes );
+    return ( ref $self )->new( $ask, $self->{number}, $self->{pool} );
+}
+
+sub _known {
+    my ($self) = @_;
+    croak "$self->{name}: its sizes are not known; run what at(",
+      join( ', ', map { "\$$_->{name}" } $self->sizes ), ') gives'
+      if $self->sizes;
+    return;
+}
+
 sub name    { $_[0]{name} }
+sub sizes   { @{ $_[0]{sizes} } }
 sub inputs  { @{ $_[0]{inputs} } }
 sub outputs { @{ $_[0]{outputs} } }
 
 # Run the program on references to lists of numbers, and give such.
 sub run {
     my ( $self, @given ) = @_;
+    $self->_known;
     my @inputs = @{ $self->{inputs} };
     croak "$self->{name}: got ", scalar @given, ' inputs; expected lists for ', $self->describe
       unless @given == @inputs && !grep { ref ne 'ARRAY' } @given;
@@ -188,7 +240,8 @@ sub run {
 
 # Run the program on strings of bytes as `pack` makes them, and give such: nothing is copied.
 sub run_packed {
-    my $self   = shift;
+    my $self = shift;
+    $self->_known;
     my @inputs = @{ $self->{inputs} };
     croak "$self->{name}: got ", scalar @_, ' inputs; expected ', $self->describe
       unless @_ == @inputs;
@@ -232,13 +285,20 @@ sub _arrays {
 sub _array {
     my ( $ask, $side, @where ) = @_;
     my $rank  = $ask->( "${side}_rank", @where );
-    my @shape = map { $ask->( "${side}_extent", @where, $_ ) } 0 .. $rank - 1;
+    my @shape = map { _extent( $ask, $side, @where, $_ ) } 0 .. $rank - 1;
     my ( $dtype, $letter, $bytes ) = @{ $dtypes[ $ask->( "${side}_dtype", @where ) ] };
-    my $size = product 1, @shape;
+    my $size = product 1, grep { /^\d+$/ } @shape;    # of those that are known
     return {
         name  => $ask->( "${side}_name", @where ), dtype => $dtype, shape => \@shape,
         size  => $size, bytes => $size * $bytes, letter => $letter, align => $bytes,
     };
+}
+
+# An extent; what it is of sizes, as a text, where these are not known.
+sub _extent {
+    my ( $ask, $side, @where ) = @_;
+    my $extent = $ask->( "${side}_extent", @where );
+    return $extent < 0 ? $ask->( "${side}_extent_text", @where ) : $extent;
 }
 
 # The address of a string's bytes, and what must live on: a copy, if they begin at an odd place.
