@@ -7,7 +7,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** HETEROSIS_LIBRARY=libmy_mlp.so java -cp ... LibraryTest, with the MLP that README.md exports. */
+/**
+ * HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so java -cp ... LibraryTest, with the MLP
+ * that README.md exports, and the same with dynamic={'x': (0,)}.
+ */
 public final class LibraryTest {
   public static void main(String[] words) throws IOException {
     Path path = Path.of(System.getenv("HETEROSIS_LIBRARY"));
@@ -30,8 +33,21 @@ public final class LibraryTest {
       fails(() -> mlp.entry("backward"), "no entry backward");
     }
     fails(() -> new Library(path.toString(), 99), "expected 1 to");
+    runsAtSizes(new Library(System.getenv("HETEROSIS_SIZED")).entry("forward"));
     refusesDamaged(Files.readAllBytes(path));
     System.out.println("all passed");
+  }
+
+  private static void runsAtSizes(Entry sized) {
+    expect(sized.toString().equals("forward(x: float32[n0, 512]) -> (output: float32[n0, 2])"),
+        sized.toString());
+    float[] x = new float[3 * 512];
+    Arrays.fill(x, 0.5f);
+    float[] scores = sized.at(3).run(x)[0];
+    expect(scores.length == 6 && scores[4] == scores[0] && scores[5] == scores[1], "scores");
+    fails(() -> sized.run(x), "expected known sizes");
+    fails(() -> sized.at(), "expected 1 sizes");
+    fails(() -> sized.at(0), "n0 from 1 to");
   }
 
   private static void refusesDamaged(byte[] whole) throws IOException {
@@ -40,9 +56,9 @@ public final class LibraryTest {
     byte[] flipped = whole.clone();
     flipped[64] ^= 1;
     byte[] other = whole.clone();
-    other[whole.length - 16] = 2;
+    other[whole.length - 16] = 3;
     byte[][] contents = {new byte[0], Arrays.copyOf(whole, whole.length - 1), flipped, other};
-    String[] reasons = {"cut short", "cut short", "damaged", "has version 2"};
+    String[] reasons = {"cut short", "cut short", "damaged", "has version 3"};
     for (int i = 0; i < contents.length; ++i) {
       Files.write(place, contents[i]);
       fails(() -> new Library(place.toString()), reasons[i]);

@@ -1,4 +1,5 @@
-// HETEROSIS_LIBRARY=libmy_mlp.so npm test, with the MLP that README.md exports.
+// HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so npm test, with the MLP that README.md
+// exports, and the same with dynamic={'x': (0,)}.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -25,6 +26,19 @@ test('results are written to new arrays, or where the caller wants them', () => 
   assert.notDeepEqual([...scores], [0, 0]);
 });
 
+test('a program runs at the sizes that it has', () => {
+  const sized = new Library(process.env.HETEROSIS_SIZED ?? 'libsized.so').entries.forward;
+  assert.equal(String(sized), 'forward(x: float32[n0, 512]) -> (output: float32[n0, 2])');
+  assert.equal(sized.sizes[0].name, 'n0');
+  const three = sized.at(3);
+  assert.deepEqual(three.outputs[0].shape, [3, 2]);
+  const [scores] = three.run(new Float32Array(3 * 512).fill(0.5));
+  assert.deepEqual(scores.subarray(4), scores.subarray(0, 2));
+  assert.throws(() => sized.run(x), /sizes are not known/);
+  assert.throws(() => sized.at(), /got the sizes \(\)/);
+  assert.throws(() => sized.at(0), /n0 from 1 to/);
+});
+
 test('other types and sizes are refused', () => {
   assert.throws(() => forward.run(new Float64Array(512)), /got \(Float64Array of 512\)/);
   assert.throws(() => forward.run(new Float32Array(511)), TypeError);
@@ -43,12 +57,12 @@ test('damaged files are refused before they are loaded', () => {
   const flipped = Buffer.from(whole);
   flipped[64] ^= 1;
   const other = Buffer.from(whole);
-  other[whole.length - 16] = 2;
+  other[whole.length - 16] = 3;
   refused(Buffer.alloc(0), /cut short/);
   refused(whole.subarray(0, -1), /cut short/);
   refused(flipped, /damaged/);
   refused(whole.subarray(4096), /damaged/);
-  refused(other, /has version 2/);
+  refused(other, /has version 3/);
   fs.rmSync(folder, { recursive: true });
   assert.throws(() => new Library(place), { code: 'ENOENT' });
 });

@@ -86,7 +86,10 @@ def _inspect(arguments: argparse.Namespace) -> None:
     print(f"{library.name}: {size}, whole, runs here as {library.target}{shared}")
     for entry in library.entries.values():
         print(entry)
-        print(f"  {entry.workspace_bytes:,} bytes of memory in a run")
+        for size in entry.sizes:
+            print(f"  {size.name}: from {size.least} on")
+        if entry.workspace_bytes is not None:
+            print(f"  {entry.workspace_bytes:,} bytes of memory in a run")
 
 
 def _inspect_arguments(parser: argparse.ArgumentParser) -> None:

@@ -97,6 +97,15 @@ def test_a_library_for_older_processors(level, tmp_path):
     )
 
 
+def test_a_library_that_was_exported_again_is_the_new_one(tmp_path):
+    libraries = []
+    for number in (1, 2, 3):
+        path, _ = heterosis.export(lambda x: x + number, tmp_path / "model", random(1))  # noqa: B023
+        libraries += [front_end.Library(path), front_end.Library(path)]
+    x = numpy.zeros(1, "float32")
+    assert [int(library(x)[0]) for library in libraries] == [1, 1, 2, 2, 3, 3]
+
+
 def test_an_entry_for_each_kind_of_arguments(tmp_path):
     net = mlp()
     net.hybridize()
@@ -339,11 +348,13 @@ def test_tests_of_front_ends(name, tmp_path):
     if missing := language.missing():
         pytest.skip(f"{missing}: bash frontends/check.sh --install")
     path, _ = heterosis.export(mlp(), tmp_path / "my_mlp", random(1, 512))
+    sized, _ = heterosis.export(mlp(), tmp_path / "sized", random(5, 512), dynamic={"x": (0,)})
     language.made(tmp_path)
     done = subprocess.run(
         [word.replace("@", str(tmp_path)) for word in _OWN_TESTS[name]],
         cwd=FRONTENDS / language.folder, capture_output=True, text=True, check=False,
-        env={**os.environ, "HETEROSIS_LIBRARY": path, "R_LIBS": str(tmp_path)},
+        env=os.environ
+        | {"HETEROSIS_LIBRARY": path, "HETEROSIS_SIZED": sized, "R_LIBS": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 

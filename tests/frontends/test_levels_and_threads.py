@@ -209,12 +209,12 @@ def test_a_library_with_a_file_is_opened_with_it(tmp_path):
     code = front_end._Number()
     opened = functions.heterosis_open
     opened.restype = front_end._Address
-    assert not opened(front_end._Number(1), front_end.ctypes.byref(code))
+    assert not opened(front_end._Number(front_end._VERSION), front_end.ctypes.byref(code))
     assert code.value == -8
-    nowhere = os.fsencode(tmp_path / "nowhere")
-    assert not functions.heterosis_open_with(1, nowhere, front_end.ctypes.byref(code))
+    nowhere, version = os.fsencode(tmp_path / "nowhere"), front_end._VERSION
+    assert not functions.heterosis_open_with(version, nowhere, front_end.ctypes.byref(code))
     assert code.value == -8
-    library = functions.heterosis_open_with(1, os.fsencode(weights), None)
+    library = functions.heterosis_open_with(version, os.fsencode(weights), None)
     assert functions.heterosis_entries(library) == 1
     assert functions.heterosis_entries(None) == functions.heterosis_close(None) == -1
     assert functions.heterosis_close(library) == 0

@@ -1,10 +1,13 @@
 """Exported libraries for many sizes: the bits of a hybridized call at each, or an error."""
 
+import numpy
 import pytest
 
 import heterosis
 from heterosis import np, npx
+from heterosis.cli import main
 from heterosis.gluon import nn
+from heterosis.runtime.errors import ArgumentError
 from tests.frontends import python_front_end
 from tests.frontends.models import convolution_net, mlp, random, recurrent_net, until_small
 
@@ -102,3 +105,160 @@ def test_one_library_for_all_sizes(label, weights, tmp_path):
         for ours, theirs in zip(expected, found, strict=True):
             assert ours.shape == theirs.shape
             assert ours.asnumpy().tobytes() == theirs.tobytes(), arrays[0].shape
+
+
+def _library(function, folder, *inputs, **options):
+    path, _ = heterosis.export(function, folder / "model", *inputs, **options)
+    return front_end.Library(path)
+
+
+def test_what_a_library_says_of_sizes(tmp_path):
+    library = _library(lambda x, y: x @ y, tmp_path, random(3, 8), random(8, 5), dynamic=True)
+    (entry,) = library.entries.values()
+    text = "(x: float32[n0, n1], y: float32[n1, n2]) -> (output: float32[n0, n2])"
+    assert str(entry).endswith(text)
+    assert [size.name for size in entry.sizes] == ["n0", "n1", "n2"]
+    assert {size.least for size in entry.sizes} == {1}
+    header = (tmp_path / "model.h").read_text()
+    assert "_at(const void* library, int64_t n0, int64_t n1, int64_t n2,\n" in header
+    assert "const float* x, const float* y, float* output, void* workspace" in header
+
+
+def test_sizes_that_a_program_does_not_take_are_errors(tmp_path):
+    library = _library(mlp(), tmp_path, random(5, 512), dynamic={"x": (0,)})
+    for shape, why in (
+        ((0, 512), "n0 from 1 to"),
+        ((3, 511), "no entry takes"),
+        ((2, 3, 512), "no entry takes"),
+    ):
+        with pytest.raises(front_end.LibraryError, match=why):
+            library(numpy.zeros(shape, "float32"))
+    library = _library(lambda x, y: x + y, tmp_path, random(5), random(5), dynamic=True)
+    x = numpy.zeros(3, "float32")
+    assert library(x, x).shape == (3,)
+    with pytest.raises(front_end.LibraryError, match="no entry takes"):
+        library(x, numpy.zeros(4, "float32"))
+
+
+def test_sizes_whose_numbers_do_not_fit_are_errors(tmp_path):
+    library = _library(lambda x, y, z: x[:, None, None] + y[:, None] + z, tmp_path,
+                       random(3), random(4), random(5), dynamic=True)  # fmt: skip
+    (entry,) = library.entries.values()
+    assert entry._prepared((3, 4, 5)).workspace_bytes >= 0
+    for sizes in ((2**40, 2**40, 2), (2**49, 1, 1), (-1, 2, 2)):
+        with pytest.raises(front_end.LibraryError, match="n0 from 1 to"):
+            entry._prepared(sizes)
+
+
+def test_bad_arguments_are_codes(tmp_path):
+    library = _library(lambda x: x * 2, tmp_path, random(5), dynamic=True)
+    whole, functions = library._library, library._functions
+    code = front_end._Number()
+
+    def at(library, entry, sizes, memory):
+        given = (front_end._Number * 1)(*sizes) if sizes else None
+        found = functions.heterosis_at(library, entry, given, memory, front_end.ctypes.byref(code))
+        return found or code.value
+
+    memory = numpy.zeros(functions.heterosis_at_bytes(whole, 0) + 64, "uint8")
+    place = front_end._aligned(memory)
+    assert at(None, 0, [3], place) == -1
+    assert at(whole, 1, [3], place) == -2
+    assert at(whole, 0, None, place) == -3
+    assert at(whole, 0, [3], None) == at(whole, 0, [3], place + 8) == -4
+    assert at(whole, 0, [0], place) == at(whole, 0, [2**60], place) == -9
+    assert functions.heterosis_workspace_bytes(whole, 0) == -9
+    assert functions.heterosis_input_extent(whole, 0, 0, 0) == -9
+    assert functions.heterosis_input_extent_text(whole, 0, 0, 1) is None
+    x, y = numpy.arange(3, dtype="float32"), numpy.zeros(3, "float32")
+    given, made = front_end._addresses([x]), front_end._addresses([y])
+    assert functions.heterosis_run_with(whole, 0, given, made, place, None) == -9
+    assert b"heterosis_at" in functions.heterosis_message(whole, 0, -9)
+    found = at(whole, 0, [3], place)
+    assert found == place
+    assert functions.heterosis_sizes(found, 0) == 0
+    assert functions.heterosis_output_bytes(found, 0, 0) == 12
+    assert functions.heterosis_output_extent(found, 0, 0, 0) == 3
+    assert functions.heterosis_run_with(found, 1, given, made, place, None) == -2
+    assert at(found, 0, None, None) == found
+    workspace = numpy.zeros(functions.heterosis_workspace_bytes(found, 0) + 64, "uint8")
+    run = functions.heterosis_run_with
+    assert run(found, 0, given, made, front_end._aligned(workspace), None) == 0
+    assert (y == x * 2).all()
+    assert functions.heterosis_close(found) == 0
+
+
+def test_an_entry_with_sizes_behind_others(tmp_path):
+    compiled = heterosis.hybridize(lambda x: x * 2 + x.shape[0], dynamic={"x": (0,)})
+    for x in (random(5), random(5, 3)):
+        compiled(x)
+    path, _ = heterosis.export(compiled, tmp_path / "model")
+    library = front_end.Library(path)
+    assert len(library.entries) == 2
+    for shape in ((4,), (9, 3), (1, 3), (1,)):
+        x = random(*shape)
+        assert library(x.asnumpy()).tobytes() == compiled(x).asnumpy().tobytes()
+
+
+def test_random_numbers_at_sizes(tmp_path):
+    def noisy(x):
+        return x + np.random.uniform(size=x.shape)
+
+    library = _library(noisy, tmp_path, random(5), dynamic=True)
+    compiled = heterosis.hybridize(noisy, dynamic=True)
+    for n in (3, 5, 1000):
+        x = random(n)
+        np.random.seed(7)
+        expected = compiled(x).asnumpy()
+        assert library(x.asnumpy(), numpy.array(7, "int64")).tobytes() == expected.tobytes()
+
+
+def test_failures_at_sizes_have_messages(tmp_path):
+    library = _library(
+        lambda x, i: x[i], tmp_path, random(5), np.array([1, 2], dtype="int64"), dynamic=True
+    )
+    x = random(9).asnumpy()
+    assert (library(x, numpy.array([8, -9, 0], "int64")) == x[[8, -9, 0]]).all()
+    with pytest.raises(front_end.LibraryError, match="index"):
+        library(x, numpy.array([0, 9, 1], "int64"))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_levels_and_threads(threads, tmp_path):
+    net, x = mlp(), random(7, 512)
+    targets = ("x86-64", "x86-64-v3")
+    try:
+        library = _library(
+            net, tmp_path, x, dynamic={"x": (0,)}, target=targets, threads=threads, weights="file"
+        )
+    except ArgumentError as error:
+        assert "cannot run here" in str(error)
+        return
+    for rows in (1, 3, 200):
+        x = random(rows, 512)
+        numpy.testing.assert_allclose(library(x.asnumpy()), net(x).asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_saved_programs_become_libraries(tmp_path, capsys):
+    """As `heterosis.save` writes them, with open extents."""
+    net, saved = mlp(), str(tmp_path / "saved.hx")
+    heterosis.save(net, saved, random(1, 512))
+    assert main(["export", saved]) == 0
+    library = front_end.Library(capsys.readouterr().out.splitlines()[0])
+    compiled = heterosis.hybridize(lambda x: net(x), dynamic=True)
+    for rows in (1, 2, 50):
+        x = random(rows, 512)
+        assert library(x.asnumpy()).tobytes() == compiled(x).asnumpy().tobytes()
+    assert main(["inspect", str(tmp_path / "libsaved.so")]) == 0
+    shown = capsys.readouterr().out
+    assert "float32[n0, 512]" in shown
+    assert "n0: from 1 on" in shown
+
+
+def test_sizes_that_have_no_plan_are_told_of(tmp_path):
+    """A loop is planned for every size by itself."""
+    with pytest.warns(UserWarning, match="serves no sizes like n0 ="):
+        library = _library(until_small, tmp_path, random(5), dynamic=True)
+    assert library(random(9).asnumpy())[0].shape == (9,)
+    with pytest.raises(front_end.LibraryError, match="as far as the library has a plan"):
+        library(random(3000).asnumpy())

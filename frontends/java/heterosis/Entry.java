@@ -75,6 +75,7 @@ public final class Entry {
 
   /** Run a program of float32 arrays on new arrays: a result for each output. */
   public float[][] run(float[]... given) {
+    expectKnown();
     ByteBuffer[] from = new ByteBuffer[given.length];
     for (int i = 0; i < given.length; ++i) {
       expect(i < inputs.size() && inputs.get(i).dtype().equals("float32"), "float32 arrays");
@@ -96,7 +97,7 @@ public final class Entry {
    * `buffer`. Nothing is copied.
    */
   public void runInto(ByteBuffer[] given, ByteBuffer[] made) {
-    expect(sizes.isEmpty(), "known sizes, by at(...)");
+    expectKnown();
     Memory from = addresses(given, inputs, "inputs");
     Memory to = addresses(made, outputs, "outputs");
     long code = library.number(
@@ -155,6 +156,10 @@ public final class Entry {
       found.setPointer(8L * i, bytes == 0 ? workspace : Native.getDirectBufferPointer(buffer));
     }
     return found;
+  }
+
+  private void expectKnown() {
+    expect(sizes.isEmpty(), "known sizes, by at(...)");
   }
 
   private void expect(boolean holds, String what) {

@@ -1,4 +1,5 @@
-# HETEROSIS_LIBRARY=libmy_mlp.so prove -l, with the MLP that README.md exports.
+# HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so prove -l, with the MLP that README.md
+# exports, and the same with dynamic={'x': (0,)}.
 use v5.26;
 use warnings;
 
@@ -37,16 +38,24 @@ fails { $forward->run_packed('abc') } qr/expected 2048 packed/,      'few bytes'
 fails { $forward->run_packed(undef) } qr/expected 2048 packed/,      'nothing';
 fails { $mlp->entry('backward') } qr/no entry 'backward'/,           'an unknown entry';
 
+my $sized = Heterosis::Library->new( $ENV{HETEROSIS_SIZED} // 'libsized.so' )->entry;
+is $sized->describe, 'forward(x: float32[n0, 512]) -> (output: float32[n0, 2])', 'it has a size';
+my ($rows) = $sized->at(3)->run( [ (0.5) x ( 3 * 512 ) ] );
+is_deeply [ @$rows[ 4, 5 ] ], [ @$rows[ 0, 1 ] ], 'and runs at three';
+fails { $sized->run( \@x ) } qr/its sizes are not known/, 'no size';
+fails { $sized->at } qr/got 0 sizes; expected \(n0\)/,     'none for it';
+fails { $sized->at(0) } qr/n0 from 1 to/,                  'a size that it does not take';
+
 my $whole = do { local $/; open my $file, '<:raw', $path or die $!; <$file> };
 my $place = tempdir( CLEANUP => 1 ) . '/libdamaged.so';
 fails { Heterosis::Library->new($place) } qr/No such file/, 'no file';
 my ( $flipped, $other ) = ( $whole, $whole );
 substr $flipped, 64, 1, chr( 1 ^ ord substr $whole, 64, 1 );
-substr $other, -16, 1, "\2";
+substr $other, -16, 1, "\3";
 for (
     [ '',                   qr/cut short/ ], [ substr( $whole, 0, -1 ), qr/cut short/ ],
     [ $flipped,             qr/damaged/ ],   [ substr( $whole, 4096 ),  qr/damaged/ ],
-    [ $other,               qr/has version 2/ ],
+    [ $other,               qr/has version 3/ ],
   )
 {
     my ( $content, $why ) = @$_;

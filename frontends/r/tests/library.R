@@ -1,4 +1,5 @@
-# HETEROSIS_LIBRARY=libmy_mlp.so Rscript tests/library.R, with the MLP that README.md exports.
+# HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so Rscript tests/library.R, with the MLP
+# that README.md exports, and the same with dynamic={'x': (0,)}.
 library(heterosis)
 
 path <- Sys.getenv("HETEROSIS_LIBRARY")
@@ -24,12 +25,20 @@ fails(run_raw(mlp, list(raw(3))), "expected a raw vector of 2048 bytes")
 fails(open_library(path, threads = 99), "expected 1 to")
 fails(open_library("nowhere.so"), "nowhere.so")
 
+sized <- open_library(Sys.getenv("HETEROSIS_SIZED"))
+stopifnot(format(sized) == "forward(x: float32[n0, 512]) -> (output: float32[n0, 2])")
+rows <- run(at(sized, 3), matrix(0.5, 3, 512))$output
+stopifnot(identical(dim(rows), c(3L, 2L)), identical(rows[3, ], rows[1, ]))
+fails(run(sized, matrix(0.5, 3, 512)), "its sizes are not known")
+fails(at(sized), "got the sizes ()")
+fails(at(sized, 0), "n0 from 1 to")
+
 whole <- readBin(path, "raw", file.size(path))
 place <- tempfile("libdamaged", fileext = ".so")
 flipped <- whole
 flipped[65] <- xor(flipped[65], as.raw(1))
 other <- whole
-other[length(whole) - 15] <- as.raw(2)
+other[length(whole) - 15] <- as.raw(3)
 damaged <- list(list(raw(0), "cut short"), list(head(whole, -1), "cut short"),
                 list(flipped, "damaged"), list(other, "another version"))
 for (one in damaged) {

@@ -137,6 +137,8 @@ int64_t heterosis_run_with(const void* library, int64_t entry, const void* const
 const char* heterosis_message(const void* library, int64_t entry, int64_t code);
 
 /* Whether a file is a whole library of this version, or the file of its parameters: NULL if so, or a text that says what is wrong.
+   The system's loader gives what it has loaded by a path before, though another file stands there now:
+   give a file that was exported again another path, or start anew.
    Ask before dlopen where a file may be damaged: nothing of it is loaded here, whereas the system's
    loader follows whatever stands there. The file ends in 24 bytes, numbers in little-endian order:
    "HETEROSO", the version and the CRC-32 of all before (4 bytes each), how many these are (8). */

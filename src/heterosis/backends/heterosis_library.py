@@ -103,7 +103,7 @@ class Library:
         weights = os.path.splitext(os.fspath(path))[0] + ".weights"
         for file in (path, *([weights] if os.path.exists(weights) else [])):
             _check(file, whole=check)
-        self._functions = ctypes.CDLL(os.path.abspath(path))
+        self._functions = ctypes.CDLL(_own_name(os.path.abspath(path)))
         for name, (returns, takes) in _FUNCTIONS.items():
             function = getattr(self._functions, f"heterosis_{name}", None)
             if function is None:
@@ -272,6 +272,20 @@ class _Prepared:
         )  # fmt: skip
         entry._check(code)
         return made
+
+
+_known: dict[str, list[tuple[int, int]]] = {}  # the files that were loaded by a path
+
+
+def _own_name(path: str) -> str:
+    """The path, written so that the system's loader knows no other file by it: it does not look
+    again at a path that it has loaded, whatever stands there now."""
+    status = os.stat(path)
+    files, file = _known.setdefault(path, []), (status.st_dev, status.st_ino)
+    if file not in files:
+        files.append(file)
+    folder, name = os.path.split(path)
+    return os.path.join(folder, "./" * files.index(file) + name)
 
 
 def _end(functions: ctypes.CDLL, library: int, pool: numpy.ndarray, process: int) -> None:
