@@ -7,7 +7,6 @@ library may be used by any number of threads at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from heterosis.backends.native.codegen.emit.builder import (
@@ -23,17 +22,28 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON, Target
-from heterosis.backends.native.export.formulas import FIELDS, emit_evaluation, operand
+from heterosis.backends.native.export.facts import GIVEN, HELD, MADE, UNUSED, Level
+from heterosis.backends.native.export.formulas import emit_evaluation, operand
 from heterosis.backends.native.export.pool import WORKERS, emit_pool
+from heterosis.backends.native.export.tables import (
+    ARRAY,
+    CASE,
+    ENTRY,
+    EXTENT,
+    HANDLE,
+    HANDLE_WORDS,
+    SIZE,
+    UNKNOWN,
+    WEIGHTS,
+    Tables,
+)
 from heterosis.backends.native.export.weights import emit_map, emit_unmap
 
 VERSION = 2  # of the interface: that of `heterosis.h`
-WEIGHTS = "heterosis.weights"  # the symbol of the arrays that a library holds
-GIVEN, HELD, MADE, UNUSED = range(4)  # what a buffer of a program is
 
 # Codes that functions return; `heterosis.h` has the same.
-_FOREIGN, _NO_ENTRY, _NULL, _WORKSPACE, _PROCESSOR, _OTHER_VERSION, _POOL, _WEIGHTS, _SIZES = range(
-    -1, -10, -1
+_FOREIGN, _NO_ENTRY, _NULL, _WORKSPACE, _PROCESSOR, _OTHER_VERSION, _POOL, _WEIGHTS = range(
+    -1, -9, -1
 )
 _MESSAGES = {
     0: "no error",
@@ -67,64 +77,6 @@ _NEEDS = {
 }
 
 
-@dataclass(frozen=True)
-class ArrayFacts:
-    """An array that callers give or get; extents that follow from sizes are texts of these."""
-
-    name: str
-    dtype: int  # the position among the element types, which is the number of `heterosis.h`
-    extents: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class SizeFacts:
-    """A size that callers choose."""
-
-    name: str
-    least: int
-    most: int
-
-
-@dataclass(frozen=True)
-class CaseFacts:
-    """A program that runs for some sizes, or for none, and what its buffers are: (GIVEN, HELD, MADE
-    or UNUSED, position or offset). What depends on sizes is a word of `formulas`."""
-
-    symbol: str
-    buffers: tuple[tuple[int, int], ...]
-    failures: tuple[str, ...]
-    workspace: int
-    arrays: tuple[tuple[int, tuple[int, ...]], ...]  # the bytes and the extents of each
-    floats: tuple[int, ...]
-    integers: tuple[int, ...]
-    operations: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class EntryFacts:
-    """A program that callers know; the first of its cases that holds is what runs."""
-
-    name: str
-    inputs: tuple[ArrayFacts, ...]
-    outputs: tuple[ArrayFacts, ...]
-    sizes: tuple[SizeFacts, ...]
-    cases: tuple[CaseFacts, ...]
-
-    @property
-    def slots(self) -> int:
-        """How many numbers a case needs while it is evaluated, at most."""
-        return len(self.sizes) + max(len(case.operations) // FIELDS for case in self.cases)
-
-
-@dataclass(frozen=True)
-class Level:
-    """The entries as they are for one kind of processors."""
-
-    name: str
-    target: Target
-    entries: tuple[EntryFacts, ...]
-
-
 def least(levels: Sequence[Level]) -> Target:
     """What all processors of the family are: whether a library is for one is asked on any."""
     return NEON if levels[0].target == NEON else FALLBACK
@@ -148,66 +100,22 @@ def interface(
     return "\n".join([*outside, module.text()]), shown
 
 
-# Fields of a row of the table of entries, of which each has the fields of an array behind it.
-_ENTRY = (
-    "name",
-    "workspace",
-    "inputs",
-    "outputs",
-    "arrays",
-    "buffers",
-    "count",
-    "failures",
-    "many",
-    "level",
-    "sizes",  # how many it has, and where they begin
-    "first_size",
-    "cases",
-    "first_case",
-    "at_bytes",
-    "refused",
-)
-_ARRAY = ("name", "dtype", "rank", "bytes", "extents")
-_EXTENT = ("number", "text")
-_SIZE = ("name", "least", "most")
-# Operations, and words for what a program at sizes has: its row of the table of entries, and so on.
-_CASE = ("operations", "count", "words", "many", "extents", "floats", "integers")
-
-# What `heterosis_open` gives is the address of these for the level that it has chosen, and what
-# `heterosis_at` gives for the one program that it has prepared.
-_HANDLE = (
-    "own",  # where the level's stand
-    "rows",
-    "programs",
-    "weights",
-    "arrays",
-    "extents",
-    "first",  # the number of the first entry, and how many there are
-    "count",
-    "floats",
-    "integers",
-)
-HANDLE_BYTES = 128  # with room
-_HANDLE_WORDS = HANDLE_BYTES // 8
-
-
 class _Interface:
     def __init__(
         self, module: Module, levels: Sequence[Level], threads: int, weights: bytes | None
     ):
         self.module, self.levels, self.threads, self.weights = module, levels, threads, weights
         self.count = len(levels[0].entries)
-        self.texts = bytearray()
-        self.known: dict[str, int] = {}
+        self.tables = Tables()
         cases = (case for level in levels for entry in level.entries for case in entry.cases)
         self.most = max(len(case.buffers) for case in cases)
         self.sized = any(entry.sizes for entry in levels[0].entries)
 
     def emit(self, name: str) -> None:
-        self._write_tables()
+        self.tables.write(self.module, self.levels, inside=self.weights is None)
         self._emit_serial()
         self._emit_open()
-        self._answer("name", lambda f: self._text_at(f, constant(I64, self.text(name))), PTR)
+        self._answer("name", lambda f: self._text_at(f, constant(I64, self.tables.text(name))), PTR)
         self._answer("target", lambda f: self._text_at(f, self._of_first(f, "level")), PTR)
         self._answer("threads", lambda f: constant(I64, self.threads))
         self._answer("entries", lambda f: constant(I64, self.count))
@@ -231,120 +139,9 @@ class _Interface:
         self._emit_run()
         self._emit_message()
         self._emit_pool()
-        texts = [byte - 256 if byte > 127 else byte for byte in self.texts]
-        self.module.table("heterosis.texts", I8, texts)
+        self.tables.write_texts(self.module)
 
     # -- tables -------------------------------------------------------------------------------
-
-    def text(self, text: str) -> int:
-        """Where a text begins among all."""
-        if text not in self.known:
-            self.known[text] = len(self.texts)
-            self.texts += text.encode() + b"\0"
-        return self.known[text]
-
-    def _write_tables(self) -> None:
-        tables: dict[str, list[int]] = {
-            "arrays": [], "extents": [], "buffers": [], "failures": [], "sizes": [],
-            "operations": [], "words": [], "cases": [],
-        }  # fmt: skip
-        handles: list[str] = []
-        of_cases: list[str] = []
-        for number, level in enumerate(self.levels):
-            rows = [field for e in level.entries for field in self._row(level.name, e, tables)]
-            self.module.table(f"heterosis.rows{number}", I64, rows)
-            programs = [_program_of(entry) for entry in level.entries]
-            self.module.pointers(f"heterosis.programs{number}", programs)
-            of_cases += [f"@{case.symbol}" for e in level.entries if e.sizes for case in e.cases]
-            weights = "null" if self.weights is not None else f"@{WEIGHTS}"
-            handles += [
-                f"getelementptr (ptr, ptr @heterosis.handles, i64 {number * len(_HANDLE)})",
-                f"@heterosis.rows{number}", f"@heterosis.programs{number}", weights,
-                "@heterosis.arrays", "@heterosis.extents", "null",
-                f"inttoptr (i64 {self.count} to ptr)", "null", "null",
-            ]  # fmt: skip
-        for label, numbers in tables.items():
-            self.module.table(f"heterosis.{label}", I64, numbers or [0])
-        self.module.pointers("heterosis.case_programs", of_cases or ["null"])
-        self.module.pointers("heterosis.handles", handles)
-
-    def _row(self, level: str, entry: EntryFacts, tables: dict[str, list[int]]) -> list[int]:
-        """The fields of an entry, after what they point to has been appended to the tables."""
-        arrays, extents, *_ = tables.values()
-        case = entry.cases[0]
-        fields = self._fields(level, entry, case, tables)
-        first, known = len(arrays) // len(_ARRAY), not entry.sizes
-        each = zip((*entry.inputs, *entry.outputs), case.arrays, strict=True)
-        for facts, (nbytes, numbers) in each:
-            fixed = all(word & 1 for word in numbers)
-            arrays += [
-                self.text(facts.name), facts.dtype, len(numbers), nbytes >> 1 if fixed else _SIZES,
-                len(extents) // len(_EXTENT),
-            ]  # fmt: skip
-            for word, text in zip(numbers, facts.extents, strict=True):
-                extents += [word >> 1 if word & 1 else _SIZES, self.text(text)]
-        fields |= {"arrays": first, "workspace": case.workspace >> 1 if known else _SIZES}
-        if not known:
-            fields |= self._sized(level, entry, tables)
-        return [fields[name] for name in _ENTRY]
-
-    def _fields(
-        self, level: str, entry: EntryFacts, case: CaseFacts, tables: dict[str, list[int]]
-    ) -> dict[str, int]:
-        """The fields of an entry that has one case, but for what depends on sizes."""
-        buffers, failures = tables["buffers"], tables["failures"]
-        fields = {
-            "name": self.text(entry.name), "inputs": len(entry.inputs),
-            "outputs": len(entry.outputs), "buffers": len(buffers) // 2,
-            "count": len(case.buffers), "failures": len(failures), "many": len(case.failures),
-            "level": self.text(level), "refused": self.text(_refused(entry)),
-            **dict.fromkeys(("sizes", "first_size", "cases", "first_case", "at_bytes"), 0),
-        }  # fmt: skip
-        buffers += [number for pair in case.buffers for number in pair]
-        failures += map(self.text, case.failures)
-        return fields
-
-    def _sized(self, level: str, entry: EntryFacts, tables: dict[str, list[int]]) -> dict[str, int]:
-        """The fields of an entry that says of which sizes it is, and what it is at these."""
-        sizes, cases = tables["sizes"], tables["cases"]
-        found = {
-            "sizes": len(entry.sizes), "first_size": len(sizes), "cases": len(entry.cases),
-            "first_case": len(cases),
-        }  # fmt: skip
-        for size in entry.sizes:
-            sizes += [self.text(size.name), size.least, size.most]
-        words = 0
-        for case in entry.cases:
-            row = self._case(level, entry, case, tables)
-            words = max(words, row[_CASE.index("many")])
-            cases += row
-        return found | {"at_bytes": 8 * (_HANDLE_WORDS + words + entry.slots)}
-
-    def _case(
-        self, level: str, entry: EntryFacts, case: CaseFacts, tables: dict[str, list[int]]
-    ) -> list[int]:
-        """The fields of a case, after its operations and words have been appended."""
-        fields = self._fields(level, entry, case, tables)
-        row = [2 * fields.get(name, 0) + 1 for name in _ENTRY]
-        row[_ENTRY.index("workspace")] = case.workspace
-        arrays: list[int] = []
-        extents: list[int] = []
-        each = zip((*entry.inputs, *entry.outputs), case.arrays, strict=True)
-        for facts, (nbytes, numbers) in each:
-            known = self.text(facts.name), facts.dtype, len(numbers)
-            arrays += [*(2 * n + 1 for n in known), nbytes, len(extents) // len(_EXTENT) * 2 + 1]
-            for word, text in zip(numbers, facts.extents, strict=True):
-                extents += [word, 2 * self.text(text) + 1]
-        words = [*row, *arrays, *extents, *case.floats, *case.integers]
-        at = [len(row), len(row) + len(arrays)]
-        at += [at[1] + len(extents), at[1] + len(extents) + len(case.floats)]
-        found = [
-            len(tables["operations"]), len(case.operations) // FIELDS, len(tables["words"]),
-            len(words), *at[1:],
-        ]  # fmt: skip
-        tables["operations"] += case.operations
-        tables["words"] += words
-        return found
 
     def _number(self, f: Function, table: str, index: Value) -> Value:
         return f.load(I64, f.offset(I64, Value(PTR, f"@heterosis.{table}"), index))
@@ -353,7 +150,7 @@ class _Interface:
         return f.offset(I8, Value(PTR, "@heterosis.texts"), at)
 
     def _of_entry(self, f: Function, entry: Value, field: str) -> Value:
-        at = f.add_size(f.mul_size(entry, len(_ENTRY)), _ENTRY.index(field))
+        at = f.add_size(f.mul_size(entry, len(ENTRY)), ENTRY.index(field))
         return f.load(I64, f.offset(I64, self._of_handle(f, "rows"), at))
 
     def _of_first(self, f: Function, field: str) -> Value:
@@ -361,14 +158,14 @@ class _Interface:
 
     def _of_handle(self, f: Function, field: str, type_: Type = PTR) -> Value:
         """A field of what a function was given as its library."""
-        return f.load(type_, f.offset(PTR, f.parameters[0], _HANDLE.index(field)))
+        return f.load(type_, f.offset(PTR, f.parameters[0], HANDLE.index(field)))
 
     def _handle(self, f: Function, level: int) -> Value:
         handles = Value(PTR, "@heterosis.handles")
-        return f.offset(PTR, handles, level * len(_HANDLE))
+        return f.offset(PTR, handles, level * len(HANDLE))
 
     def _of_array(self, f: Function, array: Value, field: str) -> Value:
-        at = f.add_size(f.mul_size(array, len(_ARRAY)), _ARRAY.index(field))
+        at = f.add_size(f.mul_size(array, len(ARRAY)), ARRAY.index(field))
         return f.load(I64, f.offset(I64, self._of_handle(f, "arrays"), at))
 
     # -- checks -------------------------------------------------------------------------------
@@ -453,8 +250,8 @@ class _Interface:
         f = self._function(name, parameters, returns)
         array, axis = self._array(f, side, returns), f.parameters[3]
         self._check_index(f, axis, self._of_array(f, array, "rank"), returns)
-        row = f.mul_size(f.add(self._of_array(f, array, "extents"), axis), len(_EXTENT))
-        at = f.add_size(row, _EXTENT.index(field))
+        row = f.mul_size(f.add(self._of_array(f, array, "extents"), axis), len(EXTENT))
+        at = f.add_size(row, EXTENT.index(field))
         found = f.load(I64, f.offset(I64, self._of_handle(f, "extents"), at))
         f.ret(self._text_at(f, found) if returns == PTR else found)
 
@@ -467,8 +264,8 @@ class _Interface:
         f.ret(self._text_at(f, found) if returns == PTR else found)
 
     def _of_size(self, f: Function, entry: Value, size: Value, field: str) -> Value:
-        at = f.add(self._of_entry(f, entry, "first_size"), f.i64(f.mul_size(size, len(_SIZE))))
-        return self._number(f, "sizes", f.i64(f.add_size(at, _SIZE.index(field))))
+        at = f.add(self._of_entry(f, entry, "first_size"), f.i64(f.mul_size(size, len(SIZE))))
+        return self._number(f, "sizes", f.i64(f.add_size(at, SIZE.index(field))))
 
     def _emit_message(self) -> None:
         """`heterosis_message(library, entry, code)`: a text that stays, whatever is asked."""
@@ -476,7 +273,7 @@ class _Interface:
         _, entry, code = f.parameters
         for number, text in _MESSAGES.items():
             self._tell_if(f, f.compare("eq", code, constant(I64, number)), text)
-        bad = f.compare("eq", code, constant(I64, _SIZES))
+        bad = f.compare("eq", code, constant(I64, UNKNOWN))
         foreign = f.binary("xor", self._is_own(f), constant(I1, 1))
         self._tell_if(f, foreign, _FAILED)
         self._tell_if(f, f.binary("xor", self._has_entry(f, entry), constant(I1, 1)), _FAILED)
@@ -487,7 +284,7 @@ class _Interface:
         f.ret(self._text_at(f, at))
 
     def _tell_if(self, f: Function, condition: Value, text: str) -> None:
-        at = self._text_at(f, constant(I64, self.text(text)))
+        at = self._text_at(f, constant(I64, self.tables.text(text)))
         f.leave_if(condition, lambda: f.ret(at))
 
     # -- opening ------------------------------------------------------------------------------
@@ -541,8 +338,8 @@ class _Interface:
         mapped = f.call("heterosis.map", [path], PTR)
 
         def fill() -> list[Value]:
-            for i in range(len(_HANDLE)):
-                own = i == _HANDLE.index("weights")
+            for i in range(len(HANDLE)):
+                own = i == HANDLE.index("weights")
                 pointer = mapped if own else f.load(PTR, f.offset(PTR, chosen, i))
                 f.store(pointer, f.offset(PTR, mapped, i))
             return []
@@ -576,7 +373,7 @@ class _Interface:
             )
             self._check_bounds(f, entry, sizes, count, code)
             self._emit_cases(f, count)
-        _give(f, code, _SIZES)
+        _give(f, code, UNKNOWN)
 
     def _check_bounds(
         self, f: Function, entry: Value, sizes: Value, count: Value, code: Value
@@ -585,19 +382,19 @@ class _Interface:
             given = f.load(I64, f.offset(I64, sizes, each.index))
             least, most = (self._of_size(f, entry, each.index, n) for n in ("least", "most"))
             wrong = f.binary("or", f.compare("slt", given, least), f.compare("sgt", given, most))
-            f.leave_if(wrong, lambda: _give(f, code, _SIZES))
+            f.leave_if(wrong, lambda: _give(f, code, UNKNOWN))
 
     def _emit_cases(self, f: Function, count: Value) -> None:
         """Return the first case that holds, prepared."""
         _, entry, sizes, memory, _ = f.parameters
         emit_evaluation(self.module)
         first = self._of_entry(f, entry, "first_case")
-        words = f.offset(I64, memory, _HANDLE_WORDS)
+        words = f.offset(I64, memory, HANDLE_WORDS)
         with f.loop(constant(I64, 0), self._of_entry(f, entry, "cases")) as each:
-            row = f.add(first, f.i64(f.mul_size(each.index, len(_CASE))))
+            row = f.add(first, f.i64(f.mul_size(each.index, len(CASE))))
             case = {
                 name: self._number(f, "cases", f.i64(f.add_size(row, i)))
-                for i, name in enumerate(_CASE)
+                for i, name in enumerate(CASE)
             }
             slots = f.offset(I64, words, case["many"])
             with f.loop(constant(I64, 0), count) as size:
@@ -606,7 +403,7 @@ class _Interface:
             operations = f.offset(I64, Value(PTR, "@heterosis.operations"), case["operations"])
             arguments = [operations, case["count"], slots, count]
             holds = f.call("heterosis.evaluate", arguments, I1)
-            at = f.binary("sdiv", row, constant(I64, len(_CASE)))
+            at = f.binary("sdiv", row, constant(I64, len(CASE)))
             program = f.offset(PTR, Value(PTR, "@heterosis.case_programs"), at)
             f.leave_if(holds, partial(self._ret_case, f, case, words, slots, program))
 
@@ -622,17 +419,17 @@ class _Interface:
         back = f.neg(entry)  # tables begin where the row of the first entry would be
         fields: dict[str, Value] = {
             "own": self._of_handle(f, "own"),
-            "rows": f.offset(I64, words, f.mul_size(back, len(_ENTRY))),
+            "rows": f.offset(I64, words, f.mul_size(back, len(ENTRY))),
             "programs": f.offset(PTR, program, back),
             "weights": self._of_handle(f, "weights"),
-            "arrays": f.offset(I64, words, len(_ENTRY)),
+            "arrays": f.offset(I64, words, len(ENTRY)),
             "extents": f.offset(I64, words, case["extents"]),
             "first": entry,
             "count": constant(I64, 1),
             "floats": f.offset(I64, words, case["floats"]),
             "integers": f.offset(I64, words, case["integers"]),
         }
-        for i, name in enumerate(_HANDLE):
+        for i, name in enumerate(HANDLE):
             f.store(fields[name], f.offset(I64, memory, i))
         _give(f, code, 0, memory)
 
@@ -665,7 +462,7 @@ class _Interface:
         self._check_entry(f, entry)
         if self.sized:
             none = f.compare("eq", self._of_entry(f, entry, "sizes"), constant(I64, 0))
-            self._check(f, none, _SIZES)
+            self._check(f, none, UNKNOWN)
         for given, side in ((inputs, "inputs"), (outputs, "outputs")):
             none = f.compare("eq", self._of_entry(f, entry, side), constant(I64, 0))
             there = f.compare("ne", given, null)
@@ -735,20 +532,6 @@ class _Interface:
         held = f.offset(I8, self._of_handle(f, "weights"), which)
         found = f.select(is_(HELD), held, Value(PTR, "null"))
         return listed(MADE, outputs, listed(GIVEN, inputs, found))
-
-
-def _program_of(entry: EntryFacts) -> str:
-    """What runs an entry; nothing where that depends on sizes."""
-    return "null" if entry.sizes else f"@{entry.cases[0].symbol}"
-
-
-def _refused(entry: EntryFacts) -> str:
-    """What to say of sizes that an entry does not take, or does not have."""
-    bounds = (f"{s.name} from {s.least} to {s.most}" for s in entry.sizes)
-    return (
-        f"{entry.name} is for sizes that are given to heterosis_at, whose result is then taken in "
-        f"place of the library: {', '.join(bounds)}, as far as the library has a plan for them"
-    )
 
 
 def _is_aligned(f: Function, memory: Value) -> Value:

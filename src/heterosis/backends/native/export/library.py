@@ -19,24 +19,21 @@ from heterosis.backends.native.compile.compiler import (
 )
 from heterosis.backends.native.export.cases import MOST, Case, cases
 from heterosis.backends.native.export.elf import shared_library
-from heterosis.backends.native.export.formulas import Formulas
-from heterosis.backends.native.export.interface import (
+from heterosis.backends.native.export.facts import (
     GIVEN,
-    HANDLE_BYTES,
     HELD,
     MADE,
     UNUSED,
-    VERSION,
-    WEIGHTS,
     ArrayFacts,
     CaseFacts,
     EntryFacts,
     Level,
     SizeFacts,
-    interface,
-    least,
 )
+from heterosis.backends.native.export.formulas import Formulas
+from heterosis.backends.native.export.interface import VERSION, interface, least
 from heterosis.backends.native.export.seal import sealed
+from heterosis.backends.native.export.tables import HANDLE_BYTES, WEIGHTS
 from heterosis.ir.program import INPUT, NUMBER, Value, reached
 from heterosis.ir.traced_sizes import LEAST, written
 from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType

@@ -18,10 +18,10 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.export.seal import SEAL_BYTES
+from heterosis.backends.native.export.tables import HANDLE_BYTES
 
 _READ, _WRITE, _PRIVATE = 1, 2, 2  # of mmap and mprotect
 _END = 2  # of lseek
-_HANDLE_BYTES = 128  # where the library writes, in its own copy of the first page
 _NULL = Value(PTR, "null")
 _RETURNS = {
     "lseek": I64, "pread": I64, "mmap": PTR, "mprotect": I32, "munmap": I32, "close": I32,
@@ -74,7 +74,7 @@ def _mapped(f: Function, file: Value, size: int) -> Value:
 
     def opened() -> list[Value]:
         both = constant(I32, _READ | _WRITE)
-        refused = _call(f, "mprotect", memory, constant(I64, _HANDLE_BYTES), both)
+        refused = _call(f, "mprotect", memory, constant(I64, HANDLE_BYTES), both)
         there = f.compare("eq", refused, constant(I32, 0))
         return [f.select(there, memory, _NULL)]
 
