@@ -150,7 +150,14 @@ def _entry(
     name: str, captured: Captured, call: Call, parameters: inspect.Signature
 ) -> backends.Entry:
     _check(name, captured)
-    results = list(leaves(captured.result, "output"))
+    given = list(_arrays(call, parameters))
+    nothing = captured.result is None and captured.writes
+    results = [] if nothing else list(leaves(captured.result, "output"))
+    results += [
+        (f"{given[write.source.position][0]} after", Computed(write.position))
+        for write in captured.writes
+        if isinstance(write.source, Argument)
+    ]
     outputs = tuple(_value(name, captured, leaf) for _, leaf in results)
     _check_nothing_else(name, captured, [leaf for _, leaf in results])
     program = Program(captured.program.inputs, outputs, captured.program.name)
@@ -162,7 +169,7 @@ def _entry(
     floats = {i: written(s.number) for i, s in enumerate(sources) if isinstance(s, OfSizes)}
     inputs = [
         _input(label, array, positions.get(number, -1), program)
-        for number, (label, array) in enumerate(_arrays(call, parameters))
+        for number, (label, array) in enumerate(given)
     ]
     if None in sources:
         inputs.append(("seed", program.inputs[-1], len(sources) - 1))
@@ -201,10 +208,15 @@ def _input(label: str, array: Any, position: int, program: Program) -> tuple[str
 
 def _check(name: str, captured: Captured) -> None:
     """Refuse what a library cannot do: there is nothing behind it that remembers."""
-    if captured.writes or captured.recorded:
+    if captured.recorded:
         raise UnsupportedError(
-            f"{name}: the program writes to arrays that it found outside, or computes gradients. "
-            "An exported library predicts: export the function that does."
+            f"{name}: the program computes gradients. An exported library predicts: export the "
+            "function that does."
+        )
+    if any(not isinstance(write.source, Argument) for write in captured.writes):
+        raise UnsupportedError(
+            f"{name}: the program writes to arrays that it found outside, and a library remembers "
+            "nothing. Hand them in as arguments: what they are afterwards is a result."
         )
     if captured.printed:
         raise UnsupportedError(
