@@ -204,8 +204,12 @@ def _tame(draft: Draft, name: str) -> str:
     if found is None or (found == name and draft.chance(0.8)):
         other = draft.pick(lambda a: is_float(a.dtype.name) and a.size > 0)
         text, operands = "{0} * 0.5 + np.mean({1}).astype({2})", (name, other)
-        text = text.replace("{2}", repr(dtype))
-        found = draft.step("unary", text, *operands, dtype=dtype, rounding=ACCUMULATES) or name
+        # Differences are taken in float64, where an operand's type is another one.
+        meaning, text = text.replace("{2}", "{0}.dtype"), text.replace("{2}", repr(dtype))
+        found = draft.step(
+            "unary", text, *operands, dtype=dtype, meaning=meaning, rounding=ACCUMULATES
+        )
+        found = found or name
     if draft.chance(0.7):
         text = draft.among(("np.clip({0}, -3, 3)", "np.tanh({0})", "{0} * 0.5"))
         found = draft.step("unary", text, found, dtype=dtype, rounding=ACCUMULATES)

@@ -60,9 +60,9 @@ _SIZED = (
     "{0} / ({0}.shape[0] + 1) ** 0.5", "{0} + 1 if {0}.shape[0] > 3 else -{0}",
     "{0} * 2 if {0}.shape[-1] % 2 else {0} * 3", "{0} * len({0}.shape) / max({0}.shape[0], 2)",
 )  # fmt: skip
-_SIZED_SHAPES = (
+_SIZED_VIEWS = (
     "{0}[: ({0}.shape[0] + 1) // 2]", "{0}[{0}.shape[0] // 3 :]", "{0}.reshape({0}.size)",
-    "{0}.reshape({0}.shape[0], -1)", "np.broadcast_to({0}, (2, *{0}.shape))",
+    "{0}.reshape({0}.shape[0], -1)",
 )  # fmt: skip
 
 
@@ -72,8 +72,10 @@ def sized(draft: Draft) -> None:
     name = draft.pick(lambda a: a.ndim > 0 and a.size > 0 and is_float(a.dtype.name))
     if name and draft.chance(0.7):
         draft.step("sized", draft.among(_SIZED), name, rounding=ROUNDS)
+    elif name and draft.chance(0.8):
+        draft.view(draft.among(_SIZED_VIEWS), name)
     elif name:
-        draft.step("sized", draft.among(_SIZED_SHAPES), name)
+        draft.step("sized", "np.broadcast_to({0}, (2, *{0}.shape))", name)
 
 
 _BINARY = (

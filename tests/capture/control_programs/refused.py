@@ -274,7 +274,7 @@ def a_text_that_arrays_choose(x):
     return x if mode == "a" else x * 2
 
 
-@refused(r"f is a function in one branch .* and a function in the other")
+@refused(r"f is a function in one branch .* and another function in the other")
 def a_function_that_arrays_choose(x):
     f = np.sin
     if x.sum() > 0:  # noqa: SIM108
