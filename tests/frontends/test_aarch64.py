@@ -38,6 +38,10 @@ MODELS = {
     ),
     "roundings": (lambda: lambda x: (np.floor(x), np.fmod(x, 0.3)), [random(37)], {}),
     "in order": (lambda: np.sort, [random(100)], {}),
+    "sizes": (mlp, [random(5, 512)], {"dynamic": {"x": (0,)}}, ["5"]),
+    "floats of sizes": (
+        lambda: lambda x: x * (1.0 / x.shape[0]), [random(7, 3)], {"dynamic": True}, ["7", "3"],
+    ),
 }  # fmt: skip
 
 
@@ -64,7 +68,7 @@ def run_files(build):
 
 @pytest.mark.parametrize("label", MODELS)
 def test_the_same_numbers_up_to_rounding(label, run_files, tmp_path):
-    make, inputs, options = MODELS[label]
+    make, inputs, options, *sizes = MODELS[label]
     function = make()
     expected = function(*inputs)
     expected = expected if isinstance(expected, tuple) else (expected,)
@@ -73,7 +77,8 @@ def test_the_same_numbers_up_to_rounding(label, run_files, tmp_path):
     )
     for i, array in enumerate(inputs):
         (tmp_path / f"input{i}").write_bytes(array.asnumpy().tobytes())
-    subprocess.run([*_RUN, run_files, path, tmp_path, "1"], check=True, capture_output=True)
+    words = [run_files, path, tmp_path, "1", *(sizes[0] if sizes else [])]
+    subprocess.run([*_RUN, *words], check=True, capture_output=True)
     for i, ours in enumerate(expected):
         found = numpy.fromfile(tmp_path / f"output{i}", ours.dtype).reshape(ours.shape)
         tolerance = 1e-2 if ours.dtype == numpy.float16 else 1e-5
