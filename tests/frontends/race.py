@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from heterosis.backends.native.codegen.target import FALLBACK
-from heterosis.backends.native.export import interface
+from heterosis.backends.native.export import facts, interface
 from tests.frontends.check import _HEADER
 
 # What stands in for machine code of ours: loops like those of kernels, one inside of another.
@@ -54,13 +54,20 @@ int64_t program(call* c) {
 
 def _functions(threads):
     """The functions of a library with one program, for the sanitizer."""
-    x = interface.ArrayFacts("x", 7, (1024,), 4096)
-    buffers = ((interface.GIVEN, 0), (interface.MADE, 0))
-    entry = interface.EntryFacts("own", "heterosis.own", (x,), (x,), buffers, 4096, ())
-    level = interface.Level("x86-64", FALLBACK, (entry,))
+    x = facts.ArrayFacts("x", 7, ("1024",))
+    buffers = ((facts.GIVEN, 0), (facts.MADE, 0))
+    arrays = ((_word(4096), (_word(1024),)),) * 2
+    case = facts.CaseFacts("heterosis.own", buffers, (), _word(4096), arrays, (), ())
+    entry = facts.EntryFacts("own", (x,), (x,), (), (case,))
+    level = facts.Level("x86-64", FALLBACK, (entry,))
     text, _ = interface.interface([level], "race", threads)
     text = text.replace(" hidden ", " ").replace("nounwind", "nounwind sanitize_thread")
     return re.sub(r"splat \((\S+) (\S+)\)", r"\2", text)
+
+
+def _word(number):
+    """A number as tables of libraries have it."""
+    return 2 * number + 1
 
 
 def main():
