@@ -24,9 +24,12 @@
 namespace heterosis {
 namespace {
 
-constexpr int64_t kMapped = int64_t{1} << 20;    // from here on, blocks are mapped one by one
-constexpr int64_t kHuge = int64_t{4} << 20;      // from here on, huge pages are worth asking for
-constexpr int64_t kHugePage = int64_t{2} << 20;  // and pay only where a block covers whole ones
+constexpr int64_t kPage = int64_t{4} << 10;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+constexpr int64_t kSmall = int64_t{32} << 10;   // up to here, blocks come from the C library
+constexpr int64_t kRegion = int64_t{32} << 20;  // of huge pages, which larger blocks share
+constexpr int64_t kLarge = int64_t{4} << 20;    // from here on, a block has pages of its own
+static_assert(class_size(class_of(kSmall + 1)) % kPage == 0, "shared pages: whole small ones");
 
 struct Block {
   Block* next;
@@ -37,6 +40,14 @@ struct alignas(64) SizeClass {
   Block* first = nullptr;
   std::atomic<int64_t> count{0};  // written under the lock
   int64_t used = 0;               // value of `age` when a block last came or went
+};
+
+// Where the next block of a middle size is cut from. Blocks are given back to the system one by
+// one, in any order: nothing needs to remember which regions there were.
+struct Region {
+  Lock lock;  // taken last; whoever holds it may ask the system for memory
+  char* next = nullptr;
+  char* end = nullptr;
 };
 
 // Invariants: reserved = live + cached, in bytes of whole blocks; reserved <= the memory limit.
@@ -51,6 +62,7 @@ struct Memory {
   std::atomic<int64_t> cache_limit{0};
   std::atomic<int64_t> age{0};  // blocks asked from the system so far: a clock for `used`
   Lock trim_lock;               // one thread at a time gives blocks back; before class locks
+  Region region;
 
   Memory() {
     limit = available_memory();
@@ -108,15 +120,30 @@ void* map_huge(int64_t size) {
   return block;
 }
 
+// Parameters are often a few hundred KB. In huge pages they need few entries of the processor's
+// table of addresses, and they fill a cache evenly, which scattered small pages do not.
+void* cut_from_region(Region& region, int64_t size) {
+  region.lock.lock();
+  if (region.end - region.next < size) {
+    unmap(region.next, region.end);
+    region.next = static_cast<char*>(map_huge(kRegion));
+    region.end = region.next ? region.next + kRegion : nullptr;
+  }
+  char* const block = region.next;
+  if (block) region.next += size;
+  region.lock.unlock();
+  return block;
+}
+
 void* system_allocate(int64_t size) {
-  if (size >= kHuge) return map_huge(size);
-  if (size >= kMapped) return map_anonymous(size);
+  if (size >= kLarge) return map_huge(size);
+  if (size > kSmall) return cut_from_region(memory().region, size);
   return std::aligned_alloc(64, static_cast<std::size_t>(size));
 }
 
 void system_free(void* block, int64_t size) {
   ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
-  if (size >= kMapped) munmap(block, static_cast<std::size_t>(size));
+  if (size > kSmall) munmap(block, static_cast<std::size_t>(size));
   else std::free(block);
 }
 
@@ -292,9 +319,11 @@ void empty_cache() { trim(memory(), kLargestBlock); }
 void allocator_lock() {
   memory().trim_lock.lock();
   for (SizeClass& size_class : memory().classes) size_class.lock.lock();
+  memory().region.lock.lock();
 }
 
 void allocator_unlock() {
+  memory().region.lock.unlock();
   for (SizeClass& size_class : memory().classes) size_class.lock.unlock();
   memory().trim_lock.unlock();
 }
