@@ -28,6 +28,7 @@ def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) 
     m, n, k = problem.extents
     kind = element(problem.dtype, target)
     if problem.b_packed and problem.a_column == 1 and not kind.converts:
+        assert problem.a_row is not None
         apart = problem.a_row * kind.size % _SAME_LINES or m <= _WAYS
         return "panels" if apart else _packing(m, n)
     if problem.b_packed or element(problem.dtype, target).software_half:
