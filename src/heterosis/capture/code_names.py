@@ -27,7 +27,12 @@ CHANGING = _FILLING | {
     "difference_update", "symmetric_difference_update", "move_to_end", "subtract", "__setitem__",
     "__delitem__", "__setattr__",
 }  # fmt: skip
-_CHANGERS = frozenset({"next", "setattr", "delattr"})  # functions of what they change
+# Functions of what they change.
+_CHANGERS = frozenset({
+    "next", "setattr", "delattr", "heapify", "heappop", "heappush", "heappushpop", "heapreplace",
+    "insort", "insort_left", "insort_right", "shuffle", "setitem", "delitem", "copyto", "put",
+    "place", "putmask", "fill_diagonal", "put_along_axis", "at", "globals",
+})  # fmt: skip
 _OF_ITEMS = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"})
 _SETTING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR"})
 # They reach attributes whose names are texts in the code, or computed.
@@ -92,7 +97,8 @@ def names_in(code: CodeType) -> Names:
         modules=frozenset(modules),
         computes=computes,
         decides=_decides(steps),
-        changes=bool(found["variables"] & _CHANGERS) or _changes(steps, code),
+        changes=bool((found["variables"] | found["attributes"]) & _CHANGERS)
+        or _changes(steps, code),
     )
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

@@ -19,9 +19,10 @@ from heterosis.capture.syntax import function as defined
 from heterosis.runtime.errors import HeterosisError
 
 INSIDE, AROUND = "__inside", "__around"
-_NOT_HERE = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
+_NOT_HERE = (ast.Await, ast.AsyncFor, ast.AsyncWith)
 # What they see are the variables of the function around them, which are elsewhere then.
 _LOOKING = frozenset({"eval", "exec", "locals", "vars", "dir"})
+_LOOKING_AT = frozenset({"vars", "dir"})  # an object, if they are given one
 
 
 class Unwritable(HeterosisError):
@@ -98,15 +99,23 @@ def _prepared(node: Any, owner: str) -> ast.FunctionDef:
 
 def _check(definition: ast.FunctionDef) -> None:
     """Raise if the function has what cannot be rewritten."""
-    for node in walk(definition.body):
+    nodes = list(walk(definition.body))
+    elsewhere = {id(vars(node).get("func")) for node in nodes if _looks_at_object(node)}
+    for node in nodes:
         if isinstance(node, _NOT_HERE):
-            raise Unwritable("it is a generator or a coroutine")
-        if isinstance(node, ast.Name) and node.id in _LOOKING:
+            raise Unwritable("it is a coroutine")
+        if isinstance(node, ast.Name) and node.id in _LOOKING and id(node) not in elsewhere:
             raise Unwritable(f"it looks at its own variables, with {node.id}")
         if isinstance(node, ast.While) and node.orelse and names_values(node.test):
             raise Unwritable("it has a while with := and else")
         if leaves(getattr(node, "finalbody", ())):
             raise Unwritable("it leaves a finally")
+
+
+def _looks_at_object(node: ast.AST) -> bool:
+    """Whether it is a call of `vars` or `dir` for an object."""
+    called = node.func if isinstance(node, ast.Call) and node.args else None
+    return isinstance(called, ast.Name) and called.id in _LOOKING_AT
 
 
 def _are_same(one: types.CodeType, other: types.CodeType) -> bool:

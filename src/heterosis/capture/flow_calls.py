@@ -61,14 +61,31 @@ class Calls(ast.NodeTransformer):
         return made
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.decorator_list = [self.visit(one) for one in node.decorator_list]
-        return node  # it is rewritten when it is called
+        """It is rewritten when it is called, but for what runs where it is defined."""
+        self._decorators(node)
+        self._defaults(node.args)
+        return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self._defaults(node.args)
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Functions within do not see the variables of a class: its statements stay."""
+        self._decorators(node)
+        told = Told(self._definition, {})
+        node.bases = [told.visit(one) for one in node.bases]
+        node.keywords = [told.visit(one) for one in node.keywords]
+        node.body = [told.visit(one) for one in node.body]
         return node
+
+    def _decorators(self, node: ast.FunctionDef | ast.ClassDef) -> None:
+        visited = map(self.visit, node.decorator_list)
+        node.decorator_list = [placed(call("called", one), one) for one in visited]
+
+    def _defaults(self, given: ast.arguments) -> None:
+        given.defaults = [self.visit(one) for one in given.defaults]
+        given.kw_defaults = [one and self.visit(one) for one in given.kw_defaults]
 
     # -- variables ----------------------------------------------------------------------------
 
@@ -254,7 +271,11 @@ class Calls(ast.NodeTransformer):
         return placed(call("attribute", node.value, ast.Constant(node.attr)), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        return self._changed(node)
+        self._changed(node)
+        sliced = any(isinstance(part, ast.Slice | ast.Starred) for part in ast.walk(node.slice))
+        if not isinstance(node.ctx, ast.Load) or sliced:
+            return node
+        return placed(call("item", node.value, node.slice), node)
 
     def _changed(self, node: Any) -> ast.AST:
         """Who sets or deletes a part of an object tells which object it is."""
@@ -336,6 +357,33 @@ class Calls(ast.NodeTransformer):
         return node
 
 
+class Told(Calls):
+    """What changes objects, and calls of what may: the statements of generators and classes, and
+    what decides them, are left as they are."""
+
+    def _with_parts(self, node: Any) -> ast.AST:
+        for name in ("test", "target", "iter"):
+            if hasattr(node, name):
+                setattr(node, name, self.visit(getattr(node, name)))
+        return self._with_blocks(node)
+
+    def visit(self, node: Any) -> Any:
+        """A node of any kind."""
+        if isinstance(node, _WITH_PARTS):
+            return self._with_parts(node)
+        return self.generic_visit(node) if isinstance(node, _LEFT) else super().visit(node)
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        node.items = [self.visit(item) for item in node.items]
+        return self._with_blocks(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """Classes read annotations."""
+        node.value = node.value and self.visit(node.value)
+        node.target = self.visit(node.target)
+        return node
+
+
 def _identity(node: ast.Compare) -> ast.expr:
     """`a is b`, which arrays may decide; not so for None."""
     operands = [node.left, *node.comparators]
@@ -377,4 +425,6 @@ _IN_PLACE: dict[type[ast.operator], str] = {
     ast.MatMult: "__imatmul__", ast.LShift: "__ilshift__", ast.RShift: "__irshift__",
     ast.BitAnd: "__iand__", ast.BitOr: "__ior__", ast.BitXor: "__ixor__",
 }  # fmt: skip
+_WITH_PARTS = (ast.If, ast.While, ast.For, ast.Try, ast.Match)
+_LEFT = (ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Assert, ast.Raise, ast.Expr)
 _COMPOUND = (ast.If, ast.While, ast.Try, ast.Match)

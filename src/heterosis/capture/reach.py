@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -108,6 +108,7 @@ class Reach:
         self._ours: set[str] = set()  # attributes that the machinery of capture reads, and changes
         self._variables: dict[int, Namespace] = {}  # of modules, by their dictionaries
         self._seen: dict[int, Any] = {}
+        self._looked_into: set[int] = set()  # dictionaries, and classes that have been seen before
         self._unread: dict[int, Any] = {}  # what nobody looks into, variables among it
         self._waiting: deque[tuple[str, Any]] = deque(roots)
         self.users = Users({_module(root).partition(".")[0] for _, root in self._waiting})
@@ -252,7 +253,8 @@ class Reach:
     def _add_namespace(
         self, path: str, place: Any, *, is_ours: bool = False, is_open: bool = False
     ) -> None:
-        if id(place) not in self._seen:
+        if id(place) not in self._looked_into:
+            self._looked_into.add(id(place))
             self._seen[id(place)] = place
             self.namespaces.append(Namespace(path, place, is_ours, is_open=is_open))
 
@@ -269,7 +271,7 @@ class Reach:
                 continue
             for name, value in vars(scope).items():
                 is_called = name in self.attributes or (_is_special(name) and name not in without)
-                if is_called and isinstance(value, FunctionType):
+                if is_called and isinstance(value, FunctionType | staticmethod | classmethod):
                     self._add(f"{path}.{name}", value)
 
     def _visit_instance(self, path: str, value: Any) -> None:
@@ -297,6 +299,7 @@ class Reach:
 
     def _visit_items(self, path: str, value: Any, *, is_ours: bool = False) -> None:
         if isinstance(value, dict):
+            self.decides |= isinstance(value, defaultdict)  # to look into it may change it
             self.contents.append(Contents(path, value, is_ours))
             for key, item in value.items():
                 self._add(f"{path}[{key!r}]" if isinstance(key, str | int) else path, item)

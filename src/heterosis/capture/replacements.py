@@ -4,6 +4,8 @@ in their place while a program is captured."""
 from __future__ import annotations
 
 import functools
+import heapq
+import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -61,7 +63,7 @@ def replaced(function: Any, flow: Flow) -> Callable[..., Any] | None:
     return None if found is None else functools.partial(found, flow)
 
 
-def _with_callbacks(function: Callable[..., Any], flow: Flow, *given: Any, **named: Any) -> Any:
+def with_callbacks(function: Callable[..., Any], flow: Flow, *given: Any, **named: Any) -> Any:
     """`function`, which calls functions that it is given, or goes through what they give."""
 
     def opened(one: Any) -> Any:
@@ -81,7 +83,7 @@ def _extreme(
     """What `max` and `min` are, which compare one item after the other."""
     items = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
     if named or len(items) < 2 or not any(map(is_open, items)):
-        return _with_callbacks(function, flow, *given, **named)
+        return with_callbacks(function, flow, *given, **named)
     return functools.reduce(lambda best, item: _better(flow, is_better, best, item), items)
 
 
@@ -196,14 +198,14 @@ _OF_NUMBERS: dict[str, Callable[[Any], Any]] = {
 def _number(kind: type, flow: Flow, *given: Any, **named: Any) -> Any:
     """What `int`, `float` and `bool` are, of a number that arrays have chosen."""
     if len(given) != 1 or named or not _is_number(given[0]):
-        return _with_callbacks(kind, flow, *given, **named)
+        return with_callbacks(kind, flow, *given, **named)
     return given[0].astype(_DTYPES[kind])
 
 
 def _whole(function: Callable[..., Any], flow: Flow, number: Any, *digits: Any) -> Any:
     """What `round` is, and functions of `math` that give integers, of such a number."""
     if not _is_number(number):
-        return _with_callbacks(function, flow, number, *digits)
+        return with_callbacks(function, flow, number, *digits)
     kind = number_kind(number) if any(d is not None for d in digits) else int
     return active().note_number(_WHOLE[function](number, *digits).astype(_DTYPES[kind]))
 
@@ -229,11 +231,16 @@ _DTYPES = {int: "int64", float: "float64", bool: "bool"}
 
 
 def _replacing(functions: Sequence[Any]) -> dict[int, Callable[..., Any]]:
-    return {id(one): functools.partial(_with_callbacks, one) for one in functions}
+    return {id(one): functools.partial(with_callbacks, one) for one in functions}
 
 
+_CALLING = (
+    map, filter, sorted, functools.reduce, itertools.accumulate, itertools.starmap,
+    itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.groupby,
+    heapq.nlargest, heapq.nsmallest, heapq.merge,
+)  # fmt: skip
 _REPLACED: dict[int, Callable[..., Any]] = {
-    **_replacing((map, filter, sorted, functools.reduce)),
+    **_replacing(_CALLING),
     id(max): functools.partial(_extreme, max, operator.gt),
     id(min): functools.partial(_extreme, min, operator.lt),
     id(any): functools.partial(_joined, as_users_call(logical_or), True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import warnings
 from collections import deque
@@ -89,7 +90,7 @@ def note_rebound(trace: Trace, name: str, read: types.FunctionType) -> None:
 def note_changed(trace: Trace, given: Any, attribute: str | None) -> None:
     """Note that an object, or an attribute of it, is changed that was there before the capture.
     What is made at first use, a layer or a width, is to be made once."""
-    if isinstance(given, ndarray) or not trace.guards.is_outside(given):
+    if isinstance(given, ndarray) or not (trace.guards.is_outside(given) or _is_module(given)):
         return
     kind, once = type(given).__name__, trace.outermost.once
     once.settle(functools.partial(_settle, given, attribute))
@@ -102,6 +103,12 @@ def note_changed(trace: Trace, given: Any, attribute: str | None) -> None:
         cure=_RETURN,
         is_meant=lambda: is_new and not trees.has_arrays(getattr(given, attribute, None)),
     )
+
+
+def _is_module(given: Any) -> bool:
+    """Whether it is what `globals()` gives."""
+    module = sys.modules.get(given.get("__name__", "")) if isinstance(given, dict) else None
+    return getattr(module, "__dict__", None) is given
 
 
 def _variable(

@@ -6,12 +6,13 @@ a call of one of the methods of `statements.Flow`. These run it as Python does w
 by what Python knows, and hand it to the capture where an array decides. Lines stay the user's.
 
 First the exits go, see `exits`; what follows such a statement runs where nothing has left. Then the
-statements become calls.
+statements become calls. A generator keeps its statements, and tells of what it changes.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 import types
 from typing import Any
@@ -20,7 +21,7 @@ from weakref import WeakKeyDictionary
 from heterosis.capture import behind_loops
 from heterosis.capture.definitions import AROUND, INSIDE, Unwritable, compiled_code, definition_of
 from heterosis.capture.exits import without_exits
-from heterosis.capture.flow_calls import Calls
+from heterosis.capture.flow_calls import Calls, Told
 from heterosis.capture.syntax import FLOW, SCOPES, placed, walk
 
 _codes: WeakKeyDictionary[types.CodeType, types.CodeType | Unwritable] = WeakKeyDictionary()
@@ -51,11 +52,19 @@ def rewritten(function: types.FunctionType, flow: Any) -> types.FunctionType:
 def _rewritten_code(function: types.FunctionType) -> types.CodeType:
     code = function.__code__
     definition = definition_of(function)
-    behind_loops.find(definition)
-    outside = _without_declarations(definition)
-    without_exits(definition)
-    Calls(definition, outside).run()
+    if inspect.isgeneratorfunction(function):
+        Told(definition, _without_declarations(definition)).run()
+    else:
+        behind_loops.find(definition)
+        outside = _without_declarations(definition)
+        without_exits(definition)
+        Calls(definition, outside).run()
     return _renamed(compiled_code(definition, code), code, function.__qualname__)
+
+
+def is_rewritten(function: types.FunctionType) -> bool:
+    """Whether it is what `rewritten` gives."""
+    return FLOW in function.__code__.co_freevars
 
 
 def _renamed(code: types.CodeType, like: types.CodeType, path: str) -> types.CodeType:

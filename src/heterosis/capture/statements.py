@@ -10,11 +10,12 @@ import bisect
 import contextlib
 import functools
 import heapq
+import inspect
 import operator
 import random
 import sys
 import types
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -28,9 +29,16 @@ from heterosis.capture.control import Control, as_truth
 from heterosis.capture.definitions import Unwritable
 from heterosis.capture.exactness import check_numbers
 from heterosis.capture.inner import Filler, Inner, is_open
-from heterosis.capture.replacements import Entered, number_attribute, number_kind, replaced
+from heterosis.capture.lasting import Lasting
+from heterosis.capture.replacements import (
+    Entered,
+    number_attribute,
+    number_kind,
+    replaced,
+    with_callbacks,
+)
 from heterosis.capture.reports import Trial
-from heterosis.capture.rewriting import rewritten
+from heterosis.capture.rewriting import is_rewritten, rewritten
 from heterosis.capture.rows import Numbers, Rows, Sized, backwards, enumerated, rows_of, zipped
 from heterosis.capture.states import Number
 from heterosis.capture.syntax import RESULT
@@ -53,8 +61,11 @@ _MAKERS = (list, dict, set, sorted, deque, iter, reversed, map, filter)
 _CHANGERS = (  # of their first argument
     next, setattr, delattr, heapq.heapify, heapq.heappop, heapq.heappush, heapq.heappushpop,
     heapq.heapreplace, bisect.insort_left, bisect.insort_right, random.shuffle, operator.setitem,
-    operator.delitem,
+    operator.delitem, numpy.copyto, numpy.put, numpy.place, numpy.putmask, numpy.fill_diagonal,
+    numpy.put_along_axis, numpy.random.shuffle,
 )  # fmt: skip
+_SETTERS = frozenset({"__setattr__", "__delattr__", "__setitem__", "__delitem__"})
+_CONTEXT_MANAGER = contextlib.contextmanager(lambda: iter(())).__code__
 _CONTAINERS = (list, dict, set, bytearray, deque, numpy.ndarray)
 
 
@@ -223,8 +234,13 @@ class Flow:
             return lambda *given, **named: self.made(instead(*given, **named))
         of = getattr(function, "__objclass__", None)
         is_method = of in _CONTAINERS and function.__name__ in CHANGING  # as in list.append(x, 1)
+        is_method |= isinstance(function, types.WrapperDescriptorType) and (
+            function.__name__ in _SETTERS
+        )
         if is_method or any(function is changer for changer in _CHANGERS):
-            return lambda given, *more: function(self.changed(given), *more)
+            return lambda given, *more, **named: function(self.changed(given), *more, **named)
+        if isinstance(function, numpy.ufunc) or _is_of_numpy(function):
+            return functools.partial(self._by_numpy, function)
         if function is print:
             return functools.partial(reports.print_once, function, active().outermost)
         self._check_method(function)
@@ -234,9 +250,24 @@ class Flow:
         """Tell of a container that a method changes, also with its arguments given before."""
         while isinstance(function, functools.partial):
             function = function.func
-        owner = getattr(function, "__self__", None)
-        if isinstance(owner, _CONTAINERS) and getattr(function, "__name__", "") in CHANGING:
+        owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+        if (isinstance(owner, _CONTAINERS) and name in CHANGING) or (
+            isinstance(function, types.MethodWrapperType) and name in _SETTERS
+        ):
             self.changed(owner)
+
+    def _by_numpy(self, function: Any, *given: Any, **named: Any) -> Any:
+        """What a function of NumPy's gives, which may write to arrays that it is handed."""
+        written = named.get("out")
+        outs = written if isinstance(written, tuple) else (written,)
+        if isinstance(function, numpy.ufunc):
+            outs += given[function.nin :]
+        elif getattr(function, "__name__", "") == "at":
+            outs += given[:1]
+        for out in outs:
+            if isinstance(out, numpy.ndarray):
+                self.changed(out)
+        return function(*given, **named)
 
     def entered(self, context: Any) -> Any:
         """What a `with` enters, and leaves again: by functions that may be the user's."""
@@ -244,13 +275,19 @@ class Flow:
             kinds = vars(context)["_exceptions"]
             one = Try(active(), lambda: kinds, user_line())
             return suppressing(context, one)
-        made = getattr(context, "func", None)
+        made: Any = getattr(context, "func", None)
         is_generator = isinstance(context, contextlib._GeneratorContextManager)
-        if is_generator and isinstance(active(), Inner):
-            _opened(made)  # which refuses those of the user's
+        if is_generator and _is_users(made) and not is_rewritten(made):
+            _left_as_it_is(made, "its generator has been there before")
         enter, leave = (getattr(type(context), name, None) for name in ("__enter__", "__exit__"))
         opened = _opened(enter), _opened(leave)
         return context if opened == (enter, leave) else Entered(context, *opened)
+
+    def item(self, owner: Any, key: Any) -> Any:
+        """What `owner[key]` is."""
+        if isinstance(owner, defaultdict) and owner.default_factory and key not in owner:
+            self.changed(owner)
+        return owner[key]
 
     def attribute(self, owner: Any, name: str) -> Any:
         """What `owner.name` is; a property of the user's is a function, too."""
@@ -261,6 +298,9 @@ class Flow:
             opened = _opened(found.fget)
             if opened is not found.fget:
                 return opened(owner)
+        if type(found) is functools.cached_property and name not in vars(owner):
+            self.changed(owner, name)
+            vars(owner)[name] = _opened(found.func)(owner)
         return getattr(owner, name)
 
     def _going(self, function: Any, *given: Any, **named: Any) -> Any:
@@ -659,6 +699,13 @@ def _of_branches(name: str, place: str, one: Any, other: Any, lines: Sequence[st
 _flow = Flow()
 
 
+def _is_of_numpy(function: Any) -> bool:
+    """Whether it is one of NumPy's functions, or `at` of one."""
+    owner = getattr(function, "__self__", None)
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(owner, numpy.ufunc) or str(module).partition(".")[0] == "numpy"
+
+
 def _opened(function: Any) -> Any:
     """A user's function, rewritten; anything else as it is."""
     if isinstance(function, types.MethodType):
@@ -672,29 +719,69 @@ def _opened(function: Any) -> Any:
             return function
         return functools.partial(inside, *function.args, **function.keywords)
     if isinstance(function, types.FunctionType):
+        if function.__code__ is _CONTEXT_MANAGER and hasattr(function, "__wrapped__"):
+            return contextlib.contextmanager(_opened(function.__wrapped__))
         return _rewritten(function) if active().guards.users.is_function(function) else function
+    if isinstance(function, type):
+        return functools.partial(_constructed, function) if _is_built(function) else function
+    if isinstance(getattr(function, "__self__", None), list) and function.__name__ == "sort":
+        return functools.partial(with_callbacks, function, _flow)
     call = getattr(type(function), "__call__", None)  # noqa: B004 - it may be the user's
     if isinstance(call, types.FunctionType) and active().guards.users.is_function(call):
         return types.MethodType(_opened(call), function)
     return function
 
 
+def _is_users(function: Any) -> bool:
+    is_function = isinstance(function, types.FunctionType)
+    return is_function and active().guards.users.is_function(function)
+
+
+def _is_built(kind: type) -> bool:
+    """Whether a function of the user's makes or fills the objects of a class, as `type` calls it,
+    and has a source: those of named tuples and dataclasses have none."""
+    makers = (kind.__new__, _filling(kind))
+    written = [m for m in makers if _is_users(m) and not m.__code__.co_filename.startswith("<")]
+    return bool(written) and type(kind).__call__ is type.__call__
+
+
+def _filling(kind: type) -> Any:
+    return getattr(kind, "__init__")  # noqa: B009 - the class's, and not that of an object
+
+
+def _constructed(kind: type, /, *given: Any, **named: Any) -> Any:
+    """What `kind(...)` is, by its rewritten functions."""
+    by = kind.__new__
+    made = _flow.made((_opened(by) if _is_users(by) else by)(kind, *given, **named))
+    if isinstance(made, kind):
+        filled_by = _filling(type(made))
+        (_opened(filled_by) if _is_users(filled_by) else filled_by)(made, *given, **named)
+    return made
+
+
 def _rewritten(function: types.FunctionType) -> types.FunctionType:
     """A function, rewritten, if that can be; within a branch or a turn, that has to be."""
     try:
-        return rewritten(function, _flow)
+        return rewritten(function, _lasting if inspect.isgeneratorfunction(function) else _flow)
     except Unwritable as error:
-        trace = active()
-        trace.outermost.as_they_are[function.__code__] = str(error)
-        if isinstance(trace, Inner):
-            raise _noted(
-                CaptureError(
-                    f"{function.__qualname__} is called at {user_line()}, within a branch or a "
-                    f"loop that arrays decide, and cannot be rewritten: {error}. Nobody sees what "
-                    "it changes. Call it outside, and hand in what it gives."
-                )
-            ) from None
+        active().outermost.as_they_are[function.__code__] = str(error)
+        _left_as_it_is(function, str(error))
         return function
+
+
+def _left_as_it_is(function: types.FunctionType, why: str) -> None:
+    """Refuse a function that is not rewritten, within a branch or a turn."""
+    if isinstance(active(), Inner):
+        raise _noted(
+            CaptureError(
+                f"{function.__qualname__} is called at {user_line()}, within a branch or a "
+                f"loop that arrays decide, and cannot be rewritten: {why}. Nobody sees what "
+                "it changes. Call it outside, and hand in what it gives."
+            )
+        ) from None
+
+
+_lasting = Lasting(_flow)
 
 
 def install() -> None:

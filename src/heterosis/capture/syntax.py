@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
-FLOW = "__flow"  # the name of what the calls are methods of
+FLOW = "__flow__"  # the name of what the calls are methods of; classes leave such names alone
 RESULT, RETURNED = "__result", "__returned"
 BROKE, CONTINUED = "__broke", "__continued"
 FLAGS = (
