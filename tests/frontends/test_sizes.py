@@ -8,7 +8,7 @@ from heterosis import np, npx
 from heterosis.capture import open_calls, trees
 from heterosis.cli import main
 from heterosis.gluon import nn
-from heterosis.runtime.errors import ArgumentError, ScheduleError
+from heterosis.runtime.errors import ArgumentError, ProgramError, ScheduleError
 from tests.frontends import python_front_end
 from tests.frontends.models import convolution_net, mlp, random, recurrent_net, until_small
 
@@ -323,4 +323,5 @@ def test_our_own_faults_are_not_taken_for_refusals(tmp_path, monkeypatch):
     refused = open_calls.refuses
     assert refused(ArgumentError("x"))
     assert not refused(ScheduleError("x"))
+    assert not refused(ProgramError("x"))
     assert not refused(KeyError("x"))

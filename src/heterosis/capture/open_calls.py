@@ -24,7 +24,7 @@ from heterosis.capture.open_sizes import (
     with_extents,
 )
 from heterosis.ir.traced_sizes import LEAST
-from heterosis.runtime.errors import HeterosisError, ProgramError, ScheduleError
+from heterosis.runtime.errors import HeterosisError, ProgramError, ScheduleError, UnsupportedError
 from heterosis.runtime.lines import PACKAGE
 
 _MOST_TOGETHER = 3  # sizes of which each combination is captured where they are 1
@@ -136,8 +136,10 @@ def open_call(compiled: Compiled[..., Any], dynamic: Dynamic, call: Call) -> Ope
 def refuses(error: Exception) -> bool:
     """Whether an error says that a function does not take what it was captured for: an operation of
     ours says so with a class of its own, and the function in any way. All else is our fault."""
+    if isinstance(error, ProgramError):  # one that no program says with open extents
+        return isinstance(error.__cause__, UnsupportedError)
     if isinstance(error, HeterosisError):
-        return not isinstance(error, ProgramError | ScheduleError)
+        return not isinstance(error, ScheduleError)
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     return bool(frames) and not frames[-1].f_code.co_filename.startswith(PACKAGE)
 
