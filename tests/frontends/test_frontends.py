@@ -384,6 +384,7 @@ _OWN_TESTS = {
     "JavaScript": ["npm", "test"],
     "Perl": ["prove", "-l"],
     "Java": ["java", "-cp", f"{check._JNA}:@/java", "LibraryTest"],
+    "Scala": ["scala", "-cp", f"{check._JNA}:@/scala", "LibraryTest"],
     "R": ["Rscript", "tests/library.R"],
 }
 
