@@ -232,8 +232,22 @@ class Entry {
     int64_t code = 0;
     const auto prepare = library.find<decltype(heterosis_at)>("at");
     const void* found = prepare(whole, number_, sizes.data(), prepared_.get(), &code);
-    if (!found) throw Error(message_(whole, number_, code));
+    if (!found) throw Error(shown(library, sizes) + message_(whole, number_, code));
     return found;
+  }
+
+  // What an error begins with: "forward at n0 = 3: ".
+  std::string shown(const Library& library, const std::vector<int64_t>& sizes) const {
+    const void* whole = library.get();
+    const auto size_name = library.find<decltype(heterosis_size_name)>("size_name");
+    const auto name = library.find<decltype(heterosis_entry_name)>("entry_name");
+    std::string found = name(whole, number_);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      found += (i ? ", " : " at ");
+      found += size_name(whole, number_, static_cast<int64_t>(i));
+      found += " = " + std::to_string(sizes[i]);
+    }
+    return found + ": ";
   }
 
   std::vector<Array> arrays(const Library& library, const std::string& side) const {

@@ -47,7 +47,9 @@ public final class LibraryTest {
     expect(scores.length == 6 && scores[4] == scores[0] && scores[5] == scores[1], "scores");
     fails(() -> sized.run(x), "expected known sizes");
     fails(() -> sized.at(), "expected 1 sizes");
-    fails(() -> sized.at(0), "n0 from 1 to");
+    for (String why : new String[] {"forward at n0 = 0: ", "n0 from 1 to", "export it with"}) {
+      fails(() -> sized.at(0), why);
+    }
   }
 
   private static void refusesDamaged(byte[] whole) throws IOException {

@@ -114,7 +114,11 @@ function asking(functions, library, prepared) {
     const memory = aligned(ask('at_bytes', number));
     const code = new BigInt64Array(1);
     const found = ask('at', number, BigInt64Array.from(sizes, BigInt), memory, code);
-    if (!found) throw new LibraryError(ask('message', number, code[0]));
+    if (!found) {
+      const given = sizes.map((size, i) => `${ask('size_name', number, i)} = ${size}`).join(', ');
+      const why = ask('message', number, code[0]);
+      throw new LibraryError(`${ask('entry_name', number)} at ${given}: ${why}`);
+    }
     return asking(functions, found, memory);
   };
   ask.prepared = prepared; // lives as long as it is asked

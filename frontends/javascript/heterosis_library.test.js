@@ -36,7 +36,7 @@ test('a program runs at the sizes that it has', () => {
   assert.deepEqual(scores.subarray(4), scores.subarray(0, 2));
   assert.throws(() => sized.run(x), /sizes are not known/);
   assert.throws(() => sized.at(), /got the sizes \(\)/);
-  assert.throws(() => sized.at(0), /n0 from 1 to/);
+  assert.throws(() => sized.at(0), /forward at n0 = 0: .* n0 from 1 to .* export it with/);
 });
 
 test('other types and sizes are refused', () => {

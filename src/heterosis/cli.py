@@ -76,6 +76,7 @@ def _export_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _inspect(arguments: argparse.Namespace) -> None:
     from heterosis.backends.heterosis_library import Library, LibraryError
+    from heterosis.backends.served import served
 
     try:
         library = Library(arguments.library)
@@ -86,8 +87,8 @@ def _inspect(arguments: argparse.Namespace) -> None:
     print(f"{library.name}: {size}, whole, runs here as {library.target}{shared}")
     for entry in library.entries.values():
         print(entry)
-        for size in entry.sizes:
-            print(f"  {size.name}: from {size.least} on")
+        for line in served(entry):
+            print(f"  {line}")
         if entry.workspace_bytes is not None:
             print(f"  {entry.workspace_bytes:,} bytes of memory in a run")
 

@@ -98,6 +98,12 @@ LANGUAGES = {
                  ["java", "-cp", f"{_JNA}:@/java", "RunFiles"],
                  ["javac", "-Xlint:all", "-Werror", "-cp", _JNA, "-sourcepath", ".", "-d", "@/java",
                   "RunFiles.java", "RunMlp.java", "LibraryTest.java"]),
+        Language("Scala", "scala", ["sh", "-c", f"scalac -version && test -f {_JNA}"],
+                 ["scala", "-cp", f"{_JNA}:@/scala", "RunFiles"],
+                 ["sh", "-c", ("mkdir -p @/scala"
+                  f" && javac -cp {_JNA} -d @/scala ../java/heterosis/*.java"
+                  f" && scalac -deprecation -Xlint -Xfatal-warnings -cp {_JNA}:@/scala -d @/scala"
+                  " heterosis/*.scala *.scala")]),
         Language("R", "r", ["R", "CMD", "config", "CC"], ["Rscript", "run_files.R", "@"],
                  ["sh", "-c", "cp -rL . @/source && R CMD INSTALL --library=@ @/source"]),
         Language("Perl", "perl", ["perl", "-Ilib", "-MHeterosis::Library", "-e", "1"],

@@ -5,9 +5,10 @@ import pytest
 
 import heterosis
 from heterosis import np, npx
+from heterosis.capture import open_calls, trees
 from heterosis.cli import main
 from heterosis.gluon import nn
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, ProgramError, ScheduleError
 from tests.frontends import python_front_end
 from tests.frontends.models import convolution_net, mlp, random, recurrent_net, until_small
 
@@ -255,10 +256,72 @@ def test_saved_programs_become_libraries(tmp_path, capsys):
     assert "n0: from 1 on" in shown
 
 
-def test_sizes_that_have_no_plan_are_told_of(tmp_path):
+def test_sizes_that_have_no_plan_are_told_of(tmp_path, capsys):
     """A loop is planned for every size by itself."""
     with pytest.warns(UserWarning, match="serves no sizes like n0 ="):
         library = _library(until_small, tmp_path, random(5), dynamic=True)
     assert library(random(9).asnumpy())[0].shape == (9,)
-    with pytest.raises(front_end.LibraryError, match="as far as the library has a plan"):
+    why = "at n0 = 3000: .* as far as the library has a plan .* export it with sample inputs"
+    with pytest.raises(front_end.LibraryError, match=why):
         library(random(3000).asnumpy())
+    (entry,) = library.entries.values()
+    assert entry.serves(9)
+    assert not entry.serves(3000)
+    assert main(["inspect", str(tmp_path / "libmodel.so")]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "n0: " in line)
+    assert line.startswith("  n0: 1 to ")
+    assert "on" not in line
+
+
+# What a program does not serve that was to be open: its function, the axes, samples, and what is
+# told of it, and why.
+def _more_than_one(x):
+    if x.shape[0] < 2:
+        raise ValueError("one row is too few")
+    return x - x.mean(axis=0)
+
+
+def _of_five(x):
+    return x + np.ones(5)
+
+
+UNSERVED = {
+    "no rows of 1": (_more_than_one, {"x": (0,)}, [(4, 3)], ["no calls with 1 on axis 0 of x",
+                                                              "one row is too few"]),
+    "one extent alone": (_of_five, {"x": (0, 1)}, [(4, 5)], ["only 5 on axis 1 of x"]),
+    "none": (_of_five, True, [(5,)], ["only 5 on axis 0 of x", "n0 == 5"]),
+    "others where 1": (lambda x: np.squeeze(x) if x.shape[0] == 1 else x, {"x": (0,)}, [(4, 3)],
+                       ["no calls with 1 on axis 0 of x", "its results are others"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("label", UNSERVED)
+def test_what_may_not_stay_open_is_told(label, tmp_path):
+    function, dynamic, shapes, told = UNSERVED[label]
+    inputs = [random(*shape) for shape in shapes]
+    with pytest.warns(UserWarning, match="the library serves") as caught:
+        library = _library(function, tmp_path, *inputs, dynamic=dynamic)
+    (warning,) = (str(w.message) for w in caught if "the library serves" in str(w.message))
+    for part in told:
+        assert part in warning
+    found, expected = library(*(x.asnumpy() for x in inputs)), function(*inputs).asnumpy()
+    numpy.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_our_own_faults_are_not_taken_for_refusals(tmp_path, monkeypatch):
+    """What is wrong inside of a capture does not make a library for fewer sizes."""
+    real = open_calls.capture
+
+    def faulty(function, *call, opening):
+        if trees.arrays_in(call) and next(iter(trees.arrays_in(call))).shape[0] == 1:
+            return real(function, None, None, opening=opening)
+        return real(function, *call, opening=opening)
+
+    monkeypatch.setattr(open_calls, "capture", faulty)
+    with pytest.raises(TypeError):
+        heterosis.export(np.exp, tmp_path / "model", random(5), dynamic=True)
+    refused = open_calls.refuses
+    assert refused(ArgumentError("x"))
+    assert not refused(ScheduleError("x"))
+    assert not refused(ProgramError("x"))
+    assert not refused(KeyError("x"))

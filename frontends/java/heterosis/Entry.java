@@ -6,6 +6,7 @@ import com.sun.jna.Pointer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
@@ -51,7 +52,10 @@ public final class Entry {
     Pointer memory = Library.aligned(library.number("at_bytes", handle, number));
     Pointer found = library.address("at", handle, number, wanted, memory, code);
     if (found == null) {
-      throw new LibraryError(name + ": " + library.text("message", handle, number, code.getLong(0)));
+      String shown = IntStream.range(0, given.length)
+          .mapToObj(i -> sizes.get(i).name() + " = " + given[i]).collect(Collectors.joining(", "));
+      String why = library.text("message", handle, number, code.getLong(0));
+      throw new LibraryError(name + " at " + shown + ": " + why);
     }
     return new Entry(library, memory, number);
   }

@@ -44,7 +44,7 @@ my ($rows) = $sized->at(3)->run( [ (0.5) x ( 3 * 512 ) ] );
 is_deeply [ @$rows[ 4, 5 ] ], [ @$rows[ 0, 1 ] ], 'and runs at three';
 fails { $sized->run( \@x ) } qr/its sizes are not known/, 'no size';
 fails { $sized->at } qr/got 0 sizes; expected \(n0\)/,     'none for it';
-fails { $sized->at(0) } qr/n0 from 1 to/,                  'a size that it does not take';
+fails { $sized->at(0) } qr/forward at n0 = 0: .* n0 from 1 to .* export it with/,                  'a size that it does not take';
 
 my $whole = do { local $/; open my $file, '<:raw', $path or die $!; <$file> };
 my $place = tempdir( CLEANUP => 1 ) . '/libdamaged.so';

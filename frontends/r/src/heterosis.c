@@ -5,6 +5,7 @@
 #include <R_ext/Rdynload.h>
 #include <Rinternals.h>
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -201,7 +202,15 @@ static SEXP at(SEXP handle, SEXP number, SEXP sizes) {
   R_RegisterCFinalizerEx(made, finalize, TRUE);
   int64_t code = 0;
   o->library = whole->at(whole->library, entry, given, o->prepared, &code);
-  if (!o->library) Rf_error("%s", whole->message(whole->library, entry, code));
+  if (!o->library) {
+    char shown[512] = "";
+    for (R_xlen_t i = 0, used = 0; i < Rf_xlength(sizes) && used < (R_xlen_t)sizeof shown; ++i) {
+      used += snprintf(shown + used, sizeof shown - (size_t)used, "%s%s = %lld", i ? ", " : "",
+                       whole->size_name(whole->library, entry, i), (long long)given[i]);
+    }
+    Rf_error("%s at %s: %s", whole->entry_name(whole->library, entry), shown,
+             whole->message(whole->library, entry, code));
+  }
   UNPROTECT(1);
   return made;
 }

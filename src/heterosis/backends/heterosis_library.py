@@ -207,6 +207,14 @@ class Entry:
                     return None
         return tuple(found[size.name] for size in self.sizes)
 
+    def serves(self, *sizes: int) -> bool:
+        """Whether the library has a plan for these sizes, in their order."""
+        try:
+            _Prepared(self, sizes)
+        except LibraryError:
+            return False
+        return True
+
     @property
     def _names(self) -> list[str]:
         return [size.name for size in self.sizes]
@@ -229,10 +237,11 @@ class Entry:
         made = self._prepared(sizes).run([numpy.ascontiguousarray(array) for array in given])
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _check(self, code: int) -> None:
+    def _check(self, code: int, sizes: tuple[int, ...] = ()) -> None:
         if code:
             message = self._library._ask("message", self._number, code).decode()
-            raise LibraryError(f"{self.name}: {message}")
+            given = ", ".join(f"{name} = {n}" for name, n in zip(self._names, sizes, strict=False))
+            raise LibraryError(f"{self.name}{given and f' at {given}'}: {message}")
 
     def __str__(self) -> str:
         given, made = (", ".join(map(str, side)) for side in (self.inputs, self.outputs))
@@ -249,7 +258,7 @@ class _Prepared:
         code = _Number()
         given = (_Number * max(len(sizes), 1))(*sizes)
         self._at = library._ask("at", number, given, _aligned(self._memory), ctypes.byref(code))
-        entry._check(code.value)
+        entry._check(code.value, sizes)
         ask = library._functions
         self.workspace_bytes = ask.heterosis_workspace_bytes(self._at, number)
         self._shapes = [

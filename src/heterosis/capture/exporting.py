@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -27,6 +28,7 @@ from heterosis.capture.compiled import Call, Compiled
 from heterosis.capture.open_calls import OpenCall, open_call
 from heterosis.capture.open_sizes import Dynamic, check_dynamic
 from heterosis.capture.signatures import bound, leaves, parameters_of
+from heterosis.capture.unserved import Unserved
 from heterosis.io.atomic import written as written_file
 from heterosis.ir.program import INPUT, Program, Value, apply, substituted
 from heterosis.ir.resizing import at, resized
@@ -107,21 +109,27 @@ def _entries(
             label = f"{name}_{len(seen)}" if seen else name
             seen.add(kind)
             found = open_call(compiled, dynamic, call)
+            unserved = Unserved(label, _arrays(call, named))
+            unserved.tell_of_closed(compiled, dynamic, call, found)
             if found is None:
                 yield _entry(label, capture(compiled.function, *call), call, named)
             else:
                 known.append(found)
-                yield _open_entry(label, found, named)
+                yield _open_entry(label, found, named, unserved)
 
 
-def _open_entry(name: str, found: OpenCall, parameters: inspect.Signature) -> backends.Entry:
+def _open_entry(
+    name: str, found: OpenCall, parameters: inspect.Signature, unserved: Unserved
+) -> backends.Entry:
     """The entry for all sizes that a call may have."""
     made = _sized(_entry(name, found.captured, found.call, parameters), found)
     special = []
-    for one in found.special():
+    for one in found.special(partial(unserved.tell_of_ones, found)):
         entry = _sized(_entry(name, one.captured, one.call, parameters), one)
         if _is_alike(made, entry):
             special.append(entry)
+        else:
+            unserved.tell_of_ones(found, one.ones, "its results are others, or have other types.")
     return made._replace(special=tuple(special))
 
 

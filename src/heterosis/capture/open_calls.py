@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
+from traceback import walk_tb
 from typing import Any
 
 from heterosis.capture import trees
@@ -23,6 +24,8 @@ from heterosis.capture.open_sizes import (
     with_extents,
 )
 from heterosis.ir.traced_sizes import LEAST
+from heterosis.runtime.errors import HeterosisError, ProgramError, ScheduleError, UnsupportedError
+from heterosis.runtime.lines import PACKAGE
 
 _MOST_TOGETHER = 3  # sizes of which each combination is captured where they are 1
 
@@ -77,27 +80,30 @@ class OpenCall:
                     return False
         return given_once(opening, shapes)
 
-    def special(self) -> Iterator[OpenCall]:
-        """Programs for calls with extents of 1, as far as there are such: what broadcasts may be
-        another program."""
+    def special(self, refused: Callable[[tuple[str, ...], Exception], None]) -> Iterator[OpenCall]:
+        """Programs for calls with extents of 1: what broadcasts may be another program. Of names
+        that the function does not take to be 1, `refused` is told, and why."""
         names = list(self.values)
         most = len(names) if len(names) <= _MOST_TOGETHER else 1
-        for count in range(1, most + 1):
-            for ones in combinations(names, count):
-                found = self._with_ones(ones)
-                if found is not None:
-                    yield found
+        known: list[set[str]] = []
+        for ones in chain.from_iterable(combinations(names, n) for n in range(1, most + 1)):
+            if any(one <= set(ones) for one in known):
+                continue
+            try:
+                yield self._with_ones(ones)
+            except Exception as error:
+                if not refuses(error):
+                    raise
+                known.append(set(ones))
+                refused(ones, error)
 
-    def _with_ones(self, ones: tuple[str, ...]) -> OpenCall | None:
+    def _with_ones(self, ones: tuple[str, ...]) -> OpenCall:
         axes = dict.fromkeys((axis for axis, name in self.names.items() if name in ones), 1)
         call = with_extents(self.call, axes)
         rest = {axis: n for axis, n in self.names.items() if axis not in axes and n in self.values}
         shapes = shapes_of(list(trees.arrays_in(call)))
         opening = Opening(rest, shapes) if rest else None
-        try:
-            captured = capture(self.function, *call, opening=opening)
-        except Exception:  # noqa: BLE001 - then it takes no such extents
-            return None
+        captured = capture(self.function, *call, opening=opening)
         return OpenCall(self.function, captured, call, rest, ones)
 
 
@@ -112,14 +118,30 @@ def given_once(opening: Opening, shapes: Any) -> bool:
 
 
 def open_call(compiled: Compiled[..., Any], dynamic: Dynamic, call: Call) -> OpenCall | None:
-    """A capture that leaves extents of a call open; None if none of them may stay so."""
+    """A capture that leaves extents of a call open; None if none of them may stay so, which the
+    reasons of captures tell."""
     made = open_capture(compiled, dynamic, call, "exported")
     if made is None:
         return None
     captured, stand_in = made
     assert captured.conditions is not None, "some extents are open"
     found = OpenCall(compiled.function, captured, stand_in, captured.conditions.opening.names)
-    return found if found.values and found.serves(call) else None
+    if found.values and found.serves(call):
+        return found
+    why = "; ".join(captured.conditions.fixed.values()) or "it is another program for these"
+    compiled.captures_why.append(f"exported without open extents: {why}")
+    return None
+
+
+def refuses(error: Exception) -> bool:
+    """Whether an error says that a function does not take what it was captured for: an operation of
+    ours says so with a class of its own, and the function in any way. All else is our fault."""
+    if isinstance(error, ProgramError):  # one that no program says with open extents
+        return isinstance(error.__cause__, UnsupportedError)
+    if isinstance(error, HeterosisError):
+        return not isinstance(error, ScheduleError)
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    return bool(frames) and not frames[-1].f_code.co_filename.startswith(PACKAGE)
 
 
 def open_capture(
@@ -130,7 +152,9 @@ def open_capture(
     for stand_in, opening in openings(dynamic, compiled.parameters, call):
         try:
             captured = capture(compiled.function, *stand_in, opening=opening)
-        except Exception as error:  # noqa: BLE001 - what remains is raised without open extents
+        except Exception as error:
+            if not refuses(error):
+                raise
             compiled.captures_why.append(f"{what} without open extents: {error}")
             continue
         return _opened_more(compiled.function, captured, stand_in)
@@ -150,8 +174,10 @@ def _opened_more(
         shapes = shapes_of(list(trees.arrays_in(other)))
         try:
             found = capture(function, *other, opening=Opening(opening.names, shapes))
-        except Exception:  # noqa: BLE001, S112 - it is this extent alone that works
-            continue
+        except Exception as error:
+            if not refuses(error):
+                raise
+            continue  # it is this extent alone that works
         assert found.conditions is not None, "some extents are open"
         if found.conditions.fixed.keys() < captured.conditions.fixed.keys():
             captured, call = found, other

@@ -80,8 +80,14 @@ sub _prepared {
     my $bytes  = $functions->{at_bytes}->call( $library, $number );
     my $memory = Heterosis::Library::Entry::_aligned($bytes);
     my $code   = 0;
-    my $found  = $functions->{at}->call( $library, $number, \@sizes, $memory->[0], \$code )
-      // croak $functions->{message}->call( $library, $number, $code );
+    my $found  = $functions->{at}->call( $library, $number, \@sizes, $memory->[0], \$code );
+    if ( !defined $found ) {
+        my $name  = $functions->{entry_name}->call( $library, $number );
+        my @given = map { $functions->{size_name}->call( $library, $number, $_ ) . " = $sizes[$_]" }
+          0 .. $#sizes;
+        croak "$name at ", join( ', ', @given ), ': ',
+          $functions->{message}->call( $library, $number, $code );
+    }
     return _asking( $functions, $found, $memory );
 }
 

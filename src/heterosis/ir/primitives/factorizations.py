@@ -14,8 +14,9 @@ import numpy
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.primitives.numbers import precise
+from heterosis.ir.sizes import Size
 from heterosis.ir.types import TensorType
-from heterosis.runtime.errors import LinearAlgebraError, ShapeError
+from heterosis.runtime.errors import LinearAlgebraError, ShapeError, UnsupportedError
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
@@ -60,6 +61,18 @@ def _matrices(node: Node, square: bool) -> tuple[int, int, int]:
         wanted = "(count, n, n)" if square else "(count, rows, columns)"
         raise ShapeError(f"{node.primitive}: matrices of shape {shape}; expected {wanted}.")
     return shape[0], shape[1], shape[2]
+
+
+def _smaller(rows: int, columns: int) -> int:
+    """The smaller extent of matrices, which has to be known to be one of a program's."""
+    if isinstance(rows, Size) or isinstance(columns, Size):
+        if rows == columns:
+            return rows
+        raise UnsupportedError(
+            f"matrices of {rows} x {columns}, of which it has to be known which extent is the "
+            "smaller one: leave neither open."
+        )
+    return min(rows, columns)
 
 
 def _lu_types(node: Node) -> tuple[TensorType, ...]:
@@ -269,27 +282,27 @@ GENERAL_VALUES = Opaque(
 )
 SINGULAR_VALUES = Opaque(
     "singular_values",
-    types=_types(lambda m, n: ((min(m, n),),)),
+    types=_types(lambda m, n: ((_smaller(m, n),),)),
     meaning=_each(_singular_values, NO_SINGULAR_VALUES),
     about="Singular values, the largest first.",
 )
 SINGULAR = Opaque(
     "singular",
-    types=_types(lambda m, n: ((m, min(m, n)), (min(m, n),), (min(m, n), n))),
+    types=_types(lambda m, n: ((m, _smaller(m, n)), (_smaller(m, n),), (_smaller(m, n), n))),
     meaning=_each(_singular(False), NO_SINGULAR_VALUES),
     about="U, S and V transposed, with `(U * S) @ Vt == a` and the largest of S first: the signs "
     "of columns of U with rows of Vt, and bases for equal values, are free.",
 )
 SINGULAR_FULL = Opaque(
     "singular_full",
-    types=_types(lambda m, n: ((m, m), (min(m, n),), (n, n))),
+    types=_types(lambda m, n: ((m, m), (_smaller(m, n),), (n, n))),
     meaning=_each(_singular(True), NO_SINGULAR_VALUES),
     about="As `singular`, with U and Vt made square by rows and columns that are free but for "
     "being orthogonal.",
 )
 ORTHOGONAL = Opaque(
     "orthogonal",
-    types=_types(lambda m, n: ((m, n), (min(m, n),))),
+    types=_types(lambda m, n: ((m, n), (_smaller(m, n),))),
     meaning=_each(_orthogonal),
     about="R on and above the diagonal, and below it the reflectors whose product, applied to R, "
     "is the matrix; and the factors of these.",

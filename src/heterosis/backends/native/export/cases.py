@@ -27,11 +27,12 @@ from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.compiler import host_target, usable_targets
 from heterosis.backends.native.compile.plans import plan_facts
 from heterosis.backends.native.compile.whole import scheduled
+from heterosis.backends.native.export.windows import has_sizes, in_windows
 from heterosis.backends.native.stages.pipeline import in_parts
 from heterosis.ir.program import INPUT, Program, Value, reached
 from heterosis.ir.resizing import resized
 from heterosis.ir.strided import Strided
-from heterosis.ir.traced_sizes import Decisions, function_of, is_traced
+from heterosis.ir.traced_sizes import Decisions, function_of
 from heterosis.passes.preparation import Split
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user
@@ -131,11 +132,18 @@ def _planned(
 def _parts(
     program: Program, entry: Entry, machine: Machine
 ) -> tuple[Program, dict[Value, _core.ndarray]]:
-    """The program that runs, and the arrays that its further inputs are: what depends on these
-    alone has been computed, unless sizes have a part in it."""
+    """The program that runs, and the arrays that its further inputs are."""
+    return in_windows(*_prepared(program, entry, machine))
+
+
+def _prepared(
+    program: Program, entry: Entry, machine: Machine
+) -> tuple[Program, dict[Value, _core.ndarray]]:
+    """The program where what depends on held arrays alone has been computed, unless sizes have a
+    part in it, and the arrays that it holds."""
     arrays = list(entry.held.values())
     found = in_parts(program, _at(program, entry.held), machine)
-    if isinstance(found, Split) and _has_sizes(found.preparation):
+    if isinstance(found, Split) and has_sizes(found.preparation):
         found = in_parts(program, (), machine)
     if not isinstance(found, Split):
         return found, dict(zip(_at(found, entry.held), arrays, strict=True))
@@ -143,19 +151,6 @@ def _parts(
     own = dict(zip(_at(found.rest, entry.held), arrays, strict=True))
     further = found.rest.inputs[len(found.rest.inputs) - len(made) :]
     return found.rest, own | dict(zip(further, made, strict=True))
-
-
-def _has_sizes(program: Program) -> bool:
-    """Whether what a program computes depends on sizes."""
-    return any(_varies((n.types, *n.attributes.values())) for n in reached(program.outputs))
-
-
-def _varies(given: object) -> bool:
-    if isinstance(given, Program):
-        return _has_sizes(given)
-    if isinstance(given, tuple | list):
-        return any(map(_varies, given))
-    return is_traced(given) or _varies(getattr(given, "shape", ()))
 
 
 def _computed(preparation: Program, entry: Entry, machine: Machine) -> list[_core.ndarray]:

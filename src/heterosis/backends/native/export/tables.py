@@ -184,5 +184,7 @@ def _refused(entry: EntryFacts) -> str:
     bounds = (f"{s.name} from {s.least} to {s.most}" for s in entry.sizes)
     return (
         f"{entry.name} is for sizes that are given to heterosis_at, whose result is then taken in "
-        f"place of the library: {', '.join(bounds)}, as far as the library has a plan for them"
+        f"place of the library: {', '.join(bounds)}, as far as the library has a plan for them, "
+        "which `python -m heterosis inspect` shows. For others, export it with sample inputs of "
+        "these sizes, or with fewer open extents"
     )

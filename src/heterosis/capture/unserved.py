@@ -1,0 +1,52 @@
+"""What an exported library will not serve though it was asked to: told when it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from heterosis.capture.compiled import Call, Compiled
+from heterosis.capture.open_calls import OpenCall
+from heterosis.capture.open_sizes import Axis, Dynamic, axes_of
+from heterosis.runtime.warning import warn_user
+
+
+class Unserved:
+    """Warnings on the program of a name, whose calls have these arrays, each with its label."""
+
+    def __init__(self, name: str, arrays: Sequence[tuple[str, Any]]):
+        self._name, self._arrays = name, arrays
+
+    def tell_of_closed(
+        self, compiled: Compiled[..., Any], dynamic: Dynamic, call: Call, found: OpenCall | None
+    ) -> None:
+        """Warn of axes that the user has named, and that have one extent in what was found; where
+        all were asked for, only if none is open: many have to be what they are."""
+        if isinstance(dynamic, str) or dynamic is False:
+            return
+        asked = axes_of(dynamic, compiled.parameters, *call) or set()
+        if found is None:
+            closed, why = asked, list(compiled.captures_why)[-1:]
+        else:
+            assert found.captured.conditions is not None, "some extents are open"
+            fixed = found.captured.conditions.fixed
+            names = {axis: name for axis, name in found.names.items() if name in fixed}
+            closed = asked & names.keys() if dynamic is not True else set()
+            why = sorted({fixed[names[axis]] for axis in closed})
+        if closed:
+            extents = ", ".join(
+                f"{self._arrays[i][1].shape[axis]} on axis {axis} of {self._arrays[i][0]}"
+                for i, axis in sorted(closed)
+            )
+            self._warn(f"only {extents}, which may not stay open", "; ".join(why))
+
+    def tell_of_ones(self, found: OpenCall, ones: tuple[str, ...], why: Exception | str) -> None:
+        """Warn of sizes that may not be 1, some of them together."""
+        axes = (axis for axis, name in found.names.items() if name in ones)
+        self._warn(f"no calls with 1 on {self._shown(axes)}", str(why))
+
+    def _shown(self, axes: Iterable[Axis]) -> str:
+        return " and ".join(f"axis {axis} of {self._arrays[i][0]}" for i, axis in sorted(axes))
+
+    def _warn(self, what: str, why: str) -> None:
+        warn_user(f"{self._name}: the library serves {what}: {why}")
