@@ -1,4 +1,4 @@
-"""Calls at several sizes under way together: they compute in blocks that sizes and programs share."""
+"""Calls at several sizes under way together compute in blocks that sizes and programs share."""
 
 import threading
 
