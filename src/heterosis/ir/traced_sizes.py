@@ -17,12 +17,10 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from heterosis.ir.sizes import Extent, Formula, Product, Quotient, Size, Term, named
+from heterosis.ir.size_bounds import LEAST, Bounds, lower_bound, narrowed, outcome, term_bounds
+from heterosis.ir.sizes import Extent, Formula, Product, Size, Term, named
 from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.lines import PACKAGE, user_line
-
-# Extents from here on are named: broadcasting makes others of 1, and nothing is left of 0.
-LEAST = 2
 
 _RELATIONS: dict[str, Callable[[int, int], bool]] = {"<": operator.lt, "==": operator.eq}
 _OPPOSITE = {"<": ">=", "==": "!="}
@@ -39,6 +37,7 @@ class Decisions:
         self.as_if_large = False
         self.conditions: dict[str, str] = {}
         self.fixed: dict[Term, int] = {}  # what conditions say the value of
+        self.bounds: Bounds = {}  # what they say of names; what follows from it is no condition
         # What floats that follow from sizes are among the operands of a captured operation.
         self.operand: Callable[[TracedFloat], Any] | None = None
 
@@ -103,12 +102,18 @@ class Decisions:
         """Whether a difference of this value stands in a relation to 0; noted, if that depends on
         the values."""
         holds = _RELATIONS[relation](value, 0)
-        if not isinstance(difference, Size) or _known(difference, relation) is not None:
+        if (
+            not isinstance(difference, Size)
+            or outcome(difference, relation, self.bounds) is not None
+        ):
             return holds
         if relation == "==" and holds and self._has_fixed(difference):
             return True
-        left = Size(difference.terms)
-        self.note(f"{left} {relation if holds else _OPPOSITE[relation]} {-difference.number}")
+        left, right = Size(difference.terms), -difference.number
+        noted = relation if holds else _OPPOSITE[relation]
+        self.note(f"{left} {noted} {right}")
+        if relation == "<" and not _looking.on:
+            self.bounds = narrowed(self.bounds, left, noted, right)
         return holds
 
     def _has_fixed(self, zero: Size) -> bool:
@@ -587,56 +592,18 @@ def _negated(found: Any) -> Any:
     return found if found is NotImplemented else not found
 
 
-# -- what is known of sizes without their values --------------------------------------------------
-
-
-def _known(size: Size, relation: str) -> bool | None:
-    """Whether a size stands in a relation to 0 for all values of its names; None if that depends
-    on them."""
-    low, high = _least(size), _least(-size)
-    if low is not None and low > (0 if relation == "==" else -1):
-        return False
-    if high is not None and high > 0:
-        return relation == "<"
-    return None
-
-
-def _least(size: Extent) -> int | None:
-    """A bound from below, if there is an easy one."""
-    if not isinstance(size, Size):
-        return size
-    total = size.number
-    for term, coefficient in size.terms:
-        least = _least_term(term)
-        if coefficient < 0 or least is None:
-            return None
-        total += coefficient * least
-    return total
-
-
-def _least_term(term: Term) -> int | None:
-    if isinstance(term, str):
-        return LEAST
-    if isinstance(term, Quotient):
-        least = _least(term.numerator)
-        return None if least is None else least // term.divisor
-    if isinstance(term, Product):
-        bounds = [_least_term(factor) for factor in term.factors]
-        known = [bound for bound in bounds if bound is not None and bound >= 0]
-        return math.prod(known) if len(known) == len(bounds) else None
-    return term.least
+# -- numbers of tables ----------------------------------------------------------------------------
 
 
 _LONGEST = 2000  # characters of an expression
 
-# -- numbers of tables ----------------------------------------------------------------------------
-
 
 def covers(first: int, second: int) -> bool:
     """Whether a number is known to be at least another one, at all sizes."""
-    difference = first - second
-    size = untraced(difference)
-    return _known(size, "<") is False if isinstance(size, Size) else difference >= 0
+    difference: Any = first - second
+    if not _is_traced(difference):
+        return bool(difference >= 0)
+    return outcome(difference.size, "<", difference.decisions.bounds) is False
 
 
 def largest(first: int, second: int) -> int:
@@ -656,25 +623,51 @@ def _extremum(name: str, first: int, second: int) -> int:
         return choose(first, second)
     sizes = [one.size if _is_traced(one) else one for one in (first, second)]  # type: ignore[attr-defined]
     values = [one.value if _is_traced(one) else one for one in (first, second)]  # type: ignore[attr-defined]
+    bounds = traced.decisions.bounds  # type: ignore[attr-defined]
     difference = sizes[0] - sizes[1]
     if not isinstance(difference, Size):
         return choose(first, second, key=lambda one: one.value if _is_traced(one) else one)  # type: ignore[attr-defined]
-    if (below := _known(difference, "<")) is not None:
+    if (below := outcome(difference, "<", bounds)) is not None:
         first_is_less = below if name == "min" else not below
         return first if first_is_less else second
     texts = [str(size) for size in sizes]
     if sum(map(len, texts)) > _LONGEST:
         return choose(first, second)  # decided: what it is made of would grow without end
-    bounds = [_least(size) for size in sizes]
-    known = [bound for bound in bounds if bound is not None]
+    known = [bound for size in sizes if (bound := lower_bound(size, bounds)) is not None]
     if name == "max":
         least = max(known, default=None)
     else:
-        least = min(known) if len(known) == len(bounds) else None
+        least = min(known) if len(known) == len(sizes) else None
     used = frozenset(n for size in sizes if isinstance(size, Size) for n in size.names())
     formula = Formula(f"{name}({texts[0]}, {texts[1]})", used, least)
     made: Any = TracedSize(Size(((formula, 1),)), choose(values), traced.decisions)  # type: ignore[attr-defined]
     return made  # type: ignore[no-any-return]
+
+
+def covering(first: int, second: int) -> int:
+    """A number that is as large as two at least, at all sizes, which is no decision, and no longer
+    than they are however often it is asked for: each term has the larger of its coefficients."""
+    traced: Any = next((one for one in (first, second) if _is_traced(one)), None)
+    if traced is None:
+        return max(first, second)
+    terms, number = _terms_of(first)
+    others, other = _terms_of(second)
+    decisions = traced.decisions
+    found: Any = max(number, other)
+    for term in {**terms, **others}:
+        least, _ = term_bounds(term, decisions.bounds)
+        if least is None or least < 0:
+            return largest(first, second)
+        size = Size(((term, 1),))
+        value = _function_of(tuple(decisions.values), str(size))(**decisions.values)[0]
+        more = max(terms.get(term, 0), others.get(term, 0))
+        found = found + TracedSize(size, value, decisions) * more
+    return found  # type: ignore[no-any-return]
+
+
+def _terms_of(number: Any) -> tuple[dict[Term, int], int]:
+    size = untraced(number)
+    return (dict(size.terms), size.number) if isinstance(size, Size) else ({}, size)
 
 
 _ROUGH = (2, 4, 8, 32)
@@ -790,7 +783,7 @@ def written(number: Any) -> str:
 
 
 __all__ = [
-    "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "divided", "fixed_number",
-    "function_of", "index", "is_traced", "largest", "message", "number_at", "only_looking",
-    "roughly", "shown", "smallest", "untraced", "value_of", "written",
+    "LEAST", "Decisions", "TracedFloat", "TracedSize", "covering", "covers", "divided",
+    "fixed_number", "function_of", "index", "is_traced", "largest", "message", "number_at",
+    "only_looking", "roughly", "shown", "smallest", "untraced", "value_of", "written",
 ]  # fmt: skip
