@@ -1,5 +1,6 @@
 """Sizes with the value of a call: what is computed of them holds wherever their conditions do."""
 
+import functools
 import math
 import random
 
@@ -179,6 +180,28 @@ def test_quotients_of_tables_are_no_decisions():
             (there,) = function_of(["n"], [written(found)])(n=other)
             assert there == (other * 3 + 40) // max(8, other)
     assert divided(17, 5) == 3
+
+
+LONG = {
+    "sum": lambda x: sum((x * k for k in range(400)), start=0.0),
+    "product": lambda x: functools.reduce(lambda a, k: a * (1 + x / (k + 9)) / 2, range(400), x),
+    "differences": lambda x: functools.reduce(lambda a, k: k - a, range(400), x),
+    "quotients": lambda x: functools.reduce(lambda a, k: 1 / (a + k), range(1, 400), x),
+    "squares": lambda x: functools.reduce(lambda a, _: a * a / 2 + 0.5, range(60), x / 1e3),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_floats_of_any_length_are_read_again(name):
+    decisions = Decisions({}, {"f": 0.375})
+    found = LONG[name](decisions.number("f"))
+    assert value_of(found) == LONG[name](0.375)
+    holds = function_of(["f"], [" and ".join(decisions.conditions) or "True"])
+    assert holds(0.375)[0]
+    for other in (0.25, 0.7, 3.5):
+        if holds(other)[0]:
+            assert function_of(["f"], [written(found)])(other)[0] == LONG[name](other)
+    assert (name in ("sum", "product")) == (not decisions.conditions)
 
 
 def test_what_follows_from_conditions_is_none():

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from heterosis.ir.size_bounds import LEAST, Bounds, lower_bound, narrowed, outcome, term_bounds
@@ -371,12 +372,17 @@ class TracedSize:
 class TracedFloat:
     """A float that follows from sizes, as an expression of Python."""
 
-    __slots__ = ("decisions", "names", "text", "value")
+    __slots__ = ("decisions", "depth", "names", "symbol", "text", "value")
     __array_ufunc__ = None
 
-    def __init__(self, text: str, value: float, decisions: Decisions, names: Iterable[str]):
+    def __init__(
+        self, text: str, value: float, decisions: Decisions, names: Iterable[str],
+        symbol: str = "", depth: int | None = None,
+    ):  # fmt: skip
         self.text, self.value, self.decisions = text, value, decisions
         self.names = frozenset(names)
+        self.symbol = symbol  # of the operation that it is the result of
+        self.depth = _depth(text) if depth is None else depth  # of its parentheses
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -395,8 +401,16 @@ class TracedFloat:
             self.decisions.note_power(texts, values)
         if isinstance(found, complex):
             return found
+        depth = max(_depth_of(other), self.depth) + 1
+        if not turned and _ALIKE.get(symbol, symbol) == _ALIKE.get(self.symbol):
+            texts = self.text[1:-1], text  # from left to right, as Python computes it, too
+            depth = max(_depth_of(other) + 1, self.depth)
+        if depth > _DEEPEST or sum(map(len, texts)) > _WIDEST:
+            known = float(self)  # which then stays so: Python could not read what comes of it
+            return _OPERATIONS[symbol](*((other, known) if turned else (known, other)))
         written = f"({texts[0]} {symbol} {texts[1]})"
-        return TracedFloat(written, found, self.decisions, self.names | names)
+        made = self.names | names
+        return TracedFloat(written, found, self.decisions, made, symbol, depth)
 
     def __add__(self, other: Any) -> Any:
         return self._applied("+", other)
@@ -531,6 +545,21 @@ class TracedFloat:
 
     def __reduce__(self) -> Any:
         return float, (float(self),)
+
+
+_DEEPEST, _WIDEST = 90, 200_000  # parentheses and characters of a float's text
+_ALIKE = {"+": "+", "-": "+", "*": "*", "/": "*", "//": "*", "%": "*"}  # in how tightly they bind
+
+
+def _depth(text: str) -> int:
+    depths = accumulate((c == "(") - (c == ")") for c in text if c in "()")
+    return max(depths, default=0)
+
+
+def _depth_of(number: Any) -> int:
+    if type(number) is TracedFloat:
+        return number.depth
+    return 1 + _depth(str(number.size)) if _is_traced(number) else 0
 
 
 def _asked_from_inside() -> bool:
