@@ -9,20 +9,16 @@ import pytest
 
 from heterosis.ir.sizes import named
 from heterosis.ir.slices import taken
+from heterosis.ir.table_sizes import covering, divided, largest, roughly, smallest
 from heterosis.ir.traced_sizes import (
     LEAST,
     Decisions,
     TracedSize,
-    covering,
-    divided,
     function_of,
     is_traced,
-    largest,
     message,
     only_looking,
-    roughly,
     shown,
-    smallest,
     untraced,
     value_of,
     written,

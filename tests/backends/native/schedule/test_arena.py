@@ -15,7 +15,8 @@ from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir.program import INPUT, Program, apply
 from heterosis.ir.sizes import named
 from heterosis.ir.strided import Strided
-from heterosis.ir.traced_sizes import Decisions, function_of, number_at, smallest, value_of, written
+from heterosis.ir.table_sizes import smallest
+from heterosis.ir.traced_sizes import Decisions, function_of, number_at, value_of, written
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 

@@ -17,7 +17,8 @@ from heterosis.backends.native.codegen.nest import (
     Store,
     operands_of,
 )
-from heterosis.ir.traced_sizes import is_traced, roughly
+from heterosis.ir.table_sizes import roughly
+from heterosis.ir.traced_sizes import is_traced
 
 Strides = tuple[int, ...]
 

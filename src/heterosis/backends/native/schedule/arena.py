@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, known, reads_late
-from heterosis.ir.traced_sizes import covering, covers, is_traced, largest, value_of
+from heterosis.ir.table_sizes import covering, covers, largest
+from heterosis.ir.traced_sizes import is_traced, value_of
 from heterosis.ir.types import ITEMSIZE
 
 ALIGNMENT = 64
