@@ -90,17 +90,21 @@ def interpreters() -> dict[str, str]:
 
 def run_round(script: str, contender: str, python: str, threads: int, model: str = "") -> dict:
     """What one process of a contender measures."""
-    environment = os.environ | dict.fromkeys(_THREADS, str(threads))
     command = [python, script, "--worker", contender]
     command += ["--models", model] if model else []
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False,
+        command, env=environment_of(threads), capture_output=True, text=True, check=False,
         preexec_fn=lambda: _stay_on(threads),
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
     if done.returncode or not lines:
         raise Failed(f"{contender} ({python}) failed:\n{done.stdout}{done.stderr}")
     return json.loads(lines[-1][len(_MARK) :])
+
+
+def environment_of(threads: int) -> dict[str, str]:
+    """The variables of a process in which every contender has so many threads."""
+    return os.environ | dict.fromkeys(_THREADS, str(threads))
 
 
 class Failed(Exception):

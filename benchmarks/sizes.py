@@ -1,10 +1,12 @@
-"""Calls of 64 sizes in random order: python benchmarks/sizes.py [MODEL...] [--steady] [--torch]
+"""Calls of 64 sizes in random order: python benchmarks/sizes.py [MODEL...] [--steady] [--peers]
 
 Batches, or lengths of sequences, from 1 to 64. Per model: how often it is captured and compiled,
 how long all first calls take, and what the first call of a size takes beyond the calls that follow
-it: the median, and the longest one. With `--steady`: what a call takes with open extents beside one
-that is compiled for this size alone, in turns, in one process. With `--torch`, the same calls of
-`torch.compile(dynamic=True)`. Each contender has a process of its own, and an empty cache.
+it: the median, and the longest one. With `--peers`, the same calls of `torch.compile(dynamic=True)`
+and, where nothing is trained, of ONNX Runtime and OpenVINO with a dynamic extent. With `--steady`:
+what a call takes with open extents beside one that is compiled for this size alone, in turns, in
+one process. Each contender has a process of its own, and an empty cache. `--into DOCUMENT.md` puts
+the table between the document's marks.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from collections.abc import Callable
 
 import numpy
 import runner
+import sessions
 
 SIZES = [int(n) for n in numpy.random.default_rng(0).permutation(64) + 1]
 _FAR = (20, 64)  # sizes of the steady calls
@@ -34,7 +37,9 @@ MODELS: dict[str, tuple[str, Callable[[int], tuple[int, ...]]]] = {
     "LSTM, lengths": ("lstm", lambda n: (n, 8, 256)),
     "encoder, lengths": ("encoder", lambda n: (1, n, 256)),
 }
-STEPS = {"MLP, steps of training": "MLP, batches", "LeNet, steps of training": "LeNet, batches"}
+STEPS = {f"{model.split(',')[0]}, steps of training": model for model in MODELS}
+PEERS = ("torch", "onnxruntime", "openvino")
+_MARKS = [f"<!-- sizes: {end} -->" for end in ("begin", "end")]
 
 
 def _input(model: str, n: int) -> numpy.ndarray:
@@ -121,6 +126,37 @@ def _torch(model: str):
     return call, counts
 
 
+def _write_onnx(model: str, path: str) -> None:
+    import torch
+    from networks_torch import NETWORKS
+
+    network, shape = MODELS[model]
+    axis = shape(0).index(0)  # of the extent that varies
+    torch.onnx.export(
+        NETWORKS[network]().eval(), (torch.from_numpy(_input(model, 2)),), path,
+        input_names=["x"], dynamic_axes={"x": {axis: "n"}}, opset_version=17, dynamo=False,
+    )  # fmt: skip
+
+
+def _session(start: Callable, model: str):
+    """One of the runtimes of ONNX, which read what PyTorch has written."""
+    run = start(os.environ[_ONNX])
+    given = {n: _input(model, n) for n in SIZES}
+
+    def call(n: int) -> None:
+        run(given[n])
+
+    return call, lambda: {"captures": 1, "compiles": 1}
+
+
+CONTENDERS: dict[str, Callable] = {
+    "heterosis": lambda model: _heterosis(model, "auto"),
+    "torch": _torch,
+    "onnxruntime": functools.partial(_session, sessions.onnxruntime_session),
+    "openvino": functools.partial(_session, sessions.openvino_session),
+}
+_ONNX = "HETEROSIS_BENCHMARK_ONNX"  # the file that a runtime reads
+
 # -- workers --------------------------------------------------------------------------------------
 
 
@@ -132,7 +168,7 @@ def _seconds(call: Callable[[int], None], n: int) -> float:
 
 def _sizes(model: str, contender: str) -> dict[str, float]:
     """One call of each size, then those that show what each takes when it is known."""
-    call, counts = _torch(model) if contender == "torch" else _heterosis(model, "auto")
+    call, counts = CONTENDERS[contender](model)
     first = {n: _seconds(call, n) for n in SIZES}
     steady = {n: min(_seconds(call, n) for _ in range(5)) for n in SIZES}
     beyond = [first[n] - steady[n] for n in SIZES[2:]]
@@ -168,35 +204,95 @@ def _batch(call: Callable[[int], None], n: int) -> float:
     return taken / count
 
 
-def _run(python: str, *arguments: str) -> dict[str, float]:
-    with tempfile.TemporaryDirectory() as cache:
-        kept = {"HETEROSIS_CACHE": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
-        command = [python, os.path.abspath(__file__), "--work", *arguments]
-        output = subprocess.check_output(command, env=os.environ | kept, text=True)
-    return json.loads(output.splitlines()[-1])
+# -- the parent -----------------------------------------------------------------------------------
+
+
+def _run(contender: str, model: str, threads: int) -> dict[str, float]:
+    """What a worker prints, with an empty cache and, for a runtime of ONNX, the model's file."""
+    found = runner.interpreters()
+    with tempfile.TemporaryDirectory() as folder:
+        environment = runner.environment_of(threads) | {
+            "HETEROSIS_CACHE": folder, "TORCHINDUCTOR_CACHE_DIR": folder,
+            _ONNX: os.path.join(folder, "model.onnx"),
+        }  # fmt: skip
+
+        def worker(name: str) -> str:
+            python = found.get(name.split(maxsplit=1)[0], sys.executable)
+            command = [python, os.path.abspath(__file__), "--threads", str(threads)]
+            return subprocess.check_output(
+                [*command, "--work", name, model], env=environment, text=True
+            )
+
+        if contender in ("onnxruntime", "openvino"):
+            worker("torch onnx")
+        return json.loads(worker(contender).splitlines()[-1])
+
+
+def _work(contender: str, model: str, rounds: int) -> dict[str, float]:
+    if contender == "torch onnx":
+        _write_onnx(model, os.environ[_ONNX])
+        return {}
+    return _steady(model, rounds) if contender == "steady" else _sizes(model, contender)
+
+
+_COLUMNS = {  # what a worker tells: how it stands in the table, and what of its unit it is
+    "captures": ("captures", 1), "compiles": ("compilations", 1),
+    "seconds": ("all first calls, s", 1), "beyond": ("beyond, ms", 1e3),
+    "longest": ("the longest, ms", 1e3),
+}  # fmt: skip
+
+
+def _table(rows: list[tuple[str, str, dict[str, float]]]) -> str:
+    """Models and contenders in Markdown, a line each."""
+    names = list(rows[0][2])
+    heads = [_COLUMNS.get(name, (name, 1))[0] for name in names]
+    lines = ["| | contender | " + " | ".join(heads) + " |", "|---|---|" + "---:|" * len(heads)]
+    for model, contender, found in rows:
+        cells = [f"{found[name] * _COLUMNS.get(name, (name, 1))[1]:.3g}" for name in names]
+        lines.append("| " + " | ".join([model, contender, *cells]) + " |")
+    return "\n".join(lines)
+
+
+def _put_into(path: str, table: str) -> None:
+    begin, end = _MARKS
+    with open(path) as file:
+        before, rest = file.read().split(begin)
+    _, after = rest.split(end)
+    with open(path, "w") as file:
+        file.write(f"{before}{begin}\n\n{runner.heading()}\n\n{table}\n\n{end}{after}")
+
+
+def _contenders(model: str, given: argparse.Namespace) -> list[str]:
+    if given.steady:
+        return ["steady"]
+    peers = [name for name in PEERS if name in runner.interpreters()] if given.peers else []
+    return ["heterosis", *(name for name in peers if name == "torch" or model not in STEPS)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", default=[*MODELS, *STEPS])
     parser.add_argument("--steady", action="store_true")
-    parser.add_argument("--torch", action="store_true")
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--into", metavar="DOCUMENT.md")
     parser.add_argument("--work", nargs=2, metavar=("CONTENDER", "MODEL"))
     given = parser.parse_args()
     if given.work:
-        contender, model = given.work
-        found = _steady(model, given.rounds) if contender == "steady" else _sizes(model, contender)
-        print(json.dumps(found))
+        print(json.dumps(_work(*given.work, given.rounds)))
         return
     print(runner.heading(), end="\n\n")
-    contenders = ["steady"] if given.steady else ["heterosis", *(["torch"] if given.torch else [])]
+    rows = []
     for model in given.models:
-        for contender in contenders:
-            python = runner.interpreters().get(contender, sys.executable)
-            found = _run(python, contender, model)
+        for contender in _contenders(model, given):
+            found = _run(contender, model, given.threads)
+            rows.append((model, contender, found))
             told = ", ".join(f"{name} {value:.4g}" for name, value in found.items())
             print(f"{model}, {contender}: {told}", flush=True)
+    print(f"\n{_table(rows)}")
+    if given.into:
+        _put_into(given.into, _table(rows))
 
 
 if __name__ == "__main__":

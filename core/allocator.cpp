@@ -26,16 +26,18 @@ namespace {
 
 constexpr int64_t kPage = int64_t{4} << 10;
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kSmall = int64_t{32} << 10;   // up to here, blocks come from the C library
-constexpr int64_t kRegion = int64_t{32} << 20;  // of huge pages, which larger blocks share
-constexpr int64_t kLarge = int64_t{4} << 20;    // from here on, a block has pages of its own
+constexpr int64_t kSmall = int64_t{32} << 10;    // up to here, blocks come from the C library
+constexpr int64_t kRegion = int64_t{32} << 20;   // of huge pages, which larger blocks share
+constexpr int64_t kLarge = int64_t{4} << 20;     // from here on, a block has pages of its own
+constexpr int64_t kScratch = int64_t{64} << 10;  // from here on, page faults of scratch matter
 static_assert(class_size(class_of(kSmall + 1)) % kPage == 0, "shared pages: whole small ones");
 
 struct Block {
   Block* next;
+  int64_t size;
 };
 
-struct alignas(64) SizeClass {
+struct alignas(64) BlockList {
   Lock lock;
   Block* first = nullptr;
   std::atomic<int64_t> count{0};  // written under the lock
@@ -54,7 +56,8 @@ struct Region {
 // The fast path (a block from the list of its class) touches `live` alone; `cached` is the
 // difference, and `reserved` changes only where the system is asked.
 struct Memory {
-  SizeClass classes[kClasses];
+  BlockList classes[kClasses];
+  BlockList scratch;  // of any size, each a mapping of its own
   alignas(64) std::atomic<int64_t> live{0};
   std::atomic<int64_t> peak{0};
   alignas(64) std::atomic<int64_t> reserved{0};
@@ -75,27 +78,27 @@ Memory& memory() {
   return *instance;
 }
 
-Block* pop(SizeClass& size_class, int64_t age) {
-  size_class.lock.lock();
-  Block* block = size_class.first;
+Block* pop(BlockList& list, int64_t age) {
+  list.lock.lock();
+  Block* block = list.first;
   if (block) {
-    size_class.first = block->next;
-    size_class.count.store(size_class.count.load(std::memory_order_relaxed) - 1,
+    list.first = block->next;
+    list.count.store(list.count.load(std::memory_order_relaxed) - 1,
                            std::memory_order_relaxed);
   }
-  size_class.used = age;
-  size_class.lock.unlock();
+  list.used = age;
+  list.lock.unlock();
   return block;
 }
 
-void push(SizeClass& size_class, Block* block, int64_t age) {
-  size_class.lock.lock();
-  block->next = size_class.first;
-  size_class.first = block;
-  size_class.count.store(size_class.count.load(std::memory_order_relaxed) + 1,
+void push(BlockList& list, Block* block, int64_t age) {
+  list.lock.lock();
+  block->next = list.first;
+  list.first = block;
+  list.count.store(list.count.load(std::memory_order_relaxed) + 1,
                          std::memory_order_relaxed);
-  size_class.used = age;
-  size_class.lock.unlock();
+  list.used = age;
+  list.lock.unlock();
 }
 
 void* map_anonymous(int64_t size) {
@@ -135,35 +138,60 @@ void* cut_from_region(Region& region, int64_t size) {
   return block;
 }
 
+void* map_block(int64_t size) { return size >= kLarge ? map_huge(size) : map_anonymous(size); }
+
+// A mapping of another size in place of one. Pages of the old one that were touched are not touched
+// for the first time again. Null where the system refuses: then the old one is as it was.
+void* map_larger(void* block, int64_t size, int64_t larger) {
+  void* const place = map_block(larger);  // where huge pages are aligned
+  if (!place) return nullptr;
+  ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
+  void* const moved = mremap(block, static_cast<std::size_t>(size), static_cast<std::size_t>(larger),
+                             MREMAP_MAYMOVE | MREMAP_FIXED, place);
+  if (moved == MAP_FAILED) {
+    munmap(place, static_cast<std::size_t>(larger));
+    return nullptr;
+  }
+  if (larger >= kLarge) madvise(moved, static_cast<std::size_t>(larger), MADV_HUGEPAGE);
+  return moved;
+}
+
 void* system_allocate(int64_t size) {
   if (size >= kLarge) return map_huge(size);
   if (size > kSmall) return cut_from_region(memory().region, size);
   return std::aligned_alloc(64, static_cast<std::size_t>(size));
 }
 
-void system_free(void* block, int64_t size) {
+void system_free(void* block, int64_t size, bool mapped) {
   ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
-  if (size > kSmall) munmap(block, static_cast<std::size_t>(size));
+  if (mapped || size > kSmall) munmap(block, static_cast<std::size_t>(size));
   else std::free(block);
 }
 
+void free_block(Memory& memory, Block* block, bool mapped) {
+  const int64_t size = block->size;
+  system_free(block, size, mapped);
+  memory.reserved.fetch_sub(size, std::memory_order_relaxed);
+}
+
 struct Stale {
-  SizeClass* size_class = nullptr;
-  int64_t size = 0;
+  BlockList* list = nullptr;
   int64_t used = 0;
 };
 
-// The non-empty class whose blocks came or went longest ago; of several, the largest.
-Stale stalest_class(Memory& memory) {
+void choose_stalest(Stale& stalest, BlockList& candidate) {
+  if (candidate.count.load(std::memory_order_relaxed) == 0) return;
+  candidate.lock.lock();
+  const int64_t used = candidate.used;
+  candidate.lock.unlock();
+  if (!stalest.list || used < stalest.used) stalest = {&candidate, used};
+}
+
+// The non-empty list whose blocks came or went longest ago; of several, that of the largest.
+Stale stalest_list(Memory& memory) {
   Stale stalest;
-  for (int index = kClasses; index-- > 0;) {
-    SizeClass& candidate = memory.classes[index];
-    if (candidate.count.load(std::memory_order_relaxed) == 0) continue;
-    candidate.lock.lock();
-    const int64_t used = candidate.used;
-    candidate.lock.unlock();
-    if (!stalest.size_class || used < stalest.used) stalest = {&candidate, class_size(index), used};
-  }
+  for (int index = kClasses; index-- > 0;) choose_stalest(stalest, memory.classes[index]);
+  choose_stalest(stalest, memory.scratch);
   return stalest;
 }
 
@@ -172,14 +200,13 @@ int64_t trim(Memory& memory, int64_t bytes) {
   int64_t freed = 0;
   memory.trim_lock.lock();
   while (freed < bytes) {
-    const Stale stale = stalest_class(memory);
-    if (!stale.size_class) break;
+    const Stale stale = stalest_list(memory);
+    if (!stale.list) break;
     while (freed < bytes) {
-      Block* block = pop(*stale.size_class, stale.used);  // keeps its age: this is no use of it
+      Block* block = pop(*stale.list, stale.used);  // keeps its age: this is no use of it
       if (!block) break;
-      system_free(block, stale.size);
-      memory.reserved.fetch_sub(stale.size, std::memory_order_relaxed);
-      freed += stale.size;
+      freed += block->size;
+      free_block(memory, block, stale.list == &memory.scratch);
     }
   }
   memory.trim_lock.unlock();
@@ -217,13 +244,14 @@ bool reserve(Memory& memory, int64_t size) {
   return false;
 }
 
-void* allocate_from_system(Memory& memory, int64_t size, int64_t asked) {
+void* allocate_from_system(Memory& memory, int64_t size, int64_t asked,
+                           void* (*ask)(int64_t) = system_allocate) {
   memory.age.fetch_add(1, std::memory_order_relaxed);
   if (!reserve(memory, size)) throw_out_of_memory(memory, asked);
-  void* block = system_allocate(size);
+  void* block = ask(size);
   if (!block) {
     trim(memory, kLargestBlock);
-    block = system_allocate(size);
+    block = ask(size);
   }
   if (block) return block;
   memory.reserved.fetch_sub(size, std::memory_order_relaxed);
@@ -235,6 +263,65 @@ void raise_peak(Memory& memory, int64_t live) {
   while (live > peak &&
          !memory.peak.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
   }
+}
+
+// Counts a block as lent, unless that passes the limit.
+bool lend(Memory& memory, int64_t size) {
+  const int64_t live = memory.live.fetch_add(size, std::memory_order_relaxed) + size;
+  if (live > memory.limit.load(std::memory_order_relaxed)) {
+    memory.live.fetch_sub(size, std::memory_order_relaxed);
+    return false;
+  }
+  raise_peak(memory, live);
+  return true;
+}
+
+void put_back(Memory& memory, BlockList& list, void* block, int64_t size) {
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + sizeof(Block),
+                            static_cast<std::size_t>(size) - sizeof(Block));
+  ASAN_UNPOISON_MEMORY_REGION(block, sizeof(Block));
+  push(list, new (block) Block{nullptr, size}, memory.age.load(std::memory_order_relaxed));
+}
+
+// -- scratch: few blocks, each as large as the largest call that had it ---------------------------
+
+// Where the block is linked that serves best: the smallest that is large enough, else the largest.
+// There are as many as calls at one time at most. Under the lock.
+Block** best_of(BlockList& list, int64_t size) {
+  Block** best = &list.first;
+  for (Block** at = &list.first; *at; at = &(*at)->next) {
+    const int64_t one = (*at)->size, found = (*best)->size;
+    const bool better = found < size ? one > found : one >= size && one < found;
+    if (better) best = at;
+  }
+  return best;
+}
+
+Block* pop_best(BlockList& list, int64_t size, int64_t age) {
+  list.lock.lock();
+  Block** const place = best_of(list, size);
+  Block* const block = *place;
+  if (block) {
+    *place = block->next;
+    list.count.store(list.count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  }
+  list.used = age;
+  list.lock.unlock();
+  return block;
+}
+
+// A larger block, of the pages of one that is too small if there is such.
+void* larger_scratch(Memory& memory, Block* small, int64_t size, int64_t asked) {
+  if (small) {
+    const int64_t had = small->size;
+    if (had < size && reserve(memory, size - had)) {
+      memory.age.fetch_add(1, std::memory_order_relaxed);
+      if (void* larger = map_larger(small, had, size)) return larger;
+      memory.reserved.fetch_sub(size - had, std::memory_order_relaxed);
+    }
+    free_block(memory, small, true);
+  }
+  return allocate_from_system(memory, size, asked, map_block);
 }
 
 std::string readable(int64_t bytes) {
@@ -265,12 +352,10 @@ void* allocate(int64_t nbytes) {
   const int64_t size = class_size(index);
   void* block = pop(all.classes[index], all.age.load(std::memory_order_relaxed));
   if (!block) block = allocate_from_system(all, size, nbytes);
-  const int64_t live = all.live.fetch_add(size, std::memory_order_relaxed) + size;
-  if (live > all.limit.load(std::memory_order_relaxed)) {  // lowered since the block was cached
-    deallocate(block, nbytes);
+  if (!lend(all, size)) {  // the limit was lowered since the block was cached
+    put_back(all, all.classes[index], block, size);
     throw_out_of_memory(all, nbytes);
   }
-  raise_peak(all, live);
   ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(nbytes));
   return block;
 }
@@ -279,11 +364,42 @@ void deallocate(void* block, int64_t nbytes) noexcept {
   Memory& all = memory();
   const int index = class_of(std::max<int64_t>(nbytes, 1));
   const int64_t size = class_size(index);
-  ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + sizeof(Block),
-                            static_cast<std::size_t>(size) - sizeof(Block));
-  ASAN_UNPOISON_MEMORY_REGION(block, sizeof(Block));
-  push(all.classes[index], new (block) Block, all.age.load(std::memory_order_relaxed));
+  put_back(all, all.classes[index], block, size);
   all.live.fetch_sub(size, std::memory_order_relaxed);
+  trim_to_cache_limit(all);
+}
+
+Scratch::Scratch(int64_t nbytes) : size_(nbytes) {
+  if (nbytes < kScratch) {
+    data_ = allocate(nbytes);
+    return;
+  }
+  Memory& all = memory();
+  if (nbytes > kLargestBlock) throw_out_of_memory(all, nbytes);
+  const int64_t least = class_size(class_of(nbytes));
+  Block* block = pop_best(all.scratch, least, all.age.load(std::memory_order_relaxed));
+  if (block && block->size >= least && lend(all, block->size)) {
+    data_ = block;
+    size_ = block->size;
+  } else {  // also where the limit has room for a smaller one alone
+    data_ = larger_scratch(all, block, least, nbytes);
+    size_ = least;
+    if (!lend(all, size_)) {
+      put_back(all, all.scratch, data_, size_);
+      throw_out_of_memory(all, nbytes);
+    }
+  }
+  ASAN_UNPOISON_MEMORY_REGION(data_, static_cast<std::size_t>(nbytes));
+}
+
+Scratch::~Scratch() {
+  if (size_ < kScratch) {
+    deallocate(data_, size_);
+    return;
+  }
+  Memory& all = memory();
+  put_back(all, all.scratch, data_, size_);
+  all.live.fetch_sub(size_, std::memory_order_relaxed);
   trim_to_cache_limit(all);
 }
 
@@ -318,13 +434,15 @@ void empty_cache() { trim(memory(), kLargestBlock); }
 
 void allocator_lock() {
   memory().trim_lock.lock();
-  for (SizeClass& size_class : memory().classes) size_class.lock.lock();
+  for (BlockList& list : memory().classes) list.lock.lock();
+  memory().scratch.lock.lock();
   memory().region.lock.lock();
 }
 
 void allocator_unlock() {
   memory().region.lock.unlock();
-  for (SizeClass& size_class : memory().classes) size_class.lock.unlock();
+  memory().scratch.lock.unlock();
+  for (BlockList& list : memory().classes) list.lock.unlock();
   memory().trim_lock.unlock();
 }
 

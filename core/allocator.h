@@ -24,6 +24,27 @@ void* allocate(int64_t nbytes);
 // `nbytes` must be the size asked for.
 void deallocate(void* block, int64_t nbytes) noexcept;
 
+// Memory for the time of one call: what a compiled function computes in. 64-byte aligned, not
+// cleared; throws OutOfMemory.
+//
+// Calls of all programs at all sizes share a few blocks, which grow: a size never seen touches no
+// fresh pages, unless it is the largest so far. Invariant: a block is lent to one Scratch at most.
+// Calls at the same time, and one inside another, have different blocks, and there are never more
+// blocks than there were of these at one time.
+class Scratch {
+ public:
+  explicit Scratch(int64_t nbytes);
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  void* data() const { return data_; }
+
+ private:
+  void* data_;
+  int64_t size_;  // of the block; what was asked for, if that is little
+};
+
 MemoryCounters memory_counters();
 void reset_peak();
 

@@ -1,8 +1,10 @@
 #include "dispatch.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "allocator.h"
 #include "engine.h"
 #include "profile.h"
 
@@ -26,11 +28,11 @@ std::vector<Array> copy(std::span<const Array* const> arrays) {
 // `queued` says when the call was issued, if that was before now; 0 if it is issued now.
 int64_t call(const Plan& plan, void* const* buffers, const int64_t* scalars, int64_t queued) {
   if (!plan.function) return 0;
-  Ref<Storage> workspace;
+  std::optional<Scratch> workspace;  // to the end of the call, also when it fails
   hx_call arguments{buffers, plan.integers.data(), scalars, nullptr, plan.runtime};
   if (plan.workspace > 0) {
-    workspace = Storage::make(plan.workspace);
-    arguments.workspace = workspace->ensure();
+    workspace.emplace(plan.workspace);
+    arguments.workspace = workspace->data();
   }
   if (!profile().on()) return plan.function(&arguments);
   const int64_t started = Profile::now();

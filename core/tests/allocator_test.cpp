@@ -215,6 +215,139 @@ void threads_share_the_lists() {
   CHECK(memory_counters().live == live);
 }
 
+// -- scratch --------------------------------------------------------------------------------------
+
+constexpr int64_t kSizes[] = {5 * kMega, 200'000, 17 * kMega, 70'000, 3 * kMega, 90 * kMega, 64, 1};
+
+void scratch_is_aligned_and_apart() {
+  const int64_t live = memory_counters().live;
+  for (int64_t outer : kSizes) {
+    for (int64_t inner : kSizes) {
+      Scratch one(outer), other(inner);
+      CHECK(reinterpret_cast<uintptr_t>(one.data()) % 64 == 0);
+      std::memset(one.data(), 1, static_cast<std::size_t>(outer));
+      std::memset(other.data(), 2, static_cast<std::size_t>(inner));
+      auto* bytes = static_cast<unsigned char*>(one.data());
+      for (int64_t at = 0; at < outer; at += 997) CHECK(bytes[at] == 1);
+      CHECK(bytes[outer - 1] == 1);
+    }
+  }
+  CHECK(memory_counters().live == live);
+}
+
+// The point of it: a size that was never seen costs no page faults if a larger one was.
+void scratch_of_another_size_faults_not_again() {
+  empty_cache();
+  { Scratch largest(90 * kMega); std::memset(largest.data(), 1, std::size_t{90} << 20); }
+  const int64_t calls = memory_counters().system_calls;
+  const long before = page_faults();
+  for (int64_t nbytes = 90'000; nbytes <= 90 * kMega; nbytes += 1'000'003) {
+    Scratch scratch(nbytes);
+    std::memset(scratch.data(), 1, static_cast<std::size_t>(nbytes));
+  }
+  CHECK(page_faults() - before < 50);
+  CHECK(memory_counters().system_calls == calls);
+}
+
+void scratch_keeps_its_pages_when_it_grows() {
+  empty_cache();
+  { Scratch scratch(2 * kMega); std::memset(scratch.data(), 7, std::size_t{2} << 20); }
+  const long before = page_faults();
+  for (int64_t nbytes : {3 * kMega, 4 * kMega, 12 * kMega}) {  // from small pages to huge ones
+    Scratch scratch(nbytes);
+    auto* bytes = static_cast<unsigned char*>(scratch.data());
+    for (int64_t at = 4096; at < 2 * kMega; at += 4096) CHECK(bytes[at] == 7);
+  }
+#if !defined(__SANITIZE_THREAD__)  // whose notes about a new address are pages, too
+  CHECK(page_faults() - before < 100);  // 2 MiB are 512 small pages
+#else
+  CHECK(before > 0);
+#endif
+  CHECK(memory_counters().cached == 12 * kMega);
+}
+
+void scratch_counts() {
+  empty_cache();
+  const MemoryCounters before = memory_counters();
+  {
+    Scratch first(5 * kMega);
+    CHECK(memory_counters().live == before.live + 5 * kMega);
+    Scratch second(2 * kMega);
+    CHECK(memory_counters().live == before.live + 7 * kMega);
+  }
+  CHECK(memory_counters().live == before.live);
+  CHECK(memory_counters().cached == 7 * kMega);
+  { Scratch again(kMega); }  // the smallest that is large enough
+  CHECK(memory_counters().peak >= before.live + 7 * kMega);
+  { Scratch again(6 * kMega); }  // the largest grows
+  CHECK(memory_counters().cached == 8 * kMega);
+  empty_cache();
+  CHECK(memory_counters().cached == 0);
+}
+
+void scratch_is_bounded() {
+  empty_cache();
+  const MemoryCounters before = memory_counters();
+  set_memory_limit(before.live + 10 * kMega);
+  { Scratch all(10 * kMega); }
+  {
+    void* array = allocate(6 * kMega);  // what is cached makes room
+    Scratch rest(4 * kMega);
+    CHECK_THROWS(OutOfMemory, Scratch{kMega});
+    deallocate(array, 6 * kMega);
+  }
+  { Scratch large(8 * kMega); }
+  {
+    void* array = allocate(2 * kMega);
+    Scratch large(8 * kMega);
+    CHECK_THROWS(OutOfMemory, Scratch{int64_t{100} << 10});
+    deallocate(array, 2 * kMega);
+  }
+  {
+    void* array = allocate(2 * kMega);
+    set_memory_limit(before.live + 4 * kMega);  // no room for the block of 8 that is cached
+    Scratch small(kMega);
+    deallocate(array, 2 * kMega);
+  }
+  for (int64_t nbytes : {before.limit + 1, int64_t{1} << 46, INT64_MAX}) {
+    CHECK_THROWS(OutOfMemory, Scratch{nbytes});
+  }
+  set_memory_limit(before.limit);
+  set_cache_limit(0);
+  { Scratch uncached(2 * kMega); }
+  CHECK(memory_counters().cached == 0);
+  set_cache_limit(before.cache_limit);
+  CHECK(memory_counters().live == before.live);
+}
+
+void use_scratch(std::mt19937& random, unsigned char mark, int depth) {
+  const int64_t nbytes = 1 + static_cast<int64_t>(random() % 3'000'000) / (1 + random() % 30);
+  Scratch scratch(nbytes);
+  auto* bytes = static_cast<unsigned char*>(scratch.data());
+  for (int64_t at = 0; at < nbytes; at += 509) bytes[at] = mark;
+  if (depth > 0) use_scratch(random, static_cast<unsigned char>(mark + 1), depth - 1);
+  for (int64_t at = 0; at < nbytes; at += 509) CHECK(bytes[at] == mark);
+}
+
+void a_block_is_lent_once_at_a_time() {
+  const int64_t live = memory_counters().live;
+  std::vector<std::thread> threads;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    threads.emplace_back([seed] {
+      std::mt19937 random(seed);
+      const auto mark = static_cast<unsigned char>(50 * seed);
+      for (int turn = 0; turn < 500; ++turn) use_scratch(random, mark, turn % 3);
+    });
+  }
+  threads.emplace_back([] {
+    for (int turn = 0; turn < 100; ++turn) empty_cache();  // takes what is not lent alone
+  });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(memory_counters().live == live);
+  empty_cache();
+  CHECK(memory_counters().cached == 0);
+}
+
 void storages_allocate_late() {
   const int64_t live = memory_counters().live;
   {
@@ -267,6 +400,10 @@ int main() {
                     TEST(shared_pages_are_given_back), TEST(counters_add_up),
                     TEST(the_cache_is_bounded), TEST(too_much_is_refused),
                     TEST(a_lower_limit_counts), TEST(threads_share_the_lists),
+                    TEST(scratch_is_aligned_and_apart),
+                    TEST(scratch_of_another_size_faults_not_again),
+                    TEST(scratch_keeps_its_pages_when_it_grows), TEST(scratch_counts),
+                    TEST(scratch_is_bounded), TEST(a_block_is_lent_once_at_a_time),
                     TEST(storages_allocate_late), TEST(foreign_memory_is_handed_back_once),
                     TEST(readers_may_ensure_together)});
 }

@@ -1,5 +1,6 @@
 """Sizes with the value of a call: what is computed of them holds wherever their conditions do."""
 
+import functools
 import math
 import random
 
@@ -8,20 +9,18 @@ import pytest
 
 from heterosis.ir.sizes import named
 from heterosis.ir.slices import taken
+from heterosis.ir.table_sizes import covering, divided, largest, roughly, smallest
 from heterosis.ir.traced_sizes import (
     LEAST,
     Decisions,
     TracedSize,
-    divided,
     function_of,
     is_traced,
-    largest,
     message,
     only_looking,
-    roughly,
     shown,
-    smallest,
     untraced,
+    value_of,
     written,
 )
 
@@ -177,6 +176,64 @@ def test_quotients_of_tables_are_no_decisions():
             (there,) = function_of(["n"], [written(found)])(n=other)
             assert there == (other * 3 + 40) // max(8, other)
     assert divided(17, 5) == 3
+
+
+LONG = {
+    "sum": lambda x: sum((x * k for k in range(400)), start=0.0),
+    "product": lambda x: functools.reduce(lambda a, k: a * (1 + x / (k + 9)) / 2, range(400), x),
+    "differences": lambda x: functools.reduce(lambda a, k: k - a, range(400), x),
+    "quotients": lambda x: functools.reduce(lambda a, k: 1 / (a + k), range(1, 400), x),
+    "squares": lambda x: functools.reduce(lambda a, _: a * a / 2 + 0.5, range(60), x / 1e3),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_floats_of_any_length_are_read_again(name):
+    decisions = Decisions({}, {"f": 0.375})
+    found = LONG[name](decisions.number("f"))
+    assert value_of(found) == LONG[name](0.375)
+    holds = function_of(["f"], [" and ".join(decisions.conditions) or "True"])
+    assert holds(0.375)[0]
+    for other in (0.25, 0.7, 3.5):
+        if holds(other)[0]:
+            assert function_of(["f"], [written(found)])(other)[0] == LONG[name](other)
+    assert (name in ("sum", "product")) == (not decisions.conditions)
+
+
+def test_what_follows_from_conditions_is_none():
+    decisions = Decisions({"n": 40})
+    n = decisions.traced(named("n"))
+    assert n > 32
+    assert (n >= 20, n == 7, n // 2 > 15, n * n > 1000, -n > -3) == (True, False, True, True, False)
+    assert written(smallest(n * 4, 96)) == "96"
+    assert list(decisions.conditions) == ["-n < -32"]
+    assert n <= 64
+    assert (n < 65, n // 8 > 8, 130 - 2 * n > 0) == (True, False, True)
+    assert written(smallest(n, 96)) == "n"
+    assert list(decisions.conditions) == ["-n < -32", "-n >= -64"]
+    with only_looking():
+        assert n < 50
+    assert not n >= 45
+    assert list(decisions.conditions) == ["-n < -32", "-n >= -64", "n < 45"]
+    assert n != 40 or list(decisions.conditions)[-1] == "n == 40"
+
+
+def test_what_covers_numbers_is_no_decision_and_stays_short():
+    for value in VALUES:
+        decisions = Decisions({"n": value})
+        n = decisions.traced(named("n"))
+        assert written(covering(n * 64 + 100, n * 10 + 640)) == "64*n + 640"
+        numbers = [n * 640, 6400, (n // 2) * 128 - n // 3 + 17, smallest(n * 320, 9600) * 2 + 64]
+        covered = numbers[0]
+        for turn in range(40):
+            covered = covering(covered, numbers[turn % 4]) + numbers[(turn + 1) % 4]
+        assert not decisions.conditions
+        assert len(written(covered)) < 200
+        assert value_of(covered) == function_of(["n"], [written(covered)])(n=value)[0]
+        for other in VALUES:
+            found = function_of(["n"], map(written, [covered, *numbers]))(n=other)
+            assert found[0] >= 10 * sum(found[1:])  # each was added ten times
+    assert covering(17, 5) == 17
 
 
 def test_rough_numbers_are_the_same_over_ranges():

@@ -95,8 +95,8 @@ class Compiled(Generic[P, R]):
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""
         mine = (
-            "replay", "examples", "_programs", "_kinds", "_numbers", "_changes", "_capturing",
-            "_outside",
+            "replay", "examples", "_programs", "_kept", "_kinds", "_numbers", "_changes",
+            "_capturing", "_outside",
         )  # fmt: skip
         return {name: value for name, value in vars(self).items() if name not in mine}
 
@@ -113,6 +113,7 @@ class Compiled(Generic[P, R]):
         self.examples: OrderedDict[Hashable, Call] = OrderedDict()
         # By the kind of arguments, the one that was used last at the end; newest programs first.
         self._programs: OrderedDict[Hashable, list[Program]] = OrderedDict()
+        self._kept = 0  # of these, in all
         # Of calls that differ in extents alone, the one that was used last at the end.
         self._kinds: OrderedDict[Hashable, _SizedPrograms] = OrderedDict()
         # Of calls that differ in numbers too.
@@ -180,11 +181,14 @@ class Compiled(Generic[P, R]):
         serves by itself."""
         alike = self._programs.setdefault(key, [])
         self._programs.move_to_end(key)
+        before = len(alike)
         alike.insert(0, program)
         del alike[_MOST_ALIKE:]
-        while sum(map(len, self._programs.values())) > settings.programs_kept:
+        self._kept += len(alike) - before
+        while self._kept > settings.programs_kept:
             oldest = next(iter(self._programs))
             self._programs[oldest].pop()
+            self._kept -= 1
             if not self._programs[oldest]:
                 del self._programs[oldest]
         while len(self.examples) > settings.programs_kept:

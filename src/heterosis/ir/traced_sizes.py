@@ -15,14 +15,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
-from heterosis.ir.sizes import Extent, Formula, Product, Quotient, Size, Term, named
+from heterosis.ir.size_bounds import LEAST, Bounds, narrowed, outcome
+from heterosis.ir.sizes import Extent, Formula, Product, Size, Term, named
 from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.lines import PACKAGE, user_line
-
-# Extents from here on are named: broadcasting makes others of 1, and nothing is left of 0.
-LEAST = 2
 
 _RELATIONS: dict[str, Callable[[int, int], bool]] = {"<": operator.lt, "==": operator.eq}
 _OPPOSITE = {"<": ">=", "==": "!="}
@@ -39,6 +38,7 @@ class Decisions:
         self.as_if_large = False
         self.conditions: dict[str, str] = {}
         self.fixed: dict[Term, int] = {}  # what conditions say the value of
+        self.bounds: Bounds = {}  # what they say of names; what follows from it is no condition
         # What floats that follow from sizes are among the operands of a captured operation.
         self.operand: Callable[[TracedFloat], Any] | None = None
 
@@ -103,12 +103,18 @@ class Decisions:
         """Whether a difference of this value stands in a relation to 0; noted, if that depends on
         the values."""
         holds = _RELATIONS[relation](value, 0)
-        if not isinstance(difference, Size) or _known(difference, relation) is not None:
+        if (
+            not isinstance(difference, Size)
+            or outcome(difference, relation, self.bounds) is not None
+        ):
             return holds
         if relation == "==" and holds and self._has_fixed(difference):
             return True
-        left = Size(difference.terms)
-        self.note(f"{left} {relation if holds else _OPPOSITE[relation]} {-difference.number}")
+        left, right = Size(difference.terms), -difference.number
+        noted = relation if holds else _OPPOSITE[relation]
+        self.note(f"{left} {noted} {right}")
+        if relation == "<" and not _looking.on:
+            self.bounds = narrowed(self.bounds, left, noted, right)
         return holds
 
     def _has_fixed(self, zero: Size) -> bool:
@@ -366,12 +372,17 @@ class TracedSize:
 class TracedFloat:
     """A float that follows from sizes, as an expression of Python."""
 
-    __slots__ = ("decisions", "names", "text", "value")
+    __slots__ = ("decisions", "depth", "names", "symbol", "text", "value")
     __array_ufunc__ = None
 
-    def __init__(self, text: str, value: float, decisions: Decisions, names: Iterable[str]):
+    def __init__(
+        self, text: str, value: float, decisions: Decisions, names: Iterable[str],
+        symbol: str = "", depth: int | None = None,
+    ):  # fmt: skip
         self.text, self.value, self.decisions = text, value, decisions
         self.names = frozenset(names)
+        self.symbol = symbol  # of the operation that it is the result of
+        self.depth = _depth(text) if depth is None else depth  # of its parentheses
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -390,8 +401,16 @@ class TracedFloat:
             self.decisions.note_power(texts, values)
         if isinstance(found, complex):
             return found
+        depth = max(_depth_of(other), self.depth) + 1
+        if not turned and _ALIKE.get(symbol, symbol) == _ALIKE.get(self.symbol):
+            texts = self.text[1:-1], text  # from left to right, as Python computes it, too
+            depth = max(_depth_of(other) + 1, self.depth)
+        if depth > _DEEPEST or sum(map(len, texts)) > _WIDEST:
+            known = float(self)  # which then stays so: Python could not read what comes of it
+            return _OPERATIONS[symbol](*((other, known) if turned else (known, other)))
         written = f"({texts[0]} {symbol} {texts[1]})"
-        return TracedFloat(written, found, self.decisions, self.names | names)
+        made = self.names | names
+        return TracedFloat(written, found, self.decisions, made, symbol, depth)
 
     def __add__(self, other: Any) -> Any:
         return self._applied("+", other)
@@ -528,6 +547,21 @@ class TracedFloat:
         return float, (float(self),)
 
 
+_DEEPEST, _WIDEST = 90, 200_000  # parentheses and characters of a float's text
+_ALIKE = {"+": "+", "-": "+", "*": "*", "/": "*", "//": "*", "%": "*"}  # in how tightly they bind
+
+
+def _depth(text: str) -> int:
+    depths = accumulate((c == "(") - (c == ")") for c in text if c in "()")
+    return max(depths, default=0)
+
+
+def _depth_of(number: Any) -> int:
+    if type(number) is TracedFloat:
+        return number.depth
+    return 1 + _depth(str(number.size)) if _is_traced(number) else 0
+
+
 def _asked_from_inside() -> bool:
     """Whether it is the framework that asks for a hash, methods that dataclasses have left out."""
     frame = sys._getframe(2)
@@ -585,131 +619,6 @@ def _operand(given: Any) -> tuple[str | None, float, frozenset[str]]:
 
 def _negated(found: Any) -> Any:
     return found if found is NotImplemented else not found
-
-
-# -- what is known of sizes without their values --------------------------------------------------
-
-
-def _known(size: Size, relation: str) -> bool | None:
-    """Whether a size stands in a relation to 0 for all values of its names; None if that depends
-    on them."""
-    low, high = _least(size), _least(-size)
-    if low is not None and low > (0 if relation == "==" else -1):
-        return False
-    if high is not None and high > 0:
-        return relation == "<"
-    return None
-
-
-def _least(size: Extent) -> int | None:
-    """A bound from below, if there is an easy one."""
-    if not isinstance(size, Size):
-        return size
-    total = size.number
-    for term, coefficient in size.terms:
-        least = _least_term(term)
-        if coefficient < 0 or least is None:
-            return None
-        total += coefficient * least
-    return total
-
-
-def _least_term(term: Term) -> int | None:
-    if isinstance(term, str):
-        return LEAST
-    if isinstance(term, Quotient):
-        least = _least(term.numerator)
-        return None if least is None else least // term.divisor
-    if isinstance(term, Product):
-        bounds = [_least_term(factor) for factor in term.factors]
-        known = [bound for bound in bounds if bound is not None and bound >= 0]
-        return math.prod(known) if len(known) == len(bounds) else None
-    return term.least
-
-
-_LONGEST = 2000  # characters of an expression
-
-# -- numbers of tables ----------------------------------------------------------------------------
-
-
-def covers(first: int, second: int) -> bool:
-    """Whether a number is known to be at least another one, at all sizes."""
-    difference = first - second
-    size = untraced(difference)
-    return _known(size, "<") is False if isinstance(size, Size) else difference >= 0
-
-
-def largest(first: int, second: int) -> int:
-    """`max`, which is no decision: a number for all sizes."""
-    return _extremum("max", first, second)
-
-
-def smallest(first: int, second: int) -> int:
-    """`min`, which is no decision."""
-    return _extremum("min", first, second)
-
-
-def _extremum(name: str, first: int, second: int) -> int:
-    choose = max if name == "max" else min
-    traced = next((one for one in (first, second) if _is_traced(one)), None)
-    if traced is None:
-        return choose(first, second)
-    sizes = [one.size if _is_traced(one) else one for one in (first, second)]  # type: ignore[attr-defined]
-    values = [one.value if _is_traced(one) else one for one in (first, second)]  # type: ignore[attr-defined]
-    difference = sizes[0] - sizes[1]
-    if not isinstance(difference, Size):
-        return choose(first, second, key=lambda one: one.value if _is_traced(one) else one)  # type: ignore[attr-defined]
-    if (below := _known(difference, "<")) is not None:
-        first_is_less = below if name == "min" else not below
-        return first if first_is_less else second
-    texts = [str(size) for size in sizes]
-    if sum(map(len, texts)) > _LONGEST:
-        return choose(first, second)  # decided: what it is made of would grow without end
-    bounds = [_least(size) for size in sizes]
-    known = [bound for bound in bounds if bound is not None]
-    if name == "max":
-        least = max(known, default=None)
-    else:
-        least = min(known) if len(known) == len(bounds) else None
-    used = frozenset(n for size in sizes if isinstance(size, Size) for n in size.names())
-    formula = Formula(f"{name}({texts[0]}, {texts[1]})", used, least)
-    made: Any = TracedSize(Size(((formula, 1),)), choose(values), traced.decisions)  # type: ignore[attr-defined]
-    return made  # type: ignore[no-any-return]
-
-
-_ROUGH = (2, 4, 8, 32)
-
-
-def roughly(number: Any) -> Any:
-    """What a number that follows from sizes is where these are rounded, the same for a wide range
-    of them: for choices that matter for speed alone."""
-    if not is_traced(number):
-        return number
-    used = number.size.names() if _is_traced(number) else number.names
-    return number_at(number, {name: _rounded(name, number.decisions) for name in used})
-
-
-def _rounded(name: str, decisions: Decisions) -> int:
-    """A number that stands for all sizes within some bounds."""
-    size = decisions.traced(named(name))
-    if decisions.as_if_large:
-        return 2 * _ROUGH[-1]
-    return next((bound for bound in _ROUGH if size <= bound), 2 * _ROUGH[-1])
-
-
-def divided(first: int, second: int) -> int:
-    """A quotient rounded down, which is no decision; the divisor is 1 at least at all sizes."""
-    if not _is_traced(second):
-        return first // second
-    decisions, value = second.decisions, second.value  # type: ignore[attr-defined]
-    texts = [str(untraced(one)) for one in (first, second)]
-    if sum(map(len, texts)) > _LONGEST or second < 1:
-        return first // operator.index(second)
-    sizes = [one for one in map(untraced, (first, second)) if isinstance(one, Size)]
-    used = frozenset(name for size in sizes for name in size.names())
-    formula = Formula(f"(({texts[0]})//({texts[1]}))", used)
-    made: Any = TracedSize(Size(((formula, 1),)), value_of(first) // value, decisions)
-    return made  # type: ignore[no-any-return]
 
 
 def untraced(number: Any) -> Any:
@@ -776,7 +685,12 @@ def number_at(number: Any, values: Mapping[str, float]) -> Any:
     """A number that may follow from sizes, where these have other values."""
     if not is_traced(number):
         return number
-    return _function_of(tuple(values), written(number))(**values)[0]
+    return evaluated_at(written(number), values)
+
+
+def evaluated_at(expression: str, values: Mapping[str, float]) -> Any:
+    """What an expression is at values of its names, and of others."""
+    return _function_of(tuple(values), expression)(**values)[0]
 
 
 _function_of = lru_cache(maxsize=1024)(lambda names, expression: function_of(names, [expression]))
@@ -790,7 +704,7 @@ def written(number: Any) -> str:
 
 
 __all__ = [
-    "LEAST", "Decisions", "TracedFloat", "TracedSize", "covers", "divided", "fixed_number",
-    "function_of", "index", "is_traced", "largest", "message", "number_at", "only_looking",
-    "roughly", "shown", "smallest", "untraced", "value_of", "written",
+    "LEAST", "Decisions", "TracedFloat", "TracedSize", "evaluated_at", "fixed_number",
+    "function_of", "index", "is_traced", "message", "number_at", "only_looking", "shown",
+    "untraced", "value_of", "written",
 ]  # fmt: skip

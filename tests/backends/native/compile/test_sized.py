@@ -45,6 +45,38 @@ def test_few_ranges_serve_all_sizes(make, shape, most):
     assert len(plans_of(net._compiled).ranges) <= most
 
 
+class Residual(nn.HybridBlock):
+    """Convolutions of which many have sizes and places of their own in memory."""
+
+    def __init__(self):
+        super().__init__()
+        widths = 8, 8, 16, 16, 32, 32, 64, 64
+        self.body, self.short = [], []
+        for i, width in enumerate(widths):
+            self.body.append(nn.Conv2D(width, 3, padding=1, strides=1 + i % 2, use_bias=False))
+            self.short.append(nn.Conv2D(width, 1, strides=1 + i % 2, use_bias=False))
+            self.register_child(self.body[-1])
+            self.register_child(self.short[-1])
+        self.last = nn.Dense(10)
+
+    def forward(self, x):
+        for body, short in zip(self.body, self.short, strict=True):
+            x = npx.relu(body(x) + short(x))
+        return self.last(x)
+
+
+def test_places_in_memory_part_no_ranges():
+    net = Residual()
+    net.initialize()
+    net.hybridize(dynamic={"x": (0,)})
+    for n in _SIZES:
+        x = np.array(numpy.random.default_rng(n).normal(size=(n, 3, 32, 32)).astype("float32"))
+        numpy.testing.assert_allclose(net(x).asnumpy(), net.forward(x).asnumpy(), 1e-3, 1e-4)
+    ranges = plans_of(net._compiled).ranges
+    assert len(ranges) <= 5
+    assert all(len(condition) < 40 for one in ranges for condition in one.conditions)
+
+
 def test_few_ranges_serve_all_lengths_of_attention():
     run = heterosis.hybridize(attention, dynamic=True)
     for n in _SIZES:

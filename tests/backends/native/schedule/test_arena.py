@@ -13,7 +13,10 @@ from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.schedule.arena import ALIGNMENT, Block, memory, placed
 from heterosis.backends.native.schedule.schedule import schedule
 from heterosis.ir.program import INPUT, Program, apply
+from heterosis.ir.sizes import named
 from heterosis.ir.strided import Strided
+from heterosis.ir.table_sizes import smallest
+from heterosis.ir.traced_sizes import Decisions, function_of, number_at, value_of, written
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 
@@ -52,6 +55,55 @@ def test_what_lives_at_one_time_stands_apart(blocks):
         for j, other in enumerate(blocks[:i]):
             apart = starts[i] + one.size <= starts[j] or starts[j] + other.size <= starts[i]
             assert apart or not one.meets(other)
+
+
+_OPEN = [  # bytes of blocks
+    lambda n: n * 640,
+    lambda n: (n // 2) * 100 + 30,
+    lambda n: smallest(n * 64, 999) * 5,
+    lambda n: 7777,
+]
+
+
+@given(_lives.map(lambda blocks: blocks[:12]), st.integers(2, 70))
+@settings(deadline=None, max_examples=60)
+def test_what_lives_at_one_time_stands_apart_at_all_sizes(blocks, value):
+    decisions = Decisions({"n": value})
+    n = decisions.traced(named("n"))
+    for i, block in enumerate(blocks):
+        block.size = _OPEN[i % 4](n)
+    starts = placed(blocks)
+    holds = function_of(["n"], [" and ".join(decisions.conditions) or "True"])
+    for other in (m for m in (2, 3, 17, 40, 100) if holds(m)[0]):
+        at = [
+            (number_at(s, {"n": other}), number_at(b.size, {"n": other}))
+            for s, b in zip(starts, blocks, strict=True)
+        ]
+        assert all(start % ALIGNMENT == 0 for start, _ in at)
+        for i, (one, size) in enumerate(at):
+            for j, (low, taken) in enumerate(at[:i]):
+                assert one + size <= low or low + taken <= one or not blocks[i].meets(blocks[j])
+
+
+def test_places_of_many_blocks_part_no_sizes():
+    """Batches of any size: each block is a multiple of it, but for what products take."""
+    for value in (2, 20, 70):
+        decisions = Decisions({"n": value})
+        n = decisions.traced(named("n"))
+        sizes = [n * 65536 * (1 + i % 3) + (i % 4 == 0) * 9216 + i * 64 for i in range(60)]
+        blocks = [Block(size, i, i + 1 + i % 3) for i, size in enumerate(sizes)]
+        seen = [Block(value_of(block.size), block.first, block.last) for block in blocks]
+        starts = placed(blocks)
+        assert not decisions.conditions
+        tops = [
+            max(
+                value_of(start) + value_of(block.size)
+                for start, block in zip(at, blocks, strict=True)
+            )
+            for at in (starts, placed(seen))
+        ]
+        assert tops[0] <= 1.25 * tops[1]
+        assert max(len(written(start)) for start in starts) < 100
 
 
 def _chain(x, weights):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +13,7 @@ from heterosis.backends.native.codegen.target import Target
 from heterosis.backends.native.compile.compiler import host_target
 from heterosis.ir.program import Program, Value
 from heterosis.ir.strided import row_major
-from heterosis.ir.types import TensorType
+from heterosis.ir.types import ITEMSIZE, TensorType
 from heterosis.runtime.errors import OutOfMemoryError
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def check_room(facts: PlanFacts) -> None:
     """Refuse at the call what no waiting will make room for."""
     limit = _core.memory_counters()["limit"]
     for dtype, shape, base, *_ in facts.results:
-        type_ = TensorType(tuple(shape), dtype)
-        if base < 0 and type_.nbytes > limit:
+        if base < 0 and math.prod(shape) * ITEMSIZE[dtype] > limit:
+            type_ = TensorType(tuple(shape), dtype)
             raise OutOfMemoryError(
                 f"{facts.name}: a result {type_} takes {type_.nbytes:,} bytes, and "
                 f"all arrays together may take {limit:,}. Use smaller pieces, or raise "

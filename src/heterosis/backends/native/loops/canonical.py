@@ -17,6 +17,8 @@ from heterosis.backends.native.codegen.nest import (
     Store,
     operands_of,
 )
+from heterosis.ir.table_sizes import roughly
+from heterosis.ir.traced_sizes import is_traced
 
 Strides = tuple[int, ...]
 
@@ -84,8 +86,14 @@ def _long_inside(dims: list[int], extents: Strides, columns: list[Strides]) -> l
     is long, and along which something is read in runs, comes inside of it."""
     if len(dims) < 2 or extents[dims[-1]] >= _SHORT:
         return dims
-    long = [d for d in dims[:-1] if extents[d] >= _LONG and any(abs(c[d]) == 1 for c in columns)]
+    in_runs = [d for d in dims[:-1] if any(abs(c[d]) == 1 for c in columns)]
+    long = [d for d in in_runs if _is_long(extents[d])]
     return [d for d in dims if d not in long[-1:]] + long[-1:]
+
+
+def _is_long(extent: int) -> bool:
+    # Where others part the sizes, too, so that there are few ranges.
+    return roughly(extent) > _LONG if is_traced(extent) else extent >= _LONG
 
 
 def _merge(dims: list[int], extents: Strides, columns: list[Strides]) -> list[list[int]]:

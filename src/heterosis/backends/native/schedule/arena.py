@@ -7,15 +7,17 @@ for the last time and writes another at the same positions, the two stand in the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, known, reads_late
-from heterosis.ir.traced_sizes import covers, is_traced, largest, value_of
+from heterosis.ir.table_sizes import covering, covers, largest
+from heterosis.ir.traced_sizes import is_traced, value_of
 from heterosis.ir.types import ITEMSIZE
 
 ALIGNMENT = 64
+_WASTE = 1.25  # times the room that could be: what places without a decision may take
 
 
 @dataclass
@@ -51,7 +53,7 @@ def plan_memory(schedule: Schedule) -> None:
     distinct = list({id(block): block for block in blocks}.values())
     starts = dict(zip(map(id, distinct), placed(distinct), strict=True))
     schedule.starts = [starts[id(block)] for block in blocks]
-    schedule.workspace = _highest(starts[id(block)] + rounded(block.size) for block in distinct)
+    schedule.workspace = _workspace([starts[id(block)] for block in distinct], distinct)
 
 
 def memory(schedule: Schedule) -> Memory:
@@ -78,26 +80,39 @@ def placed(blocks: Sequence[Block]) -> list[int]:
     the order that is best for the extents at hand."""
     seen = [replace(block, size=value_of(block.size)) for block in blocks]
     starts = _placed(seen)
-    return _stacked(blocks, starts) if any(is_traced(block.size) for block in blocks) else starts
+    if not any(is_traced(block.size) for block in blocks):
+        return starts
+    found = _stacked(blocks, starts, covering)
+    room = value_of(_workspace(found, blocks))
+    if room <= _WASTE * _workspace(starts, seen):
+        return found
+    return _stacked(blocks, starts, largest)  # which may decide, and part the sizes
 
 
-def _stacked(blocks: Sequence[Block], starts: Sequence[int]) -> list[int]:
+def _workspace(starts: Iterable[int], blocks: Iterable[Block]) -> int:
+    ends = (start + rounded(block.size) for start, block in zip(starts, blocks, strict=True))
+    return _highest(ends, covering)
+
+
+def _stacked(
+    blocks: Sequence[Block], starts: Sequence[int], higher: Callable[[int, int], int]
+) -> list[int]:
     """Starts for all sizes: each block begins where the highest below it ends that it meets."""
     found: dict[int, int] = {}
     for i in sorted(range(len(blocks)), key=lambda i: starts[i]):
         below = [j for j in found if blocks[i].meets(blocks[j])]
-        found[i] = _highest(found[j] + rounded(blocks[j].size) for j in below)
+        found[i] = _highest((found[j] + rounded(blocks[j].size) for j in below), higher)
     return [found[i] for i in range(len(blocks))]
 
 
-def _highest(ends: Iterable[int]) -> int:
+def _highest(ends: Iterable[int], higher: Callable[[int, int], int]) -> int:
     tops: list[int] = [0]  # those of which none is known to cover another
     for end in ends:
         if not any(covers(top, end) for top in tops):
             tops = [top for top in tops if not covers(end, top)] + [end]
     highest, *others = tops
     for end in others:
-        highest = largest(highest, end)
+        highest = higher(highest, end)
     return highest
 
 

@@ -34,7 +34,7 @@ from heterosis.backends.native.codegen.nest import (
 from heterosis.backends.native.codegen.nest import Counter as Counting
 from heterosis.backends.native.schedule.arena import rounded, uses
 from heterosis.ir.strided import Strided
-from heterosis.ir.traced_sizes import divided, largest, smallest
+from heterosis.ir.table_sizes import divided, largest, smallest
 from heterosis.ir.types import ITEMSIZE
 
 if TYPE_CHECKING:  # the functions below import these when there is something to join

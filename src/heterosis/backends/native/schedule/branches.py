@@ -13,7 +13,7 @@ from typing import TypeAlias
 from heterosis.backends.native.codegen.emit.function import SHARE_NANOSECONDS, nest_nanoseconds
 from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, known
-from heterosis.ir.traced_sizes import roughly
+from heterosis.ir.table_sizes import roughly
 from heterosis.ir.types import ITEMSIZE
 
 # What sharing a kernel costs: each meeting of the threads, and how unevenly its parts end.

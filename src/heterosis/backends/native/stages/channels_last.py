@@ -32,7 +32,7 @@ from heterosis.ir.primitives.families import Elementwise, Opaque
 from heterosis.ir.primitives.products import MATMUL
 from heterosis.ir.primitives.windows import CONVOLVE, Extents, windows_of
 from heterosis.ir.program import ASSEMBLE, Node, Program, Value, apply, constant, with_inputs
-from heterosis.ir.traced_sizes import roughly
+from heterosis.ir.table_sizes import roughly
 from heterosis.ir.types import TensorType, numpy_dtype
 from heterosis.passes.preparation import Fixed
 

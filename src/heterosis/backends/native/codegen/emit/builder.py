@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from heterosis.backends.native.codegen.emit.identical import renamed, stand_ins
-from heterosis.ir.traced_sizes import divided, largest, smallest
+from heterosis.ir.table_sizes import divided, largest, smallest
 
 if TYPE_CHECKING:
     from heterosis.backends.native.codegen.target import Target

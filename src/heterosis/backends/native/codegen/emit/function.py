@@ -38,7 +38,8 @@ from heterosis.backends.native.codegen.nest import (
     known,
 )
 from heterosis.backends.native.codegen.target import Target
-from heterosis.ir.traced_sizes import is_traced, largest
+from heterosis.ir.table_sizes import largest
+from heterosis.ir.traced_sizes import is_traced
 
 # A handful of loads and calls: LLVM's quick path does them in a tenth of the time.
 PLAIN = "noinline optnone"

@@ -8,7 +8,7 @@ from heterosis.backends.native.codegen.kernels.convolution.tiles import FILTERS,
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.tile import Tile, tile
 from heterosis.backends.native.codegen.target import Target
-from heterosis.ir.traced_sizes import roughly
+from heterosis.ir.table_sizes import roughly
 
 # What it takes to transform an element of a tile, and of a filter, in multiplications. Filters are
 # many, and come from memory.
