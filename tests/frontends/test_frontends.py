@@ -26,6 +26,9 @@ from tests.frontends.models import (
 front_end = python_front_end()
 
 
+SQUARE = np.array([[2, 1, 0], [0, 3, 1], [1, 0, 4]], dtype="float32")
+
+
 def _absolute_or_twice(x):
     if x.sum() > 0:
         return x * 2
@@ -57,6 +60,10 @@ PROGRAMS = {
     "nothing": (lambda: lambda x: x + 1, [np.zeros((0, 3))]),
     "a number": (lambda: lambda x: x + 1, [np.array(2.0)]),
     "in order": (lambda: lambda x: np.sort(x), [random(100)]),
+    "what is computed of constants": (
+        lambda: lambda x: x @ np.linalg.inv(SQUARE) + SQUARE[1],
+        [random(2, 3)],
+    ),
     "memory moved": (lambda: lambda x: np.concatenate([x, x[::-1]]), [random(1000)]),
 }
 
@@ -350,7 +357,8 @@ def test_what_a_library_cannot_do_is_refused(tmp_path):
         (writes, "writes to arrays"),
         (checks, "checks arrays"),
         (lambda x: (x, 3), "holds, a int"),
-        (lambda x: np.linalg.inv(x.reshape(3, 1) * x), "Linear algebra"),
+        (lambda x: np.linalg.inv(x.reshape(3, 1) * x), "computes inverse, which is linear algebra"),
+        (lambda x: np.linalg.svd(x * np.ones((3, 1)))[1], "computes singular, which is"),
     ):
         with pytest.raises(UnsupportedError, match=why):
             heterosis.export(function, tmp_path / "model", x)
