@@ -1,6 +1,7 @@
 """Exported libraries, called from Python without Heterosis and from C: the same bits as here."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -168,6 +169,28 @@ def test_a_library_is_small_and_needs_the_c_library_at_most(make, shape, most, t
     if shutil.which("readelf"):
         shown = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True)
         assert "NEEDED" not in shown.stdout
+
+
+_OF_FILES = {"open", "lseek", "pread", "mmap", "mprotect", "munmap", "close"}
+_OF_THREADS = {"pthread_create", "pthread_join", "pthread_sigmask", "sigfillset", "syscall"}
+
+
+@pytest.mark.skipif(not shutil.which("nm"), reason="there is no nm")
+@pytest.mark.parametrize(
+    "options, needed",
+    [({}, set()), ({"weights": "file"}, _OF_FILES), ({"threads": 2}, _OF_THREADS)],
+)
+def test_what_a_library_shows_and_needs(options, needed, tmp_path):
+    """It shows the functions of `heterosis.h`, all of them and nothing else."""
+    path, header = heterosis.export(mlp(), tmp_path / "model", random(1, 512), **options)
+    shown = subprocess.run(["nm", "-D", path], capture_output=True, text=True, check=True).stdout
+    kinds = {line.split()[-1].split("@")[0]: line.split()[-2] for line in shown.splitlines()}
+    text = Path(header).with_name("heterosis.h").read_text()
+    declared = set(re.findall(r"^[a-z].*?\b(heterosis_\w+)\(", text, re.MULTILINE))
+    inline = set(re.findall(r"^static .*?\b(heterosis_\w+)\(", text, re.MULTILINE))
+    assert {name for name, kind in kinds.items() if kind == "T"} == declared - inline
+    assert {name for name, kind in kinds.items() if kind == "U"} == needed
+    assert set(kinds.values()) <= {"T", "U"}
 
 
 HELD = np.array(numpy.random.default_rng(3).normal(size=(40, 1000)), dtype="float32")
