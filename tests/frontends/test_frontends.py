@@ -1,6 +1,7 @@
 """Exported libraries, called from Python without Heterosis and from C: the same bits as here."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -24,6 +25,9 @@ from tests.frontends.models import (
 )
 
 front_end = python_front_end()
+
+
+SQUARE = np.array([[2, 1, 0], [0, 3, 1], [1, 0, 4]], dtype="float32")
 
 
 def _absolute_or_twice(x):
@@ -57,6 +61,10 @@ PROGRAMS = {
     "nothing": (lambda: lambda x: x + 1, [np.zeros((0, 3))]),
     "a number": (lambda: lambda x: x + 1, [np.array(2.0)]),
     "in order": (lambda: lambda x: np.sort(x), [random(100)]),
+    "what is computed of constants": (
+        lambda: lambda x: x @ np.linalg.inv(SQUARE) + SQUARE[1],
+        [random(2, 3)],
+    ),
     "memory moved": (lambda: lambda x: np.concatenate([x, x[::-1]]), [random(1000)]),
 }
 
@@ -161,6 +169,28 @@ def test_a_library_is_small_and_needs_the_c_library_at_most(make, shape, most, t
     if shutil.which("readelf"):
         shown = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True)
         assert "NEEDED" not in shown.stdout
+
+
+_OF_FILES = {"open", "lseek", "pread", "mmap", "mprotect", "munmap", "close"}
+_OF_THREADS = {"pthread_create", "pthread_join", "pthread_sigmask", "sigfillset", "syscall"}
+
+
+@pytest.mark.skipif(not shutil.which("nm"), reason="there is no nm")
+@pytest.mark.parametrize(
+    "options, needed",
+    [({}, set()), ({"weights": "file"}, _OF_FILES), ({"threads": 2}, _OF_THREADS)],
+)
+def test_what_a_library_shows_and_needs(options, needed, tmp_path):
+    """It shows the functions of `heterosis.h`, all of them and nothing else."""
+    path, header = heterosis.export(mlp(), tmp_path / "model", random(1, 512), **options)
+    shown = subprocess.run(["nm", "-D", path], capture_output=True, text=True, check=True).stdout
+    kinds = {line.split()[-1].split("@")[0]: line.split()[-2] for line in shown.splitlines()}
+    text = Path(header).with_name("heterosis.h").read_text()
+    declared = set(re.findall(r"^[a-z].*?\b(heterosis_\w+)\(", text, re.MULTILINE))
+    inline = set(re.findall(r"^static .*?\b(heterosis_\w+)\(", text, re.MULTILINE))
+    assert {name for name, kind in kinds.items() if kind == "T"} == declared - inline
+    assert {name for name, kind in kinds.items() if kind == "U"} == needed
+    assert set(kinds.values()) <= {"T", "U"}
 
 
 HELD = np.array(numpy.random.default_rng(3).normal(size=(40, 1000)), dtype="float32")
@@ -350,7 +380,8 @@ def test_what_a_library_cannot_do_is_refused(tmp_path):
         (writes, "writes to arrays"),
         (checks, "checks arrays"),
         (lambda x: (x, 3), "holds, a int"),
-        (lambda x: np.linalg.inv(x.reshape(3, 1) * x), "Linear algebra"),
+        (lambda x: np.linalg.inv(x.reshape(3, 1) * x), "computes inverse, which is linear algebra"),
+        (lambda x: np.linalg.svd(x * np.ones((3, 1)))[1], "computes singular, which is"),
     ):
         with pytest.raises(UnsupportedError, match=why):
             heterosis.export(function, tmp_path / "model", x)

@@ -208,8 +208,8 @@ class _Linker:
         if missing := sorted(needed - _OF_C_LIBRARY):
             raise UnsupportedError(
                 f"export: the machine code calls {', '.join(missing)}, which a library without "
-                "this package does not have. Linear algebra (LAPACK) cannot be exported so far; "
-                "export the part before and behind it."
+                "this package does not have. This is a fault of the framework; please report it "
+                "with the program."
             )
         return sorted(needed)
 

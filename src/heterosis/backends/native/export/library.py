@@ -11,6 +11,7 @@ from itertools import starmap
 from heterosis import _core
 from heterosis.backends import FILE, INSIDE, Entry, LibraryOptions
 from heterosis.backends.native.codegen.kernel import Machine
+from heterosis.backends.native.codegen.kernels import lapack
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON
 from heterosis.backends.native.compile.compiler import (
     compile_object,
@@ -34,10 +35,12 @@ from heterosis.backends.native.export.formulas import Formulas
 from heterosis.backends.native.export.interface import VERSION, interface, least
 from heterosis.backends.native.export.seal import sealed
 from heterosis.backends.native.export.tables import HANDLE_BYTES, WEIGHTS
-from heterosis.ir.program import INPUT, NUMBER, Value, reached
+from heterosis.ir.primitives import factorizations
+from heterosis.ir.primitives.families import Primitive
+from heterosis.ir.program import INPUT, NUMBER, Program, Value, reached
 from heterosis.ir.traced_sizes import LEAST, written
 from heterosis.ir.types import DTYPES, ITEMSIZE, TensorType
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.errors import ArgumentError, UnsupportedError
 
 _ALIGNMENT = 64
 
@@ -168,6 +171,7 @@ class _Level:
             name = f"heterosis.{self.machine.target.name}.program{len(self.objects)}"
             self._symbols[key] = name
             text = case.code.emit(self.machine.target, name, linkage="hidden")
+            _refuse_lapack(case, text)
             self.objects.append(compile_object(text, self.machine.target))
         return self._symbols[key]
 
@@ -186,6 +190,26 @@ class _Level:
             else:
                 found.append((GIVEN, given[value]))
         return (*found, *((MADE, i) for i in range(len(program.outputs))))
+
+
+def _refuse_lapack(case: Case, text: str) -> None:
+    """Raise an error where the code of a program calls LAPACK, which is in this package alone."""
+    if lapack.PREFIX in text:
+        used = sorted({str(primitive) for primitive in _factorizations(case.program)})
+        raise UnsupportedError(
+            f"{case.entry.name}: the program computes {', '.join(used)}, which is linear algebra "
+            "(LAPACK) and cannot be exported so far. What depends on parameters alone is computed "
+            "at export; export the part before and behind the rest, and compute that in between."
+        )
+
+
+def _factorizations(program: Program) -> Iterator[Primitive]:
+    for node in reached(program.outputs):
+        if node.primitive in vars(factorizations).values():
+            yield node.primitive
+        for inner in node.attributes.values():
+            if isinstance(inner, Program):
+                yield from _factorizations(inner)
 
 
 def _sizes(entry: Entry) -> Iterator[SizeFacts]:

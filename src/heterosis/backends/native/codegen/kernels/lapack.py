@@ -41,6 +41,8 @@ _ALIGNMENT = 64
 
 Sizes = Mapping[str, int]
 
+PREFIX = "heterosis_lapack_"  # of the names by which generated code calls routines
+
 
 @dataclass(frozen=True)
 class Call:
@@ -100,7 +102,7 @@ def _entry(routine: str) -> Callable[..., Any]:
 
 
 def _symbol(routine: str) -> str:
-    return f"heterosis_lapack_{routine}"
+    return PREFIX + routine
 
 
 def register_called(file: bytes) -> bool:
