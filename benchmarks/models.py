@@ -19,6 +19,7 @@ import sessions
 from networks import Case, place, run_script, written
 
 CASES = {
+    "mlp1": Case("MLP 512-256-128-2, batch 1", "perceptron", (1, 512)),
     "mlp64": Case("MLP 512-256-128-2, batch 64", "perceptron", (64, 512)),
     "lenet1": Case("LeNet, batch 1", "lenet", (1, 1, 28, 28)),
     "lenet64": Case("LeNet, batch 64", "lenet", (64, 1, 28, 28)),

@@ -24,10 +24,13 @@
 namespace heterosis {
 namespace {
 
-constexpr int64_t kMapped = int64_t{1} << 20;    // from here on, blocks are mapped one by one
-constexpr int64_t kHuge = int64_t{4} << 20;      // from here on, huge pages are worth asking for
-constexpr int64_t kHugePage = int64_t{2} << 20;  // and pay only where a block covers whole ones
-constexpr int64_t kScratch = int64_t{64} << 10;  // from here on, page faults of scratch matter
+constexpr int64_t kPage = int64_t{4} << 10;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+constexpr int64_t kSmall = int64_t{32} << 10;   // up to here, blocks come from the C library
+constexpr int64_t kRegion = int64_t{32} << 20;  // of huge pages, which larger blocks share
+constexpr int64_t kLarge = int64_t{4} << 20;    // from here on, a block has pages of its own
+static_assert(class_size(class_of(kSmall + 1)) % kPage == 0, "shared pages: whole small ones");
+constexpr int64_t kScratch = 2 * kSmall;          // from here on, page faults of scratch matter
 
 struct Block {
   Block* next;
@@ -41,12 +44,20 @@ struct alignas(64) BlockList {
   int64_t used = 0;               // value of `age` when a block last came or went
 };
 
+// Where the next block of a middle size is cut from. Blocks are given back to the system one by
+// one, in any order: nothing needs to remember which regions there were.
+struct Region {
+  Lock lock;  // taken last; whoever holds it may ask the system for memory
+  char* next = nullptr;
+  char* end = nullptr;
+};
+
 // Invariants: reserved = live + cached, in bytes of whole blocks; reserved <= the memory limit.
 // The fast path (a block from the list of its class) touches `live` alone; `cached` is the
 // difference, and `reserved` changes only where the system is asked.
 struct Memory {
   BlockList classes[kClasses];
-  BlockList scratch;  // of any size, each a mapping of its own
+  BlockList scratch;  // of any size from `kScratch` on
   alignas(64) std::atomic<int64_t> live{0};
   std::atomic<int64_t> peak{0};
   alignas(64) std::atomic<int64_t> reserved{0};
@@ -54,6 +65,7 @@ struct Memory {
   std::atomic<int64_t> cache_limit{0};
   std::atomic<int64_t> age{0};  // blocks asked from the system so far: a clock for `used`
   Lock trim_lock;               // one thread at a time gives blocks back; before class locks
+  Region region;
 
   Memory() {
     limit = available_memory();
@@ -111,12 +123,31 @@ void* map_huge(int64_t size) {
   return block;
 }
 
-void* map_block(int64_t size) { return size >= kHuge ? map_huge(size) : map_anonymous(size); }
+// Parameters are often a few hundred KB. In huge pages they need few entries of the processor's
+// table of addresses, and they fill a cache evenly, which scattered small pages do not.
+void* cut_from_region(Region& region, int64_t size) {
+  region.lock.lock();
+  if (region.end - region.next < size) {
+    unmap(region.next, region.end);
+    region.next = static_cast<char*>(map_huge(kRegion));
+    region.end = region.next ? region.next + kRegion : nullptr;
+  }
+  char* const block = region.next;
+  if (block) region.next += size;
+  region.lock.unlock();
+  return block;
+}
+
+void* system_allocate(int64_t size) {
+  if (size >= kLarge) return map_huge(size);
+  if (size > kSmall) return cut_from_region(memory().region, size);
+  return std::aligned_alloc(64, static_cast<std::size_t>(size));
+}
 
 // A mapping of another size in place of one. Pages of the old one that were touched are not touched
 // for the first time again. Null where the system refuses: then the old one is as it was.
 void* map_larger(void* block, int64_t size, int64_t larger) {
-  void* const place = map_block(larger);  // where huge pages are aligned
+  void* const place = system_allocate(larger);  // where huge pages are aligned
   if (!place) return nullptr;
   ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
   void* const moved = mremap(block, static_cast<std::size_t>(size), static_cast<std::size_t>(larger),
@@ -125,24 +156,19 @@ void* map_larger(void* block, int64_t size, int64_t larger) {
     munmap(place, static_cast<std::size_t>(larger));
     return nullptr;
   }
-  if (larger >= kHuge) madvise(moved, static_cast<std::size_t>(larger), MADV_HUGEPAGE);
+  if (larger >= kLarge) madvise(moved, static_cast<std::size_t>(larger), MADV_HUGEPAGE);
   return moved;
 }
 
-void* system_allocate(int64_t size) {
-  if (size >= kMapped) return map_block(size);
-  return std::aligned_alloc(64, static_cast<std::size_t>(size));
-}
-
-void system_free(void* block, int64_t size, bool mapped) {
+void system_free(void* block, int64_t size) {
   ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
-  if (mapped || size >= kMapped) munmap(block, static_cast<std::size_t>(size));
+  if (size > kSmall) munmap(block, static_cast<std::size_t>(size));
   else std::free(block);
 }
 
-void free_block(Memory& memory, Block* block, bool mapped) {
+void free_block(Memory& memory, Block* block) {
   const int64_t size = block->size;
-  system_free(block, size, mapped);
+  system_free(block, size);
   memory.reserved.fetch_sub(size, std::memory_order_relaxed);
 }
 
@@ -178,7 +204,7 @@ int64_t trim(Memory& memory, int64_t bytes) {
       Block* block = pop(*stale.list, stale.used);  // keeps its age: this is no use of it
       if (!block) break;
       freed += block->size;
-      free_block(memory, block, stale.list == &memory.scratch);
+      free_block(memory, block);
     }
   }
   memory.trim_lock.unlock();
@@ -216,14 +242,13 @@ bool reserve(Memory& memory, int64_t size) {
   return false;
 }
 
-void* allocate_from_system(Memory& memory, int64_t size, int64_t asked,
-                           void* (*ask)(int64_t) = system_allocate) {
+void* allocate_from_system(Memory& memory, int64_t size, int64_t asked) {
   memory.age.fetch_add(1, std::memory_order_relaxed);
   if (!reserve(memory, size)) throw_out_of_memory(memory, asked);
-  void* block = ask(size);
+  void* block = system_allocate(size);
   if (!block) {
     trim(memory, kLargestBlock);
-    block = ask(size);
+    block = system_allocate(size);
   }
   if (block) return block;
   memory.reserved.fetch_sub(size, std::memory_order_relaxed);
@@ -291,9 +316,9 @@ void* larger_scratch(Memory& memory, Block* small, int64_t size, int64_t asked) 
       if (void* larger = map_larger(small, had, size)) return larger;
       memory.reserved.fetch_sub(size - had, std::memory_order_relaxed);
     }
-    free_block(memory, small, true);
+    free_block(memory, small);
   }
-  return allocate_from_system(memory, size, asked, map_block);
+  return allocate_from_system(memory, size, asked);
 }
 
 std::string readable(int64_t bytes) {
@@ -408,9 +433,11 @@ void allocator_lock() {
   memory().trim_lock.lock();
   for (BlockList& list : memory().classes) list.lock.lock();
   memory().scratch.lock.lock();
+  memory().region.lock.lock();
 }
 
 void allocator_unlock() {
+  memory().region.lock.unlock();
   memory().scratch.lock.unlock();
   for (BlockList& list : memory().classes) list.lock.unlock();
   memory().trim_lock.unlock();

@@ -1,9 +1,11 @@
 #include "allocator.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <thread>
 #include <vector>
@@ -84,6 +86,36 @@ void a_loop_of_temporaries_faults_once() {
     deallocate(block, nbytes);
   }
   CHECK(page_faults() - before < 50);  // a hundred turns from the system are 100 x 2 to 1024
+}
+
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0;
+  file >> pages >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+// Blocks that share pages are given back one by one, and their neighbours stay as they are.
+void shared_pages_are_given_back() {
+  empty_cache();
+  constexpr int64_t kBytes = 300'000;
+  constexpr std::size_t kCount = 400;
+  std::vector<unsigned char*> blocks;
+  for (std::size_t index = 0; index < kCount; ++index) {
+    blocks.push_back(static_cast<unsigned char*>(allocate(kBytes)));
+    CHECK(reinterpret_cast<uintptr_t>(blocks.back()) % 4096 == 0);
+    std::memset(blocks.back(), static_cast<int>(index % 251), kBytes);
+  }
+  const int64_t full = resident_bytes();
+  for (std::size_t index = 0; index < kCount; index += 2) deallocate(blocks[index], kBytes);
+  empty_cache();
+  CHECK(resident_bytes() < full - static_cast<int64_t>(kCount) * kBytes / 4);
+  for (std::size_t index = 1; index < kCount; index += 2) {
+    for (int64_t at = 0; at < kBytes; ++at) CHECK(blocks[index][at] == index % 251);
+    deallocate(blocks[index], kBytes);
+  }
+  empty_cache();
+  CHECK(resident_bytes() < full - static_cast<int64_t>(kCount) * kBytes * 3 / 4);
 }
 
 void counters_add_up() {
@@ -365,7 +397,8 @@ void readers_may_ensure_together() {
 int main() {
   return run_tests({TEST(sizes_are_covered_closely), TEST(blocks_are_aligned_and_apart),
                     TEST(freed_blocks_come_back), TEST(a_loop_of_temporaries_faults_once),
-                    TEST(counters_add_up), TEST(the_cache_is_bounded), TEST(too_much_is_refused),
+                    TEST(shared_pages_are_given_back), TEST(counters_add_up),
+                    TEST(the_cache_is_bounded), TEST(too_much_is_refused),
                     TEST(a_lower_limit_counts), TEST(threads_share_the_lists),
                     TEST(scratch_is_aligned_and_apart),
                     TEST(scratch_of_another_size_faults_not_again),

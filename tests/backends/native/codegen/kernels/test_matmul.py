@@ -195,6 +195,24 @@ def test_choice(shape, layout, variant):
     assert choose(problem_of(a, b, numpy.empty((m, n), "float32")), AVX2, 2).variant == variant
 
 
+@pytest.mark.parametrize(
+    "shape, variant",
+    [
+        ((128, 768, 3000), "panels"),
+        ((128, 768, 3072), "columns"),
+        ((1024, 768, 3072), "blocked"),
+        ((128, 768, 512), "panels"),
+        ((8, 768, 3072), "panels"),
+    ],
+)
+def test_choice_for_packed_right_operands(shape, variant):
+    """Rows that a first-level cache holds too few of at a time are packed."""
+    m, n, k = shape
+    a, b = operand((m, k), "float32", "rows"), operand((k, n), "float32", "columns")
+    problem = problem_of(a, b, numpy.empty((m, n), "float32"), b_packed=True)
+    assert choose(problem, AVX2, 2).variant == variant
+
+
 @pytest.mark.lengthy
 @pytest.mark.parametrize("over_batches", [False, True])
 @pytest.mark.parametrize("variant", ["blocked", "columns", "direct"])

@@ -30,7 +30,7 @@ from heterosis.backends.native.codegen.kernels.matmul.dots import dots, emit_dot
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
-from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import LINE, Kernel
 from heterosis.backends.native.codegen.kernels.matmul.panels import (
     EvenRows,
     PanelProduct,
@@ -48,6 +48,7 @@ FEW_ROWS = 4
 _ALIGNMENT = 64
 _SHARE_ELEMENTS = 2000  # of one pass, that are worth a thread
 _SHARE_WORK = 1 << 17  # multiplications that are
+_ROWS_AHEAD = 2  # whose operands are fetched while a row's pass is computed
 # Products that can be computed for some units at a time, for all their gates.
 _BY_UNITS = ("panels", "dots_of_columns")
 
@@ -543,6 +544,7 @@ def _emit_step(module: Module, target: Target, name: str, loop: Recurrence) -> N
 
     def pass_of(first: Value, last: Value) -> None:
         with f.loop(0, v.rows) as row:
+            _fetch_row(f, loop, v, f.add(row.index, f.i64(_ROWS_AHEAD)), first, kernel.tile.columns)
             _pass_of_row(f, target, loop, v, row.index, first, last)
 
     if by_panels:
@@ -556,6 +558,21 @@ def _emit_step(module: Module, target: Target, name: str, loop: Recurrence) -> N
         _dots(kernel, f, loop, v, first, last)
         pass_of(first, last)
     f.ret()
+
+
+def _fetch_row(
+    f: Function, loop: Recurrence, v: SimpleNamespace, row: Value, first: Size, units: int
+) -> None:
+    """Fetch what the pass reads and writes of some units of a row: rows are so far apart that the
+    processor does not guess which one comes next."""
+    number = STORED[loop.dtype]
+    for stream, label in _labelled(loop.step):
+        if stream.shared or not stream.moving:
+            continue
+        for line in _line(f, number, getattr(v, label), stream, row, v.units):
+            for byte in range(0, units * ITEMSIZE[loop.dtype], LINE):
+                at = f.add_size(first, byte // ITEMSIZE[loop.dtype])
+                f.prefetch(f.offset(number, line, at), write=label.endswith("_out"))
 
 
 def _to_and_fro(f: Function, back: Value, index: Value, begin: Size, end: Size) -> Value:

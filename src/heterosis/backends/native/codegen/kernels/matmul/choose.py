@@ -12,6 +12,10 @@ from heterosis.backends.native.codegen.target import Target
 
 # A right operand of fewer numbers stays in the first-level cache as it lies.
 _SMALL_RIGHT = 1 << 14
+# Of rows that are a multiple of so many bytes apart, only so many stay in the first-level cache: a
+# tile that reads more of them as they lie waits for the second level at every step.
+_SAME_LINES = 4096
+_WAYS = 8
 # With so few runs on one side, dot products beat tiles.
 _FEW_DOTS = 4
 FEW_ROWS = 4
@@ -22,8 +26,11 @@ _WHOLE_PRODUCT = 1 << 21
 def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) -> str:
     """The variant for a problem whose numbers are all known."""
     m, n, k = problem.extents
-    if problem.b_packed and problem.a_column == 1 and not element(problem.dtype, target).converts:
-        return "panels"
+    kind = element(problem.dtype, target)
+    if problem.b_packed and problem.a_column == 1 and not kind.converts:
+        assert problem.a_row is not None
+        apart = problem.a_row * kind.size % _SAME_LINES or m <= _WAYS
+        return "panels" if apart else _packing(m, n)
     if problem.b_packed or element(problem.dtype, target).software_half:
         return _packing(m, n)
     if problem.a_column == problem.b_row == 1:
