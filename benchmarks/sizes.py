@@ -170,7 +170,7 @@ def _sizes(model: str, contender: str) -> dict[str, float]:
     """One call of each size, then those that show what each takes when it is known."""
     call, counts = CONTENDERS[contender](model)
     first = {n: _seconds(call, n) for n in SIZES}
-    steady = {n: min(_seconds(call, n) for _ in range(5)) for n in SIZES}
+    steady = {n: statistics.median(_seconds(call, n) for _ in range(5)) for n in SIZES}
     beyond = [first[n] - steady[n] for n in SIZES[2:]]
     return {
         **counts(), "seconds": sum(first.values()), "beyond": statistics.median(beyond),

@@ -26,11 +26,19 @@ namespace {
 
 constexpr int64_t kPage = int64_t{4} << 10;
 constexpr int64_t kHugePage = int64_t{2} << 20;
+<<<<<<< HEAD
 constexpr int64_t kSmall = int64_t{32} << 10;    // up to here, blocks come from the C library
 constexpr int64_t kRegion = int64_t{32} << 20;   // of huge pages, which larger blocks share
 constexpr int64_t kLarge = int64_t{4} << 20;     // from here on, a block has pages of its own
 constexpr int64_t kScratch = int64_t{64} << 10;  // from here on, page faults of scratch matter
 static_assert(class_size(class_of(kSmall + 1)) % kPage == 0, "shared pages: whole small ones");
+=======
+constexpr int64_t kSmall = int64_t{32} << 10;   // up to here, blocks come from the C library
+constexpr int64_t kRegion = int64_t{32} << 20;  // of huge pages, which larger blocks share
+constexpr int64_t kLarge = int64_t{4} << 20;    // from here on, a block has pages of its own
+static_assert(class_size(class_of(kSmall + 1)) % kPage == 0, "shared pages: whole small ones");
+constexpr int64_t kScratch = 2 * kSmall;          // from here on, page faults of scratch matter
+>>>>>>> w_sizes
 
 struct Block {
   Block* next;
@@ -57,7 +65,7 @@ struct Region {
 // difference, and `reserved` changes only where the system is asked.
 struct Memory {
   BlockList classes[kClasses];
-  BlockList scratch;  // of any size, each a mapping of its own
+  BlockList scratch;  // of any size from `kScratch` on
   alignas(64) std::atomic<int64_t> live{0};
   std::atomic<int64_t> peak{0};
   alignas(64) std::atomic<int64_t> reserved{0};
@@ -138,12 +146,20 @@ void* cut_from_region(Region& region, int64_t size) {
   return block;
 }
 
+<<<<<<< HEAD
 void* map_block(int64_t size) { return size >= kLarge ? map_huge(size) : map_anonymous(size); }
+=======
+void* system_allocate(int64_t size) {
+  if (size >= kLarge) return map_huge(size);
+  if (size > kSmall) return cut_from_region(memory().region, size);
+  return std::aligned_alloc(64, static_cast<std::size_t>(size));
+}
+>>>>>>> w_sizes
 
 // A mapping of another size in place of one. Pages of the old one that were touched are not touched
 // for the first time again. Null where the system refuses: then the old one is as it was.
 void* map_larger(void* block, int64_t size, int64_t larger) {
-  void* const place = map_block(larger);  // where huge pages are aligned
+  void* const place = system_allocate(larger);  // where huge pages are aligned
   if (!place) return nullptr;
   ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
   void* const moved = mremap(block, static_cast<std::size_t>(size), static_cast<std::size_t>(larger),
@@ -156,6 +172,7 @@ void* map_larger(void* block, int64_t size, int64_t larger) {
   return moved;
 }
 
+<<<<<<< HEAD
 void* system_allocate(int64_t size) {
   if (size >= kLarge) return map_huge(size);
   if (size > kSmall) return cut_from_region(memory().region, size);
@@ -165,12 +182,17 @@ void* system_allocate(int64_t size) {
 void system_free(void* block, int64_t size, bool mapped) {
   ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
   if (mapped || size > kSmall) munmap(block, static_cast<std::size_t>(size));
+=======
+void system_free(void* block, int64_t size) {
+  ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
+  if (size > kSmall) munmap(block, static_cast<std::size_t>(size));
+>>>>>>> w_sizes
   else std::free(block);
 }
 
-void free_block(Memory& memory, Block* block, bool mapped) {
+void free_block(Memory& memory, Block* block) {
   const int64_t size = block->size;
-  system_free(block, size, mapped);
+  system_free(block, size);
   memory.reserved.fetch_sub(size, std::memory_order_relaxed);
 }
 
@@ -206,7 +228,7 @@ int64_t trim(Memory& memory, int64_t bytes) {
       Block* block = pop(*stale.list, stale.used);  // keeps its age: this is no use of it
       if (!block) break;
       freed += block->size;
-      free_block(memory, block, stale.list == &memory.scratch);
+      free_block(memory, block);
     }
   }
   memory.trim_lock.unlock();
@@ -244,14 +266,13 @@ bool reserve(Memory& memory, int64_t size) {
   return false;
 }
 
-void* allocate_from_system(Memory& memory, int64_t size, int64_t asked,
-                           void* (*ask)(int64_t) = system_allocate) {
+void* allocate_from_system(Memory& memory, int64_t size, int64_t asked) {
   memory.age.fetch_add(1, std::memory_order_relaxed);
   if (!reserve(memory, size)) throw_out_of_memory(memory, asked);
-  void* block = ask(size);
+  void* block = system_allocate(size);
   if (!block) {
     trim(memory, kLargestBlock);
-    block = ask(size);
+    block = system_allocate(size);
   }
   if (block) return block;
   memory.reserved.fetch_sub(size, std::memory_order_relaxed);
@@ -319,9 +340,9 @@ void* larger_scratch(Memory& memory, Block* small, int64_t size, int64_t asked) 
       if (void* larger = map_larger(small, had, size)) return larger;
       memory.reserved.fetch_sub(size - had, std::memory_order_relaxed);
     }
-    free_block(memory, small, true);
+    free_block(memory, small);
   }
-  return allocate_from_system(memory, size, asked, map_block);
+  return allocate_from_system(memory, size, asked);
 }
 
 std::string readable(int64_t bytes) {
