@@ -11,20 +11,20 @@ from heterosis.autograd import function as _function
 from heterosis.backends import NATIVE as _NATIVE
 from heterosis.capture import control as _control
 from heterosis.capture import functions as _functions
+from heterosis.capture import hooks as _hooks
 from heterosis.capture import statements as _statements
 from heterosis.capture import texts as _texts
-from heterosis.capture import trace as _trace
+from heterosis.capture.active import depend_on, depend_on_all, note_undo, opened, scope, supplied
 from heterosis.capture.attempts import capture
 from heterosis.capture.compiled import Compiled
 from heterosis.capture.open_sizes import Dynamic
-from heterosis.capture.trace import depend_on, depend_on_all, note_undo, opened, scope, supplied
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heterosis.capture.loading import Loaded
 
-_trace.install()
+_hooks.install()
 _control.install()
 _statements.install()
 _texts.install()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from heterosis.capture import results, trees
 from heterosis.capture.blockers import is_condition, with_users_line, without_inner_frames
 from heterosis.capture.captured import Captured
+from heterosis.capture.finishing import finish
 from heterosis.capture.guards import Guards
 from heterosis.capture.open_sizes import OpenExtents, Opening
 from heterosis.capture.trace import NeedsTape, Trace, run
@@ -100,7 +101,7 @@ def _captured(
                 trace, lambda *a, **k: trace.returned(trace.opened(function)(*a, **k)), *stand_ins
             )
             results.check(result, name, trace.computes)
-            return trace, trace.finish(result)
+            return trace, finish(trace, result)
     except NeedsTape:
         _check_unstepped(
             trace,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 from heterosis import _core, backends
 from heterosis.capture import changes, foreign, trees
+from heterosis.capture.active import opened
 from heterosis.capture.attempts import OptimizerStepped, capture
 from heterosis.capture.captured import (
     Captured,
@@ -35,7 +36,6 @@ from heterosis.capture.open_sizes import (
 )
 from heterosis.capture.programs import Program, Sized
 from heterosis.capture.signatures import parameters_of
-from heterosis.capture.trace import opened
 from heterosis.runtime import forks, modes
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user

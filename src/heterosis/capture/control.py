@@ -11,6 +11,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.capture import trees
+from heterosis.capture.active import active, noting
 from heterosis.capture.branches import Joined
 from heterosis.capture.captured import ControlStep, Region
 from heterosis.capture.inner import (
@@ -25,7 +26,7 @@ from heterosis.capture.inner import (
 from heterosis.capture.memory import Cell
 from heterosis.capture.printing import Prints, kept_turns
 from heterosis.capture.states import States, as_array, check_outputs, check_unwritten
-from heterosis.capture.trace import Trace, active, noting
+from heterosis.capture.trace import Trace
 from heterosis.ir import views
 from heterosis.ir.program import Program, Value
 from heterosis.ir.types import TensorType

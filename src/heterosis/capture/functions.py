@@ -7,8 +7,9 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.autograd.function import Function, described, gradients_of, recorded, replaced
+from heterosis.capture.active import active
 from heterosis.capture.memory import Cell, window
-from heterosis.capture.trace import Trace, active
+from heterosis.capture.trace import Trace
 from heterosis.ir import views
 from heterosis.ir.calls import Call, Pullback, collected, inputs_besides, moved, note
 from heterosis.ir.primitives.families import Leaf

@@ -12,9 +12,10 @@ from typing import Any
 import numpy
 
 from heterosis import _core
+from heterosis.capture.active import active
 from heterosis.capture.captured import Enclosing, Outside, Region, Source
 from heterosis.capture.memory import Cell
-from heterosis.capture.trace import Trace, active, inside, overlap, place
+from heterosis.capture.trace import Trace, inside, overlap, place
 from heterosis.capture.tries import caught, handler_of
 from heterosis.ir import views
 from heterosis.ir.calls import needed
@@ -192,7 +193,7 @@ class Inner(Trace):
 
     def written(self) -> list[Any]:
         """Those of them that are written to."""
-        sources = (cell.source for cell in self._written())
+        sources = (cell.source for cell in self.written_cells())
         return [source.array for source in sources if isinstance(source, Enclosing)]
 
     def region(self, given: Iterable[Any], result: Iterable[Any]) -> Region:

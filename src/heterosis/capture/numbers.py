@@ -96,3 +96,21 @@ def _check_power(base: Value | None, exponent: Value | None) -> None:
             "power: an integer to the power of an integer, one of which arrays have decided, is an "
             "integer or a fraction by its sign, for Python. Write 2.0 ** n."
         )
+
+
+def written_to() -> CaptureError:
+    """What is raised where such an array is written to."""
+    return CaptureError(
+        "an array that stands for a number of Python's is written to in place: outside of a "
+        "hybridized function that would be a number, which cannot be. Begin with np.array(0), or "
+        "set the variable, n = ..."
+    )
+
+
+def beside_list(name: str) -> CaptureError:
+    """What is raised where one computes with a list or a tuple."""
+    return CaptureError(
+        f"{name}: a list or a tuple, and a number that arrays have chosen: how long it becomes, or "
+        "whether they are equal, is not known while a program is captured. Write np.array([...]) "
+        "for numbers to compute with."
+    )

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from heterosis import _core, np
+from heterosis.capture.active import active
 from heterosis.capture.control import as_truth
 from heterosis.capture.inner import is_open
-from heterosis.capture.trace import active
 from heterosis.ir.traced_sizes import is_traced, value_of
 from heterosis.ir.types import DEFAULT_FLOAT, is_float
 from heterosis.ops.math.cast import copy

@@ -23,6 +23,7 @@ import numpy
 
 from heterosis import _core, np
 from heterosis.capture import reports, trees
+from heterosis.capture.active import active, set_rewriting
 from heterosis.capture.appended import Appended
 from heterosis.capture.code_names import CHANGING
 from heterosis.capture.control import Control, as_truth
@@ -42,7 +43,6 @@ from heterosis.capture.rewriting import is_rewritten, rewritten
 from heterosis.capture.rows import Numbers, Rows, Sized, backwards, enumerated, rows_of, zipped
 from heterosis.capture.states import Number
 from heterosis.capture.syntax import RESULT
-from heterosis.capture.trace import active, set_rewriting
 from heterosis.capture.tries import Try, caught, handler_of, suppressing, trying
 from heterosis.capture.turns import Nothing, State, Unset, Variables, another, is_number, kind
 from heterosis.ops.array.creation import zeros

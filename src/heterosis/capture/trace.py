@@ -7,38 +7,30 @@ writes in place is written back after each run of the program.
 
 from __future__ import annotations
 
-import math
 import operator
 import re
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
-from heterosis.autograd.derivative import layout_of, set_inline
+from heterosis.autograd.derivative import layout_of
 from heterosis.capture import numbers, trees
+from heterosis.capture.active import current, rewrite
 from heterosis.capture.blockers import hash_error, is_operator, leaked_message, read_error
 from heterosis.capture.captured import (
     Argument,
-    Captured,
-    Computed,
     ControlStep,
     Enclosing,
     OfSizes,
     Outside,
-    Printed,
     RandomKey,
     RandomState,
-    Recorded,
     Source,
     Step,
     Supplied,
     Supply,
-    Window,
-    Write,
 )
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
@@ -47,10 +39,7 @@ from heterosis.capture.open_sizes import OpenExtents
 from heterosis.capture.printing import Prints
 from heterosis.capture.reports import Once, Trial
 from heterosis.capture.tries import Try
-from heterosis.ir import views
-from heterosis.ir.calls import Call, collected, moved, needed, note
-from heterosis.ir.overlap import are_apart
-from heterosis.ir.primitives.families import View
+from heterosis.ir.calls import Call, collected, moved, note
 from heterosis.ir.program import (
     INPUT,
     NUMBER,
@@ -59,9 +48,9 @@ from heterosis.ir.program import (
     apply,
     constant,
 )
-from heterosis.ir.resizing import resized, resized_type
-from heterosis.ir.strided import Strided, row_major
-from heterosis.ir.traced_sizes import TracedFloat, TracedSize, is_traced, value_of
+from heterosis.ir.resizing import resized_type
+from heterosis.ir.strided import Strided
+from heterosis.ir.traced_sizes import TracedFloat, is_traced, value_of
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.bounds import required
 from heterosis.ops.control.flow import asserted
@@ -95,8 +84,8 @@ def run(
     keywords: dict[str, Any],
 ) -> Any:
     """What the function returns, its operations being captured."""
-    outer = _active.trace, modes.refusals.first
-    _active.trace, modes.refusals.first = trace, None
+    outer = current.trace, modes.refusals.first
+    current.trace, modes.refusals.first = trace, None
     result = None
     try:
         with modes.switched(capturing=True):
@@ -107,7 +96,7 @@ def run(
         trace.error = trace.explained(error)
     finally:
         refusal = modes.refusals.first
-        _active.trace, modes.refusals.first = outer
+        current.trace, modes.refusals.first = outer
         if refusal is not None:  # also where the function caught it and went on
             raise refusal
     return result
@@ -174,7 +163,7 @@ class Trace:
 
     def opened(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A user's function, rewritten where arrays may decide what it does; others as they are."""
-        return _rewriting[0](function) if self.rewriting else function
+        return rewrite(function) if self.rewriting else function
 
     @property
     def outermost(self) -> Trace:
@@ -226,16 +215,17 @@ class Trace:
     def writes_shared(self) -> bool:
         """Whether the program writes to an array that it also knows as another argument."""
         known = [array._storage_id for array, _ in self.arguments] + list(self._outside())
-        return any(known.count(self._storage(cell.source)) > 1 for cell in self._written())
+        return any(known.count(self._storage(cell.source)) > 1 for cell in self.written_cells())
 
     def _outside(self) -> set[int]:
         sources = (source for _, source in self.inputs if isinstance(source, Outside))
         return {source.array._storage_id for source in sources}
 
     def _storage(self, source: Source) -> int:
-        return int(self._original(source)._storage_id)
+        return int(self.original(source)._storage_id)
 
-    def _written(self) -> list[Cell]:
+    def written_cells(self) -> list[Cell]:
+        """Arrays from outside that the program writes to."""
         cells = dict.fromkeys(self.cells.values())
         return [cell for cell in cells if cell.source is not None and cell.writes]
 
@@ -268,7 +258,7 @@ class Trace:
             source = self.inputs[-1][1]
             found = self.cells[key] = Cell(value, source=source, layout=layout_of(array))
             self.held.append(array)
-        elif not _is_same_view(array, found):
+        elif not is_same_view(array, found):
             return self._other_view(array, found)
         return found
 
@@ -348,7 +338,7 @@ class Trace:
         also in place."""
         if out is not None and self.stands_for_number(out):
             if record.name not in OPERATORS:
-                raise _number_written()
+                raise numbers.written_to()
             out = None
         known = [*map(self.stands_for_number, operands)]
         arrays = [isinstance(operand, ndarray) for operand in operands]
@@ -358,7 +348,7 @@ class Trace:
         if not (are_numbers and numbers.is_number(record.name, attributes)):
             return self._called(record, operands, attributes, out)
         if any(getattr(one, "_storage_id", None) in self.outermost.listed for one in operands):
-            raise _list_repeated(record.name)
+            raise numbers.beside_list(record.name)
         if not all(known):
             return self._called(record, operands, attributes, out)
         return self.note_number(self._called(record, operands, attributes, out, as_numbers=True))
@@ -489,13 +479,14 @@ class Trace:
         gradients for, is its value from before."""
         cell = self.cell(array)
         if cell.writes and isinstance(cell.source, Argument | Outside):
-            outside = self._original(cell.source)
-            if isinstance(self._place(outside), tape.Leaf):
+            outside = self.original(cell.source)
+            if isinstance(self.place_before(outside), tape.Leaf):
                 self.rewritten.add(outside._storage_id)
                 if self.recorded:
-                    raise _rewritten(outside)
+                    raise rewritten_error(outside)
 
-    def _original(self, source: Source) -> Any:
+    def original(self, source: Source) -> Any:
+        """The array that an input stands for."""
         if isinstance(source, Argument):
             return self.arguments[source.position][0]
         assert isinstance(source, Outside | Enclosing), f"{source} is no array"
@@ -626,7 +617,7 @@ class Trace:
         """Let the program depend on which arrays from outside are variables, and on where their
         gradients go."""
         for array in arrays:
-            source = self._place(array)
+            source = self.place_before(array)
             if isinstance(self.cell(array).source, Outside) and not isinstance(source, tape.Entry):
                 self.guards.depend_on_place(array, source)
 
@@ -701,7 +692,7 @@ class Trace:
     def _check_variable(self, source: Source | None) -> None:
         """Raise before a variable from outside is written to where gradients are recorded."""
         if modes.is_recording() and isinstance(source, Argument | Outside):
-            outside = self._original(source)
+            outside = self.original(source)
             if outside._has_variable:
                 tape.check_write(outside)
 
@@ -759,119 +750,10 @@ class Trace:
         cell = self.cells.get(array._storage_id)
         return cell is not None and not isinstance(cell.source, Outside)
 
-    def _shared(self, result: Any) -> set[Cell]:
-        """The arrays whose memory several results share, and those from outside that were written
-        to. Those of a recorded program, to which nobody writes, get memory of their own."""
-        if self.recorded:
-            return set()
-        shown: dict[Cell, list[Cell]] = {}
-        for cell in dict.fromkeys(map(self.cell, trees.arrays_in(result))):
-            shown.setdefault(cell.base or cell, []).append(cell)
-        return {
-            base
-            for base, cells in shown.items()
-            if _overlap_within(cells) or (base.source is not None and base.writes)
-        }
-
-    def finish(self, result: Any) -> Captured:
-        """The program for what the function has returned."""
-        outputs: list[Value] = []
-        computed: dict[Cell, Computed] = {}
-        tracked = self._tracked(result)
-        shared = self._shared(result)
-
-        def add(value: Value) -> int:
-            if value not in outputs:
-                outputs.append(value)
-            return outputs.index(value)
-
-        def own(cell: Cell) -> Computed:
-            if cell not in computed:
-                value = _own(cell)
-                if value in outputs:  # of another cell, an operation having handed on its operand
-                    value = copy.record.function(value)
-                apart = cell not in tracked and any(value == c.value() for c in tracked)
-                computed[cell] = Computed(add(stop_gradient(value) if apart else value))
-            return computed[cell]
-
-        def leaf(array: Any) -> Any:
-            cell = self.cell(array)
-            if cell.source is not None and _is_same_view(array, cell):
-                return cell.source
-            if cell.base in shared and cell not in tracked:
-                base = cell.base
-                return Window(base.source or own(base), base.value().type, cell.path, cell.value())
-            return own(cell)
-
-        returned = trees.replaced(result, self.cell)
-        result = trees.replaced(result, leaf)
-        followed = tracked if self.records else self.followed
-        writes = [
-            Write(cell.source, add(cell.value()), cell in followed) for cell in self._written()
-        ]
-        if self.checks is not None:
-            add(self.cell(self.checks).value())
-        many = len(outputs)
-        printed = Printed(self.prints, [*map(add, self.prints.values)], many)
-        values = tuple(value for value, _ in self.inputs)
-        goals = {add(cell.value()): reached for cell, reached in tracked.items() if cell.source}
-        goals |= {computed[c].position: tracked[c] for c in tracked if c in computed}
-        drawn: int | Computed = self.drawn or 0
-        if self.drawn is None:
-            drawn = Computed(add(self.cell(self.random_state).value()))
-        self.guards.finish()
-        program = Program(values, tuple(outputs), self.name, needed(self.calls, outputs))
-        if self.extents is not None:
-            program = resized(program, self.extents.untraced)
-        return Captured(
-            program,
-            [source for _, source in self.inputs],
-            result,
-            writes,
-            self.guards,
-            self.supply,
-            self.steps,
-            self.controls,
-            frozenset(self.entangled),
-            returned,
-            Recorded(goals) if self.records else None,
-            drawn,
-            printed,
-            self.checks is not None,
-            self.extents.conditions() if self.extents else None,
-        )
-
-    def _tracked(self, result: Any) -> dict[Cell, frozenset[int]]:
-        """The arrays that the function leaves behind with a place in the tape, where it records by
-        itself, and the positions of the inputs that their gradients reach."""
-        if not self.records:
-            return {}
-        sources = [(i, s.array) for i, (_, s) in enumerate(self.inputs) if isinstance(s, Outside)]
-        ends = {tape.key_of(p): i for i, a in sources if (p := self._place(a)) is not None}
-        arrays = [*trees.arrays_in(result), *(self._target(c.source) for c in self._written())]
-        tracked = {}
-        for array in arrays:
-            place = tape.source_of(array)
-            current = isinstance(place, tape.Entry) and place.version == array._version
-            if current and (reached := tape.reached_from(place, ends)):
-                for key in reached:
-                    known = self._original(self.inputs[ends[key]][1])
-                    if known._storage_id in self.rewritten:
-                        raise _rewritten(known)
-                tracked[self.cell(array)] = frozenset(ends[key] for key in reached)
-        return tracked
-
-    def _place(self, array: Any) -> tape.Source | None:
+    def place_before(self, array: Any) -> tape.Source | None:
         """The place in the tape that an array from outside had when the capture began."""
         place: tape.Source | None = self.before.get(id(array), (array, tape.source_of(array)))[1]
         return place
-
-    def _target(self, source: Source) -> Any:
-        """The array that the function writes to for a source."""
-        if isinstance(source, Argument):
-            return self.arguments[source.position][1]
-        assert isinstance(source, Outside), f"{source} is no array"
-        return source.array
 
     def take_back(self) -> bool:
         """Let optimizers forget the updates that they have counted; whether all of them do."""
@@ -889,34 +771,8 @@ class Trace:
             array._autograd = tape.renewed(source, array)
 
 
-def _overlap_within(cells: Sequence[Cell]) -> bool:
-    """Whether arrays that show one array, or are it, may have elements in common."""
-    if len(cells) < 2:
-        return False
-    if not all(cell.path and cell.path[0].primitive is views.SLICE for cell in cells):
-        return True
-    parts = [cell.path[0] for cell in cells]
-    places = [(node.attributes["starts"], node.attributes["steps"]) for node in parts]
-    return not are_apart(places, [node.types[0].shape for node in parts])
-
-
-def _number_written() -> CaptureError:
-    return CaptureError(
-        "an array that stands for a number of Python's is written to in place: outside of a "
-        "hybridized function that would be a number, which cannot be. Begin with np.array(0), or "
-        "set the variable, n = ..."
-    )
-
-
-def _list_repeated(name: str) -> CaptureError:
-    return CaptureError(
-        f"{name}: a list or a tuple, and a number that arrays have chosen: how long it becomes, or "
-        "whether they are equal, is not known while a program is captured. Write np.array([...]) "
-        "for numbers to compute with."
-    )
-
-
-def _rewritten(variable: Any) -> CaptureError:
+def rewritten_error(variable: Any) -> CaptureError:
+    """What is raised for a variable that is used after a write, where that is recorded."""
     return CaptureError(
         f"a variable of shape {variable.shape} is written to in the hybridized function, and "
         "used after that in what is recorded: its gradient would not reach it. Write to it "
@@ -924,7 +780,8 @@ def _rewritten(variable: Any) -> CaptureError:
     )
 
 
-def _is_same_view(array: Any, cell: Cell) -> bool:
+def is_same_view(array: Any, cell: Cell) -> bool:
+    """Whether an array shows what the input does that its cell holds, if it holds one."""
     source = cell.source
     return not isinstance(source, Outside) or _shows(source, array)
 
@@ -947,114 +804,8 @@ def place(a: Any) -> tuple[Any, ...]:
     return a._storage_id, a._offset, a.shape, a._element_strides, a._dtype_name
 
 
-def _own(cell: Cell) -> Value:
-    """The value of a result: a copy, if it rearranges an input whose memory it does not share."""
-    value = base = cell.value()
-    while isinstance(base.node.primitive, View):
-        (base,) = base.node.inputs
-    shares = (cell.base or cell).source is not None
-    return value if shares or base.node.primitive is not INPUT else copy.record.function(value)
-
-
 def overlap(one: Any, other: Any) -> CaptureError:
     return CaptureError(
         f"two arrays from outside the program, of shapes {one.shape} and {other.shape}, share "
         "memory, and the program writes to it. Pass copies."
     )
-
-
-_rewriting: list[Callable[[Any], Any]] = []
-
-
-def set_rewriting(rewrite: Callable[[Any], Any]) -> None:
-    """`rewrite(function)` gives a user's function whose statements a capture takes over."""
-    _rewriting[:] = [rewrite]
-
-
-def opened(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A user's function as the capture that is active runs it."""
-    return _active.trace.opened(function) if _active.trace is not None else function
-
-
-def depend_on(value: Any, *names: str) -> None:
-    """Let the program that is being captured, if any, hold only while these attributes of an
-    object stay what they are when the capture ends."""
-    if _active.trace is not None and modes.is_capturing():
-        _active.trace.guards.depend_on(value, *names)
-
-
-def depend_on_all(value: Any) -> None:
-    """The same for all attributes of an object, unless what the program reads of it is known."""
-    if _active.trace is not None and modes.is_capturing():
-        _active.trace.guards.depend_on_all(value)
-
-
-@contextmanager
-def scope(prefix: str) -> Iterator[None]:
-    """Within the block, captured steps belong to the block with this prefix."""
-    trace = _active.trace
-    before = trace.scope if trace else ""
-    try:
-        if trace:
-            trace.scope = prefix
-        yield
-    finally:
-        if trace:
-            trace.scope = before
-
-
-def supplied(make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:
-    """For the program that is being captured: numbers that `make()` gives anew for every run."""
-    return active().supplied(make, first)
-
-
-def note_undo(undo: Callable[[], None] | None) -> None:
-    """Tell the capture what takes back that an optimizer counts an update, if anything does."""
-    active().outermost.undo.append(undo)
-
-
-# -- the core's hooks ---------------------------------------------------------------------------
-
-
-class _Active(threading.local):
-    trace: Trace | None = None
-
-
-_active = _Active()
-
-
-def active() -> Trace:
-    """The capture that this thread is in."""
-    assert _active.trace is not None, "capturing is only switched on while there is a trace"
-    return _active.trace
-
-
-def noting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, whose refusals are remembered: they end the capture, whoever catches them."""
-
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        try:
-            return function(*arguments, **keywords)
-        except CaptureError as error:
-            modes.refusals.note(error)
-            raise
-
-    return call
-
-
-def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of the capture that is active, which may have one of its own."""
-    name = method.__name__
-    return noting(lambda *arguments: getattr(active(), name)(*arguments))
-
-
-def install() -> None:
-    """Let the core, and the tape, call the capture."""
-    set_inline(_of_active(Trace.inline))
-    tape.set_capture(_of_active(Trace.check_marked), _of_active(Trace.need_tape))
-    _core.set_hook("capture_call", _of_active(Trace.call))
-    _core.set_hook("capture_made", _of_active(Trace.made))
-    _core.set_hook("capture_read", _of_active(Trace.read))
-    _core.set_hook("traced_size", TracedSize)
-    _core.set_hook("count_of", math.prod)
-    _core.set_hook("strides_of", row_major)

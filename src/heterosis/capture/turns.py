@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from heterosis import _core, np
 from heterosis.capture import trees
+from heterosis.capture.active import active
 from heterosis.capture.inner import PLAIN, Filler, containers_in
 from heterosis.capture.states import Number, StateError
 from heterosis.capture.syntax import FLAGS, RESULT
-from heterosis.capture.trace import active
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.array.creation import zeros
 from heterosis.ops.record import as_users_call

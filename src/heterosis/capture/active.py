@@ -1,0 +1,96 @@
+"""The capture that a thread is in, and what the rest of the package tells it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from heterosis.runtime import modes
+from heterosis.runtime.errors import CaptureError
+
+if TYPE_CHECKING:
+    from heterosis.capture.trace import Trace
+
+
+class _Current(threading.local):
+    trace: Trace | None = None
+
+
+current = _Current()
+
+
+def active() -> Trace:
+    """The capture that this thread is in."""
+    assert current.trace is not None, "capturing is only switched on while there is a trace"
+    return current.trace
+
+
+_rewriting: list[Callable[[Any], Any]] = []
+
+
+def set_rewriting(rewrite: Callable[[Any], Any]) -> None:
+    """`rewrite(function)` gives a user's function whose statements a capture takes over."""
+    _rewriting[:] = [rewrite]
+
+
+def rewrite(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's function, its statements taken over."""
+    found: Callable[..., Any] = _rewriting[0](function)
+    return found
+
+
+def opened(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's function as the capture that is active runs it."""
+    return current.trace.opened(function) if current.trace is not None else function
+
+
+def depend_on(value: Any, *names: str) -> None:
+    """Let the program that is being captured, if any, hold only while these attributes of an
+    object stay what they are when the capture ends."""
+    if current.trace is not None and modes.is_capturing():
+        current.trace.guards.depend_on(value, *names)
+
+
+def depend_on_all(value: Any) -> None:
+    """The same for all attributes of an object, unless what the program reads of it is known."""
+    if current.trace is not None and modes.is_capturing():
+        current.trace.guards.depend_on_all(value)
+
+
+@contextmanager
+def scope(prefix: str) -> Iterator[None]:
+    """Within the block, captured steps belong to the block with this prefix."""
+    trace = current.trace
+    before = trace.scope if trace else ""
+    try:
+        if trace:
+            trace.scope = prefix
+        yield
+    finally:
+        if trace:
+            trace.scope = before
+
+
+def supplied(make: Callable[[], Sequence[float]], first: Sequence[float]) -> list[Any]:
+    """For the program that is being captured: numbers that `make()` gives anew for every run."""
+    return active().supplied(make, first)
+
+
+def note_undo(undo: Callable[[], None] | None) -> None:
+    """Tell the capture what takes back that an optimizer counts an update, if anything does."""
+    active().outermost.undo.append(undo)
+
+
+def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, whose refusals are remembered: they end the capture, whoever catches them."""
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(*arguments, **keywords)
+        except CaptureError as error:
+            modes.refusals.note(error)
+            raise
+
+    return call
