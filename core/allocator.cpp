@@ -26,19 +26,11 @@ namespace {
 
 constexpr int64_t kPage = int64_t{4} << 10;
 constexpr int64_t kHugePage = int64_t{2} << 20;
-<<<<<<< HEAD
-constexpr int64_t kSmall = int64_t{32} << 10;    // up to here, blocks come from the C library
-constexpr int64_t kRegion = int64_t{32} << 20;   // of huge pages, which larger blocks share
-constexpr int64_t kLarge = int64_t{4} << 20;     // from here on, a block has pages of its own
-constexpr int64_t kScratch = int64_t{64} << 10;  // from here on, page faults of scratch matter
-static_assert(class_size(class_of(kSmall + 1)) % kPage == 0, "shared pages: whole small ones");
-=======
 constexpr int64_t kSmall = int64_t{32} << 10;   // up to here, blocks come from the C library
 constexpr int64_t kRegion = int64_t{32} << 20;  // of huge pages, which larger blocks share
 constexpr int64_t kLarge = int64_t{4} << 20;    // from here on, a block has pages of its own
 static_assert(class_size(class_of(kSmall + 1)) % kPage == 0, "shared pages: whole small ones");
 constexpr int64_t kScratch = 2 * kSmall;          // from here on, page faults of scratch matter
->>>>>>> w_sizes
 
 struct Block {
   Block* next;
@@ -146,15 +138,11 @@ void* cut_from_region(Region& region, int64_t size) {
   return block;
 }
 
-<<<<<<< HEAD
-void* map_block(int64_t size) { return size >= kLarge ? map_huge(size) : map_anonymous(size); }
-=======
 void* system_allocate(int64_t size) {
   if (size >= kLarge) return map_huge(size);
   if (size > kSmall) return cut_from_region(memory().region, size);
   return std::aligned_alloc(64, static_cast<std::size_t>(size));
 }
->>>>>>> w_sizes
 
 // A mapping of another size in place of one. Pages of the old one that were touched are not touched
 // for the first time again. Null where the system refuses: then the old one is as it was.
@@ -172,21 +160,9 @@ void* map_larger(void* block, int64_t size, int64_t larger) {
   return moved;
 }
 
-<<<<<<< HEAD
-void* system_allocate(int64_t size) {
-  if (size >= kLarge) return map_huge(size);
-  if (size > kSmall) return cut_from_region(memory().region, size);
-  return std::aligned_alloc(64, static_cast<std::size_t>(size));
-}
-
-void system_free(void* block, int64_t size, bool mapped) {
-  ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
-  if (mapped || size > kSmall) munmap(block, static_cast<std::size_t>(size));
-=======
 void system_free(void* block, int64_t size) {
   ASAN_UNPOISON_MEMORY_REGION(block, static_cast<std::size_t>(size));
   if (size > kSmall) munmap(block, static_cast<std::size_t>(size));
->>>>>>> w_sizes
   else std::free(block);
 }
 

@@ -364,6 +364,32 @@ def test_what_a_function_makes_it_may_change():
     numpy.testing.assert_array_equal(found.asnumpy(), own(x).asnumpy())
 
 
+def own_in_a_branch(x):
+    def rows():
+        found = [x.sum()]
+        found.append(x.max())
+        yield from found
+
+    @contextlib.contextmanager
+    def scope():
+        yield 3
+
+    y = x
+    if x.sum() > 0:
+        for row in rows():
+            y = y + row
+        with scope() as n:
+            y = y * n
+    return y
+
+
+def test_generators_run_in_branches():
+    compiled = heterosis.hybridize(own_in_a_branch)
+    for sign in (1, -1):
+        x = np.array([1.0, 2.0]) * sign
+        numpy.testing.assert_array_equal(compiled(x).asnumpy(), own_in_a_branch(x).asnumpy())
+
+
 def test_generators_may_go_on_when_the_capture_has_ended():
     kept = []
 

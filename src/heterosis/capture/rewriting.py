@@ -64,7 +64,7 @@ def _rewritten_code(function: types.FunctionType) -> types.CodeType:
 
 def is_rewritten(function: types.FunctionType) -> bool:
     """Whether it is what `rewritten` gives."""
-    return FLOW in function.__code__.co_freevars
+    return function.__code__ in _codes.values()
 
 
 def _renamed(code: types.CodeType, like: types.CodeType, path: str) -> types.CodeType:

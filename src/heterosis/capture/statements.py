@@ -244,7 +244,10 @@ class Flow:
         if function is print:
             return functools.partial(reports.print_once, function, active().outermost)
         self._check_method(function)
-        return _opened(function) if instead is function else instead
+        found = _opened(function) if instead is function else instead
+        if inspect.isgeneratorfunction(found):  # to go on is to change what it gives
+            return lambda *given, **named: self.made(found(*given, **named))
+        return found
 
     def _check_method(self, function: Any) -> None:
         """Tell of a container that a method changes, also with its arguments given before."""

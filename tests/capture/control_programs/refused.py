@@ -143,7 +143,7 @@ def a_context_that_changes_a_list(x):
     return x + len(log)
 
 
-@refused("scope is called at .* and cannot be rewritten: it is a generator")
+@refused("an object of type list is changed at .*, within a branch")
 def a_context_that_is_a_generator(x):
     log = []
 
