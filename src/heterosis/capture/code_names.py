@@ -36,7 +36,9 @@ _CHANGERS = frozenset({
 _OF_ITEMS = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"})
 _SETTING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR"})
 # They reach attributes whose names are texts in the code, or computed.
-_BY_NAME = frozenset({"getattr", "hasattr", "vars", "attrgetter", "methodcaller", "__dict__"})
+_BY_NAME = frozenset(
+    {"getattr", "hasattr", "vars", "globals", "attrgetter", "methodcaller", "__dict__"}
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ def names_in(code: CodeType) -> Names:
         texts = {text for text in _texts(code.co_consts) if text.isidentifier()}
         found["attributes"] |= texts
         read |= texts
+        if "globals" in found["variables"]:
+            found["variables"] |= texts
     everything = found["variables"] | found["cells"] | found["attributes"]
     names = Names(
         **{kind: frozenset(of_kind) for kind, of_kind in found.items()},

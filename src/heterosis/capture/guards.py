@@ -17,7 +17,7 @@ from typing import Any
 import numpy
 
 from heterosis import _core
-from heterosis.capture.reach import Contents, Namespace, Reach
+from heterosis.capture.reach import BUFFERS, Contents, Namespace, Reach
 from heterosis.runtime import modes
 
 # What `_core.Guards` takes: a kind, a place, and what was there.
@@ -137,7 +137,7 @@ def _in_slot(place: Any, name: str) -> list[Any]:
 def _contents_row(place: Any) -> Row:
     if isinstance(place, dict):
         return ("dict", place, list(place.items()))
-    if isinstance(place, list) or not isinstance(place, numpy.ndarray | bytearray | memoryview):
+    if isinstance(place, list) or not isinstance(place, BUFFERS):
         return ("sequence", place, list(place))
     exported = _exportable(place)
     return ("buffer", exported, memoryview(exported).tobytes())

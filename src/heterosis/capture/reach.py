@@ -9,18 +9,21 @@ way if any code there names it; never too little, but for names that are compute
 
 from __future__ import annotations
 
+import array
 import functools
+import gc
 import sys
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 import numpy
 
 from heterosis import _core
+from heterosis.capture.asked import may_ask
 from heterosis.capture.code_names import names_in
 from heterosis.runtime.lines import PACKAGE
 
@@ -29,8 +32,11 @@ _LEAVES = (
     bool, int, float, complex, str, bytes, type(None), slice, range, numpy.generic, numpy.dtype,
     _core.ndarray,
 )  # fmt: skip
-_BUFFERS = (numpy.ndarray, bytearray, memoryview)
+BUFFERS = (numpy.ndarray, bytearray, memoryview, array.array)
 _LISTS = (list, deque, set)
+# Containers written in Python, which keep their items in attributes.
+_IN_PYTHON = frozenset({"collections", "weakref", "_weakrefset"})
+_KEEPS_RESULTS = type(functools.lru_cache(lambda: None))
 _CONTAINERS = (dict, *_LISTS)
 # Layers of ours are like users' code: what they are made of can be changed from outside.
 _LAYERS = tuple(f"heterosis.gluon.{room}" for room in ("nn", "rnn", "loss", "contrib", "model_zoo"))
@@ -116,6 +122,7 @@ class Reach:
             while self._waiting:
                 self._visit(*self._waiting.popleft())
             self._scan_all()
+        self.decides |= any(may_ask(value, self.attributes) for value in self._seen.values())
 
     def outside(self) -> dict[int, Any]:
         """All objects and variables that the walk has come upon, by their ids."""
@@ -185,7 +192,9 @@ class Reach:
             self._add(path, value.__func__)
         elif isinstance(value, property):
             self._add(path, value.fget)
-        elif isinstance(value, _core.Checked):
+        elif isinstance(value, MappingProxyType):
+            self._add(path, gc.get_referents(value)[0])
+        elif isinstance(value, _core.Checked | _KEEPS_RESULTS):
             self._add(path, value.__wrapped__)
         elif isinstance(value, functools.partial | functools.cached_property):
             for part in (value.func, getattr(value, "args", ()), getattr(value, "keywords", {})):
@@ -195,7 +204,7 @@ class Reach:
                 self._add_namespace(path, vars(value))
         elif isinstance(value, type):
             self._visit_class(path, value)
-        elif isinstance(value, _BUFFERS):
+        elif isinstance(value, BUFFERS):
             self.contents.append(Contents(path, value))
         else:
             self._visit_instance(path, value)
@@ -255,7 +264,7 @@ class Reach:
     ) -> None:
         if id(place) not in self._looked_into:
             self._looked_into.add(id(place))
-            self._seen[id(place)] = place
+            self._unread[id(place)] = place
             self.namespaces.append(Namespace(path, place, is_ours, is_open=is_open))
 
     def _visit_class(self, path: str, kind: type) -> None:
@@ -263,6 +272,7 @@ class Reach:
         if self.users.is_module(kind.__module__):
             self._add_namespace(path, kind)
             self._add_methods(path, kind, frozenset())
+            self._visit_class(path, type(kind))
 
     def _add_methods(self, path: str, kind: type, without: AbstractSet[str]) -> None:
         """Special methods, which no code has to name, and those that `super()` finds."""
@@ -294,7 +304,9 @@ class Reach:
             slots = {name for scope in kind.__mro__ for name in _slots(scope)}
             if slots:
                 self._slotted.append((path, value, slots))
-        elif isinstance(own, dict) and _computes_attributes(kind):
+        elif isinstance(own, dict) and (
+            kind.__module__ in _IN_PYTHON or _computes_attributes(kind)
+        ):
             self._add(path, own)  # as a whole: who knows what it looks up there
 
     def _visit_items(self, path: str, value: Any, *, is_ours: bool = False) -> None:

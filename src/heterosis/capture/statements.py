@@ -12,6 +12,7 @@ import functools
 import heapq
 import inspect
 import operator
+import os
 import random
 import sys
 import types
@@ -25,6 +26,7 @@ from heterosis import _core, np
 from heterosis.capture import reports, trees
 from heterosis.capture.active import active, set_rewriting
 from heterosis.capture.appended import Appended
+from heterosis.capture.asked import asked
 from heterosis.capture.code_names import CHANGING
 from heterosis.capture.control import Control, as_truth
 from heterosis.capture.definitions import Unwritable
@@ -229,6 +231,8 @@ class Flow:
         """What is called in place of a function, so that its statements are captured too."""
         if any(function is one for one in _GOING):
             return functools.partial(self._going, function)
+        if told := asked(function):
+            active().outermost.once.note(told[0], cure=told[1])
         instead = replaced(function, self) or function
         if any(function is maker for maker in _MAKERS):
             return lambda *given, **named: self.made(instead(*given, **named))
@@ -288,6 +292,8 @@ class Flow:
 
     def item(self, owner: Any, key: Any) -> Any:
         """What `owner[key]` is."""
+        if owner is os.environ:
+            active().outermost.once.note("os.environ is asked for a setting")
         if isinstance(owner, defaultdict) and owner.default_factory and key not in owner:
             self.changed(owner)
         return owner[key]

@@ -1,0 +1,209 @@
+"""What a program is made of besides its arguments: places outside that it depends on, of whatever
+kind, and what it asks for once, which is told of."""
+
+import array
+import collections
+import contextvars
+import datetime
+import functools
+import os
+import random
+import time
+import types
+import warnings
+import weakref
+
+import numpy
+import pytest
+
+import heterosis
+from heterosis import np
+from heterosis.runtime.errors import CaptureWarning
+
+
+class Kind(type):
+    scale = 2
+
+    def __len__(cls):
+        return Kind.scale
+
+
+class Config(metaclass=Kind):
+    scale = 2
+    table = {"rows": [2]}  # noqa: RUF012
+
+    class Inner:
+        scale = 2
+
+        class Innermost:
+            scale = 2
+
+    @classmethod
+    def of_class(cls):
+        return cls.scale
+
+    @staticmethod
+    def of_nothing():
+        return Config.scale
+
+
+class Derived(Config):
+    pass
+
+
+class Answering:
+    """Answers for what it does not have, and runs code whatever is asked."""
+
+    def __init__(self):
+        self.table = {"scale": 2}
+
+    def __getattr__(self, name):
+        return self.table[name]
+
+
+class Strange:
+    def __getattribute__(self, name):
+        return Config.scale
+
+
+CONFIG, ANSWERING, STRANGE = Config(), Answering(), Strange()
+TABLE, ORDERED = {"a": 2}, collections.OrderedDict(a=2)
+CHAIN, PROXY = collections.ChainMap({"a": 2}), types.MappingProxyType(TABLE)
+USERS, ROWS = collections.UserDict(a=2), collections.UserList([2])
+BUFFER, BYTES, NUMBERS = array.array("i", [2]), bytearray(b"\x02"), numpy.array([2.0])
+VIEW, PART = memoryview(BYTES), NUMBERS[:]
+KEPT = [Answering()]
+WEAK = weakref.WeakSet(KEPT)
+NAMES = types.SimpleNamespace(scale=2)
+
+
+@functools.lru_cache
+def remembered():
+    return Config.scale
+
+
+def scaled(x, by=[2]):  # noqa: B006
+    return x * by[0]
+
+
+def with_attribute(x):
+    return x * with_attribute.scale
+
+
+with_attribute.scale = 2
+
+
+def by_globals(x):
+    return x * globals().get("_SCALE", 2)
+
+
+def forget():
+    Config.scale = 7
+    remembered.cache_clear()
+
+
+def grow():
+    KEPT.append(Answering())
+    WEAK.add(KEPT[-1])
+
+
+def give(place, name):
+    return lambda: setattr(place, name, 7)
+
+
+PLACES = {
+    "a class": (lambda x: x * Config.scale, give(Config, "scale")),
+    "a class within": (lambda x: x * Config.Inner.scale, give(Config.Inner, "scale")),
+    "a class further within": (
+        lambda x: x * Config.Inner.Innermost.scale, give(Config.Inner.Innermost, "scale")
+    ),
+    "a table of a class": (
+        lambda x: x * Config.table["rows"][0], lambda: Config.table["rows"].__setitem__(0, 7)
+    ),
+    "a class method": (lambda x: x * Config.of_class(), give(Config, "scale")),
+    "a static method": (lambda x: x * Config.of_nothing(), give(Config, "scale")),
+    "a base class": (lambda x: x * Derived.scale, give(Config, "scale")),
+    "a class behind its base": (lambda x: x * Derived.scale, give(Derived, "scale")),
+    "the type of an object": (lambda x: x * type(CONFIG).scale, give(Config, "scale")),
+    "by getattr": (lambda x: x * getattr(Config, "scale"), give(Config, "scale")),  # noqa: B009
+    "by vars": (lambda x: x * vars(Config)["scale"], give(Config, "scale")),
+    "a class of classes": (lambda x: x * len(Derived), give(Kind, "scale")),
+    "__getattr__": (
+        lambda x: x * ANSWERING.scale, lambda: ANSWERING.table.update(scale=7)
+    ),
+    "__getattribute__": (lambda x: x * STRANGE.scale, give(Config, "scale")),
+    "a proxy": (lambda x: x * PROXY["a"], lambda: TABLE.update(a=7)),
+    "an ordered dictionary": (lambda x: x * ORDERED["a"], lambda: ORDERED.update(a=7)),
+    "a chain of dictionaries": (lambda x: x * CHAIN["a"], lambda: CHAIN.maps[0].update(a=7)),
+    "a dictionary in Python": (lambda x: x * USERS["a"], lambda: USERS.update(a=7)),
+    "a list in Python": (lambda x: x * len(ROWS), lambda: ROWS.append(7)),
+    "an array of Python's": (lambda x: x * BUFFER[0], lambda: BUFFER.__setitem__(0, 7)),
+    "bytes behind a view": (lambda x: x * VIEW[0], lambda: BYTES.__setitem__(0, 7)),
+    "an array behind a view": (lambda x: x * float(PART[0]), lambda: NUMBERS.fill(7)),
+    "a weak set": (lambda x: x * len(WEAK), grow),
+    "names": (lambda x: x * NAMES.scale, give(NAMES, "scale")),
+    "what is remembered": (lambda x: x * remembered(), forget),
+    "a default": (scaled, lambda: scaled.__defaults__[0].__setitem__(0, 7)),
+    "an attribute of a function": (with_attribute, give(with_attribute, "scale")),
+    "globals()": (by_globals, lambda: globals().__setitem__("_SCALE", 7)),
+}  # fmt: skip
+
+
+@pytest.fixture
+def as_before():
+    """Puts back what the changes of the table change."""
+    yield
+    for place in (Kind, Config, Config.Inner, Config.Inner.Innermost, NAMES, with_attribute):
+        place.scale = 2
+    if "scale" in vars(Derived):
+        del Derived.scale
+    Config.table["rows"][0] = scaled.__defaults__[0][0] = BUFFER[0] = BYTES[0] = 2
+    for table in (TABLE, ORDERED, CHAIN.maps[0], USERS):
+        table.update(a=2)
+    ANSWERING.table["scale"] = 2
+    NUMBERS.fill(2)
+    del ROWS[1:], KEPT[1:]
+    globals().pop("_SCALE", None)
+    remembered.cache_clear()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_programs_depend_on_it(place, as_before):
+    function, change = PLACES[place]
+    compiled, x = heterosis.hybridize(function), np.ones(1)
+    before = compiled(x).item()
+    assert before == compiled(x).item() == function(x).item()
+    change()
+    assert compiled(x).item() == function(x).item() != before
+
+
+SETTING = contextvars.ContextVar("setting", default=2)
+ASKED = {
+    "time": lambda x: x + time.time(),
+    "perf_counter": lambda x: x + time.perf_counter(),
+    "now": lambda x: x + datetime.datetime.now().year,  # noqa: DTZ005
+    "today": lambda x: x + datetime.date.today().year,  # noqa: DTZ011
+    "randint": lambda x: x + random.randint(0, 9),
+    "uniform": lambda x: x + float(numpy.random.uniform()),
+    "normal": lambda x: x + float(numpy.random.default_rng(0).normal()),
+    "getenv": lambda x: x + len(os.getenv("PATH", "")),
+    "environ": lambda x: x + len(os.environ["PATH"]),
+    "get": lambda x: x + SETTING.get(),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_it_is_told_that_it_is_asked_once(name):
+    with pytest.warns(CaptureWarning, match=f"{name} (asks for|gives a|is asked)") as told:
+        heterosis.hybridize(ASKED[name])(np.ones(1))
+    assert {warning.filename for warning in told} == {__file__}
+
+
+def test_what_asks_for_nothing_is_not_told_of():
+    def function(x):
+        time.sleep(0)
+        return x * len(os.path.join("a", "b")) + np.random.uniform(size=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CaptureWarning)
+        heterosis.hybridize(function)(np.ones(1))
