@@ -582,3 +582,7 @@ def test_an_optimizer_is_not_frozen():
     trainer.set_learning_rate(0.0)
     step(x)
     assert net.weight.data().tolist() == before.tolist()
+    trainer.set_learning_rate(0.1)
+    trainer._scale = 0.0  # as scaling of losses does
+    step(x)
+    assert net.weight.data().tolist() == before.tolist()

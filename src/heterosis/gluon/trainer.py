@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heterosis import capture, np
 from heterosis import kvstore as stores
-from heterosis import np
 from heterosis import optimizer as optimizers
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
@@ -162,6 +162,7 @@ class Trainer:
         learnt = [(i, p) for i, p in learnt if not ignore_stale_grad or p.has_fresh_grad]
         if not learnt:
             return
+        capture.depend_on(self, "_scale", "_largest_norm")
         self._optimizer.rescale_grad = self._scale / batch_size
         if self._largest_norm is not None:
             bound = self._largest_norm / self._optimizer.rescale_grad
