@@ -6,7 +6,7 @@ import pytest
 import heterosis
 from heterosis import autograd, np, npx
 from heterosis.gluon import nn
-from heterosis.runtime.errors import ArgumentError, CaptureError
+from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, CaptureError
 
 
 def _array(*shape):
@@ -410,6 +410,51 @@ def test_training_mode_is_a_guard():
     assert net._compiled.captures == 2
 
 
+# -- methods --------------------------------------------------------------------------------------
+
+
+class _Scaling:
+    by = 3
+
+    def __init__(self, by):
+        self.by = by
+
+    @heterosis.hybridize
+    def own(self, x):
+        return x * self.by
+
+    @classmethod
+    @heterosis.hybridize
+    def of_class(cls, x):
+        return x * cls.by
+
+    @staticmethod
+    @heterosis.hybridize
+    def plain(x):
+        return x * 5
+
+
+class _Further(_Scaling):
+    by = 4
+
+
+class _Slotted:
+    __slots__ = ("by",)
+    own = _Scaling.own
+
+
+def test_methods():
+    x, one, other = np.ones((2,)), _Scaling(1), _Scaling(2)
+    for _ in range(2):
+        assert one.own(x).tolist() == [1, 1] and other.own(x).tolist() == [2, 2]
+        assert _Scaling.own(other, x).tolist() == [2, 2]
+        assert _Scaling.of_class(x).tolist() == [3, 3] and one.of_class(x).tolist() == [3, 3]
+        assert _Further.of_class(x).tolist() == [4, 4] and _Further.plain(x).tolist() == [5, 5]
+    assert _Scaling.of_class.captures == 1
+    with pytest.raises(ArgumentTypeError, match="__dict__"):
+        _Slotted().own(x)
+
+
 # -- arguments that share memory ------------------------------------------------------------------
 
 
@@ -436,6 +481,27 @@ def test_an_argument_that_is_known_from_outside_too():
         return a * total
 
     assert grow(total).tolist() == [4, 4] and grow(total).tolist() == [9, 9]
+
+
+def test_views_of_one_array_are_one_where_they_show_the_same():
+    """Those that share memory otherwise are not served by the same program, nor is another view of
+    what the function knows from outside."""
+    compiled, x = heterosis.hybridize(_raise_first), np.ones((3,))
+    assert compiled(x[:2], x[:2]).tolist() == [4, 4] and compiled(x[1:], x[1:]).tolist() == [9, 4]
+    with pytest.raises(CaptureError, match="share memory"):
+        compiled(x[:2], x[1:])
+
+    known = np.ones((3,))
+    part = known[:2]
+
+    @heterosis.hybridize
+    def grow(a):
+        a += 1
+        return a * part
+
+    assert grow(known[:2]).tolist() == [4, 4]
+    with pytest.raises(CaptureError, match="share memory"):
+        grow(known[1:])
 
 
 def test_arguments_that_overlap_are_refused_where_one_is_written():

@@ -9,6 +9,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -36,7 +37,9 @@ from heterosis.capture.open_sizes import (
 )
 from heterosis.capture.programs import Program, Sized
 from heterosis.capture.signatures import parameters_of
+from heterosis.capture.trace import place
 from heterosis.runtime import forks, modes
+from heterosis.runtime.errors import ArgumentTypeError
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user
 
@@ -224,13 +227,17 @@ class Compiled(Generic[P, R]):
         return found or "arguments, or a mode, of another kind"
 
     def _sharing(self, arrays: Sequence[Any]) -> Hashable:
-        """Which arrays share memory, with each other or with what the function has outside."""
-        storages = [array._storage_id for array in arrays]
-        return tuple((storages.index(s), s in self._outside and s) for s in storages)
+        """Which arrays share memory, with each other or with what the function has outside, and
+        which of them show the same elements."""
+        storages, places = [a._storage_id for a in arrays], [*map(place, arrays)]
+        return tuple(
+            (storages.index(s), places.index(p), s in self._outside and p)
+            for s, p in zip(storages, places, strict=True)
+        )
 
     def _are_apart(self, arrays: Sequence[Any]) -> bool:
         """Whether no array shares memory so: programs in the core are for such arrays only."""
-        return self._sharing(arrays) == tuple((i, False) for i in range(len(arrays)))
+        return self._sharing(arrays) == tuple((i, i, False) for i in range(len(arrays)))
 
     # -- extents that stay open -------------------------------------------------------------------
 
@@ -411,16 +418,30 @@ class Compiled(Generic[P, R]):
         self: Compiled[Concatenate[Any, Q], S], instance: object, owner: Any = None
     ) -> Compiled[Q, S]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """As a decorator of methods: each instance has programs of its own."""
+        """As a decorator of methods: each instance has programs of its own, and each class."""
         if instance is None:
             return self
-        name = f"_hybridized_{self.function.__name__}"
-        found = instance.__dict__.get(name)
-        if found is None:
+        of_class = isinstance(instance, type)  # behind classmethod
+        known: Any = _of_classes.setdefault(instance, {}) if of_class else _attributes(instance)
+        name = self if of_class else f"_hybridized_{self.function.__name__}"
+        if name not in known:
             made = self.function.__get__(instance, owner)
-            found = Compiled(made, self.backend, self.dynamic, check=self.check)
-            instance.__dict__[name] = found
+            known[name] = Compiled(made, self.backend, self.dynamic, check=self.check)
+        return known[name]
+
+
+_of_classes: WeakKeyDictionary[type, dict[Any, Any]] = WeakKeyDictionary()
+
+
+def _attributes(instance: Any) -> dict[str, Any]:
+    """Where an object keeps its attributes."""
+    found = getattr(instance, "__dict__", None)
+    if isinstance(found, dict):
         return found
+    raise ArgumentTypeError(
+        f"hybridize: a method of {type(instance).__name__}, whose objects have no __dict__ to keep "
+        "their programs in. Add '__dict__' to its __slots__, or hybridize a function."
+    )
 
 
 def _kept(known: OrderedDict[Hashable, S], kind: Hashable, make: Callable[[], S]) -> S:
