@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from heterosis import _core, np, npx
+import heterosis
+from heterosis import _core, autograd, np, npx
 from heterosis.runtime.errors import IndexingError, ShapeError
 
 KEYS = [
@@ -55,6 +56,36 @@ def test_reads_and_writes_as_numpy(key, convert):
     x[convert(key)] = -1
     values[key] = -1
     numpy.testing.assert_array_equal(x.asnumpy(), values)
+
+
+PLAIN = [
+    numpy.int8(-1), (numpy.int64(1), slice(None), numpy.uint8(2)), (Ellipsis, numpy.int32(0)),
+    slice(numpy.int64(0), numpy.int64(2)), (None, numpy.int64(2), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS + PLAIN, ids=str)
+def test_recorded_and_captured_as_imperatively(key):
+    values, x = cube()
+    x.attach_grad()
+    with autograd.record():
+        got = x[key]
+    got.backward()
+    numpy.testing.assert_array_equal(got.asnumpy(), values[key])
+    counts = numpy.zeros_like(values)
+    numpy.add.at(counts, key, 1)
+    numpy.testing.assert_array_equal(x.grad.asnumpy(), counts)
+
+    @heterosis.hybridize
+    def program(x):
+        y = x * 1
+        y[key] = y[key] + 1
+        return x[key], y
+
+    part, changed = program(x)
+    numpy.testing.assert_array_equal(part.asnumpy(), values[key])
+    values[key] += 1
+    numpy.testing.assert_array_equal(changed.asnumpy(), values)
 
 
 def test_arrays_of_floats_are_indices_too():

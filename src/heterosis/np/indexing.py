@@ -134,7 +134,7 @@ def _part(x: ndarray, key: Any) -> Part | None:
         return None
     used = sum(map(_axes_used, items))
     if not any(map(is_traced, (*x.shape, *_bounds(items)))) or not _fits(x, items, used):
-        x._view(key)  # a key that does not fit raises
+        x._view(tuple(items))  # a key that does not fit raises
     missing = [slice(None)] * (x.ndim - used)
     if Ellipsis not in items:
         items.append(Ellipsis)
