@@ -18,6 +18,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
+import numpy
+
 from heterosis.ir.size_bounds import LEAST, Bounds, narrowed, outcome
 from heterosis.ir.sizes import Extent, Formula, Product, Size, Term, named
 from heterosis.runtime.errors import UnsupportedError
@@ -159,7 +161,9 @@ class TracedSize:
     """
 
     __slots__ = ("decisions", "size", "value")
-    __array_ufunc__ = None  # numbers of NumPy's leave arithmetic to this class
+
+    def __array_ufunc__(self, function: Any, method: str, *operands: Any, **keywords: Any) -> Any:
+        return _array_ufunc(function, method, operands, keywords)
 
     def __init__(self, size: Size, value: int, decisions: Decisions):
         self.size, self.value, self.decisions = size, value, decisions
@@ -373,7 +377,9 @@ class TracedFloat:
     """A float that follows from sizes, as an expression of Python."""
 
     __slots__ = ("decisions", "depth", "names", "symbol", "text", "value")
-    __array_ufunc__ = None
+
+    def __array_ufunc__(self, function: Any, method: str, *operands: Any, **keywords: Any) -> Any:
+        return _array_ufunc(function, method, operands, keywords)
 
     def __init__(
         self, text: str, value: float, decisions: Decisions, names: Iterable[str],
@@ -615,6 +621,27 @@ def _operand(given: Any) -> tuple[str | None, float, frozenset[str]]:
     if number is None or not math.isfinite(number):
         return None, math.nan, frozenset()
     return repr(number), number, frozenset()
+
+
+_UFUNCS: dict[numpy.ufunc, Callable[[Any, Any], Any]] = {
+    numpy.add: operator.add, numpy.subtract: operator.sub, numpy.multiply: operator.mul,
+    numpy.true_divide: operator.truediv, numpy.floor_divide: operator.floordiv,
+    numpy.remainder: operator.mod, numpy.power: operator.pow,
+    numpy.less: operator.lt, numpy.less_equal: operator.le, numpy.greater: operator.gt,
+    numpy.greater_equal: operator.ge, numpy.equal: operator.eq, numpy.not_equal: operator.ne,
+}  # fmt: skip
+
+
+def _array_ufunc(
+    function: numpy.ufunc, method: str, operands: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """A function of NumPy's called with numbers that follow from sizes: with scalars as precise as
+    Python's numbers, what Python computes; else their values, which then have to stay so."""
+    apply = _UFUNCS.get(function)
+    alike = all(is_traced(x) or isinstance(x, numpy.integer | int | float) for x in operands)
+    if apply is None or method != "__call__" or keywords or not alike:
+        return getattr(function, method)(*map(fixed_number, operands), **keywords)
+    return apply(*(x.item() if isinstance(x, numpy.generic) else x for x in operands))
 
 
 def _negated(found: Any) -> Any:

@@ -348,12 +348,12 @@ class _Selection:
 
     def _check(self, index: numpy.ndarray) -> None:
         count = self.x.shape[self._axis]
-        outside = (index < -count) | (index >= count)
-        if outside.any():
-            raise IndexingError(
-                f"index {index[outside].flat[0]} is out of bounds for axis {self._axis} of an "
-                f"array of shape {self.x.shape}; expected {-count} <= index < {count}."
-            )
+        for number in (int(index.min()), int(index.max())) if index.size else ():
+            if not -count <= number < count:
+                raise IndexingError(
+                    f"index {number} is out of bounds for axis {self._axis} of an array of shape "
+                    f"{self.x.shape}; expected {-count} <= index < {count}."
+                )
 
 
 @dataclass
