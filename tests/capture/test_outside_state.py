@@ -77,6 +77,28 @@ WEAK = weakref.WeakSet(KEPT)
 NAMES = types.SimpleNamespace(scale=2)
 
 
+class Words(str):
+    scale = 2
+
+
+class Whole(int):
+    scale = 2
+
+
+class Measured(numpy.ndarray):
+    scale = 2
+
+
+class Key:
+    scale = 2
+
+
+WORDS, WHOLE, MEASURED = Words("a"), Whole(3), numpy.ones(1).view(Measured)
+OBJECTS = numpy.array([{"a": 2}, None])
+MASKED = numpy.ma.masked_array([2.0, 7.0], [False, True])
+KEYED = {Key(): 1}
+
+
 @functools.lru_cache
 def remembered():
     return Config.scale
@@ -141,6 +163,14 @@ PLACES = {
     "bytes behind a view": (lambda x: x * VIEW[0], lambda: BYTES.__setitem__(0, 7)),
     "an array behind a view": (lambda x: x * float(PART[0]), lambda: NUMBERS.fill(7)),
     "a weak set": (lambda x: x * len(WEAK), grow),
+    "a text with attributes": (lambda x: x * WORDS.scale, give(WORDS, "scale")),
+    "an integer with attributes": (lambda x: x * WHOLE.scale, give(WHOLE, "scale")),
+    "an array with attributes": (lambda x: x * MEASURED.scale, give(MEASURED, "scale")),
+    "an array of objects": (lambda x: x * OBJECTS[0]["a"], lambda: OBJECTS[0].update(a=7)),
+    "a masked array": (
+        lambda x: x * float(MASKED.sum()), lambda: MASKED.mask.__setitem__(1, False)
+    ),
+    "a key": (lambda x: x * next(iter(KEYED)).scale, give(next(iter(KEYED)), "scale")),
     "names": (lambda x: x * NAMES.scale, give(NAMES, "scale")),
     "what is remembered": (lambda x: x * remembered(), forget),
     "a default": (scaled, lambda: scaled.__defaults__[0].__setitem__(0, 7)),
@@ -161,6 +191,9 @@ def as_before():
     for table in (TABLE, ORDERED, CHAIN.maps[0], USERS):
         table.update(a=2)
     ANSWERING.table["scale"] = 2
+    for place in (WORDS, WHOLE, MEASURED, next(iter(KEYED))):
+        vars(place).pop("scale", None)
+    OBJECTS[0]["a"], MASKED.mask[1] = 2, True
     NUMBERS.fill(2)
     del ROWS[1:], KEPT[1:]
     globals().pop("_SCALE", None)

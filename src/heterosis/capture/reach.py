@@ -176,7 +176,8 @@ class Reach:
     # -- objects ----------------------------------------------------------------------------------
 
     def _add(self, path: str, value: Any) -> None:
-        if not isinstance(value, _LEAVES) and id(value) not in self._seen:
+        is_leaf = isinstance(value, _LEAVES) and not hasattr(value, "__dict__")
+        if not is_leaf and id(value) not in self._seen:
             self._waiting.append((path, value))
 
     def _visit(self, path: str, value: Any) -> None:
@@ -205,9 +206,16 @@ class Reach:
         elif isinstance(value, type):
             self._visit_class(path, value)
         elif isinstance(value, BUFFERS):
-            self.contents.append(Contents(path, value))
+            self._visit_buffer(path, value)
         else:
             self._visit_instance(path, value)
+
+    def _visit_buffer(self, path: str, value: Any) -> None:
+        self.contents.append(Contents(path, value))
+        if isinstance(value, numpy.ndarray) and value.dtype.hasobject:
+            self._add(path, value.tolist())
+        if isinstance(own := getattr(value, "__dict__", None), dict):  # of a derived class
+            self._add(path, own)
 
     def _visit_function(self, path: str, function: FunctionType) -> None:
         names = names_in(function.__code__)
@@ -314,6 +322,7 @@ class Reach:
             self.decides |= isinstance(value, defaultdict)  # to look into it may change it
             self.contents.append(Contents(path, value, is_ours))
             for key, item in value.items():
+                self._add(path, key)
                 self._add(f"{path}[{key!r}]" if isinstance(key, str | int) else path, item)
         elif isinstance(value, (tuple, frozenset, *_LISTS)):
             if isinstance(value, _LISTS):
