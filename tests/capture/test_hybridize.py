@@ -1,5 +1,8 @@
 """Functions and blocks compiled as a whole do what they do eagerly."""
 
+import copy
+import pickle
+
 import numpy
 import pytest
 
@@ -583,3 +586,12 @@ def test_an_argument_may_be_what_the_program_writes(first):
     for i, shared in enumerate(calls if first == "fresh" else [True, *calls], 1):
         found = grow(total if shared else np.zeros((3,)))
         assert found.asnumpy().tolist() == [2 * i if shared else i] * 3
+
+
+@heterosis.hybridize
+def _named(x):
+    return x * 2
+
+
+def test_a_decorated_function_is_pickled_by_its_name():
+    assert pickle.loads(pickle.dumps(_named)) is _named is copy.deepcopy(_named)

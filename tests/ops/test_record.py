@@ -1,10 +1,13 @@
 """Records of operations: what annotations say, and what of them users see."""
 
+import copy
 import inspect
+import pickle
 
 import pytest
 
-from heterosis import np
+from heterosis import np, npx
+from heterosis.gluon import nn
 from heterosis.ir.program import Value
 from heterosis.ops.record import ARRAY, ATTRIBUTE, REGISTRY, default, operation
 
@@ -56,3 +59,18 @@ def test_what_no_annotation_allows_is_refused(registered):
     made = registered(annotated)
     with pytest.raises(TypeError, match=r"annotated: much is 7; expected True or False\."):
         made(np.array([1.0]), much=7)
+
+
+FUNCTIONS = [np.tanh, npx.relu, np.linalg.norm, np.random.uniform, np.ones]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_functions_are_copied_and_pickled_by_name(function):
+    assert copy.deepcopy(function) is function
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_blocks_that_hold_functions_are_copied_and_pickled():
+    net = nn.Dense(2, in_units=2)
+    net.then = np.tanh
+    assert copy.deepcopy(net).then is np.tanh is pickle.loads(pickle.dumps(net)).then

@@ -5,10 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    SupportsIndex,
+    TypeVar,
+    overload,
+)
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
@@ -94,6 +104,12 @@ class Compiled(Generic[P, R]):
         self.check, self.imperative = check, imperative or function
         self._parameters = parameters  # what tells them, if `function` does not
         self._start()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Its name, if that leads to it: that of what it decorates does so, too."""
+        name = getattr(self, "__qualname__", "")  # objects that are called have none
+        found = getattr(sys.modules.get(self.__module__), name, None)
+        return name if found is self else super().__reduce_ex__(protocol)
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""

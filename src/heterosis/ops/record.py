@@ -6,6 +6,7 @@ it; calling it with program values, inside another operation or a capture, adds 
 
 from __future__ import annotations
 
+import copyreg
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -383,6 +384,13 @@ def operation(**facts: Any) -> Callable[[Callable[P, R]], _core.Operation[P, R]]
         return cast("_core.Operation[P, R]", record.operation)
 
     return register
+
+
+def _operation_named(name: str) -> _core.Operation[..., Any]:
+    return cast("_core.Operation[..., Any]", REGISTRY[name].operation)
+
+
+copyreg.pickle(_core.Operation, lambda made: (_operation_named, (made.record.name,)))
 
 
 def as_users_call(operation_: _core.Operation[..., Any]) -> Callable[..., Any]:

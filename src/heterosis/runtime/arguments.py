@@ -13,6 +13,7 @@ import functools
 import inspect
 import os
 import reprlib
+import sys
 import sysconfig
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -277,7 +278,10 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _pickled(made: Any) -> Any:
-    return _itself, (made.__wrapped__,)
+    """A function by its name, if that leads to it."""
+    name: str = made.__qualname__
+    found = getattr(sys.modules.get(made.__module__), name, None)
+    return name if found is made else (_itself, (made.__wrapped__,))
 
 
 copyreg.pickle(_core.Checked, _pickled)
