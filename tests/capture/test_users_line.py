@@ -1,6 +1,5 @@
 """Every refusal begins with the user's line, whoever notices; what it stands in comes behind."""
 
-import contextlib
 import operator
 from typing import NamedTuple
 
@@ -18,11 +17,6 @@ SEEN: list[int] = []
 class Pair(NamedTuple):
     first: object
     second: object
-
-
-@contextlib.contextmanager
-def scale(n):
-    yield n
 
 
 def another_shape_in_a_branch(x):
@@ -129,11 +123,11 @@ def a_match(x):
     return -x
 
 
-def a_generator_in_a_branch(x):
+def a_generator_that_goes_on_in_a_branch(x):
+    numbers = (n for n in (2, 3))
     if x.sum() > 0:
-        with scale(2) as n:  # here
-            x = x * n
-    return x
+        x = x * next(numbers)  # here
+    return x * next(numbers)
 
 
 def a_carried_shape(x):
@@ -173,7 +167,8 @@ def a_second_derivative(x):
         caught_within_a_branch, identity_that_arrays_decide, identity_by_a_function,
         identity_by_numbers, identity_within_a_generator, identity_behind_a_loop,
         a_list_that_a_branch_appends_to, a_global_that_a_loop_sets, a_named_expression, a_match,
-        a_generator_in_a_branch, a_carried_shape, a_carried_object, for_ever, a_second_derivative,
+        a_generator_that_goes_on_in_a_branch, a_carried_shape, a_carried_object, for_ever,
+        a_second_derivative,
     ],
 )  # fmt: skip
 def test_a_refusal_begins_with_the_users_line(function):

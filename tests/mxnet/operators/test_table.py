@@ -93,6 +93,7 @@ _WORDS = {
     "normal": "a distribution, of random numbers and of initial weights",
     "pow": "Python's name of a sign",
     "reverse": "an attribute of primitives",
+    "shuffle": "a function of `random` that changes a list",
     "softsign": "a kind of activation",
     "uniform": "a distribution, of random numbers and of initial weights",
 }
