@@ -167,6 +167,27 @@ void make_result(const Invocation& invocation, const ResultPlan& plan, Array& re
   result.storage = Storage::make(plan.nbytes);
 }
 
+// Arrays that take over the elements of others, queued.
+class TakeoverTask final : public Task {
+ public:
+  explicit TakeoverTask(std::span<const Takeover> takeovers) {
+    pairs_.reserve(takeovers.size());
+    for (const auto& [array, from] : takeovers) {
+      pairs_.emplace_back(array->storage, from->storage);
+      write(array->storage);
+      update(from->storage);
+    }
+  }
+
+ protected:
+  void run() override {
+    for (const auto& [storage, from] : pairs_) storage->exchange(*from);
+  }
+
+ private:
+  std::vector<std::pair<Ref<Storage>, Ref<Storage>>> pairs_;
+};
+
 bool same_view(const Array& a, const Array& b) {
   return a.offset == b.offset && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
 }
@@ -218,6 +239,24 @@ Results run(const Invocation& invocation, std::span<const Array* const> outs, Or
     engine().push(std::make_unique<PlanTask>(invocation, results, origin()));
   }
   return results;
+}
+
+bool can_take_over(const Takeover& takeover) {
+  const auto& [array, from] = takeover;
+  return array->storage != from->storage && same_view(*array, *from) && covers_storage(*array) &&
+         covers_storage(*from) && array->storage->is_ours() && from->storage->is_ours();
+}
+
+void take_over(std::span<const Takeover> takeovers) {
+  if (takeovers.empty()) return;
+  bool idle = true;
+  for (const auto& [array, from] : takeovers) {
+    ++array->storage->version;
+    idle = idle && array->storage->variable.writable() && from->storage->variable.writable() &&
+           array->storage->allocated() && from->storage->allocated();
+  }
+  if (!idle) return engine().push(std::make_unique<TakeoverTask>(takeovers));
+  for (const auto& [array, from] : takeovers) array->storage->exchange(*from->storage);
 }
 
 }  // namespace heterosis

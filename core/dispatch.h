@@ -65,6 +65,18 @@ bool must_wait();
 // Whether writing `out` could destroy an element of an input before it has been read.
 bool overlaps(const Invocation& invocation, const Array& out);
 
+// An array that takes over the elements of a new one, which nobody else knows and nobody reads later.
+struct Takeover {
+  const Array* array;
+  const Array* from;
+};
+
+// Whether that can be done by exchanging their memory: no other has the address of either.
+bool can_take_over(const Takeover& takeover);
+
+// Does so, at once or through the engine: writes of the arrays.
+void take_over(std::span<const Takeover> takeovers);
+
 // Throws Failure if the plan changes its first input in place and `out` is another array.
 void check_in_place(const Invocation& invocation, const Array& out);
 

@@ -1,5 +1,7 @@
 #include "storage.h"
 
+#include <cassert>
+
 namespace heterosis {
 namespace {
 
@@ -30,6 +32,13 @@ void* Storage::allocate_data() {
   if (data_.compare_exchange_strong(present, block, std::memory_order_acq_rel)) return block;
   deallocate(block, nbytes_);
   return present;
+}
+
+void Storage::exchange(Storage& other) {
+  assert(nbytes_ == other.nbytes_ && is_ours() && other.is_ours());
+  void* const own = data_.load(std::memory_order_relaxed);
+  data_.store(other.data_.load(std::memory_order_relaxed), std::memory_order_release);
+  other.data_.store(own, std::memory_order_release);
 }
 
 }  // namespace heterosis

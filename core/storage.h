@@ -11,8 +11,9 @@
 
 namespace heterosis {
 
-// Invariant: the data never move once allocated, and live until the last Ref is dropped. Tasks
-// hold Refs, so the last one may be dropped by a worker thread.
+// Invariant: the data live until the last Ref is dropped. Tasks hold Refs, so the last one may be
+// dropped by a worker thread. They stay where they are once allocated, but for `exchange`: who knows
+// their address without a place in the dependency order is one of the holders.
 class Storage final : public Counted, public Recycled {
  public:
   // Called once, on whichever thread drops the last Ref, no lock of ours held. It must not throw.
@@ -41,6 +42,10 @@ class Storage final : public Counted, public Recycled {
     void* data = data_.load(std::memory_order_acquire);
     return data ? data : allocate_data();
   }
+
+  // Exchanges the data with those of another storage as large, both of them allocated and ours, by
+  // work that may write both.
+  void exchange(Storage& other);
 
   Variable variable;
 

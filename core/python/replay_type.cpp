@@ -17,6 +17,7 @@
 #include "plan_handle.h"
 #include "recording.h"
 #include "signature.h"
+#include "view_notes.h"
 
 namespace heterosis::python {
 
@@ -31,11 +32,12 @@ struct Source {
 };
 
 // Result `from` of the plan is written into the array that input `into` is: if `recorded`, as an
-// operation that gradients flow through.
+// operation that gradients flow through; if `last`, nobody needs the result any more.
 struct Write {
   size_t from;
   size_t into;
   bool recorded;
+  bool last;
 };
 
 // A program for arguments of one kind. `shape` tells what is returned: one item, or a tuple or list
@@ -173,11 +175,22 @@ class Run {
       bool recording;
       ~Restored() { set_recording(recording); }
     } restored{is_recording()};
+    std::vector<Takeover> takeovers;
+    takeovers.reserve(entry_.writes.size());
     for (const Write& write : entry_.writes) {
-      set_recording(write.recorded);
       PyObject* const from = results_[write.from].get();
-      checked(call_operator_into(Operator::assign, &from, input(entry_.sources[write.into], given_)));
+      PyObject* const into = input(entry_.sources[write.into], given_);
+      const Takeover takeover{&as_array(into), &as_array(from)};
+      if (write.last && can_take_over(takeover)) {
+        if (noting_views) tell_of_own_write(into);
+        takeovers.push_back(takeover);
+        continue;
+      }
+      take_over(std::exchange(takeovers, {}));  // writes stay in order
+      set_recording(write.recorded);
+      checked(call_operator_into(Operator::assign, &from, into));
     }
+    take_over(takeovers);
   }
 
   PyObject* returned() const {
@@ -262,6 +275,17 @@ Source source(PyObject* object) {
   return {Source::Kind::argument, number(object), Object()};
 }
 
+// Whether nobody but this write needs its result: which is new memory, not returned, and not kept for
+// gradients.
+bool is_last_use(const Entry& entry, const Write& write) {
+  const auto which = static_cast<Py_ssize_t>(write.from);
+  const auto same = [&](const Write& other) { return other.from == write.from; };
+  const bool written_once = std::count_if(entry.writes.begin(), entry.writes.end(), same) == 1;
+  const bool returned = std::count(entry.items.begin(), entry.items.end(), which) > 0;
+  const bool is_view = entry.plan.plan->results[write.from].view_of >= 0;
+  return written_once && !returned && !is_view && !entry.record && !write.recorded;
+}
+
 template <typename Visit>
 void each(PyObject* sequence, Visit visit) {
   const Object items = checked(PySequence_Fast(sequence, "expected a sequence"));
@@ -325,8 +349,9 @@ PyObject* add(PyObject* self, PyObject* arguments) {
       int recorded;
       if (!PyArg_ParseTuple(pair, "nnp", &from, &into, &recorded)) throw PythonError();
       entry->writes.push_back(
-          {static_cast<size_t>(from), static_cast<size_t>(into), recorded != 0});
+          {static_cast<size_t>(from), static_cast<size_t>(into), recorded != 0, false});
     });
+    for (Write& write : entry->writes) write.last = is_last_use(*entry, write);
     auto& entries = *as_replay(self).entries;
     const uint64_t hash = hash_of(signature);
     make_room(entries, signature, hash);
