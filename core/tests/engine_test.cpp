@@ -49,6 +49,27 @@ void reads_come_between_writes() {
   }
 }
 
+// The data move to another storage between reads and writes of both, each of which finds its own.
+void exchanges_keep_their_order() {
+  const Threads threads(2);
+  Cell cell = make_cell();
+  value(cell) = 0;
+  std::vector<Cell> copies;
+  for (int64_t turn = 1; turn < 500; ++turn) {
+    Cell next = make_cell();
+    push({.reads = {cell}, .writes = {next}},
+         [from = cell, to = next, turn] { value(to) = value(from) + turn; });
+    copies.push_back(make_cell());
+    push({.reads = {cell}, .writes = {copies.back()}},
+         [from = cell, to = copies.back()] { value(to) = value(from); });
+    push({.writes = {cell}, .updates = {next}}, [a = cell, b = next] { a->exchange(*b); });
+  }
+  for (std::size_t index = 0; index < copies.size(); ++index) {
+    CHECK(read(copies[index]) == static_cast<int64_t>(index * (index + 1) / 2));
+  }
+  CHECK(read(cell) == 499 * 500 / 2);
+}
+
 void readers_run_together() {
   const Threads threads(2);
   Cell cell = make_cell();
@@ -311,7 +332,8 @@ void counters_tell() {
 
 int main() {
   return run_tests(
-      {TEST(writes_keep_their_order), TEST(reads_come_between_writes), TEST(readers_run_together),
+      {TEST(writes_keep_their_order), TEST(reads_come_between_writes),
+       TEST(exchanges_keep_their_order), TEST(readers_run_together),
        TEST(states_are_told_without_a_lock), TEST(independent_chains_overlap),
        TEST(a_name_may_come_twice), TEST(many_names), TEST(later_writes_are_not_waited_for),
        TEST(idle_means_no_readers), TEST(a_waiting_thread_runs_what_it_needs),
