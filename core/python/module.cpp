@@ -259,6 +259,8 @@ NB_MODULE(_core, m) {
   m.def("set_recording", set_recording);
   m.def("is_training", is_training);
   m.def("set_training", set_training);
+  m.def("is_imperative", is_imperative);
+  m.def("set_imperative", set_imperative);
   m.def("is_capturing", is_capturing);
   m.def("set_capturing", set_capturing);
   m.def("array_from_bytes", array_from_bytes);

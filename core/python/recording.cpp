@@ -7,6 +7,7 @@ namespace {
 thread_local bool recording = false;
 thread_local bool training = false;
 thread_local bool capturing = false;
+thread_local bool imperative = false;
 
 }  // namespace
 
@@ -16,6 +17,8 @@ bool is_training() { return training; }
 void set_training(bool on) { training = on; }
 bool is_capturing() { return capturing; }
 void set_capturing(bool on) { capturing = on; }
+bool is_imperative() { return imperative; }
+void set_imperative(bool on) { imperative = on; }
 
 void check_write(PyObject* out) {
   checked(PyObject_CallFunctionObjArgs(hook("check_write"), out, nullptr));

@@ -13,6 +13,9 @@ bool is_training();
 void set_training(bool on);
 bool is_capturing();
 void set_capturing(bool on);
+// Whether no program serves calls of hybridized functions: they run as Python runs them.
+bool is_imperative();
+void set_imperative(bool on);
 
 // Whether a gradient may flow from `value`, or should and cannot: the tape decides.
 inline bool is_tracked(PyObject* value) {

@@ -243,7 +243,8 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
   const Py_ssize_t count = PyVectorcall_NARGS(flags);
   return guarded([&]() -> PyObject* {
     Signature signature;
-    const bool plain = !names && !is_capturing() && sign(signature, given, count);
+    const bool plain =
+        !names && !is_capturing() && !is_imperative() && sign(signature, given, count);
     const Ref<const Entry> entry = plain ? find(*replay.entries, signature) : Ref<const Entry>();
     if (!entry || is_entangled(*entry, given) || has_variable(*entry, given, count)) {
       return PyObject_Vectorcall(replay.slow, given, static_cast<size_t>(count), names);

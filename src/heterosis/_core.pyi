@@ -239,6 +239,10 @@ def is_training() -> bool:
     """Whether this thread computes for training."""
 
 def set_training(on: bool) -> None: ...
+def is_imperative() -> bool:
+    """Whether this thread runs hybridized functions as Python does, with no program."""
+
+def set_imperative(on: bool) -> None: ...
 
 class Guards:
     """What a program was made of, each row a kind, a place and what was there.

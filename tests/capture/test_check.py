@@ -2,6 +2,7 @@
 
 import random
 
+import numpy
 import pytest
 
 import heterosis
@@ -168,6 +169,78 @@ def _trained(*, check):
 
 def test_training_is_as_without():
     assert _trained(check=True) == _trained(check=False)
+
+
+def _by_a_function(inner, x):
+    return inner(x) * 2
+
+
+def _by_a_loop(inner, x):
+    while x.sum() < 10:
+        x = inner(x) + 1
+    return x
+
+
+def _by_a_branch(inner, x):
+    return inner(x) if x.sum() > 0 else x
+
+
+def _by_a_step(inner, x):
+    w = np.ones(2)
+    w.attach_grad()
+    with autograd.record():
+        loss = (inner(w * x)).sum()
+    loss.backward()
+    return w.grad
+
+
+def _by_a_part(inner, x):
+    net = nn.HybridLambda(lambda F, y: inner(y))
+    net.hybridize()
+    return net(x) + 1
+
+
+@heterosis.hybridize
+def _tanh_and_more(x):
+    return np.tanh(x) + x
+
+
+def _of_own(faulty):
+    """A hybridized function with a program of its own, which has the fault."""
+    inner = heterosis.hybridize(_tanh_and_more.function, backend=faulty)
+    assert inner(np.array([0.25, 0.5]))[0] < 0.25
+    return inner
+
+
+@pytest.mark.parametrize("outer", [_by_a_function, _by_a_part])
+def test_a_fault_that_functions_inside_have_too_is_found(faulty, outer):
+    inner = _of_own(faulty)
+    hybridized = heterosis.hybridize(outer, backend=faulty, check=True)
+    for _ in range(2):
+        with pytest.raises(CheckError, match="imperatively it is"):
+            hybridized(inner, np.array([0.25, 0.5]))
+    assert inner(np.array([0.25, 0.5]))[0] < 0.25  # as before
+
+
+@pytest.mark.parametrize("outer", [_by_a_loop, _by_a_branch, _by_a_step])
+def test_a_fault_of_functions_inside_alone_is_none_of_the_program_s(faulty, outer):
+    """Their bodies are part of the program, whose loops and gradients have no fault."""
+    x = np.array([0.25, 0.5])
+    expected = outer(_tanh_and_more, x)
+    found = heterosis.hybridize(outer, backend=faulty, check=True)(_of_own(faulty), x)
+    assert numpy.allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-5)
+
+
+def test_hybridized_functions_inside_are_hybridized_still():
+    inner = heterosis.hybridize(_tanh_and_more.function)
+    hybridized = heterosis.hybridize(_by_a_function, check=True)
+    x = np.array([0.25, 0.5])
+    for _ in range(3):
+        hybridized(inner, x)
+    assert inner.captures == 0
+    inner(x)
+    inner(x)
+    assert inner.captures == 1
 
 
 def test_parts_run_imperatively_and_are_hybridized_still():

@@ -101,7 +101,8 @@ class _Before:
         """Run the function, and undo what it has done."""
         found, state = _Run(), _core.random_state()
         try:
-            with modes.switched(recording=False), contextlib.redirect_stdout(io.StringIO()):
+            quiet = contextlib.redirect_stdout(io.StringIO())
+            with modes.switched(recording=False, imperative=True), quiet:
                 found.result = trees.mapped(function(), _on_host)
             found.written = [_on_host(target) for target in self._targets]
         except Exception as error:  # noqa: BLE001 - compared with what the program does

@@ -149,6 +149,8 @@ class Compiled(Generic[P, R]):
             return opened(self.function)(*arguments, **keywords)
         if trees.has_numpy_arrays((arguments, keywords)):
             return foreign.call(self.replay, arguments, keywords)
+        if modes.is_imperative():  # a part of what a program is compared with
+            return self.imperative(*arguments, **keywords)
         key = (
             trees.description((arguments, keywords)),
             modes.is_training(),

@@ -168,17 +168,8 @@ class HybridBlock(Block):
         return compiled is not None and (compiled.backend, compiled.dynamic, compiled.check) == how
 
     def _imperative_forward(self, *args: Any, **kwargs: Any) -> Any:
-        """`forward`, with no part of the block compiled."""
-        blocks: list[Any] = []
-        self.apply(blocks.append)
-        replays = [(block, block._replay) for block in blocks if hasattr(block, "_replay")]
-        try:
-            for block, _ in replays:
-                block._replay = None
-            return self.forward(*args, **kwargs)
-        finally:
-            for block, replay in replays:
-                block._replay = replay
+        """`forward`, which may be another one by now."""
+        return self.forward(*args, **kwargs)
 
     def register_op_hook(self, callback: Callable[..., None], monitor_all: bool = False) -> None:
         """Remember a monitor of operations in compiled blocks; imperative ones have none."""

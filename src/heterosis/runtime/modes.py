@@ -39,6 +39,11 @@ def is_capturing() -> bool:
     return _core.is_capturing()
 
 
+def is_imperative() -> bool:
+    """Whether hybridized functions run as Python runs them, with no program."""
+    return _core.is_imperative()
+
+
 def follows() -> bool:
     """Whether somebody is told of operations: then no view may be made behind their back."""
     return _core.is_recording() or _core.is_capturing()
@@ -80,11 +85,14 @@ def refuse_python_numbers(what: str) -> None:
 
 @contextmanager
 def switched(
-    recording: bool | None = None, training: bool | None = None, capturing: bool | None = None
+    recording: bool | None = None,
+    training: bool | None = None,
+    capturing: bool | None = None,
+    imperative: bool | None = None,
 ) -> Iterator[None]:
     """Within the block, what is given; behind it, what was so before."""
     before = is_recording(), is_training()
-    captured = is_capturing()
+    captured, was_imperative = is_capturing(), is_imperative()
     try:
         if recording is not None:
             set_recording(recording)
@@ -92,8 +100,11 @@ def switched(
             set_training(training)
         if capturing is not None:
             _core.set_capturing(capturing)
+        if imperative is not None:
+            _core.set_imperative(imperative)
         yield
     finally:
         set_recording(before[0])
         set_training(before[1])
         _core.set_capturing(captured)
+        _core.set_imperative(was_imperative)
