@@ -1,6 +1,7 @@
 """Programs whose extents stay open: captured once, compiled once, right at every size."""
 
 import collections
+import json
 import math
 
 import numpy
@@ -595,7 +596,7 @@ def test_an_optimizer_does_not_count_a_step_twice():
             loss = (net(x) ** 2).sum()
         loss.backward()
         trainer.step(1)
-        assert (numpy.arange(3) < x.shape[0]).all()  # NumPy compares with no size
+        assert json.dumps(x.shape[0]) == "5"  # which takes no size
         return loss
 
     compiled = heterosis.hybridize(step, dynamic=True)
@@ -617,7 +618,7 @@ def test_an_optimizer_of_the_users_is_not_asked_twice():
             loss = (net(x) ** 2).sum()
         loss.backward()
         trainer.step(1)
-        assert (numpy.arange(3) < x.shape[0]).all()  # NumPy compares with no size
+        assert json.dumps(x.shape[0]) == "5"  # which takes no size
         return loss
 
     with pytest.raises(HeterosisError, match="dynamic=False"):

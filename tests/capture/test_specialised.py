@@ -3,6 +3,7 @@ by row. A row of a table that has no calls here fails, and so do calls without a
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -230,7 +231,7 @@ SIZES = {
         Calls(3, lambda x: x + 1, (2, 3, 4), lambda n: (np.ones((3, n)).T,), True),
     ],
     "whatever raises an error with open extents": [
-        said(lambda x: x * int((numpy.arange(3) < x.shape[0]).sum()), 5, (4, 7, 9, 2)),
+        said(lambda x: x * int(json.dumps(x.shape[0])), 5, (4, 7, 9, 2)),
     ],
 }  # fmt: skip
 
