@@ -69,15 +69,21 @@ def test_checks(function, recorded):
     assert compiled.captures == 1 + recorded  # errors are looked at where nothing is
 
 
-def test_messages_of_checks():
-    with pytest.raises(AssertionError, match=r"^at least -9\n") as told:
-        heterosis.hybridize(asserted)(np.array(X - 3)).asnumpy()
-    _check_note(
-        told.value, r"asserted\(float32\[2, 3\]\): assert at .*test_checked_at_run\.py:\d+$"
-    )
-    with pytest.raises(ValueError, match=r"^too {} large") as told:
-        heterosis.hybridize(raised)(np.array(X + 2)).asnumpy()
-    _check_note(told.value, r"raised\(float32\[2, 3\]\): raise at .*test_checked_at_run\.py:\d+$")
+def test_messages_of_checks(tmp_path):
+    """With notes, where no Python raises them from the user's line."""
+    for function, x, error, message, line in (
+        (asserted, X - 3, AssertionError, "at least -9", "assert"),
+        (raised, X + 2, ValueError, "too {} large", "raise"),
+    ):
+        compiled = heterosis.hybridize(function)
+        with pytest.raises(error, match=f"^{message}"):
+            compiled(np.array(x))
+        compiled.save(tmp_path / "saved", np.array(X))
+        with pytest.raises(error, match=f"^{message}") as told:
+            heterosis.load(tmp_path / "saved")(np.array(x)).asnumpy()
+        _check_note(
+            told.value, rf"\w+\(float32\[2, 3\]\): {line} at .*test_checked_at_run\.py:\d+$"
+        )
 
 
 def _check_note(error, pattern):

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import heterosis
-from heterosis import np, npx
+from heterosis import autograd, gluon, np
 from heterosis.gluon.block import HybridBlock
 from heterosis.ir import evaluate
 from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
@@ -171,29 +171,74 @@ def test_a_program_raises_what_the_function_does(function):
         assert outcome(compiled, x) == outcome(function, x)
 
 
-def test_a_note_has_the_line():
+def test_the_error_comes_from_the_users_line():
     with pytest.raises(ValueError, match="large") as raised:
-        heterosis.hybridize(several_arguments)(np.array(ROWS)).asnumpy()
+        heterosis.hybridize(several_arguments)(np.array(ROWS))
+    last = raised.traceback[-1]
+    assert last.path.name == "test_raising.py"
+    assert last.lineno == several_arguments.__code__.co_firstlineno + 1  # counted from 0
+    assert raised.value.__cause__ is None is raised.value.__context__
+
+
+def test_a_note_has_the_line_where_there_is_no_python(tmp_path):
+    path = tmp_path / "raises.heterosis"
+    heterosis.hybridize(several_arguments).save(path, np.array(ROWS))
+    with pytest.raises(ValueError, match="large") as raised:
+        heterosis.load(path)(np.array(ROWS)).asnumpy()
     if sys.version_info >= (3, 11):
-        line = several_arguments.__code__.co_firstlineno + 2
-        place = f"test_raising.py:{line}"
         (note,) = raised.value.__notes__
-        assert note.startswith("several_arguments(float32[6, 2]): raise at")
-        assert note.endswith(place)
+        line = several_arguments.__code__.co_firstlineno + 2
+        assert "(float32[6, 2]): raise at" in note
+        assert note.endswith(f"test_raising.py:{line}")
 
 
-def test_queued_work_raises_at_the_read():
+@pytest.mark.parametrize("count", [3, 1 << 20])
+def test_the_call_raises_and_has_written_what_comes_before(count):
     @heterosis.hybridize
-    def large(x):
-        y = np.dot(x, x)
-        assert y.sum() < 0, "no"
-        return y
+    def added(x):
+        x += 1
+        assert x.sum() < 0, "no"
+        x += 1
+        return x
 
-    x = np.ones((300, 300))
-    found = large(x)
+    x = np.zeros(count)
+    for turn in (1, 2):
+        with pytest.raises(AssertionError, match="no"):
+            added(x)
+        assert (x == turn).all()
+
+
+def test_the_arguments_of_the_error_are_those_of_the_call():
+    @heterosis.hybridize
+    def sums(x, name):
+        if x.sum() > 0:
+            raise ValueError(name)
+        return x
+
+    for name in ("one", "two"):
+        with pytest.raises(ValueError, match=name):
+            sums(np.ones(2), name)
+
+
+def test_a_step_that_raises_is_not_counted_twice():
+    net = gluon.nn.Dense(1, in_units=2)
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "adam")
+
+    @heterosis.hybridize
+    def step(x):
+        with autograd.record():
+            loss = net(x).sum()
+        assert x.sum() < 0, "no"
+        loss.backward()
+        trainer.step(1)
+
+    before = net.weight.data().copy()
     with pytest.raises(AssertionError, match="no"):
-        (found + 1).asnumpy()
-    npx.waitall()
+        step(np.ones((1, 2)))
+    assert (net.weight.data() == before).all()
+    step(-np.ones((1, 2)))
+    assert (net.weight.data() != before).any()
 
 
 def test_another_process_raises_it_too(tmp_path):

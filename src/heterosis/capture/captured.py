@@ -218,7 +218,7 @@ class Captured:
     recorded: Recorded | None  # None if the function records nothing by itself
     drawn: int | Computed  # keys drawn from `RandomState`; or the state behind, where arrays decide
     printed: Printed
-    checks: bool  # whether it raises where something of arrays does not hold
+    checks: int | None  # the result that there is if all holds that the function asserts of arrays
     conditions: Conditions | None = None  # for which extents it holds, if some stay open
 
     def leaves_record(self) -> bool:

@@ -49,7 +49,7 @@ from heterosis.capture.programs import Program, Sized
 from heterosis.capture.signatures import parameters_of
 from heterosis.capture.trace import place
 from heterosis.runtime import forks, modes
-from heterosis.runtime.errors import ArgumentTypeError
+from heterosis.runtime.errors import ArgumentTypeError, CheckError
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user
 
@@ -85,6 +85,8 @@ class Compiled(Generic[P, R]):
     """
 
     _read_by_capture = frozenset(("function",))
+    # Whether a call can be made as Python makes it.
+    _is_written_in_python = True
 
     def __init__(
         self,
@@ -149,7 +151,9 @@ class Compiled(Generic[P, R]):
             return opened(self.function)(*arguments, **keywords)
         if trees.has_numpy_arrays((arguments, keywords)):
             return foreign.call(self.replay, arguments, keywords)
-        if modes.is_imperative():  # a part of what a program is compared with
+        if (
+            modes.is_imperative() and self._is_written_in_python
+        ):  # a part of what a program is compared with
             return self.imperative(*arguments, **keywords)
         key = (
             trees.description((arguments, keywords)),
@@ -166,11 +170,36 @@ class Compiled(Generic[P, R]):
                     or self._sized(key, arguments, keywords)
                     or self._captured(key, arguments, keywords)
                 )
+        if program.captured.checks is not None and self._is_written_in_python:
+            return self._run_raising(program, arrays, arguments, keywords)
         if program.runs_to_check:
             return self._checked(program, arrays, arguments, keywords)
         if not keywords and (not program.captured.writes or self._are_apart(arrays)):
             program.serve(self.replay, arguments)
         return program.run(arrays)
+
+    def _run_raising(
+        self,
+        program: Program,
+        arrays: Sequence[Any],
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> Any:
+        """What a run gives of a program that may raise. One that does has changed nothing; so the
+        call is made as Python makes it, which prints and writes until it comes to the error."""
+        before = _core.random_state()
+        try:
+            if program.runs_to_check:
+                return self._checked(program, arrays, arguments, keywords)
+            return program.run(arrays)
+        except CheckError:
+            raise
+        except Exception:
+            if program.captured.supply:  # an optimizer would count the step twice
+                raise
+            _core.restore_random_state(*before)
+        with modes.switched(imperative=True):
+            return self.imperative(*arguments, **keywords)
 
     def _checked(
         self,

@@ -231,7 +231,7 @@ def _check(name: str, captured: Captured) -> None:
             f"{name}: the program prints, by npx.print, and a library has no Python to do so. "
             "Return what is to be seen."
         )
-    if captured.checks:
+    if captured.checks is not None:
         raise UnsupportedError(
             f"{name}: the program checks arrays while it runs, by an assert or a raise. A library "
             "has no Python to raise an error in; return what is to be checked."

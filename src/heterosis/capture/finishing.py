@@ -68,8 +68,7 @@ def finish(trace: Trace, result: Any) -> Captured:
     writes = [
         Write(cell.source, add(cell.value()), cell in followed) for cell in trace.written_cells()
     ]
-    if trace.checks is not None:
-        add(trace.cell(trace.checks).value())
+    checks = None if trace.checks is None else add(trace.cell(trace.checks).value())
     many = len(outputs)
     printed = Printed(trace.prints, [*map(add, trace.prints.values)], many)
     values = tuple(value for value, _ in trace.inputs)
@@ -96,7 +95,7 @@ def finish(trace: Trace, result: Any) -> Captured:
         Recorded(goals) if trace.records else None,
         drawn,
         printed,
-        trace.checks is not None,
+        checks,
         trace.extents.conditions() if trace.extents else None,
     )
 

@@ -75,6 +75,8 @@ class Loaded(Compiled[..., Any]):
     """A saved function. `inputs` and `outputs` have the names, shapes and types of what its first
     program takes and gives; `signatures` has those of all."""
 
+    _is_written_in_python = False
+
     def __init__(
         self, name: str, parameters: inspect.Signature, programs: Sequence[Program],
         arrays: dict[str, _core.ndarray],

@@ -224,7 +224,8 @@ class Program:
         captured = self.captured
         items = self._items()
         plan = self.executable.plan
-        by_python = captured.printed or RandomState() in captured.sources
+        by_python = captured.printed or captured.checks is not None
+        by_python = by_python or RandomState() in captured.sources
         if items is None or plan is None or by_python or self.floats:
             return
         sources = [*map(_described, captured.sources)]
@@ -276,6 +277,8 @@ class Program:
         captured = self.captured
         operands = self.operands(arguments) if operands is None else operands
         results = self._results(operands)
+        if captured.checks is not None:
+            results[captured.checks].wait_to_read()  # raises here, as it does imperatively
         captured.printed.show(results)
         if isinstance(captured.drawn, Computed):
             begun = operands[captured.sources.index(RandomState())]
