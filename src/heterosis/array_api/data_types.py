@@ -77,12 +77,12 @@ def astype(
 
 
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:
-    """Whether the promotion of both types is `to`."""
-    source, target = _name(from_), types.dtype_name(to)
-    try:
-        return _promoted(source, target) == target
-    except DTypeError:
-        return False
+    """Whether NumPy counts a conversion of one type to the other as safe."""
+    return builtins.bool(numpy.can_cast(_name_dtype(from_), _name_dtype(to)))
+
+
+def _name_dtype(given: Any) -> numpy.dtype:
+    return numpy_dtype(_name(given))
 
 
 def finfo(type: Any, /) -> finfo_object:
@@ -118,7 +118,7 @@ def iinfo(type: Any, /) -> iinfo_object:
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Whether `dtype` is of a kind: a type, one of the standard's names, or a tuple of these."""
     if isinstance(kind, tuple):
-        return builtins.any([isdtype(dtype, one) for one in kind])
+        return builtins.any(isdtype(dtype, one) for one in kind)
     name = types.dtype_name(dtype)
     if isinstance(kind, str):
         return builtins.any(name in STANDARD[k] + _MORE.get(k, ()) for k in kinds_named(kind))
@@ -151,8 +151,8 @@ def _promoted(a: str, b: str) -> str:
     kinds = [_kind(a), _kind(b)]
     if kinds[0] != kinds[1] and not {*kinds} <= {*_UNIONS["integral"]}:
         raise DTypeError(
-            f"result_type: {a} and {b} are of different kinds, which the standard does not promote; "
-            "convert one of them with astype."
+            f"result_type: {a} and {b} are of different kinds, which the standard does not "
+            "promote; convert one of them with astype."
         )
     return types.promote(a, b)
 
