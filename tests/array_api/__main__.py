@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
-from tests.array_api.suite import VARIABLE, files, folder, outcomes, run
+from tests.array_api.suite import VARIABLE, files, folder, outcomes, reasons, run
 
 
 def main() -> int:
@@ -28,8 +29,15 @@ def main() -> int:
             print(text)
         if results.exists():
             for name, counted in outcomes(results).items():
-                print(f"{name}: " + ", ".join(f"{n} {kind}" for kind, n in counted.items()))
+                print(f"{name}: {_told(counted)}")
+            print(f"all: {_told(sum(outcomes(results).values(), Counter()))}")
+            for reason, count in reasons(results).most_common():
+                print(f"  {count} {reason}")
     return status
+
+
+def _told(counted: Counter[str]) -> str:
+    return ", ".join(f"{n} {kind}" for kind, n in counted.items())
 
 
 if __name__ == "__main__":

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
+
+from tests.array_api.exclusions import EXCLUSIONS
 
 ROOT = Path(__file__).parents[2]
 VARIABLE = "HETEROSIS_ARRAY_API_TESTS"
@@ -45,10 +49,31 @@ def run(arguments: list[str], examples: int, results: Path) -> tuple[int, str]:
     return found.returncode, found.stdout + found.stderr
 
 
-def outcomes(results: Path) -> dict[str, Counter]:
+def outcomes(results: Path) -> dict[str, Counter[str]]:
     """How many tests of each file passed, failed, were expected to, and were left out."""
-    counts: dict[str, Counter] = {}
-    for test in json.loads(results.read_text())["tests"]:
+    counts: dict[str, Counter[str]] = {}
+    for test in _tests(results):
         name = test["nodeid"].split("::")[0].removeprefix("array_api_tests/")
         counts.setdefault(name, Counter())[test["outcome"]] += 1
     return counts
+
+
+def reasons(results: Path) -> Counter[str]:
+    """Why tests were expected to fail or left out, and how many for each reason."""
+    return Counter(
+        f"{test['outcome']}: {_reason(test)}"
+        for test in _tests(results)
+        if test["outcome"] in ("xfailed", "skipped")
+    )
+
+
+def _tests(results: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(results.read_text())["tests"]
+    return found
+
+
+def _reason(test: dict[str, Any]) -> str:
+    if test["outcome"] == "xfailed":
+        return next(why for row, why in EXCLUSIONS.items() if re.search(row, test["nodeid"]))
+    told = test.get("call", test["setup"]).get("longrepr", "")
+    return re.sub(r".*Skipped: |'\)$|\n.*", "", told, flags=re.DOTALL)

@@ -15,6 +15,7 @@ from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 
 ndarray = np.ndarray
 
+_FURTHEST = 2**62
 # What Python's numbers become, by the kind of NumPy's array of them.
 _DEFAULTS = {"b": "bool", "i": "int64", "f": DEFAULT_FLOAT}
 
@@ -108,7 +109,13 @@ def eye(
     device: Any = None,
 ) -> ndarray:
     """Ones on the `k`-th diagonal, zeros elsewhere."""
-    return np.eye(n_rows, n_cols, k, dtype, ctx=device)
+    return np.eye(n_rows, n_cols, _diagonal(k), dtype, ctx=device)
+
+
+def _diagonal(k: int) -> int:
+    """The number of a diagonal; those that 64 bits do not hold are outside of any array, as is the
+    furthest that they do."""
+    return max(-_FURTHEST, min(k, _FURTHEST))
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> ndarray:
@@ -159,12 +166,12 @@ def ones_like(x: ndarray, /, *, dtype: Any = None, device: Any = None) -> ndarra
 
 def tril(x: ndarray, /, *, k: int = 0) -> ndarray:
     """The elements on and below the `k`-th diagonal of matrices, the others zero."""
-    return np.tril(x, k)
+    return np.tril(x, _diagonal(k))
 
 
 def triu(x: ndarray, /, *, k: int = 0) -> ndarray:
     """The elements on and above the `k`-th diagonal of matrices, the others zero."""
-    return np.triu(x, k)
+    return np.triu(x, _diagonal(k))
 
 
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> ndarray:

@@ -92,9 +92,12 @@ def finfo(type: Any, /) -> finfo_object:
         raise DTypeError(f"finfo: {name} is no type of floats; expected {', '.join(FLOATS)}.")
     found = _machine_limits(name)
     return finfo_object(
-        found.bits,
-        *map(float, (found.eps, found.max, found.min, found.smallest_normal)),
-        numpy_dtype(name),
+        bits=found.bits,
+        eps=float(found.eps),
+        max=float(found.max),
+        min=float(found.min),
+        smallest_normal=float(found.smallest_normal),
+        dtype=numpy_dtype(name),
     )
 
 

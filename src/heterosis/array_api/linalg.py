@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from heterosis import np
-from heterosis.array_api.products import *
+from heterosis.array_api.products import matmul, matrix_transpose, tensordot, vecdot
 from heterosis.array_api.statistics import sum as _sum
 from heterosis.np import linalg as _linalg
 from heterosis.runtime.arguments import check_members as _check_members
@@ -158,5 +158,31 @@ def vector_norm(
     return np.reshape(found, tuple(1 if a in axes else n for a, n in enumerate(x.shape)))
 
 
+__all__ = [
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+
 _check_members(globals())
-__dir__ = _listing(globals())
+__dir__ = _listing({name: globals()[name] for name in __all__})

@@ -29,8 +29,12 @@ def tensordot(x1: ndarray, x2: ndarray, /, *, axes: Any = 2) -> ndarray:
 
 def vecdot(x1: ndarray, x2: ndarray, /, *, axis: int = -1) -> ndarray:
     """The scalar products of vectors along `axis`, which counts from the end."""
-    for x in (x1, x2):
-        check_axis("vecdot", axis, x.ndim)
+    lengths = [x.shape[check_axis("vecdot", axis, x.ndim)] for x in (x1, x2)]
+    if lengths[0] != lengths[1]:
+        raise ShapeError(
+            f"vecdot: vectors of {lengths[0]} and of {lengths[1]} elements along axis {axis} of "
+            f"the shapes {x1.shape} and {x2.shape}; expected as many."
+        )
     return np.sum(np.moveaxis(x1, axis, -1) * np.moveaxis(x2, axis, -1), -1)
 
 

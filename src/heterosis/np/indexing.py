@@ -200,7 +200,7 @@ def _is_single(value: Any) -> bool:
 
 
 def _check_mask(mask: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
-    """As in NumPy a mask without elements, which chooses nothing, fits any extent where it has 0."""
+    """As in NumPy an extent of 0 fits any other: such a mask chooses nothing."""
     found = shape[axis : axis + len(mask)]
     fits = len(mask) == len(found) and all(n in (m, 0) for n, m in zip(mask, found, strict=True))
     if not fits:

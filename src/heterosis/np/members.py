@@ -4,7 +4,6 @@ those of the operation they call."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import ModuleType
 from typing import Any
 
 import numpy
@@ -118,6 +117,11 @@ def detach(self) -> ndarray:
         return _call("stop_gradient", self)
 
 
+def device(self) -> Context:
+    """Where the elements are: in main memory."""
+    return cpu()
+
+
 def to_device(self, device: Context, /, *, stream: Any = None) -> ndarray:
     """The array itself: all arrays are in main memory, which has no streams."""
     if stream is not None:
@@ -125,7 +129,7 @@ def to_device(self, device: Context, /, *, stream: Any = None) -> ndarray:
     return as_in_context(self, device)
 
 
-def array_namespace(self, /, *, api_version: str | None = None) -> ModuleType:
+def array_namespace(self, /, *, api_version: str | None = None) -> Any:
     """The array API standard's functions, as programs for any array library ask for them."""
     import heterosis
 
@@ -289,6 +293,11 @@ def make_uninitialised(shape: Any, dtype: Any = None) -> ndarray:
     return empty(shape, dtype)
 
 
+def to_complex(self) -> complex:
+    """`complex(x)`: of an array with one element."""
+    return complex(float(self))
+
+
 def divide_and_remainder(self, other: Any) -> tuple[ndarray, ndarray]:
     """`divmod(x, y)`."""
     return self // other, self % other
@@ -321,7 +330,7 @@ _METHODS = {
     "slice_assign": slice_assign,
     "slice_assign_scalar": slice_assign,
     "__array_namespace__": array_namespace,
-    "__complex__": lambda self: complex(float(self)),
+    "__complex__": to_complex,
     "__contains__": contains,
     "__copy__": copy,
     "__deepcopy__": lambda self, memo: _copy(self),
@@ -339,7 +348,7 @@ _METHODS = {
 _PROPERTIES = {
     "ctx": lambda self: cpu(),
     "context": lambda self: cpu(),
-    "device": lambda self: cpu(),
+    "device": device,
     "mT": matrix_transpose,
     "stype": lambda self: "default",
     "writable": lambda self: True,
