@@ -11,6 +11,7 @@ import pytest
 import heterosis
 from heterosis import array_api as xp
 from heterosis import autograd, hybridize, np
+from heterosis.ir.types import INTEGERS, is_signed
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from tests.array_api.suite import VARIABLE, files, folder, run
 
@@ -55,19 +56,22 @@ def test_arange_of_integers_and_of_floats(arguments, dtype):
     assert xp.arange(*arguments).tolist() == numpy.arange(*arguments).tolist()
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("name", ["sum", "prod", "cumulative_sum", "cumulative_prod"])
 def test_small_integers_are_summed_as_large_ones(name, dtype):
     x = xp.asarray([100, 100, 1], dtype=dtype)
     found = getattr(xp, name)(x)
     expected = {"sum": 201, "prod": 10000}.get(name, [100, 200, 201])
-    assert found.dtype == "int64"
+    assert found.dtype == ("int64" if is_signed(dtype) else "uint64")
     assert found.tolist() == (expected if name != "cumulative_prod" else [100, 10000, 10000])
 
 
 RESULT_TYPES = [
     ((xp.int8, xp.int64), "int64"),
     ((xp.uint8, xp.int32, 1), "int32"),
+    ((xp.uint8, xp.int8), "int16"),
+    ((xp.uint32, xp.int16), "int64"),
+    ((xp.uint16, xp.uint64), "uint64"),
     ((xp.float32, xp.float64), "float64"),
     ((xp.float16, xp.bfloat16), "float32"),
     ((xp.int32, 1.5), "float32"),
@@ -95,7 +99,7 @@ def test_limits_of_floats(dtype):
 
 def test_what_there_is():
     info = xp.__array_namespace_info__()
-    integral = {"int8", "uint8", "int32", "int64"}
+    integral = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
     assert set(info.dtypes()) == {"bool", *integral, "float32", "float64"}
     assert set(info.dtypes(kind=("integral", "bool"))) == {"bool", *integral}
     assert info.dtypes(kind="complex floating") == {}

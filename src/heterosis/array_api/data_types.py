@@ -11,19 +11,19 @@ import numpy
 
 from heterosis import np
 from heterosis.ir import types
-from heterosis.ir.types import FLOATS, INTEGERS, numpy_dtype
+from heterosis.ir.types import FLOATS, INTEGERS, UNSIGNED, numpy_dtype
 from heterosis.runtime.context import check_context
 from heterosis.runtime.errors import ArgumentError, DTypeError
 
 bool = numpy_dtype("bool")
-int8, uint8, int32, int64 = map(numpy_dtype, INTEGERS)
+int8, int16, int32, int64, uint8, uint16, uint32, uint64 = map(numpy_dtype, INTEGERS)
 float16, bfloat16, float32, float64 = map(numpy_dtype, FLOATS)
 
 # What the standard names; float16 and bfloat16 are there beside it.
 STANDARD = {
     "bool": ("bool",),
-    "signed integer": ("int8", "int32", "int64"),
-    "unsigned integer": ("uint8",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": UNSIGNED,
     "real floating": ("float32", "float64"),
     "complex floating": (),
 }
@@ -175,9 +175,13 @@ __all__ = [
     "float64",
     "iinfo",
     "int8",
+    "int16",
     "int32",
     "int64",
     "isdtype",
     "result_type",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 ]

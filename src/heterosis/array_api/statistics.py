@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from heterosis import np
-from heterosis.ir.types import INTEGERS
+from heterosis.ir.types import INTEGERS, is_signed
 from heterosis.runtime.errors import ArgumentError
 
 ndarray = np.ndarray
@@ -14,7 +14,10 @@ Axes = int | tuple[int, ...] | None
 
 def _sum_type(x: ndarray, dtype: Any) -> Any:
     """The type that sums and products have: of integers the largest there is."""
-    return "int64" if dtype is None and x.dtype.name in INTEGERS else dtype
+    name = x.dtype.name
+    if dtype is not None or name not in INTEGERS:
+        return dtype
+    return "int64" if is_signed(name) else "uint64"
 
 
 def cumulative_sum(
