@@ -17,9 +17,13 @@ enum class DType : uint8_t {
   bfloat16,
   float32,
   float64,
+  int16,
+  uint16,
+  uint32,
+  uint64,
 };
 
-inline constexpr int kDTypes = 9;
+inline constexpr int kDTypes = 13;
 
 struct DTypeFacts {
   std::string_view name;
@@ -38,6 +42,10 @@ inline constexpr std::array<DTypeFacts, kDTypes> kDTypeFacts{{
     {"bfloat16", 2, 0, 4},
     {"float32", 4, 'f', 2},
     {"float64", 8, 'd', 2},
+    {"int16", 2, 'h', 0},
+    {"uint16", 2, 'H', 1},
+    {"uint32", 4, 'I', 1},
+    {"uint64", 8, 'Q', 1},
 }};
 
 inline const DTypeFacts& facts(DType dtype) { return kDTypeFacts[static_cast<size_t>(dtype)]; }

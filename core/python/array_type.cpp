@@ -445,9 +445,14 @@ PyObject* to_tuple(const Dims& dims) {
 
 Dims to_dims(PyObject* sequence) {
   const Object items = checked(PySequence_Fast(sequence, "expected a tuple of integers"));
-  const auto count = static_cast<int>(PySequence_Fast_GET_SIZE(items.get()));
-  Dims dims(count);
-  for (int i = 0; i < count; ++i) {
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());
+  if (count > kMaxRank) {  // what describes a call has room for so many
+    throw Failure(ErrorKind::shape, "an array cannot have " + std::to_string(count) +
+                                        " dimensions; expected at most " +
+                                        std::to_string(kMaxRank) + ".");
+  }
+  Dims dims(static_cast<int>(count));
+  for (int i = 0; i < dims.size(); ++i) {
     dims[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(items.get(), i));
     if (dims[i] == -1 && PyErr_Occurred()) throw PythonError();
   }

@@ -41,6 +41,7 @@ PyObject* from_dlpack(PyObject* capsule);
 
 // A tuple of Python integers.
 PyObject* to_tuple(const Dims& dims);
+// Throws if there are more of them than an array has dimensions.
 Dims to_dims(PyObject* sequence);
 
 }  // namespace heterosis::python

@@ -65,6 +65,10 @@ constexpr int64_t dtype_of() {
   else if constexpr (std::is_same_v<T, int64_t>) return HETEROSIS_INT64;
   else if constexpr (std::is_same_v<T, float>) return HETEROSIS_FLOAT32;
   else if constexpr (std::is_same_v<T, double>) return HETEROSIS_FLOAT64;
+  else if constexpr (std::is_same_v<T, int16_t>) return HETEROSIS_INT16;
+  else if constexpr (std::is_same_v<T, uint16_t>) return HETEROSIS_UINT16;
+  else if constexpr (std::is_same_v<T, uint32_t>) return HETEROSIS_UINT32;
+  else if constexpr (std::is_same_v<T, uint64_t>) return HETEROSIS_UINT64;
   else {
     static_assert(std::is_same_v<T, std::byte>, "use std::byte for float16 and bfloat16");
     return -1;

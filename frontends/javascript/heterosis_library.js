@@ -19,7 +19,8 @@ const BLOCK = 1 << 20;
 const TYPES = [
   ['bool', Uint8Array], ['int8', Int8Array], ['uint8', Uint8Array], ['int32', Int32Array],
   ['int64', BigInt64Array], ['float16', Uint16Array], ['bfloat16', Uint16Array],
-  ['float32', Float32Array], ['float64', Float64Array],
+  ['float32', Float32Array], ['float64', Float64Array], ['int16', Int16Array],
+  ['uint16', Uint16Array], ['uint32', Uint32Array], ['uint64', BigUint64Array],
 ];
 
 const ADDRESS = 'const void *';

@@ -16,6 +16,7 @@ from heterosis.runtime.context import Context, cpu, gpu, num_gpus
 __version__ = "0.1.0"
 __all__ = [
     "Context",
+    "array_api",
     "autograd",
     "cpu",
     "export",
@@ -47,6 +48,7 @@ __all__ = [
 
 if TYPE_CHECKING:  # what editors and type checkers see of what comes on first use
     from heterosis import (
+        array_api,
         gluon,
         image,
         initializer,
@@ -68,6 +70,7 @@ if TYPE_CHECKING:  # what editors and type checkers see of what comes on first u
 
 # What training needs; programs that only compute start without it.
 _ON_FIRST_USE = {
+    "array_api": "heterosis.array_api",
     "gluon": "heterosis.gluon",
     "image": "heterosis.image",
     "init": "heterosis.initializer",

@@ -82,7 +82,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "np.linspace([0, 1], [2, 3], 3)": _NUMPY,
         "np.meshgrid(v, i, sparse=True)": _NUMPY,
         "np.zeros_like([1, 2])": _NUMPY,
-        "np.array(onp.arange(3, dtype='int16'))": "int16 is held by int32",
+        "np.array(onp.arange(3, dtype='int16'))": "int16 is an element type here",
         "c[0, [True, False, True]]": "as in NumPy: a list of bools is a mask",
         "np.hsplit(c, 2)": "as in NumPy: parts are of one size",
         "np.pad(v, 1, constant_values=5)": "as in NumPy: the constant is used",

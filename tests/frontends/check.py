@@ -15,7 +15,15 @@ from pathlib import Path
 import heterosis
 from heterosis import npx
 from tests.frontends import FRONTENDS
-from tests.frontends.models import convolution_net, mlp, random, recurrent_net, until_small
+from tests.frontends.models import (
+    INTEGERS,
+    convolution_net,
+    mlp,
+    quotients,
+    random,
+    recurrent_net,
+    until_small,
+)
 
 # What makes each, its inputs, and how it is exported if need be: `at`, for inputs of other sizes,
 # which are then given to every call.
@@ -25,6 +33,7 @@ MODELS: dict[str, tuple] = {
     "convolution net": (convolution_net, [random(2, 1, 28, 28)]),
     "LSTM": (recurrent_net, [random(7, 3, 8)]),
     "loop": (lambda: until_small, [random(5)]),
+    "integers": (lambda: quotients, INTEGERS),
     "sizes": (mlp, [random(37, 512)], {"dynamic": {"x": (0,)}, "at": [random(5, 512)]}, [37]),
     "lengths": (
         recurrent_net, [random(19, 2, 8)],

@@ -42,5 +42,17 @@ def until_small(x):
     return x, turns
 
 
+INTEGERS = [
+    np.array([0, 5, 2**15 - 1], dtype="int16"),
+    np.array([0, 5, 2**16 - 1], dtype="uint16"),
+    np.array([0, 5, 2**32 - 1], dtype="uint32"),
+    np.array([0, 5, 2**53], dtype="uint64"),  # as far as numbers of every language go
+]
+
+
+def quotients(*arrays):
+    return tuple(x // 3 + x % 7 for x in arrays)
+
+
 def random(*shape):
     return np.array(numpy.random.default_rng(0).normal(size=shape).astype("float32"))

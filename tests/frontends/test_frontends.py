@@ -16,9 +16,11 @@ from heterosis.gluon import nn, rnn
 from heterosis.runtime.errors import ArgumentError, UninitializedError, UnsupportedError
 from tests.frontends import FRONTENDS, check, damage, python_front_end
 from tests.frontends.models import (
+    INTEGERS,
     convolution_net,
     embedding,
     mlp,
+    quotients,
     random,
     recurrent_net,
     until_small,
@@ -55,6 +57,7 @@ PROGRAMS = {
     "views and what is given": (lambda: lambda x: (x.T, x, x[1:], x), [random(4, 3)]),
     "no inputs that matter": (lambda: lambda x: np.arange(5) * 2, [random(2)]),
     "integers": (lambda: lambda x, y: (x // y, x % y, x & y), [_whole(-7, 9), _whole(2, 4)]),
+    "short and unsigned integers": (lambda: quotients, INTEGERS),
     "float64": (lambda: np.exp, [np.array([0.5, -3.0], dtype="float64")]),
     "float16": (lambda: lambda x: x * x + 1, [random(40).astype("float16")]),
     "roundings": (lambda: lambda x: (np.floor(x), np.trunc(x), np.fmod(x, 0.3)), [random(37)]),

@@ -67,6 +67,15 @@ def test_round_trip_of_views_and_bfloat16(tmp_path):
     assert alone.shape == (4, 6)
 
 
+@pytest.mark.parametrize("dtype", ["int16", "uint16", "uint32", "uint64"])
+def test_types_that_mxnet_has_only_numbers_for(tmp_path, dtype):
+    values = numpy.array([0, 7, numpy.iinfo(dtype).max], dtype)
+    npx.save(tmp_path / "x", np.array(values))
+    (found,) = npx.load(tmp_path / "x")
+    assert found.dtype == dtype
+    numpy.testing.assert_array_equal(found.asnumpy(), values)
+
+
 def test_mxnet_reads_what_we_wrote(mxnet, tmp_path):
     given = {d: np.array(VALUES, dtype=d) for d in DTYPES} | {"b": np.array(7, dtype="int64")}
     npx.save(tmp_path / "x", given)

@@ -146,6 +146,15 @@ def test_masks_write_one_value_and_many():
     assert y.tolist() == [2, 2, 2]
 
 
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2), (0, 0, 3)])
+def test_masks_without_elements_choose_nothing(shape):
+    values, x = cube()
+    mask = numpy.zeros(shape, dtype=bool)
+    assert x[np.array(mask)].shape == values[mask].shape
+    x[np.array(mask)] = 7
+    numpy.testing.assert_array_equal(x.asnumpy(), values)
+
+
 def test_large_selections_run_in_the_engine():
     values = numpy.random.default_rng(1).random((500, 40)).astype("float32")
     places = numpy.random.default_rng(2).integers(-500, 500, 3000)

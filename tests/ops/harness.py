@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy
 
 from heterosis import np
-from heterosis.ir.types import is_float, numpy_dtype
+from heterosis.ir.types import UNSIGNED, is_float, numpy_dtype
 from heterosis.ops.record import ARRAY, ATTRIBUTE, SEQUENCE, Record
 from heterosis.ops.samples import Case
 
@@ -29,7 +29,7 @@ def _any_order(record: Record, position: int, shape, dtype: str, rng) -> numpy.n
     if dtype == "bool":
         return rng.random(shape) < 0.5
     if not is_float(dtype):
-        low, high = max(numpy.ceil(low), 0 if dtype == "uint8" else low), max(high, 2)
+        low, high = max(numpy.ceil(low), 0 if dtype in UNSIGNED else low), max(high, 2)
         return rng.integers(int(low), int(high) + 1, shape).astype(dtype)
     return numpy.asarray(rng.uniform(low, high, shape)).astype(numpy_dtype(dtype))
 

@@ -54,5 +54,25 @@ def test_all_shapes_pass_one_place(shape):
         _core.empty("float32", shape)
 
 
+_MANY = (1,) * 33
+_TOO_MANY = {
+    "zeros": lambda: np.zeros(_MANY),
+    "empty": lambda: np.empty(_MANY),
+    "from NumPy": lambda: np.array(numpy.zeros(_MANY)),
+    "reshape": lambda: np.ones(1).reshape(_MANY),
+    "expand_dims": lambda: np.expand_dims(np.ones(_MANY[1:]), 0),
+    "a key": lambda: np.ones(_MANY[1:])[None],
+    "broadcast_to": lambda: np.broadcast_to(_one, _MANY),
+    "hundreds": lambda: np.add(np.empty((1,) * 600), 1),
+}
+
+
+@pytest.mark.parametrize("call", _TOO_MANY.values(), ids=_TOO_MANY)
+def test_arrays_have_at_most_32_dimensions(call):
+    with pytest.raises(HeterosisError, match="dimensions"):
+        call().wait_to_read()
+    assert np.zeros(_MANY[1:]).sum().item() == 0
+
+
 def test_shapes_from_other_libraries():
     assert np.from_dlpack(numpy.ones((2, 0), "float32")).shape == (2, 0)

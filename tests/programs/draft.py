@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy
 
-from heterosis.ir.types import is_float, numpy_dtype
+from heterosis.ir.types import UNSIGNED, is_float, numpy_dtype
 from tests.programs.meaning import perform
 from tests.programs.program import Array, Program, Step
 from tests.programs.statements import Control
@@ -102,7 +102,7 @@ class Draft:
         if dtype == "bool":
             return numpy.asarray(self.rng.random(shape) < 0.5)
         if not is_float(dtype):
-            least = max(low, 0) if dtype == "uint8" else low
+            least = max(low, 0) if dtype in UNSIGNED else low
             found = self.rng.integers(int(least), max(int(high), int(least)) + 1, shape)
             return numpy.asarray(found, dtype=dtype)
         found = numpy.asarray(self.rng.uniform(low, high, shape))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from heterosis.ir.types import INTEGERS
 from tests.programs import control, layers, operations  # noqa: F401 - register their kinds
 from tests.programs.draft import Draft
 from tests.programs.kinds import KINDS
@@ -38,7 +39,7 @@ _LARGE = (
 )  # for several threads
 MODES = ("plain", "gradient", "inside")
 _USUAL = ("float32",)
-_MIXED = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "bool", "uint8", "int8")
+_MIXED = ("float32", "float64", "float16", "bfloat16", "bool", *INTEGERS)
 
 
 def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:

@@ -12,7 +12,8 @@ public record Described(
     String name, String dtype, long[] shape, List<String> extents, long bytes) {
   /** Of the element types by their numbers in heterosis.h. */
   static final String[] TYPES = {
-    "bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"
+    "bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+    "int16", "uint16", "uint32", "uint64"
   };
 
   public int size() {

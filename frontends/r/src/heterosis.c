@@ -46,7 +46,8 @@ typedef struct {
 } Opened;
 
 static const char* const kTypes[] = {"bool", "int8", "uint8", "int32", "int64",
-                                     "float16", "bfloat16", "float32", "float64"};
+                                     "float16", "bfloat16", "float32", "float64",
+                                     "int16", "uint16", "uint32", "uint64"};
 
 static void* memory_of(int64_t bytes) {
   void* memory = aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64);
@@ -246,13 +247,13 @@ static SEXP run(SEXP handle, SEXP number, SEXP arrays) {
 }
 
 static int dtype_of(SEXP name) {
-  for (int i = 0; i < 9; ++i) {
+  for (int i = 0; i < (int)(sizeof kTypes / sizeof *kTypes); ++i) {
     if (!strcmp(CHAR(STRING_ELT(name, 0)), kTypes[i])) return i;
   }
   Rf_error("unknown element type %s", CHAR(STRING_ELT(name, 0)));
 }
 
-static const int kBytes[] = {1, 1, 1, 4, 8, 2, 2, 4, 8};
+static const int kBytes[] = {1, 1, 1, 4, 8, 2, 2, 4, 8, 2, 2, 4, 8};
 
 /* R's numbers as elements of a type; 16-bit floats are given as their bits. */
 static SEXP pack(SEXP numbers, SEXP type) {
@@ -263,7 +264,8 @@ static SEXP pack(SEXP numbers, SEXP type) {
   const double* x = REAL(from);
   void* to = RAW(packed);
   for (R_xlen_t i = 0; i < count; ++i) {
-    if (dtype < HETEROSIS_FLOAT32 && !(x[i] >= -9007199254740992.0 && x[i] <= 9007199254740992.0)) {
+    const int whole = dtype != HETEROSIS_FLOAT32 && dtype != HETEROSIS_FLOAT64;
+    if (whole && !(x[i] >= -9007199254740992.0 && x[i] <= 9007199254740992.0)) {
       Rf_error("element %lld is %g, which is no whole number for %s", (long long)i + 1, x[i],
                kTypes[dtype]);
     }
@@ -272,7 +274,11 @@ static SEXP pack(SEXP numbers, SEXP type) {
       case HETEROSIS_INT8: ((int8_t*)to)[i] = (int8_t)(int64_t)x[i]; break;
       case HETEROSIS_UINT8: ((uint8_t*)to)[i] = (uint8_t)(int64_t)x[i]; break;
       case HETEROSIS_INT32: ((int32_t*)to)[i] = (int32_t)(int64_t)x[i]; break;
+      case HETEROSIS_UINT32: ((uint32_t*)to)[i] = (uint32_t)(int64_t)x[i]; break;
+      case HETEROSIS_UINT64:
       case HETEROSIS_INT64: ((int64_t*)to)[i] = (int64_t)x[i]; break;
+      case HETEROSIS_INT16:
+      case HETEROSIS_UINT16:
       case HETEROSIS_FLOAT16:
       case HETEROSIS_BFLOAT16: ((uint16_t*)to)[i] = (uint16_t)(int64_t)x[i]; break;
       case HETEROSIS_FLOAT32: ((float*)to)[i] = (float)x[i]; break;
@@ -290,6 +296,10 @@ static double element(const void* from, R_xlen_t i, int dtype) {
     case HETEROSIS_INT8: return ((const int8_t*)from)[i];
     case HETEROSIS_INT32: return ((const int32_t*)from)[i];
     case HETEROSIS_INT64: return (double)((const int64_t*)from)[i];
+    case HETEROSIS_INT16: return ((const int16_t*)from)[i];
+    case HETEROSIS_UINT32: return ((const uint32_t*)from)[i];
+    case HETEROSIS_UINT64: return (double)((const uint64_t*)from)[i];
+    case HETEROSIS_UINT16:
     case HETEROSIS_FLOAT16:
     case HETEROSIS_BFLOAT16: return ((const uint16_t*)from)[i];
     case HETEROSIS_FLOAT32: return ((const float*)from)[i];

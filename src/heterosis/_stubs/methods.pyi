@@ -24,10 +24,16 @@ class ArrayMethods:
     ) -> Any:
         """`numpy.mean(x)`: the function of that name here, if it takes these arguments."""
 
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The array API standard's functions, as programs for any array library ask for them."""
+
     def __array_ufunc__(self, ufunc: ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         """`numpy.add(x, y)` and `numpy_array + x`."""
 
     def __ceil__(self) -> Any: ...
+
+    def __complex__(self) -> complex:
+        """`complex(x)`: of an array with one element."""
 
     def __contains__(self, element: Any) -> bool:
         """`element in x`: whether an element equals it."""
@@ -418,6 +424,10 @@ class ArrayMethods:
     def detach(self) -> ndarray:
         """The same memory as an array that no gradient flows through."""
 
+    @property
+    def device(self) -> Context:
+        """Where the elements are: in main memory."""
+
     def diag(self, k: int = 0, *, out: ndarray | None = None) -> ndarray:
         """The `k`-th diagonal of a matrix, or a matrix with `v` on its `k`-th diagonal."""
 
@@ -552,6 +562,10 @@ class ArrayMethods:
         out: ndarray | None = None,
     ) -> ndarray:
         """The logarithm of `softmax`, without overflow."""
+
+    @property
+    def mT(self) -> ndarray:
+        """The last two dimensions swapped."""
 
     def max(
         self,
@@ -945,7 +959,7 @@ class ArrayMethods:
         self,
         axis: int | Sequence[int] | None = None,
         dtype: DTypeLike | None = None,
-        ddof: int = 0,
+        ddof: float = 0,
         keepdims: bool = False,
         *,
         out: ndarray | None = None,
@@ -1003,6 +1017,9 @@ class ArrayMethods:
     def tile(self, reps: Any, *, out: ndarray | None = None) -> ndarray:
         """The whole array, repeated `reps` times along each dimension."""
 
+    def to_device(self, device: Context, *, stream: Any = None) -> ndarray:
+        """The array itself: all arrays are in main memory, which has no streams."""
+
     def to_dlpack_for_read(self) -> Any:
         """A DLPack capsule to read from."""
 
@@ -1056,7 +1073,7 @@ class ArrayMethods:
         self,
         axis: int | Sequence[int] | None = None,
         dtype: DTypeLike | None = None,
-        ddof: int = 0,
+        ddof: float = 0,
         keepdims: bool = False,
         *,
         out: ndarray | None = None,

@@ -23,7 +23,10 @@ _VERSION = 2
 _ALIGNMENT = 64  # of a workspace
 _SEAL = struct.Struct("<8sIIQ")  # ends every library: magic, version, CRC-32, size before it
 _BLOCK = 1 << 20
-_DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64")
+_DTYPES = (
+    *("bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
+    *("int16", "uint16", "uint32", "uint64"),
+)
 _HALF = "bfloat16"  # NumPy has none: given and returned as the bits, in uint16
 
 _Address, _Number, _Text = ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p

@@ -39,6 +39,10 @@ _NUMBERS = {
     "int8": 5,
     "int64": 6,
     "bool": 7,
+    "int16": 8,
+    "uint16": 9,
+    "uint32": 10,
+    "uint64": 11,
     "bfloat16": 12,
 }
 _DTYPES = {number: dtype for dtype, number in _NUMBERS.items()}

@@ -11,7 +11,7 @@ import numpy
 
 from heterosis.runtime.errors import DTypeError, ShapeError
 
-# In promotion order within each kind. The position is the number that the core uses.
+# The position is the number that the core and written programs use: new ones go to the end.
 DTYPES = (
     "bool",
     "int8",
@@ -22,11 +22,17 @@ DTYPES = (
     "bfloat16",
     "float32",
     "float64",
+    "int16",
+    "uint16",
+    "uint32",
+    "uint64",
 )
-ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 4, 8, 2, 2, 4, 8), strict=True))
+ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 4, 8, 2, 2, 4, 8, 2, 2, 4, 8), strict=True))
+_BITS = {name: 8 * size if name != "bool" else 0 for name, size in ITEMSIZE.items()}
 HALVES = ("float16", "bfloat16")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
-INTEGERS = ("int8", "uint8", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+INTEGERS = ("int8", "int16", "int32", "int64", *UNSIGNED)
 DEFAULT_FLOAT = "float32"
 
 _NUMPY = {name: numpy.dtype(name) for name in DTYPES if name != "bfloat16"}
@@ -106,31 +112,47 @@ def is_integer(dtype: str) -> bool:
     return dtype in INTEGERS
 
 
+def is_signed(dtype: str) -> bool:
+    """Whether integers of the type may be negative."""
+    return dtype in INTEGERS and dtype not in UNSIGNED
+
+
 def lowest(dtype: str) -> float | int:
     """The value below every other of `dtype`."""
     if is_float(dtype):
         return -math.inf
-    return {"bool": 0, "uint8": 0}.get(dtype, -(1 << (8 * ITEMSIZE[dtype] - 1)))
+    return -(1 << (8 * ITEMSIZE[dtype] - 1)) if is_signed(dtype) else 0
 
 
 def highest(dtype: str) -> float | int:
     """The value above every other of `dtype`."""
     if is_float(dtype):
         return math.inf
-    return {"bool": 1, "uint8": 255}.get(dtype, (1 << (8 * ITEMSIZE[dtype] - 1)) - 1)
+    if dtype == "bool":
+        return 1
+    return (1 << (8 * ITEMSIZE[dtype] - is_signed(dtype))) - 1
 
 
 def promote(a: str, b: str) -> str:
-    """The type that holds both: the wider of one kind; a float wins over any integer."""
+    """The type that holds both: the wider of one kind; a float wins over any integer.
+
+    As in NumPy, no integer holds those of uint64 and of a signed type: they become float64.
+    """
     if a == b:
         return a
     if is_float(a) != is_float(b):
         return a if is_float(a) else b
     if {a, b} == {"float16", "bfloat16"}:
         return "float32"
-    if {a, b} == {"int8", "uint8"}:
-        return "int32"  # int16 is not among the types
-    return max(a, b, key=DTYPES.index)
+    return max(a, b, key=_BITS.__getitem__) if is_float(a) else _both_integers(a, b)
+
+
+def _both_integers(a: str, b: str) -> str:
+    if "bool" in (a, b) or is_signed(a) == is_signed(b):
+        return max(a, b, key=_BITS.__getitem__)
+    signed, unsigned = (a, b) if is_signed(a) else (b, a)
+    bits = max(_BITS[signed], 2 * _BITS[unsigned])
+    return f"int{bits}" if bits <= 64 else "float64"
 
 
 @dataclass(frozen=True, slots=True)

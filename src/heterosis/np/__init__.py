@@ -39,7 +39,8 @@ PINF, NINF, PZERO, NZERO = inf, -inf, 0.0, -0.0
 bool, bool_ = _builtins.bool, _numpy.bool_
 float16, float32, float64 = _numpy.float16, _numpy.float32, _numpy.float64
 bfloat16 = _numpy_dtype("bfloat16").type
-int8, uint8, int32, int64 = _numpy.int8, _numpy.uint8, _numpy.int32, _numpy.int64
+int8, int16, int32, int64 = _numpy.int8, _numpy.int16, _numpy.int32, _numpy.int64
+uint8, uint16, uint32, uint64 = _numpy.uint8, _numpy.uint16, _numpy.uint32, _numpy.uint64
 finfo = _numpy.finfo
 
 

@@ -11,7 +11,7 @@ from heterosis.ir.types import DEFAULT_FLOAT, DTYPES, numpy_dtype
 from heterosis.runtime.errors import DTypeError
 
 # The smallest of our types that holds all values of a type that is none of ours.
-_HOLDS = {"int16": "int32", "uint16": "int32", "uint32": "int64", "longdouble": "float64"}
+_HOLDS = {"longdouble": "float64"}
 
 
 def dtype_name(given: Any) -> str:

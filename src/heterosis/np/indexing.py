@@ -191,7 +191,7 @@ def _lone_mask(x: ndarray, key: Any) -> ndarray | None:
         key = convert.from_numpy(numpy.asarray(key))
     if isinstance(key, ndarray) and key._dtype_name == "bool" and key.ndim:
         _check_mask(key.shape, x.shape, 0)
-        return key
+        return key if key.shape == x.shape[: key.ndim] else None
     return None
 
 
@@ -200,8 +200,10 @@ def _is_single(value: Any) -> bool:
 
 
 def _check_mask(mask: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
+    """As in NumPy an extent of 0 fits any other: such a mask chooses nothing."""
     found = shape[axis : axis + len(mask)]
-    if mask != found:
+    fits = len(mask) == len(found) and all(n in (m, 0) for n, m in zip(mask, found, strict=True))
+    if not fits:
         raise IndexingError(
             f"a mask of shape {mask} cannot select from axes {axis} to {axis + len(mask) - 1} of "
             f"an array of shape {shape}: these have extents {found}, which must be equal."

@@ -117,6 +117,38 @@ def detach(self) -> ndarray:
         return _call("stop_gradient", self)
 
 
+def device(self) -> Context:
+    """Where the elements are: in main memory."""
+    return cpu()
+
+
+def to_device(self, device: Context, /, *, stream: Any = None) -> ndarray:
+    """The array itself: all arrays are in main memory, which has no streams."""
+    if stream is not None:
+        raise UnsupportedError("to_device: main memory has no streams; leave `stream` away.")
+    return as_in_context(self, device)
+
+
+def array_namespace(self, /, *, api_version: str | None = None) -> Any:
+    """The array API standard's functions, as programs for any array library ask for them."""
+    import heterosis
+
+    namespace = heterosis.array_api
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", namespace.__array_api_version__):
+        raise ArgumentError(
+            f"__array_namespace__: api_version={api_version!r}; versions up to "
+            f"{namespace.__array_api_version__!r} are there."
+        )
+    return namespace
+
+
+def matrix_transpose(self) -> ndarray:
+    """The last two dimensions swapped."""
+    if self.ndim < 2:
+        raise ShapeError(f"mT: expected matrices, and got an array of shape {self.shape}.")
+    return _call("swapaxes", self, -1, -2)
+
+
 def tostype(self, stype: str) -> ndarray:
     """The array itself; only dense storage, 'default', exists."""
     if stype != "default":
@@ -261,6 +293,11 @@ def make_uninitialised(shape: Any, dtype: Any = None) -> ndarray:
     return empty(shape, dtype)
 
 
+def to_complex(self) -> complex:
+    """`complex(x)`: of an array with one element."""
+    return complex(float(self))
+
+
 def divide_and_remainder(self, other: Any) -> tuple[ndarray, ndarray]:
     """`divmod(x, y)`."""
     return self // other, self % other
@@ -278,6 +315,7 @@ _METHODS = {
     "copyto": copyto,
     "as_in_ctx": as_in_context,
     "as_in_context": as_in_context,
+    "to_device": to_device,
     "as_np_ndarray": itself,
     "as_nd_ndarray": itself,
     "detach": detach,
@@ -291,6 +329,8 @@ _METHODS = {
     "reshape_view": reshape_view,
     "slice_assign": slice_assign,
     "slice_assign_scalar": slice_assign,
+    "__array_namespace__": array_namespace,
+    "__complex__": to_complex,
     "__contains__": contains,
     "__copy__": copy,
     "__deepcopy__": lambda self, memo: _copy(self),
@@ -308,6 +348,8 @@ _METHODS = {
 _PROPERTIES = {
     "ctx": lambda self: cpu(),
     "context": lambda self: cpu(),
+    "device": device,
+    "mT": matrix_transpose,
     "stype": lambda self: "default",
     "writable": lambda self: True,
 }

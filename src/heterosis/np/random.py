@@ -14,7 +14,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.ir.traced_sizes import is_traced
-from heterosis.ir.types import INTEGERS, is_float
+from heterosis.ir.types import INTEGERS, highest, is_float, lowest
 from heterosis.np.convert import array
 from heterosis.np.dtypes import dtype_name
 from heterosis.ops.random import choice as choices
@@ -23,7 +23,8 @@ from heterosis.runtime import modes
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, DTypeError
 
-_LARGEST = {"int8": 1 << 7, "uint8": 1 << 8, "int32": 1 << 31, "int64": 1 << 63}
+# Numbers are drawn as int64, which does not hold the larger ones of uint64.
+_LARGEST = {dtype: min(highest(dtype) + 1, 1 << 63) for dtype in INTEGERS}
 
 
 # -- the state ------------------------------------------------------------------------------------
@@ -292,7 +293,7 @@ def randint(
     if dtype not in INTEGERS:
         raise DTypeError(f"randint: makes integers, and dtype is {dtype}; see uniform for floats.")
     if isinstance(low, int) and isinstance(high, int):
-        least = 0 if dtype == "uint8" else -_LARGEST[dtype]
+        least = lowest(dtype)
         inside = least <= low < high <= _LARGEST[dtype]
         expected = f"low < high, both within {dtype}'s {least} ... {_LARGEST[dtype]}"
         _check(inside, "randint", "the interval", f"[{low}, {high})", expected)

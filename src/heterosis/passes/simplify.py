@@ -87,9 +87,15 @@ def _shows_only_the_last(node: Node) -> bool:
 
 _HOLDS = {
     "bool": DTYPES,
-    "int8": ("int32", "int64", "float16", "bfloat16", "float32", "float64"),
-    "uint8": ("int32", "int64", "float16", "bfloat16", "float32", "float64"),
+    "int8": ("int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
+    "uint8": (
+        *("int16", "uint16", "int32", "uint32", "int64", "uint64"),
+        *("float16", "bfloat16", "float32", "float64"),
+    ),
+    "int16": ("int32", "int64", "float32", "float64"),
+    "uint16": ("int32", "uint32", "int64", "uint64", "float32", "float64"),
     "int32": ("int64", "float64"),
+    "uint32": ("int64", "uint64"),  # float64 too, but what int32 does not hold ends there
     "float16": ("float32", "float64"),
     "bfloat16": ("float32", "float64"),
     "float32": ("float64",),

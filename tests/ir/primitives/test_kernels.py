@@ -28,7 +28,7 @@ from heterosis.ir.primitives import (
 from heterosis.ir.primitives.families import Opaque, Reduction
 from heterosis.ir.program import INPUT, Node, Program, apply
 from heterosis.ir.strided import Strided
-from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float, numpy_dtype
+from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, UNSIGNED, TensorType, is_float, numpy_dtype
 from heterosis.ops import eager
 from heterosis.runtime.errors import (
     ArgumentError,
@@ -113,7 +113,7 @@ def drawn(shape, dtype, *, seed=0, low=-3, high=3):
         return generator.integers(0, 2, shape).astype("bool")
     if is_float(dtype):
         return generator.uniform(low, high, shape).astype(numpy_dtype(dtype))
-    return generator.integers(0 if dtype == "uint8" else -100, 100, shape).astype(dtype)
+    return generator.integers(0 if dtype in UNSIGNED else -100, 100, shape).astype(dtype)
 
 
 # -- reductions and scans -------------------------------------------------------------------------

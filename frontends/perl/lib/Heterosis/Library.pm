@@ -179,6 +179,7 @@ my @dtypes = (
     [ bool  => 'C', 1 ], [ int8    => 'c', 1 ], [ uint8    => 'C', 1 ],
     [ int32 => 'l', 4 ], [ int64   => 'q', 8 ], [ float16  => 'S', 2 ],
     [ bfloat16 => 'S', 2 ], [ float32 => 'f', 4 ], [ float64 => 'd', 8 ],
+    [ int16 => 's', 2 ], [ uint16 => 'S', 2 ], [ uint32 => 'L', 4 ], [ uint64 => 'Q', 8 ],
 );
 
 sub new {

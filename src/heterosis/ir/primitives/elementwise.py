@@ -22,7 +22,7 @@ from heterosis.ir.types import DTYPES, INTEGERS
 
 def _power(a: Any, b: Any) -> Any:
     """Negative exponents of integers: `1 / a`, rounded to zero."""
-    if a.dtype.kind == "f":
+    if a.dtype.kind in "fu":
         return numpy.power(a, b)
     below = b < 0
     minus_one = numpy.where(b & 1, -1, 1)

@@ -39,7 +39,9 @@ _KEYS = {"float32": "int32", "float64": "int64"}
 
 def _sorted_as(dtype: str) -> str:
     """The type of 32 or 64 bits that holds all elements of `dtype` in their order."""
-    return wide(dtype) if is_float(dtype) else "int64" if dtype == "int64" else "int32"
+    if is_float(dtype):
+        return wide(dtype)
+    return "int64" if dtype in ("int64", "uint32", "uint64") else "int32"
 
 
 def _moved(key: Value) -> Value:
@@ -50,6 +52,8 @@ def _moved(key: Value) -> Value:
 
 def _encoded(x: Value) -> Value:
     """Unsigned integers that stand in the order of elements."""
+    if x.dtype == "uint64":
+        return cast(x, "int64")  # the same bits
     x = cast(x, _sorted_as(x.dtype))
     if not is_float(x.dtype):
         return _moved(x)
@@ -59,7 +63,7 @@ def _encoded(x: Value) -> Value:
 def _decoded(key: Value, dtype: str) -> Value:
     """The elements of `dtype` that keys were made from."""
     if not is_float(dtype):
-        return cast(_moved(key), dtype)
+        return cast(key if dtype == "uint64" else _moved(key), dtype)
     found = wide(dtype)
     return cast(apply(_DECODED[found], (key,), TensorType(key.shape, found)), dtype)
 

@@ -346,12 +346,18 @@ def _count(a: Value, axis: Axes, keepdims: bool, where: Value) -> Value:
     return sum(views.broadcast(cast(where, "bool"), a.shape), axis, None, keepdims)
 
 
+_CORRECTED = (
+    Case(((3, 70),), {"axis": 1, "ddof": 1}),
+    Case(((3, 5),), {"axis": 1, "ddof": 1.5}),
+)
+
+
 @operation(
     numpy=numpy.var,
     public=METHOD,
     names={"mxnet": "_npi_var"},
     samples=Samples(
-        (*_ARRAYS, Case(((3, 70),), {"axis": 1, "ddof": 1})),
+        (*_ARRAYS, *_CORRECTED),
         dtypes=("bool", "int32", "float16", "float32", "float64"),
         ulps=16,
         absolute=20,
@@ -361,7 +367,7 @@ def var(
     a: Value,
     axis: Axes = None,
     dtype: str | None = None,
-    ddof: int = 0,
+    ddof: float = 0,
     keepdims: bool = False,
 ) -> Value:
     """The mean squared distance from the mean; `ddof` is subtracted from the number of elements."""
@@ -369,8 +375,16 @@ def var(
     a = _to_sum(a, dtype)
     centred = subtract(a, mean(a, axis, None, True))
     total = reduce(SUM, square(centred), axis, keepdims)
-    freedom = builtins.max(count_along("var", a, axis) - ddof, 0)
-    return cast(true_divide(total, extent(freedom)), dtype)
+    return cast(true_divide(total, _freedom(count_along("var", a, axis), ddof, total.dtype)), dtype)
+
+
+def _freedom(count: int, ddof: float, dtype: str) -> Value:
+    """The number of elements less `ddof`, and not below 0."""
+    if float(ddof).is_integer():
+        return extent(builtins.max(count - int(ddof), 0))
+    return maximum(
+        subtract(cast(extent(count), dtype), constant(ddof, dtype)), constant(0.0, dtype)
+    )
 
 
 @operation(
@@ -378,7 +392,7 @@ def var(
     public=METHOD,
     names={"mxnet": "_npi_std"},
     samples=Samples(
-        (*_ARRAYS, Case(((3, 70),), {"axis": 1, "ddof": 1})),
+        (*_ARRAYS, *_CORRECTED),
         dtypes=("bool", "int32", "float16", "float32", "float64"),
         ulps=16,
         absolute=20,
@@ -388,7 +402,7 @@ def std(
     a: Value,
     axis: Axes = None,
     dtype: str | None = None,
-    ddof: int = 0,
+    ddof: float = 0,
     keepdims: bool = False,
 ) -> Value:
     """The standard deviation: the square root of the variance."""

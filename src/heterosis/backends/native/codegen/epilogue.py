@@ -26,6 +26,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.nest import Apply, Argument, Extent, Literal, Slot
+from heterosis.ir.types import UNSIGNED
 
 # What each further operand is told: its address, and three strides.
 _STRIDES = ("batch", "row", "column")
@@ -205,4 +206,4 @@ def _as_computed(f: Function, dtype: str, total: Value) -> Value:
 
 def _as_summed(f: Function, dtype: str, value: Value, to: Type) -> Value:
     """The counterpart, for a kernel that narrows what it stores."""
-    return f.convert("zext" if dtype in ("bool", "uint8") else "sext", value, to)
+    return f.convert("zext" if dtype in ("bool", *UNSIGNED) else "sext", value, to)

@@ -247,7 +247,8 @@ def _array(name: str, type_: TensorType) -> ArrayFacts:
 _C_TYPES = {
     "bool": "uint8_t", "int8": "int8_t", "uint8": "uint8_t", "int32": "int32_t",
     "int64": "int64_t", "float16": "uint16_t", "bfloat16": "uint16_t", "float32": "float",
-    "float64": "double",
+    "float64": "double", "int16": "int16_t", "uint16": "uint16_t", "uint32": "uint32_t",
+    "uint64": "uint64_t",
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from jax import lax
 
 from heterosis.backends.xla.tables import elements
 from heterosis.ir.primitives import elementwise as e
-from heterosis.ir.primitives.conversions import COPY, NEAREST, conversion
+from heterosis.ir.primitives.conversions import BY_WAY_OF, COPY, NEAREST, conversion
 from heterosis.ir.types import DTYPES, is_half, is_integer, numpy_dtype
 
 Function = Callable[..., Any]
@@ -191,11 +191,16 @@ def converted(x: Any, dtype: str) -> Any:
 def _float_to_integer(x: Any, dtype: str) -> Any:
     """By truncation; those out of range as the lowest. Narrow types take the last bits of int32."""
     x = lax.convert_element_type(x, numpy.dtype("float32")) if x.dtype.itemsize == 2 else x
-    wide = jnp.iinfo("int64" if dtype == "int64" else "int32")
+    wide = jnp.iinfo(BY_WAY_OF.get(dtype, dtype))
     inside = (x >= float(wide.min)) & (x < -float(wide.min))
     whole = lax.convert_element_type(lax.select(inside, x, like(x, 0)), wide.dtype)
     whole = lax.select(inside, whole, like(whole, wide.min))
-    return lax.convert_element_type(whole, numpy_dtype(dtype))
+    found = lax.convert_element_type(whole, numpy_dtype(dtype))
+    if dtype != "uint64":
+        return found
+    large = (x >= 2.0**63) & (x < 2.0**64)
+    rest = lax.convert_element_type(lax.select(large, x - 2.0**63, like(x, 0)), found.dtype)
+    return lax.select(large, rest | like(rest, 1 << 63), found)
 
 
 def _rounded_to_odd(x: Any) -> Any:
@@ -203,7 +208,8 @@ def _rounded_to_odd(x: Any) -> Any:
     if x.dtype == numpy.dtype("float32"):
         return x
     if not is_float(x):
-        x = _sticky(lax.convert_element_type(x, numpy.dtype("int64")))
+        wide = numpy.dtype("int64" if _is_signed(x) else "uint64")
+        x = _sticky(lax.convert_element_type(x, wide))
     single = lax.convert_element_type(x, numpy.dtype("float32"))
     back = lax.convert_element_type(single, x.dtype)
     bits = lax.bitcast_convert_type(single, numpy.dtype("int32"))
@@ -216,9 +222,12 @@ def _rounded_to_odd(x: Any) -> Any:
 def _sticky(x: Any) -> Any:
     """A float64 that rounds to far fewer bits as the integer does: where it is large, its last 12
     bits only tell whether they are all zero."""
-    rest = lax.convert_element_type((x & 0xFFF) != 0, x.dtype)
-    marked = (x & ~0xFFF) | (rest << 11)
-    small = (x < 2**40) & (x > -(2**40))
+    low = like(x, 0xFFF)
+    rest = lax.convert_element_type((x & low) != 0, x.dtype)
+    marked = (x & ~low) | (rest << 11)
+    small = x < 2**40
+    if _is_signed(x):
+        small &= x > -(2**40)
     return lax.convert_element_type(lax.select(small, x, marked), numpy.dtype("float64"))
 
 

@@ -20,6 +20,8 @@ from heterosis.runtime.errors import DTypeError
 
 Scoped = TypeVar("Scoped")
 
+# MXNet has no other types, though there are more here.
+_OF_UFUNCS = frozenset(DTYPES) - {"int16", "uint16", "uint32", "uint64"}
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
@@ -65,7 +67,7 @@ use_np_array = use_np_shape = use_np
 def np_ufunc_legal_option(key: str, value: Any) -> bool:
     """Whether a ufunc takes the option `key` with this value."""
     if key == "dtype":
-        return value is not None and numpy.dtype(value).name in DTYPES
+        return value is not None and numpy.dtype(value).name in _OF_UFUNCS
     known = {
         "where": True,
         "casting": value in _CASTINGS,

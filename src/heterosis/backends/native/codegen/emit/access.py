@@ -29,6 +29,10 @@ STORED = {
     "bfloat16": Type("bfloat"),
     "float32": Type("float"),
     "float64": Type("double"),
+    "int16": Type("i16"),
+    "uint16": Type("i16"),
+    "uint32": Type("i32"),
+    "uint64": Type("i64"),
 }
 COMPUTED = STORED | {"bool": Type("i1"), "float16": FLOAT, "bfloat16": FLOAT}
 

@@ -12,7 +12,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
     is_literal,
 )
-from heterosis.ir.types import highest, lowest
+from heterosis.ir.types import UNSIGNED, highest, lowest
 
 State = list[Value]
 
@@ -62,7 +62,7 @@ def above(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """Elementwise `a > b`, false where either is NaN."""
     if a.type.is_float:
         return f.compare("ogt", a, b)
-    return f.compare("ugt" if dtype in ("uint8", "bool") else "sgt", a, b)
+    return f.compare("ugt" if dtype in ("bool", *UNSIGNED) else "sgt", a, b)
 
 
 def maximum(f: Function, dtype: str, a: Value, b: Value) -> Value:

@@ -10,12 +10,13 @@ from heterosis.backends.native.codegen.emit.builder import I1, Function, Value, 
 from heterosis.backends.native.codegen.emit.reducers import above, maximum, minimum
 from heterosis.backends.native.codegen.mathematics.number import Number
 from heterosis.backends.native.codegen.mathematics.rounding import frexp
+from heterosis.ir.types import UNSIGNED
 
 __all__ = ["above", "maximum", "minimum"]
 
 
 def _is_unsigned(dtype: str) -> bool:
-    return dtype in ("uint8", "bool")
+    return dtype in ("bool", *UNSIGNED)
 
 
 def add(f: Function, dtype: str, a: Value, b: Value) -> Value:
@@ -121,7 +122,7 @@ def power_integer(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """By squaring, wrapping as multiplication does. Negative exponents: 1 / a, rounded to zero."""
     one, zero = constant(a.type, 1), constant(a.type, 0)
     result, base, exponent = one, a, b
-    for _ in range(min(a.type.bits, 64) - 1 if a.type.bits > 8 else 8):
+    for _ in range(a.type.bits if _is_unsigned(dtype) else a.type.bits - 1):
         odd = f.compare("ne", f.binary("and", exponent, one), zero)
         result = f.select(odd, f.mul(result, base), result)
         base = f.mul(base, base)
