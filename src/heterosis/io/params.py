@@ -30,7 +30,8 @@ _LIST_MAGIC = 0x112
 _NUMPY_SHAPES, _STORAGE_KINDS, _LONG_SHAPES = 0xF993FACA, 0xF993FAC9, 0xF993FAC8
 _DENSE, _MAIN_MEMORY = 0, 1
 _MOST_DIMENSIONS = 32
-_NUMBERS = {
+# How MXNet's files number element types.
+NUMBERS = {
     "float32": 0,
     "float64": 1,
     "float16": 2,
@@ -45,7 +46,7 @@ _NUMBERS = {
     "uint64": 11,
     "bfloat16": 12,
 }
-_DTYPES = {number: dtype for dtype, number in _NUMBERS.items()}
+_DTYPES = {number: dtype for dtype, number in NUMBERS.items()}
 
 Arrays = list[_core.ndarray] | dict[str, _core.ndarray]
 
@@ -98,7 +99,7 @@ def _write_array(to: BinaryIO, array: _core.ndarray) -> None:
     rank = len(array.shape)
     to.write(struct.pack("<Iii", _NUMPY_SHAPES, _DENSE, rank))
     to.write(struct.pack(f"<{rank}q", *array.shape))
-    to.write(struct.pack("<iii", _MAIN_MEMORY, 0, _NUMBERS[array._dtype_name]))
+    to.write(struct.pack("<iii", _MAIN_MEMORY, 0, NUMBERS[array._dtype_name]))
     to.write(values.reshape(-1).view("uint8").data)
 
 

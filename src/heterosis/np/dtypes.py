@@ -10,8 +10,8 @@ from heterosis.ir import types
 from heterosis.ir.types import DEFAULT_FLOAT, DTYPES, numpy_dtype
 from heterosis.runtime.errors import DTypeError
 
-# The smallest of our types that holds all values of a type that is none of ours.
-_HOLDS = {"longdouble": "float64"}
+# The type nearest to one that is none of ours; NumPy names a long double by its bits.
+_HOLDS = {numpy.dtype("longdouble").name: "float64"}
 
 
 def dtype_name(given: Any) -> str:

@@ -19,6 +19,7 @@ from tests.mxnet.symbols import roundtrip
 from tests.ops import harness
 
 _FEW = 3  # cases of an operation
+_TYPES = ("float32", "int64", "int32")  # of the inputs: the first that an operation takes
 
 # What MXNet's operators do not take, so that the symbol raises there; and where equal places are
 # written twice, which of them counts.
@@ -61,7 +62,7 @@ def _is_plain(case: Case) -> bool:
 
 def write(name: str, record: Record, case: Case, folder: Path) -> Any:
     """The symbol and the inputs of a case; what the operation gives, or why there is no symbol."""
-    dtype = "float32" if "float32" in record.samples.dtypes else record.samples.dtypes[-1]
+    dtype = next(dtype for dtype in _TYPES if dtype in record.samples.dtypes)
     given, attributes = harness.arguments(record, case, dtype)
     # MXNet's operators have no vectors of 0 dimensions in places.
     arrays = [np.array(a) if isinstance(a, numpy.ndarray | numpy.generic) else a for a in given]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from heterosis import _core, capture
+from heterosis.io.params import NUMBERS
 from heterosis.ir.types import dtype_name, numpy_dtype
 from heterosis.mxnet.attributes import decoded
 from heterosis.mxnet.graph import reached
@@ -17,17 +18,12 @@ from heterosis.runtime.errors import ArgumentError, DeferredInitializationError
 if TYPE_CHECKING:
     from heterosis.mxnet.symbols.symbol import Symbol
 
-# How symbol files number element types.
-_NUMBERS = {
-    "float32": 0, "float64": 1, "float16": 2, "uint8": 3, "int32": 4, "int8": 5, "int64": 6,
-    "bool": 7, "bfloat16": 12,
-}  # fmt: skip
-_DTYPES = {number: name for name, number in _NUMBERS.items()}
+_DTYPES = {number: name for name, number in NUMBERS.items()}
 
 
 def number_of(dtype: Any) -> int:
     """An element type's number in symbol files."""
-    return _NUMBERS[dtype_name(dtype)]
+    return NUMBERS[dtype_name(dtype)]
 
 
 def known_facts(symbol: Symbol) -> dict[str, tuple[tuple[int, ...] | None, str | None]]:

@@ -10,7 +10,7 @@ from jax import lax
 
 from heterosis.backends.xla.tables import ROWS
 from heterosis.ir.primitives import reductions as r
-from heterosis.ir.types import highest, lowest
+from heterosis.ir.types import highest, lowest, numpy_dtype
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
@@ -25,7 +25,9 @@ def _extreme(
     function: Callable[..., Any], of_nothing: Callable[[str], float | int]
 ) -> Callable[..., Any]:
     def row(node: Node, x: Any) -> Any:
-        start = of_nothing(node.types[0].dtype)
+        # Of the elements' type: JAX takes Python's integers as int64, which the largest of
+        # uint64 is beyond.
+        start = numpy_dtype(dtype := node.types[0].dtype).type(of_nothing(dtype))
         return function(x, axis=tuple(node.attributes["axes"]), initial=start)
 
     return row
