@@ -49,6 +49,19 @@ inline constexpr std::array<DTypeFacts, kDTypes> kDTypeFacts{{
 }};
 
 inline const DTypeFacts& facts(DType dtype) { return kDTypeFacts[static_cast<size_t>(dtype)]; }
+
+inline bool is_integer(DType dtype) {
+  return dtype != DType::boolean && facts(dtype).dlpack_code <= 1;  // signed, unsigned
+}
+
+// Whether elements of an integer type hold the number.
+inline bool holds(DType dtype, int64_t number) {
+  const bool is_signed = facts(dtype).dlpack_code == 0;
+  const int bits = 8 * facts(dtype).itemsize - is_signed;  // of what is not negative
+  if (number < 0) return is_signed && -(number + 1) >> (bits - 1) >> 1 == 0;
+  return bits >= 63 || number >> bits == 0;
+}
+
 inline int64_t itemsize(DType dtype) { return facts(dtype).itemsize; }
 
 }  // namespace heterosis

@@ -236,6 +236,7 @@ Signature sign(const Operation& operation, const Arguments& bound) {
         break;
     }
   }
+  signature.add_numbers_beyond();
   const Outs outs(bound.out);
   for (const Array* out : outs.arrays()) signature.add_out(*out);
   return signature;
@@ -249,9 +250,11 @@ Object describe(const Array& array) {
                                to_tuple(array.shape), to_tuple(array.strides)));
 }
 
-Object describe_operand(PyObject* value) {
+Object describe_operand(PyObject* value, const Signature& signature) {
   if (is_array(value)) return describe(as_array(value));
   if (value == Py_None) return Object::borrowed(Py_None);
+  const bool is_integer = PyLong_CheckExact(value);
+  if (is_integer && signature.is_beyond(PyLong_AsLongLong(value))) return Object::borrowed(value);
   const char* kind = PyFloat_CheckExact(value) ? "float64" : PyBool_Check(value) ? "bool" : "int64";
   return checked(PyUnicode_FromString(kind));
 }
@@ -260,19 +263,21 @@ void append(const Object& list, const Object& item) {
   if (PyList_Append(list.get(), item.get())) throw PythonError();
 }
 
-// Arrays as (dtype, shape, strides), numbers as the name of their type, in the order of parameters.
-Object describe_operands(const Operation& operation, const Arguments& bound) {
+// Arrays as (dtype, shape, strides), numbers as the name of their type, or themselves where an array
+// does not hold them, in the order of parameters.
+Object describe_operands(const Operation& operation, const Arguments& bound,
+                         const Signature& signature) {
   Object list = checked(PyList_New(0));
   for (size_t i = 0; i < operation.parameters.size(); ++i) {
     const Parameter& parameter = operation.parameters[i];
     PyObject* value = bound.values[i] ? bound.values[i] : parameter.fallback;
     if (parameter.use == Use::array) {
-      append(list, describe_operand(value));
+      append(list, describe_operand(value, signature));
     } else if (parameter.use == Use::key) {
       append(list, checked(PyUnicode_FromString("int64")));
     } else if (parameter.use == Use::sequence) {
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(value); ++k) {
-        append(list, describe_operand(PySequence_Fast_GET_ITEM(value, k)));
+        append(list, describe_operand(PySequence_Fast_GET_ITEM(value, k), signature));
       }
     }
   }
@@ -288,7 +293,7 @@ Object describe_outs(const Arguments& bound) {
 }
 
 const Plan* make_plan(Operation& operation, const Arguments& bound, const Signature& signature) {
-  const Object operands = describe_operands(operation, bound);
+  const Object operands = describe_operands(operation, bound, signature);
   const Object attributes = attribute_tuple(operation, bound);
   const Object made = checked(PyObject_CallMethodObjArgs(
       operation.record, plan_name, operands.get(), attributes.get(),

@@ -20,12 +20,29 @@ class Signature {
   void add_none() { push(static_cast<uint64_t>(Tag::none)); }
   void add_number(Tag tag, int64_t bits) {
     push(static_cast<uint64_t>(tag));
+    if (tag == Tag::integer) integers_ |= uint32_t{1} << scalar_count;
     scalars[scalar_count++] = bits;
   }
   // A number that is drawn later, by `draw`: a call that is not run must not use up a random key.
   void add_key() {
     keys_ |= uint32_t{1} << scalar_count;
     add_number(Tag::integer, 0);
+  }
+  // After all operands: a number that the type of one of the arrays does not hold is written in the
+  // program, which says what becomes of it, and so it is part of the description.
+  void add_numbers_beyond() {
+    if (!integers_ || !has_integers_) return;
+    for (int i = 0; integers_ >> i; ++i) {
+      if (!(integers_ >> i & 1) || !is_beyond(scalars[i])) continue;
+      push(kBeyond | static_cast<uint64_t>(i));
+      push(static_cast<uint64_t>(scalars[i]));
+    }
+  }
+  bool is_beyond(int64_t number) const {
+    for (int i = 0; i < array_count; ++i) {
+      if (is_integer(arrays[i]->dtype) && !holds(arrays[i]->dtype, number)) return true;
+    }
+    return false;
   }
   void draw(RandomState& state) {
     for (int i = 0; keys_ >> i; ++i) {
@@ -34,6 +51,7 @@ class Signature {
   }
   void add_array(const Array& array) {
     describe(array);
+    has_integers_ |= is_integer(array.dtype);
     arrays[array_count++] = &array;
   }
   // The memory that a result is written into; it is no input.
@@ -46,7 +64,7 @@ class Signature {
   int count() const { return count_; }
 
   // Too many or too large arguments for the fixed room here: the call takes the slow path.
-  bool full() const { return count_ > kWords - 2 * kMaxRank - 4 || array_count >= kArguments || scalar_count >= kArguments; }
+  bool full() const { return count_ > kWords - 2 * kMaxRank - 4 - 2 * kArguments || array_count >= kArguments || scalar_count >= kArguments; }
 
   static constexpr int kArguments = 24;  // fewer than `keys_` has bits
   const Array* arrays[kArguments];
@@ -55,8 +73,9 @@ class Signature {
   int scalar_count = 0;
 
  private:
-  static constexpr int kWords = 1024;
+  static constexpr int kWords = 2048;
   static constexpr uint64_t kOut = 1 << 16;
+  static constexpr uint64_t kBeyond = 1 << 17;
 
   void push(uint64_t word) { words_[count_++] = word; }
 
@@ -70,7 +89,9 @@ class Signature {
 
   uint64_t words_[kWords];
   int count_ = 0;
-  uint32_t keys_ = 0;  // a bit for each of the scalars that is a random key
+  uint32_t keys_ = 0;          // a bit for each of the scalars that is a random key
+  uint32_t integers_ = 0;      // and for each that is one of Python's integers, or a key
+  bool has_integers_ = false;  // among the arrays
 };
 
 }  // namespace heterosis::python

@@ -56,6 +56,8 @@ DEVIATIONS: dict[str, dict[str, str]] = {
         "y = i.copy(); y += 1.5; y": "as in NumPy: the result does not fit into the array",
         "np.where(m > 0, 1, 0)": "as in NumPy: two whole numbers give whole numbers",
         "np.less(i, 0.5)": _BY_VALUE,
+        "np.array([1, 2], dtype='uint8') > -1": "numbers are compared as numbers",
+        "np.array([1, 2], dtype='uint8') + 300": "as in NumPy: the elements do not hold the number",
         "np.mod(i, 2.5)": _BY_VALUE,
         "np.power(i, 2.5)": _BY_VALUE,
         "np.maximum(m, d[0, 0])": _MIXED,

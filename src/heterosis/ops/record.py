@@ -194,7 +194,8 @@ class Record:
     ) -> tuple[tuple[Value | None, ...], tuple[Strided | None, ...], Program]:
         """Values and layouts of the operands, and the operation's program on them."""
         values, layouts = zip(*map(_input, operands), strict=True) if operands else ((), ())
-        call = self.called(values, tuple(attributes))
+        traced_on = tuple(map(_known, operands, values))
+        call = self.called(values, tuple(attributes), on=traced_on)
         return values, layouts, Program(call.inputs, call.results, self.name, (call,))
 
     # -- tracing ------------------------------------------------------------------------------
@@ -442,10 +443,17 @@ def _input(operand: Any) -> tuple[Value | None, Strided | None]:
     """A program input for one operand as the core describes it."""
     if operand is None:
         return None, None
-    if isinstance(operand, str):
-        return apply(NUMBER, (), TensorType((), operand, weak=True)), Strided((), ())
+    if isinstance(operand, str | int):
+        dtype = operand if isinstance(operand, str) else "int64"
+        return apply(NUMBER, (), TensorType((), dtype, weak=True)), Strided((), ())
     dtype, shape, strides = operand
     return apply(INPUT, (), TensorType(shape, dtype)), Strided(shape, strides)
+
+
+def _known(operand: Any, value: Value | None) -> Value | None:
+    """What an operation is traced on for one operand: the core hands over the number itself where
+    the type of an array beside it does not hold it."""
+    return constant(operand, "int64", weak=True) if isinstance(operand, int) else value
 
 
 def _leaves(arguments: Iterable[Any]) -> Iterable[Any]:

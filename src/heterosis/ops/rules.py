@@ -2,24 +2,66 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from heterosis.ir import views
 from heterosis.ir.primitives.conversions import conversion
-from heterosis.ir.primitives.families import Elementwise
-from heterosis.ir.program import IOTA, Value, apply, constant
-from heterosis.ir.types import DEFAULT_FLOAT, TensorType, is_float, promote
-from heterosis.runtime.errors import ShapeError
+from heterosis.ir.primitives.families import Elementwise, View
+from heterosis.ir.program import CONSTANT, EXTENT, IOTA, Value, apply, constant
+from heterosis.ir.types import (
+    DEFAULT_FLOAT,
+    TensorType,
+    highest,
+    is_float,
+    is_integer,
+    lowest,
+    promote,
+)
+from heterosis.runtime.errors import ArgumentError, ShapeError
 from heterosis.runtime.warning import warn_user
 
 
-def cast(x: Value, dtype: str) -> Value:
-    """`x` with elements of `dtype`; a number stays a number but no longer adapts."""
+def cast(x: Value, dtype: str, operation: str = "") -> Value:
+    """`x` with elements of `dtype`; a number stays a number but no longer adapts, and must be one
+    that integers of `dtype` hold."""
+    if side(x, dtype):
+        raise ArgumentError(
+            f"{operation}{': ' * bool(operation)}the number {_number(x)} beside elements of "
+            f"{dtype}, which are from {lowest(dtype)} to {highest(dtype)}; convert the array "
+            f"first, for instance with .astype('{'float64' if dtype == 'uint64' else 'int64'}')."
+        )
     if x.dtype == dtype and not x.type.weak:
         return x
     if x.dtype == dtype:
         return _strong(x)
     return apply(conversion(dtype), (x,), TensorType(x.shape, dtype))
+
+
+def side(x: Value, dtype: str) -> int:
+    """Where a whole number that adapts lies: -1 below all integers of `dtype`, 1 above them, else
+    0. Of numbers that come with a call, those that the types of its arrays hold stay unknown to
+    the program; see `sign` in operation_type.cpp."""
+    number = _number(x) if is_integer(dtype) else None
+    if number is None:
+        return 0
+    return 1 if number > highest(dtype) else -1 if number < lowest(dtype) else 0
+
+
+def _number(x: Value) -> int | None:
+    """The whole number that adapts and is written in the program, repeated or not; else None."""
+    while isinstance(x.node.primitive, View):
+        (x,) = x.node.inputs
+    written = x.node.primitive in (CONSTANT, EXTENT) and x.type.weak and x.dtype == "int64"
+    return x.node.attributes["value"] if written else None
+
+
+def comparable(x1: Value, x2: Value) -> tuple[Value, Value]:
+    """Both as they are compared: a number beyond all integers of the other one's type is as far
+    from each of them as infinity."""
+    dtype = result_type(x1, x2)
+    ready = [weak(side(x, dtype) * math.inf) if side(x, dtype) else x for x in (x1, x2)]
+    return ready[0], ready[1]
 
 
 def _strong(x: Value) -> Value:
@@ -115,6 +157,6 @@ def elementwise(
     result_dtype: str | None = None,
 ) -> Value:
     """Apply `primitive` to operands converted to one type and repeated to one shape."""
-    ready = broadcast_all(primitive.name, [cast(v, operand_dtype) for v in values])
+    ready = broadcast_all(primitive.name, [cast(v, operand_dtype, primitive.name) for v in values])
     type_ = TensorType(ready[0].shape, result_dtype or operand_dtype)
     return apply(primitive, ready, type_)

@@ -16,7 +16,15 @@ from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import Value, apply, constant
 from heterosis.ir.types import DTYPES, FLOATS, INTEGERS, TensorType, is_float
 from heterosis.ops.record import operation
-from heterosis.ops.rules import broadcast_all, cast, elementwise, floating, result_type
+from heterosis.ops.rules import (
+    broadcast_all,
+    cast,
+    comparable,
+    elementwise,
+    floating,
+    result_type,
+    side,
+)
 from heterosis.ops.samples import NUMBERS, WHOLE, Case, Samples, elementwise_cases
 from heterosis.runtime.errors import DTypeError
 
@@ -162,6 +170,8 @@ def binary(
     name = name or primitive.name
 
     def function(x1: Value, x2: Value) -> Value:
+        if rule is truth:
+            x1, x2 = comparable(x1, x2)
         return elementwise(primitive, (x1, x2), *rule(name, result_type(x1, x2)))
 
     function.__doc__ = documentation
@@ -303,6 +313,9 @@ def clip(
     """Elements of `a` no lower than `a_min` and no higher than `a_max`; None is no bound."""
     low = min if a_min is None else a_min
     high = max if a_max is None else a_max
+    # A number that no element is beyond bounds nothing.
+    low = None if low is not None and side(low, a.dtype) < 0 else low
+    high = None if high is not None and side(high, a.dtype) > 0 else high
     if low is None and high is None:
         return positive(a)
     a = a if low is None else maximum(a, low)
