@@ -28,6 +28,7 @@ import sessions
 
 SIZES = [int(n) for n in numpy.random.default_rng(0).permutation(64) + 1]
 _FAR = (20, 64)  # sizes of the steady calls
+_LATER = 5  # calls of each size when it is known
 
 # Networks of networks_gluon and networks_torch, and the shape of an input of `n`.
 MODELS: dict[str, tuple[str, Callable[[int], tuple[int, ...]]]] = {
@@ -167,10 +168,11 @@ def _seconds(call: Callable[[int], None], n: int) -> float:
 
 
 def _sizes(model: str, contender: str) -> dict[str, float]:
-    """One call of each size, then those that show what each takes when it is known."""
+    """One call of each size, then those that show what each takes when it is known: in the same
+    order, since a call after one of another size finds less in the processor's caches."""
     call, counts = CONTENDERS[contender](model)
-    first = {n: _seconds(call, n) for n in SIZES}
-    steady = {n: statistics.median(_seconds(call, n) for _ in range(5)) for n in SIZES}
+    first, *later = ({n: _seconds(call, n) for n in SIZES} for _ in range(1 + _LATER))
+    steady = {n: statistics.median(each[n] for each in later) for n in SIZES}
     beyond = [first[n] - steady[n] for n in SIZES[2:]]
     return {
         **counts(), "seconds": sum(first.values()), "beyond": statistics.median(beyond),

@@ -1,9 +1,15 @@
 #include "plan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace heterosis {
+
+uint64_t next_serial() {
+  static std::atomic<uint64_t> made{0};
+  return made.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 // Multiply-and-fold over words.
 uint64_t hash_words(const uint64_t* words, int count) {

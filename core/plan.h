@@ -42,6 +42,9 @@ struct Plan : Counted {
   std::vector<FailurePlan> failures;  // a status whose low 16 bits are n means failures[n - 1]
 };
 
+// A number for a plan that no other plan has.
+uint64_t next_serial();
+
 // Of a signature. It comes from the program itself, not from an attacker.
 uint64_t hash_words(const uint64_t* words, int count);
 

@@ -17,6 +17,7 @@
 #include "array_type.h"
 #include "checked_type.h"
 #include "guards_type.h"
+#include "kinds.h"
 #include "operation_type.h"
 #include "origin.h"
 #include "plan_handle.h"
@@ -31,22 +32,10 @@ namespace heterosis {
 void bind_loader(nb::module_& module);
 
 namespace python {
+
+void bind_sized_plans(nb::module_& module);
+
 namespace {
-
-DType dtype_named(const std::string& name) {
-  for (int i = 0; i < kDTypes; ++i) {
-    if (kDTypeFacts[static_cast<size_t>(i)].name == name) return static_cast<DType>(i);
-  }
-  throw nb::value_error(("unknown element type: " + name).c_str());
-}
-
-ErrorKind kind_named(const std::string& name) {
-  if (name == "LinearAlgebraError") return ErrorKind::linear_algebra;
-  if (name == "IndexingError") return ErrorKind::index;
-  if (name == "ShapeError") return ErrorKind::shape;
-  if (name == "raised") return ErrorKind::raised;
-  return name == "ArgumentError" ? ErrorKind::value : ErrorKind::internal;
-}
 
 // Python errors of the C API, and errors of the core, as Python exceptions.
 template <typename Body>
@@ -63,9 +52,8 @@ auto translated(Body body) {
 PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int64_t> integers,
                      int64_t workspace, double nanoseconds, bool elementwise, nb::list results,
                      std::vector<std::tuple<std::string, std::string>> failures, bool in_place) {
-  static uint64_t made = 0;
   auto* plan = new Plan;
-  plan->serial = ++made;
+  plan->serial = next_serial();
   const Ref<const Plan> owned(plan);
   plan->operation = std::move(operation);
   plan->function = reinterpret_cast<hx_function>(function);
@@ -289,6 +277,7 @@ NB_MODULE(_core, m) {
   bind_engine(m);
   bind_memory(m);
   bind_random(m);
+  bind_sized_plans(m);
   bind_loader(m);
 }
 

@@ -9,7 +9,9 @@
 namespace heterosis::python {
 
 // What stands first in the description of an argument.
-enum class Tag : uint8_t { none, boolean, integer, real, array };
+enum class Tag : uint8_t { none, boolean, integer, real, array, text, list, tuple, dict };
+
+inline Tag tag_of(uint64_t word) { return static_cast<Tag>(word & 0xFF); }
 
 class Signature {
  public:
@@ -18,6 +20,11 @@ class Signature {
     words_[count_++] = attributes | static_cast<uint64_t>(threads) << 48;
   }
   void add_none() { push(static_cast<uint64_t>(Tag::none)); }
+  // What is part of the description itself.
+  void add_word(Tag tag, uint64_t word) {
+    push(static_cast<uint64_t>(tag));
+    push(word);
+  }
   void add_number(Tag tag, int64_t bits) {
     push(static_cast<uint64_t>(tag));
     if (tag == Tag::integer) integers_ |= uint32_t{1} << scalar_count;
@@ -93,5 +100,12 @@ class Signature {
   uint32_t integers_ = 0;      // and for each that is one of Python's integers, or a key
   bool has_integers_ = false;  // among the arrays
 };
+
+// How many words describe an array, the first of which is this one.
+inline size_t array_words(uint64_t word) {
+  const size_t rank = word >> 16 & 0xFF;
+  const bool is_contiguous = word >> 24 & 1;
+  return 1 + (is_contiguous ? rank : 2 * rank);
+}
 
 }  // namespace heterosis::python

@@ -228,6 +228,40 @@ def sharing_preparation(plan: Plan, other: Plan) -> Plan:
     """`plan`, whose last operands are the same results of the same preparation as those of `other`:
     made once for both."""
 
+_Words: TypeAlias = Sequence[int]  # as `heterosis.ir.formulas` makes them
+
+class Prepared:
+    """What is computed ahead of plans that share it, when the first of them has run."""
+
+class SizedPlans:
+    """Plans for ranges of sizes, `most` of them: the newest are asked first. `prove` is called with
+    the range and the sizes of each plan."""
+
+    def __init__(
+        self, most: int, prove: Callable[[int, Sequence[int]], None] | None, /
+    ) -> None: ...
+    def add(
+        self,
+        sizes: int,
+        table: _Words,
+        conditions: int,
+        plan: tuple[Any, ...],
+        preparation: tuple[Any, ...] | None,
+        prepared: Prepared | None,
+        fixed: Sequence[int],
+        /,
+    ) -> None:
+        """Add a range of so many sizes, which holds where the first rows of the table do.
+
+        A plan has the fields of `make_plan`, with words in place of numbers; a failure has texts,
+        and the numbers between these."""
+
+    def at(self, sizes: Sequence[int], /) -> tuple[Plan | None, int]:
+        """The plan for sizes, None if it has no room, and which range they are in; -1 for none."""
+
+def evaluated(sizes: Sequence[int], table: _Words, /) -> list[int] | None:
+    """The results of a table of formulas; None if they do not hold, or are too large."""
+
 def run_plan(plan: Plan, operands: Sequence[ndarray | float | None]) -> tuple[ndarray, ...]:
     """The results of a plan that no operation keeps."""
 
@@ -279,6 +313,17 @@ class Checked:
     ) -> None: ...
     def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
 
+# What the core is told of a program: sources, what is returned, writes, supply, record, guards,
+# constants.
+#
+# Sources are positions of arguments, arrays from outside, None for random keys, and for numbers
+# ("supplied", position) and ("known", position). What is returned is ("array", i), a result of the
+# plan or, as -1 - i, an input; ("constant", object); ("tuple", items), ("list", items) or
+# ("dict", items, keys). Writes are a result, the input that it is written into, and whether
+# gradients flow there. `supply` gives the supplied numbers of a run, `record` is told of inputs and
+# results; with `constants`, arguments must be no variables.
+_Told: TypeAlias = tuple[Any, ...]
+
 class Replay:
     """Calls that captured programs serve; `slow` is called where none does."""
 
@@ -287,22 +332,41 @@ class Replay:
     def add(
         self,
         arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
         plan: Plan,
-        sources: Sequence[Any],
-        items: Any,
-        writes: Sequence[tuple[int, int, bool]],
-        supply: Callable[[], Sequence[float]] | None,
-        record: Callable[[tuple[Any, ...], tuple[ndarray, ...]], None] | None,
-        guards: Guards,
+        numbers: Sequence[float],
+        program: _Told,
+        /,
     ) -> bool:
-        """Serve calls with arguments like these while the guards hold; False if that cannot be.
+        """Serve calls with arguments like these while the guards hold; False if that cannot be. The
+        numbers are those that are known."""
 
-        Sources are positions of arguments, arrays from outside, None for random keys, and tuples
-        with the position of a number that `supply` gives. Items, a number or a tuple or list of
-        them, are what is returned: results of the plan, or, as -1 - i, inputs. Writes are a
-        result, the input that it is written into, and whether gradients flow there. `record` is
-        told of inputs and results.
-        """
+    def add_open(
+        self,
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+        places: Sequence[tuple[int, int, int]],
+        least: int,
+        most: int,
+        names: int,
+        table: _Words,
+        plans: SizedPlans,
+        planned: Sequence[int],
+        numbers: _Words,
+        program: _Told,
+        example: Any,
+        /,
+    ) -> bool:
+        """The same for arguments with other numbers at some places.
+
+        A place is an array, a dimension and the number of its name; or -1, a position among
+        Python's numbers, and the name. Of so many names, of which sizes are from `least` to below
+        `most`, the table has what must hold, and the numbers that are known; `planned` are those
+        that the plans are for."""
+
+    def served(self) -> list[tuple[Any, dict[int, int]]]:
+        """The examples of open programs that have served calls, each with the sizes of one by the
+        numbers of their names."""
 
 def is_capturing() -> bool:
     """Whether operations of this thread become part of a program instead of being run."""

@@ -41,6 +41,11 @@ class SizedExecutable(ABC):
     def at(self, values: Mapping[str, int]) -> Executable:
         """What runs it where the names of its sizes have these values."""
 
+    @property
+    def plans(self) -> tuple[tuple[str, ...], _core.SizedPlans] | None:
+        """What gives the core plans for the values of these names, in order, without Python."""
+        return None
+
 
 class _EachSize(SizedExecutable):
     """A program that is compiled for every size by itself."""

@@ -44,16 +44,15 @@ from heterosis.capture.open_sizes import (
     kind_of,
     numbers_of,
     shapes_of,
+    with_extents,
 )
-from heterosis.capture.programs import Program, Sized
+from heterosis.capture.programs import Call, Program, Sized
 from heterosis.capture.signatures import parameters_of
 from heterosis.capture.trace import place
 from heterosis.runtime import forks, modes
 from heterosis.runtime.errors import ArgumentTypeError, CheckError
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user
-
-Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -116,7 +115,7 @@ class Compiled(Generic[P, R]):
     def __getstate__(self) -> dict[str, Any]:
         """A copy captures anew: the programs are made for the arrays that the function holds."""
         mine = (
-            "replay", "examples", "_programs", "_kept", "_kinds", "_numbers", "_changes",
+            "replay", "_examples", "_programs", "_kept", "_kinds", "_numbers", "_changes",
             "_capturing", "_outside",
         )  # fmt: skip
         return {name: value for name, value in vars(self).items() if name not in mine}
@@ -130,8 +129,8 @@ class Compiled(Generic[P, R]):
         # Why the last captures were necessary, the latest at the end.
         self.captures_why: deque[str] = deque(maxlen=_OFTEN)
         self.replay = _core.Replay(self._call)
-        # Captured calls by their descriptions, without elements.
-        self.examples: OrderedDict[Hashable, Call] = OrderedDict()
+        # Calls of all kinds by their descriptions, without elements, but those served by the core.
+        self._examples: OrderedDict[Hashable, Call] = OrderedDict()
         # By the kind of arguments, the one that was used last at the end; newest programs first.
         self._programs: OrderedDict[Hashable, list[Program]] = OrderedDict()
         self._kept = 0  # of these, in all
@@ -174,8 +173,8 @@ class Compiled(Generic[P, R]):
             return self._run_raising(program, arrays, arguments, keywords)
         if program.runs_to_check:
             return self._checked(program, arrays, arguments, keywords)
-        if not keywords and (not program.captured.writes or self._are_apart(arrays)):
-            program.serve(self.replay, arguments)
+        if not program.captured.writes or self._are_apart(arrays):
+            program.serve(self.replay, (arguments, keywords))
         return program.run(arrays)
 
     def _run_raising(
@@ -241,8 +240,8 @@ class Compiled(Generic[P, R]):
             self._kept -= 1
             if not self._programs[oldest]:
                 del self._programs[oldest]
-        while len(self.examples) > settings.programs_kept:
-            self.examples.popitem(last=False)
+        while len(self._examples) > settings.programs_kept:
+            self._examples.popitem(last=False)
 
     def _note_changes(self, key: tuple[Hashable, ...], call: Call) -> None:
         """Note why there is no program, and tell the user, once, if the function is captured again
@@ -267,7 +266,7 @@ class Compiled(Generic[P, R]):
             return "arrays among the arguments share memory, or have gradients, otherwise"
         latest = next(reversed(self._programs))
         assert isinstance(latest, tuple), "programs are kept by what they are for"
-        before = next(reversed(self.examples.values()), None)
+        before = next(reversed(self._examples.values()), None)
         found = changes.of_modes(latest[1:], key[1:])
         if found is None and before is not None:
             found = changes.of_arguments(self.function, before, call)
@@ -381,8 +380,8 @@ class Compiled(Generic[P, R]):
         return made
 
     def _keep_example(self, key: tuple[Hashable, ...], call: Call) -> None:
-        self.examples.pop(key[0], None)  # the latest comes last
-        self.examples[key[0]] = example(call)
+        self._examples.pop(key[0], None)  # the latest comes last
+        self._examples[key[0]] = example(call)
 
     def _sharing_of(self, captured: Captured, arrays: Sequence[Any]) -> Hashable:
         """How arrays share memory, if that matters: for a program that writes to some."""
@@ -449,6 +448,14 @@ class Compiled(Generic[P, R]):
     def dynamic_in_files(self) -> Dynamic:
         """Which extents libraries leave open: none, where calls were to show it."""
         return False if self.dynamic == AUTO else self.dynamic
+
+    @property
+    def examples(self) -> OrderedDict[Hashable, Call]:
+        """Calls like those that programs have served, without elements, by their descriptions."""
+        for (call, axes), sizes in self.replay.served():
+            found = with_extents(call, {axis: sizes[name] for axis, name in axes.items()})
+            self._examples.setdefault(trees.description(found), found)
+        return self._examples
 
     def calls_with(self, inputs: Call) -> list[Call]:
         """Calls like those that it was captured for, and one like `inputs` unless these are none:

@@ -94,6 +94,12 @@ class Opening:
             return None
         return self.names.get((len(self.shapes) - 1, self.numbers.index(position)))
 
+    def place(self, axis: Axis) -> tuple[int, int]:
+        """An array among the arguments, and a dimension of it; for a number of Python's, -1, and
+        its position among all numbers."""
+        i, k = axis
+        return (-1, self.numbers[k]) if self.numbers and i == len(self.shapes) - 1 else axis
+
     def numbers_alone(self, names: Collection[str]) -> set[int]:
         """The positions of numbers that have one of these names alone."""
         own = len(self.shapes) - 1
@@ -137,10 +143,10 @@ def may_be_open(number: float) -> bool:
     what is no finite number or divides by zero, has programs of its own."""
     if type(number) is float:
         return number != 0.0 and math.isfinite(number)
-    return LEAST <= number < _LARGEST
+    return LEAST <= number < LARGEST
 
 
-_LARGEST = 2**48  # no array has more elements
+LARGEST = 2**48  # no array has more elements
 
 
 def opened(axes: Iterable[Axis], shapes: Shapes, numbers: tuple[int, ...] = ()) -> Opening | None:

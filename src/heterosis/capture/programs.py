@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -27,22 +27,24 @@ from heterosis.capture.captured import (
 )
 from heterosis.capture.memory import Cell, window
 from heterosis.capture.open_gradients import OpenGradients
-from heterosis.capture.open_sizes import (
-    floats_among,
-    sizes_among,
-)
+from heterosis.capture.open_sizes import LARGEST, floats_among, sizes_among, with_extents
 from heterosis.ir import program as ir
+from heterosis.ir.formulas import Formulas
 from heterosis.ir.resizing import at, resized
 from heterosis.ir.strided import Strided
-from heterosis.ir.traced_sizes import number_at
+from heterosis.ir.traced_sizes import LEAST, is_traced, number_at, written
 from heterosis.ops import eager
 from heterosis.ops.math.cast import assign, copy
 from heterosis.ops.random import keys
 from heterosis.ops.record import as_users_call
 from heterosis.runtime import modes
+from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.settings import settings
 
 _assign = as_users_call(assign)
+_CONSTANTS = (type(None), bool, int, float, complex, str, bytes)
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments and keywords
 
 
 class Sized:
@@ -59,6 +61,7 @@ class Sized:
         self.captured, self.sharing, self.backend = captured, sharing, backend
         self.conditions = captured.conditions
         self.has_run = False  # at any size
+        self._is_served = False  # by the core, at all sizes that it has plans for
         # By sizes, for programs that have open floats; the one that was used last at the end.
         self._at_sizes: OrderedDict[Hashable, Program] = OrderedDict()
         arrays = [_array(source, arguments) for source in captured.sources]
@@ -96,6 +99,33 @@ class Sized:
             return None, self.executable.at(values)
         return None if self.captured.writes else self._gradients.at(wanted, values)
 
+    def serve(self, replay: _core.Replay, call: Call, told: tuple[Any, ...]) -> None:
+        """Let `replay` run the program for arguments like these at other sizes and numbers, too."""
+        plans = self.executable.plans
+        if self._is_served or plans is None:
+            return
+        self._is_served = True
+        opening = self.conditions.opening
+        order = list(dict.fromkeys(opening.names.values()))
+        formulas = Formulas(order, opening.floats)
+        try:
+            for condition in self.conditions.noted:
+                formulas.require(condition)
+            found = [formulas.fraction(written(one.number)) for one in _of_sizes(self.captured)]
+        except UnsupportedError:  # Python computes it
+            return
+        if any(map(is_traced, trees.leaves(self.captured.result))):
+            return
+        axes = {axis: order.index(name) for axis, name in opening.names.items()}
+        places = [(*opening.place(axis), number) for axis, number in axes.items()]
+        names, native = plans
+        planned = [order.index(name) for name in names]
+        example = None if opening.numbers else (with_extents(call, {}), axes)
+        replay.add_open(
+            *call, places, LEAST, LARGEST, len(order), formulas.table, native, planned, found, told,
+            example,
+        )  # fmt: skip
+
     @functools.cached_property
     def _gradients(self) -> OpenGradients:
         return OpenGradients(self.captured.program, self._layouts, self.backend)
@@ -121,7 +151,7 @@ class Program:
         sized: Sized | None = None,
         first: bool = True,
     ):
-        self.captured, self.values = captured, values
+        self.captured, self.values, self._sized = captured, values, sized
         self.floats: Mapping[str, float] = {}  # what open floats are
         self.backend = backend
         self.runs_to_check = 0
@@ -219,57 +249,52 @@ class Program:
         copies = (copy.record.function(program.inputs[i]) for i in self._copies)
         return ir.Program(program.inputs, (*program.outputs, *copies), program.name)
 
-    def serve(self, replay: Any, arguments: tuple[Any, ...]) -> None:
+    def serve(self, replay: _core.Replay, call: Call) -> None:
         """Let `replay` run the program for arguments like these, if it can by itself."""
-        captured = self.captured
-        items = self._items()
         plan = self.executable.plan
-        by_python = captured.printed or captured.checks is not None
-        by_python = by_python or RandomState() in captured.sources
-        if items is None or plan is None or by_python or self.floats:
+        told = None if plan is None else self._told()
+        if plan is None or told is None:
             return
-        sources = [*map(_described, captured.sources)]
-        supply: Callable[[], Sequence[float]] | None = None
-        if captured.supply:
-            supply = captured.supply.numbers
-        of_sizes = [i for i, s in enumerate(captured.sources) if isinstance(s, OfSizes)]
-        if of_sizes:
-            supply = self._supply_with([captured.sources[i] for i in of_sizes])
-            for place, i in enumerate(of_sizes, len(captured.supply)):
-                sources[i] = (place,)
+        if not self.floats:  # they are others at each call
+            numbers = [self._number(source) for source in _of_sizes(self.captured)]
+            replay.add(*call, plan, numbers, told)
+        if self._sized is not None and not self._recorded:
+            self._sized.serve(replay, call, told)
+
+    def _told(self) -> tuple[Any, ...] | None:
+        """What the core is told of the program; None if it is Python that must run it."""
+        captured = self.captured
+        returned = self._returned_by_core(self.result)
+        by_python = captured.printed or captured.checks is not None
+        if returned is None or by_python or RandomState() in captured.sources:
+            return None
         writes = [
             (write.position, captured.sources.index(write.source), write.recorded)
             for write in captured.writes
         ]
+        supply = captured.supply.numbers if captured.supply else None
         record = self._record if self._recorded else None
         guards, constants = captured.guards.native, captured.recorded is not None
-        replay.add(arguments, plan, sources, items, writes, supply, record, guards, constants)
+        return _described(captured), returned, writes, supply, record, guards, constants
 
     def _number(self, source: OfSizes) -> float:
         """A float that follows from the extents of the arguments."""
         return float(number_at(source.number, self._sizes))  # a size has no point in its text
 
-    def _supply_with(self, sources: Sequence[Any]) -> Callable[[], Sequence[float]]:
-        """What gives the numbers of a run: those that Python supplies, then these."""
-        more = [self._number(source) for source in sources]
-        if not self.captured.supply:
-            return lambda: more
-        return lambda: [*self.captured.supply.numbers(), *more]
-
-    def _items(self) -> Any:
-        """What is returned, as the core describes it; None if it is nested or no array."""
-        result = self.result
-        if type(result) not in (tuple, list):
-            return self._item(result)
-        items = [self._item(item) for item in result]
-        return None if None in items else type(result)(items)
-
-    def _item(self, result: Any) -> int | None:
+    def _returned_by_core(self, result: Any) -> tuple[Any, ...] | None:
+        """What is returned, or a part of it, as the core describes it; None if it makes no such."""
         if isinstance(result, Computed):
-            return result.position
+            return "array", result.position
         if isinstance(result, Argument | Outside):
-            return -1 - self.captured.sources.index(result)
-        return None
+            return "array", -1 - self.captured.sources.index(result)
+        if type(result) in _CONSTANTS:
+            return "constant", result
+        if type(result) not in (tuple, list, dict):
+            return None
+        parts = result.values() if type(result) is dict else result
+        items = [self._returned_by_core(part) for part in parts]
+        keys = (list(result),) if type(result) is dict else ()
+        return None if None in items else (type(result).__name__, items, *keys)
 
     def run(self, arguments: Sequence[Any], operands: Sequence[Any] | None = None) -> Any:
         """What the function returns, its arrays being `arguments`; `operands` are what the program
@@ -404,9 +429,22 @@ def _array(source: Source, arguments: Sequence[Any]) -> Any:
     return source.array if isinstance(source, Outside) else None
 
 
-def _described(source: Source) -> Any:
-    if isinstance(source, Argument):
-        return source.position
-    if isinstance(source, Supplied):
-        return (source.position,)
-    return source.array if isinstance(source, Outside) else None
+def _of_sizes(captured: Captured) -> list[OfSizes]:
+    """The numbers among the inputs that follow from extents."""
+    return [source for source in captured.sources if isinstance(source, OfSizes)]
+
+
+def _described(captured: Captured) -> list[Any]:
+    """Where the inputs come from, as the core is told."""
+    known = count()
+
+    def described(source: Source) -> Any:
+        if isinstance(source, Argument):
+            return source.position
+        if isinstance(source, Supplied):
+            return "supplied", source.position
+        if isinstance(source, OfSizes):
+            return "known", next(known)
+        return source.array if isinstance(source, Outside) else None
+
+    return [*map(described, captured.sources)]

@@ -664,7 +664,7 @@ def index(given: Any) -> int:
 
 
 def shown(number: Any) -> str:
-    """A number in a message, which `message` writes for each size."""
+    """A number in a message, which `pieces` finds for each size."""
     if type(number) is tuple:
         items = [*map(shown, number), ""] if len(number) == 1 else map(shown, number)
         return f"({', '.join(items).rstrip(' ')})"
@@ -674,13 +674,10 @@ def shown(number: Any) -> str:
 _MARK = "\0"  # around expressions in messages
 
 
-def message(text: str) -> str:
-    """The expression that gives a message that `shown` numbers stand in."""
+def pieces(text: str) -> tuple[list[str], list[str]]:
+    """The texts of a message that `shown` numbers stand in, and the numbers between them."""
     parts = text.split(_MARK)
-    if len(parts) == 1:
-        return repr(text)
-    items = (f"str({part})" if i % 2 else repr(part) for i, part in enumerate(parts))
-    return f"({' + '.join(items)})"
+    return parts[::2], parts[1::2]
 
 
 def fixed_number(number: Any) -> Any:
@@ -702,7 +699,7 @@ def function_of(names: Iterable[str], expressions: Iterable[str]) -> Callable[..
     """What gives the values of expressions, as sizes and conditions write them, for those of
     names."""
     body = "".join(f"{expression}, " for expression in expressions)
-    known = {"floor": math.floor, "max": max, "min": min, "str": str}
+    known = {"floor": math.floor, "max": max, "min": min}
     text = f"lambda {', '.join(names)}: ({body})"
     made: Callable[..., tuple[Any, ...]] = eval(text, known)
     return made
@@ -732,6 +729,6 @@ def written(number: Any) -> str:
 
 __all__ = [
     "LEAST", "Decisions", "TracedFloat", "TracedSize", "evaluated_at", "fixed_number",
-    "function_of", "index", "is_traced", "message", "number_at", "only_looking", "shown",
+    "function_of", "index", "is_traced", "number_at", "only_looking", "pieces", "shown",
     "untraced", "value_of", "written",
 ]  # fmt: skip

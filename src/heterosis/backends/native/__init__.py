@@ -34,13 +34,19 @@ _CHEAP = 8.0  # elementwise work that costs less than writing and reading its re
 class _OpenProgram(SizedExecutable):
     """Plans for ranges of sizes; for each size by itself, where these cannot be."""
 
-    def __init__(self, plans: SizedPlans, each: SizedExecutable):
-        self.plans, self.each = plans, each
+    def __init__(self, ranges: SizedPlans, each: SizedExecutable):
+        self.ranges, self.each = ranges, each
         self._told = False
+
+    @property
+    def plans(self) -> tuple[tuple[str, ...], _core.SizedPlans] | None:
+        """Those of all ranges."""
+        names = self.ranges.names
+        return None if names is None else (names, self.ranges.native)
 
     def at(self, values: Mapping[str, int]) -> Executable:
         try:
-            plan = self.plans.at(values)
+            plan = self.ranges.at(values)
         except UnsupportedError as error:
             self._tell(error)
             return self.each.at(values)
@@ -51,7 +57,7 @@ class _OpenProgram(SizedExecutable):
         if not self._told:
             self._told = True
             warn_user(
-                f"{self.plans.program.name} is planned and compiled for every size by itself: "
+                f"{self.ranges.program.name} is planned and compiled for every size by itself: "
                 f"{error} Hybridize it with dynamic=False if that is meant."
             )
 

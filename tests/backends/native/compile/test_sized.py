@@ -14,7 +14,7 @@ def plans_of(compiled):
     """The plans of the one program with open extents that a function has."""
     (known,) = compiled._kinds.values()
     (program,) = known.programs
-    found = program.executable.plans
+    found = program.executable.ranges
     assert isinstance(found, SizedPlans)
     return found
 
@@ -86,7 +86,7 @@ def test_few_ranges_serve_all_lengths_of_attention():
         want = attention(*given).asnumpy()
         numpy.testing.assert_allclose(run(*given).asnumpy(), want, rtol=1e-4, atol=1e-5)
     last = next(reversed(run._kinds.values())).programs  # 16, the width too, is another program
-    assert sum(len(one.executable.plans.ranges) for one in last) <= 8
+    assert sum(len(one.executable.ranges.ranges) for one in last) <= 8
 
 
 def test_ranges_share_what_is_computed_ahead():

@@ -2,17 +2,18 @@
 
 A plan for one size is found with sizes in place of numbers. What the planner decides by them are
 the conditions of the range that it holds for; what it hands the compiled function is a table of
-numbers, each an expression of the sizes. At a size never seen, the expressions are evaluated: that
-is all. Ranges that differ in numbers alone share their machine code. They are kept on disk, so that
-a later process plans none of them again.
+numbers, each a formula of the sizes. The core has these tables: at a size never seen, it evaluates
+the formulas, and that is all. Ranges that differ in numbers alone share their machine code. They
+are kept on disk, so that a later process plans none of them again.
 """
 
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
@@ -21,15 +22,17 @@ from heterosis.backends.native.compile import object_cache, stored
 from heterosis.backends.native.compile.plans import (
     PlanFacts,
     address,
-    check_room,
+    check_room_for,
     machine,
     plan_facts,
 )
 from heterosis.backends.native.compile.whole import parts, scheduled
+from heterosis.ir.formulas import Formulas
 from heterosis.ir.program import Program
-from heterosis.ir.resizing import resized, without_gaps
+from heterosis.ir.resizing import at, resized, without_gaps
 from heterosis.ir.strided import Strided
-from heterosis.ir.traced_sizes import Decisions, function_of, is_traced, message, written
+from heterosis.ir.traced_sizes import Decisions, is_traced, pieces, written
+from heterosis.runtime.errors import OutOfMemoryError
 from heterosis.runtime.settings import settings
 
 if TYPE_CHECKING:
@@ -49,23 +52,56 @@ class SizedPlans:
         parameters: Collection[int],
     ) -> None:
         self.program, self.layouts, self.parameters = program, layouts, parameters
-        # Plans by their preparations, if these have one size: whose arrays serve all ranges.
-        self._prepared: dict[Hashable, _core.Plan] = {}
+        self.ranges: list[Range] = []
+        # What finds a plan: it has the same ranges.
+        self.native = _core.SizedPlans(_MOST_RANGES, self._prover() if settings.check else None)
+        # What is computed ahead, where that has one size: the arrays serve all ranges.
+        self._prepared: dict[Hashable, _core.Prepared] = {}
+        self.names: tuple[str, ...] | None = None  # of the sizes, when a plan has been asked for
         self._key: bytes | None = None
-        self.ranges: list[Range] | None = None
 
     def at(self, values: Mapping[str, int]) -> _core.Plan:
         """The plan for one size; `UnsupportedError`, if nothing can be planned with sizes in place
         of numbers."""
-        if self.ranges is None:
-            self.ranges = self._kept(values)
-        found = next((one for one in self.ranges if one.holds(**values)[0]), None)
-        if found is None:
-            found = self._planned(values)
-            self.ranges.insert(0, found)
-            del self.ranges[_MOST_RANGES:]
+        if self.names is None:
+            self.names = tuple(values)
+            for one in reversed(self._kept(self.names)):
+                self._add(one)
+        sizes = [values[name] for name in self.names]
+        plan, which = self.native.at(sizes)
+        if which < 0:
+            self._add(self._planned(values))
             _write(self._key, self.ranges)
-        return found.plan(values, self._prepared)
+            plan, which = self.native.at(sizes)
+            assert which == 0, "a range that was made for sizes holds for them"
+        if plan is None:
+            raise self._too_large(values)
+        return plan
+
+    def _prover(self) -> Callable[[int, Sequence[int]], None]:
+        """What proves the plan of a range for sizes."""
+        plans = weakref.ref(self)  # the core does not tell the garbage collector of it
+
+        def prove(which: int, sizes: Sequence[int]) -> None:
+            found = plans()
+            if found is not None and found.names is not None:
+                found.ranges[which].prove(dict(zip(found.names, sizes, strict=True)))
+
+        return prove
+
+    def _add(self, one: Range) -> None:
+        self.ranges.insert(0, one)
+        del self.ranges[_MOST_RANGES:]
+        one.add_to(self.native, self._prepared)
+
+    def _too_large(self, values: Mapping[str, int]) -> OutOfMemoryError:
+        """Why there is no plan for sizes that are in a range."""
+        program = resized(self.program, at(values), calls=False)
+        check_room_for(program.name, (value.type for value in program.outputs))
+        return OutOfMemoryError(
+            f"{program.name}: at {values} its plan needs numbers of more than 64 bits. Use smaller "
+            "arrays."
+        )
 
     def _kept(self, names: Iterable[str]) -> list[Range]:
         """The ranges on disk. Plans from there cannot be proved: what they come from is gone."""
@@ -80,21 +116,59 @@ class SizedPlans:
         program = resized(self.program, decisions.traced, calls=False)
         layouts = without_gaps(program, self.layouts)
         programs, fixed = parts(program, layouts, self.parameters)
-        names = tuple(values)
-        template, *ahead = (_template(names, *part) for part in programs)
-        conditions = tuple(decisions.conditions)
-        return Range(names, conditions, template, ahead[0] if ahead else None, fixed)
+        made = [_Part(*part) for part in programs]
+        formulas = Formulas(tuple(values))
+        for condition in decisions.conditions:  # those of all parts are known now
+            formulas.require(condition)
+        asked = len(formulas.rows)
+        template, *ahead = (part.template(formulas) for part in made)
+        return Range(
+            formulas.names, tuple(decisions.conditions), formulas.table, asked,
+            template, ahead[0] if ahead else None, fixed, [part.prove for part in made],
+        )  # fmt: skip
 
 
-def _template(names: tuple[str, ...], program: Program, layouts: Sequence[Strided]) -> Template:
-    from heterosis.backends.native.codegen.emit.program import function_for_sizes
+class _Part:
+    """What is run, or computed ahead of it, with sizes in place of numbers."""
 
-    planned = scheduled(program, layouts)
-    code: ProgramCode = function_for_sizes(planned)
-    facts = plan_facts(program, planned, code)
-    proved = partial(_prove, program, layouts, planned) if settings.check else None
-    texts = [_text(fact) for fact in facts]
-    return Template(names, texts, _varies(facts), address(code), stored.entry(code), proved)
+    def __init__(self, program: Program, layouts: Sequence[Strided]):
+        from heterosis.backends.native.codegen.emit.program import function_for_sizes
+
+        planned = scheduled(program, layouts)
+        self._code: ProgramCode = function_for_sizes(planned)
+        self._facts = plan_facts(program, planned, self._code)
+        self.prove = partial(_prove, program, layouts, planned) if settings.check else _not_proved
+
+    def template(self, formulas: Formulas) -> Template:
+        """Its facts, with words of formulas in place of numbers."""
+        known = None if _varies(self._facts) else repr(self._facts)
+        words = _words(self._facts, formulas)
+        return Template(words, known, address(self._code), stored.entry(self._code))
+
+
+def _words(facts: PlanFacts, formulas: Formulas) -> PlanFacts:
+    def words(numbers: Iterable[int]) -> list[int]:
+        return [formulas.whole(written(number)) for number in numbers]
+
+    results = [
+        (dtype, words(shape), base, words(strides), *words([offset]))
+        for dtype, shape, base, strides, offset in facts.results
+    ]
+    failures = []
+    for kind, message in facts.failures:
+        texts, numbers = pieces(message)
+        failures.append((kind, texts, [formulas.whole(number) for number in numbers]))
+    return facts._replace(
+        integers=words(facts.integers), workspace=words([facts.workspace])[0],
+        nanoseconds=formulas.fraction(written(facts.nanoseconds)), results=results,
+        failures=failures,
+    )  # fmt: skip
+
+
+def _varies(facts: Any) -> bool:
+    if type(facts) in (list, tuple, PlanFacts):
+        return any(map(_varies, facts))
+    return is_traced(facts) or (type(facts) is str and len(pieces(facts)[0]) > 1)
 
 
 def _prove(
@@ -105,75 +179,62 @@ def _prove(
     prove_at(program, layouts, schedule, values)
 
 
-@dataclass
-class Range:
-    """Plans for all sizes of which some conditions hold."""
-
-    names: tuple[str, ...]
-    conditions: tuple[str, ...]
-    template: Template
-    preparation: Template | None
-    fixed: list[int]
-
-    @cached_property
-    def holds(self) -> Callable[..., tuple[Any, ...]]:
-        """Whether sizes are in the range."""
-        return function_of(self.names, [" and ".join(self.conditions) or "True"])
-
-    def plan(self, values: Mapping[str, int], prepared: dict[Hashable, _core.Plan]) -> _core.Plan:
-        """The plan for one size in the range; `prepared` has plans by their preparations."""
-        plan = self.template.plan(values)
-        ahead = self.preparation
-        if ahead is None:
-            return plan
-        identity = ahead.code, *ahead.texts, *self.fixed
-        if not ahead.varies and identity in prepared:
-            return _core.sharing_preparation(plan, prepared[identity])
-        made = _core.with_preparation(plan, ahead.plan(values), self.fixed)
-        if not ahead.varies:
-            prepared[identity] = made
-        return made
+def _not_proved(values: Mapping[str, int]) -> None:
+    """Take a plan as it is: proofs were not asked for when it was made."""
 
 
 @dataclass
 class Template:
-    """The facts of a plan, with expressions of sizes in place of numbers; `varies`, unless there
-    are none of these. Its machine code is at an address, and on disk in an entry of that name."""
+    """The facts of a plan, with words of formulas in place of numbers; as a text with the numbers,
+    if no size has a part in them. Its machine code is at an address, and on disk in an entry of
+    that name."""
 
-    names: tuple[str, ...]
-    texts: Sequence[str]
-    varies: bool
+    facts: PlanFacts
+    known: str | None
     code: int
     entry: str
-    prove: Callable[[Mapping[str, int]], None] | None = None
 
-    @cached_property
-    def _facts(self) -> Callable[..., tuple[Any, ...]]:
-        return function_of(self.names, self.texts)
+    @property
+    def varies(self) -> bool:
+        """Whether sizes have a part in it."""
+        return self.known is None
 
-    def plan(self, values: Mapping[str, int]) -> _core.Plan:
-        """The plan for one size; proved, where that is asked for."""
-        if self.prove is not None:
-            self.prove(values)
-        facts = PlanFacts(*self._facts(**values))
-        check_room(facts)
-        return facts.plan(self.code)
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """What the core is told of it."""
+        name, *facts = self.facts
+        return name, self.code, *facts
 
 
-def _varies(facts: Any) -> bool:
-    return any(map(_varies, facts)) if type(facts) in _SEQUENCES else is_traced(facts)
+@dataclass
+class Range:
+    """Plans for all sizes of which some conditions hold: which the rows of a table before number
+    `asked` require."""
 
+    names: tuple[str, ...]
+    conditions: tuple[str, ...]
+    table: Sequence[int]
+    asked: int
+    template: Template
+    preparation: Template | None
+    fixed: list[int]
+    proofs: Sequence[Callable[[Mapping[str, int]], None]] = ()
 
-def _text(facts: Any) -> str:
-    """`facts` as an expression of Python."""
-    if isinstance(facts, str):
-        return message(facts)
-    if type(facts) not in _SEQUENCES:
-        return written(facts)
-    return f"({''.join(f'{_text(item)}, ' for item in facts)})"
+    def add_to(self, plans: _core.SizedPlans, prepared: dict[Hashable, _core.Prepared]) -> None:
+        """Let the core have the range; `prepared` has what is computed ahead for others."""
+        ahead, shared = self.preparation, None
+        if ahead is not None and not ahead.varies:
+            identity = ahead.code, ahead.known, *self.fixed
+            shared = prepared.setdefault(identity, _core.Prepared())
+        plans.add(
+            len(self.names), self.table, self.asked, self.template.row,
+            None if ahead is None else ahead.row, shared, self.fixed,
+        )  # fmt: skip
 
-
-_SEQUENCES = (list, tuple, PlanFacts)
+    def prove(self, values: Mapping[str, int]) -> None:
+        """Prove its plans for one size, as far as they can be."""
+        for proof in self.proofs:
+            proof(values)
 
 
 # -- on disk --------------------------------------------------------------------------------------
@@ -198,24 +259,23 @@ def _kept(key: bytes | None) -> list[Any]:
 
 def _described(one: Range) -> list[Any]:
     templates = [one.template, *([one.preparation] if one.preparation else [])]
-    facts = [[t.texts, t.varies, t.entry] for t in templates]
-    return [list(one.names), list(one.conditions), facts, one.fixed]
+    facts = [[t.facts, t.known, t.entry] for t in templates]
+    return [list(one.names), list(one.conditions), one.table, one.asked, facts, one.fixed]
 
 
 def _read(key: bytes | None) -> list[Range]:
     """The ranges that were kept, as far as their machine code is still there."""
     found = []
-    for names, conditions, facts, fixed in _kept(key):
-        templates = [_read_template(tuple(names), *fact) for fact in facts]
-        template, *ahead = templates
+    for names, conditions, table, asked, facts, fixed in _kept(key):
+        template, *ahead = (_read_template(*fact) for fact in facts)
         if template is not None and None not in ahead:
             preparation = ahead[0] if ahead else None
-            found.append(Range(tuple(names), tuple(conditions), template, preparation, fixed))
+            found.append(
+                Range(tuple(names), tuple(conditions), table, asked, template, preparation, fixed)
+            )
     return found
 
 
-def _read_template(
-    names: tuple[str, ...], texts: Sequence[str], varies: bool, entry: str
-) -> Template | None:
+def _read_template(facts: Sequence[Any], known: str | None, entry: str) -> Template | None:
     code = stored.entry_address(entry)
-    return None if code is None else Template(names, texts, varies, code, entry)
+    return None if code is None else Template(PlanFacts(*facts), known, code, entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from heterosis.backends.native.codegen.target import Target
-from heterosis.backends.native.export.formulas import FIELDS
+from heterosis.ir.formulas import FIELDS
 
 GIVEN, HELD, MADE, UNUSED = range(4)  # what a buffer of a program is
 

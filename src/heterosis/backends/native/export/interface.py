@@ -22,8 +22,8 @@ from heterosis.backends.native.codegen.emit.builder import (
     constant,
 )
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON, Target
+from heterosis.backends.native.export.evaluation import emit_evaluation, operand
 from heterosis.backends.native.export.facts import GIVEN, HELD, MADE, UNUSED, Level
-from heterosis.backends.native.export.formulas import emit_evaluation, operand
 from heterosis.backends.native.export.pool import WORKERS, emit_pool
 from heterosis.backends.native.export.tables import (
     ARRAY,

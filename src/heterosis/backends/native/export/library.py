@@ -31,10 +31,10 @@ from heterosis.backends.native.export.facts import (
     Level,
     SizeFacts,
 )
-from heterosis.backends.native.export.formulas import Formulas
 from heterosis.backends.native.export.interface import VERSION, interface, least
 from heterosis.backends.native.export.seal import sealed
 from heterosis.backends.native.export.tables import HANDLE_BYTES, WEIGHTS
+from heterosis.ir.formulas import Formulas
 from heterosis.ir.primitives import factorizations
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.program import INPUT, NUMBER, Program, Value, reached

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from heterosis.backends.native.codegen.emit.builder import I8, I64, Module
 from heterosis.backends.native.export.facts import CaseFacts, EntryFacts, Level
-from heterosis.backends.native.export.formulas import FIELDS
+from heterosis.ir.formulas import FIELDS
 
 UNKNOWN = -9  # what depends on sizes, where these are not known: a code of `heterosis.h`
 WEIGHTS = "heterosis.weights"  # the symbol of the arrays that a library holds
