@@ -24,9 +24,10 @@ from heterosis.capture.captured import (
     Source,
     Window,
 )
-from heterosis.capture.compiled import Call, Compiled
+from heterosis.capture.compiled import Compiled
 from heterosis.capture.open_calls import OpenCall, open_call
 from heterosis.capture.open_sizes import Dynamic, check_dynamic
+from heterosis.capture.programs import Call
 from heterosis.capture.signatures import bound, leaves, parameters_of
 from heterosis.capture.unserved import Unserved
 from heterosis.io.atomic import written as written_file

@@ -14,8 +14,9 @@ from heterosis import _core
 from heterosis.capture import plain, trees
 from heterosis.capture.attempts import capture
 from heterosis.capture.captured import Captured
-from heterosis.capture.compiled import Call, Compiled
+from heterosis.capture.compiled import Compiled
 from heterosis.capture.open_sizes import AUTO, Dynamic, Opening
+from heterosis.capture.programs import Call
 from heterosis.capture.saving import SIZED, VERSION
 from heterosis.capture.signatures import (
     Signature,

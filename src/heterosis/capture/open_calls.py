@@ -12,7 +12,7 @@ from typing import Any
 from heterosis.capture import trees
 from heterosis.capture.attempts import capture
 from heterosis.capture.captured import Captured
-from heterosis.capture.compiled import Call, Compiled
+from heterosis.capture.compiled import Compiled
 from heterosis.capture.open_sizes import (
     Conditions,
     Dynamic,
@@ -23,6 +23,7 @@ from heterosis.capture.open_sizes import (
     unlike,
     with_extents,
 )
+from heterosis.capture.programs import Call
 from heterosis.ir.traced_sizes import LEAST
 from heterosis.runtime.errors import HeterosisError, ProgramError, ScheduleError, UnsupportedError
 from heterosis.runtime.lines import PACKAGE

@@ -25,11 +25,12 @@ from heterosis.capture.captured import (
     Region,
     Step,
 )
-from heterosis.capture.compiled import Call, Compiled
+from heterosis.capture.compiled import Compiled
 from heterosis.capture.inner import Filler
 from heterosis.capture.memory import Cell
 from heterosis.capture.open_calls import open_capture
 from heterosis.capture.open_sizes import Conditions, kind_of, shapes_of
+from heterosis.capture.programs import Call
 from heterosis.capture.signatures import bound, parameters_of, type_of
 from heterosis.capture.states import Number
 from heterosis.capture.trace import place

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from heterosis.capture.compiled import Call, Compiled
+from heterosis.capture.compiled import Compiled
 from heterosis.capture.open_calls import OpenCall
 from heterosis.capture.open_sizes import Axis, Dynamic, axes_of
+from heterosis.capture.programs import Call
 from heterosis.runtime.warning import warn_user
 
 
