@@ -4,7 +4,9 @@ Each next character is the likeliest one. Once the network is given all characte
 that grows; once the last one alone, beside a cache of keys and values that is written to at the
 place of the character. Told are characters a second in the first pass, compiling included, and in
 the best of further ones, how often the function was captured, and the last characters, which are
-the same for all contenders. Each contender has a process of its own, and an empty cache.
+the same for all contenders. Each has a process of its own, one thread, and an empty cache. JAX has
+no arrays that are written to, nor parts of a changing length: its caches go in and out of the
+function, and all places are looked at, those to come with a score of -1e9.
 """
 
 from __future__ import annotations
@@ -42,6 +44,10 @@ class Gpt:
     def __init__(self, parameters, softmax, mask):
         self.parameters, self.softmax, self.mask = parameters, softmax, mask
 
+    def places(self, place, count):
+        """What is added to so many characters, the first of which stands at a place."""
+        return self.parameters[1][place : place + count]
+
     def normalized(self, x, scale, shift):
         centred = x - x.mean(-1).reshape(-1, 1)
         return centred * ((centred**2).mean(-1).reshape(-1, 1) + 1e-5) ** -0.5 * scale + shift
@@ -51,7 +57,7 @@ class Gpt:
         values)` gives all keys and values so far."""
         first, given = self.parameters[0], iter(self.parameters[2:])
         count = x.shape[0]
-        x = first[x] + self.parameters[1][place : place + count]
+        x = first[x] + self.places(place, count)
         for layer in range(LAYERS):
             parts = self.normalized(x, next(given), next(given)) @ next(given)
             query, key, value = (
@@ -104,7 +110,7 @@ def _heterosis(hybridized: bool):
     )
 
 
-def _torch():
+def _torch(compiled: bool):
     import torch
 
     torch.set_grad_enabled(False)
@@ -113,29 +119,66 @@ def _torch():
         return (torch.tril(torch.ones(count, key.shape[0])) - 1) * 1e9 if count > 1 else 0.0
 
     net = Gpt([*map(torch.from_numpy, values())], lambda x: torch.softmax(x, -1), mask)
+    ways = [net.with_context, net.with_cache]
+    if compiled:
+        ways = [torch.compile(way, dynamic=True) for way in ways]
     caches = [torch.zeros(LAYERS, LENGTH, HEADS, WIDTH // HEADS) for _ in range(2)]
+
+    def captures() -> list[int]:
+        from torch._dynamo.utils import counters
+
+        return [counters["stats"]["unique_graphs"]]
+
     return (
-        lambda text: net.with_context(torch.tensor(text)).item(),
-        lambda text: net.with_cache(caches, torch.tensor(text[-1:]), len(text) - 1).item(),
-        lambda: [0, 0],
+        lambda text: ways[0](torch.tensor(text)).item(),
+        lambda text: ways[1](caches, torch.tensor(text[-1:]), len(text) - 1).item(),
+        captures if compiled else lambda: [0],
     )
 
 
 def _jax():
     import jax
+    from jax import lax
     from jax import numpy as jnp
 
-    def mask(count, key):
+    def causal(count, key):
         return (jnp.tril(jnp.ones((count, key.shape[0]))) - 1) * 1e9 if count > 1 else 0.0
 
-    net = Gpt([*map(jnp.asarray, values())], jax.nn.softmax, mask)
-    run = jax.jit(net.with_context)
-    return lambda text: int(run(jnp.asarray(text))), None, lambda: [run._cache_size(), 0]
+    class Functional(Gpt):
+        def places(self, place, count):
+            return lax.dynamic_slice_in_dim(self.parameters[1], place, count)
+
+        def with_new_caches(self, caches, x, place):
+            caches = list(caches)
+            self.mask = lambda count, key: jnp.where(jnp.arange(LENGTH) <= place, 0.0, -1e9)
+
+            def kept(layer, *parts):
+                for i, part in enumerate(parts):
+                    caches[i] = caches[i].at[layer, place].set(part[0])
+                return (cache[layer] for cache in caches)
+
+            return self.scores(x, kept, place).argmax(), caches
+
+    parameters = [*map(jnp.asarray, values())]
+    context = jax.jit(Gpt(parameters, jax.nn.softmax, causal).with_context)
+    cached = jax.jit(Functional(parameters, jax.nn.softmax, None).with_new_caches, donate_argnums=0)
+    held = [jnp.zeros((LAYERS, LENGTH, HEADS, WIDTH // HEADS)) for _ in range(2)]
+
+    def next_one(text: list[int]) -> int:
+        nonlocal held
+        found, held = cached(held, jnp.asarray(text[-1:]), len(text) - 1)
+        return int(found)
+
+    return (
+        lambda text: int(context(jnp.asarray(text))),
+        next_one,
+        lambda: [context._cache_size(), cached._cache_size()],
+    )
 
 
 CONTENDERS = {
     "heterosis": lambda: _heterosis(True), "imperative": lambda: _heterosis(False),
-    "torch": _torch, "jax": _jax,
+    "torch": lambda: _torch(False), "torch compile": lambda: _torch(True), "jax": _jax,
 }  # fmt: skip
 
 
@@ -153,8 +196,6 @@ def _measure(contender: str) -> dict[str, object]:
     *ways, captures = CONTENDERS[contender]()
     found: dict[str, object] = {}
     for name, call in zip(("context", "cache"), ways, strict=True):
-        if call is None:
-            continue
         rates = []
         for _ in range(6):
             start = time.perf_counter()
@@ -175,11 +216,12 @@ def main() -> None:
         return
     print(runner.heading(), end="\n\n")
     for contender in given.contenders:
-        python = runner.interpreters().get(contender, sys.executable)
+        python = runner.interpreters().get(contender.split(maxsplit=1)[0], sys.executable)
         with tempfile.TemporaryDirectory() as cache:
             command = [python, os.path.abspath(__file__), "--work", contender]
-            kept = os.environ | {"HETEROSIS_CACHE": cache}
-            output = subprocess.check_output(command, env=kept, text=True)
+            caches = {"HETEROSIS_CACHE": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
+            environment = runner.environment_of(1) | caches
+            output = subprocess.check_output(command, env=environment, text=True)
         print(f"{contender}: {output.splitlines()[-1]}", flush=True)
 
 
