@@ -85,6 +85,79 @@ def test_unseen_sizes(name, slow_calls):
     assert not slow_calls
 
 
+def leaves(result):
+    if isinstance(result, dict):
+        return [list(result), *leaves(list(result.values()))]
+    if isinstance(result, list | tuple):
+        return [type(result), *(leaf for one in result for leaf in leaves(one))]
+    return [result]
+
+
+def same_results(found, wanted):
+    for one, other in zip(leaves(found), leaves(wanted), strict=True):
+        if isinstance(other, np.ndarray):
+            same(one, other)
+        else:
+            assert type(one) is type(other) and one == other
+
+
+# A function, and the arguments and keywords of a call for each size.
+CALLS = {
+    "a float": (lambda x, k: x * k, lambda n: ((array(n, 8), 0.5 + n), {})),
+    "an integer": (lambda x, k: x + np.zeros((k, 1, 8)), lambda n: ((array(n, 8), 2 * n), {})),
+    "keywords": (lambda x, *, y, k: x * k + y, lambda n: ((array(n),), {"y": array(n), "k": 1.5})),
+    "containers": (
+        lambda xs, named: xs[0] * named["a"][0] + xs[1],
+        lambda n: (([array(n), 3.0 + n], {"a": (array(n), None)}), {}),
+    ),
+    "a text": (lambda x, how: x + 1 if how == "up" else x - 1, lambda n: ((array(n), "up"), {})),
+    "None and bools": (
+        lambda x, y, b: x if b and y is None else -x, lambda n: ((array(n), None, True), {})
+    ),
+    "nested results": (
+        lambda x: {"a": x + 1, "b": (x, [x * 2, 3, None, "text"])}, lambda n: ((array(n),), {})
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_of_all_kinds(name, slow_calls):
+    function, call = CALLS[name]
+    compiled = heterosis.hybridize(function)
+    for n in KNOWN:
+        arguments, keywords = call(n)
+        compiled(*arguments, **keywords)
+    slow_calls.clear()
+    for n in (*UNSEEN, *UNSEEN):
+        arguments, keywords = call(n)
+        same_results(compiled(*arguments, **keywords), function(*arguments, **keywords))
+    assert not slow_calls
+    assert compiled.captures == 2
+
+
+def test_calls_that_look_alike():
+    """Each of a pair is told from the other, whichever is known to be served by the core."""
+
+    def function(xs, k=2.0, *, a=1, b=3):
+        ordered = [
+            value * (i + 1) for i, value in enumerate(xs.values() if type(xs) is dict else xs)
+        ]
+        return {"sum": sum(ordered) * k + a - 2 * b, "kinds": (type(xs).__name__, type(k).__name__)}
+
+    compiled = heterosis.hybridize(function)
+    numbers = (2.0, -0.0, 0.0, 2, True, False, 7, 3, -1, 0, 1, 2.5, 1e300, 2**47, 2**50)
+    for n in (*KNOWN, *UNSEEN):
+        x, y = array(n), array(n, seed=1)
+        calls = [
+            *(((container, k), {}) for container in ([x, y], (x, y), [y, x]) for k in numbers),
+            *((({"p": x, "q": y},), named) for named in ({"a": 5, "b": 6}, {"b": 6, "a": 5})),
+            *((({"q": y, "p": x},), named) for named in ({"a": 6}, {"b": 6}, {})),
+            (([x, x], 3.0), {"a": 5}), (([x, y, x],), {}), (([x],), {}),
+        ]  # fmt: skip
+        for arguments, keywords in calls:
+            same_results(compiled(*arguments, **keywords), function(*arguments, **keywords))
+
+
 def test_several_sizes(slow_calls):
     compiled = warm(
         lambda x, y: (x @ y).sum(), lambda n: array(n, n + 1), lambda n: array(n + 1, 3)
