@@ -69,8 +69,8 @@ class Run {
       PyObject* const into = input(program_.sources[write.into], call_);
       const Takeover takeover{&as_array(into), &as_array(from)};
       const bool is_view = plan_.results[write.from].view_of >= 0;
+      if (noting_views) tell_of_write(into);
       if (write.last && !is_view && can_take_over(takeover)) {
-        if (noting_views) tell_of_own_write(into);
         takeovers.push_back(takeover);
         continue;
       }

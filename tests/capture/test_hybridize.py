@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy
 import pytest
@@ -67,15 +68,16 @@ def few_programs():
 
 
 def test_programs_used_least_recently_are_dropped(few_programs):
-    # Keywords: the core serves no call; and each number has a program of its own.
-    scaled = heterosis.hybridize(lambda x, *, scale: x * scale, dynamic=False)
-    for scale in (1, 2, 3, 1, 4):
-        assert scaled(np.ones(2), scale=scale)[0] == scale
+    # The core serves no call with objects of users' classes, and each has a program of its own.
+    scaled = heterosis.hybridize(lambda x, by: x * by.scale)
+    by = [SimpleNamespace(scale=scale) for scale in range(4)]
+    for scale in (0, 1, 2, 0, 3):
+        assert scaled(np.ones(2), by[scale])[0] == scale
     assert scaled.captures == 4 and len(scaled._programs) == 3
-    scaled(np.ones(2), scale=1)
-    scaled(np.ones(2), scale=3)
+    scaled(np.ones(2), by[0])
+    scaled(np.ones(2), by[2])
     assert scaled.captures == 4
-    scaled(np.ones(2), scale=2)
+    scaled(np.ones(2), by[1])
     assert scaled.captures == 5
 
 

@@ -105,20 +105,26 @@ def test_nothing_is_noted_without_the_alias():
     assert not _warned(lambda: _changed(x, _VIEWS["reshape"], _WRITES["all"]))
 
 
-def test_an_argument_that_is_a_view_warns_when_the_program_runs_again(noted):
-    x = _array()
-    y = x.T
+# What a captured program does to a view, and what it returns.
+_CAPTURED = {
+    "nothing returned": lambda y: y.__setitem__(Ellipsis, 0),
+    "an array returned": lambda y: (y.__setitem__(Ellipsis, 0), y.sum())[1],
+    "results in a dictionary": lambda y: {"sum": (y.__iadd__(1)).sum(), "more": [None, 2.5]},
+}
 
-    @heterosis.hybridize
-    def clear(y):
-        y[...] = 0
 
+@pytest.mark.parametrize("view", ["reshape", "T"])
+@pytest.mark.parametrize("name", _CAPTURED)
+def test_an_argument_that_is_a_view_warns_when_the_program_runs_again(noted, name, view):
+    x, written = _array(), heterosis.hybridize(lambda y: _CAPTURED[name](y))
     _core.note_views_of([])
-    clear(_array().T)
+    for _ in range(2):
+        written(_VIEWS[view](_array()))
     warn_of_writes()
-    y = x.T
-    (warning,) = _warned(lambda: clear(y))
+    y = _VIEWS[view](x)
+    (warning,) = _warned(lambda: written(y))
     assert warning.filename == __file__
+    assert not _warned(lambda: written(y))
 
 
 def test_warnings_as_errors(noted):
