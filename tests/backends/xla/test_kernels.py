@@ -148,6 +148,10 @@ def test_sorting(dtype):
             cases.append((node(sorting.SORT, [types_of(keys)], [types_of(keys)]), [keys]))
             results = [types_of(keys), (shape, "int64")]
             cases.append((node(sorting.SORT_PLACES, [types_of(keys)], results), [keys]))
+            if count := min(shape[1], 2):
+                result = ((shape[0], count), "int64")
+                made = node(sorting.FIRST_PLACES, [types_of(keys)], [result], count=count)
+                cases.append((made, [keys]))
     check(cases)
 
 

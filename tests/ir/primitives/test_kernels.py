@@ -374,6 +374,9 @@ def test_sorting(shape, dtype):
         check(node(sorting.SORT, [types_of(keys)], [types_of(keys)]), [keys])
         results = [types_of(keys), (shape, "int64")]
         check(node(sorting.SORT_PLACES, [types_of(keys)], results), [keys])
+        for count in {1, 2, 3, 16, shape[1]} & {*range(1, min(shape[1], 16) + 1)}:
+            result = ((shape[0], count), "int64")
+            check(node(sorting.FIRST_PLACES, [types_of(keys)], [result], count=count), [keys])
 
 
 @pytest.mark.parametrize("primitive", [sorting.SORT, sorting.SORT_PLACES], ids=str)
@@ -382,6 +385,27 @@ def test_keys_that_are_none(primitive):
     for operand, error in ((((21,), "int32"), ShapeError), (((3, 7), "float32"), DTypeError)):
         with pytest.raises(error):
             primitive.types(node(primitive, [operand], results))
+
+
+@pytest.mark.parametrize("length", [4, 19, 20, 21, 36, 37, 300])
+@pytest.mark.parametrize("order", ["falling", "rising", "equal", "ends"])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_first_places_of_rows_in_order(length, order, dtype):
+    """What is moved most, and never; the largest key, which is that of no number."""
+    rising = numpy.arange(length, dtype=dtype)
+    ends = numpy.where(rising % 3, -1, numpy.iinfo(dtype).min).astype(dtype)
+    orders = {"falling": rising[::-1], "rising": rising, "equal": rising * 0 - 1, "ends": ends}
+    keys = numpy.stack([orders[order], numpy.roll(orders[order], 1)])
+    for count in (1, 4):
+        result = ((2, count), "int64")
+        check(node(sorting.FIRST_PLACES, [types_of(keys)], [result], count=count), [keys])
+
+
+@pytest.mark.parametrize("count", [0, 8])
+def test_first_places_that_are_none(count):
+    with pytest.raises(ArgumentError, match="from 1 to 7 places"):
+        made = node(sorting.FIRST_PLACES, [((3, 7), "int32")], [((3, count), "int64")], count=count)
+        sorting.FIRST_PLACES.types(made)
 
 
 # -- checks ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
+from heterosis.ir.sizes import Size
 from heterosis.ir.types import TensorType
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ def _placed_types(node: Node) -> tuple[TensorType, ...]:
     return keys, TensorType(keys.shape, "int64")
 
 
+def _first_types(node: Node) -> tuple[TensorType, ...]:
+    keys, count = _rows(node), node.attributes["count"]
+    length = keys.shape[1]
+    fits = isinstance(length, Size) or count <= length
+    expected.holds(node, count >= 1 and fits, f"from 1 to {length} places")
+    return (TensorType((keys.shape[0], count), "int64"),)
+
+
 def _unsigned(keys: Any) -> Any:
     return numpy.ascontiguousarray(keys).view(f"u{keys.dtype.name}")
 
@@ -42,6 +51,11 @@ def _sorted(node: Node, keys: Any) -> Any:
 def _placed(node: Node, keys: Any) -> Any:
     places = numpy.argsort(_unsigned(keys), axis=1, kind="stable")
     return numpy.take_along_axis(keys, places, axis=1), places.astype("int64")
+
+
+def _first(node: Node, keys: Any) -> Any:
+    _, places = _placed(node, keys)
+    return places[:, : node.attributes["count"]]
 
 
 SORT = Opaque(
@@ -56,4 +70,11 @@ SORT_PLACES = Opaque(
     meaning=_placed,
     about="Every row of keys in ascending order, as unsigned numbers, and the places where they "
     "stood; equal ones keep their order.",
+)
+FIRST_PLACES = Opaque(
+    "first_places",
+    types=_first_types,
+    meaning=_first,
+    attributes={"count": int},
+    about="The first `count` of the places that `sort_places` gives, of rows with as many keys.",
 )

@@ -17,7 +17,7 @@ from heterosis.ir.primitives.sort_keys import (
     SORT_KEY_FLOAT32,
     SORT_KEY_FLOAT64,
 )
-from heterosis.ir.primitives.sorting import SORT, SORT_PLACES
+from heterosis.ir.primitives.sorting import FIRST_PLACES, SORT, SORT_PLACES
 from heterosis.ir.program import Value, apply, apply_many, constant
 from heterosis.ir.types import FLOATS, TensorType, is_float
 from heterosis.ops.array.indexing import gathered, scattered
@@ -220,6 +220,7 @@ _TOPK_CASES = (
     Case(((5, 4),), {"axis": 0, "k": 2, "ret_typ": "value", "is_ascend": True}),
     Case(((5, 4),), {"axis": 0, "k": 2, "ret_typ": "mask"}),
     Case(((5, 4),), {"axis": None, "k": 7, "dtype": "int32"}),
+    Case(((3, 70),), {"k": 20, "ret_typ": "both"}),
 )
 
 
@@ -246,7 +247,7 @@ def topk(
     count = _check_topk(k, x.shape[axis], ret_typ)
     shape = tuple(count if a == axis else n for a, n in enumerate(x.shape))
     rows = _rows(x, axis)
-    places = _first(_places(rows, not is_ascend), count)
+    places = _first_places(rows, not is_ascend, count)
     if ret_typ == "mask":
         return views.reshape(_back(_marked(rows, places), x.shape, axis), data.shape)
     indices = _back(cast(places, dtype), shape, axis)
@@ -266,8 +267,20 @@ def _check_topk(k: int, length: int, ret_typ: str) -> int:
     return k or length
 
 
-def _first(rows: Value, count: int) -> Value:
-    return views.slice_(rows, (0, 0), (1, 1), (rows.shape[0], count))
+# So many places are found without sorting: 4 of 256 in 0.2 us instead of 4. In a row that gets
+# better towards its end each element moves all that are kept: for 16, it takes as long as sorting.
+_FEW = 16
+
+
+def _first_places(rows: Value, descending: bool, count: int) -> Value:
+    """The first `count` of the places of each row."""
+    if type(count) is int and count <= _FEW:  # no open size
+        shape = (rows.shape[0], count)
+        return apply(
+            FIRST_PLACES, (_keys(rows, descending),), TensorType(shape, "int64"), count=count
+        )
+    places = _places(rows, descending)
+    return views.slice_(places, (0, 0), (1, 1), (rows.shape[0], count))
 
 
 def _marked(rows: Value, places: Value) -> Value:

@@ -13,7 +13,7 @@ from heterosis.backends.xla.rows.random_bits import below, block
 from heterosis.backends.xla.tables import ROWS, elements
 from heterosis.ir.primitives import sort_keys as k
 from heterosis.ir.primitives.shuffling import SHUFFLED_PLACES
-from heterosis.ir.primitives.sorting import SORT, SORT_PLACES
+from heterosis.ir.primitives.sorting import FIRST_PLACES, SORT, SORT_PLACES
 
 if TYPE_CHECKING:
     from heterosis.ir.program import Node
@@ -27,6 +27,11 @@ def _placed(node: Node, keys: Any) -> Any:
     places = lax.broadcasted_iota(numpy.dtype("int64"), keys.shape, 1)
     found, places = lax.sort((unsigned(keys), places), dimension=1, num_keys=1, is_stable=True)
     return lax.bitcast_convert_type(found, keys.dtype), places
+
+
+def _first(node: Node, keys: Any) -> Any:
+    _, places = _placed(node, keys)
+    return places[:, : node.attributes["count"]]
 
 
 # -- floats as integers of the same order ---------------------------------------------------------
@@ -66,6 +71,7 @@ def _shuffled(node: Node, key: Any) -> Any:
 
 ROWS[SORT] = _sorted
 ROWS[SORT_PLACES] = _placed
+ROWS[FIRST_PLACES] = _first
 ROWS[SHUFFLED_PLACES] = _shuffled
 elements(
     {

@@ -7,13 +7,15 @@ from collections.abc import Callable
 
 from heterosis.backends.native.codegen.emit.builder import Module
 from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
+from heterosis.backends.native.codegen.kernels import selecting
 from heterosis.backends.native.codegen.kernels import sorting as code
 from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.backends.native.codegen.target import Target
-from heterosis.ir.primitives.sorting import SORT, SORT_PLACES
+from heterosis.ir.primitives.sorting import FIRST_PLACES, SORT, SORT_PLACES
 from heterosis.ir.program import Node
 
 _NANOSECONDS = 2.5  # an element and pass
+_COMPARED_NANOSECONDS = 0.3  # a key of 32 bits
 _SHARE_NANOSECONDS = 20_000.0
 
 
@@ -40,5 +42,25 @@ def _kernel(places: bool) -> Callable[..., KernelCode]:
     return kernel
 
 
+def _selection(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    rows, length = inputs[0].strided.shape
+    bits = int(inputs[0].dtype.removeprefix("int"))
+    selection = selecting.RowSelection(bits, node.attributes["count"])
+    row_nanoseconds = max(length * bits / 32 * _COMPARED_NANOSECONDS, 1.0)
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        selecting.emit_selection(module, name, selection)
+
+    return KernelCode(
+        key=repr(selection),
+        emit=emit,
+        numbers=(rows, length, math.floor(_SHARE_NANOSECONDS / row_nanoseconds) + 1),
+        nanoseconds=rows * row_nanoseconds,
+    )
+
+
 KERNELS[SORT] = KernelLowering(_kernel(False), gapless=True)
 KERNELS[SORT_PLACES] = KernelLowering(_kernel(True), gapless=True)
+KERNELS[FIRST_PLACES] = KernelLowering(_selection, gapless=True)
