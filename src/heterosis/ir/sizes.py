@@ -68,12 +68,14 @@ class Size:
     number: int = 0
 
     def __add__(self, other: Extent) -> Extent:
-        terms, number = _parts(other)
-        return _summed((*self.terms, *terms), self.number + number)
+        if not isinstance(other, Size):
+            return Size(self.terms, self.number + other)
+        return _summed((*self.terms, *other.terms), self.number + other.number)
 
     def __mul__(self, factor: Extent) -> Extent:
         if not isinstance(factor, Size):
-            return _summed(((term, n * factor) for term, n in self.terms), self.number * factor)
+            scaled = tuple((term, n * factor) for term, n in self.terms)
+            return Size(scaled, self.number * factor) if factor else 0
         pairs = [(_times(a, b), m * n) for a, m in self.terms for b, n in factor.terms]
         pairs += [(term, n * factor.number) for term, n in self.terms]
         pairs += [(term, n * self.number) for term, n in factor.terms]
@@ -233,10 +235,6 @@ def _quotient(rest: Extent, divisor: int) -> Extent:
     if reduced._is_quotient:
         return reduced // (divisor // common)
     return Size(((Quotient(reduced, divisor // common), 1),))
-
-
-def _parts(size: Extent) -> tuple[tuple[tuple[Term, int], ...], int]:
-    return (size.terms, size.number) if isinstance(size, Size) else ((), size)
 
 
 def _term_text(term: Term, coefficient: int) -> str:

@@ -22,6 +22,8 @@ _LONGEST = 2000  # characters of an expression
 
 def covers(first: int, second: int) -> bool:
     """Whether a number is known to be at least another one, at all sizes."""
+    if value_of(first) < value_of(second):  # at those at hand it is not
+        return False
     difference: Any = first - second
     if not _is_size(difference):
         return bool(difference >= 0)

@@ -98,16 +98,21 @@ def _stacked(
     blocks: Sequence[Block], starts: Sequence[int], higher: Callable[[int, int], int]
 ) -> list[int]:
     """Starts for all sizes: each block begins where the highest below it ends that it meets."""
-    found: dict[int, int] = {}
+    found: dict[int, int] = {}  # those above stand last
     for i in sorted(range(len(blocks)), key=lambda i: starts[i]):
         below = [j for j in found if blocks[i].meets(blocks[j])]
-        found[i] = _highest((found[j] + rounded(blocks[j].size) for j in below), higher)
+        # What meets a block above it ends below that, whatever the sizes: it need not be asked.
+        tops = [
+            j for at, j in enumerate(below)
+            if not any(blocks[j].meets(blocks[k]) for k in below[at + 1 :])
+        ]  # fmt: skip
+        found[i] = _highest((found[j] + rounded(blocks[j].size) for j in tops), higher)
     return [found[i] for i in range(len(blocks))]
 
 
 def _highest(ends: Iterable[int], higher: Callable[[int, int], int]) -> int:
-    tops: list[int] = [0]  # those of which none is known to cover another
-    for end in ends:
+    tops: list[int] = []  # those of which none is known to cover another
+    for end in sorted((0, *ends), key=value_of, reverse=True):  # the first covers most of the rest
         if not any(covers(top, end) for top in tops):
             tops = [top for top in tops if not covers(end, top)] + [end]
     highest, *others = tops
