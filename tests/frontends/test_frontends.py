@@ -60,6 +60,11 @@ PROGRAMS = {
     "short and unsigned integers": (lambda: quotients, INTEGERS),
     "float64": (lambda: np.exp, [np.array([0.5, -3.0], dtype="float64")]),
     "float16": (lambda: lambda x: x * x + 1, [random(40).astype("float16")]),
+    "bfloat16": (lambda: np.sin, [random(37).astype("bfloat16")]),
+    "every other one of bfloat16": (
+        lambda: lambda x: np.exp(x[::3]),
+        [random(100).astype("bfloat16")],
+    ),
     "roundings": (lambda: lambda x: (np.floor(x), np.trunc(x), np.fmod(x, 0.3)), [random(37)]),
     "nothing": (lambda: lambda x: x + 1, [np.zeros((0, 3))]),
     "a number": (lambda: lambda x: x + 1, [np.array(2.0)]),

@@ -27,7 +27,9 @@ _DTYPES = (
     *("bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
     *("int16", "uint16", "uint32", "uint64"),
 )
-_HALF = "bfloat16"  # NumPy has none: given and returned as the bits, in uint16
+# NumPy has none: returned as the bits, in uint16, unless an input is given as another package's
+# type of this name.
+_HALF = "bfloat16"
 
 _Address, _Number, _Text = ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p
 _OF_ARRAYS = ("name", "dtype", "rank", "bytes", "extent", "extent_text")
@@ -197,9 +199,7 @@ class Entry:
 
     def _sizes_of(self, arrays: list[numpy.ndarray]) -> tuple[int, ...] | None:
         """The sizes that arrays have; None unless they are as the inputs."""
-        if [(a.dtype, a.ndim) for a in arrays] != [
-            (own.numpy_dtype, len(own.shape)) for own in self.inputs
-        ]:
+        if len(arrays) != len(self.inputs) or not all(map(_is_like, self.inputs, arrays)):
             return None
         found: dict[str, int] = {}
         for own, given in zip(self.inputs, arrays, strict=True):
@@ -238,6 +238,11 @@ class Entry:
             shown = ", ".join(f"{a.dtype}{list(a.shape)}" for a in given)
             raise LibraryError(f"{self.name}: got ({shown}); expected {self}")
         made = self._prepared(sizes).run([numpy.ascontiguousarray(array) for array in given])
+        for half in {a.dtype for a in given if a.dtype.name == _HALF}:
+            made = [
+                array.view(half) if own.dtype == _HALF else array
+                for own, array in zip(self.outputs, made, strict=True)
+            ]
         return made[0] if len(made) == 1 else tuple(made)
 
     def _check(self, code: int, sizes: tuple[int, ...] = ()) -> None:
@@ -284,6 +289,12 @@ class _Prepared:
         )  # fmt: skip
         entry._check(code)
         return made
+
+
+def _is_like(own: Array, given: numpy.ndarray) -> bool:
+    """Whether an array has the type of an input, and as many axes."""
+    is_typed = given.dtype == own.numpy_dtype or given.dtype.name == own.dtype == _HALF
+    return is_typed and given.ndim == len(own.shape)
 
 
 _known: dict[str, list[tuple[int, int]]] = {}  # the files that were loaded by a path
