@@ -13,11 +13,7 @@ from heterosis.backends import FILE, INSIDE, Entry, LibraryOptions
 from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.codegen.kernels import lapack
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON
-from heterosis.backends.native.compile.compiler import (
-    compile_object,
-    host_target,
-    usable_targets,
-)
+from heterosis.backends.native.compile.compiler import compile_object, host_target
 from heterosis.backends.native.export.cases import MOST, Case, cases
 from heterosis.backends.native.export.elf import shared_library
 from heterosis.backends.native.export.facts import (
@@ -87,13 +83,13 @@ def _levels(wanted: Sequence[str]) -> list[str]:
     """The levels that are written, the best first."""
     if not wanted:
         return [name for name, target in LEVELS.items() if target == host_target()]
-    usable = usable_targets()
-    here = [name for name, target in LEVELS.items() if target in usable or target == NEON]
+    family = host_target().triple
+    here = [name for name, target in LEVELS.items() if target.triple == family or target == NEON]
     for level in wanted:
         if level not in here:
             raise ArgumentError(
-                f"export: got target={level!r}; expected some of {', '.join(here)}. Code for other "
-                "processors of this one's family, which packs parameters for them, cannot run here."
+                f"export: got target={level!r}; expected some of {', '.join(here)}. Code for "
+                "x86-64 is written on x86-64 alone: parameters are packed by code like it."
             )
     if _AARCH64 in wanted and len(set(wanted)) > 1:
         raise ArgumentError(
