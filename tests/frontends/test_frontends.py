@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy
@@ -354,16 +355,27 @@ def test_bad_arguments_are_codes(tmp_path):
     assert functions.heterosis_message(library, 7, 1 << 20) == b"the program failed"
 
 
-def test_damaged_files_are_errors_and_are_not_loaded(tmp_path):
+@pytest.mark.parametrize("language", ["Python", "C++"])
+def test_damaged_files_are_errors_and_are_not_loaded(language, tmp_path):
+    if language == "Python":
+        opening = damage.by_python()
+    elif shutil.which("c++"):
+        opening = damage.by_cpp(damage.built(tmp_path))
+    else:
+        pytest.skip("there is no c++")
     path, _ = heterosis.export(until_small, tmp_path / "model", random(5))
-    assert damage.accepted(front_end, Path(path), count=200, seed=0) == []
-    table = random(3000)
-    with_file, _ = heterosis.export(
-        lambda x: x * table, tmp_path / "second", random(3000), weights="file"
-    )
-    assert damage.accepted(front_end, Path(with_file), 100, seed=0, of_weights=True) == []
-    other = Path(path).read_bytes()[:-16] + b"\3" + Path(path).read_bytes()[-15:]
-    Path(path).write_bytes(other)
+    with opening as opens:
+        assert opens(Path(path))
+        assert damage.accepted(opens, Path(path), count=200, seed=0) == []
+        with_file = damage.sample(tmp_path)
+        assert opens(with_file)
+        assert damage.accepted(opens, with_file, 100, seed=0, of_weights=True) == []
+
+
+def test_a_library_of_another_version_is_told(tmp_path):
+    path, _ = heterosis.export(until_small, tmp_path / "model", random(5))
+    content = Path(path).read_bytes()
+    Path(path).write_bytes(content[:-16] + b"\3" + content[-15:])
     with pytest.raises(front_end.LibraryError, match="has version 3"):
         front_end.Library(path)
 
@@ -418,6 +430,19 @@ def test_languages_give_the_same_bits(name, models, tmp_path):
     language.made(tmp_path)
     for model in models:
         assert model.check(language, tmp_path) > 0
+
+
+def test_languages_that_are_missing_are_told(monkeypatch, capsys):
+    """And with `--all`, they are a failure."""
+    absent = check.Language("None", "c", ["no-such-program"], [])
+    present = check.Language("Python", "python", ["true"], [sys.executable, "run_files.py"])
+    monkeypatch.setattr(check, "LANGUAGES", {"None": absent, "Python": present})
+    monkeypatch.setattr(check, "MODELS", {"loop": check.MODELS["loop"]})
+    assert check.main([]) == 0
+    shown = capsys.readouterr().out
+    assert "not checked: None: there is no no-such-program" in shown
+    assert "1 of 1 models x languages are equal to the bit" in shown
+    assert check.main(["--all"]) == 1
 
 
 _OWN_TESTS = {

@@ -15,7 +15,7 @@ from heterosis.backends.native.export import cases
 from heterosis.gluon import nn
 from heterosis.runtime.errors import ArgumentError
 from tests.frontends import python_front_end
-from tests.frontends.check import _HEADER
+from tests.frontends.check import HEADER
 from tests.frontends.models import convolution_net, mlp, random, recurrent_net, runnable_levels
 
 front_end = python_front_end()
@@ -155,7 +155,7 @@ def stress(tmp_path_factory):
         pytest.skip("there is no cc")
     program = tmp_path_factory.mktemp("stress") / "stress"
     source = Path(__file__).with_name("stress.c")
-    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{_HEADER}"]
+    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{HEADER}"]
     subprocess.run(["cc", *options, source, "-ldl", "-pthread", "-o", program], check=True)
     return program
 
