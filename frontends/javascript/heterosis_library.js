@@ -6,9 +6,10 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { crc32 } from 'node:zlib';
 
 import koffi from 'koffi';
+
+import { crc32 } from './crc32.js';
 
 const VERSION = 2;
 const ALIGNMENT = 64n; // of a workspace

@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
 
+import { crc32, crc32ByTables } from './crc32.js';
 import { Library, LibraryError } from './heterosis_library.js';
 
 const file = process.env.HETEROSIS_LIBRARY ?? 'libmy_mlp.so';
@@ -44,6 +45,15 @@ test('other types and sizes are refused', () => {
   assert.throws(() => forward.run(new Float32Array(511)), TypeError);
   assert.throws(() => forward.run(), /got \(\)/);
   assert.throws(() => forward.runInto([x], [null]), TypeError);
+});
+
+test('checksums are the same in every version of Node', () => {
+  for (const sum of [crc32, crc32ByTables]) {
+    assert.equal(sum(Buffer.from('123456789')), 0xcbf43926);
+    const bytes = fs.readFileSync(file).subarray(0, 100_003);
+    assert.equal(sum(bytes), crc32(bytes.subarray(777), crc32(bytes.subarray(0, 777))));
+    assert.equal(sum(bytes.subarray(777), sum(bytes.subarray(0, 777))), crc32(bytes));
+  }
 });
 
 test('damaged files are refused before they are loaded', () => {
