@@ -445,7 +445,15 @@ def test_languages_that_are_missing_are_told(monkeypatch, capsys):
     assert check.main(["--all"]) == 1
 
 
+_COMPILED_C = (
+    "cc -std=gnu11 -Wall -Wextra -Werror library_test.c -I. -L. -lmy_mlp -ldl -Wl,-rpath,."
+    " -o library_test"
+)
+_COMPILED_CPP = f"c++ -std=c++20 -Wall -Wextra -Werror library_test.cpp -I{check.HEADER} -ldl"
 _OWN_TESTS = {
+    "C": ["sh", "-c", f"cp library_test.c @ && cd @ && {_COMPILED_C} && ./library_test"],
+    "C++": ["sh", "-c", f"{_COMPILED_CPP} -o @/library_test && @/library_test"],
+    "Python": [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "library_test.py"],
     "JavaScript": ["npm", "test"],
     "Perl": ["prove", "-l"],
     "Java": ["java", "-cp", f"{check._JNA}:@/java", "LibraryTest"],
@@ -470,6 +478,36 @@ def test_tests_of_front_ends(name, tmp_path):
         | {"HETEROSIS_LIBRARY": path, "HETEROSIS_SIZED": sized, "R_LIBS": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", check.LANGUAGES)
+def test_every_language_has_a_page_and_tests(name):
+    page = FRONTENDS / check.LANGUAGES[name].folder / "README.md"
+    assert page.read_text().startswith(f"# Exported libraries in {name}")
+    assert name in _OWN_TESTS
+
+
+_README = {
+    "c": ("scores.c", "no error: "),
+    "cpp": ("scores.cpp", ""),
+}
+
+
+@pytest.mark.parametrize("language", _README)
+def test_programs_of_pages(language, tmp_path):
+    """They are built as the page says, and print finite numbers."""
+    if not shutil.which("c++"):
+        pytest.skip("there is no c++")
+    text = (FRONTENDS / language / "README.md").read_text()
+    source, begin = _README[language]
+    (tmp_path / source).write_text(re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)[1])
+    heterosis.export(mlp(), tmp_path / "my_mlp", random(1, 512))
+    shutil.copy(FRONTENDS / "cpp" / "heterosis.hpp", tmp_path)
+    (command,) = re.findall(r"```console\n\$ (.*)\n", text)
+    done = subprocess.run(["sh", "-ec", command], cwd=tmp_path, capture_output=True, text=True,
+                          check=True)  # fmt: skip
+    assert done.stdout.startswith(begin)
+    assert [float(word) for word in done.stdout.removeprefix(begin).split()] == [0.0, 0.0]
 
 
 _EXAMPLES = {

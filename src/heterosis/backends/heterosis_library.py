@@ -1,5 +1,7 @@
 """Libraries that Heterosis has exported, in Python without Heterosis: ctypes and NumPy.
 
+For Python 3.9 and later:
+
 from heterosis_library import Library
 
 mlp = Library("libmy_mlp.so")
@@ -14,6 +16,7 @@ import os
 import struct
 import weakref
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,8 +205,8 @@ class Entry:
         if len(arrays) != len(self.inputs) or not all(map(_is_like, self.inputs, arrays)):
             return None
         found: dict[str, int] = {}
-        for own, given in zip(self.inputs, arrays, strict=True):
-            for extent, number in zip(own.shape, given.shape, strict=True):
+        for own, given in _pairs(self.inputs, arrays):
+            for extent, number in _pairs(own.shape, given.shape):
                 if number != (
                     found.setdefault(extent, number) if extent in self._names else extent
                 ):
@@ -241,14 +244,14 @@ class Entry:
         for half in {a.dtype for a in given if a.dtype.name == _HALF}:
             made = [
                 array.view(half) if own.dtype == _HALF else array
-                for own, array in zip(self.outputs, made, strict=True)
+                for own, array in _pairs(self.outputs, made)
             ]
         return made[0] if len(made) == 1 else tuple(made)
 
     def _check(self, code: int, sizes: tuple[int, ...] = ()) -> None:
         if code:
             message = self._library._ask("message", self._number, code).decode()
-            given = ", ".join(f"{name} = {n}" for name, n in zip(self._names, sizes, strict=False))
+            given = ", ".join(f"{name} = {n}" for name, n in _pairs(self._names, sizes))
             raise LibraryError(f"{self.name}{given and f' at {given}'}: {message}")
 
     def __str__(self) -> str:
@@ -280,7 +283,7 @@ class _Prepared:
     def run(self, arrays: list[numpy.ndarray]) -> list[numpy.ndarray]:
         """What the program gives for arrays without gaps."""
         entry, library = self._entry, self._entry._library
-        pairs = zip(self._shapes, entry.outputs, strict=True)
+        pairs = _pairs(self._shapes, entry.outputs)
         made = [numpy.empty(shape, array.numpy_dtype) for shape, array in pairs]
         memory = numpy.empty(self.workspace_bytes + _ALIGNMENT, "uint8")
         code = library._functions.heterosis_run_with(
@@ -289,6 +292,10 @@ class _Prepared:
         )  # fmt: skip
         entry._check(code)
         return made
+
+
+def _pairs(*sides: Any) -> Iterator[tuple[Any, Any]]:
+    return zip(*sides)  # noqa: B905 - Python 3.9 has no strict=, and lengths were looked at
 
 
 def _is_like(own: Array, given: numpy.ndarray) -> bool:
