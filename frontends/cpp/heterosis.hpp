@@ -7,6 +7,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -170,7 +171,9 @@ class Pool {
     memory_.reset(::operator new(static_cast<std::size_t>(bytes), std::align_val_t{64}));
     library.find<decltype(heterosis_pool_start)>("pool_start")(library_, memory_.get(), threads);
   }
-  ~Pool() { stop_(library_, memory_.get()); }
+  ~Pool() {
+    if (process_ == getpid()) stop_(library_, memory_.get());  // a forked process has no threads
+  }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
@@ -182,6 +185,7 @@ class Pool {
   };
   const void* library_;
   decltype(heterosis_pool_stop)* stop_;
+  pid_t process_ = getpid();
   std::unique_ptr<void, Free> memory_;
 };
 

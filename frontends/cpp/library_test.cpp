@@ -1,11 +1,16 @@
-// HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so ./library_test, with the MLP that
-// README.md exports, and the same with dynamic={'x': (0,)}.
+// HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so HETEROSIS_WHOLE=libwhole.so
+// ./library_test, with the MLP that README.md exports, the same with dynamic={'x': (0,)}, and
+// lambda x: x + x for three int8, with two threads.
 // c++ -std=c++20 library_test.cpp -I. -ldl -o library_test
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 
 #include "heterosis.hpp"
 
@@ -68,6 +73,23 @@ void runs_at_sizes(const heterosis::Library& sized) {
   fails([&] { sized.entry(0, {0}); }, "n0 from 1 to");
 }
 
+// A process that was forked has no threads, and computes the same.
+void runs_in_a_fork(const heterosis::Library& whole) {
+  auto pool = std::make_unique<heterosis::Pool>(whole, whole.threads());
+  heterosis::Entry twice = whole.entry(0);
+  const std::array<int8_t, 3> x{1, -64, 63};
+  std::array<int8_t, 3> made{};
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    twice.run(inputs(x), outputs(made), pool->get());
+    pool.reset();
+    _exit(made == std::array<int8_t, 3>{2, -128, 126} ? 0 : 1);
+  }
+  int status = -1;
+  expect(waitpid(child, &status, 0) == child && status == 0, "a forked process");
+}
+
 void refuses_damaged(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string whole{std::istreambuf_iterator<char>(file), {}};
@@ -100,6 +122,7 @@ int main() {
     tells_what_there_is(mlp);
     runs(mlp);
     runs_at_sizes(heterosis::Library(named("HETEROSIS_SIZED")));
+    runs_in_a_fork(heterosis::Library(named("HETEROSIS_WHOLE")));
     refuses_damaged(named("HETEROSIS_LIBRARY"));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -470,12 +470,16 @@ def test_tests_of_front_ends(name, tmp_path):
         pytest.skip(f"{missing}: bash frontends/check.sh --install")
     path, _ = heterosis.export(mlp(), tmp_path / "my_mlp", random(1, 512))
     sized, _ = heterosis.export(mlp(), tmp_path / "sized", random(5, 512), dynamic={"x": (0,)})
+    whole, _ = heterosis.export(
+        lambda x: x + x, tmp_path / "whole", np.array([1, 2, 3], dtype="int8"), threads=2
+    )
     language.made(tmp_path)
     done = subprocess.run(
         [word.replace("@", str(tmp_path)) for word in _OWN_TESTS[name]],
         cwd=FRONTENDS / language.folder, capture_output=True, text=True, check=False,
         env=os.environ
-        | {"HETEROSIS_LIBRARY": path, "HETEROSIS_SIZED": sized, "R_LIBS": str(tmp_path)},
+        | {"HETEROSIS_LIBRARY": path, "HETEROSIS_SIZED": sized, "HETEROSIS_WHOLE": whole}
+        | {"R_LIBS": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 

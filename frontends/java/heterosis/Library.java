@@ -1,5 +1,6 @@
 package heterosis;
 
+import com.sun.jna.Function;
 import com.sun.jna.Memory;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
@@ -31,6 +32,7 @@ public final class Library implements AutoCloseable {
   private final Pointer pool;
   private final String name;
   private final long threads;
+  private volatile boolean closed;
 
   /** Open a library with as many threads as it was exported for. */
   public Library(String path) {
@@ -88,10 +90,13 @@ public final class Library implements AutoCloseable {
     return entries().stream().map(Entry::toString).collect(Collectors.joining("\n"));
   }
 
+  /** End the threads and let go of the files; no run may use them. Nothing is asked afterwards. */
   @Override
-  public void close() {
+  public synchronized void close() {
+    if (closed) return;
     number("pool_stop", library, pool);
     number("close", library);
+    closed = true;
   }
 
   Pointer handle() {
@@ -103,15 +108,20 @@ public final class Library implements AutoCloseable {
   }
 
   long number(String function, Object... arguments) {
-    return functions.getFunction("heterosis_" + function).invokeLong(arguments);
+    return found(function).invokeLong(arguments);
   }
 
   String text(String function, Object... arguments) {
-    return functions.getFunction("heterosis_" + function).invokeString(arguments, false);
+    return found(function).invokeString(arguments, false);
   }
 
   Pointer address(String function, Object... arguments) {
-    return functions.getFunction("heterosis_" + function).invokePointer(arguments);
+    return found(function).invokePointer(arguments);
+  }
+
+  private Function found(String function) {
+    if (closed) throw new LibraryError(name + " is closed");
+    return functions.getFunction("heterosis_" + function);
   }
 
   /** Memory as programs want it for themselves. */
