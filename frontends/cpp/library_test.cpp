@@ -1,6 +1,6 @@
 // HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so HETEROSIS_WHOLE=libwhole.so
 // ./library_test, with the MLP that README.md exports, the same with dynamic={'x': (0,)}, and
-// lambda x: x + x for three int8, with two threads.
+// lambda x: x + x for three int8, with four threads.
 // c++ -std=c++20 library_test.cpp -I. -ldl -o library_test
 #include <sys/wait.h>
 #include <unistd.h>

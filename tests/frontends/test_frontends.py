@@ -471,7 +471,7 @@ def test_tests_of_front_ends(name, tmp_path):
     path, _ = heterosis.export(mlp(), tmp_path / "my_mlp", random(1, 512))
     sized, _ = heterosis.export(mlp(), tmp_path / "sized", random(5, 512), dynamic={"x": (0,)})
     whole, _ = heterosis.export(
-        lambda x: x + x, tmp_path / "whole", np.array([1, 2, 3], dtype="int8"), threads=2
+        lambda x: x + x, tmp_path / "whole", np.array([1, 2, 3], dtype="int8"), threads=4
     )
     language.made(tmp_path)
     done = subprocess.run(

@@ -1,6 +1,6 @@
 # HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so HETEROSIS_WHOLE=libwhole.so
 # Rscript tests/library.R, with the MLP that README.md exports, the same with dynamic={'x': (0,)}, and
-# lambda x: x + x for three int8, with two threads.
+# lambda x: x + x for three int8, with four threads.
 library(heterosis)
 
 path <- Sys.getenv("HETEROSIS_LIBRARY")
@@ -40,7 +40,7 @@ if (.Platform$OS.type == "unix") {  # a process that was forked has no threads t
   child <- parallel::mcparallel({
     made <- run(small, 1:3)$output
     rm(small, envir = globalenv())
-    invisible(gc())
+    gc()
     made
   })
   stopifnot(identical(parallel::mccollect(child)[[1]], c(2, 4, 6)))
