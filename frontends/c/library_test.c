@@ -1,5 +1,5 @@
-/* HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so ./library_test, with the MLP that
-   README.md exports, and the same with dynamic={'x': (0,)}. Built like run_mlp.c, and -ldl. */
+/* HETEROSIS_LIBRARY=libmy_mlp.so ... ./library_test; ../README.md says which libraries the variables
+   name. Built like run_mlp.c, with -std=gnu11 and -ldl. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -91,8 +91,10 @@ static void runs_at_sizes(const char* path) {
 
 int main(void) {
   const char *path = getenv("HETEROSIS_LIBRARY"), *sized = getenv("HETEROSIS_SIZED");
+  const char* other = getenv("HETEROSIS_OTHER");
   int64_t code = -1;
   EXPECT(path && sized && !heterosis_check(path) && heterosis_check("nowhere"));
+  EXPECT(other && strstr(heterosis_check(other), "for another family of processors"));
   const void* library = heterosis_open(HETEROSIS_VERSION, &code);
   EXPECT(library && code == 0);
   for (int i = 0; i < 3 * 512; ++i) x[i] = 0.5f;

@@ -1,6 +1,5 @@
-// HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so HETEROSIS_WHOLE=libwhole.so
-// ./library_test, with the MLP that README.md exports, the same with dynamic={'x': (0,)}, and
-// lambda x: x + x for three int8, with four threads.
+// HETEROSIS_LIBRARY=libmy_mlp.so ... ./library_test; ../README.md says which libraries the variables
+// name.
 // c++ -std=c++20 library_test.cpp -I. -ldl -o library_test
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,6 +89,11 @@ void runs_in_a_fork(const heterosis::Library& whole) {
   expect(waitpid(child, &status, 0) == child && status == 0, "a forked process");
 }
 
+std::string named(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value ? value : "";
+}
+
 void refuses_damaged(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string whole{std::istreambuf_iterator<char>(file), {}};
@@ -106,12 +110,8 @@ void refuses_damaged(const std::string& path) {
   whole[whole.size() - 16] = 3;
   refused(whole, "another version");
   std::filesystem::remove(place);
+  fails([&] { heterosis::Library library(named("HETEROSIS_OTHER")); }, "another family of processors");
   fails([&] { heterosis::Library library(place.string()); }, "cannot be opened");
-}
-
-std::string named(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value ? value : "";
 }
 
 }  // namespace

@@ -8,8 +8,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so java -cp ... LibraryTest, with the MLP
- * that README.md exports, and the same with dynamic={'x': (0,)}.
+ * HETEROSIS_LIBRARY=libmy_mlp.so ... java -cp ... LibraryTest; ../README.md says which libraries the
+ * variables name.
  */
 public final class LibraryTest {
   public static void main(String[] words) throws IOException {
@@ -33,6 +33,7 @@ public final class LibraryTest {
       fails(() -> mlp.entry("backward"), "no entry backward");
     }
     refusesWhenClosed(new Library(path.toString()));
+    fails(() -> new Library(System.getenv("HETEROSIS_OTHER")), "for another family of processors");
     fails(() -> new Library(path.toString(), 99), "expected 1 to");
     runsAtSizes(new Library(System.getenv("HETEROSIS_SIZED")).entry("forward"));
     refusesDamaged(Files.readAllBytes(path));

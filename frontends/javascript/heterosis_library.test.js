@@ -1,5 +1,4 @@
-// HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so npm test, with the MLP that README.md
-// exports, and the same with dynamic={'x': (0,)}.
+// HETEROSIS_LIBRARY=libmy_mlp.so ... npm test; ../README.md says which libraries the variables name.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -73,6 +72,8 @@ test('damaged files are refused before they are loaded', () => {
   refused(flipped, /damaged/);
   refused(whole.subarray(4096), /damaged/);
   refused(other, /has version 3/);
+  const foreign = process.env.HETEROSIS_OTHER ?? 'libother.so';
+  refused(fs.readFileSync(foreign), /is for another family of processors/);
   fs.rmSync(folder, { recursive: true });
   assert.throws(() => new Library(place), { code: 'ENOENT' });
 });

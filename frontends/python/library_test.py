@@ -1,6 +1,6 @@
-"""HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so python -m pytest library_test.py.
+"""HETEROSIS_LIBRARY=libmy_mlp.so ... python -m pytest library_test.py.
 
-With the MLP that README.md exports, and the same with dynamic={'x': (0,)}.
+../README.md says which libraries the variables name.
 """
 
 import os
@@ -79,5 +79,7 @@ def test_damaged_files_are_refused_before_they_are_loaded(tmp_path):
         place.write_bytes(content)
         with pytest.raises(LibraryError, match=why):
             Library(place)
+    with pytest.raises(LibraryError, match="is for another family of processors"):
+        Library(os.environ.get("HETEROSIS_OTHER", "libother.so"))
     with pytest.raises(FileNotFoundError):
         Library(tmp_path / "nowhere.so")

@@ -473,12 +473,14 @@ def test_tests_of_front_ends(name, tmp_path):
     whole, _ = heterosis.export(
         lambda x: x + x, tmp_path / "whole", np.array([1, 2, 3], dtype="int8"), threads=4
     )
+    other, _ = heterosis.export(lambda x: x, tmp_path / "other", random(3), target="aarch64-linux")
     language.made(tmp_path)
     done = subprocess.run(
         [word.replace("@", str(tmp_path)) for word in _OWN_TESTS[name]],
         cwd=FRONTENDS / language.folder, capture_output=True, text=True, check=False,
         env=os.environ
         | {"HETEROSIS_LIBRARY": path, "HETEROSIS_SIZED": sized, "HETEROSIS_WHOLE": whole}
+        | {"HETEROSIS_OTHER": other}
         | {"R_LIBS": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
@@ -129,6 +130,23 @@ public final class Library implements AutoCloseable {
     return new Memory(bytes + ALIGNMENT).align(ALIGNMENT);
   }
 
+  /** Refuse what is for other processors, which the system's loader says it does not find. */
+  private static void checkFamily(Path path) throws IOException {
+    try (InputStream file = Files.newInputStream(path)) {
+      ByteBuffer begin = ByteBuffer.wrap(Arrays.copyOf(file.readNBytes(20), 20));
+      begin.order(ByteOrder.LITTLE_ENDIAN);
+      int number = begin.getShort(18);
+      String system = System.getProperty("os.arch");
+      boolean fits = number == 62 && (system.equals("amd64") || system.equals("x86_64"))
+          || number == 183 && system.equals("aarch64");
+      if (begin.getInt(0) == 0x464C457F && !fits) { // "\177ELF"
+        String family = number == 62 ? "x86-64" : number == 183 ? "AArch64" : "one that is not known";
+        throw new LibraryError(path + " is for another family of processors: " + family
+            + "; this one is " + system + ". Export the library with another target, or use such a machine.");
+      }
+    }
+  }
+
   /** Refuse files that are damaged: the system's loader would follow whatever stands there. */
   private static void check(Path path) {
     try (InputStream file = Files.newInputStream(path)) {
@@ -155,6 +173,7 @@ public final class Library implements AutoCloseable {
         throw new LibraryError(path + " has version " + said.getInt(8)
             + " of heterosis.h; this class expects " + VERSION + ".");
       }
+      checkFamily(path);
     } catch (IOException error) {
       throw new LibraryError(path + ": " + error);
     }

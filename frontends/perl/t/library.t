@@ -1,5 +1,4 @@
-# HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so HETEROSIS_WHOLE=libwhole.so prove -l, with
-# the MLP that README.md exports, the same with dynamic={'x': (0,)}, and lambda x: x + x for three int8.
+# HETEROSIS_LIBRARY=libmy_mlp.so ... prove -l; ../README.md says which libraries the variables name.
 use v5.26;
 use warnings;
 
@@ -52,6 +51,9 @@ for my $wrong ( 128, -129, 1.5, 'many', undef, 9**9**9 ) {
     fails { $small->run( [ 0, $wrong, 0 ] ) } qr/number 1 is .*, which is no whole number of int8/,
       'a number that int8 does not hold';
 }
+
+fails { Heterosis::Library->new( $ENV{HETEROSIS_OTHER} // 'libother.so' ) }
+qr/is for another family of processors/, 'a library for other processors';
 
 my $whole = do { local $/; open my $file, '<:raw', $path or die $!; <$file> };
 my $place = tempdir( CLEANUP => 1 ) . '/libdamaged.so';

@@ -1,6 +1,5 @@
-# HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so HETEROSIS_WHOLE=libwhole.so
-# Rscript tests/library.R, with the MLP that README.md exports, the same with dynamic={'x': (0,)}, and
-# lambda x: x + x for three int8, with four threads.
+# HETEROSIS_LIBRARY=libmy_mlp.so ... Rscript tests/library.R; ../README.md says which libraries the
+# variables name.
 library(heterosis)
 
 path <- Sys.getenv("HETEROSIS_LIBRARY")
@@ -48,6 +47,8 @@ if (.Platform$OS.type == "unix") {  # a process that was forked has no threads t
 for (wrong in c(128, -129, 1.5, NA, Inf)) {
   fails(run(small, c(0, wrong, 0)), "element 2 is ")
 }
+
+fails(open_library(Sys.getenv("HETEROSIS_OTHER")), "for another family of processors")
 
 whole <- readBin(path, "raw", file.size(path))
 place <- tempfile("libdamaged", fileext = ".so")

@@ -26,6 +26,8 @@ _VERSION = 2
 _ALIGNMENT = 64  # of a workspace
 _SEAL = struct.Struct("<8sIIQ")  # ends every library: magic, version, CRC-32, size before it
 _BLOCK = 1 << 20
+_ELF = struct.Struct("<4s14xH")  # begins every library: magic, and for which family of processors
+_FAMILIES = {62: ("x86-64", "x86_64"), 183: ("AArch64", "aarch64")}  # and what systems call it
 _DTYPES = (
     *("bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
     *("int16", "uint16", "uint32", "uint64"),
@@ -336,6 +338,8 @@ def _check(path: str | os.PathLike[str], whole: bool) -> None:
     of the right size pass, unless the `whole` of them is looked at."""
     checksum, name = 0, os.fspath(path)
     with open(path, "rb") as file:
+        begin = file.read(_ELF.size).ljust(_ELF.size, b"\0")
+        file.seek(0)
         size = left = max(os.fstat(file.fileno()).st_size - _SEAL.size, 0)
         if not whole:
             left = file.seek(size) - size
@@ -352,6 +356,13 @@ def _check(path: str | os.PathLike[str], whole: bool) -> None:
     if version != _VERSION:
         raise LibraryError(
             f"{name} has version {version} of heterosis.h; this module expects {_VERSION}."
+        )
+    magic, number = _ELF.unpack(begin)
+    family, system = _FAMILIES.get(number, (f"number {number} of ELF's list", ""))
+    if magic == b"\x7fELF" and system != os.uname().machine:
+        raise LibraryError(
+            f"{name} is for another family of processors: {family}; this one is "
+            f"{os.uname().machine}. Export the library with another target, or use such a machine."
         )
 
 

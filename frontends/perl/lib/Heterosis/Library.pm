@@ -5,6 +5,7 @@ use warnings;
 
 use Carp qw(croak);
 use Compress::Zlib ();
+use Config         qw(%Config);
 use Cwd            ();
 use FFI::Platypus 2.00;
 
@@ -15,6 +16,9 @@ use constant {
     SEAL      => 24,         # bytes that end every library: magic, version, CRC-32, size before it
     BLOCK     => 1 << 20,
 };
+
+# Families of processors by their numbers of ELF's list, and as Perl says what it was built for.
+my %families = ( 62 => [ 'x86-64', qr/x86_64|amd64/ ], 183 => [ 'AArch64', qr/aarch64|arm64/ ] );
 
 my %functions = (
     open_with       => [ [ 'sint64', 'string', 'sint64*' ] => 'opaque' ],
@@ -136,6 +140,13 @@ sub _check {
       unless $said == $sum && $counted == $size;
     croak "$path has version $version of heterosis.h; this module expects ", INTERFACE
       unless $version == INTERFACE;
+    seek $file, 0, 0;
+    read $file, my $begin, 20;
+    my ( $magic, $number ) = unpack 'a4 x14 S<', $begin;
+    my ( $family, $system ) = @{ $families{$number} // ['one that is not known'] };
+    croak "$path is for another family of processors: $family; this one is $Config{archname}. ",
+      'Export the library with another target, or use such a machine'
+      if $magic eq "\x7fELF" && ( !$system || $Config{archname} !~ /$system/ );
     return;
 }
 
