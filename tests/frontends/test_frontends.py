@@ -410,6 +410,8 @@ def test_what_a_library_cannot_do_is_refused(tmp_path):
         heterosis.export(lambda x: x, tmp_path / "model")
     with pytest.raises(ArgumentError, match="letters, digits"):
         heterosis.export(lambda x: x, tmp_path / "my-model", x)
+    with pytest.raises(ArgumentError, match=r"heterosis\.h has the functions that every library"):
+        heterosis.export(lambda x: x, tmp_path / "heterosis", x)
     with pytest.raises(ArgumentError, match="expected some of x86-64"):
         heterosis.export(lambda x: x, tmp_path / "model", x, target="avx2")
     with pytest.raises(ArgumentError, match="format"):
@@ -443,6 +445,34 @@ def test_languages_that_are_missing_are_told(monkeypatch, capsys):
     assert "not checked: None: there is no no-such-program" in shown
     assert "1 of 1 models x languages are equal to the bit" in shown
     assert check.main(["--all"]) == 1
+
+
+def _named_like_keywords(double, switch, new, linux, NULL, heterosis_run, memory):
+    return double + switch * new - linux + NULL * heterosis_run + memory
+
+
+def _other_labels(arrays):
+    return {"a b": arrays["*/ x; /*"] + arrays["größe"], "a_b": arrays["a\nb"], "\0": arrays["1"]}
+
+
+HEADERS = {
+    "keywords": (_named_like_keywords, [random(3)] * 7, {}),
+    "keywords at sizes": (_named_like_keywords, [random(3)] * 7, {"dynamic": True}),
+    "labels": (_other_labels, [dict.fromkeys(("*/ x; /*", "größe", "a\nb", "1"), random(3))], {}),
+}
+
+
+@pytest.mark.parametrize("label", HEADERS)
+@pytest.mark.parametrize("compiler", ["cc -x c -std=c11", "c++ -x c++ -std=c++20"])
+def test_headers_compile_whatever_arrays_are_called(label, compiler, tmp_path):
+    command = compiler.split()
+    if not shutil.which(command[0]):
+        pytest.skip(f"there is no {command[0]}")
+    function, inputs, options = HEADERS[label]
+    _, header = heterosis.export(function, tmp_path / "model", *inputs, **options)
+    assert "x; /*" not in re.sub(r"/\*.*?\*/", "", Path(header).read_text(), flags=re.DOTALL)
+    options = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fsyntax-only"]
+    subprocess.run([*command, *options, header], check=True)
 
 
 _COMPILED_C = (
