@@ -52,9 +52,6 @@ class Gpt:
         centred = x - x.mean(-1).reshape(-1, 1)
         return centred * ((centred**2).mean(-1).reshape(-1, 1) + 1e-5) ** -0.5 * scale + shift
 
-    def places(self, place, count):
-        return self.parameters[1][place : place + count]
-
     def scores(self, x, kept, place):
         """Of the next character, for rows that begin at a place of the text; `kept(layer, keys,
         values)` gives all keys and values so far."""
