@@ -214,8 +214,9 @@ class Entry {
     check(made, outputs_, "outputs");
     std::vector<const void*> from;
     std::vector<void*> to;
-    for (const Given& view : given) from.push_back(view.data);
-    for (const Made& view : made) to.push_back(view.data);
+    // What has no elements may have no address, and none of it is read.
+    for (const Given& view : given) from.push_back(view.bytes ? view.data : workspace_.get());
+    for (const Made& view : made) to.push_back(view.bytes ? view.data : workspace_.get());
     const int64_t code = run_(library_, number_, from.data(), to.data(), workspace_.get(), pool);
     if (code) throw Error(message_(library_, number_, code));
   }

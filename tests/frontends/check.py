@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import heterosis
-from heterosis import npx
+from heterosis import np, npx
 from tests.frontends import FRONTENDS
 from tests.frontends.models import (
     INTEGERS,
@@ -24,6 +24,7 @@ from tests.frontends.models import (
     random,
     recurrent_net,
     until_small,
+    without_elements,
 )
 
 # What makes each, its inputs, and how it is exported if need be: `at`, for inputs of other sizes,
@@ -35,6 +36,7 @@ MODELS: dict[str, tuple] = {
     "LSTM": (recurrent_net, [random(7, 3, 8)]),
     "loop": (lambda: until_small, [random(5)]),
     "integers": (lambda: quotients, INTEGERS),
+    "no elements": (lambda: without_elements, [np.zeros((0, 3))]),
     "sizes": (mlp, [random(37, 512)], {"dynamic": {"x": (0,)}, "at": [random(5, 512)]}, [37]),
     "lengths": (
         recurrent_net, [random(19, 2, 8)],
