@@ -18,7 +18,7 @@ class Settings:
 
 
 def _cases():
-    from mlp import _perceptron, row
+    from mlp import perceptron, row
 
     import heterosis
     from heterosis import gluon, np
@@ -41,7 +41,7 @@ def _cases():
         settings.unread = 1
         return ten(x)
 
-    net, example = _perceptron(gluon.nn, np.array), np.array(row())
+    net, example = perceptron(gluon.nn, np.array), np.array(row())
     net.hybridize()
     yield "a function that reads nothing", lambda: nothing(x)
     yield "a function that reads ten numbers", lambda: ten(x)

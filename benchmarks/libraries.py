@@ -18,14 +18,16 @@ from models import CASES
 from networks import Case
 
 GPT = Case("small GPT, 64 characters", "gpt", (1, 64), words=65)
+CACHED = "cached"  # a small GPT that writes one character, beside a cache of keys and values
 MODELS = {name: CASES[name] for name in ("mlp1", "resnet50", "bert", "lstm1", "encoder")} | {
     "gpt": GPT
 }
+NAMES = (*MODELS, CACHED)
 _TARGET = 1.0  # seconds of calls for each of both
 
 
 def _network(case: Case):
-    """The network with parameters, and its input."""
+    """The network with parameters, its input, and the bytes of the parameters."""
     import heterosis
 
     heterosis.install_as_mxnet()
@@ -36,7 +38,37 @@ def _network(case: Case):
     given = case.input()
     x = heterosis.np.array(given, dtype=given.dtype)
     net(x)
-    return net, x
+    return net, [x], sum(p.data().size * 4 for p in net.collect_params().values())
+
+
+def _cached_gpt():
+    """A step of `generating.py` whose place is an array, so that one program serves all places."""
+    import generating
+
+    from heterosis import np, npx
+
+    class Stepping(generating.Gpt):
+        def places(self, place, count):
+            return self.parameters[1][place]
+
+    parameters = [np.array(value) for value in generating.values()]
+
+    def step(keys, values, character, place):
+        behind = np.where(np.arange(generating.LENGTH) <= place, 0.0, -1e9)
+
+        def kept(layer, *parts):
+            for cache, part in zip((keys, values), parts):
+                cache[layer, place] = part
+            return keys[layer], values[layer]
+
+        net = Stepping(parameters, npx.softmax, lambda count, key: behind)
+        return net.scores(character, kept, place).argmax()
+
+    shape = (generating.LAYERS, generating.LENGTH, generating.HEADS)
+    width = generating.WIDTH // generating.HEADS
+    given = [np.random.normal(size=(*shape, width)) for _ in range(2)]
+    given += [np.array([number], dtype="int32") for number in (7, 63)]
+    return step, given, sum(array.size * 4 for array in parameters)
 
 
 def _library(path: str):
@@ -62,44 +94,53 @@ def _in_turns(calls) -> list[float]:
     return [statistics.median(column) for column in zip(*found)]
 
 
-def measured(case: Case, threads: int, timed: bool) -> list[str]:
+def measured(name: str, threads: int, timed: bool) -> list[str]:
     """The cells of a model's row."""
     import heterosis
     from heterosis import npx
 
     npx.settings.threads = threads
-    net, x = _network(case)
-    parameters = sum(p.data().size * 4 for p in net.collect_params().values())
-    run = heterosis.hybridize(lambda x: net(x))
-    expected = run(x).asnumpy()
+    made = _cached_gpt() if name == CACHED else _network(MODELS[name])
+    function, inputs, parameters = made
+    title = "small GPT, one character, cache" if name == CACHED else MODELS[name].title
+    given = [array.asnumpy().copy() for array in inputs]
     with tempfile.TemporaryDirectory() as folder:
-        path, _ = heterosis.export(net, os.path.join(folder, "model"), x, threads=threads)
+        path, _ = heterosis.export(
+            function, os.path.join(folder, "model"), *inputs, threads=threads
+        )
         size, library = os.path.getsize(path), _library(path)
-        given = x.asnumpy()
-        if library(given).tobytes() != expected.tobytes():
-            raise SystemExit(f"{case.title}: the library gives other numbers")
+        run = heterosis.hybridize(lambda *arrays: function(*arrays))
+        expected = [run(*inputs), *(inputs[:2] if name == CACHED else ())]
+        if _bytes(library(*given)) != [array.asnumpy().tobytes() for array in expected]:
+            raise SystemExit(f"{title}: the library gives other numbers")
         cells = [f"{size / 1e6:.2f} MB", f"{(size - parameters) / 1e3:+,.0f} kB"]
         if timed:
-            ours, its = _in_turns([lambda: (run(x), npx.waitall()), lambda: library(given)])
+            ways = [lambda: (run(*inputs), npx.waitall()), lambda: library(*given)]
+            ours, its = _in_turns(ways)
             cells = [f"{ours * 1e3:.3f} ms", f"{its * 1e3:.3f} ms", f"{its / ours:.3f}", *cells]
-    return [case.title, *cells]
+    return [title, *cells]
+
+
+def _bytes(results) -> list[bytes]:
+    results = results if isinstance(results, tuple) else (results,)
+    return [array.tobytes() for array in results]
 
 
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(MODELS)}")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--sizes", action="store_true", help="files alone, nothing timed")
     arguments = parser.parse_args()
-    if unknown := set(arguments.models) - MODELS.keys():
-        parser.error(f"there is no {', '.join(unknown)}; expected some of {', '.join(MODELS)}")
+    if unknown := set(arguments.models) - set(NAMES):
+        parser.error(f"there is no {', '.join(unknown)}; expected some of {', '.join(NAMES)}")
     timed = [] if arguments.sizes else ["hybridized", "library", "ratio"]
     heads = ["", *timed, "file", "beyond its parameters"]
     print("|", " | ".join(heads), "|")
     print("|" + "---|" * len(heads))
-    for name in arguments.models or MODELS:
-        row = measured(MODELS[name], arguments.threads, not arguments.sizes)
+    for name in arguments.models or NAMES:
+        row = measured(name, arguments.threads, not arguments.sizes)
         print("|", " | ".join(row), "|", flush=True)
 
 

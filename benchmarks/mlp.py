@@ -37,7 +37,7 @@ def _nothing():
 # Every function returns (version, call, wait, to_numpy).
 
 
-def _perceptron(nn, array):
+def perceptron(nn, array):
     """Gluon's network with the weights above."""
     net = nn.HybridSequential()
     for i, (weight, bias) in enumerate(weights()):
@@ -55,7 +55,7 @@ def heterosis(hybrid):
     from heterosis import np, npx
     from heterosis.gluon import nn
 
-    net, x = _perceptron(nn, np.array), np.array(row())
+    net, x = perceptron(nn, np.array), np.array(row())
     if hybrid:
         net.hybridize()
     return heterosis.__version__, lambda: net(x), npx.waitall, lambda y: y.asnumpy()
@@ -68,7 +68,7 @@ def mxnet(hybrid):
     from mxnet.gluon import nn
 
     npx.set_np()
-    net, x = _perceptron(nn, np.array), np.array(row())
+    net, x = perceptron(nn, np.array), np.array(row())
     if hybrid:
         net.hybridize(static_alloc=True, static_shape=True)
     return mxnet.__version__, lambda: net(x), npx.waitall, lambda y: y.asnumpy()
@@ -146,7 +146,13 @@ def jax():
     return jax.__version__, call, lambda: last[0].block_until_ready(), numpy.asarray
 
 
-def _onnx_model():
+def output_name():
+    """What the last array of the model for ONNX is called."""
+    return f"y{len(_SIZES) - 2}"
+
+
+def onnx_model():
+    """The network for the runtimes of ONNX."""
     from onnx import TensorProto, helper, numpy_helper
 
     nodes, initializers, name = [], [], "x"
@@ -173,7 +179,7 @@ def _onnx_model():
 
 def _session(runtime):
     """In one of the runtimes for ONNX."""
-    version, start, to_numpy = runtime(_onnx_model(), row())
+    version, start, to_numpy = runtime(onnx_model(), row())
     return version, start(), _nothing, to_numpy
 
 

@@ -43,7 +43,7 @@ _INTERPRETERS = {
     "onnxruntime": "HETEROSIS_ONNX_PYTHON",
     "openvino": "HETEROSIS_ONNX_PYTHON",
 }
-_MARK = "RESULT "
+MARK = "RESULT "
 _SMALLEST_BATCH = 0.02  # seconds
 _BATCHES = 5
 
@@ -71,7 +71,7 @@ def seconds_a_call(call, wait) -> float:
 
 def _work(measure, contender: str, *model: str) -> None:
     found = measure(contender, *model)
-    print(_MARK + json.dumps(found), flush=True)
+    print(MARK + json.dumps(found), flush=True)
 
 
 # -- in the parent --------------------------------------------------------------------------------
@@ -96,10 +96,10 @@ def run_round(script: str, contender: str, python: str, threads: int, model: str
         command, env=environment_of(threads), capture_output=True, text=True, check=False,
         preexec_fn=lambda: _stay_on(threads),
     )  # fmt: skip
-    lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
+    lines = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
     if done.returncode or not lines:
         raise Failed(f"{contender} ({python}) failed:\n{done.stdout}{done.stderr}")
-    return json.loads(lines[-1][len(_MARK) :])
+    return json.loads(lines[-1][len(MARK) :])
 
 
 def environment_of(threads: int) -> dict[str, str]:

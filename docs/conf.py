@@ -28,6 +28,8 @@ _ELSEWHERE = {
     "contributing": ("CONTRIBUTING.md", {"CHANGELOG.md": "changelog.md"}),
     "running_benchmarks": ("benchmarks/README.md", {}),
 }
+_LANGUAGES = ("c", "cpp", "python", "javascript", "perl", "java", "scala", "r")
+_ELSEWHERE |= {f"in_{name}": (f"frontends/{name}/README.md", {}) for name in _LANGUAGES}
 
 
 def _read_elsewhere(app, page, source):

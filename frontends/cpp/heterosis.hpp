@@ -7,6 +7,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -170,7 +171,9 @@ class Pool {
     memory_.reset(::operator new(static_cast<std::size_t>(bytes), std::align_val_t{64}));
     library.find<decltype(heterosis_pool_start)>("pool_start")(library_, memory_.get(), threads);
   }
-  ~Pool() { stop_(library_, memory_.get()); }
+  ~Pool() {
+    if (process_ == getpid()) stop_(library_, memory_.get());  // a forked process has no threads
+  }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
@@ -182,6 +185,7 @@ class Pool {
   };
   const void* library_;
   decltype(heterosis_pool_stop)* stop_;
+  pid_t process_ = getpid();
   std::unique_ptr<void, Free> memory_;
 };
 
@@ -210,8 +214,9 @@ class Entry {
     check(made, outputs_, "outputs");
     std::vector<const void*> from;
     std::vector<void*> to;
-    for (const Given& view : given) from.push_back(view.data);
-    for (const Made& view : made) to.push_back(view.data);
+    // What has no elements may have no address, and none of it is read.
+    for (const Given& view : given) from.push_back(view.bytes ? view.data : workspace_.get());
+    for (const Made& view : made) to.push_back(view.bytes ? view.data : workspace_.get());
     const int64_t code = run_(library_, number_, from.data(), to.data(), workspace_.get(), pool);
     if (code) throw Error(message_(library_, number_, code));
   }

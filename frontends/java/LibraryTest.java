@@ -8,8 +8,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 
 /**
- * HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so java -cp ... LibraryTest, with the MLP
- * that README.md exports, and the same with dynamic={'x': (0,)}.
+ * HETEROSIS_LIBRARY=libmy_mlp.so ... java -cp ... LibraryTest; ../README.md says which libraries the
+ * variables name.
  */
 public final class LibraryTest {
   public static void main(String[] words) throws IOException {
@@ -32,10 +32,20 @@ public final class LibraryTest {
       fails(() -> forward.runInto(new ByteBuffer[] {ByteBuffer.allocate(2048)}, to), "direct");
       fails(() -> mlp.entry("backward"), "no entry backward");
     }
+    refusesWhenClosed(new Library(path.toString()));
+    fails(() -> new Library(System.getenv("HETEROSIS_OTHER")), "for another family of processors");
     fails(() -> new Library(path.toString(), 99), "expected 1 to");
     runsAtSizes(new Library(System.getenv("HETEROSIS_SIZED")).entry("forward"));
     refusesDamaged(Files.readAllBytes(path));
     System.out.println("all passed");
+  }
+
+  private static void refusesWhenClosed(Library mlp) {
+    Entry forward = mlp.entry("forward");
+    mlp.close();
+    fails(() -> forward.run(new float[512]), "my_mlp is closed");
+    fails(() -> mlp.entry("forward"), "my_mlp is closed");
+    mlp.close();
   }
 
   private static void runsAtSizes(Entry sized) {

@@ -6,14 +6,16 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { crc32 } from 'node:zlib';
 
 import koffi from 'koffi';
+
+import { crc32 } from './crc32.js';
 
 const VERSION = 2;
 const ALIGNMENT = 64n; // of a workspace
 const SEAL = 24; // bytes that end every library: magic, version, CRC-32, the size before it
 const BLOCK = 1 << 20;
+const FAMILIES = { 62: ['x86-64', 'x64'], 183: ['AArch64', 'arm64'] }; // of ELF's list, and Node's names
 
 // By their numbers in heterosis.h. JavaScript has no 16-bit floats: they are given as their bits.
 const TYPES = [
@@ -236,6 +238,15 @@ function check(file) {
       const version = seal.readUInt32LE(8);
       throw new LibraryError(
         `${file} has version ${version} of heterosis.h; this module expects ${VERSION}.`,
+      );
+    }
+    const begin = Buffer.alloc(20);
+    fs.readSync(descriptor, begin, 0, begin.length, 0);
+    const [family, system] = FAMILIES[begin.readUInt16LE(18)] ?? ['one that is not known'];
+    if (begin.toString('latin1', 0, 4) === '\x7fELF' && system !== process.arch) {
+      throw new LibraryError(
+        `${file} is for another family of processors: ${family}; this one is ${process.arch}. ` +
+        'Export the library with another target, or use such a machine.',
       );
     }
   } finally {

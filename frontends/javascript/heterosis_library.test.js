@@ -1,11 +1,11 @@
-// HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so npm test, with the MLP that README.md
-// exports, and the same with dynamic={'x': (0,)}.
+// HETEROSIS_LIBRARY=libmy_mlp.so ... npm test; ../README.md says which libraries the variables name.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
 
+import { crc32, crc32ByTables } from './crc32.js';
 import { Library, LibraryError } from './heterosis_library.js';
 
 const file = process.env.HETEROSIS_LIBRARY ?? 'libmy_mlp.so';
@@ -46,6 +46,15 @@ test('other types and sizes are refused', () => {
   assert.throws(() => forward.runInto([x], [null]), TypeError);
 });
 
+test('checksums are the same in every version of Node', () => {
+  for (const sum of [crc32, crc32ByTables]) {
+    assert.equal(sum(Buffer.from('123456789')), 0xcbf43926);
+    const bytes = fs.readFileSync(file).subarray(0, 100_003);
+    assert.equal(sum(bytes), crc32(bytes.subarray(777), crc32(bytes.subarray(0, 777))));
+    assert.equal(sum(bytes.subarray(777), sum(bytes.subarray(0, 777))), crc32(bytes));
+  }
+});
+
 test('damaged files are refused before they are loaded', () => {
   const whole = fs.readFileSync(file);
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'heterosis-'));
@@ -63,6 +72,8 @@ test('damaged files are refused before they are loaded', () => {
   refused(flipped, /damaged/);
   refused(whole.subarray(4096), /damaged/);
   refused(other, /has version 3/);
+  const foreign = process.env.HETEROSIS_OTHER ?? 'libother.so';
+  refused(fs.readFileSync(foreign), /is for another family of processors/);
   fs.rmSync(folder, { recursive: true });
   assert.throws(() => new Library(place), { code: 'ENOENT' });
 });

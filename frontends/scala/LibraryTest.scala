@@ -1,8 +1,8 @@
 import heterosis.LibraryError
 import heterosis.exported._
 
-/** HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so scala -cp ... LibraryTest, with the
-  * MLP that ../javascript/README.md exports, and the same with dynamic={'x': (0,)}.
+/** HETEROSIS_LIBRARY=libmy_mlp.so ... scala -cp ... LibraryTest; ../README.md says which libraries
+  * the variables name.
   */
 object LibraryTest {
   def main(words: Array[String]): Unit = {

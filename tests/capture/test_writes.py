@@ -310,3 +310,49 @@ def test_a_foreach_that_writes_to_its_data_is_refused():
     x = np.ones((8, 2))
     with pytest.raises(CaptureError, match="turns write to an array whose rows the loop goes over"):
         heterosis.hybridize(lambda x: npx.foreach(body, x, np.zeros(2)))(x)
+
+
+def _states(weight):
+    """A step that keeps a state among its arguments, and what it gives and leaves for three calls:
+    the weight is another one from the second on."""
+
+    def step(state, x):
+        state[:] = np.tanh(x @ weight * 0.3) + state * 0.5
+        return state @ weight
+
+    return step
+
+
+def test_a_state_is_written_beside_weights_that_are_packed_ahead():
+    generator = numpy.random.default_rng(0)
+    values = generator.normal(size=(64, 64)).astype("float32")
+    x = np.array(generator.normal(size=(1, 64)).astype("float32"))
+    found = []
+    for compiled in (False, True):
+        weight, state = np.array(values), np.zeros((1, 64))
+        step = _states(weight)
+        run = heterosis.hybridize(step) if compiled else step
+        made = []
+        for call in range(4):
+            if call == 2:
+                weight[:] = weight * -0.5
+            made += [run(state, x).asnumpy(), state.asnumpy()]
+        found.append(made)
+    for eager, hybrid in zip(*found, strict=True):
+        numpy.testing.assert_allclose(hybrid, eager, rtol=1e-5, atol=1e-5)
+    assert not numpy.allclose(found[1][2], found[1][6])
+
+
+def test_what_is_written_to_may_be_a_weight():
+    """The array that is given is the one that the function finds outside, too: it is seen as it is
+    at each call, whatever was packed of it before."""
+    weight = np.array(numpy.arange(16, dtype="float32").reshape(4, 4) / 8)
+    x = np.ones((1, 4))
+
+    def step(given, x):
+        given[:] = given * 0.5
+        return x @ weight
+
+    run, sums = heterosis.hybridize(step), numpy.array([[3.0, 3.5, 4.0, 4.5]])
+    for given, scale in ((np.ones((4, 4)), 1), (weight, 0.5), (weight, 0.25), (x * 1, 0.25)):
+        assert run(given, x).asnumpy().tolist() == (sums * scale).tolist()

@@ -97,7 +97,11 @@ def test_a_wrong_output_is_found(tmp_path):
     assert "-2\n+1\n" in done.stdout
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, "benchmarks/README.md"])
+_READ_ONLY = ["benchmarks/README.md"]
+_READ_ONLY += sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("frontends/*/README.md"))
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, *_READ_ONLY])
 def test_links_lead_somewhere(document):
     path = ROOT / document
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):

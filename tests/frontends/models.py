@@ -3,6 +3,8 @@
 import numpy
 
 from heterosis import np
+from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK
+from heterosis.backends.native.compile.compiler import usable_targets
 from heterosis.gluon import nn, rnn
 
 
@@ -54,5 +56,15 @@ def quotients(*arrays):
     return tuple(x // 3 + x % 7 for x in arrays)
 
 
+def without_elements(x):
+    return x + 1, x.sum(axis=0), x.sum()
+
+
 def random(*shape):
     return np.array(numpy.random.default_rng(0).normal(size=shape).astype("float32"))
+
+
+def runnable_levels():
+    """The kinds of processors whose code this one runs, the best first."""
+    targets = {"x86-64-v4": AVX512, "x86-64-v3": AVX2, "x86-64": FALLBACK}
+    return [level for level, target in targets.items() if target in usable_targets()]

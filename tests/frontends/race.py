@@ -17,7 +17,7 @@ from pathlib import Path
 
 from heterosis.backends.native.codegen.target import FALLBACK
 from heterosis.backends.native.export import facts, interface
-from tests.frontends.check import _HEADER
+from tests.frontends.check import HEADER
 
 # What stands in for machine code of ours: loops like those of kernels, one inside of another.
 _PROGRAM = r"""
@@ -84,7 +84,7 @@ def main():
         (folder / "functions.ll").write_text(_functions(threads=4))
         (folder / "program.c").write_text(_PROGRAM)
         files = [str(folder / "functions.ll"), str(folder / "program.c"), str(stress)]
-        options = ["-g", "-O1", "-fsanitize=thread", "-DLINKED", f"-I{_HEADER}", "-pthread"]
+        options = ["-g", "-O1", "-fsanitize=thread", "-DLINKED", f"-I{HEADER}", "-pthread"]
         options += ["-Wno-override-module"]
         built = str(folder / "stress")
         subprocess.run([wanted.clang, *options, *files, "-o", built], check=True)

@@ -11,7 +11,7 @@ import heterosis
 from heterosis import np
 from heterosis.runtime.errors import ArgumentError
 from tests.frontends import FRONTENDS
-from tests.frontends.check import _HEADER
+from tests.frontends.check import HEADER
 from tests.frontends.models import (
     convolution_net,
     embedding,
@@ -54,7 +54,7 @@ def build(tmp_path_factory):
 
     def built(source):
         program = folder / source.stem
-        options = ["-std=gnu11", "-O1", f"-I{_HEADER}", source, "-ldl", "-pthread", "-o", program]
+        options = ["-std=gnu11", "-O1", f"-I{HEADER}", source, "-ldl", "-pthread", "-o", program]
         subprocess.run([_COMPILER, *options], check=True)
         return program
 

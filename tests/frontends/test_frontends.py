@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy
@@ -23,6 +24,7 @@ from tests.frontends.models import (
     quotients,
     random,
     recurrent_net,
+    runnable_levels,
     until_small,
 )
 
@@ -60,6 +62,11 @@ PROGRAMS = {
     "short and unsigned integers": (lambda: quotients, INTEGERS),
     "float64": (lambda: np.exp, [np.array([0.5, -3.0], dtype="float64")]),
     "float16": (lambda: lambda x: x * x + 1, [random(40).astype("float16")]),
+    "bfloat16": (lambda: np.sin, [random(37).astype("bfloat16")]),
+    "every other one of bfloat16": (
+        lambda: lambda x: np.exp(x[::3]),
+        [random(100).astype("bfloat16")],
+    ),
     "roundings": (lambda: lambda x: (np.floor(x), np.trunc(x), np.fmod(x, 0.3)), [random(37)]),
     "nothing": (lambda: lambda x: x + 1, [np.zeros((0, 3))]),
     "a number": (lambda: lambda x: x + 1, [np.array(2.0)]),
@@ -96,13 +103,13 @@ def test_libraries_give_the_same_bits(label, tmp_path):
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
-def test_a_library_for_older_processors(level, tmp_path):
-    """The same numbers up to rounding: packed for that processor, by code for it."""
+def test_a_library_for_other_processors(level, tmp_path):
+    """The same numbers up to rounding; where the processor is a lesser one, opening tells."""
     net, x = convolution_net(), random(2, 1, 28, 28)
-    try:
-        path, _ = heterosis.export(net, tmp_path / "model", x, target=level)
-    except ArgumentError as error:
-        assert "cannot run here" in str(error)
+    path, _ = heterosis.export(net, tmp_path / "model", x, target=level)
+    if level not in runnable_levels():
+        with pytest.raises(front_end.LibraryError, match="this processor lacks instructions"):
+            front_end.Library(path)
         return
     numpy.testing.assert_allclose(
         front_end.Library(path)(x.asnumpy()), net(x).asnumpy(), rtol=1e-4, atol=1e-5
@@ -348,16 +355,27 @@ def test_bad_arguments_are_codes(tmp_path):
     assert functions.heterosis_message(library, 7, 1 << 20) == b"the program failed"
 
 
-def test_damaged_files_are_errors_and_are_not_loaded(tmp_path):
+@pytest.mark.parametrize("language", ["Python", "C++"])
+def test_damaged_files_are_errors_and_are_not_loaded(language, tmp_path):
+    if language == "Python":
+        opening = damage.by_python()
+    elif shutil.which("c++"):
+        opening = damage.by_cpp(damage.built(tmp_path))
+    else:
+        pytest.skip("there is no c++")
     path, _ = heterosis.export(until_small, tmp_path / "model", random(5))
-    assert damage.accepted(front_end, Path(path), count=200, seed=0) == []
-    table = random(3000)
-    with_file, _ = heterosis.export(
-        lambda x: x * table, tmp_path / "second", random(3000), weights="file"
-    )
-    assert damage.accepted(front_end, Path(with_file), 100, seed=0, of_weights=True) == []
-    other = Path(path).read_bytes()[:-16] + b"\3" + Path(path).read_bytes()[-15:]
-    Path(path).write_bytes(other)
+    with opening as opens:
+        assert opens(Path(path))
+        assert damage.accepted(opens, Path(path), count=200, seed=0) == []
+        with_file = damage.sample(tmp_path)
+        assert opens(with_file)
+        assert damage.accepted(opens, with_file, 100, seed=0, of_weights=True) == []
+
+
+def test_a_library_of_another_version_is_told(tmp_path):
+    path, _ = heterosis.export(until_small, tmp_path / "model", random(5))
+    content = Path(path).read_bytes()
+    Path(path).write_bytes(content[:-16] + b"\3" + content[-15:])
     with pytest.raises(front_end.LibraryError, match="has version 3"):
         front_end.Library(path)
 
@@ -392,6 +410,8 @@ def test_what_a_library_cannot_do_is_refused(tmp_path):
         heterosis.export(lambda x: x, tmp_path / "model")
     with pytest.raises(ArgumentError, match="letters, digits"):
         heterosis.export(lambda x: x, tmp_path / "my-model", x)
+    with pytest.raises(ArgumentError, match=r"heterosis\.h has the functions that every library"):
+        heterosis.export(lambda x: x, tmp_path / "heterosis", x)
     with pytest.raises(ArgumentError, match="expected some of x86-64"):
         heterosis.export(lambda x: x, tmp_path / "model", x, target="avx2")
     with pytest.raises(ArgumentError, match="format"):
@@ -414,7 +434,56 @@ def test_languages_give_the_same_bits(name, models, tmp_path):
         assert model.check(language, tmp_path) > 0
 
 
+def test_languages_that_are_missing_are_told(monkeypatch, capsys):
+    """And with `--all`, they are a failure."""
+    absent = check.Language("None", "c", ["no-such-program"], [])
+    present = check.Language("Python", "python", ["true"], [sys.executable, "run_files.py"])
+    monkeypatch.setattr(check, "LANGUAGES", {"None": absent, "Python": present})
+    monkeypatch.setattr(check, "MODELS", {"loop": check.MODELS["loop"]})
+    assert check.main([]) == 0
+    shown = capsys.readouterr().out
+    assert "not checked: None: there is no no-such-program" in shown
+    assert "1 of 1 models x languages are equal to the bit" in shown
+    assert check.main(["--all"]) == 1
+
+
+def _named_like_keywords(double, switch, new, linux, NULL, heterosis_run, memory):
+    return double + switch * new - linux + NULL * heterosis_run + memory
+
+
+def _other_labels(arrays):
+    return {"a b": arrays["*/ x; /*"] + arrays["größe"], "a_b": arrays["a\nb"], "\0": arrays["1"]}
+
+
+HEADERS = {
+    "keywords": (_named_like_keywords, [random(3)] * 7, {}),
+    "keywords at sizes": (_named_like_keywords, [random(3)] * 7, {"dynamic": True}),
+    "labels": (_other_labels, [dict.fromkeys(("*/ x; /*", "größe", "a\nb", "1"), random(3))], {}),
+}
+
+
+@pytest.mark.parametrize("label", HEADERS)
+@pytest.mark.parametrize("compiler", ["cc -x c -std=c11", "c++ -x c++ -std=c++20"])
+def test_headers_compile_whatever_arrays_are_called(label, compiler, tmp_path):
+    command = compiler.split()
+    if not shutil.which(command[0]):
+        pytest.skip(f"there is no {command[0]}")
+    function, inputs, options = HEADERS[label]
+    _, header = heterosis.export(function, tmp_path / "model", *inputs, **options)
+    assert "x; /*" not in re.sub(r"/\*.*?\*/", "", Path(header).read_text(), flags=re.DOTALL)
+    options = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-fsyntax-only"]
+    subprocess.run([*command, *options, header], check=True)
+
+
+_COMPILED_C = (
+    "cc -std=gnu11 -Wall -Wextra -Werror library_test.c -I. -L. -lmy_mlp -ldl -Wl,-rpath,."
+    " -o library_test"
+)
+_COMPILED_CPP = f"c++ -std=c++20 -Wall -Wextra -Werror library_test.cpp -I{check.HEADER} -ldl"
 _OWN_TESTS = {
+    "C": ["sh", "-c", f"cp library_test.c @ && cd @ && {_COMPILED_C} && ./library_test"],
+    "C++": ["sh", "-c", f"{_COMPILED_CPP} -o @/library_test && @/library_test"],
+    "Python": [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "library_test.py"],
     "JavaScript": ["npm", "test"],
     "Perl": ["prove", "-l"],
     "Java": ["java", "-cp", f"{check._JNA}:@/java", "LibraryTest"],
@@ -431,14 +500,50 @@ def test_tests_of_front_ends(name, tmp_path):
         pytest.skip(f"{missing}: bash frontends/check.sh --install")
     path, _ = heterosis.export(mlp(), tmp_path / "my_mlp", random(1, 512))
     sized, _ = heterosis.export(mlp(), tmp_path / "sized", random(5, 512), dynamic={"x": (0,)})
+    whole, _ = heterosis.export(
+        lambda x: x + x, tmp_path / "whole", np.array([1, 2, 3], dtype="int8"), threads=4
+    )
+    other, _ = heterosis.export(lambda x: x, tmp_path / "other", random(3), target="aarch64-linux")
     language.made(tmp_path)
     done = subprocess.run(
         [word.replace("@", str(tmp_path)) for word in _OWN_TESTS[name]],
         cwd=FRONTENDS / language.folder, capture_output=True, text=True, check=False,
         env=os.environ
-        | {"HETEROSIS_LIBRARY": path, "HETEROSIS_SIZED": sized, "R_LIBS": str(tmp_path)},
+        | {"HETEROSIS_LIBRARY": path, "HETEROSIS_SIZED": sized, "HETEROSIS_WHOLE": whole}
+        | {"HETEROSIS_OTHER": other}
+        | {"R_LIBS": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", check.LANGUAGES)
+def test_every_language_has_a_page_and_tests(name):
+    page = FRONTENDS / check.LANGUAGES[name].folder / "README.md"
+    assert page.read_text().startswith(f"# Exported libraries in {name}")
+    assert name in _OWN_TESTS
+
+
+_README = {
+    "c": ("scores.c", "no error: "),
+    "cpp": ("scores.cpp", ""),
+}
+
+
+@pytest.mark.parametrize("language", _README)
+def test_programs_of_pages(language, tmp_path):
+    """They are built as the page says, and print finite numbers."""
+    if not shutil.which("c++"):
+        pytest.skip("there is no c++")
+    text = (FRONTENDS / language / "README.md").read_text()
+    source, begin = _README[language]
+    (tmp_path / source).write_text(re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)[1])
+    heterosis.export(mlp(), tmp_path / "my_mlp", random(1, 512))
+    shutil.copy(FRONTENDS / "cpp" / "heterosis.hpp", tmp_path)
+    (command,) = re.findall(r"```console\n\$ (.*)\n", text)
+    done = subprocess.run(["sh", "-ec", command], cwd=tmp_path, capture_output=True, text=True,
+                          check=True)  # fmt: skip
+    assert done.stdout.startswith(begin)
+    assert [float(word) for word in done.stdout.removeprefix(begin).split()] == [0.0, 0.0]
 
 
 _EXAMPLES = {

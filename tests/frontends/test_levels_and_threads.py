@@ -10,12 +10,13 @@ import pytest
 
 import heterosis
 from heterosis import np, npx
-from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK
-from heterosis.backends.native.compile.compiler import usable_targets
+from heterosis.backends.native.codegen.target import FALLBACK
+from heterosis.backends.native.export import cases
+from heterosis.gluon import nn
 from heterosis.runtime.errors import ArgumentError
 from tests.frontends import python_front_end
-from tests.frontends.check import _HEADER
-from tests.frontends.models import convolution_net, mlp, random, recurrent_net
+from tests.frontends.check import HEADER
+from tests.frontends.models import convolution_net, mlp, random, recurrent_net, runnable_levels
 
 front_end = python_front_end()
 
@@ -27,17 +28,27 @@ def threads_stay():
     npx.settings.threads = before
 
 
-def _here():
-    """The levels that this processor runs, the best first."""
-    targets = {"x86-64-v4": AVX512, "x86-64-v3": AVX2, "x86-64": FALLBACK}
-    return [level for level, target in targets.items() if target in usable_targets()]
-
-
 MODELS = {
     "mlp": (mlp, random(64, 512)),
     "convolution net": (convolution_net, random(2, 1, 28, 28)),
     "recurrent net": (recurrent_net, random(7, 3, 8)),
     "many elements": (lambda: lambda x: (np.tanh(x) * 2, x.sum(0)), random(700, 1000)),
+}
+
+
+def _convolutions():
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(64, 3, padding=1), nn.BatchNorm(), nn.Conv2D(64, 3, padding=1))
+    net.initialize()
+    return net
+
+
+# Networks whose parameters are packed, as what is multiplied by them wants them.
+PACKED = {
+    "mlp": (mlp, random(64, 512), {}),
+    "convolutions by transforms": (_convolutions, random(1, 32, 28, 28), {}),
+    "recurrent net": (recurrent_net, random(7, 3, 8), {}),
+    "sizes and threads": (mlp, random(3, 512), {"dynamic": {"x": (0,)}, "threads": 2}),
 }
 
 
@@ -103,7 +114,7 @@ def test_bad_pools_are_codes(tmp_path):
 
 def test_the_best_level_of_this_processor_is_chosen(tmp_path):
     net, x = mlp(), random(1, 512)
-    here = _here()
+    here = runnable_levels()
     expected = front_end.Library(heterosis.export(net, tmp_path / "one", x, target=here[0])[0])
     path, _ = heterosis.export(net, tmp_path / "several", x, target=here)
     library = front_end.Library(path)
@@ -113,10 +124,28 @@ def test_the_best_level_of_this_processor_is_chosen(tmp_path):
     assert Path(path).stat().st_size < len(here) * (weights + 30_000)
 
 
+@pytest.mark.parametrize("label", PACKED)
+def test_a_lesser_processor_writes_the_same_library(label, tmp_path, monkeypatch):
+    """Parameters are packed for the better one by instructions that this one has."""
+    make, x, options = PACKED[label]
+    net = make()
+    net(x)
+    best = runnable_levels()[0]
+
+    def written():
+        path, _ = heterosis.export(net, tmp_path / "model", x, target=best, **options)
+        return Path(path).read_bytes()
+
+    expected = written()
+    monkeypatch.setattr(cases, "usable_targets", lambda: [FALLBACK])
+    monkeypatch.setattr(cases, "host_target", lambda: FALLBACK)
+    assert written() == expected
+
+
 def test_arrays_that_levels_share_are_stored_once(tmp_path):
     table = random(1000, 100)
     path, _ = heterosis.export(lambda i: table[i], tmp_path / "rows", np.zeros(3, dtype="int64"),
-                               target=_here())  # fmt: skip
+                               target=runnable_levels())  # fmt: skip
     assert Path(path).stat().st_size < 400_000 + 60_000
 
 
@@ -126,7 +155,7 @@ def stress(tmp_path_factory):
         pytest.skip("there is no cc")
     program = tmp_path_factory.mktemp("stress") / "stress"
     source = Path(__file__).with_name("stress.c")
-    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{_HEADER}"]
+    options = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{HEADER}"]
     subprocess.run(["cc", *options, source, "-ldl", "-pthread", "-o", program], check=True)
     return program
 
@@ -141,7 +170,9 @@ def test_threads_of_a_program_share_a_library_and_a_pool(stress, tmp_path):
 def test_lesser_processors_get_code_of_their_own(processor, level, stress, tmp_path):
     if not shutil.which("qemu-x86_64"):
         pytest.skip("there is no qemu-x86_64: apt-get install qemu-user")
-    path, _ = heterosis.export(mlp(), tmp_path / "net", random(1, 512), target=_here(), threads=2)
+    path, _ = heterosis.export(
+        mlp(), tmp_path / "net", random(1, 512), target=runnable_levels(), threads=2
+    )
     command = ["qemu-x86_64", "-cpu", processor, stress, path, "2", "0.2"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"{level}: ")
@@ -150,7 +181,7 @@ def test_lesser_processors_get_code_of_their_own(processor, level, stress, tmp_p
 def test_a_processor_without_the_instructions_is_told(stress, tmp_path):
     if not shutil.which("qemu-x86_64"):
         pytest.skip("there is no qemu-x86_64: apt-get install qemu-user")
-    path, _ = heterosis.export(mlp(), tmp_path / "net", random(1, 512), target=_here()[0])
+    path, _ = heterosis.export(mlp(), tmp_path / "net", random(1, 512), target=runnable_levels()[0])
     command = ["qemu-x86_64", "-cpu", "Nehalem", stress, path, "2", "0.2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -228,13 +228,9 @@ def test_failures_at_sizes_have_messages(tmp_path):
 def test_levels_and_threads(threads, tmp_path):
     net, x = mlp(), random(7, 512)
     targets = ("x86-64", "x86-64-v3")
-    try:
-        library = _library(
-            net, tmp_path, x, dynamic={"x": (0,)}, target=targets, threads=threads, weights="file"
-        )
-    except ArgumentError as error:
-        assert "cannot run here" in str(error)
-        return
+    library = _library(
+        net, tmp_path, x, dynamic={"x": (0,)}, target=targets, threads=threads, weights="file"
+    )
     for rows in (1, 3, 200):
         x = random(rows, 512)
         numpy.testing.assert_allclose(library(x.asnumpy()), net(x).asnumpy(), rtol=1e-4, atol=1e-5)

@@ -1,5 +1,6 @@
 package heterosis;
 
+import com.sun.jna.Function;
 import com.sun.jna.Memory;
 import com.sun.jna.NativeLibrary;
 import com.sun.jna.Pointer;
@@ -9,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
@@ -31,6 +33,7 @@ public final class Library implements AutoCloseable {
   private final Pointer pool;
   private final String name;
   private final long threads;
+  private volatile boolean closed;
 
   /** Open a library with as many threads as it was exported for. */
   public Library(String path) {
@@ -88,10 +91,13 @@ public final class Library implements AutoCloseable {
     return entries().stream().map(Entry::toString).collect(Collectors.joining("\n"));
   }
 
+  /** End the threads and let go of the files; no run may use them. Nothing is asked afterwards. */
   @Override
-  public void close() {
+  public synchronized void close() {
+    if (closed) return;
     number("pool_stop", library, pool);
     number("close", library);
+    closed = true;
   }
 
   Pointer handle() {
@@ -103,20 +109,42 @@ public final class Library implements AutoCloseable {
   }
 
   long number(String function, Object... arguments) {
-    return functions.getFunction("heterosis_" + function).invokeLong(arguments);
+    return found(function).invokeLong(arguments);
   }
 
   String text(String function, Object... arguments) {
-    return functions.getFunction("heterosis_" + function).invokeString(arguments, false);
+    return found(function).invokeString(arguments, false);
   }
 
   Pointer address(String function, Object... arguments) {
-    return functions.getFunction("heterosis_" + function).invokePointer(arguments);
+    return found(function).invokePointer(arguments);
+  }
+
+  private Function found(String function) {
+    if (closed) throw new LibraryError(name + " is closed");
+    return functions.getFunction("heterosis_" + function);
   }
 
   /** Memory as programs want it for themselves. */
   static Pointer aligned(long bytes) {
     return new Memory(bytes + ALIGNMENT).align(ALIGNMENT);
+  }
+
+  /** Refuse what is for other processors, which the system's loader says it does not find. */
+  private static void checkFamily(Path path) throws IOException {
+    try (InputStream file = Files.newInputStream(path)) {
+      ByteBuffer begin = ByteBuffer.wrap(Arrays.copyOf(file.readNBytes(20), 20));
+      begin.order(ByteOrder.LITTLE_ENDIAN);
+      int number = begin.getShort(18);
+      String system = System.getProperty("os.arch");
+      boolean fits = number == 62 && (system.equals("amd64") || system.equals("x86_64"))
+          || number == 183 && system.equals("aarch64");
+      if (begin.getInt(0) == 0x464C457F && !fits) { // "\177ELF"
+        String family = number == 62 ? "x86-64" : number == 183 ? "AArch64" : "one that is not known";
+        throw new LibraryError(path + " is for another family of processors: " + family
+            + "; this one is " + system + ". Export the library with another target, or use such a machine.");
+      }
+    }
   }
 
   /** Refuse files that are damaged: the system's loader would follow whatever stands there. */
@@ -145,6 +173,7 @@ public final class Library implements AutoCloseable {
         throw new LibraryError(path + " has version " + said.getInt(8)
             + " of heterosis.h; this class expects " + VERSION + ".");
       }
+      checkFamily(path);
     } catch (IOException error) {
       throw new LibraryError(path + ": " + error);
     }

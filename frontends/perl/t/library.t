@@ -1,5 +1,4 @@
-# HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so prove -l, with the MLP that README.md
-# exports, and the same with dynamic={'x': (0,)}.
+# HETEROSIS_LIBRARY=libmy_mlp.so ... prove -l; ../README.md says which libraries the variables name.
 use v5.26;
 use warnings;
 
@@ -45,6 +44,16 @@ is_deeply [ @$rows[ 4, 5 ] ], [ @$rows[ 0, 1 ] ], 'and runs at three';
 fails { $sized->run( \@x ) } qr/its sizes are not known/, 'no size';
 fails { $sized->at } qr/got 0 sizes; expected \(n0\)/,     'none for it';
 fails { $sized->at(0) } qr/forward at n0 = 0: .* n0 from 1 to .* export it with/,                  'a size that it does not take';
+
+my $small = Heterosis::Library->new( $ENV{HETEROSIS_WHOLE} // 'libwhole.so' )->entry;
+is_deeply $small->run( [ -64, 0, 63 ] ), [ -128, 0, 126 ], 'whole numbers';
+for my $wrong ( 128, -129, 1.5, 'many', undef, 9**9**9 ) {
+    fails { $small->run( [ 0, $wrong, 0 ] ) } qr/number 1 is .*, which is no whole number of int8/,
+      'a number that int8 does not hold';
+}
+
+fails { Heterosis::Library->new( $ENV{HETEROSIS_OTHER} // 'libother.so' ) }
+qr/is for another family of processors/, 'a library for other processors';
 
 my $whole = do { local $/; open my $file, '<:raw', $path or die $!; <$file> };
 my $place = tempdir( CLEANUP => 1 ) . '/libdamaged.so';

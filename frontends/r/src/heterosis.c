@@ -5,14 +5,17 @@
 #include <R_ext/Rdynload.h>
 #include <Rinternals.h>
 #include <dlfcn.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef struct {
   void* loaded;
   const void* library;
   void* pool;
   void* prepared; /* where a program for some sizes stands, which another one opened */
+  pid_t process;  /* that has the threads of the pool: one that was forked from it has none */
   __typeof__(heterosis_open_with)* open_with;
   __typeof__(heterosis_close)* close;
   __typeof__(heterosis_target)* target;
@@ -64,7 +67,9 @@ static void finalize(SEXP handle) {
     free(opened);
     return;
   }
-  if (opened->pool) opened->pool_stop(opened->library, opened->pool);
+  if (opened->pool && opened->process == getpid()) {
+    opened->pool_stop(opened->library, opened->pool);
+  }
   if (opened->library) opened->close(opened->library);
   if (opened->loaded) dlclose(opened->loaded);
   free(opened->pool);
@@ -109,6 +114,7 @@ static SEXP open_files(SEXP files, SEXP wanted) {
   void* pool = memory_of(bytes);
   o->pool_start(o->library, pool, threads);
   o->pool = pool;
+  o->process = getpid();
   UNPROTECT(1);
   return handle;
 }
@@ -255,6 +261,16 @@ static int dtype_of(SEXP name) {
 
 static const int kBytes[] = {1, 1, 1, 4, 8, 2, 2, 4, 8, 2, 2, 4, 8};
 
+/* Whether a number is a whole one that a type holds; of 64 bits, those that R's numbers tell apart. */
+static int holds(int dtype, double x) {
+  static const double most = 9007199254740992.0;
+  static const double bounds[][2] = {
+      {-most, most}, {-128, 127}, {0, 255}, {-2147483648.0, 2147483647.0}, {-most, most},
+      {0, 65535}, {0, 65535}, {0, 0}, {0, 0}, {-32768, 32767}, {0, 65535}, {0, 4294967295.0},
+      {0, most}};
+  return x >= bounds[dtype][0] && x <= bounds[dtype][1] && x == floor(x);
+}
+
 /* R's numbers as elements of a type; 16-bit floats are given as their bits. */
 static SEXP pack(SEXP numbers, SEXP type) {
   const int dtype = dtype_of(type);
@@ -265,8 +281,8 @@ static SEXP pack(SEXP numbers, SEXP type) {
   void* to = RAW(packed);
   for (R_xlen_t i = 0; i < count; ++i) {
     const int whole = dtype != HETEROSIS_FLOAT32 && dtype != HETEROSIS_FLOAT64;
-    if (whole && !(x[i] >= -9007199254740992.0 && x[i] <= 9007199254740992.0)) {
-      Rf_error("element %lld is %g, which is no whole number for %s", (long long)i + 1, x[i],
+    if (whole && !holds(dtype, x[i])) {
+      Rf_error("element %lld is %.17g, which is no whole number of %s", (long long)i + 1, x[i],
                kTypes[dtype]);
     }
     switch (dtype) {

@@ -1,5 +1,5 @@
-# HETEROSIS_LIBRARY=libmy_mlp.so HETEROSIS_SIZED=libsized.so Rscript tests/library.R, with the MLP
-# that README.md exports, and the same with dynamic={'x': (0,)}.
+# HETEROSIS_LIBRARY=libmy_mlp.so ... Rscript tests/library.R; ../README.md says which libraries the
+# variables name.
 library(heterosis)
 
 path <- Sys.getenv("HETEROSIS_LIBRARY")
@@ -32,6 +32,23 @@ stopifnot(identical(dim(rows), c(3L, 2L)), identical(rows[3, ], rows[1, ]))
 fails(run(sized, matrix(0.5, 3, 512)), "its sizes are not known")
 fails(at(sized), "got the sizes ()")
 for (why in c("forward at n0 = 0: ", "n0 from 1 to", "export it with")) fails(at(sized, 0), why)
+
+small <- open_library(Sys.getenv("HETEROSIS_WHOLE"))
+stopifnot(identical(run(small, c(-64, 0, 63))$output, c(-128, 0, 126)))
+if (.Platform$OS.type == "unix") {  # a process that was forked has no threads to end
+  child <- parallel::mcparallel({
+    made <- run(small, 1:3)$output
+    rm(small, envir = globalenv())
+    gc()
+    made
+  })
+  stopifnot(identical(parallel::mccollect(child)[[1]], c(2, 4, 6)))
+}
+for (wrong in c(128, -129, 1.5, NA, Inf)) {
+  fails(run(small, c(0, wrong, 0)), "element 2 is ")
+}
+
+fails(open_library(Sys.getenv("HETEROSIS_OTHER")), "for another family of processors")
 
 whole <- readBin(path, "raw", file.size(path))
 place <- tempfile("libdamaged", fileext = ".so")

@@ -137,14 +137,23 @@ int64_t heterosis_run_with(const void* library, int64_t entry, const void* const
 /* What a code of `entry` means; a text that stays. */
 const char* heterosis_message(const void* library, int64_t entry, int64_t code);
 
-/* Whether a file is a whole library of this version, or the file of its parameters: NULL if so, or a text that says what is wrong.
+/* Whether a file is a whole library of this version, for this family of processors, or the file of its parameters: NULL if so, or a
+   text that says what is wrong.
    The system's loader gives what it has loaded by a path before, though another file stands there now:
    give a file that was exported again another path, or start anew.
    Ask before dlopen where a file may be damaged: nothing of it is loaded here, whereas the system's
    loader follows whatever stands there. The file ends in 24 bytes, numbers in little-endian order:
    "HETEROSO", the version and the CRC-32 of all before (4 bytes each), how many these are (8). */
 static inline const char* heterosis_check(const char* path) {
+#if defined(__x86_64__)
+  const uint64_t machine = 62; /* numbers of ELF's list */
+#elif defined(__aarch64__)
+  const uint64_t machine = 183;
+#else
+  const uint64_t machine = 0; /* not known */
+#endif
   enum { SEAL = 24, BLOCK = 32768 };
+  unsigned char begin[20] = {0};
   uint32_t table[8][256], crc = 0xFFFFFFFFu; /* of a byte with 0 to 7 bytes behind it */
   unsigned char seal[SEAL + BLOCK]; /* the last bytes read, which may be the seal, and a block */
   uint64_t size = 0, held = 0, read, i;
@@ -162,6 +171,7 @@ static inline const char* heterosis_check(const char* path) {
   }
   while ((read = fread(seal + held, 1, BLOCK, file)) > 0) {
     const uint64_t known = held + read > SEAL ? held + read - SEAL : 0;
+    if (size + held == 0) memcpy(begin, seal, read < sizeof begin ? (size_t)read : sizeof begin);
     for (i = 0; i + 8 <= known; i += 8) {
       const unsigned char* next = seal + i;
       crc = table[7][(crc ^ next[0]) & 255] ^ table[6][((crc >> 8) ^ next[1]) & 255] ^
@@ -188,6 +198,12 @@ static inline const char* heterosis_check(const char* path) {
       return "the file is damaged: its size or its checksum is wrong";
     }
     if (said[0] != HETEROSIS_VERSION) return "the library has another version of heterosis.h";
+    i = (uint64_t)begin[18] | (uint64_t)begin[19] << 8;
+    if (machine && i != machine && !memcmp(begin, "\177ELF", 4)) {
+      if (i == 183) return "the library is for another family of processors: AArch64";
+      if (i == 62) return "the library is for another family of processors: x86-64";
+      return "the library is for another family of processors";
+    }
   }
   return NULL;
 }

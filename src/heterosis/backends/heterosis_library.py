@@ -1,5 +1,7 @@
 """Libraries that Heterosis has exported, in Python without Heterosis: ctypes and NumPy.
 
+For Python 3.9 and later:
+
 from heterosis_library import Library
 
 mlp = Library("libmy_mlp.so")
@@ -14,6 +16,7 @@ import os
 import struct
 import weakref
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +26,15 @@ _VERSION = 2
 _ALIGNMENT = 64  # of a workspace
 _SEAL = struct.Struct("<8sIIQ")  # ends every library: magic, version, CRC-32, size before it
 _BLOCK = 1 << 20
+_ELF = struct.Struct("<4s14xH")  # begins every library: magic, and for which family of processors
+_FAMILIES = {62: ("x86-64", "x86_64"), 183: ("AArch64", "aarch64")}  # and what systems call it
 _DTYPES = (
     *("bool", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64"),
     *("int16", "uint16", "uint32", "uint64"),
 )
-_HALF = "bfloat16"  # NumPy has none: given and returned as the bits, in uint16
+# NumPy has none: returned as the bits, in uint16, unless an input is given as another package's
+# type of this name.
+_HALF = "bfloat16"
 
 _Address, _Number, _Text = ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p
 _OF_ARRAYS = ("name", "dtype", "rank", "bytes", "extent", "extent_text")
@@ -197,13 +204,11 @@ class Entry:
 
     def _sizes_of(self, arrays: list[numpy.ndarray]) -> tuple[int, ...] | None:
         """The sizes that arrays have; None unless they are as the inputs."""
-        if [(a.dtype, a.ndim) for a in arrays] != [
-            (own.numpy_dtype, len(own.shape)) for own in self.inputs
-        ]:
+        if len(arrays) != len(self.inputs) or not all(map(_is_like, self.inputs, arrays)):
             return None
         found: dict[str, int] = {}
-        for own, given in zip(self.inputs, arrays, strict=True):
-            for extent, number in zip(own.shape, given.shape, strict=True):
+        for own, given in _pairs(self.inputs, arrays):
+            for extent, number in _pairs(own.shape, given.shape):
                 if number != (
                     found.setdefault(extent, number) if extent in self._names else extent
                 ):
@@ -238,12 +243,17 @@ class Entry:
             shown = ", ".join(f"{a.dtype}{list(a.shape)}" for a in given)
             raise LibraryError(f"{self.name}: got ({shown}); expected {self}")
         made = self._prepared(sizes).run([numpy.ascontiguousarray(array) for array in given])
+        for half in {a.dtype for a in given if a.dtype.name == _HALF}:
+            made = [
+                array.view(half) if own.dtype == _HALF else array
+                for own, array in _pairs(self.outputs, made)
+            ]
         return made[0] if len(made) == 1 else tuple(made)
 
     def _check(self, code: int, sizes: tuple[int, ...] = ()) -> None:
         if code:
             message = self._library._ask("message", self._number, code).decode()
-            given = ", ".join(f"{name} = {n}" for name, n in zip(self._names, sizes, strict=False))
+            given = ", ".join(f"{name} = {n}" for name, n in _pairs(self._names, sizes))
             raise LibraryError(f"{self.name}{given and f' at {given}'}: {message}")
 
     def __str__(self) -> str:
@@ -275,7 +285,7 @@ class _Prepared:
     def run(self, arrays: list[numpy.ndarray]) -> list[numpy.ndarray]:
         """What the program gives for arrays without gaps."""
         entry, library = self._entry, self._entry._library
-        pairs = zip(self._shapes, entry.outputs, strict=True)
+        pairs = _pairs(self._shapes, entry.outputs)
         made = [numpy.empty(shape, array.numpy_dtype) for shape, array in pairs]
         memory = numpy.empty(self.workspace_bytes + _ALIGNMENT, "uint8")
         code = library._functions.heterosis_run_with(
@@ -284,6 +294,16 @@ class _Prepared:
         )  # fmt: skip
         entry._check(code)
         return made
+
+
+def _pairs(*sides: Any) -> Iterator[tuple[Any, Any]]:
+    return zip(*sides)  # noqa: B905 - Python 3.9 has no strict=, and lengths were looked at
+
+
+def _is_like(own: Array, given: numpy.ndarray) -> bool:
+    """Whether an array has the type of an input, and as many axes."""
+    is_typed = given.dtype == own.numpy_dtype or given.dtype.name == own.dtype == _HALF
+    return is_typed and given.ndim == len(own.shape)
 
 
 _known: dict[str, list[tuple[int, int]]] = {}  # the files that were loaded by a path
@@ -318,6 +338,8 @@ def _check(path: str | os.PathLike[str], whole: bool) -> None:
     of the right size pass, unless the `whole` of them is looked at."""
     checksum, name = 0, os.fspath(path)
     with open(path, "rb") as file:
+        begin = file.read(_ELF.size).ljust(_ELF.size, b"\0")
+        file.seek(0)
         size = left = max(os.fstat(file.fileno()).st_size - _SEAL.size, 0)
         if not whole:
             left = file.seek(size) - size
@@ -334,6 +356,13 @@ def _check(path: str | os.PathLike[str], whole: bool) -> None:
     if version != _VERSION:
         raise LibraryError(
             f"{name} has version {version} of heterosis.h; this module expects {_VERSION}."
+        )
+    magic, number = _ELF.unpack(begin)
+    family, system = _FAMILIES.get(number, (f"number {number} of ELF's list", ""))
+    if magic == b"\x7fELF" and system != os.uname().machine:
+        raise LibraryError(
+            f"{name} is for another family of processors: {family}; this one is "
+            f"{os.uname().machine}. Export the library with another target, or use such a machine."
         )
 
 

@@ -135,8 +135,8 @@ def export(
     For a path that ends in `my_mlp` these are `libmy_mlp.so`, `my_mlp.h` and `heterosis.h`; the
     names of the first two are returned. There is an entry for each kind of arguments that a
     hybridized `net` was called with, and one for `inputs` if they are given. The library holds
-    the parameters and needs libc and libm at most. It runs on processors like this one, or of a
-    `target` that this one can run too: "x86-64", "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512). With
+    the parameters and needs libc and libm at most. It runs on processors like this one, or those
+    of a `target`: "x86-64", "x86-64-v3" (AVX2), "x86-64-v4" (AVX-512) or "aarch64-linux". With
     several, in a tuple, it holds code and parameters for each, and chooses where it runs. At most
     `threads` may share a run, one unless said otherwise; results are those of as many here. With
     `weights="file"` the parameters are in `libmy_mlp.weights`, which is mapped into memory.

@@ -41,6 +41,7 @@ from heterosis.runtime.errors import ArgumentError, UninitializedError, Unsuppor
 
 _DEFAULT = backends.LibraryOptions()
 _DRAWS = RandomKey | RandomState  # what follows from a seed
+_COMMON = "heterosis"  # the header of all libraries
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -63,6 +64,11 @@ def export(
         dynamic = compiled.dynamic_in_files
     check_dynamic(dynamic)
     folder, label = os.path.split(os.fspath(path))
+    if label == _COMMON:
+        raise ArgumentError(
+            f"export: got the path {os.fspath(path)!r}; expected one that ends in another name: "
+            f"{_COMMON}.h has the functions that every library shows."
+        )
     if not _NAME.fullmatch(label):
         raise ArgumentError(
             f"export: got the path {os.fspath(path)!r}; expected one that ends in a name of "
@@ -70,7 +76,7 @@ def export(
         )
     entries = list(_entries(compiled, inputs, parameters, name, dynamic))
     files = backends.named(compiled.backend).library(entries, label, options)
-    files["heterosis.h"] = (resources.files("heterosis.backends") / "heterosis.h").read_bytes()
+    files[f"{_COMMON}.h"] = (resources.files("heterosis.backends") / f"{_COMMON}.h").read_bytes()
     for file_name, content in files.items():
         with written_file(os.path.join(folder, file_name)) as file:
             file.write(content)

@@ -133,7 +133,7 @@ class Sized:
     @functools.cached_property
     def executable(self) -> backends.SizedExecutable:
         """What runs it at any values of the sizes."""
-        fixed = [] if self.captured.writes else _from_outside(self.captured)
+        fixed = _seldom_changed(self.captured)
         return self.backend.compile_sized(self.captured.program, self._layouts, fixed)
 
 
@@ -176,9 +176,7 @@ class Program:
         else:
             self._keeping = self.plain.keeping(wanted) if wanted else None
             self._copies = self._copied(wanted) if captured.writes else {}
-            # A step of training changes what is outside.
-            changes = self._recorded or captured.writes
-            fixed = [] if changes else _from_outside(captured)
+            fixed = [] if self._recorded else _seldom_changed(captured)
             self.executable = backend.compile(self._with_copies(), layouts, fixed)
         shares = self.executable.plan is not None  # does what runs see to views by itself
         self._views = {} if shares else dict(_views(self.program, captured, layouts))
@@ -399,8 +397,11 @@ class Program:
         return operands
 
 
-def _from_outside(captured: Captured) -> list[int]:
-    """The positions of the inputs that the function found outside."""
+def _seldom_changed(captured: Captured) -> list[int]:
+    """The positions of the inputs that the function found outside; none if it writes to some of
+    them, as a step of training does. What it writes to among its arguments is a state: a cache."""
+    if any(isinstance(write.source, Outside) for write in captured.writes):
+        return []
     return [i for i, source in enumerate(captured.sources) if isinstance(source, Outside)]
 
 

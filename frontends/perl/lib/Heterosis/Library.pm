@@ -5,6 +5,7 @@ use warnings;
 
 use Carp qw(croak);
 use Compress::Zlib ();
+use Config         qw(%Config);
 use Cwd            ();
 use FFI::Platypus 2.00;
 
@@ -15,6 +16,9 @@ use constant {
     SEAL      => 24,         # bytes that end every library: magic, version, CRC-32, size before it
     BLOCK     => 1 << 20,
 };
+
+# Families of processors by their numbers of ELF's list, and as Perl says what it was built for.
+my %families = ( 62 => [ 'x86-64', qr/x86_64|amd64/ ], 183 => [ 'AArch64', qr/aarch64|arm64/ ] );
 
 my %functions = (
     open_with       => [ [ 'sint64', 'string', 'sint64*' ] => 'opaque' ],
@@ -136,6 +140,13 @@ sub _check {
       unless $said == $sum && $counted == $size;
     croak "$path has version $version of heterosis.h; this module expects ", INTERFACE
       unless $version == INTERFACE;
+    seek $file, 0, 0;
+    read $file, my $begin, 20;
+    my ( $magic, $number ) = unpack 'a4 x14 S<', $begin;
+    my ( $family, $system ) = @{ $families{$number} // ['one that is not known'] };
+    croak "$path is for another family of processors: $family; this one is $Config{archname}. ",
+      'Export the library with another target, or use such a machine'
+      if $magic eq "\x7fELF" && ( !$system || $Config{archname} !~ /$system/ );
     return;
 }
 
@@ -171,6 +182,7 @@ package Heterosis::Library::Entry;
 use Carp                  qw(croak);
 use FFI::Platypus::Buffer qw(grow scalar_to_pointer set_used_length);
 use List::Util            qw(product);
+use Scalar::Util          qw(looks_like_number);
 
 use constant ALIGNMENT => 64;    # of a workspace
 
@@ -237,12 +249,31 @@ sub run {
         my ( $got, $wanted ) = ( scalar @{ $given[$i] }, $inputs[$i]{size} );
         croak "$self->{name}: $inputs[$i]{name}: got $got numbers; expected $wanted"
           unless $got == $wanted;
+        $self->_check_whole( $inputs[$i], $given[$i] ) if $inputs[$i]{bounds};
     }
     my @packed = map { pack "$inputs[$_]{letter}*", @{ $given[$_] } } 0 .. $#given;
     my @made   = $self->run_packed(@packed);
     my @lists  = map { [ unpack "$self->{outputs}[$_]{letter}*", $made[$_] ] } 0 .. $#made;
     return unless defined wantarray;
     return wantarray ? @lists : $self->_only(@lists);
+}
+
+# Refuse what `pack` would take for another number.
+sub _check_whole {
+    my ( $self, $wanted, $given ) = @_;
+    my ( $least, $most ) = @{ $wanted->{bounds} };
+    for my $i ( 0 .. $#$given ) {
+        my $number = $given->[$i];
+        next
+          if looks_like_number($number)
+          && $number >= $least
+          && $number <= $most
+          && $number == int $number;
+        $number //= 'undef';
+        croak "$self->{name}: $wanted->{name}: number $i is $number, which is no whole number of ",
+          $wanted->{dtype};
+    }
+    return;
 }
 
 # Run the program on strings of bytes as `pack` makes them, and give such: nothing is copied.
@@ -298,7 +329,17 @@ sub _array {
     return {
         name  => $ask->( "${side}_name", @where ), dtype => $dtype, shape => \@shape,
         size  => $size, bytes => $size * $bytes, letter => $letter, align => $bytes,
+        bounds => scalar _bounds( $letter, $bytes ),
     };
+}
+
+# The least and the largest whole number that a letter of pack takes; none for floats.
+sub _bounds {
+    my ( $letter, $bytes ) = @_;
+    return if $letter =~ /[fd]/;
+    my $most = ~0 >> ( 64 - 8 * $bytes );
+    return [ 0, $most ] if $letter =~ /[A-Z]/;
+    return [ -( $most >> 1 ) - 1, $most >> 1 ];
 }
 
 # An extent; what it is of sizes, as a text, where these are not known.

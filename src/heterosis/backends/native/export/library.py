@@ -13,11 +13,7 @@ from heterosis.backends import FILE, INSIDE, Entry, LibraryOptions
 from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.codegen.kernels import lapack
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON
-from heterosis.backends.native.compile.compiler import (
-    compile_object,
-    host_target,
-    usable_targets,
-)
+from heterosis.backends.native.compile.compiler import compile_object, host_target
 from heterosis.backends.native.export.cases import MOST, Case, cases
 from heterosis.backends.native.export.elf import shared_library
 from heterosis.backends.native.export.facts import (
@@ -87,13 +83,13 @@ def _levels(wanted: Sequence[str]) -> list[str]:
     """The levels that are written, the best first."""
     if not wanted:
         return [name for name, target in LEVELS.items() if target == host_target()]
-    usable = usable_targets()
-    here = [name for name, target in LEVELS.items() if target in usable or target == NEON]
+    family = host_target().triple
+    here = [name for name, target in LEVELS.items() if target.triple == family or target == NEON]
     for level in wanted:
         if level not in here:
             raise ArgumentError(
-                f"export: got target={level!r}; expected some of {', '.join(here)}. Code for other "
-                "processors of this one's family, which packs parameters for them, cannot run here."
+                f"export: got target={level!r}; expected some of {', '.join(here)}. Code for "
+                "x86-64 is written on x86-64 alone: parameters are packed by code like it."
             )
     if _AARCH64 in wanted and len(set(wanted)) > 1:
         raise ArgumentError(
@@ -286,7 +282,7 @@ def _typed(word: str, number: int, entry: Entry) -> list[str]:
     described = [f"/* {entry.name}: 0, or a code for heterosis_message."]
     if sizes:
         described.append(f"   library: what {function}_at has given")
-    described += [f"   {label}: {type_}" for label, type_ in (*given, *made)]
+    described += [f"   {_in_comment(label)}: {type_}" for label, type_ in (*given, *made)]
     return [
         *(_at_sizes(function, number, sizes) if sizes else []),
         "\n".join(described) + " */",
@@ -296,6 +292,10 @@ def _typed(word: str, number: int, entry: Entry) -> list[str]:
         "}",
         "",
     ]
+
+
+def _in_comment(label: str) -> str:
+    return label.replace("*/", "* /").replace("/*", "/ *")
 
 
 def _at_sizes(function: str, number: int, sizes: Sequence[str]) -> list[str]:
@@ -322,15 +322,30 @@ def _parameter(name: str, type_: TensorType, constant: str) -> str:
 
 
 def _identifiers(labels: Sequence[str]) -> list[str]:
-    """The labels as names in C, each another one."""
+    """The labels as names in C and C++, each another one. What is written in capitals may be a
+    macro of the C library."""
     found: list[str] = []
     for label in labels:
         name = re.sub(r"\W+", "_", label).strip("_") or "array"
         name = f"_{name}" if name[0].isdigit() else name
-        while name in (*found, *_OWN_NAMES):
+        if (len(name) > 1 and name.isupper()) or name.startswith("heterosis_"):
+            name += "_"
+        while name in found or name in _TAKEN_NAMES:
             name += "_"
         found.append(name)
     return found
 
 
 _OWN_NAMES = ("library", "workspace", "inputs", "outputs", "sizes", "memory", "code")
+_KEYWORDS = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t
+    char8_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
+    constinit continue decltype default delete do double dynamic_cast else enum explicit export
+    extern false final float for friend goto if import inline int long module mutable namespace new
+    noexcept not not_eq nullptr operator or or_eq override private protected public register
+    reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast
+    struct switch template this thread_local throw true try typedef typeid typename typeof
+    typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq
+    linux unix stdin stdout stderr
+"""
+_TAKEN_NAMES = frozenset((*_OWN_NAMES, *_KEYWORDS.split()))

@@ -125,6 +125,12 @@ def _packed(layout: str, number: float) -> bytes:
         return struct.pack(layout, math.copysign(math.inf, number))
 
 
+def _moved(type_: Type) -> Type:
+    """What parts of a vector are loaded and stored as. LLVM takes vectors of bfloat apart there,
+    and rounds each element by a function that exported libraries do not have."""
+    return type_.as_integer if type_.element == "bfloat" else type_
+
+
 def literal_bits(type_: Type, bits: int) -> Value:
     """An integer constant given by its bit pattern, which may have the top bit set."""
     width = type_.bits
@@ -361,23 +367,33 @@ class Function:
 
     def masked_load(self, type_: Type, pointer: Value, mask: Value) -> Value:
         """Lanes outside `mask` are not touched in memory and read as zero."""
-        zero = Value(type_, "zeroinitializer")
-        name = f"llvm.masked.load.{type_.suffix}.p0"
-        return self.call(name, [self._aligned(pointer, type_), mask, zero], type_)
+        moved = _moved(type_)
+        zero = Value(moved, "zeroinitializer")
+        name = f"llvm.masked.load.{moved.suffix}.p0"
+        found = self.call(name, [self._aligned(pointer, moved), mask, zero], moved)
+        return self._as(found, type_)
 
     def masked_store(self, a: Value, pointer: Value, mask: Value) -> None:
+        a = self._as(a, _moved(a.type))
         name = f"llvm.masked.store.{a.type.suffix}.p0"
         self.call(name, [a, self._aligned(pointer, a.type), mask])
 
     def masked_gather(self, type_: Type, pointers: Value, mask: Value | None) -> Value:
         """One element a lane from its own address."""
-        name = f"llvm.masked.gather.{type_.suffix}.v{type_.lanes}p0"
-        mask, zero = self._mask(type_.lanes, mask), Value(type_, "zeroinitializer")
-        return self.call(name, [self._aligned(pointers, type_), mask, zero], type_)
+        moved = _moved(type_)
+        name = f"llvm.masked.gather.{moved.suffix}.v{type_.lanes}p0"
+        mask, zero = self._mask(type_.lanes, mask), Value(moved, "zeroinitializer")
+        found = self.call(name, [self._aligned(pointers, moved), mask, zero], moved)
+        return self._as(found, type_)
 
     def masked_scatter(self, a: Value, pointers: Value, mask: Value | None) -> None:
+        a = self._as(a, _moved(a.type))
         name = f"llvm.masked.scatter.{a.type.suffix}.v{a.type.lanes}p0"
         self.call(name, [a, self._aligned(pointers, a.type), self._mask(a.type.lanes, mask)])
+
+    def _as(self, a: Value, type_: Type) -> Value:
+        """The same bits as another type."""
+        return a if a.type == type_ else self.convert("bitcast", a, type_)
 
     @staticmethod
     def _aligned(pointer: Value, of: Type) -> Value:
