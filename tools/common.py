@@ -1,0 +1,232 @@
+"""The operations whose machine code comes with the package: all that small programs call.
+
+Code is for any size: what tells two calls apart are the operation, element types, which strides
+are one or zero, and the attributes. Elements do not matter, so that all are ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from heterosis import autograd, gluon, np, npx
+from heterosis.gluon import nn, rnn
+from heterosis.ir.types import is_float
+from heterosis.ops import REGISTRY
+from heterosis.ops.record import ARRAY, SEQUENCE
+
+_TYPES = ("float32", "float64", "int64", "int32", "bool")
+_SOME_CASES = 3  # of an operation, in all but the first of them
+_BINARY = [
+    "add", "subtract", "multiply", "true_divide", "power", "maximum", "minimum", "less",
+    "less_equal", "greater", "greater_equal", "equal", "not_equal",
+]  # fmt: skip
+_REDUCTIONS = ["sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin"]
+_KERNELS = ((5, 1, 0), (5, 1, 2), (3, 1, 0), (3, 2, 1), (1, 1, 0), (1, 2, 0))  # stride, padding
+
+
+def call_all() -> None:
+    """Call them."""
+    for record in REGISTRY.values():
+        if record.samples is not None:
+            _call_samples(record)
+    for dtype in _TYPES:
+        _arrange(dtype)
+        if dtype != "bool":
+            _calculate(dtype)
+    _draw()
+    for layer, shape in _layers():
+        _train(layer, shape)
+    for loss, dtype in _losses():
+        _lose(loss, dtype)
+    for optimizer in ("sgd", "nag", "adam", "adamw", "rmsprop", "adagrad", "adadelta"):
+        _optimize(optimizer)
+
+
+# -- every operation, as its tests call it ---------------------------------------------------------
+
+
+def _call_samples(record) -> None:
+    samples = record.samples
+    for dtype, count in (
+        ("float32", None),
+        ("float64", 3),
+        ("int64", 3),
+        ("int32", 3),
+        ("bool", 3),
+    ):
+        if dtype in samples.dtypes:
+            for case in samples.cases[:count]:
+                _call(record, case, dtype)
+
+
+def _call(record, case, dtype: str) -> None:
+    names = [p.name for p, use in zip(record.parameters, record.uses) if use in (ARRAY, SEQUENCE)]
+    arrays = [_argument(record, i, shape, dtype) for i, shape in enumerate(case.shapes)]
+    record.operation(**dict(zip(names, arrays)), **case.attributes)
+
+
+def _argument(record, position: int, shape, dtype: str):
+    if shape is None:
+        return 1.0 if is_float(dtype) else True if dtype == "bool" else 1
+    if isinstance(shape, list):
+        return [_argument(record, position, one, dtype) for one in shape]
+    if position in record.samples.integer_arrays:
+        return np.zeros(shape, "int64")
+    return np.ones(shape, dtype)
+
+
+# -- what is written with operators and methods ----------------------------------------------------
+
+
+def _layouts(dtype: str) -> Iterator:
+    """A matrix as it is made, transposed, a part of one, and what broadcasts with it."""
+    yield np.ones((6, 7), dtype)
+    yield np.ones((7, 6), dtype).T
+    yield np.ones((12, 9), dtype)[3:9, 1:8]
+    yield np.ones((7,), dtype)
+    yield np.ones((6, 1), dtype)
+    yield np.ones((1, 7), dtype)
+    yield np.ones((), dtype)
+
+
+def _arrange(dtype: str) -> None:
+    a = np.ones((6, 7), dtype)
+    for one in _layouts(dtype):
+        one.copy()
+        a[...] = one
+        a[1:3] = one[:1] if one.ndim == 2 and one.shape[0] > 1 else one
+        for other in ("float32", "float64", "int32", "int64", "bool", "uint8"):
+            one.astype(other)
+        np.ones_like(one), np.zeros_like(one), np.full_like(one, 2)
+    a[0] = 1
+    a[:, 1] = 0
+    a[np.zeros(3, "int64")], a[0], a[:, None], a[::-1].copy(), a[a > 0]
+    a.reshape(-1), a.T.reshape(-1), a.flatten(), a.T.flatten(), a.transpose().copy()
+    for axis in (0, 1):
+        np.concatenate([a, a], axis=axis), np.stack([a, a], axis=axis), np.repeat(a, 2, axis=axis)
+        np.concatenate([a, a, a], axis=axis), np.stack([a, a, a], axis=axis)
+        np.split(a, [2, 4], axis=axis), np.flip(a, axis), np.roll(a, 1, axis)
+        np.take(a, np.zeros(3, "int64"), axis=axis)
+    np.tile(a, (2, 3)), np.expand_dims(a, 0).copy(), np.squeeze(a[:1]).copy()
+    np.zeros((3,), dtype), np.ones((3,), dtype), np.full((3,), 1, dtype), np.eye(3, dtype=dtype)
+
+
+def _calculate(dtype: str) -> None:
+    a, number = np.ones((6, 7), dtype), 2.0 if is_float(dtype) else 2
+    for one in _layouts(dtype):
+        for name in _BINARY:
+            function = getattr(np, name)
+            function(a, one), function(one, a), function(one, number), function(number, one)
+        np.where(one > 0, one, one), np.where(one > 0, one, np.zeros_like(one)), -one, abs(one)
+        np.clip(one, 0, 1), one**2, one % 3, one // 2
+        for name in _REDUCTIONS:
+            for axis in (None, *range(one.ndim)):
+                getattr(np, name)(one, axis=axis)
+                if not name.startswith("arg"):
+                    getattr(np, name)(one, axis=axis, keepdims=True)
+    for name in (
+        "__iadd__",
+        "__isub__",
+        "__imul__",
+        *(["__itruediv__"] if is_float(dtype) else []),
+    ):
+        for one in (*_layouts(dtype), number):
+            getattr(np.ones((6, 7), dtype), name)(one)
+    np.arange(5, dtype=dtype), np.sort(a), np.argsort(a), np.cumsum(a), np.cumsum(a, axis=0)
+    if is_float(dtype):
+        np.linspace(0, 1, 5, dtype=dtype)
+        for one in (a, a.T.copy().T):
+            for other in (np.ones((7, 6), dtype), np.ones((6, 7), dtype).T, np.ones(7, dtype)):
+                np.dot(one, other), np.matmul(one, other)
+
+
+def _draw() -> None:
+    np.random.seed(0)
+    for size in ((), (5,), (3, 4)):
+        np.random.normal(0, 1, size=size), np.random.uniform(0, 1, size=size), np.random.rand(*size)
+        np.random.normal(0, 0.1, size=size), np.random.uniform(-1, 1, size=size)
+        np.random.randint(0, 10, size=size)
+    np.random.permutation(5), np.random.shuffle(np.arange(5)), np.random.choice(5, 3)
+
+
+# -- networks, forwards and backwards --------------------------------------------------------------
+
+
+def _layers() -> Iterator:
+    """Layers, and the shape of what goes in."""
+    for activation in (None, "relu", "sigmoid", "tanh"):
+        yield nn.Dense(3, activation=activation), (4, 5)
+        yield nn.Conv2D(3, 3, padding=1, activation=activation), (2, 4, 8, 8)
+    yield nn.Dense(3, use_bias=False), (4, 5)
+    yield nn.Dense(3), (4, 5, 2)
+    yield nn.Dense(3, flatten=False), (4, 5, 2)
+    for kernel, stride, padding in (
+        (5, 1, 0),
+        (5, 1, 2),
+        (3, 1, 0),
+        (3, 2, 1),
+        (1, 1, 0),
+        (1, 2, 0),
+    ):
+        yield nn.Conv2D(6, kernel, stride, padding), (2, 4, 9, 9)
+        yield nn.Conv2D(6, kernel, stride, padding, use_bias=False), (2, 4, 9, 9)
+    yield nn.Conv2D(6, 5, activation="relu"), (2, 1, 9, 9)
+    yield nn.Conv2D(6, 3), (2, 1, 9, 9)
+    for pooling in (nn.MaxPool2D, nn.AvgPool2D):
+        for size, stride, padding in ((2, 2, 0), (3, 2, 0), (3, 2, 1)):
+            yield pooling(size, stride, padding), (2, 4, 8, 8)
+    yield nn.GlobalAvgPool2D(), (2, 4, 8, 8)
+    yield nn.BatchNorm(), (4, 5)
+    yield nn.BatchNorm(), (2, 4, 8, 8)
+    yield nn.LayerNorm(), (4, 5)
+    yield nn.LayerNorm(), (2, 4, 5)
+    yield nn.Dropout(0.5), (4, 5)
+    yield nn.Dropout(0.5), (2, 4, 8, 8)
+    yield nn.Flatten(), (2, 4, 8, 8)
+    for activation in ("relu", "sigmoid", "tanh", "softrelu"):
+        yield nn.Activation(activation), (4, 5)
+    for layer in (nn.LeakyReLU(0.1), nn.GELU(), nn.ELU(), nn.SiLU()):
+        yield layer, (4, 5)
+    for layer in (rnn.LSTM(4), rnn.GRU(4), rnn.RNN(4)):
+        yield layer, (3, 2, 5)
+
+
+def _train(layer, shape) -> None:
+    layer.initialize()
+    x = np.ones(shape)
+    x.attach_grad()
+    layer(x)
+    with autograd.record():
+        y = layer(x)
+    y.backward()
+
+
+def _losses() -> Iterator:
+    for name in ("L2Loss", "L1Loss", "SigmoidBinaryCrossEntropyLoss", "HuberLoss", "HingeLoss"):
+        yield getattr(gluon.loss, name)(), "float32"
+    for dtype in ("float32", "int32", "int64"):
+        yield gluon.loss.SoftmaxCrossEntropyLoss(), dtype
+
+
+def _lose(loss, dtype: str) -> None:
+    labels = np.ones((4,), dtype) if "Softmax" in type(loss).__name__ else np.ones((4, 3), dtype)
+    x = np.ones((4, 3))
+    x.attach_grad()
+    for finish in (lambda value: value, lambda value: value.mean(), lambda value: value.sum()):
+        with autograd.record():
+            value = finish(loss(x, labels))
+        value.backward()
+    npx.softmax(x), npx.log_softmax(x), npx.one_hot(labels, 3)
+    (x.argmax(axis=1) == labels).mean(), (x.argmax(axis=1).astype(dtype) == labels).sum()
+
+
+def _optimize(name: str) -> None:
+    options = [{}, {"wd": 0.01}] + ([{"momentum": 0.9}] if name in ("sgd", "nag") else [])
+    for more in options:
+        net = nn.Dense(3, in_units=2)
+        net.initialize()
+        trainer = gluon.Trainer(net.collect_params(), name, {"learning_rate": 0.1, **more})
+        with autograd.record():
+            value = net(np.ones((4, 2)))
+        value.backward()
+        trainer.step(4)
