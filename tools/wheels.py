@@ -1,8 +1,8 @@
 """Wheels for every CPython here, tested as they will be installed: python tools/wheels.py
 
-Builds from a copy of the files that git knows, lets auditwheel find the oldest Linux that each
-wheel runs on, installs it into a fresh environment where no compiler can be reached, and runs
-`installed.py` there. Needs g++, and what `pip install '.[dev]'` brings.
+Builds from a copy of the sources, lets auditwheel find the oldest Linux that each wheel runs on,
+installs it into a fresh environment where no compiler can be reached, and runs `installed.py`
+there. Needs g++, and what `pip install '.[dev]'` brings.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Where interpreters are beside those on PATH: pyenv's, and those of the manylinux images.
 _FOLDERS = (Path.home() / ".pyenv/versions", Path("/opt/python"))
 _OLDEST = (3, 10)
+_SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "core", "pyproject.toml", "src", "tools")
 _ASK = """
 import json, platform, sys, sysconfig
 threads = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
@@ -94,13 +95,12 @@ def chosen(interpreters: Iterable[Interpreter | None]) -> list[Interpreter]:
 
 
 def copy(folder: Path) -> Path:
-    """The files of the tree that git knows or would: nothing that was built in place."""
-    names = subprocess.check_output(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT
-    )
-    for name in filter(None, names.decode().split("\0")):
-        if (ROOT / name).exists():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    """What a wheel is made of, without what was built in place."""
+    for name in _SOURCES:
+        if (ROOT / name).is_dir():
+            built = shutil.ignore_patterns("*.so", "__pycache__")
+            shutil.copytree(ROOT / name, folder / name, ignore=built)
+        else:
             shutil.copy2(ROOT / name, folder / name)
     return folder
 
@@ -109,10 +109,11 @@ def built(source: Path, python: Interpreter, work: Path, jobs: int) -> Path:
     """The wheel as it comes from the build, for this machine's Linux."""
     environment = _environment(python, work / "build")
     raw = work / "raw"
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("SKBUILD_")}
     _run(
         [*_pip(environment), "wheel", "--no-deps", "--wheel-dir", raw, source,
          "--config-settings=cmake.define.HETEROSIS_STATIC_RUNTIME=ON"],
-        os.environ | {"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)},
+        variables | {"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)},
     )  # fmt: skip
     (wheel,) = raw.glob("*.whl")
     return wheel
