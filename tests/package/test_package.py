@@ -10,6 +10,8 @@ import pytest
 
 import heterosis
 from heterosis import _core, cli, demo
+from heterosis.backends.native.compile import object_cache, shipped
+from heterosis.backends.native.compile.compiler import family
 
 
 def _python(*arguments: str, **settings: object) -> subprocess.CompletedProcess:
@@ -109,6 +111,18 @@ print("llvmlite" in sys.modules)
 """
     done = _python("-c", program)
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_what_comes_compiled_is_whole_for_every_target():
+    _installed()
+    for target in family():
+        archive = shipped.Archive(shipped.path_of(target))
+        keys = archive.keys()
+        assert len(keys) > 500
+        payloads = [object_cache._unpack(archive.read(key), key) for key in keys]
+        assert all(payloads)
+        for payload in payloads[::50]:
+            object_cache._loaded(payload)  # whatever it calls is there
 
 
 def test_versions_agree():
