@@ -24,6 +24,18 @@ _BINARY = [
 ]  # fmt: skip
 _IN_PLACE = ["__iadd__", "__isub__", "__imul__", "__itruediv__"]
 _REDUCTIONS = ["sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin"]
+# Which kernel multiplies depends on sizes: rows, depth, columns.
+_PRODUCTS = (
+    (6, 7, 3),
+    (200, 8, 16),
+    (8, 200, 16),
+    (200, 16, 1),
+    (1, 64, 32),
+    (64, 64, 64),
+    (300,) * 3,
+)
+_DENSE = (((4, 5), 3), ((64, 128), 10), ((64, 256), 128), ((1, 256), 128))  # inputs, units
+_IMAGES = (((4, 1, 28, 28), 20), ((2, 3, 32, 32), 16), ((2, 32, 14, 14), 32))  # inputs, channels
 _KERNELS = ((5, 1, 0), (5, 1, 2), (3, 1, 0), (3, 2, 1), (1, 1, 0), (1, 2, 0))  # stride, padding
 
 
@@ -119,9 +131,17 @@ def _calculate(dtype: str) -> None:
     np.sort(a[0]), np.argsort(a[0]), np.cumsum(a[0])
     if is_float(dtype):
         np.linspace(0, 1, 5, dtype=dtype)
-        for one in (a, np.ones((7, 6), dtype).T):
-            for other in (np.ones((7, 3), dtype), np.ones((3, 7), dtype).T, np.ones(7, dtype)):
-                np.dot(one, other), np.matmul(one, other)
+        for sizes in _PRODUCTS:
+            _multiply(dtype, *sizes)
+
+
+def _multiply(dtype: str, m: int, k: int, n: int) -> None:
+    """Products of matrices, each as it is made and transposed, and with a vector."""
+    for left in (np.ones((m, k), dtype), np.ones((k, m), dtype).T):
+        for right in (np.ones((k, n), dtype), np.ones((n, k), dtype).T):
+            np.dot(left, right)
+        np.dot(left, np.ones(k, dtype))
+    np.dot(np.ones(k, dtype), np.ones(k, dtype))
 
 
 def _combine(one, number) -> None:
@@ -131,12 +151,7 @@ def _combine(one, number) -> None:
         function = getattr(np, name)
         function(a, one), function(one, a), function(one, one)
         function(one, number), function(number, one)
-    for name in (
-        "__iadd__",
-        "__isub__",
-        "__imul__",
-        *(["__itruediv__"] if isinstance(number, float) else []),
-    ):
+    for name in _IN_PLACE if isinstance(number, float) else _IN_PLACE[:3]:
         getattr(a, name)(one), getattr(a, name)(number)
     np.where(one > 0, one, one), np.where(one > 0, one, np.zeros_like(one)), -one, abs(one)
     np.clip(one, 0, 1), one**2, one**3, one % 3, one // 2
@@ -162,24 +177,18 @@ def _draw() -> None:
 
 def _layers() -> Iterator:
     """Layers, and the shape of what goes in."""
-    for activation in (None, "relu", "sigmoid", "tanh"):
+    for shape, units in _DENSE:
+        yield nn.Dense(units), shape
+        yield nn.Dense(units, use_bias=False), shape
+    for activation in ("relu", "sigmoid", "tanh"):
         yield nn.Dense(3, activation=activation), (4, 5)
         yield nn.Conv2D(3, 3, padding=1, activation=activation), (2, 4, 8, 8)
-    yield nn.Dense(3, use_bias=False), (4, 5)
     yield nn.Dense(3), (4, 5, 2)
     yield nn.Dense(3, flatten=False), (4, 5, 2)
-    for kernel, stride, padding in (
-        (5, 1, 0),
-        (5, 1, 2),
-        (3, 1, 0),
-        (3, 2, 1),
-        (1, 1, 0),
-        (1, 2, 0),
-    ):
-        yield nn.Conv2D(6, kernel, stride, padding), (2, 4, 9, 9)
-        yield nn.Conv2D(6, kernel, stride, padding, use_bias=False), (2, 4, 9, 9)
-    yield nn.Conv2D(6, 5, activation="relu"), (2, 1, 9, 9)
-    yield nn.Conv2D(6, 3), (2, 1, 9, 9)
+    for shape, channels in _IMAGES:
+        for kernel, stride, padding in _KERNELS:
+            yield nn.Conv2D(channels, kernel, stride, padding), shape
+            yield nn.Conv2D(channels, kernel, stride, padding, use_bias=False), shape
     for pooling in (nn.MaxPool2D, nn.AvgPool2D):
         for size, stride, padding in ((2, 2, 0), (3, 2, 0), (3, 2, 1)):
             yield pooling(size, stride, padding), (2, 4, 8, 8)

@@ -66,7 +66,7 @@ def _codes(run) -> dict:
             for target, known in codes.items():
                 machine = Machine(target, _core.threads())
                 code = code_for(program, layouts, targets, machine, **options)
-                if code.parts:
+                if code.parts:  # else nothing runs: results are views
                     known.setdefault(code.key, code)
             return super().plan(program, layouts, targets, **options)
 
