@@ -240,6 +240,7 @@ def test_a_fork_while_another_thread_is_in_its_first_call(module, tmp_path, monk
         + f"""
 slow = Slow({module!r})
 sys.meta_path.insert(0, slow)
+x = np.array([1, 2], dtype="uint16")  # for which nothing comes compiled
 thread = threading.Thread(target=lambda: (x + 1).wait_to_read(), daemon=True)
 thread.start()
 assert slow.begun.wait(20)

@@ -10,6 +10,8 @@ import pytest
 
 import heterosis
 from heterosis import _core, cli, demo
+from heterosis.backends.native.compile import object_cache, shipped
+from heterosis.backends.native.compile.compiler import family
 
 
 def _python(*arguments: str, **settings: object) -> subprocess.CompletedProcess:
@@ -65,8 +67,9 @@ def test_import_leaves_heavy_modules_out():
 @pytest.mark.lengthy
 def test_a_warm_start_leaves_the_compiler_out(tmp_path, monkeypatch):
     monkeypatch.setenv("HETEROSIS_CACHE", str(tmp_path))
-    program = (
-        "import sys; from heterosis import np; np.array([1]) + 1; print('llvmlite' in sys.modules)"
+    program = (  # on a type for which nothing comes compiled
+        "import sys; from heterosis import np; np.array([1], dtype='uint16') + 1; "
+        "print('llvmlite' in sys.modules)"
     )
     assert _python("-c", program).stdout == "True\n"
     assert _python("-c", program).stdout == "False\n"
@@ -92,7 +95,34 @@ def test_the_wheel_holds_the_package_and_nothing_else():
     files = [f for f in _installed() if "__pycache__" not in f and not f.startswith("../")]
     assert {f.split("/")[0].split("-")[0] for f in files} == {"heterosis"}
     suffixes = {f.rsplit(".", 1)[-1] for f in files if f.startswith("heterosis/")}
-    assert suffixes == {"h", "json", "py", "pyi", "typed", "so"}
+    assert suffixes == {"h", "json", "objects", "py", "pyi", "typed", "so"}
+
+
+def test_common_operations_come_compiled_with_an_installed_package(tmp_path, monkeypatch):
+    _installed()
+    monkeypatch.setenv("HETEROSIS_CACHE", str(tmp_path))
+    program = """
+import sys
+from heterosis import np, npx
+x = np.ones((3, 4))
+y = npx.softmax(np.exp(x - x.max(axis=1, keepdims=True)) @ np.ones((4, 2)))
+assert y.sum() > 2.9 and (np.arange(3) + 1).sum() == 6
+print("llvmlite" in sys.modules)
+"""
+    done = _python("-c", program)
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_what_comes_compiled_is_whole_for_every_target():
+    _installed()
+    for target in family():
+        archive = shipped.Archive(shipped.path_of(target))
+        keys = archive.keys()
+        assert len(keys) > 500
+        payloads = [object_cache._unpack(archive.read(key), key) for key in keys]
+        assert all(payloads)
+        for payload in payloads[::50]:
+            object_cache._loaded(payload)  # whatever it calls is there
 
 
 def test_versions_agree():

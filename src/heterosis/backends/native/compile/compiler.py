@@ -53,6 +53,11 @@ def _host_target(wanted: str) -> Target:
     return usable[0]
 
 
+def family() -> tuple[Target, ...]:
+    """The targets of this machine's processor family, also those that it does not run."""
+    return _FAMILIES.get(os.uname().machine, ())
+
+
 def usable_targets() -> list[Target]:
     """All that this processor runs, the best first, whatever HETEROSIS_TARGET says."""
     from heterosis import _core

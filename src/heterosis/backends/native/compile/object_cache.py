@@ -1,5 +1,7 @@
 """Machine code by description: from memory, else from disk, else compiled and kept in both.
 
+On disk are the entries of the user's cache, and those that came with the package.
+
 An entry on disk is trusted only as far as it proves itself: it must belong to this user, be
 writable by nobody else, and carry the key it was asked for and the checksum of its content.
 Anything else is passed over and written anew. Entries appear by renaming, so that processes that
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from heterosis import _core
 from heterosis.backends.native.codegen.target import Target
+from heterosis.backends.native.compile import shipped
 from heterosis.backends.native.compile.compiler import compile_object, host_target
 from heterosis.runtime import forks
 
@@ -59,11 +62,17 @@ class Counters:
 class ObjectCache:
     """Loaded objects over a directory of object files; over nothing if `directory` is None.
 
-    Loaded objects stay for the life of the cache: their addresses may be anywhere.
+    What is not there may be in an `archive`, which is only read. Loaded objects stay for the life
+    of the cache: their addresses may be anywhere.
     """
 
-    def __init__(self, directory: str | None, limit: int = 256 << 20):
-        self.directory, self.limit = directory, limit
+    def __init__(
+        self,
+        directory: str | None,
+        limit: int = 256 << 20,
+        archive: shipped.Archive | None = None,
+    ):
+        self.directory, self.limit, self.archive = directory, limit, archive
         self.counters = Counters()
         self._loaded: dict[tuple[str, Target], LoadedObject] = {}
         self._found: dict[bytes, LoadedObject] = {}  # the same, by their entries on disk
@@ -101,7 +110,7 @@ class ObjectCache:
         with _lock:
             if key not in self._found:
                 start = time.perf_counter()
-                payload = self.read(key)
+                payload = self.read(key) or self._read_archive(key)
                 if payload is None:
                     return None
                 self._found[key] = _loaded(payload)
@@ -172,12 +181,15 @@ class ObjectCache:
             _touch(path)
         return payload
 
+    def _read_archive(self, key: bytes) -> bytes | None:
+        return _unpack(self.archive.read(key), key) if self.archive else None
+
     def write(self, key: bytes, payload: bytes) -> None:
         """Keep an entry if possible; a full or read-only disk only costs the next start time."""
         temporary = f"{self._path(key)}.{os.urandom(6).hex()}.tmp"
         try:
             os.makedirs(self.directory or "", mode=0o700, exist_ok=True)
-            _write_file(temporary, _pack(key, payload))
+            _write_file(temporary, pack(key, payload))
             os.replace(temporary, self._path(key))
         except OSError as error:
             _remove(temporary)
@@ -227,7 +239,8 @@ def cache_directory() -> str | None:
 @cache
 def default_cache() -> ObjectCache:
     """The cache that this process uses."""
-    return ObjectCache(cache_directory())
+    archive = shipped.Archive(shipped.path_of(host_target()))
+    return ObjectCache(cache_directory(), archive=archive)
 
 
 def load(key_text: str, produce: Callable[[], str], target: Target | None = None) -> LoadedObject:
@@ -242,7 +255,8 @@ def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=32).digest()
 
 
-def _pack(key: bytes, payload: bytes) -> bytes:
+def pack(key: bytes, payload: bytes) -> bytes:
+    """An entry: what it holds, and what it is recognised by."""
     return _HEADER.pack(_MAGIC, _FORMAT, len(payload), key, _digest(payload)) + payload
 
 

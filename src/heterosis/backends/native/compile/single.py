@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from heterosis import _core
-from heterosis.backends.native.codegen.emit.function import function_for_any_size
-from heterosis.backends.native.codegen.kernel import Schedule
+from heterosis.backends.native.codegen.emit.function import FunctionCode, function_for_any_size
+from heterosis.backends.native.codegen.kernel import Machine, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand
 from heterosis.backends.native.compile.plans import address, check_room, machine, plan_facts
 from heterosis.backends.native.schedule.materialize import compared_sums
@@ -30,18 +30,49 @@ def compile_single(
     With `targets`, arrays that lie so are written instead of new ones. With `in_place`, the one of
     them is the first operand, and keeps what the program leaves as it is.
     """
-    into = [None] * len(program.outputs) if targets is None else list(targets)
+    into = _rooms(program, targets)
     program = widened(program)
-    planned = schedule(
-        program, layouts, into, machine(),
-        views=views, in_place=in_place, kept=compared_sums(program),
-    )  # fmt: skip
+    planned = _scheduled(program, layouts, into, machine(), views=views, in_place=in_place)
     elementwise = _is_elementwise(planned, program, layouts, into)
     code = function_for_any_size(planned)
     facts = plan_facts(program, planned, code, in_place=in_place, elementwise=elementwise)
     if targets is None:
         check_room(facts)
     return facts.plan(address(code))
+
+
+def code_for(
+    program: Program,
+    layouts: Sequence[Strided],
+    targets: Sequence[Strided] | None,
+    on: Machine,
+    *,
+    views: bool,
+    in_place: bool = False,
+) -> FunctionCode:
+    """The code that `compile_single` would compile on another machine."""
+    into, program = _rooms(program, targets), widened(program)
+    planned = _scheduled(program, layouts, into, on, views=views, in_place=in_place)
+    return function_for_any_size(planned)
+
+
+def _rooms(program: Program, targets: Sequence[Strided] | None) -> list[Strided | None]:
+    return [None] * len(program.outputs) if targets is None else list(targets)
+
+
+def _scheduled(
+    program: Program,
+    layouts: Sequence[Strided],
+    into: Sequence[Strided | None],
+    on: Machine,
+    *,
+    views: bool,
+    in_place: bool,
+) -> Schedule:
+    return schedule(
+        program, layouts, into, on,
+        views=views, in_place=in_place, kept=compared_sums(program),
+    )  # fmt: skip
 
 
 def _is_elementwise(

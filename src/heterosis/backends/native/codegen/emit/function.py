@@ -128,7 +128,9 @@ class Numbers:
         """A buffer as the code finds it."""
         if buffer.kind == "call":
             return buffer
-        return replace(buffer, index=self.unless((0,), self.starts[known(buffer.index)]))
+        # Of several, which one is the first depends on sizes, and on how many threads have scratch.
+        literals = (0,) if len(self.starts) == 1 else ()
+        return replace(buffer, index=self.unless(literals, self.starts[known(buffer.index)]))
 
 
 class OwnNumbers(Numbers):

@@ -1,0 +1,108 @@
+"""What `tools/wheels.py` makes, and how it finds the interpreters to make it for."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from heterosis.backends.native.compile.compiler import family
+
+ROOT = Path(__file__).parents[2]
+
+
+def _tool(name: str):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+wheels, installed = _tool("wheels"), _tool("installed")
+
+
+@pytest.mark.slow
+def test_a_wheel_that_needs_no_compiler(tmp_path):
+    """Built, repaired, installed without a compiler and tried there, for this interpreter."""
+    command = [sys.executable, ROOT / "tools" / "wheels.py", "--jobs", "1"]
+    command += ["--python", sys.executable, "--output", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = tmp_path.iterdir()
+    assert re.fullmatch(r"heterosis-[\d.]+-cp3\d+t?-cp3\d+t?-manylinux_\w+\.whl", wheel.name)
+    assert f"| {wheel.name} |" in done.stdout
+    files = {file.filename: file for file in zipfile.ZipFile(wheel).infolist()}
+    names = set(files)
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"heterosis"}
+    codes = {f"heterosis/machine_code/{target.name}.objects" for target in family()}
+    assert codes == {name for name in names if name.startswith("heterosis/machine_code/")}
+    assert wheel.stat().st_size < 20e6
+    (core,) = (name for name in names if name.endswith(".so"))
+    content = zipfile.ZipFile(wheel).read(core)
+    assert b"libstdc++.so" not in content
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "exit 1",
+        "echo nothing",
+        """echo '["PyPy", [3, 11, 9], ""]'""",
+        """echo '["CPython", [3, 9, 1], ""]'""",
+    ],
+)
+def test_what_is_no_interpreter_for_us_is_passed_over(tmp_path, answer):
+    path = tmp_path / "python3"
+    path.write_text(f"#!/bin/sh\n{answer}\n")
+    path.chmod(0o755)
+    assert wheels.asked(path) is None
+    assert wheels.asked(tmp_path / "nowhere") is None
+
+
+def test_the_latest_of_each_version_is_chosen():
+    one = wheels.asked(Path(sys.executable))
+    assert one.tag.startswith("cp3") and one.path == sys.executable
+    versions = [
+        ((3, 12, 1), ""),
+        ((3, 12, 4), ""),
+        ((3, 9, 30), ""),
+        ((3, 13, 0), "t"),
+        ((3, 13, 0), ""),
+    ]
+    given = [wheels.Interpreter(*version, f"/{i}") for i, version in enumerate(versions)]
+    found = [(str(one), one.tag) for one in wheels.chosen([None, *given])]
+    assert found == [
+        ("3.9.30", "cp39"), ("3.12.4", "cp312"), ("3.13.0", "cp313"), ("3.13.0t", "cp313t"),
+    ]  # fmt: skip
+
+
+def test_a_command_that_fails_says_what_it_said():
+    with pytest.raises(wheels.Failed, match=r"(?s)-c .*\nhere.*why"):
+        wheels._run([sys.executable, "-c", "import sys; print('here'); sys.exit('why')"])
+
+
+def test_a_copy_has_the_sources_and_nothing_built(tmp_path):
+    wheels.copy(tmp_path)
+    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert {"pyproject.toml", "src/heterosis/_core.pyi", "core/python/module.cpp"} <= names
+    assert not [name for name in names if name.endswith((".so", ".pyc"))]
+
+
+def test_the_programs_of_a_page():
+    page = "```python\na = 1\n```\ntext\n```\nno = program\n```\n```python\nb = a\n```\n"
+    assert installed.programs(page) == "a = 1\n\nb = a\n"
+    assert "hybridize" in installed.programs((ROOT / "README.md").read_text())
+    with pytest.raises(AssertionError):
+        installed.programs("nothing")
+
+
+@pytest.mark.parametrize("system", ["Windows", "Darwin"])
+def test_other_systems_are_refused_by_name(tmp_path, system):
+    command = ["cmake", "-S", ROOT, "-B", tmp_path, f"-DCMAKE_SYSTEM_NAME={system}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"Heterosis runs on Linux alone, and this is {system}" in " ".join(done.stderr.split())

