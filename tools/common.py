@@ -23,6 +23,7 @@ _BINARY = [
     "less_equal", "greater", "greater_equal", "equal", "not_equal",
 ]  # fmt: skip
 _IN_PLACE = ["__iadd__", "__isub__", "__imul__", "__itruediv__"]
+_FUNCTIONS = ["exp", "log", "sqrt", "square", "tanh", "sin", "cos", "floor", "sign", "reciprocal"]
 _REDUCTIONS = ["sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin"]
 # Which kernel multiplies depends on sizes: rows, depth, columns.
 _PRODUCTS = (
@@ -117,14 +118,15 @@ def _arrange(dtype: str) -> None:
         np.concatenate([a, a, a], axis=axis), np.stack([a, a, a], axis=axis)
         np.repeat(a, 2, axis=axis), np.flip(a, axis).copy(), np.roll(a, 1, axis)
         np.take(a, indices, axis=axis)
+    for parts in ((a, a[:, :2], a[:, :1]), (a[:, :1],) * 3, (a[:, :1],) * 2, (a, a[:, :1])):
+        np.concatenate([part.copy() for part in parts], axis=1)
     np.tile(a, (2, 3)), np.zeros(3, dtype), np.ones(3, dtype), np.full(3, 1, dtype)
     np.eye(3, dtype=dtype)
 
 
 def _calculate(dtype: str) -> None:
-    number = 2.0 if is_float(dtype) else 2
     for one in _layouts(dtype):
-        _combine(one, number)
+        _combine(one)
         _reduce(one)
     a = np.ones((6, 7), dtype)
     np.arange(5, dtype=dtype), np.sort(a), np.argsort(a), np.cumsum(a), np.cumsum(a, axis=0)
@@ -144,15 +146,24 @@ def _multiply(dtype: str, m: int, k: int, n: int) -> None:
     np.dot(np.ones(k, dtype), np.ones(k, dtype))
 
 
-def _combine(one, number) -> None:
-    """Operators with two sides, and those with one."""
+def _combine(one) -> None:
+    """Operators with two sides, and functions of one."""
     a = np.ones((6, 7), one.dtype)
+    numbers = (2, 2.0) if is_float(one.dtype.name) else (2,)
     for name in _BINARY:
         function = getattr(np, name)
         function(a, one), function(one, a), function(one, one)
-        function(one, number), function(number, one)
-    for name in _IN_PLACE if isinstance(number, float) else _IN_PLACE[:3]:
-        getattr(a, name)(one), getattr(a, name)(number)
+        for number in numbers:
+            function(one, number), function(number, one)
+    for name in _IN_PLACE[: 2 + len(numbers)]:  # the last gives floats
+        for other in (one, *numbers):
+            getattr(a, name)(other)
+    if len(numbers) > 1:
+        for name in _FUNCTIONS:
+            getattr(np, name)(one)
+        npx.relu(one), npx.sigmoid(one)
+        if one.ndim:
+            npx.softmax(one), npx.log_softmax(one)
     np.where(one > 0, one, one), np.where(one > 0, one, np.zeros_like(one)), -one, abs(one)
     np.clip(one, 0, 1), one**2, one**3, one % 3, one // 2
 
@@ -219,15 +230,16 @@ def _train(layer, shape) -> None:
 
 
 def _losses() -> Iterator:
-    """Losses, and labels for scores of shape (4, 3)."""
+    """Losses, and labels for scores of three classes."""
     for name in ("L2Loss", "L1Loss", "SigmoidBinaryCrossEntropyLoss", "HuberLoss", "HingeLoss"):
         yield getattr(gluon.loss, name)(), np.ones((4, 3))
     for dtype in ("float32", "int32", "int64"):
-        yield gluon.loss.SoftmaxCrossEntropyLoss(), np.ones((4,), dtype)
+        for count in (4, 200):
+            yield gluon.loss.SoftmaxCrossEntropyLoss(), np.ones((count,), dtype)
 
 
 def _lose(loss, labels) -> None:
-    scores = np.ones((4, 3))
+    scores = np.ones((labels.shape[0], 3))
     scores.attach_grad()
     for finish in (lambda value: value, lambda value: value.mean(), lambda value: value.sum()):
         with autograd.record():
