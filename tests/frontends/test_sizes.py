@@ -201,6 +201,26 @@ def test_an_entry_with_sizes_behind_others(tmp_path):
         assert library(x.asnumpy()).tobytes() == compiled(x).asnumpy().tobytes()
 
 
+def test_random_numbers_of_several_open_extents(tmp_path):
+    """Whichever of them is larger."""
+
+    def noisy(x):
+        return x + np.random.normal(size=x.shape)
+
+    library = _library(noisy, tmp_path, random(4, 8, 6), dynamic=True)
+    compiled = heterosis.hybridize(noisy, dynamic=True)
+    for shape in ((4, 8, 6), (9, 3, 2), (2, 30, 17)):
+        np.random.seed(7)
+        expected = compiled(random(*shape)).asnumpy()
+        found = library(random(*shape).asnumpy(), numpy.array(7, "int64"))
+        assert found.tobytes() == expected.tobytes()
+    assert compiled.captures == 1
+    with pytest.raises(
+        front_end.LibraryError, match=r"got the sizes \(3,\); expected \(n0, n1, n2\)"
+    ):
+        library.entries["noisy"].serves(3)
+
+
 def test_random_numbers_at_sizes(tmp_path):
     def noisy(x):
         return x + np.random.uniform(size=x.shape)
@@ -286,6 +306,12 @@ UNSERVED = {
                                                               "one row is too few"]),
     "one extent alone": (_of_five, {"x": (0, 1)}, [(4, 5)], ["only 5 on axis 1 of x"]),
     "none": (_of_five, True, [(5,)], ["only 5 on axis 0 of x", "n0 == 5"]),
+    "equal extents": (lambda x: x * 2, {"x": (0, 1)}, [(4, 4)],
+                      ["only equal extents on axis 0 of x and axis 1 of x", "some that differ"]),
+    "another program": (lambda x: x * 2 if x.shape[0] > 10 else x - 1, {"x": (0,)}, [(4, 3)],
+                        ["no sizes like n0 = 11", "where -n0 >= -10, asked at ", "one more"]),
+    "even sizes": (lambda x: x * 2 if x.shape[0] % 2 else x - 1, {"x": (0,)}, [(9,)],
+                   ["no sizes like n0 = 8", "one more library"]),
     "others where 1": (lambda x: np.squeeze(x) if x.shape[0] == 1 else x, {"x": (0,)}, [(4, 3)],
                        ["no calls with 1 on axis 0 of x", "its results are others"]),
 }  # fmt: skip

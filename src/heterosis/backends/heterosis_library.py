@@ -217,6 +217,9 @@ class Entry:
 
     def serves(self, *sizes: int) -> bool:
         """Whether the library has a plan for these sizes, in their order."""
+        if len(sizes) != len(self.sizes):
+            names = ", ".join(self._names)
+            raise LibraryError(f"{self.name}: got the sizes {sizes}; expected ({names})")
         try:
             _Prepared(self, sizes)
         except LibraryError:

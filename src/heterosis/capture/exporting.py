@@ -130,13 +130,16 @@ def _open_entry(
 ) -> backends.Entry:
     """The entry for all sizes that a call may have."""
     made = _sized(_entry(name, found.captured, found.call, parameters), found)
-    special = []
+    special, programs = [], []
     for one in found.special(partial(unserved.tell_of_ones, found)):
         entry = _sized(_entry(name, one.captured, one.call, parameters), one)
         if _is_alike(made, entry):
             special.append(entry)
+            programs.append(one)
         else:
             unserved.tell_of_ones(found, one.ones, "its results are others, or have other types.")
+    unserved.tell_of_equal(found)
+    unserved.tell_of_others(found, programs)
     return made._replace(special=tuple(special))
 
 

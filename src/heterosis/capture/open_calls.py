@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from traceback import walk_tb
 from typing import Any
 
@@ -24,11 +25,13 @@ from heterosis.capture.open_sizes import (
     with_extents,
 )
 from heterosis.capture.programs import Call
-from heterosis.ir.traced_sizes import LEAST
+from heterosis.ir.traced_sizes import LEAST, function_of
 from heterosis.runtime.errors import HeterosisError, ProgramError, ScheduleError, UnsupportedError
 from heterosis.runtime.lines import PACKAGE
 
 _MOST_TOGETHER = 3  # sizes of which each combination is captured where they are 1
+_TRIED = (8, 9, 10, 11, 12, 2, 3, 4, 5, 6, 7, 13, 14, 15, 16, 17, 31, 32, 33, 64, 100, 255, 1000)
+_MOST_TRIED = 500  # combinations of more than two sizes
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,27 @@ class OpenCall:
                 known.append(set(ones))
                 refused(ones, error)
 
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Whether the program is for these values of the names, those of 1 among them."""
+        condition = function_of(values, [" and ".join(self.conditions) or "True"])
+        return bool(condition(**values)[0])
+
+    def unheld(self, others: Collection[OpenCall]) -> tuple[Mapping[str, int], str] | None:
+        """Sizes for which neither this program nor one of the others is, and the condition of this
+        one that does not hold there, with the line that it comes from; None if none were found."""
+        for values in _spread(tuple(self.values)):
+            if any(one.holds(values) for one in (self, *others)):
+                continue
+            for text in self.conditions:
+                if not function_of(values, [text])(**values)[0]:
+                    return values, self._reason(text)
+        return None
+
+    def _reason(self, condition: str) -> str:
+        lines = self._conditions.noted if self._conditions is not None else {}
+        line = lines.get(condition)
+        return f"{condition}, asked at {line}" if line else condition
+
     def _with_ones(self, ones: tuple[str, ...]) -> OpenCall:
         axes = dict.fromkeys((axis for axis, name in self.names.items() if name in ones), 1)
         call = with_extents(self.call, axes)
@@ -106,6 +130,16 @@ class OpenCall:
         opening = Opening(rest, shapes) if rest else None
         captured = capture(self.function, *call, opening=opening)
         return OpenCall(self.function, captured, call, rest, ones)
+
+
+def _spread(names: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
+    """Values for the names, of all remainders and orders."""
+    tried: Iterator[tuple[int, ...]] = product(_TRIED, repeat=len(names))
+    if len(names) > 2:
+        chance = random.Random(0)
+        tried = (tuple(chance.choice(_TRIED) for _ in names) for _ in range(_MOST_TRIED))
+    for values in tried:
+        yield dict(zip(names, values, strict=True))
 
 
 def given_once(opening: Opening, shapes: Any) -> bool:

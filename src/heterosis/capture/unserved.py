@@ -46,6 +46,32 @@ class Unserved:
         axes = (axis for axis, name in found.names.items() if name in ones)
         self._warn(f"no calls with 1 on {self._shown(axes)}", str(why))
 
+    def tell_of_equal(self, found: OpenCall) -> None:
+        """Warn of axes of one array that have one size, since they are equal in the call."""
+        named: dict[tuple[int, str], list[Axis]] = {}
+        for axis, name in found.names.items():
+            if name in found.values:
+                named.setdefault((axis[0], name), []).append(axis)
+        for axes in named.values():
+            if len(axes) > 1:
+                self._warn(
+                    f"only equal extents on {self._shown(axes)}",
+                    "they are equal in the sample inputs. Give some that differ there, unless the "
+                    "extents have to be equal.",
+                )
+
+    def tell_of_others(self, found: OpenCall, special: Sequence[OpenCall]) -> None:
+        """Warn of sizes that are another program: as another way through the function."""
+        unheld = found.unheld(special)
+        if unheld is not None:
+            values, why = unheld
+            shown = ", ".join(f"{name} = {value}" for name, value in values.items())
+            self._warn(
+                f"no sizes like {shown}, for which it is another program",
+                f"this one holds where {why}. Export one more library, with sample inputs of such "
+                "sizes.",
+            )
+
     def _shown(self, axes: Iterable[Axis]) -> str:
         return " and ".join(f"axis {axis} of {self._arrays[i][0]}" for i, axis in sorted(axes))
 

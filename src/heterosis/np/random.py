@@ -65,7 +65,7 @@ def _size(size: Any, out: Any = None) -> tuple[int, ...] | None:
         return None if out is None else out.shape
     given = size if isinstance(size, tuple | list) else (size,)
     found = tuple(n if isinstance(n, int) and is_traced(n) else int(n) for n in given)
-    if min(found, default=0) < 0:
+    if any(n < 0 for n in found):
         raise ArgumentError(f"size {size} has a negative extent; expected numbers from 0 on.")
     return found
 

@@ -287,7 +287,7 @@ def tile(A: Value, reps: Any) -> Value:
 def resize(a: Value, new_shape: Any) -> Value:
     """The elements in their order, over and over again, under another shape."""
     shape = as_tuple(new_shape)
-    if min(shape, default=0) < 0:
+    if any(n < 0 for n in shape):
         raise ShapeError(f"resize: a shape has no negative extents; got {shape}.")
     if not a.size:
         return cast(views.broadcast(extent(0), shape), a.dtype)

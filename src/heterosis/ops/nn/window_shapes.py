@@ -100,7 +100,7 @@ def deconvolution_geometry(
     elif any(m >= s for m, s in zip(more, strides, strict=True)):
         raise ArgumentError(f"{name}: adj={more} must be below stride={strides} on every axis.")
     extents = tuple(n - 2 * p + m for n, p, m in zip(full, pads, more, strict=True))
-    if min(extents) < 1:
+    if any(n < 1 for n in extents):
         raise ShapeError(
             f"{name}: data of {given} with padding {pads} leaves a result of {extents}; use less "
             "padding."
@@ -111,7 +111,7 @@ def deconvolution_geometry(
 def _pads_for(name: str, full: Sequence[int], target: Extents) -> tuple[Extents, Extents]:
     """The padding, and what is then missing behind, that leave `target` of `full` elements."""
     surplus = [n - t for n, t in zip(full, target, strict=True)]
-    if min(surplus) < 0:
+    if any(n < 0 for n in surplus):
         raise ShapeError(
             f"{name}: target_shape={target} is larger than the {tuple(full)} that there are "
             "without padding."

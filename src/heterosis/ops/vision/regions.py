@@ -102,7 +102,7 @@ def _check(data: Value, rois: Value, size: tuple[int, ...]) -> None:
             f"roi_pooling: data of shape {data.shape} and rois of shape {rois.shape}; expected "
             "(batch, channels, height, width) with elements, and (regions, 5)."
         )
-    if len(size) != 2 or min(size) < 1:
+    if len(size) != 2 or any(n < 1 for n in size):
         raise ArgumentError(f"roi_pooling: pooled_size={size}; expected two positive numbers.")
 
 
