@@ -131,6 +131,7 @@ def test_an_image_in_a_record_is_named(tmp_path):
 _ELSEWHERE = {
     "backends/heterosis_library.py": "read where Heterosis is not: the file of a library",
     "backends/native/compile/object_cache.py": "its entries prove themselves, and lie below it",
+    "backends/native/compile/shipped.py": "a file of the package, whose entries prove themselves",
     "mxnet/compat/coverage.py": "a file of the package",
     "mxnet/compat/script.py": "a user's program, to be run",
     "demo.py": "what it has written itself",
