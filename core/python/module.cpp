@@ -232,9 +232,6 @@ NB_MODULE(_core, m) {
   });
   nb::class_<PlanHandle>(m, "Plan");
   m.def("make_plan", make_plan);
-  m.def("sharing_preparation", [](const PlanHandle& plan, const PlanHandle& other) {
-    return PlanHandle{plan.plan, other.preparation};
-  });
   m.def("with_preparation", [](const PlanHandle& plan, const PlanHandle& preparation,
                                std::vector<size_t> fixed) {
     return PlanHandle{plan.plan,

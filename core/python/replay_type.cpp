@@ -135,15 +135,6 @@ class Example {
   std::unique_ptr<Call> call_;
 };
 
-// What an entry has of the call that it is for.
-template <typename Made>
-void describe(Made& entry, const Call& call) {
-  const Signature& signature = call.signature();
-  entry.words.assign(signature.words(), signature.words() + signature.count());
-  entry.floats.assign(call.floats(), call.floats() + signature.scalar_count);
-  entry.texts = call.texts();
-}
-
 // add(arguments, keywords, plan, numbers, program): serve calls with arguments like these while the
 // guards of the program hold; the numbers are those that are known.
 PyObject* add(PyObject* self, PyObject* arguments) {

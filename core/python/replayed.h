@@ -100,6 +100,15 @@ struct Found {
   std::vector<int64_t> numbers;
 };
 
+// What an entry has of the call that it is for.
+template <typename Made>
+void describe(Made& entry, const Call& call) {
+  const Signature& signature = call.signature();
+  entry.words.assign(signature.words(), signature.words() + signature.count());
+  entry.floats.assign(call.floats(), call.floats() + signature.scalar_count);
+  entry.texts = call.texts();
+}
+
 // The program that these fields tell of: (sources, returned, writes, supply, record, guards,
 // constants).
 //

@@ -54,7 +54,8 @@ bool read_floats(const OpenEntry& entry, const Call& call, std::vector<int64_t>&
   return true;
 }
 
-// The sizes and floats of a call by their names; false if it is one of another kind.
+// The sizes and floats of a call by their names, and what follows from them; false if it is one of
+// another kind, or if what the program requires does not hold.
 bool read(const OpenEntry& entry, const Call& call, std::vector<int64_t>& slots) {
   if (!is_alike(entry, call.signature())) return false;
   slots.assign(entry.formulas.slots(), 0);
@@ -64,7 +65,8 @@ bool read(const OpenEntry& entry, const Call& call, std::vector<int64_t>& slots)
     if (word < entry.least || word >= entry.most) return false;
     if (!set(slots, known, size.name, static_cast<int64_t>(word))) return false;
   }
-  return read_floats(entry, call, slots, known);
+  return read_floats(entry, call, slots, known) &&
+         entry.formulas.evaluate(0, entry.formulas.rows(), slots.data());
 }
 
 std::vector<int64_t> numbers_at(const OpenEntry& open, const std::vector<int64_t>& slots) {
@@ -82,7 +84,6 @@ bool takes_floats(const Entry& entry, const Call& call, std::vector<int64_t>& nu
   const OpenEntry& open = *entry.made_by;
   std::vector<int64_t> slots;
   if (!read(open, call, slots)) return false;
-  if (!open.formulas.evaluate(0, open.formulas.rows(), slots.data())) return false;
   numbers = numbers_at(open, slots);
   return true;
 }
@@ -90,7 +91,6 @@ bool takes_floats(const Entry& entry, const Call& call, std::vector<int64_t>& nu
 Ref<const Entry> entry_at(const OpenEntry& open, const Call& call) {
   std::vector<int64_t> slots;
   if (!read(open, call, slots)) return {};
-  if (!open.formulas.evaluate(0, open.formulas.rows(), slots.data())) return {};
   if (!hold(open.program->guards.get())) return {};
   std::vector<int64_t> planned;
   for (const size_t name : open.planned) planned.push_back(slots[name]);
@@ -98,10 +98,7 @@ Ref<const Entry> entry_at(const OpenEntry& open, const Call& call) {
   if (!plan.plan) return {};
   auto* const entry = new Entry;
   const Ref<const Entry> owned(entry);
-  const Signature& signature = call.signature();
-  entry->words.assign(signature.words(), signature.words() + signature.count());
-  entry->floats.assign(call.floats(), call.floats() + signature.scalar_count);
-  entry->texts = call.texts();
+  describe(*entry, call);
   entry->plan = std::move(plan);
   entry->program = open.program;
   entry->numbers = numbers_at(open, slots);

@@ -224,10 +224,6 @@ def with_preparation(plan: Plan, preparation: Plan, fixed: Sequence[int]) -> Pla
     """`plan`, whose last operands are the results of `preparation` for the others: made anew where
     the arrays at the positions `fixed`, counted among the arrays, have changed."""
 
-def sharing_preparation(plan: Plan, other: Plan) -> Plan:
-    """`plan`, whose last operands are the same results of the same preparation as those of `other`:
-    made once for both."""
-
 _Words: TypeAlias = Sequence[int]  # as `heterosis.ir.formulas` makes them
 
 class Prepared:
