@@ -1,5 +1,7 @@
 /* Times calls of a network of 512 inputs and 2 outputs in ONNX Runtime, through its C API, with one
-   thread and memory for the outputs that is given: call_onnxruntime LIBONNXRUNTIME MODEL INPUT OUTPUT
+   thread and memory for the outputs that is given:
+   call_onnxruntime LIBONNXRUNTIME MODEL INPUTS OUTPUTS NAME
+   The files are those of call_library.c; the output has a name.
    cc -O2 call_onnxruntime.c -ldl -o call_onnxruntime
    The package of Python has the library and no header. The table of its functions only ever grows at
    its end, so that each keeps its place in it. */
@@ -64,16 +66,29 @@ static void open_session(const char* path, const char* model) {
   values[1] = tensor(memory, made, 2);
 }
 
+static void take(const char* path) {
+  FILE* file = fopen(path, "rb");
+  if (!file || fread(x, 1, sizeof x, file) != sizeof x) stop(path);
+  fclose(file);
+}
+
+static void give(const char* path) {
+  FILE* file = fopen(path, "wb");
+  if (!file || fwrite(made, 1, sizeof made, file) != sizeof made) stop(path);
+  fclose(file);
+}
+
 int main(int count, char** words) {
   double begin, first;
-  if (count != 5) stop("call_onnxruntime LIBONNXRUNTIME MODEL INPUT OUTPUT");
-  read_file(words[3], x, sizeof x);
+  if (count != 6) stop("call_onnxruntime LIBONNXRUNTIME MODEL INPUTS OUTPUTS NAME");
   input_name = "x";
-  output_name = words[4];
+  output_name = words[5];
   begin = seconds();
   open_session(words[1], words[2]);
+  take(words[3]);
   call();
   first = seconds() - begin;
-  report(first, resident_kilobytes(), call, made);
+  report(first, resident_kilobytes(), call);
+  give(words[4]);
   return 0;
 }

@@ -1,19 +1,22 @@
 """Networks as libraries, beside hybridized calls: python benchmarks/libraries.py [MODEL...]
 
-Per model: whether the library gives the same bits, what a call takes hybridized and from the
-library, in turns, both from Python and with one thread (or `--threads`), the size of the file, and
-what of it is not parameters.
+Per model: whether the library gives the same bits, called from Python and from C; what a call takes
+hybridized, and from the library in C and in Python, in turns and with one thread (or `--threads`);
+the size of the file, and what of it is not parameters.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import statistics
 import sys
 import tempfile
 import time
+from pathlib import Path
 
+import from_c
 from models import CASES
 from networks import Case
 
@@ -23,7 +26,8 @@ MODELS = {name: CASES[name] for name in ("mlp1", "resnet50", "bert", "lstm1", "e
     "gpt": GPT
 }
 NAMES = (*MODELS, CACHED)
-_TARGET = 1.0  # seconds of calls for each of both
+_TARGET = 2.0  # seconds of calls for each way
+_ROUNDS = 10
 
 
 def _network(case: Case):
@@ -80,17 +84,21 @@ def _library(path: str):
     return Library(path)
 
 
-def _took(call, times: int) -> float:
+def _took(call) -> float:
+    """Seconds a call takes."""
+    call()
+    begin = time.perf_counter()
+    call()
+    times = max(1, int(_TARGET / _ROUNDS / (time.perf_counter() - begin)))
     begin = time.perf_counter()
     for _ in range(times):
         call()
     return (time.perf_counter() - begin) / times
 
 
-def _in_turns(calls) -> list[float]:
-    """The median seconds of each."""
-    times = max(1, int(_TARGET / 10 / max(_took(call, 2) for call in calls)))
-    found = [[_took(call, times) for call in calls] for _ in range(10)]
+def _in_turns(measures) -> list[float]:
+    """The median of what each measures."""
+    found = [[measure() for measure in measures] for _ in range(_ROUNDS)]
     return [statistics.median(column) for column in zip(*found)]
 
 
@@ -111,14 +119,30 @@ def measured(name: str, threads: int, timed: bool) -> list[str]:
         size, library = os.path.getsize(path), _library(path)
         run = heterosis.hybridize(lambda *arrays: function(*arrays))
         expected = [run(*inputs), *(inputs[:2] if name == CACHED else ())]
-        if _bytes(library(*given)) != [array.asnumpy().tobytes() for array in expected]:
+        expected = [array.asnumpy().tobytes() for array in expected]
+        if _bytes(library(*given)) != expected:
             raise SystemExit(f"{title}: the library gives other numbers")
         cells = [f"{size / 1e6:.2f} MB", f"{(size - parameters) / 1e3:+,.0f} kB"]
         if timed:
             ways = [lambda: (run(*inputs), npx.waitall()), lambda: library(*given)]
-            ours, its = _in_turns(ways)
-            cells = [f"{ours * 1e3:.3f} ms", f"{its * 1e3:.3f} ms", f"{its / ours:.3f}", *cells]
+            ways = [functools.partial(_took, way) for way in ways]
+            in_c = functools.partial(_in_c, Path(folder), path, given, threads, expected)
+            ours, from_python, its = _in_turns([*ways, in_c])
+            times = [f"{took * 1e3:.3f} ms" for took in (ours, its, from_python)]
+            cells = [*times[:2], f"{its / ours:.3f}", times[2], *cells]
     return [title, *cells]
+
+
+def _in_c(folder: Path, path: str, given, threads: int, expected) -> float:
+    """Seconds that a call takes a program in C, which has to compute what is expected."""
+    program, inputs, outputs = (folder / n for n in ("call_library", "inputs", "outputs"))
+    if not program.exists():
+        from_c.built("call_library", folder)
+        inputs.write_bytes(b"".join(array.tobytes() for array in given))
+    found = from_c.called(program, path, inputs, outputs, threads)["seconds"]
+    if outputs.read_bytes() != b"".join(expected):
+        raise SystemExit(f"{path}: other numbers from C")
+    return found
 
 
 def _bytes(results) -> list[bytes]:
@@ -135,7 +159,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if unknown := set(arguments.models) - set(NAMES):
         parser.error(f"there is no {', '.join(unknown)}; expected some of {', '.join(NAMES)}")
-    timed = [] if arguments.sizes else ["hybridized", "library", "ratio"]
+    timed = ["hybridized", "library, from C", "ratio", "library, from Python"]
+    timed = [] if arguments.sizes else timed
     heads = ["", *timed, "file", "beyond its parameters"]
     print("|", " | ".join(heads), "|")
     print("|" + "---|" * len(heads))

@@ -34,6 +34,25 @@ def test_arrays_in_and_out(mlp):
     assert (mlp(strided) == scores).all()
 
 
+def test_results_can_be_written_to_arrays_of_the_caller(mlp):
+    expected, out = mlp(X), numpy.empty((1, 2), "float32")
+    found = mlp(X, out=[out])
+    assert found is out
+    assert (out == expected).all()
+    for wrong, why in (
+        ([], "with 0 arrays; expected 1"),
+        ([out.astype("float64")], r"has float64\[1, 2\]; expected output: float32\[1, 2\]"),
+        ([out[0]], "has float32"),
+        ([numpy.empty((1, 4), "float32")[:, ::2]], "without gaps"),
+        ([X[:, :2]], "without gaps|overlaps another array"),
+        ([[1.0, 2.0]], "has a list"),
+    ):
+        with pytest.raises(LibraryError, match=why):
+            mlp(X, out=wrong)
+    with pytest.raises(LibraryError, match="overlaps another array"):
+        mlp(X, out=[X.reshape(-1)[:2].reshape(1, 2)])
+
+
 def test_threads_share_a_library(mlp):
     expected, found = mlp(X), []
     threads = [

@@ -16,7 +16,7 @@ import os
 import struct
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ _HALF = "bfloat16"
 _Address, _Number, _Text = ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p
 _OF_ARRAYS = ("name", "dtype", "rank", "bytes", "extent", "extent_text")
 _MOST_KEPT = 64  # sizes of which an entry keeps what was prepared for them
+_MOST_SPARE = 8  # workspaces kept for the next runs, for each of these
 _FUNCTIONS = {
     "open_with": (_Address, [_Number, _Text, ctypes.POINTER(_Number)]),
     "close": (_Number, [_Address]),
@@ -138,13 +139,16 @@ class Library:
         count = self._ask("entries")
         self.entries = {entry.name: entry for entry in (Entry(self, i) for i in range(count))}
 
-    def __call__(self, *arrays: numpy.ndarray) -> numpy.ndarray | tuple[numpy.ndarray, ...]:
+    def __call__(
+        self, *arrays: numpy.ndarray, out: Sequence[numpy.ndarray] | None = None
+    ) -> numpy.ndarray | tuple[numpy.ndarray, ...]:
         """Run the entry that takes arrays like these."""
+        given = [numpy.asarray(array) for array in arrays]
         for entry in self.entries.values():
-            if entry.takes(arrays):
-                return entry(*arrays)
-        given = ", ".join(f"{a.dtype}{list(a.shape)}" for a in map(numpy.asarray, arrays))
-        raise LibraryError(f"{self.name}: no entry takes ({given}). There are:\n{self}")
+            prepared = entry._prepared_for(given)
+            if prepared:
+                return prepared.run(given, out)
+        raise LibraryError(f"{self.name}: no entry takes ({_shown(given)}). There are:\n{self}")
 
     def _pool_memory(self) -> numpy.ndarray:
         size = self._ask("pool_bytes", self.threads)
@@ -169,8 +173,8 @@ class Entry:
         self.sizes = [self._size(i) for i in range(library._ask("sizes", number))]
         self.inputs = self._arrays("input")
         self.outputs = self._arrays("output")
-        self._kept: dict[tuple[int, ...], _Prepared] = {}
-        known = None if self.sizes else self._prepared(())
+        self._kept: dict[tuple[Any, ...], _Prepared] = {}
+        known = None if self.sizes else _Prepared(self, ())
         self.workspace_bytes = known and known.workspace_bytes
 
     def _size(self, i: int) -> Size:
@@ -198,7 +202,7 @@ class Entry:
             for i in range(self._library._ask(f"{side}s", self._number))
         ]
 
-    def takes(self, arrays: tuple[numpy.ndarray, ...]) -> bool:
+    def takes(self, arrays: Sequence[numpy.ndarray]) -> bool:
         """Whether these arrays have the types of the inputs, and shapes as they have."""
         return self._sizes_of(list(map(numpy.asarray, arrays))) is not None
 
@@ -230,28 +234,30 @@ class Entry:
     def _names(self) -> list[str]:
         return [size.name for size in self.sizes]
 
-    def _prepared(self, sizes: tuple[int, ...]) -> _Prepared:
-        """The program for some sizes."""
-        found = self._kept.pop(sizes, None) or _Prepared(self, sizes)
-        self._kept[sizes] = found  # the latest comes last
-        if len(self._kept) > _MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
+    def _prepared_for(self, arrays: list[numpy.ndarray]) -> _Prepared | None:
+        """The program for arrays like these; None if it takes others."""
+        kind = tuple([(array.dtype, array.shape) for array in arrays])
+        found = self._kept.get(kind)
+        if found is None:
+            sizes = self._sizes_of(arrays)
+            if sizes is None:
+                return None
+            found = _Prepared(self, sizes)
+            # The latest of them, as a whole that replaces the other: threads may be reading that.
+            latest = list(self._kept.items())[1 - _MOST_KEPT :]
+            self._kept = dict([*latest, (kind, found)])
         return found
 
-    def __call__(self, *arrays: numpy.ndarray) -> numpy.ndarray | tuple[numpy.ndarray, ...]:
-        """Run the program: one array, or a tuple of several."""
-        given = list(map(numpy.asarray, arrays))
-        sizes = self._sizes_of(given)
-        if sizes is None:
-            shown = ", ".join(f"{a.dtype}{list(a.shape)}" for a in given)
-            raise LibraryError(f"{self.name}: got ({shown}); expected {self}")
-        made = self._prepared(sizes).run([numpy.ascontiguousarray(array) for array in given])
-        for half in {a.dtype for a in given if a.dtype.name == _HALF}:
-            made = [
-                array.view(half) if own.dtype == _HALF else array
-                for own, array in _pairs(self.outputs, made)
-            ]
-        return made[0] if len(made) == 1 else tuple(made)
+    def __call__(
+        self, *arrays: numpy.ndarray, out: Sequence[numpy.ndarray] | None = None
+    ) -> numpy.ndarray | tuple[numpy.ndarray, ...]:
+        """Run the program: one array, or a tuple of several; those of `out`, one for each result,
+        if it is given."""
+        given = [numpy.asarray(array) for array in arrays]
+        prepared = self._prepared_for(given)
+        if prepared is None:
+            raise LibraryError(f"{self.name}: got ({_shown(given)}); expected {self}")
+        return prepared.run(given, out)
 
     def _check(self, code: int, sizes: tuple[int, ...] = ()) -> None:
         if code:
@@ -277,26 +283,78 @@ class _Prepared:
         entry._check(code.value, sizes)
         ask = library._functions
         self.workspace_bytes = ask.heterosis_workspace_bytes(self._at, number)
-        self._shapes = [
-            tuple(
-                ask.heterosis_output_extent(self._at, number, i, axis)
-                for axis in range(len(output.shape))
-            )
-            for i, output in enumerate(entry.outputs)
-        ]
+        self._spare: list[tuple[numpy.ndarray, int]] = []
+        self._made = []
+        for i, output in enumerate(entry.outputs):
+            axes = range(len(output.shape))
+            shape = tuple(ask.heterosis_output_extent(self._at, number, i, axis) for axis in axes)
+            self._made.append((shape, output.numpy_dtype, output.dtype == _HALF))
 
-    def run(self, arrays: list[numpy.ndarray]) -> list[numpy.ndarray]:
-        """What the program gives for arrays without gaps."""
+    def run(
+        self, arrays: list[numpy.ndarray], out: Sequence[numpy.ndarray] | None
+    ) -> numpy.ndarray | tuple[numpy.ndarray, ...]:
+        """What the program gives for arrays of its types and shapes."""
         entry, library = self._entry, self._entry._library
-        pairs = _pairs(self._shapes, entry.outputs)
-        made = [numpy.empty(shape, array.numpy_dtype) for shape, array in pairs]
-        memory = numpy.empty(self.workspace_bytes + _ALIGNMENT, "uint8")
+        given = [numpy.ascontiguousarray(array) for array in arrays]
+        made = self._results(arrays) if out is None else self._checked(out, given)
+        workspace = self._workspace()
         code = library._functions.heterosis_run_with(
-            self._at, entry._number, _addresses(arrays), _addresses(made), _aligned(memory),
+            self._at, entry._number, _addresses(given), _addresses(made), workspace[1],
             library._pool,
         )  # fmt: skip
-        entry._check(code)
+        if len(self._spare) < _MOST_SPARE:
+            self._spare.append(workspace)
+        if code:
+            entry._check(code)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _workspace(self) -> tuple[numpy.ndarray, int]:
+        """Memory that a run has left, or new one, which the system would clear each time; and where
+        it begins."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            memory = numpy.empty(self.workspace_bytes + _ALIGNMENT, "uint8")
+            return memory, _aligned(memory)
+
+    def _results(self, arrays: list[numpy.ndarray]) -> list[numpy.ndarray]:
+        """New arrays; `bfloat16` is of the type in which it is given."""
+        made = [numpy.empty(shape, dtype) for shape, dtype, _ in self._made]
+        for half in {array.dtype for array in arrays if array.dtype.name == _HALF}:
+            made = [
+                array.view(half) if is_half else array
+                for array, (_, _, is_half) in _pairs(made, self._made)
+            ]
         return made
+
+    def _checked(
+        self, out: Sequence[numpy.ndarray], given: list[numpy.ndarray]
+    ) -> list[numpy.ndarray]:
+        """The caller's arrays, if results can be written there."""
+        entry, made = self._entry, list(out)
+        if len(made) != len(self._made):
+            raise LibraryError(
+                f"{entry.name}: got out= with {len(made)} arrays; expected {len(self._made)}."
+            )
+        for i, array in enumerate(made):
+            own, (shape, _, _) = entry.outputs[i], self._made[i]
+            expected = f"{own.name}: {own.dtype}{list(shape)}, without gaps and writeable"
+            if not isinstance(array, numpy.ndarray):
+                raise LibraryError(f"{entry.name}: out= has a {type(array).__name__}; {expected}.")
+            is_fit = _is_like(own, array) and array.shape == shape
+            if not (is_fit and array.flags.c_contiguous and array.flags.writeable):
+                shown = _shown([array])
+                raise LibraryError(f"{entry.name}: out= has {shown}; expected {expected}.")
+            if any(numpy.may_share_memory(array, other) for other in (*given, *made[:i])):
+                raise LibraryError(
+                    f"{entry.name}: out= for {own.name} overlaps another array of the call. Let "
+                    "two arrays take turns: one is read where the other is written."
+                )
+        return made
+
+
+def _shown(arrays: list[numpy.ndarray]) -> str:
+    return ", ".join(f"{array.dtype}{list(array.shape)}" for array in arrays)
 
 
 def _pairs(*sides: Any) -> Iterator[tuple[Any, Any]]:
