@@ -8,6 +8,7 @@ from heterosis import __version__
 
 _HERE = Path(__file__).parent
 sys.path.insert(0, str(_HERE))
+import make_translations
 import reference_pages
 
 project, author, release = "Heterosis", "The Heterosis contributors", __version__
@@ -47,6 +48,14 @@ def _read_elsewhere(app, page, source):
     source[0] = re.sub(r"\]\(([^):]+)\)", link, path.read_text())
 
 
+def _name_language(app, page, template, context, doctree):
+    """Tell browsers which language a page is in, for fonts, hyphens and screen readers."""
+    folder = page.partition("/")[0]
+    if folder in make_translations.languages():
+        context["language"] = folder
+
+
 def setup(app):
     app.connect("builder-inited", lambda app: reference_pages.write())
+    app.connect("html-page-context", _name_language)
     app.connect("source-read", _read_elsewhere)

@@ -33,45 +33,24 @@ from types import ModuleType
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
 _WIDTH = 100
-_BLOCK = re.compile(
+BLOCK = re.compile(
     r"(?P<mark><!-- (?P<kind>\w+): (?P<name>\S+) -->\n+)?"
     r"```(?P<language>python|console)\n(?P<code>.*?)```\n"
-    r"(?P<output>\n+```output\n.*?```\n)?",
+    r"(?P<output>\n+```output\n(?P<printed>.*?)```\n)?",
     re.DOTALL,
 )
 
 
-class Page:
-    """One document, whose examples share a namespace."""
+class Session:
+    """Examples that run in order and share a namespace."""
 
-    def __init__(self, document: Path):
-        self.name = document.stem
-        self.text = document.read_text()
+    def __init__(self) -> None:
         self.examples = 0
         self.module = ModuleType("__main__")
         # What an example defines is looked up here by pickle, and by worker processes.
         sys.modules["__main__"] = self.module
 
-    def written(self) -> str:
-        """The text with every output as this version prints it."""
-        return _BLOCK.sub(self._block, self.text)
-
-    def _block(self, found: re.Match[str]) -> str:
-        if found["kind"] == "stage":
-            return found[0]
-        if found["kind"] == "file":
-            Path(found["name"]).write_text(found["code"])
-            return found[0]
-        if found["language"] == "console":
-            return f"{found['mark'] or ''}```console\n{_console(found['code'])}```\n"
-        printed, failed = self._run(found["code"])
-        if found["output"] is None:
-            if failed:
-                raise SystemExit(f"{self.name}.md: an example fails:\n{found['code']}\n{printed}")
-            return found[0]
-        return found[0].removesuffix(found["output"]) + f"\n```output\n{printed}```\n"
-
-    def _run(self, code: str) -> tuple[str, bool]:
+    def run(self, code: str) -> tuple[str, bool]:
         """What an example prints, and whether it ends with an error."""
         self.examples += 1
         name = f"example_{self.examples}.py"  # errors name it, and its lines
@@ -86,7 +65,35 @@ class Page:
         return printed.getvalue(), failed
 
 
-def _console(code: str) -> str:
+class Page:
+    """One document."""
+
+    def __init__(self, document: Path):
+        self.name = document.stem
+        self.text = document.read_text()
+        self.session = Session()
+
+    def written(self) -> str:
+        """The text with every output as this version prints it."""
+        return BLOCK.sub(self._block, self.text)
+
+    def _block(self, found: re.Match[str]) -> str:
+        if found["kind"] == "stage":
+            return found[0]
+        if found["kind"] == "file":
+            Path(found["name"]).write_text(found["code"])
+            return found[0]
+        if found["language"] == "console":
+            return f"{found['mark'] or ''}```console\n{console(found['code'])}```\n"
+        printed, failed = self.session.run(found["code"])
+        if found["output"] is None:
+            if failed:
+                raise SystemExit(f"{self.name}.md: an example fails:\n{found['code']}\n{printed}")
+            return found[0]
+        return found[0].removesuffix(found["output"]) + f"\n```output\n{printed}```\n"
+
+
+def console(code: str) -> str:
     """The commands of a console block, each with what it prints."""
     folder = os.path.dirname(sys.executable)
     environment = os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}

@@ -99,6 +99,7 @@ def test_a_wrong_output_is_found(tmp_path):
 
 _READ_ONLY = ["benchmarks/README.md"]
 _READ_ONLY += sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("frontends/*/README.md"))
+_READ_ONLY += sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/??/*.md"))
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, *_READ_ONLY])
@@ -125,3 +126,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     assert "an array or a number" in shown and "_npi_exp" in shown and "Example" in shown
     assert 'id="searchbox"' in shown or "sidebar-search" in shown
     assert "theme-toggle" in shown  # light and dark
+    for language in ("vi", "pt", "zh", "id"):
+        translated = (site / language / "hybrid.html").read_text()
+        assert f'lang="{language}"' in translated
+        assert re.search(r'<a [^>]*href="[^"]*_downloads/[^"]*hybrid\.ipynb"', translated)
