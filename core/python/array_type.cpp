@@ -225,6 +225,10 @@ PyObject* get_storage_id(PyObject* self, void*) {
   return PyLong_FromVoidPtr(as_array(self).storage.get());
 }
 
+PyObject* get_device(PyObject* self, void*) {
+  return PyLong_FromLong(as_array(self).storage->device);
+}
+
 PyObject* get_offset(PyObject* self, void*) {
   return PyLong_FromLongLong(as_array(self).offset);
 }
@@ -281,6 +285,7 @@ PyGetSetDef attributes[] = {
     {"_contiguous", get_contiguous, nullptr, "Row-major without gaps.", nullptr},
     {"_ready", get_ready, nullptr, "Whether all queued writes are done.", nullptr},
     {"_storage_id", get_storage_id, nullptr, "Equal for views of one memory.", nullptr},
+    {"_device", get_device, nullptr, "The number of its context.", nullptr},
     {"_offset", get_offset, nullptr, "Bytes from the start of its memory.", nullptr},
     {"_version", get_version, nullptr, "How many writes into its memory were issued.", nullptr},
     {"_state", get_state, nullptr, "What differs once its elements may be others.", nullptr},

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from heterosis import npx
+from heterosis import _core, npx
 from heterosis.gluon import loading, naming, structure
 from heterosis.gluon.hooks import HookHandle
 from heterosis.gluon.parameter import Contexts, Parameter
@@ -15,7 +15,10 @@ from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.summary import print_summary
 from heterosis.gluon.utils import indented
 from heterosis.runtime.arguments import described
+from heterosis.runtime.context import beside
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+
+ndarray = _core.ndarray
 
 
 def of_any_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,7 +173,7 @@ class Block:
         if deduplicate:
             last = {id(p): name for name, p in parameters.items()}
             parameters = {name: parameters[name] for name in last.values()}
-        npx.save(filename, {name: p.data() for name, p in parameters.items()})
+        npx.save(filename, {name: p.merged_data() for name, p in parameters.items()})
 
     def load_parameters(
         self, filename: str, ctx: Contexts = None, allow_missing: bool = False,
@@ -222,6 +225,9 @@ class Block:
     # -- running ----------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if is_elsewhere(args):
+            with beside(args[0]):
+                return self(*args, **kwargs)
         if self._forward_pre_hooks:
             for hook in tuple(self._forward_pre_hooks.values()):
                 hook(self, args)
@@ -259,6 +265,13 @@ class Block:
     def summary(self, *inputs: Any) -> None:
         """Print the layers, their outputs' shapes and their numbers of parameters."""
         print_summary(self, inputs)
+
+
+def is_elsewhere(args: tuple[Any, ...]) -> bool:
+    """Whether a block is called with an array on another context than the current one: that is the
+    one of its parameters then."""
+    first = args[0] if args else None
+    return isinstance(first, ndarray) and first._device != _core.current_device()
 
 
 def _named(

@@ -13,6 +13,7 @@ from heterosis.mxnet.operators.lookup import states
 from heterosis.mxnet.operators.table import row_of
 from heterosis.mxnet.symbols import files, inference
 from heterosis.mxnet.symbols.executor import Executor
+from heterosis.runtime.context import placed
 from heterosis.runtime.errors import ArgumentError, MissingAttributeError
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ class Symbol(SymbolMethods):
         """The symbol with arrays for its arguments and states: by name, or in their order."""
         return Executor(self, args, args_grad, grad_req, aux_states)
 
+    @placed
     def simple_bind(
         self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None, **shapes: Any
     ) -> Executor:
