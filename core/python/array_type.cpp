@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <new>
 
 #include "operation_type.h"
@@ -418,6 +419,31 @@ PyType_Spec specification = {
 };
 
 }  // namespace
+
+namespace {
+
+constexpr Py_ssize_t kLookedAt = 8;  // items of a list among arguments
+
+// The first array among some arguments, or in a list or tuple there; null if there is none.
+PyObject* first_array(PyObject* const* given, Py_ssize_t count, bool inside = true) {
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (is_array(given[i])) return given[i];
+    if (!inside || (!PyTuple_CheckExact(given[i]) && !PyList_CheckExact(given[i]))) continue;
+    const Py_ssize_t items = std::min(PySequence_Fast_GET_SIZE(given[i]), kLookedAt);
+    PyObject* const found = first_array(PySequence_Fast_ITEMS(given[i]), items, false);
+    if (found) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+BesideArguments::BesideArguments(PyObject* const* given, Py_ssize_t count) {
+  PyObject* const array = first_array(given, count);
+  if (!array) return;
+  const int device = as_array(array).storage->device;
+  if (device != current_device()) there_.emplace(device);
+}
 
 PyObject* wrap(Array array) {
   PyObject* object = array_type->tp_alloc(array_type, 0);

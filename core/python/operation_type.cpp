@@ -467,19 +467,6 @@ int device_named(PyObject* context) {
   return static_cast<int>(PyLong_AsLong(number.get()));
 }
 
-// Where the first array among the arguments is, for what is made of the others.
-int device_among(PyObject* const* given, Py_ssize_t count) {
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    if (is_array(given[i])) return as_array(given[i]).storage->device;
-    if (!PyTuple_CheckExact(given[i]) && !PyList_CheckExact(given[i])) continue;
-    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(given[i]); ++k) {
-      PyObject* const item = PySequence_Fast_GET_ITEM(given[i], k);
-      if (is_array(item)) return as_array(item).storage->device;
-    }
-  }
-  return current_device();
-}
-
 PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* names) {
   Operation& operation = *reinterpret_cast<OperationObject*>(self)->operation;
   const auto count = PyVectorcall_NARGS(flags);
@@ -493,7 +480,7 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
   } catch (const TakeSlowPath&) {
     const Object slow(PyObject_GetAttr(operation.record, slow_name));
     if (!slow) return nullptr;
-    const OnDevice there(device_among(given, count + (names ? PyTuple_GET_SIZE(names) : 0)));
+    const BesideArguments there(given, count + (names ? PyTuple_GET_SIZE(names) : 0));
     return PyObject_Vectorcall(slow.get(), given, static_cast<size_t>(count), names);
   } catch (...) {
     raise_current();

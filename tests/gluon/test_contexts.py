@@ -279,3 +279,34 @@ def test_norms_are_of_all_contexts_together():
     assert gluon.utils.clip_global_norm(arrays, 1.0) == pytest.approx(5.0)
     assert [a.ctx for a in arrays] == TWO
     numpy.testing.assert_allclose([a.item() for a in arrays], [0.6, 0.8], rtol=1e-6)
+
+
+def test_an_estimator_uses_all_contexts():
+    def fitted(contexts):
+        net = network()
+        net.initialize(init.Xavier(), ctx=contexts)
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+        estimator = gluon.contrib.estimator.Estimator(net, LOSS, trainer=trainer, context=contexts)
+        data = gluon.data.DataLoader(gluon.data.ArrayDataset(X, Y), batch_size=6)
+        estimator.fit(data, epochs=2)
+        return net[1].weight.list_data()
+
+    several, one = fitted(TWO), fitted(TWO[:1])
+    assert [array.ctx for array in several] == TWO
+    for array in several:
+        numpy.testing.assert_allclose(array.asnumpy(), one[0].asnumpy(), rtol=1e-5, atol=1e-7)
+
+
+def test_a_network_from_files_is_on_all_contexts(tmp_path):
+    net = network()
+    net.initialize()
+    net.hybridize()
+    expected = net(hnp.array(X)).asnumpy()
+    net.export(str(tmp_path / "net"))
+    block = gluon.SymbolBlock.imports(
+        str(tmp_path / "net-symbol.json"), ["data"], str(tmp_path / "net-0000.params"), ctx=TWO
+    )
+    for ctx in TWO:
+        found = block(hnp.array(X, ctx=ctx))
+        assert found.ctx == ctx
+        numpy.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-6)

@@ -189,3 +189,38 @@ def test_contexts_are_each_threads_own():
 def test_numbers_of_contexts_have_bounds(number):
     with pytest.raises(ArgumentError, match="expected a number from 0 to"):
         hnp.ones(2, ctx=npx.cpu(number))
+
+
+def test_helpers_are_made_where_operands_are():
+    x = hnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], ctx=ONE)
+    found = {
+        "rows": x[[0, 2]],
+        "elements": x[[0, 2], [1, 0]],
+        "taken": hnp.take(x, [1, 2], axis=0),
+        "inserted": hnp.insert(x, 1, [7.0, 8.0], axis=0),
+        "deleted": hnp.delete(x, [0], axis=0),
+        "unique": hnp.unique(x),
+        "percentile": hnp.percentile(x, [25, 50]),
+        "picked": npx.pick(x, [0, 1, 0]),
+        "lists": hnp.concatenate([x, [[9.0, 9.0]]]),
+        "chosen": hnp.choose([0, 1], x[:2]),
+        "histogram": hnp.histogram(x, bins=3)[0],
+        "foreach": npx.foreach(lambda row, s: (row + s, s + 1), x, hnp.zeros(2, ctx=ONE))[0],
+        "older": heterosis.nd.one_hot(x[0], 4),
+        "masked": npx.sequence_mask(x, [1, 2], True),
+        "backwards": x[::-1],
+        "method": x.take([0, 3]),
+    }
+    assert {name: y.ctx for name, y in found.items()} == dict.fromkeys(found, ONE)
+    x[[0, 2]] = [[0.0, 1.0], [2.0, 3.0]]
+    x[x > 3.5] = 9.0
+    x[1] = hnp.array([7.0, 7.0])
+    assert (x.ctx, x.tolist()) == (ONE, [[0, 1], [7, 7], [2, 3]])
+    with autograd.record():
+        pass
+    y = hnp.ones((3, 2), ctx=ONE)
+    y.attach_grad()
+    with autograd.record():
+        z = (y[[0, 0, 2]] * hnp.array([1.0, 2.0], ctx=ONE)).sum()
+    z.backward()
+    assert (y.grad.ctx, y.grad.tolist()) == (ONE, [[2, 4], [0, 0], [1, 2]])

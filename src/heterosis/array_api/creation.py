@@ -10,8 +10,8 @@ import numpy
 from heterosis import np
 from heterosis.array_api.data_types import result_type
 from heterosis.ir.types import DEFAULT_FLOAT, dtype_name
-from heterosis.runtime.context import placed
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
+from heterosis.runtime.placing import placed
 
 ndarray = np.ndarray
 

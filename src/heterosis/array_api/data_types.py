@@ -12,8 +12,8 @@ import numpy
 from heterosis import np
 from heterosis.ir import types
 from heterosis.ir.types import FLOATS, INTEGERS, UNSIGNED, numpy_dtype
-from heterosis.runtime.context import placed
 from heterosis.runtime.errors import ArgumentError, DTypeError
+from heterosis.runtime.placing import placed
 
 bool = numpy_dtype("bool")
 int8, int16, int32, int64, uint8, uint16, uint32, uint64 = map(numpy_dtype, INTEGERS)

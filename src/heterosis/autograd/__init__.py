@@ -13,7 +13,6 @@ from heterosis.autograd.function import Function
 from heterosis.autograd.tape import Leaf, full
 from heterosis.ir.types import is_float
 from heterosis.runtime.arguments import check_members as _check_members
-from heterosis.runtime.context import beside
 from heterosis.runtime.elsewhere import lookup as _lookup
 from heterosis.runtime.errors import ArgumentError, AutogradError, DTypeError, UnsupportedError
 from heterosis.runtime.modes import (
@@ -23,6 +22,7 @@ from heterosis.runtime.modes import (
     set_training,
     switched,
 )
+from heterosis.runtime.placing import beside
 
 ndarray = _core.ndarray
 

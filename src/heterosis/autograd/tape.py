@@ -28,8 +28,9 @@ from heterosis.ops.math import elementwise as e
 from heterosis.ops.math.cast import assign
 from heterosis.ops.record import Record, as_users_call
 from heterosis.runtime import modes
-from heterosis.runtime.context import beside, context_of_device
+from heterosis.runtime.context import context_of_device
 from heterosis.runtime.errors import ArgumentError, AutogradError
+from heterosis.runtime.placing import beside
 
 ndarray = _core.ndarray
 Operands = tuple[Any, ...]  # arrays, numbers and None

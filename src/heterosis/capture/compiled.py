@@ -50,8 +50,9 @@ from heterosis.capture.programs import Call, Program, Sized
 from heterosis.capture.signatures import parameters_of
 from heterosis.capture.trace import place
 from heterosis.runtime import forks, modes
-from heterosis.runtime.context import context_of_device, device_of
+from heterosis.runtime.context import context_of_device
 from heterosis.runtime.errors import ArgumentTypeError, CheckError
+from heterosis.runtime.placing import device_of
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user
 

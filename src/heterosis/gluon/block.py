@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from heterosis import _core, npx
+from heterosis import npx
 from heterosis.gluon import loading, naming, structure
 from heterosis.gluon.hooks import HookHandle
 from heterosis.gluon.parameter import Contexts, Parameter
@@ -15,10 +15,8 @@ from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.summary import print_summary
 from heterosis.gluon.utils import indented
 from heterosis.runtime.arguments import described
-from heterosis.runtime.context import beside
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, UnsupportedError
-
-ndarray = _core.ndarray
+from heterosis.runtime.placing import beside, is_elsewhere
 
 
 def of_any_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -265,13 +263,6 @@ class Block:
     def summary(self, *inputs: Any) -> None:
         """Print the layers, their outputs' shapes and their numbers of parameters."""
         print_summary(self, inputs)
-
-
-def is_elsewhere(args: tuple[Any, ...]) -> bool:
-    """Whether a block is called with an array on another context than the current one: that is the
-    one of its parameters then."""
-    first = args[0] if args else None
-    return isinstance(first, ndarray) and first._device != _core.current_device()
 
 
 def _named(

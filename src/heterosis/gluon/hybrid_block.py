@@ -9,14 +9,14 @@ from typing import Any
 
 from heterosis import _core, autograd, backends, capture, ndarray, symbol
 from heterosis.capture.compiled import Call
-from heterosis.gluon.block import Block, is_elsewhere, of_any_parameters
+from heterosis.gluon.block import Block, of_any_parameters
 from heterosis.gluon.parameter import Parameter, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
 from heterosis.mxnet.symbols.composition import PROCESSOR
-from heterosis.runtime.context import beside
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.placing import beside, is_elsewhere
 
 
 class HybridBlock(Block):

@@ -17,13 +17,7 @@ from heterosis.ir.types import dtype_name
 from heterosis.ops.unsized import UNKNOWN, Unsized
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import described
-from heterosis.runtime.context import (
-    Context,
-    check_context,
-    context_of_device,
-    cpu,
-    current_context,
-)
+from heterosis.runtime.context import Context, check_context, context_of_device, current_context
 from heterosis.runtime.errors import (
     ArgumentError,
     DeferredInitializationError,
@@ -328,13 +322,11 @@ class Parameter:
         """One array for all contexts, as files have it: those of running statistics, which each
         context has of its own part of the batches, are averaged."""
         arrays = self.list_data()
-        first = arrays[0]
-        if self.grad_req != "null" or all(np.array_equal(first, a.as_in_context(first.ctx))
-                                          for a in arrays[1:]):  # fmt: skip
+        first, *others = (array.as_in_context(arrays[0].ctx) for array in arrays)
+        if self.grad_req != "null" or all(np.array_equal(first, other) for other in others):
             return first
         with autograd.pause():
-            total = sum((a.as_in_context(first.ctx) for a in arrays[1:]), first)
-            return (total / len(arrays)).astype(first.dtype)
+            return (sum(others, first) / len(arrays)).astype(first.dtype)
 
     def set_data(self, data: Any) -> None:
         """Write new values into the parameter; they are kept if it is not initialised yet."""
@@ -374,12 +366,12 @@ class Parameter:
         """Set the gradient to 0, if there is one."""
         if self._grad is None:
             return
-        for one in self._everywhere():
-            fresh = one.has_fresh_grad
-            with autograd.pause():
+        fresh = self.has_fresh_grad
+        with autograd.pause():
+            for one in self._everywhere():
                 one._grad[...] = 0
-            if not fresh:
-                one.mark_used()
+        if not fresh:
+            self.mark_used()
 
     @property
     def has_fresh_grad(self) -> bool:
@@ -507,7 +499,7 @@ def zeros_in(parameters: Iterable[Parameter]) -> Iterator[None]:
     """Inside, parameters without values hold zeros; what stays is their completed shapes."""
     waiting = [(p, p._deferred) for p in parameters if p._data is None]
     for parameter, _ in waiting:
-        parameter._deferred = _Deferred("zeros", [cpu()], "zeros")
+        parameter._deferred = _Deferred("zeros", [current_context()], "zeros")
         if parameter.is_sized:
             parameter.finish_deferred_init()
     try:

@@ -15,8 +15,9 @@ from heterosis.ops.array.join import stack as _stacked
 from heterosis.ops.math.cast import assign as _assign
 from heterosis.ops.math.cast import copy as _copied
 from heterosis.runtime import modes
-from heterosis.runtime.context import Context, check_context, placed
+from heterosis.runtime.context import Context, check_context
 from heterosis.runtime.errors import DTypeError, ShapeError, UnsupportedError
+from heterosis.runtime.placing import placed
 
 _MAIN_MEMORY = (1, 3)  # DLPack's numbers for devices whose data lie there
 

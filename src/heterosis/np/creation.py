@@ -18,8 +18,8 @@ from heterosis.np.dtypes import dtype_name
 from heterosis.ops.array import creation as _operations
 from heterosis.ops.array.creation import check_layout, check_shape
 from heterosis.ops.array.grids import grids as _grids
-from heterosis.runtime.context import placed
 from heterosis.runtime.errors import DTypeError, ZeroStepError
+from heterosis.runtime.placing import placed
 
 
 @placed

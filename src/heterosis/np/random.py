@@ -21,8 +21,8 @@ from heterosis.ops.random import choice as choices
 from heterosis.ops.random import draws as ops
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import check_members as _check_members
-from heterosis.runtime.context import placed
 from heterosis.runtime.errors import ArgumentError, DTypeError
+from heterosis.runtime.placing import placed
 
 # Numbers are drawn as int64, which does not hold the larger ones of uint64.
 _LARGEST = {dtype: min(highest(dtype) + 1, 1 << 63) for dtype in INTEGERS}

@@ -16,8 +16,8 @@ from heterosis.ops.math.cast import assign
 from heterosis.optimizer.steps import Step, run
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import described
-from heterosis.runtime.context import beside
 from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
+from heterosis.runtime.placing import beside
 from heterosis.runtime.registry import Registry
 from heterosis.runtime.warning import warn_user
 

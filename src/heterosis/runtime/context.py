@@ -7,20 +7,14 @@ computed as anywhere else.
 
 from __future__ import annotations
 
-import inspect
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
-from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from functools import cache
+from typing import Any
 
 from heterosis import _core
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 DEVICE_TYPES = ("cpu", "gpu", "cpu_pinned", "cpu_shared")
 _MOST = 1 << 15  # numbers of devices are below
@@ -137,44 +131,6 @@ def check_context(ctx: Any) -> Context:
             )
         )
     return ctx
-
-
-def device_of(name: str, arrays: Iterable[_core.ndarray]) -> int:
-    """The device that all arrays are on; the current one if there are none."""
-    found = dict.fromkeys(array._device for array in arrays)
-    if len(found) > 1:
-        one, other, *_ = map(context_of_device, found)
-        raise ArgumentError(
-            f"{name}: one array is on {one}, another on {other}; expected all on one device. Copy "
-            "with x.as_in_ctx(ctx), and split batches with gluon.utils.split_and_load."
-        )
-    return next(iter(found), _core.current_device())
-
-
-def beside(array: _core.ndarray) -> Any:
-    """For `with`: what is made inside is on the context of `array`."""
-    same = array._device == _core.current_device()
-    return nullcontext() if same else context_of_device(array._device)
-
-
-def placed(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that gives an array, on the context that its `ctx`, or `device`, names."""
-    names = list(inspect.signature(function).parameters)
-    name = "ctx" if "ctx" in names else "device"
-    at = names.index(name)
-
-    @wraps(function)
-    def call(*arguments: P.args, **keywords: P.kwargs) -> R:
-        ctx: Any = arguments[at] if len(arguments) > at else keywords.get(name)
-        if ctx is None:
-            return function(*arguments, **keywords)
-        with check_context(ctx):
-            made: Any = function(*arguments, **keywords)
-        if isinstance(made, _core.ndarray):  # what follows from arrays is where they are
-            made = made.as_in_context(ctx)
-        return made  # type: ignore[no-any-return]
-
-    return call
 
 
 def _device_named(ctx: Any) -> int:

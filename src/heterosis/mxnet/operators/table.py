@@ -15,8 +15,8 @@ from typing import Any
 from heterosis import _core
 from heterosis.ops.record import REGISTRY, Record
 from heterosis.runtime.arguments import checked, described
-from heterosis.runtime.context import placed
 from heterosis.runtime.errors import ArgumentTypeError
+from heterosis.runtime.placing import placed
 
 Run = Callable[..., Any]  # on arrays, with attributes as keywords
 Attributes = Mapping[str, Any]

@@ -13,8 +13,8 @@ from heterosis.mxnet.operators.lookup import states
 from heterosis.mxnet.operators.table import row_of
 from heterosis.mxnet.symbols import files, inference
 from heterosis.mxnet.symbols.executor import Executor
-from heterosis.runtime.context import placed
 from heterosis.runtime.errors import ArgumentError, MissingAttributeError
+from heterosis.runtime.placing import placed
 
 if TYPE_CHECKING:
     from heterosis._stubs.symbols import SymbolMethods
