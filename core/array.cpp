@@ -4,6 +4,15 @@
 
 namespace heterosis {
 
+namespace {
+
+[[gnu::tls_model("initial-exec")]] thread_local int device_now = 0;
+
+}  // namespace
+
+int current_device() { return device_now; }
+void set_current_device(int device) { device_now = device; }
+
 int64_t Array::size() const {
   int64_t total = 1;
   for (int64_t extent : shape) total *= extent;
@@ -52,6 +61,7 @@ Array make_array(DType dtype, Dims shape) {
   array.strides = row_major(shape);
   array.shape = std::move(shape);
   array.storage = Storage::make(array.nbytes());
+  array.storage->device = current_device();
   return array;
 }
 

@@ -42,7 +42,24 @@ bool is_contiguous(const Dims& shape, const Dims& strides);
 // that nobody has written.
 void check_extents(const Dims& shape);
 
-// A new array without gaps. Its memory is allocated by the first work that writes it.
+// The number of the context that the calling thread makes arrays on, where no operand says it.
+int current_device();
+void set_current_device(int device);
+
+// Makes a device the current one, as long as this lives.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) : before_(current_device()) { set_current_device(device); }
+  ~OnDevice() { set_current_device(before_); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  const int before_;
+};
+
+// A new array without gaps, on the current device. Its memory is allocated by the first work that
+// writes it.
 Array make_array(DType dtype, Dims shape);
 
 // Another view of the storage of `base`, as detached as that one; `offset` counts elements from the

@@ -156,7 +156,7 @@ void run_inline(const Invocation& invocation, const Results& results) {
   }
 }
 
-void make_result(const Invocation& invocation, const ResultPlan& plan, Array& result) {
+void make_result(const Invocation& invocation, const ResultPlan& plan, int device, Array& result) {
   if (plan.view_of >= 0) {
     result = make_view(*invocation.arrays[plan.view_of], plan.shape, plan.strides, plan.offset);
     return;
@@ -165,6 +165,7 @@ void make_result(const Invocation& invocation, const ResultPlan& plan, Array& re
   result.shape = plan.shape;
   result.strides = plan.strides;
   result.storage = Storage::make(plan.nbytes);
+  result.storage->device = device;
 }
 
 // Arrays that take over the elements of others, queued.
@@ -188,6 +189,14 @@ class TakeoverTask final : public Task {
   std::vector<std::pair<Ref<Storage>, Ref<Storage>>> pairs_;
 };
 
+[[noreturn]] void refuse_devices(const std::string& operation, int one, int other) {
+  const auto name = [](int device) { return "cpu(" + std::to_string(device) + ")"; };
+  throw Failure(ErrorKind::value, operation + ": one array is on " + name(one) + ", another on " +
+                                      name(other) + "; expected all on one device. Copy with " +
+                                      "x.as_in_ctx(ctx), and split batches with " +
+                                      "gluon.utils.split_and_load.");
+}
+
 bool same_view(const Array& a, const Array& b) {
   return a.offset == b.offset && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
 }
@@ -197,6 +206,17 @@ bool same_view(const Array& a, const Array& b) {
 DispatchSettings& dispatch_settings() {
   static DispatchSettings settings;
   return settings;
+}
+
+int device_of(const std::string& operation, std::span<const Array* const> arrays) {
+  if (arrays.empty()) return current_device();
+  const int device = arrays.front()->storage->device;
+  for (const Array* array : arrays) {
+    if (array->storage->device != device) {
+      refuse_devices(operation, device, array->storage->device);
+    }
+  }
+  return device;
 }
 
 bool must_wait() { return engine().must_wait(); }
@@ -221,13 +241,17 @@ void check_in_place(const Invocation& invocation, const Array& out) {
 
 Results run(const Invocation& invocation, std::span<const Array* const> outs, Origin origin) {
   const Plan& plan = *invocation.plan;
+  const int device = invocation.crosses ? current_device() : device_of(plan.operation, invocation.inputs());
   Results results(plan.results.size());
   size_t i = 0;
   for (Array& result : results) {
     if (outs.empty()) {
-      make_result(invocation, plan.results[i], result);
+      make_result(invocation, plan.results[i], device, result);
     } else {
       result = *outs[i];
+      if (!invocation.crosses && result.storage->device != device) {
+        refuse_devices(plan.operation, device, result.storage->device);
+      }
       ++result.storage->version;
     }
     ++i;

@@ -19,6 +19,7 @@ struct Invocation {
   int array_count;
   const int64_t* scalars;      // numbers only, in order: int64, or the bits of a double
   int scalar_count;
+  bool crosses = false;        // whether operands may be on any device: results are on the current one
 
   std::span<const Array* const> inputs() const {
     return {arrays, static_cast<size_t>(array_count)};
@@ -58,6 +59,9 @@ class Results {
 // Runs the plan: results are new arrays or views; or, if there are `outs`, one for each result, these.
 // Throws Failure if the work was done at once and failed. The caller holds the front end's lock.
 Results run(const Invocation& invocation, std::span<const Array* const> outs, Origin origin);
+
+// The device of arrays; the current one if there are none. Throws Failure unless they agree.
+int device_of(const std::string& operation, std::span<const Array* const> arrays);
 
 // Whether the engine must be waited for before more work is queued.
 bool must_wait();

@@ -49,6 +49,9 @@ class Storage final : public Counted, public Recycled {
 
   Variable variable;
 
+  // The number of the context that its arrays belong to, all of them in main memory. Front end only.
+  int device = 0;
+
   // Counts the writes issued into existing arrays; gradient recording compares it. Front end only.
   uint64_t version = 0;
 

@@ -2,6 +2,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <new>
 
 #include "operation_type.h"
@@ -225,6 +226,10 @@ PyObject* get_storage_id(PyObject* self, void*) {
   return PyLong_FromVoidPtr(as_array(self).storage.get());
 }
 
+PyObject* get_device(PyObject* self, void*) {
+  return PyLong_FromLong(as_array(self).storage->device);
+}
+
 PyObject* get_offset(PyObject* self, void*) {
   return PyLong_FromLongLong(as_array(self).offset);
 }
@@ -281,6 +286,7 @@ PyGetSetDef attributes[] = {
     {"_contiguous", get_contiguous, nullptr, "Row-major without gaps.", nullptr},
     {"_ready", get_ready, nullptr, "Whether all queued writes are done.", nullptr},
     {"_storage_id", get_storage_id, nullptr, "Equal for views of one memory.", nullptr},
+    {"_device", get_device, nullptr, "The number of its context.", nullptr},
     {"_offset", get_offset, nullptr, "Bytes from the start of its memory.", nullptr},
     {"_version", get_version, nullptr, "How many writes into its memory were issued.", nullptr},
     {"_state", get_state, nullptr, "What differs once its elements may be others.", nullptr},
@@ -413,6 +419,31 @@ PyType_Spec specification = {
 };
 
 }  // namespace
+
+namespace {
+
+constexpr Py_ssize_t kLookedAt = 8;  // items of a list among arguments
+
+// The first array among some arguments, or in a list or tuple there; null if there is none.
+PyObject* first_array(PyObject* const* given, Py_ssize_t count, bool inside = true) {
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (is_array(given[i])) return given[i];
+    if (!inside || (!PyTuple_CheckExact(given[i]) && !PyList_CheckExact(given[i]))) continue;
+    const Py_ssize_t items = std::min(PySequence_Fast_GET_SIZE(given[i]), kLookedAt);
+    PyObject* const found = first_array(PySequence_Fast_ITEMS(given[i]), items, false);
+    if (found) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+BesideArguments::BesideArguments(PyObject* const* given, Py_ssize_t count) {
+  PyObject* const array = first_array(given, count);
+  if (!array) return;
+  const int device = as_array(array).storage->device;
+  if (device != current_device()) there_.emplace(device);
+}
 
 PyObject* wrap(Array array) {
   PyObject* object = array_type->tp_alloc(array_type, 0);

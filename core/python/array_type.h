@@ -1,6 +1,8 @@
 // The Python type `ndarray`: its object, and making and unwrapping one.
 #pragma once
 
+#include <optional>
+
 #include "common.h"
 
 namespace heterosis::python {
@@ -20,6 +22,16 @@ inline bool is_array(PyObject* object) { return PyObject_TypeCheck(object, array
 inline Array& as_array(PyObject* object) { return reinterpret_cast<ArrayObject*>(object)->array; }
 
 PyObject* wrap(Array array);
+
+// While this lives, the calling thread makes arrays where the first array among arguments is: what
+// Python makes besides, of lists say, is for operations on these.
+class BesideArguments {
+ public:
+  BesideArguments(PyObject* const* given, Py_ssize_t count);
+
+ private:
+  std::optional<OnDevice> there_;
+};
 
 // Before the core takes the shape of an array for known. False with an error set.
 bool fix_extents(PyObject* array);

@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "array_type.h"
+
 namespace heterosis::python {
 
 namespace {
@@ -165,6 +167,7 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
   CheckedObject& object = as_checked(self);
   const Py_ssize_t count = PyVectorcall_NARGS(flags);
   if (object.expect && guarded_status([&] { examine(object, given, count, names); })) return nullptr;
+  const BesideArguments there(given, count + (names ? PyTuple_GET_SIZE(names) : 0));
   PyObject* result = PyObject_Vectorcall(object.function, given, flags, names);
   return result ? result : refuse(object, given, count, names);
 }

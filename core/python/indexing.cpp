@@ -139,6 +139,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
       std::optional<Array> view = select_view(self, key);
       if (view) item = checked(wrap(std::move(*view)));
     }
+    const BesideArguments there(&self, 1);
     if (!item) item = checked(PyObject_CallFunctionObjArgs(hook("getitem"), self, key, nullptr));
     if (noting_views) note_item(item.get(), self, key);
     return item.release();
@@ -164,6 +165,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     const bool noted = is_followed(self) || is_followed(value);
     std::optional<Array> view = noted ? std::nullopt : select_view(self, key);
     if (!view) {
+      const BesideArguments there(&self, 1);
       checked(PyObject_CallFunctionObjArgs(hook("setitem"), self, key, value, nullptr));
       return;
     }

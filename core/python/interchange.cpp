@@ -109,6 +109,7 @@ Array import_tensor(DLManagedTensor* managed) {
   array.offset = -span.low;
   auto* first = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   array.storage = Storage::adopt(first + span.low, span.high - span.low, release_import, managed);
+  array.storage->device = current_device();
   return array;
 }
 

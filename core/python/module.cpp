@@ -248,6 +248,8 @@ NB_MODULE(_core, m) {
   m.def("set_imperative", set_imperative);
   m.def("is_capturing", is_capturing);
   m.def("set_capturing", set_capturing);
+  m.def("current_device", current_device);
+  m.def("set_current_device", set_current_device);
   m.def("array_from_bytes", array_from_bytes);
   m.def("empty", empty);
   m.def("unreadable", unreadable, nb::arg("dtype"), nb::arg("shape"), nb::arg("message"),

@@ -42,6 +42,8 @@ struct Operation {
   PyObject* attribute_ids = nullptr;  // dict: `attribute_key` of all attributes -> int
   bool has_attributes = false;
   bool noted = false;  // whether its views are, while any are
+  bool crosses = false;  // whether it copies from one device to another
+  int context_at = -1;   // the parameter that says where results are to be
   PlanCache plans;
 };
 
@@ -65,6 +67,7 @@ struct TakeSlowPath {};
 struct Arguments {
   PyObject* values[kMostParameters] = {};  // borrowed; null where the default counts
   PyObject* out = nullptr;                 // an array, or a tuple with one for each result
+  bool crosses = false;                    // as `Invocation` has it
 };
 
 // The arrays that results are written into.
@@ -402,7 +405,7 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
   const Plan* plan = operation.plans.find(signature.words(), signature.count());
   if (!plan) plan = make_plan(operation, bound, signature);
   const Invocation invocation{plan, signature.arrays, signature.array_count, signature.scalars,
-                              signature.scalar_count};
+                              signature.scalar_count, bound.crosses};
   const bool noted = is_recording() && has_tracked_operand(operation, bound);
   const auto note = [&](PyObject* result) {
     if (!noted) return;
@@ -452,16 +455,32 @@ PyObject* call_noted(Operation& operation, Arguments& bound) {
   return result.release();
 }
 
+// The context that results are to be on; null if the call does not say.
+PyObject* context_of(const Operation& operation, const Arguments& bound) {
+  if (operation.context_at < 0 || is_capturing()) return nullptr;
+  PyObject* const context = bound.values[operation.context_at];
+  return context == Py_None ? nullptr : context;
+}
+
+int device_named(PyObject* context) {
+  const Object number = checked(PyObject_CallFunctionObjArgs(hook("device_named"), context, nullptr));
+  return static_cast<int>(PyLong_AsLong(number.get()));
+}
+
 PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* names) {
   Operation& operation = *reinterpret_cast<OperationObject*>(self)->operation;
   const auto count = PyVectorcall_NARGS(flags);
   try {
     Arguments bound = bind(operation, given, count, names);
+    PyObject* const context = context_of(operation, bound);
+    const OnDevice there(context ? device_named(context) : current_device());
+    bound.crosses = context || operation.crosses;
     if (!noting_views) return call_fast(operation, bound);
     return call_noted(operation, bound);
   } catch (const TakeSlowPath&) {
     const Object slow(PyObject_GetAttr(operation.record, slow_name));
     if (!slow) return nullptr;
+    const BesideArguments there(given, count + (names ? PyTuple_GET_SIZE(names) : 0));
     return PyObject_Vectorcall(slow.get(), given, static_cast<size_t>(count), names);
   } catch (...) {
     raise_current();
@@ -529,6 +548,9 @@ PyObject* new_operation(PyTypeObject* type, PyObject* arguments, PyObject*) {
       operation->parameters.push_back(parameter(PyTuple_GET_ITEM(parameters, i)));
       const Use use = operation->parameters.back().use;
       operation->has_attributes |= use == Use::attribute || use == Use::sequence;
+      if (PyUnicode_CompareWithASCIIString(operation->parameters.back().name, "ctx") == 0) {
+        operation->context_at = static_cast<int>(i);
+      }
     }
     operation->record = Py_NewRef(record);
     operation->name = Py_NewRef(name);
@@ -659,6 +681,7 @@ void set_operator(const char* name, PyObject* operation) {
     if (std::string_view(kOperatorNames[i]) == name) {
       Py_INCREF(operation);
       Py_XDECREF(std::exchange(operators[i], operation));
+      of(operation).crosses = static_cast<Operator>(i) == Operator::assign;
       return;
     }
   }

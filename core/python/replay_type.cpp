@@ -101,6 +101,7 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
   const Py_ssize_t count = PyVectorcall_NARGS(flags);
   return guarded([&]() -> PyObject* {
     const Call call(given, count, names);
+    const OnDevice there(call.device());
     const bool may_serve = call.is_plain() && !is_capturing() && !is_imperative();
     Found found = may_serve ? find(*replay.entries, call) : Found();
     if (may_serve && !found.entry) found = find_open(replay, call);

@@ -36,12 +36,16 @@ Call::Call(PyObject* const* given, Py_ssize_t count, PyObject* names) {
   for (Py_ssize_t i = 0; i < named; ++i) {
     if (!add_text(PyTuple_GET_ITEM(names, i)) || !add(given[count + i], 0)) return;
   }
+  signature_.set_device(device());
   is_plain_ = true;
 }
 
 bool Call::add(PyObject* argument, int depth) {
   if (signature_.full() || depth > kDepth) return false;
   if (is_array(argument)) {
+    const int device = as_array(argument).storage->device;
+    if (device_ >= 0 && device != device_) return false;
+    device_ = device;
     arrays_[signature_.array_count] = argument;
     if (depth > 0) held_.push_back(Object::borrowed(argument));
     signature_.add_array(as_array(argument));

@@ -20,6 +20,7 @@ class Call {
   // Whether all arguments are of these kinds. Floats are described by their bits beside the words.
   bool is_plain() const { return is_plain_; }
   const Signature& signature() const { return signature_; }
+  int device() const { return device_ < 0 ? current_device() : device_; }
 
   // The arrays in order, as Python counts them.
   PyObject* const* arrays() const { return arrays_; }
@@ -41,6 +42,7 @@ class Call {
   PyObject* arrays_[Signature::kArguments];  // borrowed, from `given` or from `held_`
   std::vector<Object> held_;   // arrays in containers, which others may change meanwhile
   std::vector<PyObject*> texts_;
+  int device_ = -1;  // of its arrays; if they are on several, the call is not plain
   bool is_plain_ = false;
 };
 

@@ -19,6 +19,7 @@ class Signature {
   void begin(uint64_t attributes, int threads) {
     words_[count_++] = attributes | static_cast<uint64_t>(threads) << 48;
   }
+  void set_device(int device) { words_[0] |= static_cast<uint64_t>(device) << 32; }
   void add_none() { push(static_cast<uint64_t>(Tag::none)); }
   // What is part of the description itself.
   void add_word(Tag tag, uint64_t word) {

@@ -50,6 +50,9 @@ class ndarray(ArrayMethods):
     def _ready(self) -> bool:
         """Whether all queued writes are done."""
     @property
+    def _device(self) -> int:
+        """The number of its context."""
+    @property
     def _storage_id(self) -> int:
         """Equal for views of one memory."""
     @property
@@ -417,6 +420,10 @@ def set_inline_nanoseconds(limit: float) -> None:
     """Work estimated above this is queued; smaller work with ready inputs runs at once."""
 
 def inline_nanoseconds() -> float: ...
+def current_device() -> int:
+    """The number of the context that the calling thread makes arrays on."""
+
+def set_current_device(device: int) -> None: ...
 def threads() -> int:
     """Threads that share a kernel's work."""
 

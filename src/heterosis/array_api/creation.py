@@ -10,8 +10,8 @@ import numpy
 from heterosis import np
 from heterosis.array_api.data_types import result_type
 from heterosis.ir.types import DEFAULT_FLOAT, dtype_name
-from heterosis.runtime.context import check_context
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
+from heterosis.runtime.placing import placed
 
 ndarray = np.ndarray
 
@@ -36,7 +36,6 @@ def asarray(
 
 def _taken_over(obj: Any, dtype: Any, device: Any) -> ndarray:
     """`obj` as an array over the same memory."""
-    check_context(device)
     if not isinstance(obj, ndarray):
         if not hasattr(obj, "__dlpack__"):
             raise ArgumentError(
@@ -49,7 +48,7 @@ def _taken_over(obj: Any, dtype: Any, device: Any) -> ndarray:
             f"asarray: copy=False, but elements of {obj.dtype} become {dtype_name(dtype)} only in "
             "a copy; leave copy away."
         )
-    return obj
+    return np.asarray(obj, ctx=device, copy=False)
 
 
 def _type_of(obj: Any) -> Any:
@@ -118,9 +117,9 @@ def _diagonal(k: int) -> int:
     return max(-_FURTHEST, min(k, _FURTHEST))
 
 
+@placed
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> ndarray:
     """An array that shares the memory of another library's array; with `copy=True`, a copy."""
-    check_context(device)
     shared = np.from_dlpack(x)
     return shared.copy() if copy else shared
 

@@ -12,8 +12,8 @@ import numpy
 from heterosis import np
 from heterosis.ir import types
 from heterosis.ir.types import FLOATS, INTEGERS, UNSIGNED, numpy_dtype
-from heterosis.runtime.context import check_context
 from heterosis.runtime.errors import ArgumentError, DTypeError
+from heterosis.runtime.placing import placed
 
 bool = numpy_dtype("bool")
 int8, int16, int32, int64, uint8, uint16, uint32, uint64 = map(numpy_dtype, INTEGERS)
@@ -68,11 +68,11 @@ def kinds_named(name: str) -> tuple[str, ...]:
     return _UNIONS[name]
 
 
+@placed
 def astype(
     x: np.ndarray, dtype: Any, /, *, copy: builtins.bool = True, device: Any = None
 ) -> np.ndarray:
     """The elements converted to `dtype`; the array itself if nothing changes and not `copy`."""
-    check_context(device)
     return x.astype(dtype, copy=copy)
 
 

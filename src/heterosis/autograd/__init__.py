@@ -22,6 +22,7 @@ from heterosis.runtime.modes import (
     set_training,
     switched,
 )
+from heterosis.runtime.placing import beside
 
 ndarray = _core.ndarray
 
@@ -96,7 +97,8 @@ def attach_grad(self: Any, grad_req: str = "write", stype: str | None = None) ->
         raise UnsupportedError(f"attach_grad: {stype!r} storage does not exist; only 'default'.")
     if grad_req != "null":
         check_float("attach_grad", self)
-    grad = full(self.shape, 0.0, self._dtype_name)
+    with beside(self):
+        grad = full(self.shape, 0.0, self._dtype_name)
     mark_variables([self], [grad], [grad_req])
 
 
@@ -155,7 +157,10 @@ def _source(variable: Any) -> tape.Source:
 
 def _found(found: dict[Any, Any], source: tape.Source, variable: Any) -> Any:
     total = found.get(tape.key_of(source))
-    return full(variable.shape, 0.0, variable._dtype_name) if total is None else total
+    if total is not None:
+        return total
+    with beside(variable):
+        return full(variable.shape, 0.0, variable._dtype_name)
 
 
 def get_symbol(x: Any) -> Any:

@@ -28,7 +28,9 @@ from heterosis.ops.math import elementwise as e
 from heterosis.ops.math.cast import assign
 from heterosis.ops.record import Record, as_users_call
 from heterosis.runtime import modes
+from heterosis.runtime.context import context_of_device
 from heterosis.runtime.errors import ArgumentError, AutogradError
+from heterosis.runtime.placing import beside
 
 ndarray = _core.ndarray
 Operands = tuple[Any, ...]  # arrays, numbers and None
@@ -99,7 +101,7 @@ class Node:
 class ProgramNode(Node):
     """A call of an operation, or of a derivative."""
 
-    __slots__ = ("derivative", "held", "of", "others")
+    __slots__ = ("context", "derivative", "held", "of", "others")
 
     def __init__(
         self,
@@ -114,6 +116,10 @@ class ProgramNode(Node):
         self.of = of
         self.derivative: Derivative | None = derivative
         self.others = [None if isinstance(o, ndarray) else o for o in operands]  # the numbers
+        # Where gradients go that have to go elsewhere: the call copied to another context.
+        own = next((o for o in operands if isinstance(o, ndarray)), results[0])
+        same = own._device == results[0]._device
+        self.context = None if same else context_of_device(own._device)
         self.held = [
             None
             if kind == COTANGENT
@@ -154,6 +160,8 @@ class ProgramNode(Node):
         differentiable, found = derivative.run(arguments)
         if again:
             self._record(derivative, differentiable, arguments, found)
+        if self.context is not None:
+            found = tuple(gradient.as_in_context(self.context) for gradient in found)
         targets = [(i, source) for i, source in enumerate(self.sources) if source is not None]
         return [
             (source, gradient)
@@ -514,8 +522,9 @@ class _Sweep:
             for i, cotangent in enumerate(received):
                 if cotangent is not None and (node, i) in self.stops:
                     self.found[node, i] = cotangent
-            for source, cotangent in node.pull(received, again):
-                self.receive(source, cotangent)
+            with beside(next(cotangent for cotangent in received if cotangent is not None)):
+                for source, cotangent in node.pull(received, again):
+                    self.receive(source, cotangent)
             visited.append(node)
         return visited
 
@@ -545,7 +554,8 @@ def _seed(head: Any, seed: Any) -> Any:
             "'with autograd.record():'."
         )
     if seed is None:
-        return full(head.shape, 1.0, head._dtype_name)
+        with beside(head):
+            return full(head.shape, 1.0, head._dtype_name)
     if seed.shape != head.shape:
         raise ArgumentError(
             f"backward: a head gradient of shape {seed.shape} for a head of shape {head.shape}; "

@@ -11,7 +11,7 @@ from heterosis.capture.turns import another, kind
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
-_MODES = ("training mode", "recording", "threads")
+_MODES = ("training mode", "recording", "threads", "device")
 
 
 def of_modes(before: Sequence[Any], now: Sequence[Any]) -> str | None:

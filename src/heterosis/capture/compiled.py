@@ -50,7 +50,9 @@ from heterosis.capture.programs import Call, Program, Sized
 from heterosis.capture.signatures import parameters_of
 from heterosis.capture.trace import place
 from heterosis.runtime import forks, modes
+from heterosis.runtime.context import context_of_device
 from heterosis.runtime.errors import ArgumentTypeError, CheckError
+from heterosis.runtime.placing import device_of
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user
 
@@ -154,13 +156,18 @@ class Compiled(Generic[P, R]):
             modes.is_imperative() and self._is_written_in_python
         ):  # a part of what a program is compared with
             return self.imperative(*arguments, **keywords)
+        arrays = list(trees.arrays_in((arguments, keywords)))
+        device = device_of(repr(self), arrays)
+        if device != _core.current_device():
+            with context_of_device(device):
+                return self._call(*arguments, **keywords)
         key = (
             trees.description((arguments, keywords)),
             modes.is_training(),
             modes.is_recording(),
             _core.threads(),
+            device,
         )
-        arrays = list(trees.arrays_in((arguments, keywords)))
         program = self._found(key, arrays)
         if program is None:
             with self._capturing:  # of threads that call at once, one captures

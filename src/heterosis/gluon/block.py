@@ -16,6 +16,7 @@ from heterosis.gluon.summary import print_summary
 from heterosis.gluon.utils import indented
 from heterosis.runtime.arguments import described
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from heterosis.runtime.placing import beside, is_elsewhere
 
 
 def of_any_parameters(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,7 +171,7 @@ class Block:
         if deduplicate:
             last = {id(p): name for name, p in parameters.items()}
             parameters = {name: parameters[name] for name in last.values()}
-        npx.save(filename, {name: p.data() for name, p in parameters.items()})
+        npx.save(filename, {name: p.merged_data() for name, p in parameters.items()})
 
     def load_parameters(
         self, filename: str, ctx: Contexts = None, allow_missing: bool = False,
@@ -222,6 +223,9 @@ class Block:
     # -- running ----------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if is_elsewhere(args):
+            with beside(args[0]):
+                return self(*args, **kwargs)
         if self._forward_pre_hooks:
             for hook in tuple(self._forward_pre_hooks.values()):
                 hook(self, args)

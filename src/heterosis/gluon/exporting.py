@@ -79,7 +79,9 @@ class _Naming:
 
     def __init__(self, block: HybridBlock, inputs: int):
         self._parameters = {
-            id(parameter._data): parameter for parameter in block.collect_params().values()
+            id(array): parameter
+            for parameter in block.collect_params().values()
+            for array in parameter.list_data()
         }
         self._prefix, self._inputs = block.prefix, inputs
         self.arrays: Arrays = {}

@@ -16,6 +16,7 @@ from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
 from heterosis.mxnet.symbols.composition import PROCESSOR
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
+from heterosis.runtime.placing import beside, is_elsewhere
 
 
 class HybridBlock(Block):
@@ -31,7 +32,7 @@ class HybridBlock(Block):
         self._compiled: capture.Compiled[..., Any] | None = None
         self._replay: Any = None  # what runs the compiled program, while the block is hybridized
         self._arrays: dict[str, Any] = {}  # the parameters', valid while nothing has changed
-        self._arrays_at = -1
+        self._arrays_at = (-1, 0)
         self._flags: dict[str, Any] = {}
         self._callback: tuple[Callable[..., None], bool] | None = None
         if type(self).infer_shape is not HybridBlock.infer_shape:
@@ -49,10 +50,10 @@ class HybridBlock(Block):
 
     def _register_parameter(self, name: str, parameter: Parameter) -> None:
         super()._register_parameter(name, parameter)
-        self._arrays_at = -1
+        self._arrays_at = (-1, 0)
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_replay": None, "_arrays": {}, "_arrays_at": -1}
+        return vars(self) | {"_replay": None, "_arrays": {}, "_arrays_at": (-1, 0)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -62,6 +63,9 @@ class HybridBlock(Block):
     # -- running ----------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if is_elsewhere(args):
+            with beside(args[0]):
+                return self(*args, **kwargs)
         if _core.is_capturing():
             run = self._captured_forward
         else:
@@ -96,12 +100,13 @@ class HybridBlock(Block):
     @of_any_parameters
     def forward(self, x: Any, *args: Any) -> Any:
         """Run `hybrid_forward` with the block's parameters."""
-        if self._arrays_at != Parameter.replaced:
+        at = Parameter.replaced, _core.current_device()
+        if self._arrays_at != at:
             self._arrays = {
-                name: p.unsized() if p._data is None else p._data
+                name: p.unsized() if p._data is None else p.data()
                 for name, p in self._reg_params.items()
             }
-            self._arrays_at = Parameter.replaced
+            self._arrays_at = at
         F = symbol if _core.is_capturing() else ndarray
         run = capture.opened(self.hybrid_forward) if _core.is_capturing() else self.hybrid_forward
         return run(F, x, *args, **self._arrays)

@@ -17,7 +17,7 @@ from heterosis.ir.types import dtype_name
 from heterosis.ops.unsized import UNKNOWN, Unsized
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import described
-from heterosis.runtime.context import Context, check_context, cpu, current_context
+from heterosis.runtime.context import Context, check_context, context_of_device, current_context
 from heterosis.runtime.errors import (
     ArgumentError,
     DeferredInitializationError,
@@ -50,7 +50,7 @@ class Parameter:
     Extents of `shape` that are 0 or -1 are unknown: with `allow_deferred_init`, the first forward
     pass completes them. `grad_req` says what backward does with the gradient: 'write', 'add' to
     it, or 'null' for none. `lr_mult` and `wd_mult` scale the optimizer's rates for this parameter.
-    Gradients are dense whatever `grad_stype` says.
+    Gradients are dense whatever `grad_stype` says. On several contexts it has an array on each.
     """
 
     replaced = 0  # how often any parameter has got another array
@@ -85,6 +85,7 @@ class Parameter:
         self._grad: np.ndarray | None = None
         self._used = 0  # the version of the gradient that has been used for an update
         self._contexts: list[Context] = []
+        self._others: tuple[Parameter, ...] = ()  # itself, on each further context
         self._deferred: _Deferred | None = None
         self._owner = ""  # the block that it belongs to, for messages
         self._trainer: Any = None
@@ -100,8 +101,10 @@ class Parameter:
         if self._data is not None:
             with autograd.pause():
                 made._start(np.copy(self._data), self._contexts)
-                if self._grad is not None:
-                    made._grad[...] = self._grad
+                for own, other in zip(self._everywhere(), made._everywhere(), strict=True):
+                    other._data[...] = own._data
+                    if own._grad is not None:
+                        other._grad[...] = own._grad
         return made
 
     # -- what is known before there are values ----------------------------------------------------
@@ -121,6 +124,8 @@ class Parameter:
         if request == self._grad_req:
             return
         self._grad_req = request
+        for other in self._others:
+            other.grad_req = request
         if self._data is None:
             return
         if request == "null":
@@ -188,7 +193,7 @@ class Parameter:
                 f"{self._described()} cannot be initialised: its shape {self.shape} is not fully "
                 "known. Give all extents, or allow_deferred_init=True."
             )
-        self._grad = None
+        self._grad, self._others = None, ()
         self._hold(None)
         self._deferred = _Deferred(chosen, listed_contexts(ctx), default_init)
         if self.is_sized:
@@ -202,7 +207,8 @@ class Parameter:
         if not self.is_sized:
             raise self._unready()
         with modes.switched(recording=False, capturing=False):  # no part of anybody's program
-            data = self._drawn(waiting) if waiting.data is None else waiting.data
+            with waiting.contexts[0]:
+                data = self._drawn(waiting) if waiting.data is None else waiting.data
             self._start(data, waiting.contexts)
 
     def _drawn(self, waiting: _Deferred) -> np.ndarray:
@@ -213,9 +219,36 @@ class Parameter:
 
     def _start(self, data: np.ndarray, contexts: list[Context]) -> None:
         self._contexts, self._deferred, self._grad = contexts, None, None
-        self._hold(data)
+        self._hold(data.as_in_context(contexts[0]))
         if self.grad_req != "null":
             self._attach_gradient()
+        self._others = tuple(self._elsewhere(data, ctx) for ctx in contexts[1:])
+
+    def _elsewhere(self, data: np.ndarray, ctx: Context) -> Parameter:
+        """The parameter on a further context."""
+        other = copy.copy(self)
+        other._others = ()
+        other._start(data.copyto(ctx), [ctx])
+        return other
+
+    def _everywhere(self) -> tuple[Parameter, ...]:
+        """The parameter on each of its contexts."""
+        return (self, *self._others)
+
+    def _on(self, ctx: Context | None) -> Parameter:
+        """The parameter on a context; without one, on the current one if it is on several."""
+        if ctx is None and not self._others:
+            return self
+        capture.depend_on(self, "_others")
+        number = check_context(ctx).device_id
+        for one in self._everywhere():
+            if one._contexts[0].device_id == number:
+                return one
+        raise UninitializedError(
+            f"{self._described()} is not on {context_of_device(number)}: it was initialised on "
+            f"{', '.join(map(str, self._contexts))}. Name that context in initialize or reset_ctx, "
+            "or call the network with arrays that are where the parameter is."
+        )
 
     def _hold(self, data: np.ndarray | None) -> None:
         """Let another array, or none, be the parameter's."""
@@ -224,7 +257,7 @@ class Parameter:
 
     def _attach_gradient(self) -> None:
         autograd.check_float(self._described(), self._data)
-        self._grad = np.zeros(self._data.shape, self._data.dtype)
+        self._grad = np.zeros_like(self._data)
         autograd.mark_variables([self._data], [self._grad], self.grad_req)
         self.mark_used()
 
@@ -238,7 +271,7 @@ class Parameter:
         if self._data is None:  # else settled by an earlier use in the same pass
             self.shape = shape
             self.finish_deferred_init()
-        return self._data
+        return self._on(None)._data
 
     def load(self, data: np.ndarray, ctx: Contexts = None, *, dtype_source: str = "") -> None:
         """Take values from a file; `load_problem` has found nothing against them.
@@ -254,7 +287,7 @@ class Parameter:
             return
         contexts = self._deferred.contexts if self._deferred else listed_contexts(ctx)
         with autograd.pause():
-            self._start(np.array(data, dtype=self.dtype), contexts)
+            self._start(np.array(data, dtype=self.dtype), contexts)  # a copy, also on its context
 
     def load_problem(self, data: np.ndarray, cast_dtype: bool) -> str | None:
         """Why the values do not fit this parameter; None if they do."""
@@ -268,17 +301,32 @@ class Parameter:
     # -- the values -------------------------------------------------------------------------------
 
     def data(self, ctx: Context | None = None) -> np.ndarray:
-        """The parameter's array."""
+        """The parameter's array; of several, that on `ctx`, or on the current context."""
         if self._data is None:
             raise self._unready()
-        if ctx is not None:
-            check_context(ctx)
+        return self._on(ctx)._array()
+
+    def _array(self) -> np.ndarray:
+        """The array on the parameter's first context."""
         capture.depend_on(self, "_data", "_grad")
         return self._data
 
     def list_data(self) -> list[np.ndarray]:
         """The array on each context."""
-        return [self.data()]
+        if self._data is None:
+            raise self._unready()
+        capture.depend_on(self, "_others")
+        return [one._array() for one in self._everywhere()]
+
+    def merged_data(self) -> np.ndarray:
+        """One array for all contexts, as files have it: those of running statistics, which each
+        context has of its own part of the batches, are averaged."""
+        arrays = self.list_data()
+        first, *others = (array.as_in_context(arrays[0].ctx) for array in arrays)
+        if self.grad_req != "null" or all(np.array_equal(first, other) for other in others):
+            return first
+        with autograd.pause():
+            return (sum(others, first) / len(arrays)).astype(first.dtype)
 
     def set_data(self, data: Any) -> None:
         """Write new values into the parameter; they are kept if it is not initialised yet."""
@@ -286,7 +334,8 @@ class Parameter:
         self.shape = data.shape
         if self._data is not None:
             with autograd.pause():
-                self._data[...] = data
+                for one in self._everywhere():
+                    one._data[...] = data
         elif self._deferred is not None:
             values = np.array(data, dtype=self.dtype)
             self._deferred = replace(self._deferred, data=values)
@@ -294,8 +343,12 @@ class Parameter:
             raise self._unready()
 
     def grad(self, ctx: Context | None = None) -> np.ndarray:
-        """The gradient's array, which backward writes."""
+        """The gradient's array, which backward writes; of several as `data` says."""
         self.data(ctx)
+        return self._on(ctx)._gradient()
+
+    def _gradient(self) -> np.ndarray:
+        """The gradient on the parameter's first context."""
         if self._grad is None:
             raise ArgumentError(
                 f"{self._described()} has no gradient: its grad_req is 'null'. Set grad_req to "
@@ -306,7 +359,8 @@ class Parameter:
 
     def list_grad(self) -> list[np.ndarray]:
         """The gradient on each context."""
-        return [self.grad()]
+        self.list_data()
+        return [one._gradient() for one in self._everywhere()]
 
     def zero_grad(self) -> None:
         """Set the gradient to 0, if there is one."""
@@ -314,22 +368,26 @@ class Parameter:
             return
         fresh = self.has_fresh_grad
         with autograd.pause():
-            self._grad[...] = 0
+            for one in self._everywhere():
+                one._grad[...] = 0
         if not fresh:
             self.mark_used()
 
     @property
     def has_fresh_grad(self) -> bool:
-        """Whether the gradient has been written since the last update."""
-        return self.grad()._version != self._used
+        """Whether the gradient, on all contexts, has been written since the last update."""
+        return all(one._gradient()._version != one._used for one in self._everywhere())
 
     def mark_used(self) -> None:
         """From now on the gradient is stale, until it is written again."""
-        self._used = self.grad()._version
+        for one in self._everywhere():
+            one._used = one._gradient()._version
 
     def cast(self, dtype: Any) -> None:
         """Convert values and gradient to another element type."""
         self._dtype = dtype
+        for other in self._others:
+            other.cast(dtype)
         if self._data is None or dtype_name(dtype) == dtype_name(self._data.dtype):
             return
         with autograd.pause():
@@ -350,12 +408,15 @@ class Parameter:
         raise self._unready()
 
     def reset_ctx(self, ctx: Contexts) -> None:
-        """Move to other contexts: all are main memory, so nothing is copied."""
-        self.list_ctx()
+        """Move to other contexts. Gradients start anew there."""
         contexts = listed_contexts(ctx)
+        if contexts == self.list_ctx():
+            return
         if self._deferred is not None:
             self._deferred = replace(self._deferred, contexts=contexts)
-        self._contexts = contexts
+            return
+        with autograd.pause():
+            self._start(self.merged_data(), contexts)
 
     # -- what does not exist here -----------------------------------------------------------------
 
@@ -438,7 +499,7 @@ def zeros_in(parameters: Iterable[Parameter]) -> Iterator[None]:
     """Inside, parameters without values hold zeros; what stays is their completed shapes."""
     waiting = [(p, p._deferred) for p in parameters if p._data is None]
     for parameter, _ in waiting:
-        parameter._deferred = _Deferred("zeros", [cpu()], "zeros")
+        parameter._deferred = _Deferred("zeros", [current_context()], "zeros")
         if parameter.is_sized:
             parameter.finish_deferred_init()
     try:

@@ -158,7 +158,7 @@ class ParameterDict:
                 "use Block.save_parameters, which does not depend on names."
             )
         start = len(strip_prefix)
-        npx.save(filename, {name[start:]: p.data() for name, p in self.items()})
+        npx.save(filename, {name[start:]: p.merged_data() for name, p in self.items()})
 
     def load(
         self, filename: str, ctx: Contexts = None, allow_missing: bool = False,

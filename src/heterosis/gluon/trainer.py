@@ -11,17 +11,19 @@ from heterosis import optimizer as optimizers
 from heterosis.gluon.parameter import Parameter
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.gluon.utils import clip_global_norm, listed
+from heterosis.kvstore.local import added
+from heterosis.runtime.context import Context
 from heterosis.runtime.errors import ArgumentError, StaleGradientError, UnsupportedError
 
 
 class Trainer:
     """Updates parameters with an optimizer: `trainer.step(batch_size)` after backward.
 
-    `kvstore` is how several devices or machines exchange gradients. There is one device, so the
-    local ones ('device', 'local', None) do nothing. With 'mpi', which 'dist_sync' and 'horovod'
-    name too, gradients are added up over all processes, and `batch_size` is that of all their
-    parts together. A store of one's own, an object or a registered name, is given every gradient
-    before the update.
+    `kvstore` is how several devices or machines exchange gradients. With 'device' or 'local', those
+    of a parameter's contexts are added up; with None, it is on one context. With 'mpi', which
+    'dist_sync' and 'horovod' name too, gradients are added up over all processes, and `batch_size`
+    is that of all their parts together. A store of one's own, an object or a registered name, is
+    given every gradient before the update.
 
     With `clip_global_norm`, gradients whose norm, of all together and divided by the batch size, is
     above it are scaled down to it, in place.
@@ -44,8 +46,8 @@ class Trainer:
         self._largest_norm = clip_global_norm
         self._store = _exchange(kvstore, compression_params)
         self._params = listed_parameters("Trainer", params)
-        for parameter in self._params:
-            parameter.list_ctx()  # raises if initialize was forgotten
+        _check_contexts(self._params, kvstore)
+        self._are_summed = False  # whether the gradients of several contexts are
         by_index = dict(enumerate(self._params))
         if isinstance(optimizer, optimizers.Optimizer):
             if optimizer_params:
@@ -105,16 +107,23 @@ class Trainer:
         self._exchange_gradients()
         self._update(batch_size, ignore_stale_grad)
 
+    def _list_ctx(self) -> list[Context]:
+        """The contexts of the parameters; the first one has the optimizer's states."""
+        return self._params[0].list_ctx() if self._params else []
+
     def allreduce_grads(self) -> None:
-        """Let the store exchange gradients; nothing happens where there is one device."""
+        """Let the store exchange gradients; nothing happens where there is one context."""
         self._check_updates_here("allreduce_grads")
         self._exchange_gradients()
 
     def _exchange_gradients(self) -> None:
+        learnt = [(i, p) for i, p in enumerate(self._params) if p.grad_req != "null"]
+        self._are_summed = True
         if self._store is None:
+            if self._list_ctx()[1:]:
+                _add_up([p for _, p in learnt])
             return
         self._check_started()
-        learnt = [(i, p) for i, p in enumerate(self._params) if p.grad_req != "null"]
         stale = [p for _, p in learnt if not p.has_fresh_grad]
         self._store.exchange([i for i, _ in learnt], [p.list_grad() for _, p in learnt])
         for parameter in stale:  # the exchange has written them; backward has not
@@ -147,6 +156,12 @@ class Trainer:
     def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
         """What `step` does after `allreduce_grads`, for programs that change gradients between."""
         self._check_updates_here("update")
+        if self._list_ctx()[1:] and not self._are_summed:
+            raise ArgumentError(
+                f"Trainer.update: the parameters are on {_shown(self._list_ctx())}, and their "
+                "gradients have not been added up since the last update. Call allreduce_grads() "
+                "before, or step()."
+            )
         self._update(batch_size, ignore_stale_grad)
 
     def _check_updates_here(self, name: str) -> None:
@@ -166,11 +181,16 @@ class Trainer:
         self._optimizer.rescale_grad = self._scale / batch_size
         if self._largest_norm is not None:
             bound = self._largest_norm / self._optimizer.rescale_grad
-            clip_global_norm([p.grad() for _, p in learnt], bound, check_isfinite=False)
+            clip_global_norm([p.list_grad()[0] for _, p in learnt], bound, check_isfinite=False)
         indices = [i for i, _ in learnt]
-        self._updater(indices, [p.grad() for _, p in learnt], [p.data() for _, p in learnt])
+        gradients = [p.list_grad()[0] for _, p in learnt]
+        self._updater(indices, gradients, [p.list_data()[0] for _, p in learnt])
         for _, parameter in learnt:
+            first, *others = parameter.list_data()
+            for other in others:
+                other[...] = first
             parameter.mark_used()
+        self._are_summed = False
 
     # -- files ------------------------------------------------------------------------------------
 
@@ -207,6 +227,41 @@ def _exchange(kvstore: Any, compression_params: Any) -> stores.KVStoreBase | Non
         return None
     store = kvstore if isinstance(kvstore, stores.KVStoreBase) else stores.create(kvstore)
     return None if type(store) is stores.KVStore else store
+
+
+def _check_contexts(parameters: Sequence[Parameter], kvstore: Any) -> None:
+    """Raise unless all parameters are on the same contexts, whose gradients a store adds up."""
+    for parameter in parameters:
+        contexts = parameter.list_ctx()  # raises if initialize was forgotten
+        first = parameters[0].list_ctx()
+        if contexts != first:
+            raise ArgumentError(
+                f"Trainer: {parameters[0].name!r} is on {_shown(first)}, and {parameter.name!r} on "
+                f"{_shown(contexts)}; expected all on the same contexts. Initialise the whole "
+                "network at once, or make a trainer for each part."
+            )
+        if contexts[1:] and not kvstore:
+            raise ArgumentError(
+                f"Trainer: kvstore is {kvstore!r}, and {parameter.name!r} is on "
+                f"{_shown(contexts)}: on each it would learn by itself. Leave kvstore out, or "
+                "initialise on one context."
+            )
+
+
+def _shown(contexts: Sequence[Context]) -> str:
+    return ", ".join(map(str, contexts))
+
+
+def _add_up(parameters: Sequence[Parameter]) -> None:
+    """Let the gradients on all contexts be their sums; those that were stale stay so."""
+    for parameter in parameters:
+        is_fresh = parameter.has_fresh_grad
+        gradients = parameter.list_grad()
+        total = added(gradients)
+        for gradient in gradients:
+            gradient[...] = total
+        if not is_fresh:
+            parameter.mark_used()
 
 
 def _check_fresh(parameters: Sequence[Parameter]) -> None:

@@ -54,14 +54,15 @@ def clip_global_norm(
     """
     if not arrays:
         raise ArgumentError("clip_global_norm: no arrays; expected at least one.")
-    norm = np.sqrt(sum(_squared_norm(array) for array in arrays))
+    first = arrays[0].ctx
+    norm = np.sqrt(sum(_squared_norm(array).as_in_context(first) for array in arrays))
     scale = np.minimum(max_norm / (norm + 1e-8), 1.0)
     found = norm.item() if check_isfinite else norm
     if check_isfinite and not math.isfinite(found):
         warnings.warn("clip_global_norm: the norm is nan or inf, and so is the result.",
                       stacklevel=2)  # fmt: skip
     for array in arrays:
-        array *= scale.astype(array.dtype, copy=False)
+        array *= scale.astype(array.dtype, copy=False).as_in_context(array.ctx)
     return found
 
 

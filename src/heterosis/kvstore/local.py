@@ -95,7 +95,7 @@ class KVStore(KVStoreBase):
         for one, arrays in by_key(key, value):
             held = self._held(one)
             if self._update:
-                self._update(one, self._sum(arrays), held)
+                self._update(one, self._sum(arrays).as_in_context(held.ctx), held)
             else:
                 held[...] = self._sum(arrays)
 
@@ -218,10 +218,10 @@ def _listed(value: Any) -> list[_core.ndarray]:
 
 
 def added(arrays: list[_core.ndarray]) -> _core.ndarray:
-    """The sum of arrays; the array itself, where there is one."""
+    """The sum of arrays, where the first is; the array itself, where there is one."""
     total = arrays[0]
     for array in arrays[1:]:
-        total = total + array
+        total = total + array.as_in_context(total.ctx)
     return total
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from heterosis import _core
 from heterosis.autograd import is_recording
 from heterosis.np import asarray
+from heterosis.runtime.context import cpu
 from heterosis.runtime.errors import ArgumentError, ShapeError, UnsupportedError
 from heterosis.runtime.registry import Registry
 
@@ -38,8 +39,9 @@ def pairs(labels: Any, preds: Any) -> Iterator[tuple[_core.ndarray, _core.ndarra
 
 
 def taken(given: Any) -> _core.ndarray:
-    """An array to measure; its sums must not keep a recording alive."""
-    array = asarray(given)
+    """An array to measure, with the others on one context; its sums must not keep a recording
+    alive."""
+    array = asarray(given).as_in_context(cpu())
     return array.detach() if is_recording() else array
 
 

@@ -280,7 +280,8 @@ class CrossEntropy(EvalMetric):
         for label, pred in pairs(labels, preds):
             label = label.reshape(-1)
             _check_counts(label, pred)
-            chosen = pred[np.arange(len(label), dtype="int64"), label.astype("int64")]
+            rows = np.arange(len(label), dtype="int64", ctx=pred.ctx)
+            chosen = pred[rows, label.astype("int64")]
             self._add(-np.sum(np.log(chosen + self.eps), dtype="float64"), len(label))
 
 

@@ -12,10 +12,12 @@ from heterosis.ir.traced_sizes import fixed_number, is_traced
 from heterosis.ir.types import DEFAULT_FLOAT, as_type, numpy_dtype
 from heterosis.np.dtypes import default_dtype, dtype_name
 from heterosis.ops.array.join import stack as _stacked
+from heterosis.ops.math.cast import assign as _assign
 from heterosis.ops.math.cast import copy as _copied
 from heterosis.runtime import modes
-from heterosis.runtime.context import check_context
+from heterosis.runtime.context import Context, check_context
 from heterosis.runtime.errors import DTypeError, ShapeError, UnsupportedError
+from heterosis.runtime.placing import placed
 
 _MAIN_MEMORY = (1, 3)  # DLPack's numbers for devices whose data lie there
 
@@ -42,6 +44,7 @@ def shared(x: _core.ndarray) -> numpy.ndarray:
     return numpy.asarray(memoryview(x))
 
 
+@placed
 def array(
     object: Any,
     dtype: Any = None,
@@ -55,10 +58,11 @@ def array(
 
     Python numbers become float32 unless `dtype` says otherwise; arrays keep their type.
     """
-    check_context(ctx)
     if order == "F":
         raise UnsupportedError("array: order='F' is not supported; arrays are made row by row.")
     made = _made(object, None if dtype is None else dtype_name(dtype), copy)
+    if copy is False and made._device != check_context(ctx).device_id:
+        raise UnsupportedError(f"array: copy=False, and the array is on {made.ctx}, not on {ctx}.")
     return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
 
 
@@ -113,6 +117,13 @@ def _rounded_once(object: Any, dtype: str) -> numpy.ndarray:
     if dtype == "bfloat16":
         return as_type(numpy.array(object, dtype="float64"), dtype)
     return numpy.array(object, dtype=numpy_dtype(dtype))
+
+
+def moved(x: _core.ndarray, ctx: Context) -> _core.ndarray:
+    """A copy on another context; gradients flow back from there."""
+    with ctx:
+        made = _core.empty(x._dtype_name, x.shape)
+    return _assign(x, out=made)
 
 
 def asarray(object: Any, dtype: Any = None, ctx: Any = None, **more: Any) -> _core.ndarray:

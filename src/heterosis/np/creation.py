@@ -19,8 +19,10 @@ from heterosis.ops.array import creation as _operations
 from heterosis.ops.array.creation import check_layout, check_shape
 from heterosis.ops.array.grids import grids as _grids
 from heterosis.runtime.errors import DTypeError, ZeroStepError
+from heterosis.runtime.placing import placed
 
 
+@placed
 def empty(shape: Any, dtype: Any = None, order: str = "C", ctx: Any = None) -> _core.ndarray:
     """A new array whose elements are whatever the memory held."""
     check_layout("empty", order, ctx)
@@ -41,9 +43,11 @@ def empty_like(
     if isinstance(prototype, Value):
         return _operations.zeros_like(prototype, dtype, shape=shape)
     like = asarray(prototype)
-    return empty(like.shape if shape is None else shape, dtype or like.dtype, order, ctx)
+    where = like.ctx if ctx is None else ctx
+    return empty(like.shape if shape is None else shape, dtype or like.dtype, order, where)
 
 
+@placed
 def arange(
     start: Any = 0, stop: Any = None, step: Any = 1, dtype: Any = None, ctx: Any = None
 ) -> _core.ndarray:
@@ -78,6 +82,7 @@ def _number(name: str, given: Any) -> int | float:
     return int(given) if isinstance(given, bool) else given
 
 
+@placed
 def linspace(
     start: Any,
     stop: Any,

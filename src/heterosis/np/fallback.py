@@ -22,6 +22,7 @@ from heterosis.np.dtypes import kept_dtype
 from heterosis.runtime import elsewhere, modes
 from heterosis.runtime.arguments import in_our_words
 from heterosis.runtime.errors import UnsupportedError
+from heterosis.runtime.placing import beside
 
 
 def use_numpy(module: ModuleType, numpy_module: str) -> None:
@@ -74,7 +75,10 @@ def call_on_host(
             "in autograd.pause(), or on x.detach(), or write it with operations that np has itself "
             "(python -m heterosis names lists them)."
         )
-    return take_back(result) if met.arrays else _only_arrays_back(result)
+    if met.array is None:
+        return _only_arrays_back(result)
+    with beside(met.array):
+        return take_back(result)
 
 
 def _has_floats(result: Any) -> bool:
@@ -88,12 +92,13 @@ class _Met:
     """Turns arguments into NumPy's, and counts what it met among them."""
 
     def __init__(self) -> None:
-        self.arrays = self.programs = 0
+        self.array: _core.ndarray | None = None  # the first one
+        self.programs = 0
         self.recorded = False  # whether gradients flow to one
 
     def lend(self, given: Any) -> Any:
         if isinstance(given, _core.ndarray):
-            self.arrays += 1
+            self.array = given if self.array is None else self.array
             self.recorded = self.recorded or given._autograd is not None
             return convert.shared(given)
         if isinstance(given, Value):

@@ -118,7 +118,9 @@ for _name in ("add", "subtract", "multiply", "maximum", "minimum"):
 
 
 def _operand(x: ndarray, value: Any) -> Any:
-    if isinstance(value, ndarray | bool | int | float):
+    if isinstance(value, ndarray):
+        return value.as_in_context(x.ctx)
+    if isinstance(value, bool | int | float):
         return value
     return convert.array(value, None if isinstance(value, numpy.ndarray) else x._dtype_name)
 

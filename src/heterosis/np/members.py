@@ -18,7 +18,7 @@ from heterosis.ops.math.cast import copy as _copy
 from heterosis.ops.record import REGISTRY, public_names
 from heterosis.runtime import elsewhere, modes
 from heterosis.runtime.arguments import checked
-from heterosis.runtime.context import Context, check_context, cpu
+from heterosis.runtime.context import Context, check_context, context_of_device
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError, UnsupportedError
 
 ndarray = _core.ndarray
@@ -86,8 +86,8 @@ def copy(self, order: str = "C") -> ndarray:
 def copyto(self, other: Any) -> ndarray:
     """Write the elements into the array `other`, or into a new array on the context `other`."""
     if isinstance(other, Context):
-        check_context(other)
-        return _copy(self)
+        same = check_context(other).device_id == self._device
+        return _copy(self) if same else convert.moved(self, other)
     if not isinstance(other, ndarray):
         raise ArgumentTypeError(
             f"copyto: expected an array or a context, and got {type(other).__name__}."
@@ -97,9 +97,9 @@ def copyto(self, other: Any) -> ndarray:
 
 
 def as_in_context(self, context: Context) -> ndarray:
-    """The array itself: all arrays are in main memory."""
-    check_context(context)
-    return self
+    """The array itself if it is on that context, else a copy there."""
+    same = check_context(context).device_id == self._device
+    return self if same else convert.moved(self, context)
 
 
 def itself(self) -> ndarray:
@@ -118,12 +118,12 @@ def detach(self) -> ndarray:
 
 
 def device(self) -> Context:
-    """Where the elements are: in main memory."""
-    return cpu()
+    """The context that the array is on."""
+    return context_of_device(self._device)
 
 
 def to_device(self, device: Context, /, *, stream: Any = None) -> ndarray:
-    """The array itself: all arrays are in main memory, which has no streams."""
+    """The array itself if it is on that context, else a copy there; there are no streams."""
     if stream is not None:
         raise UnsupportedError("to_device: main memory has no streams; leave `stream` away.")
     return as_in_context(self, device)
@@ -346,8 +346,8 @@ _METHODS = {
 }
 
 _PROPERTIES = {
-    "ctx": lambda self: cpu(),
-    "context": lambda self: cpu(),
+    "ctx": device,
+    "context": device,
     "device": device,
     "mT": matrix_transpose,
     "stype": lambda self: "default",

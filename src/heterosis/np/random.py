@@ -22,6 +22,7 @@ from heterosis.ops.random import draws as ops
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, DTypeError
+from heterosis.runtime.placing import placed
 
 # Numbers are drawn as int64, which does not hold the larger ones of uint64.
 _LARGEST = {dtype: min(highest(dtype) + 1, 1 << 63) for dtype in INTEGERS}
@@ -121,6 +122,7 @@ def _parameter(
 # -- continuous distributions ---------------------------------------------------------------------
 
 
+@placed
 def uniform(
     low: Any = 0.0, high: Any = 1.0, size: Any = None, dtype: Any = None, ctx: Any = None,
     out: Any = None,
@@ -130,6 +132,7 @@ def uniform(
     return ops.uniform(_real(low), _real(high), _size(size, out), dtype, out=out)
 
 
+@placed
 def normal(
     loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: Any = None, ctx: Any = None,
     out: Any = None,
@@ -187,6 +190,7 @@ def standard_t(df: Any, size: Any = None, dtype: Any = None) -> Any:
 def _located(name: str, operation: Any, description: str) -> Callable[..., Any]:
     """A distribution with a place and a scale."""
 
+    @placed
     def draw(
         loc: Any = 0.0, scale: Any = 1.0, size: Any = None, ctx: Any = None, out: Any = None,
         dtype: Any = None,
@@ -200,6 +204,7 @@ def _located(name: str, operation: Any, description: str) -> Callable[..., Any]:
 def _scaled(name: str, operation: Any, description: str) -> Callable[..., Any]:
     """A distribution with a scale."""
 
+    @placed
     def draw(
         scale: Any = 1.0, size: Any = None, ctx: Any = None, out: Any = None, dtype: Any = None
     ) -> Any:
@@ -212,6 +217,7 @@ def _scaled(name: str, operation: Any, description: str) -> Callable[..., Any]:
 def _shaped(name: str, operation: Any, description: str) -> Callable[..., Any]:
     """A distribution with a positive parameter of its shape."""
 
+    @placed
     def draw(a: Any, size: Any = None, ctx: Any = None, out: Any = None, dtype: Any = None) -> Any:
         a = _positive(name, "a", a)
         return operation(a, _size(size, out), _float_dtype(name, dtype), out=out)
@@ -235,6 +241,7 @@ pareto = _shaped("pareto", ops.pareto, "The Pareto distribution moved to begin a
 power = _shaped("power", ops.power, "From 0 to 1, with density `a * x ** (a - 1)`.")
 
 
+@placed
 def lognormal(
     mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: Any = None, ctx: Any = None,
     out: Any = None,
@@ -251,6 +258,7 @@ def triangular(left: Any, mode: Any, right: Any, size: Any = None, dtype: Any = 
     return ops.triangular(_real(left), _real(mode), _real(right), _size(size), dtype)
 
 
+@placed
 def gamma(
     shape: Any, scale: Any = 1.0, size: Any = None, dtype: Any = None, ctx: Any = None,
     out: Any = None,
@@ -261,12 +269,14 @@ def gamma(
     return ops.gamma(shape, scale, _size(size, out), _float_dtype("gamma", dtype), out=out)
 
 
+@placed
 def beta(a: Any, b: Any, size: Any = None, dtype: Any = None, ctx: Any = None) -> Any:
     """The beta distribution, from 0 to 1, of mean `a / (a + b)`."""
     a, b = _positive("beta", "a", a), _positive("beta", "b", b)
     return ops.beta(a, b, _size(size), _float_dtype("beta", dtype))
 
 
+@placed
 def chisquare(df: Any, size: Any = None, dtype: Any = None, ctx: Any = None) -> Any:
     """The sum of squares of `df` normal numbers."""
     df = _positive("chisquare", "df", df)
@@ -282,6 +292,7 @@ def f(dfnum: Any, dfden: Any, size: Any = None, dtype: Any = None) -> Any:
 # -- whole numbers --------------------------------------------------------------------------------
 
 
+@placed
 def randint(
     low: Any, high: Any = None, size: Any = None, dtype: Any = None, ctx: Any = None,
     out: Any = None,
@@ -310,6 +321,7 @@ def random_integers(low: int, high: int | None = None, size: Any = None) -> Any:
     return randint(low, high + 1, size)
 
 
+@placed
 def bernoulli(
     prob: Any = None, logit: Any = None, size: Any = None, dtype: Any = None, ctx: Any = None,
     out: Any = None,
@@ -382,6 +394,7 @@ def dirichlet(alpha: Any, size: Any = None, dtype: Any = None) -> Any:
     return choices.dirichlet(alpha, _size(size), _float_dtype("dirichlet", dtype))
 
 
+@placed
 def choice(
     a: Any, size: Any = None, replace: bool = True, p: Any = None, ctx: Any = None, out: Any = None
 ) -> Any:

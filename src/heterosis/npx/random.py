@@ -15,14 +15,14 @@ def uniform_n(
     low: Any = 0.0, high: Any = 1.0, batch_shape: Any = None, dtype: Any = None, ctx: Any = None
 ) -> Any:
     """`uniform` with `batch_shape` in front of the parameters' own shape."""
-    return uniform(low, high, _sized(batch_shape, low, high), dtype)
+    return uniform(low, high, _sized(batch_shape, low, high), dtype, ctx)
 
 
 def normal_n(
     loc: Any = 0.0, scale: Any = 1.0, batch_shape: Any = None, dtype: Any = None, ctx: Any = None
 ) -> Any:
     """`normal` with `batch_shape` in front of the parameters' own shape."""
-    return normal(loc, scale, _sized(batch_shape, loc, scale), dtype)
+    return normal(loc, scale, _sized(batch_shape, loc, scale), dtype, ctx)
 
 
 def _sized(batch: Any, *parameters: Any) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ from heterosis.optimizer.steps import Step, run
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import described
 from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
+from heterosis.runtime.placing import beside
 from heterosis.runtime.registry import Registry
 from heterosis.runtime.warning import warn_user
 
@@ -354,4 +355,5 @@ def _is_half(weight: _core.ndarray) -> bool:
 
 def zeros_like_weight(weight: _core.ndarray, count: int) -> tuple[_core.ndarray, ...]:
     """State arrays that start from nothing."""
-    return tuple(zeros(weight.shape, dtype=weight._dtype_name) for _ in range(count))
+    with beside(weight):
+        return tuple(zeros(weight.shape, dtype=weight._dtype_name) for _ in range(count))

@@ -35,7 +35,7 @@ def save(path: str | os.PathLike[str], net: Block, trainer: Trainer, run: Facts)
     """Write the state of training; `run` is what else is to be known, in what JSON has."""
     named = _named(net, trainer)
     states = numpy.frombuffer(trainer.updater.get_states(dump_optimizer=True), "uint8")
-    arrays = {_PARAMETER + name: p.data() for name, p in named.items()}
+    arrays = {_PARAMETER + name: p.merged_data() for name, p in named.items()}
     arrays |= {_GRADIENT + name: p.grad() for name, p in _accumulating(named).items()}
     arrays[_OPTIMIZER] = np.array(states, dtype="uint8")
     facts = {

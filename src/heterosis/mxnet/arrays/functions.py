@@ -29,7 +29,7 @@ def linspace(
     dtype: Any = "float32",
 ) -> Any:  # fmt: skip
     """Evenly spaced numbers from `start` to `stop`."""
-    return np.linspace(start, stop, num, endpoint, dtype=dtype)
+    return np.linspace(start, stop, num, endpoint, dtype=dtype, ctx=ctx)
 
 
 def from_numpy(ndarray: numpy.ndarray[Any, Any], zero_copy: bool = True) -> Any:

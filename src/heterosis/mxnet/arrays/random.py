@@ -18,9 +18,10 @@ def _drawn(
 ) -> Any:  # fmt: skip
     """What the operator for numbers gives, or that for arrays of them."""
     if any(isinstance(p, np.ndarray) for p in parameters):
-        options.pop("ctx", None)
+        ctx = options.pop("ctx")
         arrays = np.broadcast_arrays(*(np.array(p, "float32") for p in parameters))
-        return by_arrays(*arrays, shape=shape, **options)
+        drawn = by_arrays(*arrays, shape=shape, **options)
+        return drawn if ctx is None else drawn.as_in_context(ctx)
     return by_numbers(*parameters, shape=(1,) if shape is None else shape, **options)
 
 

@@ -7,6 +7,7 @@ behind a prefix such as `_npi_`, and nothing else, needs no row; `lookup` finds 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from heterosis import _core
 from heterosis.ops.record import REGISTRY, Record
 from heterosis.runtime.arguments import checked, described
 from heterosis.runtime.errors import ArgumentTypeError
+from heterosis.runtime.placing import placed
 
 Run = Callable[..., Any]  # on arrays, with attributes as keywords
 Attributes = Mapping[str, Any]
@@ -71,6 +73,8 @@ def operator(*names: str, **facts: Any) -> Callable[[Run], Run]:
         titles = names or (function.__name__.rstrip("_"),)
         function.__name__ = function.__qualname__ = titles[0]  # as messages call it
         compute = checked(function)
+        if "ctx" in inspect.signature(function).parameters:
+            compute = placed(compute)
 
         @functools.wraps(function)
         def run(*arguments: Any, name: str | None = None, out: Any = None, **keywords: Any) -> Any:

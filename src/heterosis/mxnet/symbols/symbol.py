@@ -14,6 +14,7 @@ from heterosis.mxnet.operators.table import row_of
 from heterosis.mxnet.symbols import files, inference
 from heterosis.mxnet.symbols.executor import Executor
 from heterosis.runtime.errors import ArgumentError, MissingAttributeError
+from heterosis.runtime.placing import placed
 
 if TYPE_CHECKING:
     from heterosis._stubs.symbols import SymbolMethods
@@ -188,6 +189,7 @@ class Symbol(SymbolMethods):
         """The symbol with arrays for its arguments and states: by name, or in their order."""
         return Executor(self, args, args_grad, grad_req, aux_states)
 
+    @placed
     def simple_bind(
         self, ctx: Any = None, grad_req: Any = "write", type_dict: Any = None, **shapes: Any
     ) -> Executor:

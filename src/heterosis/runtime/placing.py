@@ -1,0 +1,64 @@
+"""Where arrays are made: on the context that is named, or beside others.
+
+What is here asks for the current context and is given arrays, so its arguments are not checked as
+those of public functions, which make what they make where their first array is.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from heterosis import _core
+from heterosis.runtime.context import check_context, context_of_device
+from heterosis.runtime.errors import ArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def device_of(name: str, arrays: Iterable[_core.ndarray]) -> int:
+    """The device that all arrays are on; the current one if there are none."""
+    found = dict.fromkeys(array._device for array in arrays)
+    if len(found) > 1:
+        one, other, *_ = map(context_of_device, found)
+        raise ArgumentError(
+            f"{name}: one array is on {one}, another on {other}; expected all on one device. Copy "
+            "with x.as_in_ctx(ctx), and split batches with gluon.utils.split_and_load."
+        )
+    return next(iter(found), _core.current_device())
+
+
+def beside(array: _core.ndarray) -> Any:
+    """For `with`: what is made inside is on the context of `array`."""
+    same = array._device == _core.current_device()
+    return nullcontext() if same else context_of_device(array._device)
+
+
+def is_elsewhere(arguments: Sequence[Any]) -> bool:
+    """Whether the first of them is an array on another context than the current one."""
+    first = arguments[0] if arguments else None
+    return isinstance(first, _core.ndarray) and first._device != _core.current_device()
+
+
+def placed(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that gives an array, on the context that its `ctx`, or `device`, names."""
+    names = list(inspect.signature(function).parameters)
+    name = "ctx" if "ctx" in names else "device"
+    at = names.index(name)
+
+    @wraps(function)
+    def call(*arguments: P.args, **keywords: P.kwargs) -> R:
+        ctx: Any = arguments[at] if len(arguments) > at else keywords.get(name)
+        if ctx is None:
+            return function(*arguments, **keywords)
+        with check_context(ctx):
+            made: Any = function(*arguments, **keywords)
+        if isinstance(made, _core.ndarray):  # what follows from arrays is where they are
+            made = made.as_in_context(ctx)
+        return made  # type: ignore[no-any-return]
+
+    return call
