@@ -233,10 +233,10 @@ class ArrayMethods:
         """The nearest number with `decimals` digits behind the point; the even one of two."""
 
     def as_in_context(self, context: Context) -> ndarray:
-        """The array itself: all arrays are in main memory."""
+        """The array itself if it is on that context, else a copy there."""
 
     def as_in_ctx(self, context: Context) -> ndarray:
-        """The array itself: all arrays are in main memory."""
+        """The array itself if it is on that context, else a copy there."""
 
     def as_nd_ndarray(self) -> ndarray:
         """The array itself: there is one kind of array."""
@@ -353,7 +353,8 @@ class ArrayMethods:
         """The elements, kept between `min` and `max`."""
 
     @property
-    def context(self) -> Any: ...
+    def context(self) -> Context:
+        """The context that the array is on."""
 
     def copy(self, order: str = "C") -> ndarray:
         """A new array with the same elements."""
@@ -380,7 +381,8 @@ class ArrayMethods:
         """The hyperbolic cosine."""
 
     @property
-    def ctx(self) -> Any: ...
+    def ctx(self) -> Context:
+        """The context that the array is on."""
 
     def cumprod(
         self,
@@ -426,7 +428,7 @@ class ArrayMethods:
 
     @property
     def device(self) -> Context:
-        """Where the elements are: in main memory."""
+        """The context that the array is on."""
 
     def diag(self, k: int = 0, *, out: ndarray | None = None) -> ndarray:
         """The `k`-th diagonal of a matrix, or a matrix with `v` on its `k`-th diagonal."""
@@ -1018,7 +1020,7 @@ class ArrayMethods:
         """The whole array, repeated `reps` times along each dimension."""
 
     def to_device(self, device: Context, *, stream: Any = None) -> ndarray:
-        """The array itself: all arrays are in main memory, which has no streams."""
+        """The array itself if it is on that context, else a copy there; there are no streams."""
 
     def to_dlpack_for_read(self) -> Any:
         """A DLPack capsule to read from."""
