@@ -24,7 +24,11 @@ def losses(path):
 
 @pytest.mark.lengthy
 def test_losses_are_those_of_one_process_and_a_killed_run_goes_on_exactly(tmp_path):
-    command = [EXAMPLE, "--quick", "--losses"]
+    check_example(tmp_path)
+
+
+def check_example(tmp_path, *how):
+    command = [EXAMPLE, "--quick", *how, "--losses"]
     for count in (1, 2):
         done = mpiexec(count, *command, str(tmp_path / f"{count}"))
         assert done.returncode == 0, done.stdout + done.stderr

@@ -28,7 +28,7 @@ _OPTIONS: dict[str, str | bool | int] = {"xla_allow_excess_precision": False}
 
 
 @contextlib.contextmanager
-def _own_settings() -> Iterator[None]:
+def own_settings() -> Iterator[None]:
     """What rows are written for, whatever the user's programs in JAX are."""
     with (
         jax.enable_x64(True),
@@ -46,15 +46,21 @@ class Failed(NamedTuple):
 
 
 class Compiled:
-    """A program that XLA has compiled, of the inputs that its results depend on: `used`."""
+    """A program that XLA has compiled, of the inputs that its results depend on: `used`.
 
-    def __init__(self, program: Program):
+    It runs on one device; or, where it is told the `shardings` of all inputs, over all devices of
+    these, and its results are whole on each.
+    """
+
+    def __init__(self, program: Program, shardings: Sequence[Any] = (), whole: Any = None):
         self.failures: list[Failure] = []
         nodes = set(program.nodes())
         self.used = [i for i, value in enumerate(program.inputs) if value.node in nodes]
         inputs = tuple(program.inputs[i] for i in self.used)
         needed = Program(inputs, program.outputs, program.name)
-        processor = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
+        if not shardings:
+            processor = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
+            shardings = [processor] * len(program.inputs)
 
         def results(*operands: Any) -> tuple[Any, ...]:
             turn = Turn(self.failures)
@@ -63,11 +69,17 @@ class Compiled:
 
         results.__name__ = program.name.replace(" ", "_")
         given = [
-            jax.ShapeDtypeStruct(v.shape, numpy_dtype(v.dtype), sharding=processor) for v in inputs
+            jax.ShapeDtypeStruct(v.shape, numpy_dtype(v.dtype), sharding=shardings[i])
+            for i, v in zip(self.used, inputs, strict=True)
         ]
-        with _own_settings():
-            lowered = jax.jit(results, keep_unused=True).lower(*given)
-            self._run = lowered.compile(compiler_options=_OPTIONS)
+        with own_settings():
+            jitted = jax.jit(results, keep_unused=True, out_shardings=whole)
+            self._run = jitted.lower(*given).compile(compiler_options=_OPTIONS)
+
+    @property
+    def text(self) -> str:
+        """What XLA has made of the program, in its own language, HLO."""
+        return str(self._run.as_text())
 
     def __call__(self, operands: Sequence[Any]) -> Sequence[Any] | Failed:
         """The results, which are there."""
@@ -100,20 +112,12 @@ class Runner:
 
     def run(self, operands: Sequence[Any]) -> tuple[Any, ...]:
         """The results. Where a check fails, they are arrays that raise when they are read."""
-        self._check_process()
+        check_process(self.program.name, self._process)
         with jax.enable_x64(True):
             found = self._results(operands)
         if isinstance(found, Failed):
             return failing.results(self.program, operands, *found)
         return tuple(map(own, found))
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise UnsupportedError(
-                f"{self.program.name}: this process was forked from one that has used XLA, whose "
-                "threads are not here. Start processes by 'spawn' (multiprocessing.set_start_method"
-                "), or hybridize with backend='native'."
-            )
 
     def _results(self, operands: Sequence[Any]) -> Sequence[Any] | Failed:
         prepared = self._prepared_for(operands)
@@ -141,6 +145,16 @@ class Runner:
         del given  # JAX lets go of the memory, which the state tells
         self._prepared = [operands[i]._state for i in self._fixed], found
         return found
+
+
+def check_process(name: str, process: int) -> None:
+    """Raise in a process that was forked from the one that has made what is to run."""
+    if os.getpid() != process:
+        raise UnsupportedError(
+            f"{name}: this process was forked from one that has used XLA, whose threads are not "
+            "here. Start processes by 'spawn' (multiprocessing.set_start_method), or hybridize "
+            "with backend='native'."
+        )
 
 
 def _parts(program: Program, fixed: Collection[int]) -> Split | None:
