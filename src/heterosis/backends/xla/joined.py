@@ -7,11 +7,12 @@ results, are whole in each of them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -132,13 +133,8 @@ class Joined(Processes):
         with self.lock, own_settings():
             shape = self.num_workers, *mine.shape
             rows = jax.make_array_from_process_local_data(self._parts, mine[None], shape)
-            try:
+            with _messages_told_of():
                 return numpy.asarray(send(rows, *others).addressable_data(0))
-            except jax.errors.JaxRuntimeError as error:
-                raise CommunicationError(
-                    "a message to the other processes has failed, perhaps since one of them has "
-                    f"ended: {str(error).splitlines()[0]}"
-                ) from error
 
 
 class JoinedRunner(JoinedExecutable):
@@ -176,7 +172,8 @@ class JoinedRunner(JoinedExecutable):
         check_process(self.program.name, self._process)
         with self._processes.lock, own_settings():
             self._agree(operands)
-            found = self.compiled([self._given(i, operands[i]) for i in self.compiled.used])
+            with _messages_told_of():
+                found = self.compiled([self._given(i, operands[i]) for i in self.compiled.used])
         self._last = operands
         if isinstance(found, Failed):
             nothing = Program((), self.program.outputs, self.program.name)
@@ -243,6 +240,20 @@ def _join(coordinator: str, num_workers: int, rank: int) -> None:
             f"distributed.initialize: process {rank} of {num_workers} could not be joined to the "
             f"others through {coordinator}: {str(error).splitlines()[0]} Call initialize before "
             "anything else uses JAX, with an address of process 0 that all machines can reach."
+        ) from error
+
+
+@contextlib.contextmanager
+def _messages_told_of() -> Iterator[None]:
+    """Say what it means that a message has failed: XLA raises a ValueError, or one of its own."""
+    try:
+        yield
+    except (jax.errors.JaxRuntimeError, ValueError) as error:
+        if "gloo" not in str(error).lower():
+            raise
+        raise CommunicationError(
+            "a message to the other processes has failed, perhaps since one of them has ended: "
+            f"{str(error).splitlines()[0]}"
         ) from error
 
 
