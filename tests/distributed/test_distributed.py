@@ -23,7 +23,6 @@ TWO_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
     "count, devices",
     [
         pytest.param(2, {}, id="two"),
-        pytest.param(1, TWO_DEVICES, marks=pytest.mark.slow, id="one, of two devices"),
         pytest.param(2, TWO_DEVICES, marks=pytest.mark.slow, id="two, of two devices each"),
     ],
 )

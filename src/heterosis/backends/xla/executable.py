@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import numpy
 
 from heterosis.backends.xla import failing
 from heterosis.backends.xla.evaluation import Failure, Turn
 from heterosis.backends.xla.interchange import Operand, own
 from heterosis.ir.primitives.rearranging import TRANSPOSE
-from heterosis.ir.program import Program, Value
-from heterosis.ir.types import numpy_dtype
+from heterosis.ir.program import NUMBER, Program, Value
+from heterosis.ir.types import TensorType, numpy_dtype
 from heterosis.passes.pipeline import optimized
 from heterosis.passes.preparation import Split, is_free, split
 from heterosis.runtime.errors import UnsupportedError
@@ -45,36 +46,77 @@ class Failed(NamedTuple):
     shown: int
 
 
+class Places(NamedTuple):
+    """Where a program runs: how inputs are divided, those at the positions `split` as `rows` and
+    the others not at all, as results are; and what puts an array of numbers there."""
+
+    whole: Any
+    rows: Any = None
+    split: Collection[int] = ()
+    put: Callable[[numpy.ndarray], Any] = lambda numbers: numbers  # XLA takes it itself
+
+    def of(self, i: int) -> Any:
+        """The sharding of an input."""
+        return self.rows if i in self.split else self.whole
+
+
 class Compiled:
     """A program that XLA has compiled, of the inputs that its results depend on: `used`.
 
-    It runs on one device; or, where it is told the `shardings` of all inputs, over all devices of
-    these, and its results are whole on each.
+    It runs on one device, or where it is told. Inputs that are numbers are one array for each
+    element type, behind the others: they take as long as arrays to hand over.
     """
 
-    def __init__(self, program: Program, shardings: Sequence[Any] = (), whole: Any = None):
+    def __init__(self, program: Program, places: Places | None = None):
         self.failures: list[Failure] = []
         nodes = set(program.nodes())
         self.used = [i for i, value in enumerate(program.inputs) if value.node in nodes]
         inputs = tuple(program.inputs[i] for i in self.used)
         needed = Program(inputs, program.outputs, program.name)
-        if not shardings:
-            processor = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
-            shardings = [processor] * len(program.inputs)
+        if places is None:
+            device = jax.local_devices(backend="cpu")[0]
+            places = Places(jax.sharding.SingleDeviceSharding(device))
+        self._put = places.put
+        self._arrays = [k for k, v in enumerate(inputs) if v.node.primitive is not NUMBER]
+        self._numbers: dict[str, list[int]] = {}
+        for k, value in enumerate(inputs):
+            if value.node.primitive is NUMBER:
+                self._numbers.setdefault(value.dtype, []).append(k)
 
-        def results(*operands: Any) -> tuple[Any, ...]:
+        def results(*packed: Any) -> tuple[Any, ...]:
             turn = Turn(self.failures)
-            found = turn.results(needed, operands)
+            found = turn.results(needed, self._unpacked(packed))
             return (*found, *turn.status) if self.failures else found
 
         results.__name__ = program.name.replace(" ", "_")
         given = [
-            jax.ShapeDtypeStruct(v.shape, numpy_dtype(v.dtype), sharding=shardings[i])
-            for i, v in zip(self.used, inputs, strict=True)
+            *(_described(inputs[k].type, places.of(self.used[k])) for k in self._arrays),
+            *(
+                _described(TensorType((len(positions),), dtype), places.whole)
+                for dtype, positions in self._numbers.items()
+            ),
         ]
         with own_settings():
-            jitted = jax.jit(results, keep_unused=True, out_shardings=whole)
+            jitted = jax.jit(results, keep_unused=True, out_shardings=places.whole)
             self._run = jitted.lower(*given).compile(compiler_options=_OPTIONS)
+
+    def _packed(self, operands: Sequence[Any]) -> list[Any]:
+        """What XLA is given: arrays, and then numbers by their element types."""
+        return [
+            *(operands[k] for k in self._arrays),
+            *(
+                self._put(numpy.array([operands[k] for k in positions], numpy_dtype(dtype)))
+                for dtype, positions in self._numbers.items()
+            ),
+        ]
+
+    def _unpacked(self, packed: Sequence[Any]) -> list[Any]:
+        """The operands in their order, of what XLA is given."""
+        found = dict(zip(self._arrays, packed, strict=False))
+        vectors = zip(self._numbers.values(), packed[len(self._arrays) :], strict=True)
+        for positions, vector in vectors:
+            found |= {k: vector[n] for n, k in enumerate(positions)}
+        return [found[k] for k in range(len(self.used))]
 
     @property
     def text(self) -> str:
@@ -83,7 +125,7 @@ class Compiled:
 
     def __call__(self, operands: Sequence[Any]) -> Sequence[Any] | Failed:
         """The results, which are there."""
-        found = self._run(*operands)
+        found = self._run(*self._packed(operands))
         if self.failures:
             *found, number, shown = found
             if int(number):
@@ -145,6 +187,10 @@ class Runner:
         del given  # JAX lets go of the memory, which the state tells
         self._prepared = [operands[i]._state for i in self._fixed], found
         return found
+
+
+def _described(type_: TensorType, sharding: Any) -> Any:
+    return jax.ShapeDtypeStruct(type_.shape, numpy_dtype(type_.dtype), sharding=sharding)
 
 
 def check_process(name: str, process: int) -> None:

@@ -22,9 +22,9 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from heterosis import _core
 from heterosis.backends import JoinedExecutable, Processes
 from heterosis.backends.xla import failing
-from heterosis.backends.xla.executable import Compiled, Failed, check_process, own_settings
+from heterosis.backends.xla.executable import Compiled, Failed, Places, check_process, own_settings
 from heterosis.backends.xla.interchange import Operand, own
-from heterosis.ir.program import Program
+from heterosis.ir.program import Program, Value
 from heterosis.ir.text import printed
 from heterosis.passes.pipeline import optimized
 from heterosis.runtime.errors import ArgumentError, CommunicationError, UninitializedError
@@ -83,6 +83,10 @@ class Joined(Processes):
         with self.lock:
             self._has_left = True
             jax.distributed.shutdown()
+
+    def put(self, mine: numpy.ndarray) -> Any:
+        """Numbers that are the same in all processes, as an array over all devices."""
+        return jax.make_array_from_process_local_data(self.whole, mine, mine.shape)
 
     # -- messages -----------------------------------------------------------------------------
 
@@ -144,9 +148,9 @@ class JoinedRunner(JoinedExecutable):
     def __init__(self, processes: Joined, program: Program, split: Collection[int]):
         self.program = program = optimized(program)
         self._processes, self._split = processes, frozenset(split)
-        # JAX's arrays over memory of ours are not kept: nobody could tell then whether something
-        # is written there.
-        self._operands = [Operand(value, is_kept=False) for value in program.inputs]
+        self._operands = [
+            _Placed(processes, value, i in split) for i, value in enumerate(program.inputs)
+        ]
         text = printed(program, calls=False).text
         inputs = text.partition(":\n")[0]
         self._call = f"{inputs}, a program of digest {zlib.crc32(text.encode()):08x}"
@@ -158,10 +162,8 @@ class JoinedRunner(JoinedExecutable):
     @functools.cached_property
     def compiled(self) -> Compiled:
         """What XLA has made of the program: for the first run, when all agree on it."""
-        whole, rows = self._processes.whole, self._processes.rows
-        count = len(self.program.inputs)
-        shardings = [rows if i in self._split else whole for i in range(count)]
-        return Compiled(self.program, shardings, whole)
+        mine = self._processes
+        return Compiled(self.program, Places(mine.whole, mine.rows, self._split, mine.put))
 
     @property
     def text(self) -> str:
@@ -173,7 +175,8 @@ class JoinedRunner(JoinedExecutable):
         with self._processes.lock, own_settings():
             self._agree(operands)
             with _messages_told_of():
-                found = self.compiled([self._given(i, operands[i]) for i in self.compiled.used])
+                used = self.compiled.used
+                found = self.compiled([self._operands[i].given(operands[i]) for i in used])
         self._last = operands
         if isinstance(found, Failed):
             nothing = Program((), self.program.outputs, self.program.name)
@@ -187,13 +190,14 @@ class JoinedRunner(JoinedExecutable):
     def _agree(self, operands: Sequence[Any]) -> None:
         """Raise in all processes unless this run is the same in each."""
         numbers = ", ".join(repr(one) for one in operands if not _is_array(one))
-        states, self._alike = self._states(operands), self._alike
-        is_known = self._alike is not None and None not in states and states == self._alike
-        if self._processes.agree(self._call, numbers, flag=not is_known):
+        states, known, self._alike = self._states(operands), self._alike, None
+        if self._processes.agree(self._call, numbers, flag=states != known):
             self._compare(operands)
 
     def _states(self, operands: Sequence[Any]) -> list[Any]:
-        return [operands[i]._state for i in self._whole(operands)]
+        """What tells whether whole inputs have been written to. They are not freed meanwhile, so
+        that no others look like them."""
+        return [(operands[i]._storage_id, operands[i]._version) for i in self._whole(operands)]
 
     def _whole(self, operands: Sequence[Any]) -> list[int]:
         """The positions of the arrays that are the same in all processes."""
@@ -215,19 +219,38 @@ class JoinedRunner(JoinedExecutable):
                 "the first step, or seed all processes alike; and write the same to them in each."
             )
 
-    def _given(self, i: int, operand: Any) -> Any:
-        """An operand as an array over all devices, of which this process gives its part."""
-        sharding = self._processes.rows if i in self._split else self._processes.whole
-        value, mine = self.program.inputs[i], self._operands[i].given(operand)
-        if self._processes.devices_each == 1 and not isinstance(mine, numpy.ndarray):
-            return jax.make_array_from_single_device_arrays(value.shape, sharding, [mine])
-        return jax.make_array_from_process_local_data(sharding, numpy.asarray(mine), value.shape)
+
+class _Placed:
+    """What a program of all processes is given at one position."""
+
+    def __init__(self, processes: Joined, value: Value, is_split: bool):
+        self._processes, self._shape = processes, value.shape
+        self._sharding = processes.rows if is_split else processes.whole
+        self._operand = Operand(value, is_kept=True)
+        self._made: tuple[Any, Any] = (None, None)  # of an array of JAX's, one over all devices
+
+    def given(self, operand: Any) -> Any:
+        """An operand over all devices, of which this process gives its part; or a number."""
+        mine = self._operand.given(operand)
+        if not _is_array(operand):
+            return mine
+        known, found = self._made
+        if mine is known:
+            return found
+        if self._processes.devices_each > 1:
+            return jax.make_array_from_process_local_data(
+                self._sharding, numpy.asarray(mine), self._shape
+            )
+        found = jax.make_array_from_single_device_arrays(self._shape, self._sharding, [mine])
+        self._made = mine, found
+        return found
 
 
 def _join(coordinator: str, num_workers: int, rank: int) -> None:
     """Let JAX join the processes. What listens for others listens on this machine alone, where the
     address is of it."""
-    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    if jax.config.jax_cpu_collectives_implementation in (None, "none"):
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
     host = coordinator.rpartition(":")[0]
     try:
         jax.distributed.initialize(
