@@ -105,6 +105,9 @@ def training_is_that_of_one_process():
         whole = together(lambda rows: rows * 1)(rows).asnumpy()
         assert (whole == whole[0]).all(), "processes hold other values"
         assert isinstance(step, Sharded) and step.captures == 1
+        (text,) = step.texts
+        assert COUNT == 1 or "all-reduce" in text
+        assert "collective-permute" not in text  # no images are sent
 
 
 def results_are_of_the_whole_batch():

@@ -17,10 +17,10 @@ import numpy
 from heterosis.backends.xla import failing
 from heterosis.backends.xla.evaluation import Failure, Turn
 from heterosis.backends.xla.interchange import Operand, own
+from heterosis.backends.xla.stages import prepared
 from heterosis.ir.primitives.rearranging import TRANSPOSE
 from heterosis.ir.program import NUMBER, Program, Value
 from heterosis.ir.types import TensorType, numpy_dtype
-from heterosis.passes.pipeline import optimized
 from heterosis.passes.preparation import Split, is_free, split
 from heterosis.runtime.errors import UnsupportedError
 
@@ -138,7 +138,7 @@ class Runner:
     """Runs one program. What depends on parameters alone is computed anew once one has changed."""
 
     def __init__(self, program: Program, fixed: Collection[int]):
-        self.program = program = optimized(program)
+        self.program = program = prepared(program)
         parts = _parts(program, fixed)
         self._preparation = Compiled(parts.preparation) if parts else None
         self._rest = Compiled(parts.rest if parts else program)

@@ -24,9 +24,9 @@ from heterosis.backends import JoinedExecutable, Processes
 from heterosis.backends.xla import failing
 from heterosis.backends.xla.executable import Compiled, Failed, Places, check_process, own_settings
 from heterosis.backends.xla.interchange import Operand, own
+from heterosis.backends.xla.stages import prepared
 from heterosis.ir.program import Program, Value
 from heterosis.ir.text import printed
-from heterosis.passes.pipeline import optimized
 from heterosis.runtime.errors import ArgumentError, CommunicationError, UninitializedError
 
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
@@ -146,7 +146,7 @@ class JoinedRunner(JoinedExecutable):
     and before the first, and after someone has written to them, the elements of whole inputs."""
 
     def __init__(self, processes: Joined, program: Program, split: Collection[int]):
-        self.program = program = optimized(program)
+        self.program = program = prepared(program)
         self._processes, self._split = processes, frozenset(split)
         self._operands = [
             _Placed(processes, value, i in split) for i, value in enumerate(program.inputs)
