@@ -41,8 +41,13 @@ def initialize(
     All processes add up known numbers. From then on an error that nobody catches ends them all.
     """
     told = launched(os.environ)
-    num_workers, rank = _numbers(told, num_workers, rank)
     coordinator = coordinator or os.environ.get(_ADDRESS)
+    if coordinator and told is None and num_workers is None:
+        raise ArgumentError(
+            f"distributed.initialize: there is a coordinator, {coordinator!r}, and no launcher "
+            "says how many processes there are; expected num_workers and rank too."
+        )
+    num_workers, rank = _numbers(told, num_workers, rank)
     if coordinator is None and num_workers > 1:
         coordinator = _address_by_mpi(told, num_workers, rank)
     if coordinator is not None and not coordinator.rpartition(":")[2].isdecimal():

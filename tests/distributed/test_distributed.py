@@ -94,6 +94,7 @@ def test_numbers_are_those_of_the_launcher(name):
 
 SAYS = {
     "no address": ("initialize(num_workers=2, rank=0)", "no coordinator"),
+    "no number": ("initialize('here:1')", "expected num_workers and rank"),
     "no port": ("initialize('here', 2, 0)", "'host:port'"),
     "not joined": ("rank()", "call heterosis.distributed.initialize"),
 }

@@ -251,6 +251,8 @@ def _join(coordinator: str, num_workers: int, rank: int) -> None:
     address is of it."""
     if jax.config.jax_cpu_collectives_implementation in (None, "none"):
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    if hasattr(jax.config, "jax_enable_preemption_service"):  # it would keep SIGTERM to itself
+        jax.config.update("jax_enable_preemption_service", False)
     host = coordinator.rpartition(":")[0]
     try:
         jax.distributed.initialize(
