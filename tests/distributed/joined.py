@@ -123,7 +123,18 @@ def results_are_of_the_whole_batch():
     assert numpy.array_equal(found.asnumpy(), x + x)
     given = together(lambda x: x + 1)(part(y))  # an array of NumPy's
     assert numpy.array_equal(given, y + 1)
-    assert numpy.array_equal(together(lambda x: np.copy(x)[1:])(mine).asnumpy(), x[1:])
+    for view in (lambda x: x[1:], lambda x: x.T, lambda x: x.reshape(-1, 2)):
+        found = together(view)(mine)
+        assert numpy.array_equal(found.asnumpy(), view(x))
+        found[...] = 0  # memory of its own
+    assert numpy.array_equal(mine.asnumpy(), part(x))
+    again = np.zeros(x.shape)
+
+    def keep(x):
+        again[...] = x
+
+    together(keep)(mine)
+    assert numpy.array_equal(again.asnumpy(), x)
 
 
 def other_arguments_are_whole():
@@ -234,6 +245,7 @@ def what_is_not_there_is_refused():
     refused = {
         "writes to an argument": lambda: together(writes)(mine),
         "returns an argument": lambda: together(lambda x: x)(mine),
+        "share its memory": lambda: together(lambda x: (x[:2], x[1:]))(mine),
         "gradients": lambda: recorded(together(np.sin), mine),
         "one process": lambda: hybridize(np.sin, sharding=WHOLE),
     }

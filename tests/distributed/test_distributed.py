@@ -14,7 +14,7 @@ from tests.kvstore.launch import mpiexec, settings
 from tests.kvstore.test_mpi import check_example
 from tests.processes import run_python
 
-pytest.importorskip("jax", reason="JAX is optional")
+pytest.importorskip("jax", reason="JAX is not installed: pip install 'heterosis[xla]'")
 
 TWO_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
 

@@ -124,7 +124,7 @@ class Sharded(Compiled[P, R]):
             if isinstance(source, Argument) and source.position in parts
         )
         self._check_parts(captured, split)
-        return _Step(captured, seen, _Together(backends.named(self.backend), split))
+        return _Step(captured, seen, backends.named(self.backend), split)
 
     def compiled_by(self, backend: str, *, check: bool = False) -> Self:
         if backend != self.backend or check:
@@ -142,7 +142,7 @@ class Sharded(Compiled[P, R]):
         for leaf in trees.leaves(captured.result):
             base = leaf.base if isinstance(leaf, Window) else leaf
             if isinstance(base, Argument) and base in parts:
-                self._refuse("returns an argument, or a view of one")
+                self._refuse("returns an argument, or views of one that share its memory")
         if captured.leaves_record():
             raise UnsupportedError(
                 f"{self!r} leaves results behind that gradients can flow from, and between "
@@ -151,8 +151,8 @@ class Sharded(Compiled[P, R]):
 
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedError(
-            f"{self!r} {what} that is a part of a batch, and what it computes is of the whole "
-            "batch. Work on a copy, np.copy(x); the result is then whole in every process."
+            f"{self!r} {what}: this is a part of a batch, and what the function computes is of the "
+            "whole batch. Work on a copy, np.copy(x); the result is then whole in every process."
         )
 
     def _like(self, function: Callable[..., Any]) -> Compiled[..., Any]:
@@ -183,6 +183,17 @@ class _Step(Program):
     """A program of all processes. It is planned for the whole batch, and run with parts."""
 
     backend: _Together
+
+    def __init__(
+        self,
+        captured: Captured,
+        seen: Sequence[Any],
+        backend: backends.Backend,
+        split: Collection[int],
+    ):
+        super().__init__(captured, seen, _Together(backend, split))
+        # What rearranges a part is computed, of the whole.
+        self._views = {i: view for i, view in self._views.items() if view[0] not in split}
 
     def run(self, arguments: Sequence[Any], operands: Sequence[Any] | None = None) -> Any:
         found = super().run(arguments, operands)

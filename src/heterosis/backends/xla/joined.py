@@ -153,7 +153,8 @@ class JoinedRunner(JoinedExecutable):
         ]
         text = printed(program, calls=False).text
         inputs = text.partition(":\n")[0]
-        self._call = f"{inputs}, a program of digest {zlib.crc32(text.encode()):08x}"
+        digest = zlib.crc32(text.encode())
+        self._call = f"{inputs} divided at {sorted(split)}, a program of digest {digest:08x}"
         self._last: Sequence[Any] = ()
         # What whole inputs were when all processes had the same; None if that is not known.
         self._alike: list[Any] | None = None
