@@ -2,8 +2,9 @@
 
     mpiexec -n 4 python examples/many_processes.py --checkpoints folder
 
-Started again after an end in the middle, it goes on from the last checkpoint in the folder. The
-losses are those of one process. `--kill-at` ends the last process by force, to see that.
+Gradients are added up by MPI; with `--through xla`, the whole step of training is one program of
+all processes. Started again after an end in the middle, it goes on from the last checkpoint in the
+folder. The losses are those of one process. `--kill-at` ends the last process by force, to see it.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import numpy
 from lenet import digits
 from shared import Report, accuracy
 
-from heterosis import autograd, gluon, init, kvstore, np
+from heterosis import autograd, distributed, gluon, hybridize, init, kvstore, np
 from heterosis.gluon import nn
 from heterosis.gluon.data import ArrayDataset, DataLoader, SharedBatchSampler
 
@@ -29,19 +30,68 @@ def options():
     parser.add_argument("--checkpoints", type=Path, help="folder that all processes can read")
     parser.add_argument("--every", type=int, default=5, help="steps from checkpoint to checkpoint")
     parser.add_argument("--losses", type=Path, help="file for the loss of every step")
+    parser.add_argument("--through", choices=("mpi", "xla"), default="mpi")
     parser.add_argument("--kill-at", type=int, help="the step before which one process is killed")
     return parser.parse_args()
+
+
+class ByMPI:
+    """Each process has a program of its own, and MPI adds up their gradients."""
+
+    def __init__(self):
+        self.store = kvstore.create("mpi")
+        self.rank, self.count = self.store.rank, self.store.num_workers
+        self.barrier = self.store.barrier
+
+    def step(self, net, trainer):
+        """A function that learns from this process's part of a batch; it gives the mean loss."""
+        loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+
+        def step(x, y):
+            with autograd.record():
+                loss = loss_of(net(x), y)
+            loss.backward()
+            total, samples = self.store.sum([loss.sum().item(), x.shape[0]])  # of all parts
+            trainer.step(samples)
+            return total / samples
+
+        return step
+
+
+class ByXLA:
+    """One program of all processes, in which XLA puts the sums of gradients."""
+
+    store = None
+
+    def __init__(self):
+        distributed.initialize()
+        self.rank, self.count = distributed.rank(), distributed.num_workers()
+        self.barrier = distributed.barrier
+
+    def step(self, net, trainer):
+        """The same; the step itself is that of one process."""
+        loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+
+        @hybridize(backend="xla", sharding=distributed.Sharding())
+        def step(x, y):
+            with autograd.record():
+                loss = loss_of(net(x), y)
+            loss.backward()
+            trainer.step(len(x))
+            return loss.mean()
+
+        return lambda x, y: step(x, y).item()
 
 
 class Checkpoints:
     """Folders of parameters and the optimizer's states, each named by its step, in one folder."""
 
-    def __init__(self, folder, store, net, trainer):
-        self.folder, self.store, self.net, self.trainer = folder, store, net, trainer
+    def __init__(self, folder, world, net, trainer):
+        self.folder, self.world, self.net, self.trainer = folder, world, net, trainer
 
     def save(self, step):
         """Process 0 writes; a folder gets its name when it is whole, and then older ones go."""
-        if self.folder and self.store.rank == 0:
+        if self.folder and self.world.rank == 0:
             older = self.found()
             unfinished = self.folder / "unfinished"
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -55,7 +105,7 @@ class Checkpoints:
     def load(self):
         """Every process reads the newest; returns the number of steps done."""
         found = self.found()
-        self.store.barrier()  # nobody writes a new one until all have seen the same
+        self.world.barrier()  # nobody writes a new one until all have seen the same
         if not found:
             return 0
         self.net.load_parameters(str(found[-1] / "net.params"))
@@ -77,14 +127,16 @@ def network():
 def main():
     given = options()
     count, epochs, required = (500, 4, 0.5) if given.quick else (4000, 10, 0.9)
-    store = kvstore.create("mpi")
+    world = ByXLA() if given.through == "xla" else ByMPI()
     np.random.seed(0)
     net = network()
-    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.005}, kvstore=store)
-    checkpoints = Checkpoints(given.checkpoints, store, net, trainer)
+    settings = {"learning_rate": 0.005}
+    trainer = gluon.Trainer(net.collect_params(), "adam", settings, kvstore=world.store)
+    checkpoints = Checkpoints(given.checkpoints, world, net, trainer)
+    learn = world.step(net, trainer)
 
     images, labels = digits(count, 1)
-    sampler = SharedBatchSampler(count, 64, store.rank, store.num_workers, seed=1)
+    sampler = SharedBatchSampler(count, 64, world.rank, world.count, seed=1)
     batches = DataLoader(ArrayDataset(np.array(images), np.array(labels)), batch_sampler=sampler)
     held_out = DataLoader(ArrayDataset(*map(np.array, digits(count // 4, 2))), 64)
 
@@ -93,28 +145,22 @@ def main():
     sampler.resume(*divmod(step, a_pass))
     if step == epochs * a_pass:
         sys.exit(f"{given.checkpoints} is of the last step; remove it to start anew")
-    report = Report(f"{store.num_workers} processes", given.output)
-    loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+    report = Report(f"{world.count} processes", given.output)
     for _ in range(step // a_pass, epochs):
         losses = []
         for x, y in batches:
-            if step == given.kill_at and store.rank == store.num_workers - 1:
+            if step == given.kill_at and world.rank == world.count - 1:
                 os.kill(os.getpid(), signal.SIGKILL)
-            with autograd.record():
-                loss = loss_of(net(x), y)
-            loss.backward()
-            total, samples = store.sum([loss.sum().item(), x.shape[0]])  # of all processes' parts
-            trainer.step(samples)
-            losses.append(total / samples)
+            losses.append(learn(x, y))
             step += 1
-            if store.rank == 0 and given.losses:
+            if world.rank == 0 and given.losses:
                 with given.losses.open("a") as file:
                     file.write(f"{step} {losses[-1]!r}\n")
             if step % given.every == 0:
                 checkpoints.save(step)
-        if store.rank == 0:
+        if world.rank == 0:
             report.epoch(loss=float(numpy.mean(losses)), accuracy=accuracy(net, held_out))
-    if store.rank == 0:
+    if world.rank == 0:
         report.finish("accuracy", required)
 
 

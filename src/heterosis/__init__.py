@@ -19,6 +19,7 @@ __all__ = [
     "array_api",
     "autograd",
     "cpu",
+    "distributed",
     "export",
     "gluon",
     "gpu",
@@ -49,6 +50,7 @@ __all__ = [
 if TYPE_CHECKING:  # what editors and type checkers see of what comes on first use
     from heterosis import (
         array_api,
+        distributed,
         gluon,
         image,
         initializer,
@@ -71,6 +73,7 @@ if TYPE_CHECKING:  # what editors and type checkers see of what comes on first u
 # What training needs; programs that only compute start without it.
 _ON_FIRST_USE = {
     "array_api": "heterosis.array_api",
+    "distributed": "heterosis.distributed",
     "gluon": "heterosis.gluon",
     "image": "heterosis.image",
     "init": "heterosis.initializer",

@@ -310,3 +310,22 @@ def test_a_network_from_files_is_on_all_contexts(tmp_path):
         found = block(hnp.array(X, ctx=ctx))
         assert found.ctx == ctx
         numpy.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-6)
+
+
+def test_contexts_through_xla():
+    pytest.importorskip("jax", reason="JAX is not installed: pip install 'heterosis[xla]'")
+    net = network()
+    net.initialize(ctx=TWO)
+    parts = gluon.utils.split_and_load(X, TWO)
+    expected = [net(part).asnumpy() for part in parts]
+    net.hybridize(backend="xla")
+    for part, own in zip(parts, expected):
+        found = net(part)
+        assert found.ctx == part.ctx
+        numpy.testing.assert_allclose(found.asnumpy(), own, rtol=1e-5, atol=1e-6)
+    lone = network()
+    lone.initialize()
+    lone(parts[0])
+    lone.hybridize(backend="xla")
+    with pytest.raises(ArgumentError, match=r"one array is on cpu\(1\), another on cpu\(0\)"):
+        lone(parts[1])

@@ -24,9 +24,13 @@ def losses(path):
 
 @pytest.mark.lengthy
 def test_losses_are_those_of_one_process_and_a_killed_run_goes_on_exactly(tmp_path):
-    command = [EXAMPLE, "--quick", "--losses"]
-    for count in (1, 2):
-        done = mpiexec(count, *command, str(tmp_path / f"{count}"))
+    check_example(tmp_path)
+
+
+def check_example(tmp_path, *how):
+    command = [EXAMPLE, "--quick", *how, "--losses"]
+    for count, given in ((1, [EXAMPLE, "--quick", "--losses"]), (2, command)):
+        done = mpiexec(count, *given, str(tmp_path / f"{count}"))
         assert done.returncode == 0, done.stdout + done.stderr
     one, two = losses(tmp_path / "1"), losses(tmp_path / "2")
     assert len(one) == 32 and {s: float(v) for s, v in two.items()} == pytest.approx(

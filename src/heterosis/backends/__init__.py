@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from heterosis.runtime.errors import ArgumentError, MissingPackageError, UnsupportedError
 
 if TYPE_CHECKING:
+    import numpy
+
     from heterosis import _core
     from heterosis.ir.primitives.families import Elementwise, Primitive
     from heterosis.ir.program import Program, Value
@@ -98,6 +100,53 @@ class LibraryOptions(NamedTuple):
     weights: str = INSIDE
 
 
+class JoinedExecutable(ABC):
+    """A program compiled for several processes, which all run it together."""
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """What is run, in the back end's own language: with what the processes send."""
+
+    @abstractmethod
+    def run(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """Its results, whole in every process. Operands that are split are this process's part."""
+
+    @abstractmethod
+    def note_written(self) -> None:
+        """Take note that what a run gives has been written into operands, as in all processes."""
+
+
+class Processes(ABC):
+    """Processes that run programs as one, each with a part of the batch."""
+
+    rank: int
+    num_workers: int
+    devices_each: int  # of every process
+
+    @abstractmethod
+    def compile(self, program: Program, split: Collection[int]) -> JoinedExecutable:
+        """How to run `program`, whose inputs at the positions `split` are divided along their first
+        axis, a part a process."""
+
+    @abstractmethod
+    def agree(self, call: str, numbers: str = "", *, flag: bool = False) -> bool:
+        """Raise in all processes unless each of them is about to make the same call with the same
+        numbers; gives whether any has the flag."""
+
+    @abstractmethod
+    def added_up(self, mine: numpy.ndarray) -> numpy.ndarray:
+        """The sum over all processes."""
+
+    @abstractmethod
+    def of_one(self, root: int, mine: numpy.ndarray) -> numpy.ndarray:
+        """What the process `root` gives."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """End what joins them."""
+
+
 class Backend(ABC):
     """Compiles programs for some machine."""
 
@@ -128,6 +177,22 @@ class Backend(ABC):
         raise UnsupportedError(
             f"export: the back end {type(self).__name__} writes no libraries. Export what was "
             "hybridized for the native one."
+        )
+
+    def join(self, coordinator: str, num_workers: int, rank: int) -> Processes:
+        """Join so many processes, of which this one is number `rank`, through an address of the
+        first one's."""
+        raise UnsupportedError(
+            f"the back end {type(self).__name__} runs in one process alone. Use backend='xla', or "
+            "a kvstore, 'mpi'."
+        )
+
+    @property
+    def processes(self) -> Processes:
+        """Those that have been joined."""
+        raise UnsupportedError(
+            f"hybridize: a sharding is for backend='xla'; {type(self).__name__} runs programs in "
+            "one process."
         )
 
     @abstractmethod

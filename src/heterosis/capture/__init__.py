@@ -23,6 +23,7 @@ from heterosis.runtime.errors import ArgumentError
 
 if TYPE_CHECKING:
     from heterosis.capture.loading import Loaded
+    from heterosis.capture.sharded import Sharding
 
 _hooks.install()
 _control.install()
@@ -49,6 +50,7 @@ def hybridize(
     backend: str = ...,
     dynamic: Dynamic = ...,
     check: bool = ...,
+    sharding: Sharding | None = ...,
     **flags: Any,
 ) -> Callable[[Callable[_P, _R]], Compiled[_P, _R]]: ...
 @overload
@@ -67,6 +69,7 @@ def hybridize(
     backend: str = ...,
     dynamic: Dynamic = ...,
     check: bool = ...,
+    sharding: Sharding | None = ...,
     **flags: Any,
 ) -> Compiled[_P, _R]: ...
 def hybridize(
@@ -75,6 +78,7 @@ def hybridize(
     backend: str = _NATIVE,
     dynamic: Any = "auto",
     check: bool = False,
+    sharding: Sharding | None = None,
     **flags: Any,
 ) -> Any:
     """`function` of arrays, compiled: call it, or write `@hybridize` above its definition.
@@ -90,11 +94,18 @@ def hybridize(
 
     With `check`, the first runs of each program are compared with what the function gives as Python
     runs it; `CheckError` names the first operation that differs.
+
+    With a `sharding`, several processes call the function together, each with its part of the
+    batch, and it computes what one process would of the whole: see `heterosis.distributed`.
     """
     if function is None:
         return lambda given: hybridize(
-            given, backend=backend, dynamic=dynamic, check=check, **flags
+            given, backend=backend, dynamic=dynamic, check=check, sharding=sharding, **flags
         )
+    if sharding is not None:
+        from heterosis.capture.sharded import sharded
+
+        return sharded(function, backend, sharding, dynamic, check)
     if hasattr(function, "hybridize"):
         function.hybridize(backend=backend, dynamic=dynamic, check=check, **flags)
         return function

@@ -403,23 +403,29 @@ class Compiled(Generic[P, R]):
         self, key: tuple[Hashable, ...], arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Program:
         self.captures += 1
-        self._note_changes(key, (arguments, keywords))
         arrays = list(trees.arrays_in((arguments, keywords)))
+        call = self._seen((arguments, keywords))
+        seen = list(trees.arrays_in(call))
+        self._note_changes(key, call)
         captured = capture(
             self.function,
-            arguments,
-            keywords,
-            interrupted=lambda found: self._compiled(found, arrays).run(arrays),
+            *call,
+            interrupted=lambda found: self._compiled(found, seen, arrays).run(arrays),
         )
-        self._keep_example(key, (arguments, keywords))
-        program = self._compiled(captured, arrays)
+        self._keep_example(key, call)
+        program = self._compiled(captured, seen, arrays)
         program.sharing = self._sharing_of(captured, arrays)
         program.runs_to_check = _CHECKED_RUNS if self.check else 0
         self._keep(key, program)
         return program
 
-    def _compiled(self, captured: Captured, arrays: Sequence[Any]) -> Program:
-        return Program(captured, arrays, backends.named(self.backend))
+    def _seen(self, call: Call) -> Call:
+        """A call as the function sees it while it is captured."""
+        return call
+
+    def _compiled(self, captured: Captured, seen: Sequence[Any], arrays: Sequence[Any]) -> Program:
+        """What was captured, compiled; its arguments were `seen`, and `arrays` are given."""
+        return Program(captured, seen, backends.named(self.backend))
 
     def compiled_by(self, backend: str, *, check: bool = False) -> Self:
         """The same function, compiled by the back end of that name, and checked if need be."""
@@ -486,9 +492,12 @@ class Compiled(Generic[P, R]):
         known: Any = _of_classes.setdefault(instance, {}) if of_class else _attributes(instance)
         name = self if of_class else f"_hybridized_{self.function.__name__}"
         if name not in known:
-            made = self.function.__get__(instance, owner)
-            known[name] = Compiled(made, self.backend, self.dynamic, check=self.check)
+            known[name] = self._like(self.function.__get__(instance, owner))
         return known[name]
+
+    def _like(self, function: Callable[..., Any]) -> Compiled[..., Any]:
+        """Another function, hybridized in the same way."""
+        return Compiled(function, self.backend, self.dynamic, check=self.check)
 
 
 _of_classes: WeakKeyDictionary[type, dict[Any, Any]] = WeakKeyDictionary()

@@ -154,6 +154,12 @@ class HybridBlock(Block):
         """
         backend = backends.NATIVE if backend in (None, PROCESSOR) else backend
         backends.named(backend)  # an unknown one is refused here and not at the first call
+        if kwargs.get("sharding") is not None:
+            raise ArgumentError(
+                f"{type(self).__name__}.hybridize: a sharding is for functions. Hybridize one that "
+                "calls the block, as a whole step of training: "
+                "heterosis.hybridize(step, backend='xla', sharding=...)."
+            )
         self._active = active
         self._flags = {
             "static_alloc": static_alloc, "static_shape": static_shape,

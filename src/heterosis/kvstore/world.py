@@ -4,23 +4,44 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
 from heterosis.runtime.errors import CommunicationError, MissingPackageError
 
-# What launchers tell their processes. Slurm's number is of the step that srun started; where
-# mpiexec runs within one, that step has started its daemons, and mpiexec's own number comes first.
+# What launchers tell their processes: how many there are, and which of them one is. Slurm's numbers
+# are of the step that srun started; where mpiexec runs within one, that step has started its
+# daemons, and mpiexec's own numbers come first.
 _LAUNCHERS = {
-    "OMPI_COMM_WORLD_SIZE": "mpiexec of Open MPI",
-    "PMI_SIZE": "mpiexec of MPICH or Intel MPI",
-    "MV2_COMM_WORLD_SIZE": "mpiexec of MVAPICH",
-    "PALS_SIZE": "mpiexec of Cray's PALS",
-    "SLURM_STEP_NUM_TASKS": "srun",
+    "OMPI_COMM_WORLD_SIZE": ("mpiexec of Open MPI", "OMPI_COMM_WORLD_RANK"),
+    "PMI_SIZE": ("mpiexec of MPICH or Intel MPI", "PMI_RANK"),
+    "MV2_COMM_WORLD_SIZE": ("mpiexec of MVAPICH", "MV2_COMM_WORLD_RANK"),
+    "PALS_SIZE": ("mpiexec of Cray's PALS", "PALS_RANKID"),
+    "SLURM_STEP_NUM_TASKS": ("srun", "SLURM_PROCID"),
 }
+
+
+class Launched(NamedTuple):
+    """What a launcher has told this process: as it is `said`, the number of processes, and which
+    of them this one is, if it says so."""
+
+    said: str
+    size: int
+    rank: int | None
+
+
+def launched(environment: Mapping[str, str]) -> Launched | None:
+    """What the launcher says; None for a process that was started alone."""
+    for name, (launcher, of_rank) in _LAUNCHERS.items():
+        size, rank = environment.get(name, ""), environment.get(of_rank, "")
+        if size.isdecimal():
+            said = f"{launcher} has started {size} processes ({name}={size})"
+            return Launched(said, int(size), int(rank) if rank.isdecimal() else None)
+    return None
+
 
 _joined: list[tuple[Any, Any]] = []
 
@@ -33,7 +54,7 @@ def join() -> tuple[Any, Any]:
         check_size(world.size, os.environ, MPI.Get_library_version())
         check_sums(world, MPI)
         if world.size > 1:
-            _end_together(world)
+            end_together(lambda: world.Abort(1))
         _joined.append((world, MPI))
     return _joined[0]
 
@@ -44,31 +65,37 @@ def check_size(size: int, environment: Mapping[str, str], library: str) -> None:
     A library of MPI under another one's launcher finds every process alone, and each would train
     by itself without a word.
     """
-    for name, launcher in _LAUNCHERS.items():
-        told = environment.get(name, "")
-        if not told.isdecimal():
-            continue
-        if int(told) != size:
-            raise CommunicationError(
-                f"kvstore: {launcher} has started {told} processes ({name}={told}), and MPI has "
-                f"found {size}: the launcher belongs to another MPI than the library, "
-                f"{library.splitlines()[0].strip()}. Start with the mpiexec of that library, or "
-                "name the launcher's library in MPI4PY_LIBMPI."
-            )
-        return
+    told = launched(environment)
+    if told is not None and told.size != size:
+        raise CommunicationError(
+            f"kvstore: {told.said}, and MPI has found {size}: the launcher belongs to another MPI "
+            f"than the library, {library.splitlines()[0].strip()}. Start with the mpiexec of that "
+            "library, or name the launcher's library in MPI4PY_LIBMPI."
+        )
 
 
 def check_sums(world: Any, MPI: Any) -> None:
-    """Raise unless a sum over all processes is what is known beforehand."""
-    count = world.size
+    """Raise unless MPI adds up as it should."""
+
+    def added_up(mine: numpy.ndarray) -> numpy.ndarray:
+        world.Allreduce(MPI.IN_PLACE, mine)
+        return mine
+
+    remedy = "MPI does not work between these machines: try another library or transport."
+    check_known_sum(world.rank, world.size, added_up, f"kvstore: {remedy}")
+
+
+def check_known_sum(
+    rank: int, count: int, added_up: Callable[[numpy.ndarray], numpy.ndarray], message: str
+) -> None:
+    """Raise unless a sum over all processes, which `added_up` gives of this one's part, is what is
+    known beforehand."""
     numbers = numpy.arange(1, 1025, dtype=numpy.float32)
-    found = numpy.ascontiguousarray(numbers * (world.rank + 1))
-    world.Allreduce(MPI.IN_PLACE, found)
+    found = added_up(numbers * numpy.float32(rank + 1))
     if not numpy.array_equal(found, numbers * (count * (count + 1) / 2)):
         raise CommunicationError(
-            f"kvstore: {count} processes added up 1, 2, ..., {count} and got {found[0]}; expected "
-            f"{count * (count + 1) // 2}. MPI does not work between these machines: try another "
-            "library or transport."
+            f"{message} {count} processes added up 1, 2, ..., {count} and got {found[0]}; expected "
+            f"{count * (count + 1) // 2}."
         )
 
 
@@ -85,7 +112,7 @@ def _package() -> Any:
     return MPI
 
 
-def _end_together(world: Any) -> None:
+def end_together(end_all: Callable[[], None]) -> None:
     """Let an error that nobody catches end all processes: the others would wait for ever."""
     shown = sys.excepthook
 
@@ -93,6 +120,6 @@ def _end_together(world: Any) -> None:
         shown(kind, error, trace)
         sys.stdout.flush()
         sys.stderr.flush()
-        world.Abort(1)
+        end_all()
 
     sys.excepthook = end

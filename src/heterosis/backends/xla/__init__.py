@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from heterosis.backends import Backend, Executable
+from heterosis.backends import Backend, Executable, Processes
 from heterosis.ir.primitives.families import Elementwise, Primitive
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import DTYPES
-from heterosis.runtime.errors import MissingPackageError
+from heterosis.runtime.errors import ArgumentError, MissingPackageError, UninitializedError
 
 # Elementwise work that XLA computes again wherever it fuses.
 _CHEAP = frozenset(
@@ -31,6 +31,7 @@ class Xla(Backend):
 
     def __init__(self) -> None:
         _check_installed()
+        self._processes: Processes | None = None
         from heterosis.backends.xla import tables
 
         tables.load()
@@ -42,6 +43,26 @@ class Xla(Backend):
         from heterosis.backends.xla.executable import Runner
 
         return Executable(Runner(program, fixed).run)
+
+    def join(self, coordinator: str, num_workers: int, rank: int) -> Processes:
+        from heterosis.backends.xla.joined import Joined
+
+        if self._processes is not None:
+            raise ArgumentError(
+                "distributed.initialize: this process has been joined to others before, and can be "
+                "but once. Call it at the beginning of the program alone."
+            )
+        self._processes = Joined(coordinator, num_workers, rank)
+        return self._processes
+
+    @property
+    def processes(self) -> Processes:
+        if self._processes is None:
+            raise UninitializedError(
+                "no processes have been joined: call heterosis.distributed.initialize() at the "
+                "beginning of the program."
+            )
+        return self._processes
 
     def has(self, primitive: Primitive) -> bool:
         """Whether there is a row for it."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import numpy
 
 from heterosis import _core
 from heterosis.ir.program import Value
 from heterosis.ir.strided import Strided
-from heterosis.ir.types import numpy_dtype
 
 
 class Operand:
@@ -18,7 +16,7 @@ class Operand:
     of weights, is the same array of JAX's: it sees what is written there meanwhile."""
 
     def __init__(self, value: Value, *, is_kept: bool):
-        self.dtype, self.is_kept = numpy_dtype(value.dtype), is_kept
+        self.is_kept = is_kept
         self._strides = Strided.contiguous(value.shape).strides
         # An address of ours, and an array of JAX's over the memory there: one object, for threads.
         self._shared: tuple[int, Any] = (0, None)
@@ -26,7 +24,7 @@ class Operand:
     def given(self, operand: Any) -> Any:
         """`operand`, an array or a Python number, for JAX."""
         if not isinstance(operand, _core.ndarray):
-            return numpy.asarray(operand, self.dtype)
+            return operand
         if operand._element_strides != self._strides:
             operand = operand.copy()  # row by row
         address = operand._address(False)  # waits for what is written there
