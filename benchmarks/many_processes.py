@@ -1,8 +1,9 @@
 """What joining processes costs a step: mpiexec -n 2 python benchmarks/many_processes.py
 
-Each process has a batch of its own, of the same size however many there are. A step alone, and one
-that adds up gradients over all processes, are timed in turns; the time is the median over them, of
-the slowest process. Messages and bytes are those that one process hands to MPI in a step.
+Each process has a batch of its own, of the same size however many there are. Timed in turns are a
+step alone, one that adds up gradients over all processes when the backward pass has ended, and one
+that does so as they come; the time is the median over them, of the slowest process. Messages and
+bytes are those that one process hands to MPI in a step.
 """
 
 from __future__ import annotations
@@ -28,7 +29,20 @@ CASES = {
     "mlp": Case("MLP 512-256-128-2, batch 64", "perceptron", (64, 512)),
     "lenet": Case("LeNet, batch 64", "lenet", (64, 1, 28, 28)),
     "resnet18": Case("ResNet-18, batch 4, 96 x 96", "resnet18", (4, 3, 96, 96)),
+    "wide": Case("6 x Dense 1024, batch 256, one program", "wide", (256, 1024)),
+    "layers": Case("the same, a program a layer", "layers", (256, 1024)),
 }
+
+
+def wide():
+    """Six layers with 25 MB of parameters."""
+    net = gluon.nn.HybridSequential()
+    for _ in range(6):
+        net.add(gluon.nn.Dense(1024, activation="relu"))
+    return net
+
+
+NETWORKS |= {"wide": wide, "layers": wide}
 
 
 class Counted:
@@ -44,21 +58,26 @@ class Counted:
         self.messages, self.bytes = self.messages + 1, self.bytes + receive.nbytes
         self._world.Allreduce(send, receive, **settings)
 
+    def Iallreduce(self, send, receive, **settings):  # noqa: N802 - mpi4py's name
+        self.messages, self.bytes = self.messages + 1, self.bytes + receive.nbytes
+        return self._world.Iallreduce(send, receive, **settings)
+
 
 class CountingStore(MPIStore):
     """The store of the processes, with its messages counted."""
 
     def __init__(self):
         super().__init__()
-        self._world = self.counted = Counted(self._world)
+        self._messages.world = self.counted = Counted(self._messages.world)
 
 
-def training(case: Case, store):
-    """A function that does one step."""
+def training(case: Case, store, waits: bool = False):
+    """A function that does one step, and sends nothing before all is computed if it `waits`."""
     np.random.seed(3)
     net = NETWORKS[case.network]()
     net.initialize(heterosis.init.Xavier())
-    net.hybridize()
+    for block in net if case.network == "layers" else [net]:
+        block.hybridize()
     x = np.array(case.input())
     net(x)
     y = np.array(numpy.random.default_rng(2).integers(0, 2, len(x)))
@@ -71,6 +90,8 @@ def training(case: Case, store):
         with autograd.record():
             loss = loss_of(net(x), y)
         loss.backward()
+        if waits:
+            npx.waitall()
         trainer.step(samples)
 
     return step
@@ -83,21 +104,21 @@ def seconds(step) -> float:
     return time.perf_counter() - begun
 
 
-def measured(case: Case, store: CountingStore, turns: int) -> tuple[float, float, int, int]:
-    """Seconds of a step alone and of one together; messages and bytes of the latter."""
-    steps = training(case, None), training(case, store)
+def measured(case: Case, store: CountingStore, turns: int) -> tuple[list[float], int, int]:
+    """Seconds of a step alone, of one that sends at the end, and of one that sends as gradients
+    come; messages and bytes of the last."""
+    steps = training(case, None), training(case, store, waits=True), training(case, store)
     for step in steps * 3:
         seconds(step)
-    alone, together = [], []
+    times = [[] for _ in steps]
     before = store.counted.messages, store.counted.bytes
     for _ in range(turns):
-        store.counted.Barrier()
-        alone.append(seconds(steps[0]))
-        store.counted.Barrier()
-        together.append(seconds(steps[1]))
-    slowest = [max(store.counted.allgather(statistics.median(t))) for t in (alone, together)]
-    messages = (store.counted.messages - before[0]) // turns
-    return slowest[0], slowest[1], messages, (store.counted.bytes - before[1]) // turns
+        for step, found in zip(steps, times, strict=True):
+            store.counted.Barrier()
+            found.append(seconds(step))
+    slowest = [max(store.counted.allgather(statistics.median(found))) for found in times]
+    messages = (store.counted.messages - before[0]) // turns // 2  # two of the steps send
+    return slowest, messages, (store.counted.bytes - before[1]) // turns // 2
 
 
 def main() -> None:
@@ -107,12 +128,13 @@ def main() -> None:
     given = parser.parse_args()
     store = CountingStore()
     if store.rank == 0:
-        print(f"| {store.num_workers} processes | alone | together | messages | kB |", flush=True)
-        print("|---|---|---|---|---|")
+        columns = "alone | sums at the end | as they come | messages | kB"
+        print(f"| {store.num_workers} processes | {columns} |", flush=True)
+        print("|---|---|---|---|---|---|")
     for name in given.models:
-        alone, together, messages, size = measured(CASES[name], store, given.turns)
+        found, messages, size = measured(CASES[name], store, given.turns)
         if store.rank == 0:
-            times = f"{1e3 * alone:.3g} ms | {1e3 * together:.3g} ms"
+            times = " | ".join(f"{1e3 * one:.3g} ms" for one in found)
             print(f"| {CASES[name].title} | {times} | {messages} | {size / 1e3:.0f} |", flush=True)
 
 

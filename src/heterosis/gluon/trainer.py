@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heterosis import capture, np
+from heterosis import autograd, capture, np
 from heterosis import kvstore as stores
 from heterosis import optimizer as optimizers
 from heterosis.gluon.parameter import Parameter
@@ -116,7 +116,11 @@ class Trainer:
         self._check_started()
         learnt = [(i, p) for i, p in enumerate(self._params) if p.grad_req != "null"]
         stale = [p for _, p in learnt if not p.has_fresh_grad]
-        self._store.exchange([i for i, _ in learnt], [p.list_grad() for _, p in learnt])
+        given = [i for i, _ in learnt], [p.list_grad() for _, p in learnt]
+        if self._store.joins_processes:
+            self._store.exchange(*given, lambda: [autograd.turn_of(p.data()) for _, p in learnt])
+        else:
+            self._store.exchange(*given)
         for parameter in stale:  # the exchange has written them; backward has not
             parameter.mark_used()
 
