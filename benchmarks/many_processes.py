@@ -3,7 +3,8 @@
 Each process has a batch of its own, of the same size however many there are. Timed in turns are a
 step alone, one that adds up gradients over all processes when the backward pass has ended, and one
 that does so as they come; the time is the median over them, of the slowest process. Messages and
-bytes are those that one process hands to MPI in a step.
+bytes are those that one process hands to MPI in a step. With --gbit, sums take as long as on a wire
+of so many gigabits a second, and the rest of that time no processor works for them.
 """
 
 from __future__ import annotations
@@ -46,17 +47,20 @@ NETWORKS |= {"wide": wide, "layers": wide}
 
 
 class Counted:
-    """A communicator that counts what is sent through it."""
+    """A communicator that counts what is sent through it, as if by a wire of so many gigabits."""
 
-    def __init__(self, world):
+    def __init__(self, world, gbit):
         self._world, self.messages, self.bytes = world, 0, 0
+        self._wire = 2 * (world.size - 1) / world.size * 8e-9 / gbit  # seconds a byte
 
     def __getattr__(self, name):
         return getattr(self._world, name)
 
     def Allreduce(self, send, receive, **settings):  # noqa: N802 - mpi4py's name
         self.messages, self.bytes = self.messages + 1, self.bytes + receive.nbytes
+        begun = time.perf_counter()
         self._world.Allreduce(send, receive, **settings)
+        time.sleep(max(self._wire * receive.nbytes + begun - time.perf_counter(), 0))
 
     def Iallreduce(self, send, receive, **settings):  # noqa: N802 - mpi4py's name
         self.messages, self.bytes = self.messages + 1, self.bytes + receive.nbytes
@@ -66,9 +70,9 @@ class Counted:
 class CountingStore(MPIStore):
     """The store of the processes, with its messages counted."""
 
-    def __init__(self):
+    def __init__(self, gbit):
         super().__init__()
-        self._messages.world = self.counted = Counted(self._messages.world)
+        self._messages.world = self.counted = Counted(self._messages.world, gbit)
 
 
 def training(case: Case, store, waits: bool = False):
@@ -125,8 +129,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", nargs="*", default=list(CASES))
     parser.add_argument("--turns", type=int, default=30)
+    parser.add_argument("--gbit", type=float, default=float("inf"))
     given = parser.parse_args()
-    store = CountingStore()
+    store = CountingStore(given.gbit)
     if store.rank == 0:
         columns = "alone | sums at the end | as they come | messages | kB"
         print(f"| {store.num_workers} processes | {columns} |", flush=True)

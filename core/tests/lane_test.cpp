@@ -197,7 +197,7 @@ void leaving_waits_for_messages() {
 std::atomic<bool> held{true};  // the front end's lock
 
 // A fork by who holds the front end's lock, which a message needs.
-void forks_wait_for_messages() {
+[[maybe_unused]] void forks_wait_for_messages() {
   const Cell order = Storage::make(0);
   const Cell cell = make_cell();
   value(cell) = 0;

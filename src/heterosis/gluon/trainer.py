@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from heterosis import autograd, capture, np
@@ -61,6 +62,7 @@ class Trainer:
         self._updater = optimizers.get_updater(self._optimizer)
         self._scale = self._optimizer.rescale_grad
         self._update_on_kvstore = bool(update_on_kvstore)
+        self._turns = partial(_turns, self._params)
         self._unsent = list(enumerate(self._params)) if self._store else []
         self._send([(i, p) for i, p in self._unsent if p.has_data])
 
@@ -118,7 +120,7 @@ class Trainer:
         stale = [p for _, p in learnt if not p.has_fresh_grad]
         given = [i for i, _ in learnt], [p.list_grad() for _, p in learnt]
         if self._store.joins_processes:
-            self._store.exchange(*given, lambda: [autograd.turn_of(p.data()) for _, p in learnt])
+            self._store.exchange(*given, self._turns)
         else:
             self._store.exchange(*given)
         for parameter in stale:  # the exchange has written them; backward has not
@@ -211,6 +213,11 @@ def _exchange(kvstore: Any, compression_params: Any) -> stores.KVStoreBase | Non
         return None
     store = kvstore if isinstance(kvstore, stores.KVStoreBase) else stores.create(kvstore)
     return None if type(store) is stores.KVStore else store
+
+
+def _turns(parameters: Sequence[Parameter]) -> list[int]:
+    """In which order backward has found the gradients."""
+    return [autograd.turn_of(p.data()) for p in parameters if p.grad_req != "null"]
 
 
 def _check_fresh(parameters: Sequence[Parameter]) -> None:

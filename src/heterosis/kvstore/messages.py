@@ -43,7 +43,7 @@ class Messages:
         os.register_at_fork(
             before=self._before_fork,
             after_in_parent=self._lock.release,
-            after_in_child=self._lock.release,
+            after_in_child=self._after_fork_in_child,
         )
         atexit.register(self._end)
 
@@ -164,6 +164,10 @@ class Messages:
     def _before_fork(self) -> None:
         self._lock.acquire()
         self._wait_for_lane()
+
+    def _after_fork_in_child(self) -> None:
+        self._failed = None  # it is the parent that is told
+        self._lock.release()
 
 
 def described(call: str, rows: Sequence[tuple[Any, tuple[int, ...], str]]) -> str:

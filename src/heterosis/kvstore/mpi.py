@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy
 
@@ -31,7 +32,9 @@ class MPIStore(KVStore):
     def __init__(self, name: str = "mpi"):
         super().__init__(name)
         self._messages = join()
-        self._plans: dict[tuple[Row, ...], list[Bucket]] = {}
+        # By what says the order: trainers may have gradients alike that come in another one.
+        self._plans: WeakKeyDictionary[Callable[[], Sequence[int]], dict[Any, list[Bucket]]]
+        self._plans = WeakKeyDictionary()
 
     @property
     def rank(self) -> int:
@@ -78,7 +81,8 @@ class MPIStore(KVStore):
         """Replace the arrays by their sums over all processes, in a few messages.
 
         `turns` says in which order the arrays get their values, lower ones earlier: a message goes
-        when its arrays are there, while others are computed. Process 0's order holds for all.
+        when its arrays are there, while others are computed. It is called once, and what it says in
+        process 0 holds for all.
         """
         _refuse("exchange")
         with autograd.pause():
@@ -86,7 +90,7 @@ class MPIStore(KVStore):
             if self.num_workers > 1:
                 rows = tuple((k, s.shape, name_of(s)) for k, s in zip(keys, sums, strict=True))
                 call = Call()
-                for bucket in self._planned(rows, turns):
+                for bucket in self._planned(rows, turns or _as_given):
                     self._queue(call, bucket, [sums[i] for i in bucket.places])
             for total, arrays in zip(sums, values, strict=True):
                 for array in arrays:
@@ -116,17 +120,16 @@ class MPIStore(KVStore):
         self._messages.first(held)
         array[...] = np.array(held, dtype=array.dtype)
 
-    def _planned(
-        self, rows: tuple[Row, ...], turns: Callable[[], Sequence[int]] | None
-    ) -> list[Bucket]:
+    def _planned(self, rows: tuple[Row, ...], turns: Callable[[], Sequence[int]]) -> list[Bucket]:
         """The buckets of a call, made when it comes for the first time, for all processes alike."""
-        if rows not in self._plans:
+        plans = self._plans.setdefault(turns, {})
+        if rows not in plans:
             self._agree("first exchange", rows)
-            given = [0] * len(rows) if turns is None else turns()
-            order = numpy.argsort(numpy.array(given, numpy.int64), kind="stable")
+            given = numpy.array(turns() or [0] * len(rows), numpy.int64)
+            order = numpy.argsort(given, kind="stable")
             self._messages.first(order)
-            self._plans[rows] = planned(rows, order.tolist())
-        return self._plans[rows]
+            plans[rows] = planned(rows, order.tolist())
+        return plans[rows]
 
     def _queue(self, call: Call, bucket: Bucket, arrays: list[_core.ndarray]) -> None:
         message = bucket.message(arrays)
@@ -140,6 +143,11 @@ class MPIStore(KVStore):
         if self.num_workers > 1:
             self._messages.finish()
             self._messages.agree(described(call, rows))
+
+
+def _as_given() -> Sequence[int]:
+    """No other order than that of the call."""
+    return ()
 
 
 def _refuse(call: str) -> None:
