@@ -26,7 +26,9 @@ Engine& engine() {
   return *instance;
 }
 
-Engine::Engine() : byte_bound_(std::max<int64_t>(memory_counters().limit / 8, 1)) {
+Engine::Engine()
+    : byte_bound_(std::max<int64_t>(memory_counters().limit / 8, 1)),
+      lane_([](void* engine) { static_cast<Engine*>(engine)->serve_lane(); }, this) {
   unreported_.reserve(kMostUnreported);  // remember() must not fail
   pool().attach(this);
 }
@@ -40,10 +42,12 @@ void Engine::push(std::unique_ptr<Task> owned) {
     }
   }
   task->lasting_ = task->has_effects();
+  const bool lane_runs = task->in_lane_ && lane_.open();
   const int64_t tasks = outstanding_tasks_.fetch_add(1, std::memory_order_relaxed) + 1;
   const int64_t bytes =
       outstanding_bytes_.fetch_add(task->bytes_, std::memory_order_relaxed) + task->bytes_;
   lock_.lock();
+  if (task->in_lane_ && !closed_) lane_serves_ = lane_runs;
   link(*task);
   const bool ready = task->stage_ == Task::Stage::ready;
   const bool alone = closed_ && !inside_task();
@@ -68,10 +72,30 @@ void Engine::link(Task& task) {
   for (Access& access : task) {
     if (!writes(access.mode)) link(access, task);
   }
-  if (task.ungranted_ > 0) return;
+  if (task.ungranted_ > 0 || hand_to_lane(task)) return;
   task.stage_ = Task::Stage::ready;
   ready_.push_back(task);
   ready_count_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+// True if the lane has taken a task that may run now: for all others it runs already.
+bool Engine::hand_to_lane(Task& task) {
+  if (!task.in_lane_ || !lane_serves_) return false;
+  task.stage_ = Task::Stage::running;
+  lane_ready_.push_back(task);
+  lane_.call();
+  return true;
+}
+
+void Engine::serve_lane() {
+  for (;;) {
+    lock_.lock();
+    Task* const task = lane_ready_.first();
+    if (task) lane_ready_.remove(*task);
+    lock_.unlock();
+    if (!task) return;
+    run_one(task);
+  }
 }
 
 void Engine::link(Access& access, Task& task) {
@@ -105,10 +129,8 @@ void Engine::run_some() {
 // loop wants help: somebody waits for that.
 Task* Engine::run_and_take(Task* task, bool take_next) {
   const Outcome outcome = execute(*task);
-  ReadyList unblocked;
   lock_.lock();
-  unlink(*task, outcome, unblocked);
-  ready_.push_front(unblocked);
+  unlink(*task, outcome);
   Task* const next = take_next && !leaving_ && !pool().loop_open() ? take_oldest() : nullptr;
   account(outcome);
   lock_.unlock();
@@ -120,8 +142,11 @@ Task* Engine::run_and_take(Task* task, bool take_next) {
 }
 
 Engine::Outcome Engine::execute(Task& task) {
-  if (ErrorPointer error = task.inherited_error()) return {std::move(error), false};
   const InsideTask inside;
+  if (ErrorPointer error = task.inherited_error()) {
+    task.miss(*error);
+    return {std::move(error), false};
+  }
   try {
     for (Access& access : task) access.storage->ensure();
     task.run();
@@ -131,7 +156,11 @@ Engine::Outcome Engine::execute(Task& task) {
   }
 }
 
-void Engine::unlink(Task& task, const Outcome& outcome, ReadyList& unblocked) {
+// Of the tasks that it unblocks, those that need no new memory come first. They free what they read:
+// gradients are written into their arrays, and can be sent, before the way back goes on.
+void Engine::unlink(Task& task, const Outcome& outcome) {
+  ReadyList unblocked;
+  ReadyList taking;
   --unfinished_;
   if (task.lasting_) lasting_.remove(task);
   for (Access& access : task) {
@@ -140,13 +169,16 @@ void Engine::unlink(Task& task, const Outcome& outcome, ReadyList& unblocked) {
     if (writes(access.mode)) variable.settle(outcome.error);
     const Variable::Granted granted = variable.remove(access);
     for (Access* other = granted.first; other != granted.end; other = other->next) {
-      if (--other->task->ungranted_ > 0) continue;
-      other->task->stage_ = Task::Stage::ready;
-      unblocked.push_back(*other->task);
+      Task& next = *other->task;
+      if (--next.ungranted_ > 0 || hand_to_lane(next)) continue;
+      next.stage_ = Task::Stage::ready;
+      (next.bytes_ > 0 ? taking : unblocked).push_back(next);
       ready_count_.fetch_add(1, std::memory_order_seq_cst);
     }
     if (variable.watchers_ > 0) signal_watchers(variable);
   }
+  ready_.push_front(taking);
+  ready_.push_front(unblocked);
 }
 
 void Engine::account(const Outcome& outcome) {
@@ -202,18 +234,43 @@ void Engine::shutdown(Shutdown how, Poll poll) {
   lock_.unlock();
   Waiter waiter(how == Shutdown::leave ? Waiter::Goal::effects : Waiter::Goal::everything);
   await(waiter, poll);
+  close_lane();
   pool().stop();
 }
 
+// What comes later, and what is left, is like all other tasks.
+void Engine::close_lane() {
+  lock_.lock();
+  lane_serves_ = false;
+  while (Task* const task = lane_ready_.first()) {
+    lane_ready_.remove(*task);
+    task->stage_ = Task::Stage::ready;
+    ready_.push_back(*task);
+    ready_count_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  lock_.unlock();
+  lane_.close();
+}
+
 void Engine::before_fork() {
+  lane_.before_fork();
   for (;;) {
     lock_.lock();
     if (unfinished_ == 0 || inside_task()) return;  // holding the lock
     Task* const task = take_oldest();
+    const bool lane_serves = lane_serves_;
     lock_.unlock();
     if (task) run_one(task);
+    else if (lane_serves) wait_for_lane();
     else std::this_thread::sleep_for(std::chrono::microseconds(50));  // others run the rest
   }
+}
+
+// A moment, without the front end's lock.
+void Engine::wait_for_lane() {
+  void* const released = front_lock_.release ? front_lock_.release() : nullptr;
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+  if (released) front_lock_.regain(released);
 }
 
 // Of other threads nothing is left in the child but what they had listed. If there are tasks (a
@@ -221,6 +278,8 @@ void Engine::before_fork() {
 void Engine::after_fork(bool child) {
   if (child) {
     ready_ = {};
+    lane_ready_ = {};
+    lane_serves_ = false;
     lasting_ = {};
     ready_count_.store(0);
     outstanding_tasks_.store(0);
@@ -229,6 +288,7 @@ void Engine::after_fork(bool child) {
     keep_own_waiters();
   }
   lock_.unlock();
+  lane_.after_fork(child);
 }
 
 }  // namespace heterosis

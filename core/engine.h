@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "error.h"
+#include "lane.h"
 #include "lock.h"
 #include "pool.h"
 #include "task.h"
@@ -22,6 +23,12 @@ namespace heterosis {
 struct Poll {
   void (*call)(void* context) = nullptr;
   void* context = nullptr;
+};
+
+// How a thread lets go of the front end's lock, which tasks in the lane may need, and takes it back.
+struct FrontLock {
+  void* (*release)() = nullptr;  // null from a thread that does not hold the lock
+  void (*regain)(void* released) = nullptr;
 };
 
 struct EngineCounters {
@@ -89,6 +96,8 @@ class Engine final : private WorkSource {
 
   // Around fork(): finishes everything outstanding, so that the child finds all values computed,
   // and holds the lock. A fork from inside a task does not wait; its child inherits no tasks.
+  // While tasks in the lane are outstanding, the front end's lock is let go of.
+  void set_front_lock(FrontLock lock) { front_lock_ = lock; }
   void before_fork();
   void after_fork(bool child);
 
@@ -113,7 +122,9 @@ class Engine final : private WorkSource {
   // Their callers hold lock_.
   void link(Task& task);
   void link(Access& access, Task& task);
-  void unlink(Task& task, const Outcome& outcome, ReadyList& unblocked);
+  void unlink(Task& task, const Outcome& outcome);
+  bool hand_to_lane(Task& task);
+  void close_lane();
   void account(const Outcome& outcome);
   void remember(const ErrorPointer& error);
   Task* take(Task* task);
@@ -128,6 +139,8 @@ class Engine final : private WorkSource {
   void keep_own_waiters();
 
   // Theirs do not.
+  void serve_lane();
+  void wait_for_lane();
   void run_one(Task* task) { run_and_take(task, false); }
   Task* run_and_take(Task* task, bool take_next);
   Outcome execute(Task& task);
@@ -151,12 +164,17 @@ class Engine final : private WorkSource {
 
   alignas(64) mutable Lock lock_;  // guards all below, all variables, and tasks but running ones
   ReadyList ready_;                // newly unblocked ones in front: finish what was begun
+  ReadyList lane_ready_;
+  bool lane_serves_ = false;       // whether tasks that use the lane go there
   TaskList<1> lasting_;            // unfinished tasks with effects outside
   Waiter* waiters_ = nullptr;
   int64_t unfinished_ = 0;         // tasks pushed and not taken out of the graph yet
   std::vector<ErrorPointer> unreported_;  // the first few errors nobody may have been told of
   int64_t more_unreported_ = 0;           // how many came after those
   EngineCounters counters_;               // but for the fields kept in atomics above
+
+  Lane lane_;
+  FrontLock front_lock_;
 };
 
 // True while the calling thread runs a task.

@@ -13,7 +13,7 @@ namespace heterosis {
 
 // `raised`: an exception of the user's program; a hook makes it of the message.
 enum class ErrorKind : uint8_t {
-  shape, value, memory, index, linear_algebra, capture, raised, internal
+  shape, value, memory, index, linear_algebra, capture, communication, raised, internal
 };
 
 // One fault. Immutable but for the note that somebody has been told of it.

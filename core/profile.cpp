@@ -21,10 +21,10 @@ int64_t Profile::now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-void Profile::add(const std::string& operation, int64_t queued, int64_t started) {
+void Profile::add(const std::string& operation, int64_t queued, int64_t started, bool in_lane) {
   const int64_t ended = now();
   const std::lock_guard lock(mutex);
-  runs.push_back({operation, queued, started, ended, syscall(SYS_gettid)});
+  runs.push_back({operation, queued, started, ended, syscall(SYS_gettid), in_lane});
 }
 
 std::vector<ProfiledRun> Profile::take() {

@@ -30,9 +30,16 @@ class Task : public Recycled {
   // outstanding bytes. Written storages that are not allocated yet are counted by themselves.
   void charge(int64_t nbytes) { bytes_ += nbytes; }
 
+  // Lets the lane's thread run the task, and no other: it waits for somebody outside. Tasks that are
+  // to come one after the other there name a storage that all of them write.
+  void use_lane() { in_lane_ = true; }
+
  protected:
   // Throws Failure to choose the kind of the error; anything else becomes memory or internal.
   virtual void run() = 0;
+
+  // Called instead of run() where an input holds an error: for others who wait for the task, too.
+  virtual void miss(const Error&) noexcept {}
 
   // Makes the error from what was thrown, other than Failure: a place to add the operation, the
   // shapes and the user's line. Called on the thread that ran the task.
@@ -68,6 +75,7 @@ class Task : public Recycled {
   int32_t capacity_ = kInline;
   int32_t ungranted_ = 0;  // accesses not granted yet; ready at zero
   Stage stage_ = Stage::waiting;
+  bool in_lane_ = false;
   bool lasting_ = false;   // somebody outside can see what it does, whether or not it is waited for
   int64_t bytes_ = 0;
   std::unique_ptr<Access[]> more_;

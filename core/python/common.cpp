@@ -23,6 +23,7 @@ const char* class_name(ErrorKind kind) {
     case ErrorKind::index: return "error:IndexingError";
     case ErrorKind::linear_algebra: return "error:LinearAlgebraError";
     case ErrorKind::capture: return "error:CaptureError";
+    case ErrorKind::communication: return "error:CommunicationError";
     case ErrorKind::raised:
     case ErrorKind::internal: break;
   }

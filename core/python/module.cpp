@@ -18,6 +18,7 @@
 #include "checked_type.h"
 #include "guards_type.h"
 #include "kinds.h"
+#include "lane_call.h"
 #include "operation_type.h"
 #include "origin.h"
 #include "plan_handle.h"
@@ -147,12 +148,13 @@ nb::object reinterpret(nb::handle source, const std::string& dtype) {
   });
 }
 
-using Run = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t>;
+using Run = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t, bool>;
 
 std::vector<Run> take_profile() {
   std::vector<Run> runs;
   for (ProfiledRun& run : profile().take()) {
-    runs.emplace_back(std::move(run.operation), run.queued, run.started, run.ended, run.thread);
+    runs.emplace_back(std::move(run.operation), run.queued, run.started, run.ended, run.thread,
+                      run.in_lane);
   }
   return runs;
 }
@@ -196,6 +198,14 @@ void bind_engine(nb::module_& m) {
   m.def("set_engine_bounds", [](int64_t tasks, int64_t bytes) { engine().set_bounds(tasks, bytes); });
   m.def("set_inline_nanoseconds", [](double limit) { dispatch_settings().inline_nanoseconds = limit; });
   m.def("inline_nanoseconds", [] { return dispatch_settings().inline_nanoseconds; });
+  m.def("call_in_lane", [](std::string operation, nb::handle function, nb::handle array,
+                           nb::handle order) {
+    translated([&] {
+      call_in_lane(std::move(operation), function.ptr(), array.ptr(), order.ptr());
+      return 0;
+    });
+  });
+  share_front_lock();
   m.def("threads", [] { return pool().threads(); });
   m.def("set_threads", [](int count) { pool().set_threads(count); });
   m.def("shutdown", shutdown);

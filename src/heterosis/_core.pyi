@@ -407,9 +407,9 @@ def wait_all() -> None:
 def set_profiling(on: bool) -> None:
     """Note when operations run, or no longer."""
 
-def take_profile() -> list[tuple[str, int, int, int, int]]:
+def take_profile() -> list[tuple[str, int, int, int, int, bool]]:
     """Operations that ran since the last time: name, nanoseconds of the monotonic clock when it
-    was issued, began and ended, and the thread."""
+    was issued, began and ended, the thread, and whether that is the lane's."""
 
 def engine_counters() -> EngineCounters: ...
 def reset_engine_peaks() -> None: ...
@@ -424,6 +424,19 @@ def current_device() -> int:
     """The number of the context that the calling thread makes arrays on."""
 
 def set_current_device(device: int) -> None: ...
+def call_in_lane(
+    operation: str,
+    function: Callable[[memoryview | None, str | None], object],
+    array: ndarray,
+    order: ndarray,
+) -> None:
+    """Queue a call of `function` on the lane, a thread that computes nothing, as a write of `array`
+    and of `order`: calls with the same `order` come one after the other. The array has no gaps.
+
+    It is given the array's memory, which it may write until it returns, and no error; or None, and
+    what the error says that the array holds. What it raises is the array's error then.
+    """
+
 def threads() -> int:
     """Threads that share a kernel's work."""
 

@@ -136,7 +136,7 @@ def _address_by_mpi(told: Launched | None, num_workers: int, rank: int) -> str:
             f"address of process 0, 'host:port', here or in {_ADDRESS}. Processes that mpiexec "
             "starts find it by themselves."
         )
-    world, _ = join()
+    world = join().world
     if world.rank != rank:
         raise CommunicationError(
             f"distributed.initialize: this is to be process {rank}, and MPI's number for it is "

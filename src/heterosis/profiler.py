@@ -39,6 +39,7 @@ class _Profile:
     events: list[dict[str, Any]] = field(default_factory=list)
     spans: dict[tuple[str, str], list[float]] = field(default_factory=dict)  # milliseconds
     values: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    lanes: set[int] = field(default_factory=set)  # threads that have been given a name
     lock: ReleasedLock = field(default_factory=ReleasedLock)
 
     @property
@@ -71,14 +72,18 @@ class _Profile:
 
     def collect(self) -> None:
         """Take over what the core has noted of operations."""
-        for name, queued, begun, ended, thread in _core.take_profile():
+        for name, queued, begun, ended, thread, in_lane in _core.take_profile():
             waited = {"waited": (begun - queued) / 1000}
-            self.span(name, "operator", begun / 1000, ended / 1000, tid=thread, args=waited)
+            kind = "communication" if in_lane else "operator"
+            self.span(name, kind, begun / 1000, ended / 1000, tid=thread, args=waited)
+            if in_lane and thread not in self.lanes:
+                self.lanes.add(thread)
+                self.add("M", "thread_name", kind, 0, tid=thread, args={"name": kind})
 
     def clear(self) -> None:
         _core.take_profile()
         with self.lock:
-            self.events, self.spans, self.values = [], {}, {}
+            self.events, self.spans, self.values, self.lanes = [], {}, {}, set()
 
 
 _profile = _Profile()

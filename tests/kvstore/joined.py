@@ -1,10 +1,20 @@
 """What every process does in the tests of stores that join them: python -m tests.kvstore.joined"""
 
+import os
+from unittest import mock
+
 import numpy
+from mpi4py import MPI
 
 from heterosis import autograd, gluon, hybridize, kvstore, np
 from heterosis.gluon import nn
-from heterosis.runtime.errors import ArgumentError, CaptureError, CommunicationError
+from heterosis.kvstore import buckets
+from heterosis.runtime.errors import (
+    ArgumentError,
+    CaptureError,
+    CommunicationError,
+    LinearAlgebraError,
+)
 
 STORE = kvstore.create("mpi")
 RANK, COUNT = STORE.rank, STORE.num_workers
@@ -61,6 +71,86 @@ def buckets_are_used_again_only_when_read():
         assert (array.asnumpy() == number * ALL).all()
 
 
+def large_arrays_are_messages_of_their_own():
+    large = [np.full((1 << 19, 2), RANK + 1.0) for _ in range(2)]
+    halves = [np.full(1 << 19, RANK + 2.0) for _ in range(3)]
+    narrow = np.full((1 << 21,), RANK + 1, dtype="float16")
+    turned = np.full((1 << 10, 1 << 10), RANK + 1.0).T
+    arrays = [*large, *halves, narrow, turned]
+    keys, lists = list(range(len(arrays))), [[a] for a in arrays]
+
+    def turns():
+        return [3, 1, 2, 9, 0, 4, 5]
+
+    for turn in range(3):
+        arrays[0][...] = RANK + turn  # written before, and read behind, in the order of the program
+        STORE.exchange(keys, lists, turns)
+        seen = arrays[0] + 0
+        arrays[0][...] = 0
+        assert (seen.asnumpy() == ALL + COUNT * (turn - 1)).all()
+        assert (halves[0].asnumpy() == (ALL + COUNT) * COUNT**turn).all()
+        assert (turned.asnumpy() == ALL * COUNT**turn).all()
+        assert (narrow.asnumpy() == ALL * COUNT**turn).all()
+    (messages,) = STORE._plans[turns].values()
+    assert len(messages) == 6 and messages[0].places == (1,)
+
+
+def exchanges_do_not_wait():
+    """Process 1 comes only when the others have gone on."""
+    array = np.full(3, RANK + 1.0)
+    STORE.exchange(["late"], [[np.ones(3)]])
+    if RANK == 1:
+        MPI.COMM_WORLD.Barrier()
+    STORE.exchange(["late"], [[array]])
+    later = array * 2
+    if RANK != 1:
+        assert not later._ready
+        MPI.COMM_WORLD.Barrier()
+    assert later.tolist() == [2 * ALL] * 3
+
+
+def errors_of_one_are_told_to_all():
+    matrix = np.zeros((2, 2)) if RANK == 1 else np.eye(2)
+    STORE.exchange(["inverse"], [[np.ones((2, 2))]])
+    inverse = np.linalg.inv(matrix)
+    own = LinearAlgebraError if RANK == 1 else CommunicationError
+    if not STORE._messages.beside:
+        raises(CommunicationError, "singular", lambda: STORE.exchange(["inverse"], [[inverse]]))
+        return
+    STORE.exchange(["inverse"], [[inverse]])
+    raises(own, "singular", lambda: (inverse + 1).asnumpy())
+    raises(CommunicationError, "process 1 has met an error", lambda: STORE.sum([1]))
+    assert STORE.sum([1]) == [COUNT]
+
+
+def a_failed_exchange_sends_no_more():
+    arrays = [np.ones(1 << 20), np.ones(1 << 20)]
+    STORE.exchange(["a", "b"], [[a] for a in arrays])
+
+    def exchange():
+        STORE.exchange(["a", "b"], [[a] for a in arrays])
+
+    if RANK or not STORE._messages.beside:
+        call = (lambda: STORE.sum([1])) if RANK else exchange
+        raises(CommunicationError, "process 0 exchange, part 1 of 2", call)
+    else:
+        exchange()
+        for array in arrays:
+            raises(CommunicationError, "Issued at", array.wait_to_read)
+        raises(CommunicationError, "do not do the same", lambda: STORE.sum([1]))
+    assert STORE.sum([1]) == [COUNT]  # all are at the same call again
+
+
+def forks_wait_for_what_is_queued():
+    arrays = [np.full(1 << 20, RANK + 1.0) for _ in range(4)]
+    STORE.exchange(list("abcd"), [[a] for a in arrays])
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if all(a[-1].item() == ALL for a in arrays) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert arrays[3][0].item() == ALL
+
+
 def values_of_process_0_are_the_first():
     out = [np.zeros(2), np.zeros(2)]
     STORE.broadcast("b", np.full(2, RANK + 7.0), out)
@@ -113,7 +203,7 @@ def no_part_of_a_program():
     raises(CaptureError, "outside", lambda: hybridize(step)(array))
 
 
-def trained(rank, count, steps=4, **settings):
+def trained(rank, count, steps=4, programs="one", **settings):
     """A network after some steps on this process's part of batches, of which the last is short."""
     data = numpy.random.default_rng(0).standard_normal((22, 5)).astype("float32")
     numbers = numpy.random.default_rng(1).standard_normal((22, 1)).astype("float32")
@@ -121,7 +211,8 @@ def trained(rank, count, steps=4, **settings):
     net = nn.HybridSequential()
     net.add(nn.Dense(7, activation="tanh", in_units=5), nn.Dense(1, in_units=7))
     net.initialize()
-    net.hybridize()
+    for block in {"one": [net], "each": net, "none": []}[programs]:
+        block.hybridize()
     trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1}, **settings)
     sampler = gluon.data.SharedBatchSampler(22, 8, rank, count, seed=5)
     dataset = gluon.data.ArrayDataset(np.array(data), np.array(numbers))
@@ -136,10 +227,13 @@ def trained(rank, count, steps=4, **settings):
 
 
 def training_is_that_of_one_process():
-    expected, found = trained(0, 1), trained(RANK, COUNT, kvstore=STORE)
-    numpy.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    every = STORE.sum(found.tolist())
-    assert numpy.array_equal(numpy.array(every) / COUNT, found), "processes hold other values"
+    expected = trained(0, 1)
+    for enough, programs in ((buckets.ENOUGH, "one"), (8, "each"), (64, "none")):
+        with mock.patch.object(buckets, "ENOUGH", enough):
+            found = trained(RANK, COUNT, programs=programs, kvstore=kvstore.create("mpi"))
+        numpy.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        every = STORE.sum(found.tolist())
+        assert numpy.array_equal(numpy.array(every) / COUNT, found), "processes hold other values"
 
 
 def networks_of_the_first_pass():
@@ -174,12 +268,16 @@ def stale_gradients_are_told_of():
     trainer.update(1)
 
 
-CASES = (
+CASES = [
     names,
     numbers_are_added_up,
     one_message_holds_all_types_and_shapes,
     views_and_lists_are_summed,
     buckets_are_used_again_only_when_read,
+    large_arrays_are_messages_of_their_own,
+    errors_of_one_are_told_to_all,
+    a_failed_exchange_sends_no_more,
+    forks_wait_for_what_is_queued,
     values_of_process_0_are_the_first,
     pushes_are_added_up,
     an_optimizer_in_the_store,
@@ -188,7 +286,9 @@ CASES = (
     training_is_that_of_one_process,
     networks_of_the_first_pass,
     stale_gradients_are_told_of,
-)
+]
+if STORE._messages.beside:
+    CASES.append(exchanges_do_not_wait)
 
 
 def main():

@@ -1,5 +1,7 @@
 """Stores that join processes, in several of them, and what they say of an MPI that is not well."""
 
+import json
+
 import pytest
 
 from heterosis import kvstore
@@ -15,7 +17,51 @@ EXAMPLE = "examples/many_processes.py"
 )
 def test_calls_in_several_processes(count):
     done = mpiexec(count, "-m", "tests.kvstore.joined")
-    assert done.returncode == 0 and "passed 13" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "passed 18" in done.stdout, done.stdout + done.stderr
+
+
+def test_calls_where_only_the_main_thread_may_send():
+    done = mpiexec(2, "-m", "tests.kvstore.joined", MPI4PY_RC_THREAD_LEVEL="funneled")
+    assert done.returncode == 0 and "passed 17" in done.stdout, done.stdout + done.stderr
+
+
+def test_exchanges_run_beside_the_backward_pass(tmp_path):
+    done = mpiexec(2, "-m", "tests.kvstore.overlapping", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    for rank in range(2):
+        events = json.loads((tmp_path / f"{rank}.json").read_text())["traceEvents"]
+        (lane,) = [e["tid"] for e in events if e["ph"] == "M"]
+        operations = [e for e in events if e["ph"] == "X"]
+        exchanges = [e for e in operations if e["name"] == "exchange"]
+        assert len(exchanges) == 6
+        assert {e["name"] for e in operations if e["tid"] == lane} == {"exchange"}
+        backward = [e for e in operations if "backward" in e["name"]]
+        assert any(_meet(e, b) for e in exchanges for b in backward), operations
+
+
+def _meet(a, b):
+    return a["ts"] < b["ts"] + b["dur"] and b["ts"] < a["ts"] + a["dur"]
+
+
+@pytest.mark.parametrize("last", ["", "store.sum([1])"])
+def test_what_is_queued_at_the_end_is_not_lost(last):
+    program = (
+        "from heterosis import kvstore, np; store = kvstore.create('mpi')\n"
+        "for key in 'ab': store.exchange([key], [[np.ones(3)]])\n"
+        "array = np.ones(3); store.exchange('ab'[store.rank], [[array]])\n"
+    )
+    done = mpiexec(2, "-c", program + last)
+    assert done.returncode != 0 and "the processes do not do the same" in done.stderr, done.stderr
+
+
+def test_what_is_queued_at_the_end_is_sent():
+    program = (
+        "from heterosis import kvstore, np; store = kvstore.create('mpi')\n"
+        "for _ in range(2): array = np.ones(3); store.exchange(['a'], [[array]])\n"
+        "import atexit; atexit.register(lambda: print(int(array.sum())))"
+    )
+    done = mpiexec(2, "-c", program)
+    assert done.returncode == 0 and done.stdout.split() == ["6", "6"], done.stdout + done.stderr
 
 
 def losses(path):

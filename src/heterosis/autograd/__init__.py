@@ -108,6 +108,12 @@ def grad_of(self: Any) -> Any:
     return source.grad if isinstance(source, Leaf) else None
 
 
+def turn_of(variable: Any) -> int:
+    """When `backward` has last found the gradient of a variable: after those with lower numbers."""
+    source = variable._autograd
+    return source.turn if isinstance(source, Leaf) else 0
+
+
 def backward_from(
     self: Any, out_grad: Any = None, retain_graph: bool = False, train_mode: bool = True
 ) -> None:

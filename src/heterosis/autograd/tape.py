@@ -45,12 +45,15 @@ _programs: dict[int, Differentiable] = {}  # by the serial number of the plan th
 
 
 class Leaf:
-    """A variable: where its gradient goes, and whether that is written, added or dropped."""
+    """A variable: where its gradient goes, and whether that is written, added or dropped.
 
-    __slots__ = ("grad", "request")
+    `turn` says when `backward` has last found what it receives: after how many other calls.
+    """
+
+    __slots__ = ("grad", "request", "turn")
 
     def __init__(self, grad: Any, request: str):
-        self.grad, self.request = grad, request
+        self.grad, self.request, self.turn = grad, request, 0
 
     def receive(self, total: Any) -> None:
         """Store what `backward` has found."""
@@ -496,11 +499,13 @@ class _Sweep:
         self.found: dict[Any, Any] = {}
         self.waiting: dict[Node, list[Any]] = {}
         self.queue: list[tuple[int, Node]] = []
+        self.visited: list[Node] = []
 
     def receive(self, source: Source | None, cotangent: Any) -> None:
         if source is None:
             return
         if isinstance(source, Leaf):
+            source.turn = len(self.visited)
             self._add(self.found, source, cotangent)
             return
         node = source.node
@@ -515,7 +520,6 @@ class _Sweep:
         sums[at] = cotangent if before is None else e.add(before, cotangent)
 
     def run(self, again: bool) -> list[Node]:
-        visited = []
         while self.queue:
             _, node = heapq.heappop(self.queue)
             received = self.waiting.pop(node)
@@ -525,8 +529,8 @@ class _Sweep:
             with beside(next(cotangent for cotangent in received if cotangent is not None)):
                 for source, cotangent in node.pull(received, again):
                     self.receive(source, cotangent)
-            visited.append(node)
-        return visited
+            self.visited.append(node)
+        return self.visited
 
 
 def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from heterosis import capture, np
+from heterosis import autograd, capture, np
 from heterosis import kvstore as stores
 from heterosis import optimizer as optimizers
 from heterosis.gluon.parameter import Parameter
@@ -63,6 +64,7 @@ class Trainer:
         self._updater = optimizers.get_updater(self._optimizer)
         self._scale = self._optimizer.rescale_grad
         self._update_on_kvstore = bool(update_on_kvstore)
+        self._turns = partial(_turns, self._params)
         self._unsent = list(enumerate(self._params)) if self._store else []
         self._send([(i, p) for i, p in self._unsent if p.has_data])
 
@@ -125,7 +127,11 @@ class Trainer:
             return
         self._check_started()
         stale = [p for _, p in learnt if not p.has_fresh_grad]
-        self._store.exchange([i for i, _ in learnt], [p.list_grad() for _, p in learnt])
+        given = [i for i, _ in learnt], [p.list_grad() for _, p in learnt]
+        if self._store.joins_processes:
+            self._store.exchange(*given, self._turns)
+        else:
+            self._store.exchange(*given)
         for parameter in stale:  # the exchange has written them; backward has not
             parameter.mark_used()
 
@@ -262,6 +268,11 @@ def _add_up(parameters: Sequence[Parameter]) -> None:
             gradient[...] = total
         if not is_fresh:
             parameter.mark_used()
+
+
+def _turns(parameters: Sequence[Parameter]) -> list[int]:
+    """In which order backward has found the gradients."""
+    return [autograd.turn_of(p.data()) for p in parameters if p.grad_req != "null"]
 
 
 def _check_fresh(parameters: Sequence[Parameter]) -> None:

@@ -26,8 +26,14 @@ class KVStoreBase:
         """Add the values up and give the sum to all of `out`; to the values, without one."""
         raise UnsupportedError(f"{type(self).__name__} has to define pushpull().")
 
-    def exchange(self, keys: Sequence[Any], values: Sequence[list[_core.ndarray]]) -> None:
-        """`pushpull` of several keys, which a store may send together."""
+    def exchange(
+        self,
+        keys: Sequence[Any],
+        values: Sequence[list[_core.ndarray]],
+        turns: Callable[[], Sequence[int]] | None = None,
+    ) -> None:
+        """`pushpull` of several keys, which a store may send together, or in the order in which the
+        arrays get their values, which `turns` says."""
         for key, arrays in zip(keys, values, strict=True):
             self.pushpull(key, arrays)
 

@@ -2,57 +2,60 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy
 
-from heterosis import _core, np, npx
-from heterosis.ir.types import dtype_name
+from heterosis import _core, autograd, np, npx
+from heterosis.kvstore.buckets import Bucket, Row, name_of, planned
 from heterosis.kvstore.local import KVStore, added, by_key
+from heterosis.kvstore.messages import Call, described
 from heterosis.kvstore.world import join
 from heterosis.runtime.arguments import check_members as _check_members
-from heterosis.runtime.errors import CommunicationError, UnsupportedError
+from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.modes import refuse_in_capture
-
-# MPI has no sums of half precision: they are added up in float32 and rounded once.
-_SUMMED_AS = {"float16": numpy.float32, "bfloat16": numpy.float32, "bool": numpy.int32}
 
 
 class MPIStore(KVStore):
     """A store over the processes that `mpiexec` has started: a push adds up what all push.
 
     Every process makes the same calls in the same order, and each holds all values. What `init` and
-    `broadcast` start is process 0's. Gradients of several keys are one message (`exchange`).
+    `broadcast` start is process 0's. `exchange` and pushes return before the sums are there, as all
+    operations do; what goes wrong is raised where one of the arrays is read, and by the next other
+    call of a store.
     """
 
     joins_processes: ClassVar[bool] = True
 
     def __init__(self, name: str = "mpi"):
         super().__init__(name)
-        self._world, self._mpi = join()
-        self._buckets: dict[str, numpy.ndarray] = {}
+        self._messages = join()
+        # By what says the order: trainers may have gradients alike that come in another one.
+        self._plans: WeakKeyDictionary[Callable[[], Sequence[int]], dict[Any, list[Bucket]]]
+        self._plans = WeakKeyDictionary()
 
     @property
     def rank(self) -> int:
-        return int(self._world.rank)
+        return int(self._messages.world.rank)
 
     @property
     def num_workers(self) -> int:
-        return int(self._world.size)
+        return int(self._messages.world.size)
 
     def barrier(self) -> None:
         """Wait until all processes are here, with all that they have issued done."""
         self._agree("barrier", ())
         npx.waitall()
-        self._world.Barrier()
+        self._messages.world.Barrier()
 
     def sum(self, numbers: Sequence[float]) -> list[float]:
         """Every process's numbers added up, in float64: losses and counts of a batch's parts."""
         total = numpy.array(numbers, dtype=numpy.float64)
         self._agree("sum", [("numbers", total.shape, "float64")])
-        self._add_up(total)
+        if self.num_workers > 1:
+            self._messages.add_up(total)
         return [float(number) for number in total]
 
     def init(self, key: Any, value: Any) -> None:
@@ -69,17 +72,30 @@ class MPIStore(KVStore):
             for target in targets[one]:
                 target[...] = start
 
-    def exchange(self, keys: Sequence[Any], values: Sequence[list[_core.ndarray]]) -> None:
-        """Replace the arrays by their sums over all processes: one message an element type."""
-        sums = [added(arrays) for arrays in values]
-        self._agree("exchange", [(k, s.shape, _name(s)) for k, s in zip(keys, sums, strict=True)])
-        if self.num_workers > 1:
-            for kind in dict.fromkeys(_summed_as(s) for s in sums):
-                self._exchange_as(kind, [s for s in sums if _summed_as(s) == kind])
-        for total, arrays in zip(sums, values, strict=True):
-            for array in arrays:
-                if array is not total:
-                    array[...] = total
+    def exchange(
+        self,
+        keys: Sequence[Any],
+        values: Sequence[list[_core.ndarray]],
+        turns: Callable[[], Sequence[int]] | None = None,
+    ) -> None:
+        """Replace the arrays by their sums over all processes, in a few messages.
+
+        `turns` says in which order the arrays get their values, lower ones earlier: a message goes
+        when its arrays are there, while others are computed. It is called once, and what it says in
+        process 0 holds for all.
+        """
+        _refuse("exchange")
+        with autograd.pause():
+            sums = [added(arrays) for arrays in values]
+            if self.num_workers > 1:
+                rows = tuple((k, s.shape, name_of(s)) for k, s in zip(keys, sums, strict=True))
+                call = Call()
+                for bucket in self._planned(rows, turns or _as_given):
+                    self._queue(call, bucket, [sums[i] for i in bucket.places])
+            for total, arrays in zip(sums, values, strict=True):
+                for array in arrays:
+                    if array is not total:
+                        array[...] = total
 
     def set_gradient_compression(self, compression_params: Mapping[str, Any]) -> None:
         """Raises: gradients are sent as they are."""
@@ -97,69 +113,48 @@ class MPIStore(KVStore):
 
     def _from_first(self, key: Any, array: _core.ndarray) -> None:
         """Write process 0's elements into the array."""
-        self._agree("broadcast", [(key, array.shape, _name(array))])
+        self._agree("broadcast", [(key, array.shape, name_of(array))])
         if self.num_workers == 1:
             return
         held = numpy.array(array.asnumpy())
-        self._world.Bcast(held.reshape(-1).view(numpy.uint8), 0)
+        self._messages.first(held)
         array[...] = np.array(held, dtype=array.dtype)
 
-    def _exchange_as(self, kind: str, arrays: list[_core.ndarray]) -> None:
-        """Add up arrays over all processes, one behind the other in memory."""
-        count = sum(array.size for array in arrays)
-        bucket = self._buckets.get(kind)
-        if bucket is None or bucket.size != count:
-            bucket = self._buckets[kind] = numpy.empty(count, kind)
-        parts = numpy.split(bucket, numpy.cumsum([array.size for array in arrays])[:-1])
-        for array, part in zip(arrays, parts, strict=True):
-            part[...] = array.asnumpy().reshape(-1)
-        self._add_up(bucket)
-        for array, part in zip(arrays, parts, strict=True):
-            array[...] = np.array(part.reshape(array.shape), dtype=array.dtype)
+    def _planned(self, rows: tuple[Row, ...], turns: Callable[[], Sequence[int]]) -> list[Bucket]:
+        """The buckets of a call, made when it comes for the first time, for all processes alike."""
+        plans = self._plans.setdefault(turns, {})
+        if rows not in plans:
+            self._agree("first exchange", rows)
+            given = numpy.array(turns() or [0] * len(rows), numpy.int64)
+            order = numpy.argsort(given, kind="stable")
+            self._messages.first(order)
+            plans[rows] = planned(rows, order.tolist())
+        return plans[rows]
 
-    def _add_up(self, held: numpy.ndarray) -> None:
-        """Replace elements by their sums over all processes; one process has them already."""
+    def _queue(self, call: Call, bucket: Bucket, arrays: list[_core.ndarray]) -> None:
+        message = bucket.message(arrays)
+        self._messages.queue(call, bucket.text, message)
+        bucket.unpack(message, arrays)
+
+    def _agree(self, call: str, rows: Sequence[Row]) -> None:
+        """Raise on all processes unless each of them is about to send the same, after all that was
+        queued."""
+        _refuse(call)
         if self.num_workers > 1:
-            self._world.Allreduce(self._mpi.IN_PLACE, held)
-
-    def _agree(self, call: str, described: Sequence[tuple[Any, tuple[int, ...], str]]) -> None:
-        """Raise on all processes unless each of them is about to send the same.
-
-        Sums of other lengths would be of memory that is not theirs, or never end. The processes
-        compare a number; what it stands for is sent where they differ.
-        """
-        refuse_in_capture(
-            f"kvstore: a sum over processes ({call})",
-            "Hybridize the network and the loss, and call trainer.step outside.",
-        )
-        if self.num_workers == 1:
-            return
-        text = f"{call}: " + ", ".join(f"{key!r} {shape} {name}" for key, shape, name in described)
-        digest = zlib.crc32(text.encode())
-        largest = numpy.array([digest, -digest])
-        self._world.Allreduce(self._mpi.IN_PLACE, largest, op=self._mpi.MAX)
-        if largest[0] == -largest[1]:
-            return
-        texts = self._world.allgather(text)
-        rank = next(rank for rank, other in enumerate(texts) if other != texts[0])
-        raise CommunicationError(
-            f"kvstore: the processes do not do the same: process 0 {_excerpt(texts[0])}; process "
-            f"{rank} {_excerpt(texts[rank])}. Every process makes the same calls in the same "
-            "order, with the same network."
-        )
+            self._messages.finish()
+            self._messages.agree(described(call, rows))
 
 
-def _name(array: _core.ndarray) -> str:
-    return dtype_name(array.dtype)
+def _as_given() -> Sequence[int]:
+    """No other order than that of the call."""
+    return ()
 
 
-def _summed_as(array: _core.ndarray) -> str:
-    name = _name(array)
-    return numpy.dtype(_SUMMED_AS.get(name, name)).name
-
-
-def _excerpt(text: str, limit: int = 200) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}..."
+def _refuse(call: str) -> None:
+    refuse_in_capture(
+        f"kvstore: a sum over processes ({call})",
+        "Hybridize the network and the loss, and call trainer.step outside.",
+    )
 
 
 _check_members(globals())

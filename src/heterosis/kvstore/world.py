@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from heterosis.kvstore.messages import Messages
 from heterosis.runtime.errors import CommunicationError, MissingPackageError
 
 # What launchers tell their processes: how many there are, and which of them one is. Slurm's numbers
@@ -43,11 +44,11 @@ def launched(environment: Mapping[str, str]) -> Launched | None:
     return None
 
 
-_joined: list[tuple[Any, Any]] = []
+_joined: list[Messages] = []
 
 
-def join() -> tuple[Any, Any]:
-    """A communicator of all processes, checked when it is first asked for, and MPI itself."""
+def join() -> Messages:
+    """What all processes send each other, over a communicator that is checked when it is made."""
     if not _joined:
         MPI = _package()
         world = MPI.COMM_WORLD.Dup()  # messages of ours do not meet those of the program's
@@ -55,7 +56,7 @@ def join() -> tuple[Any, Any]:
         check_sums(world, MPI)
         if world.size > 1:
             end_together(lambda: world.Abort(1))
-        _joined.append((world, MPI))
+        _joined.append(Messages(world, MPI))
     return _joined[0]
 
 

@@ -47,6 +47,7 @@ from heterosis.runtime import errors, raising
 _ERRORS = (
     "ArgumentError",
     "CaptureError",
+    "CommunicationError",
     "HeterosisError",
     "IndexingError",
     "LinearAlgebraError",
