@@ -120,9 +120,11 @@ class ProgramNode(Node):
         self.derivative: Derivative | None = derivative
         self.others = [None if isinstance(o, ndarray) else o for o in operands]  # the numbers
         # Where gradients go that have to go elsewhere: the call copied to another context.
-        own = next((o for o in operands if isinstance(o, ndarray)), results[0])
-        same = own._device == results[0]._device
-        self.context = None if same else context_of_device(own._device)
+        self.context = None
+        for own in (operand for operand in operands if isinstance(operand, ndarray)):
+            if results and own._device != results[0]._device:
+                self.context = context_of_device(own._device)
+            break
         self.held = [
             None
             if kind == COTANGENT
