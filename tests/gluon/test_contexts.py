@@ -329,3 +329,42 @@ def test_contexts_through_xla():
     lone.hybridize(backend="xla")
     with pytest.raises(ArgumentError, match=r"one array is on cpu\(1\), another on cpu\(0\)"):
         lone(parts[1])
+
+
+def test_parallel_training_without_gluon():
+    """As books teach it: parameters copied to each device, gradients added up by hand."""
+    start = [hnp.array(X[:5].T), hnp.zeros(5), hnp.array(X[:5, :2]), hnp.zeros(2)]
+
+    def output(x, w, b, v, c):
+        return hnp.dot(npx.relu(hnp.dot(x, w) + b), v) + c
+
+    def on(ctx):
+        found = [p.copyto(ctx) for p in start]
+        for p in found:
+            p.attach_grad()
+        return found
+
+    def add_up(arrays):
+        for array in arrays[1:]:
+            arrays[0][:] += array.copyto(arrays[0].ctx)
+        for array in arrays[1:]:
+            arrays[0].copyto(array)
+
+    def trained(devices):
+        copies = [on(ctx) for ctx in devices]
+        for _ in range(4):
+            xs, ys = (gluon.utils.split_and_load(a, devices) for a in (X, Y))
+            with autograd.record():
+                losses = [LOSS(output(x, *p), y).sum() for x, y, p in zip(xs, ys, copies)]
+            for loss in losses:
+                loss.backward()
+            for same in zip(*copies):
+                add_up([p.grad for p in same])
+            for p in (p for copied in copies for p in copied):
+                p -= 0.1 / len(X) * p.grad
+        return copies
+
+    for copied in (several := trained(TWO)):
+        for mine, own in zip(copied, trained(TWO[:1])[0]):
+            numpy.testing.assert_allclose(mine.asnumpy(), own.asnumpy(), rtol=1e-4, atol=1e-6)
+    assert [p.ctx for copied in several for p in copied] == [TWO[0]] * 4 + [TWO[1]] * 4
