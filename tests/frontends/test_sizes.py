@@ -145,10 +145,10 @@ def test_sizes_whose_numbers_do_not_fit_are_errors(tmp_path):
     library = _library(lambda x, y, z: x[:, None, None] + y[:, None] + z, tmp_path,
                        random(3), random(4), random(5), dynamic=True)  # fmt: skip
     (entry,) = library.entries.values()
-    assert entry._prepared((3, 4, 5)).workspace_bytes >= 0
+    assert front_end._Prepared(entry, (3, 4, 5)).workspace_bytes >= 0
     for sizes in ((2**40, 2**40, 2), (2**49, 1, 1), (-1, 2, 2)):
         with pytest.raises(front_end.LibraryError, match="n0 from 1 to"):
-            entry._prepared(sizes)
+            front_end._Prepared(entry, sizes)
 
 
 def test_bad_arguments_are_codes(tmp_path):
