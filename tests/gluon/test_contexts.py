@@ -331,6 +331,22 @@ def test_contexts_through_xla():
         lone(parts[1])
 
 
+def test_averages_are_applied_on_all_contexts():
+    net = network()
+    net.initialize(init.Xavier(), ctx=TWO)
+    net(hnp.array(X))
+    average = gluon.ExponentialMovingAverage(net.collect_params(), decay=0.5)
+    before = net[1].weight.data().asnumpy()
+    net[1].weight.set_data(before + 1)
+    with TWO[1]:
+        average.update()
+        with average.applied():
+            for array in net[1].weight.list_data():
+                numpy.testing.assert_allclose(array.asnumpy(), before + 0.5, rtol=1e-6)
+    for array in net[1].weight.list_data():
+        numpy.testing.assert_allclose(array.asnumpy(), before + 1, rtol=1e-6)
+
+
 def test_parallel_training_without_gluon():
     """As books teach it: parameters copied to each device, gradients added up by hand."""
     start = [hnp.array(X[:5].T), hnp.zeros(5), hnp.array(X[:5, :2]), hnp.zeros(2)]

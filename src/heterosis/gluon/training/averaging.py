@@ -38,7 +38,7 @@ class ExponentialMovingAverage:
             )
         found = listed_parameters("ExponentialMovingAverage", params)
         self._params = [p for p in found if p.grad_req != "null"]
-        self._averages = [p.data().copy() for p in self._params]
+        self._averages = [p.list_data()[0].copy() for p in self._params]
         self._decay, self._warm_up = float(decay), warm_up
         self._updates = 0
         self._is_applied = False
@@ -68,13 +68,13 @@ class ExponentialMovingAverage:
             decay = min(decay, (1.0 + self._updates) / (10.0 + self._updates))
         self._updates += 1
         for parameter, average in zip(self._params, self._averages, strict=True):
-            yield Step(moving_average, average, parameter.data(), (), {"momentum": decay})
+            yield Step(moving_average, average, parameter.list_data()[0], (), {"momentum": decay})
 
     @contextmanager
     def applied(self) -> Iterator[None]:
         """A context in which the parameters have the values of their averages."""
         self._check_free("applied")
-        kept = [p.data().copy() for p in self._params]
+        kept = [p.list_data()[0].copy() for p in self._params]
         self._put(self._averages)
         self._is_applied = True
         try:
@@ -86,7 +86,8 @@ class ExponentialMovingAverage:
     def _put(self, values: Sequence[_core.ndarray]) -> None:
         with modes.switched(recording=False):
             for parameter, value in zip(self._params, values, strict=True):
-                assign(value, out=parameter.data())
+                for array in parameter.list_data():
+                    assign(value, out=array)
 
     def _check_free(self, name: str) -> None:
         if self._is_applied:
