@@ -259,6 +259,13 @@ NB_MODULE(_core, m) {
   m.def("is_capturing", is_capturing);
   m.def("set_capturing", set_capturing);
   m.def("current_device", current_device);
+  m.def("device_of", [](const std::string& name, nb::list arrays) {
+    return translated([&] {
+      std::vector<const Array*> found;
+      for (nb::handle array : arrays) found.push_back(&as_array(array.ptr()));
+      return device_of(name, found);
+    });
+  });
   m.def("set_current_device", set_current_device);
   m.def("array_from_bytes", array_from_bytes);
   m.def("empty", empty);

@@ -424,6 +424,10 @@ def current_device() -> int:
     """The number of the context that the calling thread makes arrays on."""
 
 def set_current_device(device: int) -> None: ...
+def device_of(name: str, arrays: list[ndarray]) -> int:
+    """The device that all arrays are on, the current one if there are none; raises, in the name of
+    who asks, where they are on several."""
+
 def call_in_lane(
     operation: str,
     function: Callable[[memoryview | None, str | None], object],

@@ -52,7 +52,6 @@ from heterosis.capture.trace import place
 from heterosis.runtime import forks, modes
 from heterosis.runtime.context import context_of_device
 from heterosis.runtime.errors import ArgumentTypeError, CheckError
-from heterosis.runtime.placing import device_of
 from heterosis.runtime.settings import settings
 from heterosis.runtime.warning import warn_user
 
@@ -157,7 +156,7 @@ class Compiled(Generic[P, R]):
         ):  # a part of what a program is compared with
             return self.imperative(*arguments, **keywords)
         arrays = list(trees.arrays_in((arguments, keywords)))
-        device = device_of(repr(self), arrays)
+        device = _core.device_of(repr(self), arrays)
         if device != _core.current_device():
             with context_of_device(device):
                 return self._call(*arguments, **keywords)

@@ -7,29 +7,16 @@ those of public functions, which make what they make where their first array is.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from heterosis import _core
 from heterosis.runtime.context import check_context, context_of_device
-from heterosis.runtime.errors import ArgumentError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def device_of(name: str, arrays: Iterable[_core.ndarray]) -> int:
-    """The device that all arrays are on; the current one if there are none."""
-    found = dict.fromkeys(array._device for array in arrays)
-    if len(found) > 1:
-        one, other, *_ = map(context_of_device, found)
-        raise ArgumentError(
-            f"{name}: one array is on {one}, another on {other}; expected all on one device. Copy "
-            "with x.as_in_ctx(ctx), and split batches with gluon.utils.split_and_load."
-        )
-    return next(iter(found), _core.current_device())
 
 
 def beside(array: _core.ndarray) -> Any:

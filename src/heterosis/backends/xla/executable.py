@@ -24,7 +24,6 @@ from heterosis.ir.program import NUMBER, Program, Value
 from heterosis.ir.types import TensorType, numpy_dtype
 from heterosis.passes.preparation import Split, is_free, split
 from heterosis.runtime.errors import UnsupportedError
-from heterosis.runtime.placing import device_of
 
 # Floats of 16 bits are rounded wherever a program rounds them.
 _OPTIONS: dict[str, str | bool | int] = {"xla_allow_excess_precision": False}
@@ -198,7 +197,7 @@ def _described(type_: TensorType, sharding: Any) -> Any:
 def check_call(name: str, process: int, operands: Sequence[Any]) -> None:
     """Raise in a process that was forked from the one that has made what is to run, and where
     operands are on several contexts."""
-    device_of(name, (one for one in operands if isinstance(one, _core.ndarray)))
+    _core.device_of(name, [one for one in operands if isinstance(one, _core.ndarray)])
     if os.getpid() != process:
         raise UnsupportedError(
             f"{name}: this process was forked from one that has used XLA, whose threads are not "
