@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 
 def run_python(*arguments: str, folder: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
@@ -18,3 +19,13 @@ def run_python(*arguments: str, folder: str | os.PathLike[str]) -> subprocess.Co
         text=True,
         check=False,
     )
+
+
+def raises(error: type[Exception], text: str, function: Callable[[], object]) -> None:
+    """Check that `function` raises, with `text`: in processes that run without pytest."""
+    try:
+        function()
+    except error as raised:
+        assert text in str(raised), raised
+    else:
+        raise AssertionError(f"no {error.__name__}")

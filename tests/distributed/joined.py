@@ -13,19 +13,11 @@ from heterosis.runtime.errors import (
     ShapeError,
     UnsupportedError,
 )
+from tests.processes import raises
 
 distributed.initialize()
 RANK, COUNT = distributed.rank(), distributed.num_workers()
 WHOLE = distributed.Sharding()
-
-
-def raises(error, text, function):
-    try:
-        function()
-    except error as raised:
-        assert text in str(raised), raised
-    else:
-        raise AssertionError(f"no {error.__name__}")
 
 
 def together(function=None, **settings):

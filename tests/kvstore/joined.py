@@ -15,21 +15,13 @@ from heterosis.runtime.errors import (
     CommunicationError,
     LinearAlgebraError,
 )
+from tests.processes import raises
 
 STORE = kvstore.create("mpi")
 RANK, COUNT = STORE.rank, STORE.num_workers
 ALL = COUNT * (COUNT + 1) // 2  # the sum of rank + 1
 
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int32", "int64", "uint8")
-
-
-def raises(error, text, function):
-    try:
-        function()
-    except error as raised:
-        assert text in str(raised), raised
-    else:
-        raise AssertionError(f"no {error.__name__}")
 
 
 def names():

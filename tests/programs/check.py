@@ -18,7 +18,7 @@ from tests.programs.program import Program
 from tests.programs.report import reproduction
 from tests.programs.shrink import shrunk
 
-WAYS = ("eager", "hybridized", "loaded", "other_threads", "reference")
+WAYS = ("eager", "hybridized", "loaded", "other_threads", "elsewhere", "reference")
 
 # Those, and one that needs JAX.
 WAYS_WITH_XLA = (*WAYS, "xla")
@@ -78,7 +78,7 @@ class Failure:
         lines = list(self.program.source().splitlines()[1:])
         text = re.sub(r"-?\b\d+(\.\d+)?\b", "N", "; ".join(line.strip() for line in lines))
         text = re.sub(r"\b[xvck]\d+\b", "a", text)
-        way = "compiled" if self.way in ("hybridized", "other_threads") else self.way
+        way = "compiled" if self.way in ("hybridized", "other_threads", "elsewhere") else self.way
         if self.category.endswith("Error"):
             return f"{way} {re.sub(r'/tmp[^:]*|[0-9, ]+', ' ', self.told[:160])}"
         return f"{way} {self.category}: {text}"

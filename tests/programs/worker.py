@@ -68,6 +68,7 @@ class Ways:
 
     def __init__(self, program: Program, calls: list[Mapping[str, Array]]):
         self.program, self.calls = program, calls
+        self._context = npx.cpu()  # of all arrays
 
     def eager(self) -> list[Call]:
         found = namespace(self.program)
@@ -75,6 +76,13 @@ class Ways:
 
     def hybridized(self) -> list[Call]:
         found = namespace(self.program)
+        return self._called(heterosis.hybridize(found["program"]), found)
+
+    def elsewhere(self) -> list[Call]:
+        """Hybridized, with all arrays on a context that is not the current one."""
+        self._context = npx.cpu(1)
+        with self._context:
+            found = namespace(self.program)
         return self._called(heterosis.hybridize(found["program"]), found)
 
     def reference(self) -> list[Call]:
@@ -118,7 +126,8 @@ class Ways:
 
     def _call(self, function: Callable[..., Any], found: dict[str, Any], turn: int) -> Call:
         exec("\n".join(numbers_set(self.program.at(turn).numbers)), found)  # noqa: S102
-        arguments = made(self.calls[turn], np)
+        with self._context:
+            arguments = made(self.calls[turn], np)
         np.random.seed(1)
         if self.program.mode == "gradient":
             results, gradients = self._recorded(function, arguments)
@@ -129,8 +138,13 @@ class Ways:
             results, gradients = results[:heads], results[heads:]
         outside = [found[name] for name in self.program.outside]
         arrays = (results, list(arguments.values()), outside, gradients)
+        self._check_contexts([a for of in arrays for a in of])
         self._last = results, [*results, *arguments.values(), *outside]
         return Call(*([a.asnumpy() for a in of] for of in arrays))
+
+    def _check_contexts(self, arrays: list[Any]) -> None:
+        others = [a.ctx for a in arrays if a.ctx != self._context]
+        assert not others, f"arrays are on {others}; expected {self._context}"
 
     def _recorded(
         self, function: Callable[..., Any], arguments: dict[str, Any]
@@ -143,7 +157,7 @@ class Ways:
             results = list(leaves(function(*arguments.values())))
         heads = [r for r in results if r._autograd is not None and is_float(r.dtype.name)]
         if heads:
-            received = [np.array(weights(h.shape), dtype=h.dtype) for h in heads]
+            received = [np.array(weights(h.shape), h.dtype, h.ctx) for h in heads]
             autograd.backward(heads, received)
         return results, [v.grad for v in variables]
 
