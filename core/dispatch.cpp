@@ -190,11 +190,29 @@ class TakeoverTask final : public Task {
 };
 
 [[noreturn]] void refuse_devices(const std::string& operation, int one, int other) {
-  const auto name = [](int device) { return "cpu(" + std::to_string(device) + ")"; };
+  const auto name = [](int device) {
+    return device < kFirstRemote ? "cpu(" + std::to_string(device) + ")"
+                                 : "gpu(" + std::to_string(device - kFirstRemote) + ")";
+  };
   throw Failure(ErrorKind::value, operation + ": one array is on " + name(one) + ", another on " +
                                       name(other) + "; expected all on one device. Copy with " +
                                       "x.as_in_ctx(ctx), and split batches with " +
                                       "gluon.utils.split_and_load.");
+}
+
+// At once: whoever has the elements computes in its own order. An operand's error is that of all
+// results, as everywhere.
+void run_remote(const Invocation& invocation, const Results& results) {
+  const Array* failed = nullptr;
+  for (const Array* input : invocation.inputs()) {
+    if (!failed && input->storage->variable.failed()) failed = input;
+  }
+  if (!failed) return invocation.plan->remote->run(invocation, results);
+  size_t i = 0;
+  for (const Array& result : results) {
+    if (invocation.plan->results[i++].view_of >= 0) continue;
+    result.storage->variable.fail(failed->storage->variable.error());
+  }
 }
 
 bool same_view(const Array& a, const Array& b) {
@@ -223,6 +241,7 @@ bool must_wait() { return engine().must_wait(); }
 
 bool overlaps(const Invocation& invocation, const Array& out) {
   const Plan& plan = *invocation.plan;
+  if (plan.remote) return false;  // what was read stays as it was
   for (const Array* input : invocation.inputs()) {
     if (input->storage != out.storage) continue;
     const bool may = plan.elementwise || (plan.in_place && input == invocation.arrays[0]);
@@ -257,6 +276,10 @@ Results run(const Invocation& invocation, std::span<const Array* const> outs, Or
     ++i;
   }
   if (!plan.function && results_are_views(plan)) return results;
+  if (plan.remote) {
+    run_remote(invocation, results);
+    return results;
+  }
   if (plan.nanoseconds <= dispatch_settings().inline_nanoseconds && ready(invocation, results)) {
     run_inline(invocation, results);
   } else {
@@ -268,7 +291,8 @@ Results run(const Invocation& invocation, std::span<const Array* const> outs, Or
 bool can_take_over(const Takeover& takeover) {
   const auto& [array, from] = takeover;
   return array->storage != from->storage && same_view(*array, *from) && covers_storage(*array) &&
-         covers_storage(*from) && array->storage->is_ours() && from->storage->is_ours();
+         covers_storage(*from) && array->storage->is_ours() && from->storage->is_ours() &&
+         array->storage->device == from->storage->device;
 }
 
 void take_over(std::span<const Takeover> takeovers) {
@@ -276,6 +300,10 @@ void take_over(std::span<const Takeover> takeovers) {
   bool idle = true;
   for (const auto& [array, from] : takeovers) {
     ++array->storage->version;
+    if (array->storage->is_remote()) {  // all are: nothing is queued there
+      array->storage->variable.fail(from->storage->variable.error());
+      continue;
+    }
     idle = idle && array->storage->variable.writable() && from->storage->variable.writable() &&
            array->storage->allocated() && from->storage->allocated();
   }

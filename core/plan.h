@@ -27,6 +27,19 @@ struct FailurePlan {
   std::string message;
 };
 
+struct Invocation;
+class Results;
+
+// What runs a plan whose arrays are not in main memory, by the front end's means.
+class Remote : public Counted {
+ public:
+  virtual ~Remote() = default;
+
+  // Gives the results, new ones or arrays that exist, their elements. On the caller's thread, which
+  // holds the front end's lock.
+  virtual void run(const Invocation& invocation, const Results& results) const = 0;
+};
+
 // Immutable once made; shared by the cache and by queued work.
 struct Plan : Counted {
   std::string operation;
@@ -40,6 +53,7 @@ struct Plan : Counted {
   bool in_place = false;              // changes its first input where it stands: `out` is that input
   std::vector<ResultPlan> results;
   std::vector<FailurePlan> failures;  // a status whose low 16 bits are n means failures[n - 1]
+  Ref<const Remote> remote;           // instead of a function, where arrays are not in main memory
 };
 
 // A number for a plan that no other plan has.

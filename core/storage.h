@@ -11,6 +11,10 @@
 
 namespace heterosis {
 
+// Devices from this number on have memory of their own. What is there the front end keeps, and works
+// with; the core has no address of it.
+constexpr int kFirstRemote = 1 << 15;
+
 // Invariant: the data live until the last Ref is dropped. Tasks hold Refs, so the last one may be
 // dropped by a worker thread. They stay where they are once allocated, but for `exchange`: who knows
 // their address without a place in the dependency order is one of the holders.
@@ -43,14 +47,20 @@ class Storage final : public Counted, public Recycled {
     return data ? data : allocate_data();
   }
 
-  // Exchanges the data with those of another storage as large, both of them allocated and ours, by
-  // work that may write both.
+  // Exchanges the data with those of another storage as large, both of them allocated and ours, or
+  // both remote, by work that may write both.
   void exchange(Storage& other);
 
   Variable variable;
 
-  // The number of the context that its arrays belong to, all of them in main memory. Front end only.
+  // The number of the context that its arrays belong to. Front end only.
   int device = 0;
+  bool is_remote() const { return device >= kFirstRemote; }
+
+  // What has the elements of a remote storage, which `release` lets go of; null before the first
+  // write. Front end only.
+  void* elements() const { return elements_; }
+  void set_elements(void* elements, Release release);
 
   // Counts the writes issued into existing arrays; gradient recording compares it. Front end only.
   uint64_t version = 0;
@@ -85,6 +95,8 @@ class Storage final : public Counted, public Recycled {
   const int64_t nbytes_;
   const Release release_;
   void* const context_;
+  void* elements_ = nullptr;
+  Release release_elements_ = nullptr;
 };
 
 }  // namespace heterosis

@@ -48,10 +48,11 @@ class Variable {
   bool writable() const { return state_.load(std::memory_order_acquire) == 0; }
 
   // An error of the last write. Like the two above, meaningful once no write is pending.
-  // Makes what nobody else knows yet unreadable: every read raises the error.
+  // Makes what no work is queued for unreadable: every read raises the error. Readable again without.
   void fail(const ErrorPointer& error) { settle(error); }
 
   bool failed() const { return state_.load(std::memory_order_acquire) & kFailed; }
+  const ErrorPointer& error() const { return error_; }
 
  private:
   friend class Engine;

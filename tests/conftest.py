@@ -28,6 +28,7 @@ _CASES = 5
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="two rows of each table, nothing lengthy")
     parser.addoption("--rewrite", action="store_true", help="whatever is captured is rewritten")
+    parser.addoption("--on-gpu", action="store_true", help="arrays are made on a GPU")
 
 
 def pytest_configure(config):
@@ -36,6 +37,10 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
+    if config.getoption("--on-gpu"):
+        left = [item for item in items if item.get_closest_marker("main_memory")]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
     if config.getoption("--quick"):
         chosen = set(_quick(items))
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
@@ -73,6 +78,16 @@ def _one_for_each(parameter, rows):
         values[row.callspec.params[parameter]].append(row)
     for turn, of_one in enumerate(values.values()):
         yield of_one[turn % len(of_one)]
+
+
+@pytest.fixture(autouse=True)
+def on_gpu(request):
+    """With --on-gpu, what a test makes is on a GPU where it names no other context."""
+    if not request.config.getoption("--on-gpu"):
+        yield
+        return
+    with npx.gpu(0):
+        yield
 
 
 @pytest.fixture

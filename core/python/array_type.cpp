@@ -7,6 +7,7 @@
 
 #include "operation_type.h"
 #include "recording.h"
+#include "remote.h"
 #include "view_notes.h"
 
 namespace heterosis::python {
@@ -267,6 +268,16 @@ int set_is_followed(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
+// DLPack's kind of device and number there; those of main memory are 1 and 0.
+PyObject* get_dlpack_device(PyObject* self, void*) {
+  if (!is_remote(self)) return Py_BuildValue("(ii)", 1, 0);
+  return PyObject_CallFunctionObjArgs(hook("remote_dlpack_device"), self, nullptr);
+}
+
+PyObject* get_storage_nbytes(PyObject* self, void*) {
+  return PyLong_FromLongLong(as_array(self).storage->nbytes());
+}
+
 PyObject* get_covers_storage(PyObject* self, void*) {
   const Array& array = as_array(self);
   return PyBool_FromLong(array.contiguous && array.nbytes() == array.storage->nbytes());
@@ -287,6 +298,9 @@ PyGetSetDef attributes[] = {
     {"_ready", get_ready, nullptr, "Whether all queued writes are done.", nullptr},
     {"_storage_id", get_storage_id, nullptr, "Equal for views of one memory.", nullptr},
     {"_device", get_device, nullptr, "The number of its context.", nullptr},
+    {"_elements", get_elements, set_elements, "What has its memory's elements, on a device.", nullptr},
+    {"_dlpack_device", get_dlpack_device, nullptr, "DLPack's numbers for its device.", nullptr},
+    {"_storage_nbytes", get_storage_nbytes, nullptr, "Bytes of its memory.", nullptr},
     {"_offset", get_offset, nullptr, "Bytes from the start of its memory.", nullptr},
     {"_version", get_version, nullptr, "How many writes into its memory were issued.", nullptr},
     {"_state", get_state, nullptr, "What differs once its elements may be others.", nullptr},
@@ -304,6 +318,7 @@ PyObject* wait_to_read(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     check_read(self);
     wait_for(as_array(self).storage->variable);
+    if (is_remote(self)) checked(PyObject_CallFunctionObjArgs(hook("wait_remote"), self, nullptr));
     Py_RETURN_NONE;
   });
 }

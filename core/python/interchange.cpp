@@ -5,6 +5,7 @@
 
 #include "array_type.h"
 #include "recording.h"
+#include "remote.h"
 
 namespace heterosis::python {
 
@@ -109,7 +110,7 @@ Array import_tensor(DLManagedTensor* managed) {
   array.offset = -span.low;
   auto* first = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
   array.storage = Storage::adopt(first + span.low, span.high - span.low, release_import, managed);
-  array.storage->device = current_device();
+  if (current_device() < kFirstRemote) array.storage->device = current_device();
   return array;
 }
 
@@ -120,11 +121,24 @@ struct BufferShape {
   char format[2];
 };
 
+// Of an array that is not in main memory, for reading alone: writes would reach a copy.
+void lend_copy(PyObject* self, Py_buffer* view, int flags) {
+  if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE) {
+    PyErr_SetString(PyExc_BufferError, "the array is on a device, where nobody else can write");
+    throw PythonError();
+  }
+  check_read(self);
+  const Object copy = in_main_memory(self);
+  if (PyObject_GetBuffer(copy.get(), view, flags)) throw PythonError();
+  view->readonly = 1;
+}
+
 }  // namespace
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return guarded_status([&] {
     const Array& array = as_array(self);
+    if (array.storage->is_remote()) return lend_copy(self, view, flags);
     if (!facts(array.dtype).format) {
       PyErr_SetString(PyExc_BufferError, "bfloat16 has no buffer format; use .asnumpy()");
       throw PythonError();
@@ -170,6 +184,9 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
     const Array& array = as_array(self);
     check_read(self);
     wait_for(array.storage->variable);
+    if (array.storage->is_remote()) {
+      return checked(PyObject_CallFunctionObjArgs(hook("remote_dlpack"), self, nullptr)).release();
+    }
     array.storage->ensure();
     auto held = std::make_unique<Export>();
     held->array = array;

@@ -23,6 +23,7 @@
 #include "origin.h"
 #include "plan_handle.h"
 #include "recording.h"
+#include "remote.h"
 #include "view_notes.h"
 #include "replay_type.h"
 
@@ -49,7 +50,25 @@ auto translated(Body body) {
   }
 }
 
-// results: (dtype, shape, view_of or -1, strides, offset); failures: (error class, message).
+// (dtype, shape, view_of or -1, strides, offset)
+std::vector<ResultPlan> result_plans(nb::list results) {
+  std::vector<ResultPlan> plans;
+  for (nb::handle item : results) {
+    nb::tuple fields = nb::cast<nb::tuple>(item);
+    ResultPlan result;
+    result.dtype = dtype_named(nb::cast<std::string>(fields[0]));
+    result.shape = translated([&] { return to_dims(nb::object(fields[1]).ptr()); });
+    result.view_of = nb::cast<int>(fields[2]);
+    result.strides = translated([&] { return to_dims(nb::object(fields[3]).ptr()); });
+    result.nbytes = itemsize(result.dtype);
+    for (int64_t extent : result.shape) result.nbytes *= extent;
+    result.offset = nb::cast<int64_t>(fields[4]);
+    plans.push_back(std::move(result));
+  }
+  return plans;
+}
+
+// results: as above; failures: (error class, message).
 PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int64_t> integers,
                      int64_t workspace, double nanoseconds, bool elementwise, nb::list results,
                      std::vector<std::tuple<std::string, std::string>> failures, bool in_place) {
@@ -64,25 +83,22 @@ PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int6
   plan->nanoseconds = nanoseconds;
   plan->elementwise = elementwise;
   plan->in_place = in_place;
-  for (nb::handle item : results) {
-    nb::tuple fields = nb::cast<nb::tuple>(item);
-    ResultPlan result;
-    result.dtype = dtype_named(nb::cast<std::string>(fields[0]));
-    result.shape = translated([&] { return to_dims(nb::object(fields[1]).ptr()); });
-    result.view_of = nb::cast<int>(fields[2]);
-    result.strides = translated([&] { return to_dims(nb::object(fields[3]).ptr()); });
-    result.nbytes = itemsize(result.dtype);
-    for (int64_t extent : result.shape) result.nbytes *= extent;
-    result.offset = nb::cast<int64_t>(fields[4]);
-    plan->results.push_back(std::move(result));
-  }
+  plan->results = result_plans(results);
   for (auto& [kind, message] : failures) plan->failures.push_back({kind_named(kind), message});
   return {owned, nullptr};
 }
 
+// An array that the core can write into: what is to be elsewhere, `made` brings there.
+Array make_in_main_memory(DType dtype, PyObject* shape) {
+  const OnDevice there(current_device() < kFirstRemote ? current_device() : 0);
+  return make_array(dtype, to_dims(shape));
+}
+
 // What a program that is captured gets for an array that Python has made.
 nb::object made(Array array) {
-  const Object object = checked(wrap(std::move(array)));
+  const bool is_there = current_device() < kFirstRemote || array.storage->is_remote();
+  Object object = checked(wrap(std::move(array)));
+  if (!is_there) object = brought(object.get(), current_device());
   if (!is_capturing()) return nb::borrow(object.get());
   return nb::steal(checked(PyObject_CallFunctionObjArgs(hook("capture_made"), object.get(), nullptr))
                        .release());
@@ -97,7 +113,7 @@ nb::object array_from_bytes(nb::handle source, const std::string& dtype, nb::han
       Py_buffer* view;
       ~Released() { PyBuffer_Release(view); }
     } released{&view};
-    Array array = make_array(dtype_named(dtype), to_dims(shape.ptr()));
+    Array array = make_in_main_memory(dtype_named(dtype), shape.ptr());
     if (view.len != array.nbytes()) throw nb::value_error("the sizes of buffer and array differ");
     std::memcpy(array.storage->ensure(), view.buf, static_cast<size_t>(view.len));
     return made(std::move(array));
@@ -107,7 +123,12 @@ nb::object array_from_bytes(nb::handle source, const std::string& dtype, nb::han
 nb::object empty(const std::string& dtype, nb::handle shape) {
   return translated([&] {
     Array array = make_array(dtype_named(dtype), to_dims(shape.ptr()));
-    array.storage->ensure();
+    if (!array.storage->is_remote()) {
+      array.storage->ensure();
+      return made(std::move(array));
+    }
+    const Object object = checked(wrap(array));
+    if (set_elements(object.get(), Py_None, nullptr)) throw PythonError();
     return made(std::move(array));
   });
 }
@@ -242,6 +263,13 @@ NB_MODULE(_core, m) {
   });
   nb::class_<PlanHandle>(m, "Plan");
   m.def("make_plan", make_plan);
+  m.def("make_remote_plan", [](std::string operation, nb::handle function, std::vector<bool> reals,
+                               nb::list results) {
+    return make_remote_plan(std::move(operation), function.ptr(), std::move(reals),
+                            result_plans(results));
+  });
+  m.def("fail_as", [](nb::handle array, nb::handle other) { fail_as(array.ptr(), other.ptr()); });
+  m.attr("first_remote") = kFirstRemote;
   m.def("with_preparation", [](const PlanHandle& plan, const PlanHandle& preparation,
                                std::vector<size_t> fixed) {
     return PlanHandle{plan.plan,

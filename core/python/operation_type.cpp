@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "origin.h"
 #include "plan_handle.h"
 #include "recording.h"
+#include "remote.h"
 #include "signature.h"
 #include "view_notes.h"
 
@@ -295,12 +297,14 @@ Object describe_outs(const Arguments& bound) {
   return list;
 }
 
-const Plan* make_plan(Operation& operation, const Arguments& bound, const Signature& signature) {
+const Plan* make_plan(Operation& operation, const Arguments& bound, const Signature& signature,
+                      int device) {
   const Object operands = describe_operands(operation, bound, signature);
   const Object attributes = attribute_tuple(operation, bound);
+  const Object number = checked(PyLong_FromLong(device));
   const Object made = checked(PyObject_CallMethodObjArgs(
       operation.record, plan_name, operands.get(), attributes.get(),
-      describe_outs(bound).get(), nullptr));
+      describe_outs(bound).get(), number.get(), nullptr));
   auto& handle = nanobind::cast<PlanHandle&>(nanobind::handle(made.get()));
   return operation.plans.insert(signature.words(), signature.count(), handle.plan);
 }
@@ -398,12 +402,49 @@ PyObject* compute_aside(Operation& operation, Arguments& bound, const Outs& outs
   return Py_NewRef(target);
 }
 
+// Where the results of a call are.
+int device_of(const Arguments& bound, const Signature& signature) {
+  if (!bound.crosses && signature.array_count) return signature.arrays[0]->storage->device;
+  if (!bound.out) return current_device();
+  const Outs outs(bound.out);
+  return outs.arrays()[0]->storage->device;
+}
+
+// Arguments whose arrays are where results are to be: copies of those that have to be brought there.
+class Brought {
+ public:
+  Brought(const Operation& operation, const Arguments& bound, int device) : arguments(bound) {
+    for (size_t i = 0; i < operation.parameters.size(); ++i) {
+      PyObject*& value = arguments.values[i];
+      if (!value || !is_array(value)) continue;
+      const int own = as_array(value).storage->device;
+      if (own == device || std::max(own, device) < kFirstRemote) continue;
+      copies_.push_back(brought(value, device));
+      value = copies_.back().get();
+    }
+  }
+
+  bool any() const { return !copies_.empty(); }
+
+  Arguments arguments;
+
+ private:
+  std::vector<Object> copies_;
+};
+
 PyObject* call_fast(Operation& operation, Arguments& bound) {
   if (is_capturing()) return call_captured(operation, bound);
   if (must_wait()) wait_for_room();
   Signature signature = sign(operation, bound);
+  const int device = device_of(bound, signature);
+  std::optional<Brought> there;
+  if (bound.crosses) {
+    there.emplace(operation, bound, device);
+    if (there->any()) signature = sign(operation, there->arguments);
+  }
+  if (device >= kFirstRemote) signature.set_device(device);  // plans of its own
   const Plan* plan = operation.plans.find(signature.words(), signature.count());
-  if (!plan) plan = make_plan(operation, bound, signature);
+  if (!plan) plan = make_plan(operation, there ? there->arguments : bound, signature, device);
   const Invocation invocation{plan, signature.arrays, signature.array_count, signature.scalars,
                               signature.scalar_count, bound.crosses};
   const bool noted = is_recording() && has_tracked_operand(operation, bound);

@@ -52,6 +52,13 @@ class ndarray(ArrayMethods):
     @property
     def _device(self) -> int:
         """The number of its context."""
+    _elements: Any  # what has its memory's elements, where that is on a device
+    @property
+    def _storage_nbytes(self) -> int:
+        """Bytes of its memory."""
+    @property
+    def _dlpack_device(self) -> tuple[int, int]:
+        """DLPack's numbers for its device."""
     @property
     def _storage_id(self) -> int:
         """Equal for views of one memory."""
@@ -222,6 +229,20 @@ def make_plan(
     (error class, message) for the codes 1, 2, ... in the low 16 bits of what the function returns.
     `in_place`: it changes its first operand where that stands.
     """
+
+def make_remote_plan(
+    operation: str,
+    function: Callable[[tuple[ndarray, ...], tuple[Any, ...], tuple[ndarray, ...]], None],
+    reals: list[bool],
+    results: list[tuple[str, tuple[int, ...], int, tuple[int, ...], int]],
+) -> Plan:
+    """What `function(arrays, numbers, results)` runs, on a device: it sets the `_elements` of the
+    results that are no views; `reals` says which numbers are floats."""
+
+def fail_as(array: ndarray, other: ndarray) -> None:
+    """Let reads of an array on a device raise what those of `other` do."""
+
+first_remote: int  # the number of the first device that has memory of its own
 
 def with_preparation(plan: Plan, preparation: Plan, fixed: Sequence[int]) -> Plan:
     """`plan`, whose last operands are the results of `preparation` for the others: made anew where

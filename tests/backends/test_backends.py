@@ -50,7 +50,7 @@ def _dense(**flags):
 
 def test_the_native_one_is_known_from_the_start():
     assert backends.names()[0] == backends.NATIVE
-    assert backends.named("native") is backends.eager()
+    assert backends.named("native") is backends.eager(0)
     assert heterosis.hybridize(double).backend == "native"
 
 

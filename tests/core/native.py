@@ -88,7 +88,7 @@ class _Record:
         described = tuple((f"x{i}", 0, None, True) for i in range(arrays))
         self.operation = _core.Operation(self, name, described)
 
-    def plan(self, operands, attributes, out):
+    def plan(self, operands, attributes, out, device):
         dtype, shape, _ = operands[-1]
         strides = tuple(int(numpy.prod(shape[i + 1 :])) for i in range(len(shape)))
         result = (dtype, shape, -1, strides, 0)

@@ -111,16 +111,17 @@ def test_constants():
     assert c.data().asnumpy().tolist() == [3, 4] and c.value.asnumpy().tolist() == [1, 2]
 
 
+@pytest.mark.main_memory("the current context is cpu(0)")
 def test_contexts():
     p = Parameter("p", shape=(2,))
-    with pytest.raises(UnsupportedError, match="main memory"):
-        p.initialize(ctx=gpu())
+    with pytest.raises(UnsupportedError, match=r"num_gpus\(\) is \d"):
+        p.initialize(ctx=gpu(9))
     p.initialize(ctx=cpu())
     p.reset_ctx([cpu()])
     with pytest.raises(UnsupportedError):
-        p.reset_ctx(gpu())
+        p.reset_ctx(gpu(9))
     with pytest.raises(UnsupportedError):
-        p.data(gpu())
+        p.data(gpu(9))
     with pytest.raises(UnsupportedError, match="dense"):
         Parameter("q", stype="row_sparse")
     with pytest.raises(UnsupportedError, match="dense"):

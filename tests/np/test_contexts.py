@@ -55,6 +55,7 @@ _CALLS = [
 ]
 
 
+@pytest.mark.main_memory("the current context is cpu(0)")
 @pytest.mark.parametrize("function", _CALLS)
 def test_results_are_on_the_context_that_is_named(function):
     parameters = inspect.signature(function).parameters
@@ -112,6 +113,7 @@ def test_results_are_where_operands_are():
     assert {name: y.ctx for name, y in found.items()} == dict.fromkeys(found, ONE)
 
 
+@pytest.mark.main_memory("the current context is cpu(0)")
 @pytest.mark.parametrize(
     "mixed",
     [
@@ -131,6 +133,7 @@ def test_operands_on_two_contexts_are_refused(mixed):
     assert x.tolist() == y.tolist() == [1.0, 1.0, 1.0]
 
 
+@pytest.mark.main_memory("the current context is cpu(0)")
 def test_elements_are_copied_from_one_to_another():
     x, y = hnp.array([1.0, 2.0, 3.0]), hnp.zeros(3, ctx=ONE)
     y[:] = x
@@ -167,6 +170,7 @@ def test_gradients_are_where_variables_are():
     assert unused.ctx == ONE
 
 
+@pytest.mark.main_memory("the current context is cpu(0)")
 def test_contexts_are_each_threads_own():
     found = []
 

@@ -12,6 +12,7 @@ PLAIN = [dtype for dtype in DTYPES if dtype != "bfloat16"]
 ONES = numpy.array([1.0, 2.0])
 
 
+@pytest.mark.main_memory("others can write there")
 @pytest.mark.parametrize("dtype", PLAIN)
 def test_buffer_protocol(dtype):
     x = np.array([[0, 1, 2], [3, 4, 5]], dtype=dtype)
@@ -22,6 +23,7 @@ def test_buffer_protocol(dtype):
     assert x[0, 0].item() == 1
 
 
+@pytest.mark.main_memory("others can write there")
 def test_as_numpy_shares_unless_told_otherwise():
     x = np.zeros(3)
     numpy.asarray(x)[0] = 1
@@ -45,6 +47,7 @@ def test_dlpack_both_ways_without_a_copy(dtype):
     assert numpy.shares_memory(back, host)
 
 
+@pytest.mark.main_memory("others can write there")
 def test_dlpack_arguments():
     x = np.ones(2)
     assert x.__dlpack_device__() == (1, 0)

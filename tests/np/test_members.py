@@ -58,6 +58,7 @@ def test_pythons_protocols(m):
         bool(m)
 
 
+@pytest.mark.main_memory("the current context is cpu(0)")
 def test_places(m):
     assert m.ctx == m.context == npx.cpu()
     assert m.as_in_ctx(npx.cpu()) is m

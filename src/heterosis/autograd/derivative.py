@@ -137,7 +137,9 @@ class Derivative:
     def _compile(self, program: Program, layouts: Sequence[Strided]) -> Run:
         if self.backend is not None:
             return self.backend.compile(program, layouts).run
-        plan = eager.plan(program, layouts, None, views=True, freely=False)
+        plan = eager.plan(
+            program, layouts, None, views=True, freely=False, device=_core.current_device()
+        )
         return partial(_core.run_plan, plan)
 
 

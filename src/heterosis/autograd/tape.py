@@ -162,7 +162,8 @@ class ProgramNode(Node):
             received[i] if kind == COTANGENT else self._unchanged(own)
             for (kind, i), own in zip(derivative.sources, held, strict=True)
         ]
-        differentiable, found = derivative.run(arguments)
+        with beside(next(one for one in received if one is not None)):
+            differentiable, found = derivative.run(arguments)
         if again:
             self._record(derivative, differentiable, arguments, found)
         if self.context is not None:

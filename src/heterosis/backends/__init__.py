@@ -1,21 +1,24 @@
 """Back ends: what turns programs into something that runs.
 
 A program and its derivatives are compiled by one back end, which `hybridize(backend=...)` names.
-Operations that are called one by one run on the native one, as all arrays do that Python sees.
+Operations that are called one by one run on the native one. What is on a GPU, XLA's computes.
 """
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from heterosis import _core
+from heterosis.runtime.context import set_gpus
 from heterosis.runtime.errors import ArgumentError, MissingPackageError, UnsupportedError
+from heterosis.runtime.settings import settings
 
 if TYPE_CHECKING:
     import numpy
 
-    from heterosis import _core
     from heterosis.ir.primitives.families import Elementwise, Primitive
     from heterosis.ir.program import Program, Value
     from heterosis.ir.strided import Strided
@@ -278,6 +281,51 @@ def named(name: str) -> Backend:
     return _made[name]
 
 
-def eager() -> EagerBackend:
-    """The back end of operations that are called one by one."""
-    return cast(EagerBackend, named(NATIVE))
+def here(name: str) -> Backend:
+    """The back end of that name for arrays of the current context; those on GPUs are XLA's."""
+    return of_device(_core.current_device()) or named(name)
+
+
+def eager(device: int) -> EagerBackend:
+    """The back end of operations that are called one by one, on arrays of this device."""
+    return of_device(device) or cast(EagerBackend, named(NATIVE))
+
+
+_of_gpus: dict[int, EagerBackend] = {}
+
+
+def of_device(device: int) -> EagerBackend | None:
+    """The one back end that computes on a device, if that has memory of its own."""
+    if device < _core.first_remote:
+        return None
+    if device not in _of_gpus:
+        from heterosis.backends.xla.remote import Gpu
+
+        _of_gpus.setdefault(device, Gpu(device))
+    return _of_gpus[device]
+
+
+# What a GPU's driver makes, NVIDIA's or AMD's: without them JAX is not asked, which takes its time.
+_DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+
+
+def _count_gpus() -> int:
+    if not settings.stand_in_gpus and not any(map(os.path.exists, _DRIVERS)):
+        return 0
+    try:
+        return len(_gpus().devices())
+    except ImportError:  # no JAX
+        return 0
+
+
+def _gpus() -> Any:
+    from heterosis.backends.xla import gpus
+
+    return gpus
+
+
+set_gpus(_count_gpus, lambda number: _gpus().memory(number))
+_core.set_hook("brought", lambda array, number: _gpus().brought(array, number))
+_core.set_hook("wait_remote", lambda array: _gpus().wait(array))
+_core.set_hook("remote_dlpack_device", lambda array: _gpus().dlpack_device(array))
+_core.set_hook("remote_dlpack", lambda array: _gpus().to_dlpack(array))

@@ -379,7 +379,7 @@ class Compiled(Generic[P, R]):
         )
         self.captures_why.append(f"{vary} vary: {names}")
         arrays = list(trees.arrays_in(call))
-        sharing, backend = self._sharing_of(captured, arrays), backends.named(self.backend)
+        sharing, backend = self._sharing_of(captured, arrays), backends.here(self.backend)
         made = Sized(captured, arrays, sharing, backend)
         known.programs.insert(0, made)
         del known.programs[_MOST_ALIKE:]
@@ -424,7 +424,7 @@ class Compiled(Generic[P, R]):
 
     def _compiled(self, captured: Captured, seen: Sequence[Any], arrays: Sequence[Any]) -> Program:
         """What was captured, compiled; its arguments were `seen`, and `arrays` are given."""
-        return Program(captured, seen, backends.named(self.backend))
+        return Program(captured, seen, backends.here(self.backend))
 
     def compiled_by(self, backend: str, *, check: bool = False) -> Self:
         """The same function, compiled by the back end of that name, and checked if need be."""

@@ -349,7 +349,7 @@ class Program:
             if self.values is not None:
                 program = resized(program, at(sizes_among(self._sizes)))
             self._windows[window, layout] = eager.plan(
-                program, (layout,), None, views=True, freely=False
+                program, (layout,), None, views=True, freely=False, device=base._device
             )
         (found,) = _core.run_plan(self._windows[window, layout], [base])
         return found

@@ -17,7 +17,14 @@ from heterosis.ir.types import dtype_name
 from heterosis.ops.unsized import UNKNOWN, Unsized
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import described
-from heterosis.runtime.context import Context, check_context, context_of_device, current_context
+from heterosis.runtime.context import (
+    Context,
+    check_context,
+    context_of_device,
+    current_context,
+    number_named,
+    number_of,
+)
 from heterosis.runtime.errors import (
     ArgumentError,
     DeferredInitializationError,
@@ -240,9 +247,9 @@ class Parameter:
         if ctx is None and not self._others:
             return self
         capture.depend_on(self, "_others")
-        number = check_context(ctx).device_id
+        number = number_named(ctx)
         for one in self._everywhere():
-            if one._contexts[0].device_id == number:
+            if number_of(one._contexts[0]) == number:
                 return one
         raise UninitializedError(
             f"{self._described()} is not on {context_of_device(number)}: it was initialised on "

@@ -24,6 +24,7 @@ from heterosis.io.files import FileName, opened, translated, wrong
 from heterosis.ir.types import ITEMSIZE
 from heterosis.np import convert
 from heterosis.runtime.errors import DTypeError, FormatError
+from heterosis.runtime.placing import in_main_memory
 
 _KIND = "a .params file"
 _LIST_MAGIC = 0x112
@@ -248,7 +249,8 @@ def _names(reader: _Reader, arrays: int) -> list[str]:
 
 
 def _elements(reader: _Reader, entry: _Entry) -> _core.ndarray:
-    array = _core.empty(entry.dtype, entry.shape)
+    with in_main_memory():
+        array = _core.empty(entry.dtype, entry.shape)
     room = convert.shared(array).reshape(-1).view("uint8")
     reader.at = reader.source.seek(entry.offset)
     if entry.nbytes and reader.source.readinto(room.data) != entry.nbytes:

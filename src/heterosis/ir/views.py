@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
+from heterosis.ir.primitives.families import View
 from heterosis.ir.primitives.rearranging import (
     BROADCAST,
     DIAGONAL,
@@ -17,12 +20,22 @@ from heterosis.ir.primitives.rearranging import (
     windowed,
 )
 from heterosis.ir.program import Node, Value, apply
+from heterosis.ir.strided import Move
 from heterosis.ir.types import TensorType
 
 __all__ = [
     "BROADCAST", "DIAGONAL", "RESHAPE", "SLICE", "TRANSPOSE", "WINDOWS", "again", "are_equal",
-    "broadcast", "diagonal", "reshape", "slice_", "transpose", "windows",
+    "broadcast", "diagonal", "reshape", "slice_", "transpose", "unviewed", "windows",
 ]  # fmt: skip
+
+
+def unviewed(value: Value, known: Container[Value] = ()) -> tuple[Value, list[Move]]:
+    """What `value` is a view of, no further than one of the `known`, and how it shows that."""
+    moves: list[Move] = []
+    while isinstance(value.node.primitive, View) and value not in known:
+        moves.insert(0, value.node.primitive.move(value.node))
+        value = value.node.inputs[0]
+    return value, moves
 
 
 def again(node: Node, x: Value) -> Value:

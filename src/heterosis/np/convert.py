@@ -15,7 +15,7 @@ from heterosis.ops.array.join import stack as _stacked
 from heterosis.ops.math.cast import assign as _assign
 from heterosis.ops.math.cast import copy as _copied
 from heterosis.runtime import modes
-from heterosis.runtime.context import Context, check_context
+from heterosis.runtime.context import Context, number_named
 from heterosis.runtime.errors import DTypeError, ShapeError, UnsupportedError
 from heterosis.runtime.placing import placed
 
@@ -61,7 +61,7 @@ def array(
     if order == "F":
         raise UnsupportedError("array: order='F' is not supported; arrays are made row by row.")
     made = _made(object, None if dtype is None else dtype_name(dtype), copy)
-    if copy is False and made._device != check_context(ctx).device_id:
+    if copy is False and made._device != number_named(ctx):
         raise UnsupportedError(f"array: copy=False, and the array is on {made.ctx}, not on {ctx}.")
     return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
 

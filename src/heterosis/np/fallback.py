@@ -69,6 +69,7 @@ def call_on_host(
         result = function(*arguments, **keywords)
     except Exception as error:
         raise in_our_words(f"np.{name}", error) from error
+    met.write_back()
     if met.recorded and modes.is_recording() and _has_floats(result):
         raise UnsupportedError(
             f"np.{name} runs on the host, through NumPy, and no gradient flows through it. Call it "
@@ -95,12 +96,14 @@ class _Met:
         self.array: _core.ndarray | None = None  # the first one
         self.programs = 0
         self.recorded = False  # whether gradients flow to one
+        # Of arrays that are on a device: copies, and what was in them.
+        self.copies: list[tuple[_core.ndarray, numpy.ndarray, bytes]] = []
 
     def lend(self, given: Any) -> Any:
         if isinstance(given, _core.ndarray):
             self.array = given if self.array is None else self.array
             self.recorded = self.recorded or given._autograd is not None
-            return convert.shared(given)
+            return self._lent(given)
         if isinstance(given, Value):
             self.programs += 1
         if type(given) in (list, tuple):
@@ -108,6 +111,20 @@ class _Met:
         if type(given) is dict:
             return {key: self.lend(item) for key, item in given.items()}
         return given
+
+    def _lent(self, array: _core.ndarray) -> numpy.ndarray:
+        if array._device < _core.first_remote:
+            return convert.shared(array)
+        copy = convert.to_numpy(array)
+        self.copies.append((array, copy, copy.tobytes()))
+        return copy
+
+    def write_back(self) -> None:
+        """Write what the function has written to copies into the arrays that they are of."""
+        for array, copy, before in self.copies:
+            if copy.tobytes() != before:
+                with beside(array):
+                    array[...] = convert.from_numpy(copy, array._dtype_name)
 
 
 def take_back(result: Any) -> Any:

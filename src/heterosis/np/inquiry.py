@@ -28,16 +28,27 @@ def size(a: Any, axis: int | None = None) -> int:
 
 def shares_memory(a: Any, b: Any, max_work: int | None = None) -> bool:
     """Whether an element of `a` is also one of `b`."""
-    return numpy.shares_memory(_lent(a), _lent(b), max_work)
+    return numpy.shares_memory(*_lent(a, b), max_work)
 
 
 def may_share_memory(a: Any, b: Any, max_work: int | None = None) -> bool:
     """Whether the memory that `a` lies in reaches into that of `b`."""
-    return numpy.may_share_memory(_lent(a), _lent(b), max_work)
+    return numpy.may_share_memory(*_lent(a, b), max_work)
 
 
-def _lent(a: Any) -> Any:
-    return convert.shared(a) if isinstance(a, _core.ndarray) else a
+def _lent(*arrays: Any) -> list[Any]:
+    """What NumPy compares: arrays of its own that lie as these do."""
+    memory: dict[int, numpy.ndarray] = {}  # on devices, by storage; nobody touches it
+
+    def lent(a: Any) -> Any:
+        if not isinstance(a, _core.ndarray):
+            return a
+        if a._device < _core.first_remote:
+            return convert.shared(a)
+        room = memory.setdefault(a._storage_id, numpy.empty(a._storage_nbytes, "uint8"))
+        return numpy.ndarray(a.shape, a.dtype, room.data, a._offset, a.strides)
+
+    return list(map(lent, arrays))
 
 
 __all__ = ["may_share_memory", "ndim", "shape", "shares_memory", "size"]

@@ -12,6 +12,7 @@ import numpy
 from heterosis import _core
 from heterosis.np import convert
 from heterosis.np.fallback import call_on_host
+from heterosis.runtime.errors import ArgumentError
 
 # Where ufunc.reduce has a name of its own. NumPy's reduces along axis 0 unless told otherwise.
 _REDUCTIONS = {
@@ -88,6 +89,11 @@ def _takes(function: Callable, arguments: tuple, keywords: dict[str, Any]) -> bo
 
 def as_numpy(self: Any, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
     """`numpy.asarray(x)`: shares the memory unless `dtype` or `copy` asks for another."""
+    if copy is False and self._device >= _core.first_remote:
+        raise ArgumentError(
+            f"numpy.asarray: copy=False, and the array is on {self.ctx}, whose memory NumPy cannot "
+            "use. Let it be copied."
+        )
     return numpy.array(convert.shared(self), dtype=dtype, copy=copy)
 
 
@@ -101,13 +107,13 @@ def dlpack(
 ) -> Any:
     """A DLPack capsule over the memory of the array, or over a copy of it."""
     if dl_device not in (None, dlpack_device(self)):
-        raise BufferError(f"the array is in main memory, and {dl_device} was asked for.")
+        raise BufferError(f"the array is on {self.ctx}, and {dl_device} was asked for.")
     return _export(self.copy() if copy else self)
 
 
 def dlpack_device(self: Any) -> tuple[int, int]:
-    """DLPack's numbers for main memory."""
-    return 1, 0
+    """DLPack's numbers for the device of the array."""
+    return self._dlpack_device  # type: ignore[no-any-return]
 
 
 _export = _core.ndarray.__dlpack__

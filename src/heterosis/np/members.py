@@ -18,7 +18,7 @@ from heterosis.ops.math.cast import copy as _copy
 from heterosis.ops.record import REGISTRY, public_names
 from heterosis.runtime import elsewhere, modes
 from heterosis.runtime.arguments import checked
-from heterosis.runtime.context import Context, check_context, context_of_device
+from heterosis.runtime.context import Context, context_of_device, number_named
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, ShapeError, UnsupportedError
 
 ndarray = _core.ndarray
@@ -57,6 +57,11 @@ def to_dlpack_for_read(self) -> Any:
 
 def to_dlpack_for_write(self) -> Any:
     """A DLPack capsule to write to; waits until all queued work has read the array."""
+    if self._device >= _core.first_remote:
+        raise UnsupportedError(
+            f"to_dlpack_for_write: the array is on {self.ctx}, where nobody else can write. Write "
+            "into a copy, and make an array of it."
+        )
     self._address(True)
     return self.__dlpack__()
 
@@ -86,7 +91,7 @@ def copy(self, order: str = "C") -> ndarray:
 def copyto(self, other: Any) -> ndarray:
     """Write the elements into the array `other`, or into a new array on the context `other`."""
     if isinstance(other, Context):
-        same = check_context(other).device_id == self._device
+        same = number_named(other) == self._device
         return _copy(self) if same else convert.moved(self, other)
     if not isinstance(other, ndarray):
         raise ArgumentTypeError(
@@ -98,7 +103,7 @@ def copyto(self, other: Any) -> ndarray:
 
 def as_in_context(self, context: Context) -> ndarray:
     """The array itself if it is on that context, else a copy there."""
-    same = check_context(context).device_id == self._device
+    same = number_named(context) == self._device
     return self if same else convert.moved(self, context)
 
 

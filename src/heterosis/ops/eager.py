@@ -31,8 +31,9 @@ def plan(
     views: bool,
     freely: bool,
     in_place: bool = False,
+    device: int = 0,
 ) -> Any:
-    """How to run `program` on operands that lie as `layouts` say: a plan for the core.
+    """How to run `program` on operands on a device that lie as `layouts` say: a plan for the core.
 
     With `outs`, they are written instead of new arrays. With `in_place`, the one of them is the
     first operand, and keeps what the program leaves as it is.
@@ -40,7 +41,8 @@ def plan(
     targets = None
     if outs is not None:
         program, targets = _into(program, outs, freely)
-    return backends.eager().plan(program, layouts, targets, views=views, in_place=in_place)
+    backend = backends.eager(device)
+    return backend.plan(program, layouts, targets, views=views, in_place=in_place)
 
 
 def _into(

@@ -152,8 +152,15 @@ class Record:
 
     # -- called by the core -------------------------------------------------------------------
 
-    def plan(self, operands: list[Any], attributes: tuple[Any, ...], outs: list[Any] | None) -> Any:
-        """The plan for operands of these types and layouts, written into `outs` if given."""
+    def plan(
+        self,
+        operands: list[Any],
+        attributes: tuple[Any, ...],
+        outs: list[Any] | None,
+        device: int = 0,
+    ) -> Any:
+        """The plan for operands of these types and layouts on a device, written into `outs` if
+        given."""
         self._check(attributes)
         _, layouts, program = self.program(operands, attributes)
         return eager.plan(
@@ -163,6 +170,7 @@ class Record:
             views=self.views,
             freely=self.casts_freely,
             in_place=self.in_place and outs is not None,
+            device=device,
         )
 
     def slow(self, *arguments: Any, **keywords: Any) -> Any:

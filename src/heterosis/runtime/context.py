@@ -1,13 +1,14 @@
-"""Where arrays live: contexts, all of them in main memory.
+"""Where arrays live: contexts, each with a number that the core knows it by.
 
-Programs say with contexts which arrays belong together. `cpu(1)` has arrays of its own, as in
-MXNet: operations take arrays of one context, and their results are there. What is on a context is
-computed as anywhere else.
+Programs say with contexts which arrays belong together: operations take arrays of one context, and
+their results are there. `cpu(1)` has arrays of its own, as in MXNet, in main memory as all CPUs'.
+Those of `gpu(0)` are in a GPU's memory.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -17,7 +18,7 @@ from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
 
 DEVICE_TYPES = ("cpu", "gpu", "cpu_pinned", "cpu_shared")
-_MOST = 1 << 15  # numbers of devices are below
+_MOST = _core.first_remote  # so many numbers has each kind of device
 
 
 class _Entered(threading.local):
@@ -56,9 +57,9 @@ class Context:
         return f"{self.device_type}({self.device_id})"
 
     def __enter__(self) -> Context:  # noqa: PYI034 - typing has no Self in Python 3.10
-        check_context(self)
+        number = number_named(self)
         _entered.contexts.append((self, _core.current_device()))
-        _core.set_current_device(self.device_id)
+        _core.set_current_device(number)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -75,24 +76,35 @@ def cpu(device_id: int = 0) -> Context:
 
 
 def cpu_pinned(device_id: int = 0) -> Context:
-    """Main memory; there is no GPU to pin it for."""
+    """Main memory; nothing is pinned for GPUs."""
     return Context("cpu_pinned", device_id)
 
 
 def gpu(device_id: int = 0) -> Context:
-    """The name of a GPU. Using it raises: computation runs on the CPU."""
+    """A GPU, which JAX computes on: `pip install 'heterosis[cuda]'`."""
     return Context("gpu", device_id)
 
 
+_count_gpus: list[Callable[[], int]] = []
+_gpu_memory: list[Callable[[int], tuple[int, int]]] = []
+
+
+def set_gpus(count: Callable[[], int], memory: Callable[[int], tuple[int, int]]) -> None:
+    """`count()` says how many there are, `memory(number)` how many bytes a device has, free and
+    in all."""
+    _count_gpus[:], _gpu_memory[:] = [count], [memory]
+
+
 def num_gpus() -> int:
-    """How many GPUs can be used: none."""
-    return 0
+    """How many GPUs can be used."""
+    (count,) = _count_gpus
+    return count()
 
 
 def current_context() -> Context:
     """The context of the innermost `with`; `cpu(0)` outside."""
     number = _core.current_device()
-    if _entered.contexts and _entered.contexts[-1][0].device_id == number:
+    if _entered.contexts and number_of(_entered.contexts[-1][0]) == number:
         return _entered.contexts[-1][0]
     return context_of_device(number)
 
@@ -100,13 +112,22 @@ def current_context() -> Context:
 @cache
 def context_of_device(number: int) -> Context:
     """The context of a device, as arrays know it."""
-    return Context("cpu", number)
+    return Context("cpu", number) if number < _MOST else Context("gpu", number - _MOST)
+
+
+def number_named(ctx: Any) -> int:
+    """The number of the device of a context, once that is checked; of the current one for None."""
+    return number_of(check_context(ctx))
+
+
+def number_of(ctx: Context) -> int:
+    return ctx.device_id + (_MOST if ctx.device_type == "gpu" else 0)
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
-    """Free and total bytes of a GPU; raises, since none can be used."""
-    check_context(gpu(device_id))
-    raise AssertionError("a GPU has passed the check")
+    """Free and total bytes of a GPU."""
+    (found,) = _gpu_memory
+    return found(number_named(gpu(device_id)))
 
 
 def check_context(ctx: Any) -> Context:
@@ -115,14 +136,14 @@ def check_context(ctx: Any) -> Context:
         return current_context()
     if not isinstance(ctx, Context):
         raise ArgumentError(f"{ctx!r} is no context; expected npx.cpu() or None.")
-    if not ctx.device_type.startswith("cpu"):
+    if ctx.device_type == "gpu" and not 0 <= ctx.device_id < (count := num_gpus()):
         raise UnsupportedError(
-            f"{ctx} cannot be used: arrays live in main memory only. Use npx.cpu(), or choose "
-            "with npx.num_gpus(), which is 0 here."
+            f"{ctx} cannot be used: npx.num_gpus() is {count} here. Use npx.cpu(); GPUs need a "
+            "driver, and JAX for them: pip install 'heterosis[cuda]'."
         )
     if not 0 <= ctx.device_id < _MOST:
         raise ArgumentError(f"{ctx} is no context: expected a number from 0 to {_MOST - 1}.")
-    if ctx.device_id != _core.current_device() and modes.is_capturing():
+    if number_of(ctx) != _core.current_device() and modes.is_capturing():
         raise modes.refusals.note(
             CaptureError(
                 f"{ctx} in a hybridized function that is called on {current_context()}: a program "
@@ -133,9 +154,5 @@ def check_context(ctx: Any) -> Context:
     return ctx
 
 
-def _device_named(ctx: Any) -> int:
-    return check_context(ctx).device_id
-
-
-_core.set_hook("device_named", _device_named)
+_core.set_hook("device_named", number_named)
 _check_members(globals())

@@ -25,6 +25,12 @@ def beside(array: _core.ndarray) -> Any:
     return nullcontext() if same else context_of_device(array._device)
 
 
+def in_main_memory() -> Any:
+    """For `with`: what is made inside has an address, whatever the current context is."""
+    is_there = _core.current_device() < _core.first_remote
+    return nullcontext() if is_there else context_of_device(0)
+
+
 def is_elsewhere(arguments: Sequence[Any]) -> bool:
     """Whether the first of them is an array on another context than the current one."""
     first = arguments[0] if arguments else None

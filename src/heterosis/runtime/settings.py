@@ -11,6 +11,7 @@ from heterosis.runtime.errors import ArgumentError
 
 THREADS_VARIABLE = "HETEROSIS_NUM_THREADS"
 CHECK_VARIABLE = "HETEROSIS_CHECK"
+STAND_INS_VARIABLE = "HETEROSIS_STAND_IN_GPUS"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Settings:
     def __init__(self) -> None:
         self._programs_kept = 256
         self._check = False
+        self._stand_in_gpus = 0
 
     @property
     def threads(self) -> int:
@@ -87,6 +89,12 @@ class Settings:
     def check(self, check: bool) -> None:
         self._check = bool(check)
 
+    @property
+    def stand_in_gpus(self) -> int:
+        """How many GPUs this processor plays, through JAX, whatever GPUs there are: to try on any
+        machine what is for these. From the environment; nothing is faster there."""
+        return self._stand_in_gpus
+
     def bound_engine(self, bounds: EngineBounds) -> None:
         """Let no more than this be outstanding."""
         _core.set_engine_bounds(_positive("tasks", bounds.tasks), _positive("bytes", bounds.bytes))
@@ -96,6 +104,7 @@ class Settings:
         given = os.environ.get(THREADS_VARIABLE)
         if given is not None:
             self.threads = _whole(THREADS_VARIABLE, given)
+        self._stand_in_gpus = _whole(STAND_INS_VARIABLE, os.environ.get(STAND_INS_VARIABLE, "0"))
         self.check = _switch(CHECK_VARIABLE, os.environ.get(CHECK_VARIABLE, "0"))
 
 
@@ -110,7 +119,7 @@ def _whole(name: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise ArgumentError(
-            f"{name}={text!r}: expected a whole number of threads, or no such variable."
+            f"{name}={text!r}: expected a whole number, or no such variable."
         ) from None
 
 

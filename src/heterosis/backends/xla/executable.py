@@ -26,7 +26,7 @@ from heterosis.passes.preparation import Split, is_free, split
 from heterosis.runtime.errors import UnsupportedError
 
 # Floats of 16 bits are rounded wherever a program rounds them.
-_OPTIONS: dict[str, str | bool | int] = {"xla_allow_excess_precision": False}
+OPTIONS: dict[str, str | bool | int] = {"xla_allow_excess_precision": False}
 
 
 @contextlib.contextmanager
@@ -99,7 +99,7 @@ class Compiled:
         ]
         with own_settings():
             jitted = jax.jit(results, keep_unused=True, out_shardings=places.whole)
-            self._run = jitted.lower(*given).compile(compiler_options=_OPTIONS)
+            self._run = jitted.lower(*given).compile(compiler_options=OPTIONS)
 
     def _packed(self, operands: Sequence[Any]) -> list[Any]:
         """What XLA is given: arrays, and then numbers by their element types."""
@@ -198,6 +198,11 @@ def check_call(name: str, process: int, operands: Sequence[Any]) -> None:
     """Raise in a process that was forked from the one that has made what is to run, and where
     operands are on several contexts."""
     _core.device_of(name, [one for one in operands if isinstance(one, _core.ndarray)])
+    check_process(name, process)
+
+
+def check_process(name: str, process: int) -> None:
+    """Raise in a process that was forked from the one that has made what is to run."""
     if os.getpid() != process:
         raise UnsupportedError(
             f"{name}: this process was forked from one that has used XLA, whose threads are not "

@@ -12,13 +12,15 @@ from heterosis.ir.types import dtype_name
 from heterosis.np.convert import shared
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
+from heterosis.runtime.placing import in_main_memory
 
 # Makes the array that a batch is written to: (shape, element type) -> (array, its memory).
 Maker = Callable[[tuple[int, ...], str], tuple[Any, numpy.ndarray]]
 
 
 def _new(shape: tuple[int, ...], dtype: str) -> tuple[Any, numpy.ndarray]:
-    made = _core.empty(dtype, shape)
+    with in_main_memory():
+        made = _core.empty(dtype, shape)
     return made, shared(made)
 
 

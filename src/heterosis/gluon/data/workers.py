@@ -142,6 +142,7 @@ def _start(connection: socket.socket, dataset: Any, batchify: Callable[..., Any]
     for other in list(_parents_ends):  # while one is open here, its worker would outlive the parent
         other.close()
     _core.set_threads(1)
+    _core.set_current_device(0)  # a GPU is the parent's
     _Worker(connection, dataset, batchify).run()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,10 +10,10 @@ from heterosis import _core
 from heterosis.backends.native.codegen.kernel import Machine, Schedule
 from heterosis.backends.native.codegen.target import Target
 from heterosis.backends.native.compile.compiler import host_target
+from heterosis.backends.room import check_room_for
 from heterosis.ir.program import Program, Value
 from heterosis.ir.strided import row_major
 from heterosis.ir.types import TensorType
-from heterosis.runtime.errors import OutOfMemoryError
 
 if TYPE_CHECKING:
     from heterosis.backends.native.codegen.emit.function import FunctionCode
@@ -75,17 +75,6 @@ def check_room(facts: PlanFacts) -> None:
     """Refuse at the call what no waiting will make room for."""
     new = (TensorType(tuple(shape), dtype) for dtype, shape, base, *_ in facts.results if base < 0)
     check_room_for(facts.name, new)
-
-
-def check_room_for(name: str, results: Iterable[TensorType]) -> None:
-    """The same for the results of what is called so."""
-    limit = _core.memory_counters()["limit"]
-    for type_ in results:
-        if type_.nbytes > limit:
-            raise OutOfMemoryError(
-                f"{name}: a result {type_} takes {type_.nbytes:,} bytes, and all arrays together "
-                f"may take {limit:,}. Use smaller pieces, or raise npx.settings.memory_limit."
-            )
 
 
 def address(code: FunctionCode | ProgramCode) -> int:

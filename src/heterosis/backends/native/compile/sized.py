@@ -22,11 +22,11 @@ from heterosis.backends.native.compile import object_cache, stored
 from heterosis.backends.native.compile.plans import (
     PlanFacts,
     address,
-    check_room_for,
     machine,
     plan_facts,
 )
 from heterosis.backends.native.compile.whole import parts, scheduled
+from heterosis.backends.room import check_room_for
 from heterosis.ir.formulas import Formulas
 from heterosis.ir.program import Program
 from heterosis.ir.resizing import at, resized, without_gaps

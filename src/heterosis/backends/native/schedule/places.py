@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from heterosis.backends.native.codegen.kernel import Place
+from heterosis.ir import views
 from heterosis.ir.primitives.families import Assemble, Opaque, Scan, Scatter, View
 from heterosis.ir.program import Value
-from heterosis.ir.strided import Move, Strided, moved
+from heterosis.ir.strided import Strided, moved
 from heterosis.ir.views import RESHAPE
 
 Places: TypeAlias = Mapping[Value, Place]
@@ -22,11 +23,8 @@ _WRITES_WHOLE = Opaque | Assemble | Scatter | Scan  # kinds with kernels of thei
 
 def found(value: Value, places: Places) -> Place | None:
     """Where `value` stands if it is a view of what has a place, and strides can say how."""
-    moves: list[Move] = []
-    while isinstance(value.node.primitive, View) and value not in places:
-        moves.insert(0, value.node.primitive.move(value.node))
-        value = value.node.inputs[0]
-    place = places.get(value)
+    base, moves = views.unviewed(value, places)
+    place = places.get(base)
     strided = moved(place.strided, moves) if place else None
     return Place(place.buffer, place.dtype, strided) if place and strided else None
 

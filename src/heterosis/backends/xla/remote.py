@@ -1,0 +1,233 @@
+"""Programs on arrays in a GPU's memory: single operations and whole programs, as plans that the
+core keeps, and XLA runs.
+
+XLA computes in the order of its calls, and nobody waits for it before elements are read. What may
+fail is waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from heterosis import _core
+from heterosis.backends import EagerBackend, Executable
+from heterosis.backends.room import check_room_for
+from heterosis.backends.xla import Xla, failing, gpus
+from heterosis.backends.xla.evaluation import Failure, Turn
+from heterosis.backends.xla.executable import OPTIONS, check_process, own_settings
+from heterosis.backends.xla.flat import read, written
+from heterosis.backends.xla.stages import prepared
+from heterosis.ir import views as view
+from heterosis.ir.program import INPUT, NUMBER, Program, Value
+from heterosis.ir.strided import Strided, moved
+from heterosis.ir.types import is_float, numpy_dtype
+from heterosis.runtime.context import context_of_device
+from heterosis.runtime.errors import HeterosisError, OutOfMemoryError
+from heterosis.runtime.settings import settings
+
+# References to elements that nobody but their memory has: its own, the list's, the loop's, and the
+# question's.
+_OWN = 4
+
+
+class Gpu(Xla, EagerBackend):
+    """Compiles for one device that has memory of its own."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._device = gpus.device_of(number)
+        self._most = (self._device.memory_stats() or {}).get("bytes_limit")
+
+    def compile(
+        self, program: Program, layouts: Sequence[Strided], fixed: Collection[int] = ()
+    ) -> Executable:
+        """A plan for the core, in which results that only rearrange an input are views of it."""
+        plan = self.plan(program, layouts, None, views=True)
+        return Executable(partial(_core.run_plan, plan), plan)
+
+    def plan(
+        self,
+        program: Program,
+        layouts: Sequence[Strided],
+        targets: Sequence[Strided] | None,
+        *,
+        views: bool,
+        in_place: bool = False,
+    ) -> _core.Plan:
+        """What XLA runs. It writes to nothing that is read, so that `in_place` says nothing new."""
+        shown = _views(program, layouts) if views and targets is None else {}
+        described, computed = [], []
+        for i, value in enumerate(program.outputs):
+            base, strided = shown.get(i, (-1, Strided.contiguous(value.shape)))
+            described.append((value.dtype, strided.shape, base, strided.strides, strided.offset))
+            if base < 0:
+                computed.append(value)
+        if targets is None:
+            check_room_for(program.name, (value.type for value in computed), self._most)
+        program = prepared(Program(program.inputs, tuple(computed), program.name))
+        run = _Run(program, layouts, targets, self._device)
+        reals = [is_float(value.dtype) for value in program.inputs if _is_number(value)]
+        return _core.make_remote_plan(program.name, run, reals, described)
+
+
+def _is_number(value: Value) -> bool:
+    return value.node.primitive is NUMBER
+
+
+def _views(program: Program, layouts: Sequence[Strided]) -> dict[int, tuple[int, Strided]]:
+    """The results that only rearrange an input, by position: which of the arrays, and where."""
+    pairs = zip(program.inputs, layouts, strict=True)
+    arrays = [(value, layout) for value, layout in pairs if not _is_number(value)]
+    known = {value: (i, layout) for i, (value, layout) in enumerate(arrays)}
+    found = {}
+    for i, value in enumerate(program.outputs):
+        base, moves = view.unviewed(value)
+        if base.node.primitive is INPUT and base in known:
+            position, layout = known[base]
+            if strided := moved(layout, moves):
+                found[i] = position, strided
+    return found
+
+
+class _Run:
+    """One program on a device, run on arrays that lie as `layouts` say, into `targets` if given."""
+
+    def __init__(
+        self,
+        program: Program,
+        layouts: Sequence[Strided],
+        targets: Sequence[Strided] | None,
+        device: Any,
+    ):
+        self._program, self._targets = program, targets
+        pairs = zip(program.inputs, layouts, strict=True)
+        self._layouts = [None if _is_number(value) else layout for value, layout in pairs]
+        self._numbers = [numpy_dtype(v.dtype).type for v in program.inputs if _is_number(v)]
+        self._failures: list[Failure] = []
+
+        def results(bases: Any, places: Any, given: Any, numbers: Any) -> tuple[Any, ...]:
+            return self._traced(bases, places, given, numbers)
+
+        results.__name__ = program.name.replace(" ", "_")
+        jitted = partial(
+            jax.jit,
+            results,
+            out_shardings=jax.sharding.SingleDeviceSharding(device),
+            compiler_options=OPTIONS,
+        )
+        self._keeping, self._donating = jitted(), jitted(donate_argnums=0)
+        self._process = os.getpid()
+
+    def __call__(
+        self, arrays: Sequence[Any], numbers: Sequence[Any], results: Sequence[Any]
+    ) -> None:
+        """Give the `results` their elements."""
+        check_process(self._program.name, self._process)
+        places = [self._place(result) for result in results]
+        bases = [
+            None if place is None else gpus.elements_of(result)
+            for result, place in zip(results, places, strict=True)
+        ]
+        given = list(map(_given, arrays))
+        typed = [make(one) for make, one in zip(self._numbers, numbers, strict=True)]
+        run = self._donating if _are_free(bases, given) else self._keeping
+        with own_settings(), _errors_told_of(self._program.name):
+            found = run(bases, places, given, typed)
+            if self._failures:
+                *found, number, shown = found
+                if failed := int(number):
+                    self._fail(self._failures[failed - 1], int(shown), results)
+                    return
+        for result, elements in zip(results, found, strict=True):
+            result._elements = elements
+
+    def _place(self, result: Any) -> int | None:
+        """From which element on a result stands in its memory; None if it is the whole."""
+        if self._targets is None or result._covers_storage:
+            return None
+        return _given(result)[1]
+
+    def _traced(
+        self,
+        bases: Sequence[Any],
+        places: Sequence[Any],
+        given: Sequence[Any],
+        numbers: Sequence[Any],
+    ) -> tuple[Any, ...]:
+        """All elements of the results' memory, and the status where something is checked."""
+        turn = Turn([])
+        arrays, left, operands = iter(given), iter(numbers), []
+        for value, layout in zip(self._program.inputs, self._layouts, strict=True):
+            if layout is None:
+                operands.append(jnp.asarray(next(left), value.dtype))
+            else:
+                elements, offset = next(arrays)
+                operands.append(read(elements, offset, value.dtype, layout))
+        found = turn.results(self._program, operands)
+        whole = [lax.reshape(one, (one.size,)) for one in found]
+        for i, target in enumerate(self._targets or ()):
+            if bases[i] is not None:
+                whole[i] = written(bases[i], places[i], target, found[i])
+        self._failures = turn.failures
+        return (*whole, *turn.status) if turn.failures else tuple(whole)
+
+    def _fail(self, failure: Failure, shown: int, results: Sequence[Any]) -> None:
+        """Let reads of the results raise."""
+        nothing = Program((), self._program.outputs, self._program.name)
+        with context_of_device(0), _nothing_at_once():
+            here = failing.results(nothing, (), failure, shown)
+        for result, failed in zip(results, here, strict=True):
+            with contextlib.suppress(HeterosisError):
+                failed.wait_to_read()
+            _core.fail_as(result, failed)
+
+
+def _given(array: Any) -> tuple[Any, int]:
+    """All elements of an array's memory, and where its first one is."""
+    first: int = array._offset // array.itemsize
+    return gpus.elements_of(array), first
+
+
+def _are_free(bases: Sequence[Any], given: Sequence[tuple[Any, int]]) -> bool:
+    """Whether nobody else has the elements that are written to: XLA may write over them."""
+    for base in bases:
+        if base is not None and (
+            any(base is one for one, _ in given) or sys.getrefcount(base) > _OWN
+        ):
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def _nothing_at_once() -> Iterator[None]:
+    """Queue what is run inside: its errors are then those of its results."""
+    before = settings.inline_nanoseconds
+    settings.inline_nanoseconds = 0
+    try:
+        yield
+    finally:
+        settings.inline_nanoseconds = before
+
+
+@contextlib.contextmanager
+def _errors_told_of(name: str) -> Iterator[None]:
+    """Say what it means that XLA gives up."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        said = str(error).splitlines()[0]
+        if "RESOURCE_EXHAUSTED" in said:
+            raise OutOfMemoryError(
+                f"{name}: the device has too little memory. Use smaller batches, or let go of "
+                f"arrays that are not needed. XLA says: {said}"
+            ) from error
+        raise HeterosisError(f"{name}: XLA has failed on the device: {said}") from error
