@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import count
 
 from tests.programs import coverage, generate, operations
-from tests.programs.check import WAYS, WAYS_WITH_XLA
+from tests.programs.check import WAYS, WAYS_WITH_GPUS, WAYS_WITH_XLA
 from tests.programs.hunt import Hunt
 from tests.programs.process import Worker
 
@@ -26,6 +26,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kinds", type=_listed, default=[], help="of steps, with commas")
     parser.add_argument("--targets", type=_listed, default=[], help="avx512,avx2,fallback")
     parser.add_argument("--xla", action="store_true", help="run them through XLA as well")
+    parser.add_argument("--gpus", action="store_true", help="run them on a GPU as well")
     parser.add_argument("--turned", action="store_true", help="channels last, worth it or not")
     parser.add_argument("--coverage", action="store_true", help="tell what of the compiler ran")
     return parser.parse_args()
@@ -42,7 +43,8 @@ def main() -> int:
     given = _arguments()
     traits = {"traced": given.coverage, "turned": given.turned}
     workers = [Worker(target, **traits) for target in given.targets or [None]]
-    hunt = Hunt(workers, ways=WAYS_WITH_XLA if given.xla else WAYS)
+    ways = WAYS_WITH_XLA if given.xla else WAYS_WITH_GPUS if given.gpus else WAYS
+    hunt = Hunt(workers, ways=ways)
     if given.only is not None:
         print(generate.program(given.seed, given.only, given.kinds).source())
         return bool(hunt.run(given.seed, given.only, given.kinds))

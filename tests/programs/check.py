@@ -20,8 +20,9 @@ from tests.programs.shrink import shrunk
 
 WAYS = ("eager", "hybridized", "loaded", "other_threads", "elsewhere", "reference")
 
-# Those, and one that needs JAX.
+# Those, and some that need JAX, and GPUs or stand-ins.
 WAYS_WITH_XLA = (*WAYS, "xla")
+WAYS_WITH_GPUS = (*WAYS, "gpu_eager", "gpu_hybridized")
 
 # What is refused in one way of running and not in another, and says so: compiled programs are
 # recorded as one, so that `backward` has been at all of them; singular is a question of rounding.

@@ -80,10 +80,23 @@ class Ways:
 
     def elsewhere(self) -> list[Call]:
         """Hybridized, with all arrays on a context that is not the current one."""
-        self._context = npx.cpu(1)
-        with self._context:
-            found = namespace(self.program)
+        found = self._made_on(npx.cpu(1))
         return self._called(heterosis.hybridize(found["program"]), found)
+
+    def gpu_eager(self) -> list[Call]:
+        found = self._made_on(npx.gpu(0))
+        with npx.gpu(0):  # what it makes of nothing is there too
+            return self._called(found["program"], found)
+
+    def gpu_hybridized(self) -> list[Call]:
+        found = self._made_on(npx.gpu(0))
+        return self._called(heterosis.hybridize(found["program"]), found)
+
+    def _made_on(self, context: Any) -> dict[str, Any]:
+        """What the function finds outside, there; arguments will be there too."""
+        self._context = context
+        with context:
+            return namespace(self.program)
 
     def reference(self) -> list[Call]:
         found = namespace(self.program)
