@@ -245,3 +245,33 @@ def test_a_network_moves(tmp_path):
 def test_a_result_that_has_no_room_is_refused():
     with pytest.raises(errors.OutOfMemoryError, match="takes"):
         hnp.zeros((1 << 60,), ctx=npx.gpu(0))
+
+
+def test_parts_of_one_memory_are_written_together():
+    whole = hnp.zeros((4, 3), ctx=npx.gpu(0))
+    hnp.modf(hnp.array([1.5, 2.25, -3.5], ctx=npx.gpu(0)), out=(whole[0], whole[2]))
+    assert whole.tolist() == [[0.5, 0.25, -0.5], [0, 0, 0], [1, 2, -3], [0, 0, 0]]
+
+
+def test_memory_that_results_take_over_is_used_again(x):
+    state, seen = x.copy(), x.copy()
+
+    @heterosis.hybridize
+    def step(by):
+        state[...] = state * 2 + by
+        return state.sum()
+
+    expected = X
+    for by in 1.0, 2.0, 3.0:
+        before = state._elements
+        total = step(hnp.array(by, ctx=npx.gpu(0)))
+        expected = expected * 2 + by
+        equal(state, expected)
+        assert total == expected.sum()
+        assert not before.is_deleted()  # `before` has them too
+    kept = state._alias()
+    first = state._elements.unsafe_buffer_pointer()
+    step(hnp.array(1.0, ctx=npx.gpu(0)))
+    assert state._elements.unsafe_buffer_pointer() == first
+    equal(kept, expected * 2 + 1)
+    equal(seen, X)

@@ -165,6 +165,17 @@ class Backend(ABC):
         when one was written to.
         """
 
+    def compile_writing(
+        self,
+        program: Program,
+        layouts: Sequence[Strided],
+        fixed: Collection[int],
+        written: Collection[int],
+    ) -> Executable:
+        """The same, where after every run a result takes the place of each of the inputs at the
+        positions `written`, which nobody reads in between: their memory may become results'."""
+        return self.compile(program, layouts, fixed)
+
     def compile_sized(
         self, program: Program, layouts: Sequence[Strided | None], fixed: Collection[int] = ()
     ) -> SizedExecutable:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -34,10 +35,6 @@ from heterosis.runtime.context import context_of_device
 from heterosis.runtime.errors import HeterosisError, OutOfMemoryError
 from heterosis.runtime.settings import settings
 
-# References to elements that nobody but their memory has: its own, the list's, the loop's, and the
-# question's.
-_OWN = 4
-
 
 class Gpu(Xla, EagerBackend):
     """Compiles for one device that has memory of its own."""
@@ -51,7 +48,16 @@ class Gpu(Xla, EagerBackend):
         self, program: Program, layouts: Sequence[Strided], fixed: Collection[int] = ()
     ) -> Executable:
         """A plan for the core, in which results that only rearrange an input are views of it."""
-        plan = self.plan(program, layouts, None, views=True)
+        return self.compile_writing(program, layouts, fixed, ())
+
+    def compile_writing(
+        self,
+        program: Program,
+        layouts: Sequence[Strided],
+        fixed: Collection[int],
+        written: Collection[int],
+    ) -> Executable:
+        plan = self._planned(program, layouts, None, views=True, written=written)
         return Executable(partial(_core.run_plan, plan), plan)
 
     def plan(
@@ -64,6 +70,17 @@ class Gpu(Xla, EagerBackend):
         in_place: bool = False,
     ) -> _core.Plan:
         """What XLA runs. It writes to nothing that is read, so that `in_place` says nothing new."""
+        return self._planned(program, layouts, targets, views=views)
+
+    def _planned(
+        self,
+        program: Program,
+        layouts: Sequence[Strided],
+        targets: Sequence[Strided] | None,
+        *,
+        views: bool,
+        written: Collection[int] = (),
+    ) -> _core.Plan:
         shown = _views(program, layouts) if views and targets is None else {}
         described, computed = [], []
         for i, value in enumerate(program.outputs):
@@ -74,7 +91,7 @@ class Gpu(Xla, EagerBackend):
         if targets is None:
             check_room_for(program.name, (value.type for value in computed), self._most)
         program = prepared(Program(program.inputs, tuple(computed), program.name))
-        run = _Run(program, layouts, targets, self._device)
+        run = _Run(program, layouts, targets, self._device, written)
         reals = [is_float(value.dtype) for value in program.inputs if _is_number(value)]
         return _core.make_remote_plan(program.name, run, reals, described)
 
@@ -107,24 +124,29 @@ class _Run:
         layouts: Sequence[Strided],
         targets: Sequence[Strided] | None,
         device: Any,
+        written: Collection[int],
     ):
         self._program, self._targets = program, targets
         pairs = zip(program.inputs, layouts, strict=True)
         self._layouts = [None if _is_number(value) else layout for value, layout in pairs]
+        arrays = [i for i, value in enumerate(program.inputs) if not _is_number(value)]
+        self._written = [arrays.index(i) for i in written]
         self._numbers = [numpy_dtype(v.dtype).type for v in program.inputs if _is_number(v)]
         self._failures: list[Failure] = []
 
-        def results(bases: Any, places: Any, given: Any, numbers: Any) -> tuple[Any, ...]:
+        def results(
+            spent: Any, bases: Any, places: Any, given: Any, numbers: Any
+        ) -> tuple[Any, ...]:
+            given = [(spent.get(i, one), place) for i, (one, place) in enumerate(given)]
             return self._traced(bases, places, given, numbers)
 
         results.__name__ = program.name.replace(" ", "_")
-        jitted = partial(
-            jax.jit,
+        self._run = jax.jit(
             results,
             out_shardings=jax.sharding.SingleDeviceSharding(device),
             compiler_options=OPTIONS,
+            donate_argnums=(0, 1),
         )
-        self._keeping, self._donating = jitted(), jitted(donate_argnums=0)
         self._process = os.getpid()
 
     def __call__(
@@ -132,29 +154,50 @@ class _Run:
     ) -> None:
         """Give the `results` their elements."""
         check_process(self._program.name, self._process)
+        read = Counter(array._storage_id for array in arrays)
+        of_results = Counter(result._storage_id for result in results)
         places = [self._place(result) for result in results]
-        bases = [
-            None if place is None else gpus.elements_of(result)
+        # Elements that nobody else has XLA may write over: of arrays that are written to in part,
+        # and of those that results are written over afterwards.
+        parts = [
+            None
+            if place is None or of_results[result._storage_id] > 1
+            else _own(result, read[result._storage_id] == 0)
             for result, place in zip(results, places, strict=True)
         ]
-        given = list(map(_given, arrays))
+        spent = {
+            i: gpus.elements_of(arrays[i])
+            for i in self._written
+            if read[arrays[i]._storage_id] == 1
+            and arrays[i]._covers_storage
+            and _is_free(arrays[i])
+        }
+        given = [
+            (None if i in spent else gpus.elements_of(array), _first(array))
+            for i, array in enumerate(arrays)
+        ]
         typed = [make(one) for make, one in zip(self._numbers, numbers, strict=True)]
-        run = self._donating if _are_free(bases, given) else self._keeping
         with own_settings(), _errors_told_of(self._program.name):
-            found = run(bases, places, given, typed)
+            found = self._run(spent, parts, places, given, typed)
             if self._failures:
                 *found, number, shown = found
                 if failed := int(number):
                     self._fail(self._failures[failed - 1], int(shown), results)
                     return
-        for result, elements in zip(results, found, strict=True):
-            result._elements = elements
+        for i, (result, elements) in enumerate(zip(results, found, strict=True)):
+            if places[i] is None or parts[i] is not None:
+                result._elements = elements
+            else:  # parts of one memory: one after the other
+                assert self._targets is not None
+                result._elements = _update(
+                    gpus.elements_of(result), places[i], elements, self._targets[i]
+                )
 
     def _place(self, result: Any) -> int | None:
         """From which element on a result stands in its memory; None if it is the whole."""
         if self._targets is None or result._covers_storage:
             return None
-        return _given(result)[1]
+        return _first(result)
 
     def _traced(
         self,
@@ -191,20 +234,27 @@ class _Run:
             _core.fail_as(result, failed)
 
 
-def _given(array: Any) -> tuple[Any, int]:
-    """All elements of an array's memory, and where its first one is."""
+@partial(jax.jit, static_argnums=3)
+def _update(elements: Any, place: Any, part: Any, layout: Strided) -> Any:
+    return written(elements, place, layout, part.reshape(layout.shape))
+
+
+def _first(array: Any) -> int:
+    """Where the first element of an array is among those of its memory."""
     first: int = array._offset // array.itemsize
-    return gpus.elements_of(array), first
+    return first
 
 
-def _are_free(bases: Sequence[Any], given: Sequence[tuple[Any, int]]) -> bool:
-    """Whether nobody else has the elements that are written to: XLA may write over them."""
-    for base in bases:
-        if base is not None and (
-            any(base is one for one, _ in given) or sys.getrefcount(base) > _OWN
-        ):
-            return False
-    return True
+def _is_free(array: Any) -> bool:
+    """Whether nobody but its memory, and this question, refers to the elements of an array."""
+    return sys.getrefcount(array._elements) <= 2
+
+
+def _own(array: Any, may_be_free: bool) -> Any:
+    """The elements of an array's memory, or a copy where others have them too."""
+    if may_be_free and _is_free(array):
+        return gpus.elements_of(array)
+    return jnp.copy(gpus.elements_of(array))
 
 
 @contextlib.contextmanager
