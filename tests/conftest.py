@@ -1,6 +1,5 @@
 """Shared by all tests."""
 
-import gc
 import os
 import signal
 from collections import defaultdict
@@ -41,12 +40,6 @@ def pytest_collection_modifyitems(config, items):
         chosen = set(_quick(items))
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = [item for item in items if item in chosen]
-
-
-def pytest_collection_finish(session):
-    """What is imported and collected stays to the end: garbage is looked for elsewhere."""
-    gc.collect()
-    gc.freeze()
 
 
 def _quick(items):
