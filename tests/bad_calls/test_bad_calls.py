@@ -172,6 +172,7 @@ def test_print_options_in_order():
     assert np.get_printoptions()["precision"] == before
 
 
+@pytest.mark.lengthy
 def test_long_chains_need_no_deep_stack():
     def chain(x):
         for _ in range(1200):

@@ -167,6 +167,7 @@ def _trained(*, check):
     return losses, [p.data().asnumpy().tolist() for p in net.collect_params().values()]
 
 
+@pytest.mark.lengthy
 def test_training_is_as_without():
     assert _trained(check=True) == _trained(check=False)
 

@@ -240,6 +240,7 @@ class Lazy(HybridBlock):
         return self.late(self.lstm(np.stack(found)))
 
 
+@pytest.mark.lengthy
 def test_blocks_and_steps_of_training():
     net = Lazy()
     net.initialize()

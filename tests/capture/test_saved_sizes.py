@@ -63,6 +63,7 @@ def test_saved_at_one_and_called_at_others(path):
         loaded(floats(3, 5))
 
 
+@pytest.mark.lengthy
 def test_choices_writes_and_numbers_of_sizes(path):
     compiled = heterosis.hybridize(branches, dynamic=True)
     heterosis.save(compiled, path, np.ones((4, 3)), np.ones((3, 5)))

@@ -209,6 +209,7 @@ def test_a_call_that_raises_closes_nothing():
     assert not any("no extents stay open" in why for why in compiled.captures_why)
 
 
+@pytest.mark.lengthy
 def test_two_axes_vary():
     net = block(Attention, (2, 4, 16))
     inputs = [
@@ -321,6 +322,7 @@ def test_gradients_of_gradients_that_are_recorded_outside():
         numpy.testing.assert_allclose(x.grad.asnumpy(), 36 * n**2 * values**3, rtol=1e-4)
 
 
+@pytest.mark.lengthy
 def test_gradients_at_sizes_never_seen_compile_nothing():
     net = block(dense, (4, 12))
     net.hybridize()
@@ -352,6 +354,7 @@ def test_fractions_of_sizes_where_operations_are_recorded():
     assert run.captures == 1, list(run.captures_why)
 
 
+@pytest.mark.lengthy
 def test_gradients_of_few_filters_are_sums_over_any_number_of_images():
     net = nn.Conv2D(3, 3, in_channels=2)
     net.initialize()
@@ -588,6 +591,7 @@ def test_choices_and_loops():
     check(function, lambda n: [(n, 3)], captures=3)
 
 
+@pytest.mark.lengthy
 def test_an_optimizer_does_not_count_a_step_twice():
     net = block(dense, (4, 12))
     trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})

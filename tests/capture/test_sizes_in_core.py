@@ -135,6 +135,7 @@ def test_calls_of_all_kinds(name, slow_calls):
     assert compiled.captures == 2
 
 
+@pytest.mark.lengthy
 def test_calls_that_look_alike():
     """Each of a pair is told from the other, whichever is known to be served by the core."""
 
@@ -181,6 +182,7 @@ def test_what_is_packed_ahead_follows_parameters(slow_calls):
             same(compiled(array(n, 8)), net(array(n, 8)))
 
 
+@pytest.mark.lengthy
 def test_steps_of_training(slow_calls):
     def trained(compile_):
         net = network()

@@ -44,6 +44,7 @@ def _told(function, given):
     return printed.getvalue(), ended, [x.asnumpy().tolist() for x in arrays]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_they_tell_the_same_and_end_alike(group):
     refused = 0

@@ -19,6 +19,7 @@ pytest.importorskip("jax", reason="JAX is not installed: pip install 'heterosis[
 TWO_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "count, devices",
     [

@@ -141,6 +141,7 @@ def test_sizes_that_a_program_does_not_take_are_errors(tmp_path):
         library(x, numpy.zeros(4, "float32"))
 
 
+@pytest.mark.lengthy
 def test_sizes_whose_numbers_do_not_fit_are_errors(tmp_path):
     library = _library(lambda x, y, z: x[:, None, None] + y[:, None] + z, tmp_path,
                        random(3), random(4), random(5), dynamic=True)  # fmt: skip
@@ -272,6 +273,7 @@ def test_saved_programs_become_libraries(tmp_path, capsys):
     assert "n0: from 1 on" in shown
 
 
+@pytest.mark.lengthy
 def test_sizes_that_have_no_plan_are_told_of(tmp_path, capsys):
     """A loop is planned for every size by itself."""
     with pytest.warns(UserWarning, match="serves no sizes like n0 ="):

@@ -61,6 +61,7 @@ def _whole(number):
     return np.array([number], dtype="int32")
 
 
+@pytest.mark.lengthy
 def test_a_gpt_with_caches_of_keys_and_values(tmp_path):
     step, caches = _gpt(), _caches()
     path, _ = heterosis.export(step, tmp_path / "gpt", *_caches(), _whole(1), _whole(0))

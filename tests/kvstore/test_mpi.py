@@ -12,19 +12,20 @@ from tests.kvstore.launch import mpiexec
 EXAMPLE = "examples/many_processes.py"
 
 
-@pytest.mark.parametrize(
-    "count", [pytest.param(2, id="two"), pytest.param(3, marks=pytest.mark.slow, id="three")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [pytest.param(2, id="two"), pytest.param(3, id="three")])
 def test_calls_in_several_processes(count):
     done = mpiexec(count, "-m", "tests.kvstore.joined")
     assert done.returncode == 0 and "passed 18" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_calls_where_only_the_main_thread_may_send():
     done = mpiexec(2, "-m", "tests.kvstore.joined", MPI4PY_RC_THREAD_LEVEL="funneled")
     assert done.returncode == 0 and "passed 17" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.lengthy
 def test_exchanges_run_beside_the_backward_pass(tmp_path):
     done = mpiexec(2, "-m", "tests.kvstore.overlapping", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -54,6 +55,7 @@ def test_what_is_queued_at_the_end_is_not_lost(last):
     assert done.returncode != 0 and "the processes do not do the same" in done.stderr, done.stderr
 
 
+@pytest.mark.lengthy
 def test_what_is_queued_at_the_end_is_sent():
     program = (
         "from heterosis import kvstore, np; store = kvstore.create('mpi')\n"

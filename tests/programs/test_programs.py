@@ -41,6 +41,7 @@ def test_programs(part, workers):
     check(workers, range(part * PROGRAMS, (part + 1) * PROGRAMS))
 
 
+@pytest.mark.lengthy
 def test_attention(workers):
     check(workers, range(PROGRAMS), ["attending"])
 

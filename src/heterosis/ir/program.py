@@ -162,8 +162,10 @@ def reached(outputs: Iterable[Value], stops: Container[Value] = ()) -> Iterator[
             seen.add(node)
             entered.append(node)
             stack.append(None)
-            operands = node.inputs
-            stack += [v.node for v in reversed(operands) if not stops or v not in stops]
+            if stops:
+                stack += [v.node for v in reversed(node.inputs) if v not in stops]
+            elif node.inputs:
+                stack += [v.node for v in reversed(node.inputs)]
 
 
 def with_inputs(node: Node, inputs: tuple[Value, ...]) -> Node:

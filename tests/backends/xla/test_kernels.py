@@ -155,6 +155,7 @@ def test_sorting(dtype):
     check(cases)
 
 
+@pytest.mark.lengthy
 def test_indices():
     cases = []
     for dtype, shape in itertools.product(native.NUMBERS, [(), (5,), (3, 4), (0, 2)]):
@@ -166,6 +167,7 @@ def test_indices():
     check(cases)
 
 
+@pytest.mark.lengthy
 def test_checks_that_fail(monkeypatch):
     """As the native one's do, at the same values."""
     monkeypatch.setattr(native, "compiled", lambda node, arrays: computed([(node, arrays)])[0])
@@ -205,6 +207,7 @@ def test_the_first_of_several_checks_is_told():
         computed(cases)
 
 
+@pytest.mark.lengthy
 def test_boxes():
     cases = []
     for batch, labels, anchors in [

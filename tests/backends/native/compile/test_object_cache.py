@@ -239,12 +239,36 @@ def test_least_recently_used_go_first(directory):
     assert os.path.exists(foreign)
 
 
-def test_stores_trim(directory, monkeypatch):
-    monkeypatch.setattr(object_cache, "_STORES_BETWEEN_TRIMS", 4)
+def written(directory):
+    return sum(os.path.getsize(f"{directory}/{name}") for name in entries(directory))
+
+
+def test_stores_trim(directory):
     cache = ObjectCache(directory, limit=4000)
     for number in range(30):
         answer(cache, number)
-    assert sum(os.path.getsize(f"{directory}/{name}") for name in entries(directory)) < 8000
+    assert written(directory) < 8000
+
+
+def store(cache, number, size):
+    cache.write(number.to_bytes(32, "big"), bytes(size))
+
+
+def test_what_many_processes_store_is_trimmed(directory):
+    """Each of them stores less than what lies between two looks."""
+    for number in range(300):
+        store(ObjectCache(directory, limit=64_000), number, 600)
+    assert written(directory) < 100_000
+
+
+def test_few_stores_go_through_the_directory(directory, monkeypatch):
+    trims = []
+    monkeypatch.setattr(ObjectCache, "trim", lambda cache: trims.append(written(directory)))
+    cache = ObjectCache(directory, limit=64_000)
+    for number in range(40):
+        store(cache, number, 600)
+    assert 10 <= len(trims) <= 14
+    assert 2000 <= trims[-1] - trims[-2] < 3000
 
 
 def test_abandoned_temporary_files_go(directory):

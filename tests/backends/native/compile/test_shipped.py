@@ -93,6 +93,7 @@ def test_of_other_sources_nothing_is_found(cache_of, archive, monkeypatch):
 # -- distrust -------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_every_byte_counts(cache_of, archive):
     """Whatever is changed or cut: the answer is right, and what is not whole is compiled."""
     content = archive.read_bytes()

@@ -36,6 +36,7 @@ def attention(query, key, value):
 _SIZES = (2, 3, 5, 9, 11, 16, 20, 24, 31, 33, 48, 57, 64)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("make, shape, most", [(convolutions, (3, 20, 20), 7)])
 def test_few_ranges_serve_all_sizes(make, shape, most):
     net = make()
@@ -65,6 +66,7 @@ class Residual(nn.HybridBlock):
         return self.last(x)
 
 
+@pytest.mark.lengthy
 def test_places_in_memory_part_no_ranges():
     net = Residual()
     net.initialize()
@@ -77,6 +79,7 @@ def test_places_in_memory_part_no_ranges():
     assert all(len(condition) < 40 for one in ranges for condition in one.conditions)
 
 
+@pytest.mark.lengthy
 def test_few_ranges_serve_all_lengths_of_attention():
     run = heterosis.hybridize(attention, dynamic=True)
     for n in _SIZES:
@@ -100,6 +103,7 @@ def test_ranges_share_what_is_computed_ahead():
     assert len(plans._prepared) < len(ahead)
 
 
+@pytest.mark.lengthy
 def test_a_changed_parameter_is_packed_anew_for_all_ranges():
     net = convolutions()
     sizes = (4, 11, 40)

@@ -274,6 +274,7 @@ def test_channels_that_are_no_vectors_stay_in_windows(tiles):
     check(n, n.convolve(y, 22, (3, 3)), expected={"convolve_last"})
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("images", [1, 2])
 @pytest.mark.parametrize(
     "pool",
@@ -292,6 +293,7 @@ def test_pooling_and_joined_branches(images, pool, windows_too):
     check(n, n.convolve(joined, 12), joined, expected={"matmul", "convolve_last"})
 
 
+@pytest.mark.lengthy
 def test_other_ways_to_join_and_to_cut(windows_too):
     """Along images and space, with an operand from elsewhere, and what is cut out of it."""
     n = Network(2, 8, 6, 5)

@@ -41,7 +41,7 @@ _MAGIC, _FORMAT = b"HXOBJECT", 1
 _HEADER = struct.Struct("<8sII32s32s")  # magic, format, payload bytes, key, checksum
 _LARGEST_ENTRY = 1 << 28
 _DAY = 86_400
-_STORES_BETWEEN_TRIMS = 256
+_BETWEEN_TRIMS = 1 / 32  # of the limit, written: going through a full directory takes 0.4 s
 
 # One lock for all caches; held across a fork, so that the child never inherits it locked.
 _lock = threading.RLock()
@@ -76,7 +76,8 @@ class ObjectCache:
         self.counters = Counters()
         self._loaded: dict[tuple[str, Target], LoadedObject] = {}
         self._found: dict[bytes, LoadedObject] = {}  # the same, by their entries on disk
-        self._stores = 0
+        # Also of processes that write little, one after the other, some one will look.
+        self._until_trim = limit * _BETWEEN_TRIMS * os.urandom(1)[0] / 255
         self._warned = False
 
     def load(
@@ -187,17 +188,19 @@ class ObjectCache:
     def write(self, key: bytes, payload: bytes) -> None:
         """Keep an entry if possible; a full or read-only disk only costs the next start time."""
         temporary = f"{self._path(key)}.{os.urandom(6).hex()}.tmp"
+        entry = pack(key, payload)
         try:
             os.makedirs(self.directory or "", mode=0o700, exist_ok=True)
-            _write_file(temporary, pack(key, payload))
+            _write_file(temporary, entry)
             os.replace(temporary, self._path(key))
         except OSError as error:
             _remove(temporary)
             self._warn(error)
             return
-        if self._stores % _STORES_BETWEEN_TRIMS == 0:
+        self._until_trim -= len(entry)
+        if self._until_trim < 0:
+            self._until_trim = self.limit * _BETWEEN_TRIMS
             self.trim()
-        self._stores += 1
 
     def _warn(self, error: OSError) -> None:
         if not self._warned:
