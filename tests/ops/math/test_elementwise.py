@@ -185,6 +185,7 @@ def test_nan_to_num_by_number():
     assert np.nan_to_num(x, nan=7, posinf=8, neginf=9).tolist() == [7, 8, 9, 1]
 
 
+@pytest.mark.main_memory("XLA counts denormal numbers as zeros")
 def test_ldexp_reaches_every_exponent():
     x = numpy.array([1.0, 1.5, -3.0], "float32")[:, None]
     n = numpy.array([-300, -149, -130, -1, 0, 5, 127, 128, 300], "int64")
