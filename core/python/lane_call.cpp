@@ -105,6 +105,11 @@ void regain_front_lock(void* released) {
 
 void call_in_lane(std::string operation, PyObject* function, PyObject* array, PyObject* order) {
   const Array& target = as_array(array);
+  if (target.storage->is_remote()) {
+    throw Failure(ErrorKind::value, operation + ": " + target.describe() +
+                                        " is on a GPU; expected an array in main memory. Copy it " +
+                                        "with x.as_in_ctx(npx.cpu()).");
+  }
   if (!target.contiguous) {
     throw Failure(ErrorKind::value, operation + ": the elements of " + target.describe() +
                                         " have gaps between them; copy it first.");

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import heterosis
 from heterosis import autograd, gluon, npx
 from heterosis import np as hnp
+from heterosis.backends import named, register
 from heterosis.runtime import errors
 from tests.gpus import needs_gpus
 
@@ -275,3 +277,30 @@ def test_memory_that_results_take_over_is_used_again(x):
     assert state._elements.unsafe_buffer_pointer() == first
     equal(kept, expected * 2 + 1)
     equal(seen, X)
+
+
+def test_threads_share_arrays(x):
+    """Threads that write to an array, and read it, each a row: all writes are there."""
+    whole = hnp.zeros((4, 8), ctx=npx.gpu(0))
+
+    def work(row):
+        for turn in range(40):
+            whole[row] += 1
+            assert whole[row].tolist() == [turn + 1] * 8
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert whole.tolist() == [[40] * 8] * 4
+
+
+def test_other_back_ends_are_refused(x):
+    register("elsewhere", lambda: named("native"))
+    double = heterosis.hybridize(lambda a: a * 2, backend="elsewhere")
+    with pytest.raises(errors.UnsupportedError, match="'elsewhere' computes in main memory"):
+        double(x)
+
+
+def test_everything_is_waited_for(x):
+    later = (x @ x.T) * 2
+    npx.waitall()
+    assert later._elements.is_ready()

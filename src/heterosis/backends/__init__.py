@@ -294,7 +294,13 @@ def named(name: str) -> Backend:
 
 def here(name: str) -> Backend:
     """The back end of that name for arrays of the current context; those on GPUs are XLA's."""
-    return of_device(_core.current_device()) or named(name)
+    found = of_device(_core.current_device())
+    if found is not None and name not in (NATIVE, XLA):
+        raise UnsupportedError(
+            f"the back end {name!r} computes in main memory, and the arguments are on a GPU. Call "
+            "with arrays that are there, or hybridize without naming a back end."
+        )
+    return found or named(name)
 
 
 def eager(device: int) -> EagerBackend:
@@ -327,6 +333,13 @@ def _count_gpus() -> int:
         return len(_gpus().devices())
     except ImportError:  # no JAX
         return 0
+
+
+def wait_all() -> None:
+    """Until all that has been begun, here and on GPUs, is done."""
+    _core.wait_all()
+    if _of_gpus:
+        _gpus().wait_all()
 
 
 def _gpus() -> Any:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from heterosis import _core as _core
+from heterosis import backends as _backends
 from heterosis.io.params import load, save
 from heterosis.npx import image, random
 from heterosis.npx.control import cond, foreach, while_loop
@@ -38,7 +39,7 @@ globals().update(_public_names("npx"))
 
 def waitall() -> None:
     """Wait until all queued work is done. Raises the first error that nobody has seen yet."""
-    _core.wait_all()
+    _backends.wait_all()
 
 
 def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,9 @@ from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.settings import STAND_INS_VARIABLE, settings
 
 _process = os.getpid()  # that uses JAX
+
+# Of threads, one at a time asks who has the elements of an array, and has them overwritten.
+lock = threading.RLock()
 
 
 @cache
@@ -85,9 +89,11 @@ def brought(array: _core.ndarray, number: int) -> _core.ndarray:
     if not array._covers_storage:
         array = copied(array)
     array.wait_to_read()
+    with lock:  # from then on, they are not XLA's to overwrite
+        elements = elements_of(array)
     if number >= _core.first_remote:
-        return _with_elements(elements_of(array), array, number)
-    elements = numpy.asarray(elements_of(array))
+        return _with_elements(elements, array, number)
+    elements = numpy.asarray(elements)
     if array._dtype_name == "bfloat16":  # which the buffer protocol cannot name
         elements = elements.view("float16")
     with modes.switched(recording=False, capturing=False), context_of_device(number):
@@ -114,7 +120,16 @@ def _put(elements: Any, number: int) -> Any:
 
 def wait(array: _core.ndarray) -> None:
     """Until the elements are there."""
-    jax.block_until_ready(array._elements)
+    with lock:
+        elements = elements_of(array)
+    jax.block_until_ready(elements)
+
+
+def wait_all() -> None:
+    """Until the elements of all arrays are there."""
+    for device in devices():
+        waiting = (one for one in jax.live_arrays(device.platform) if not one.is_deleted())
+        jax.block_until_ready(list(waiting))
 
 
 def dlpack_device(array: _core.ndarray) -> tuple[int, int]:

@@ -154,44 +154,63 @@ class _Run:
     ) -> None:
         """Give the `results` their elements."""
         check_process(self._program.name, self._process)
-        read = Counter(array._storage_id for array in arrays)
-        of_results = Counter(result._storage_id for result in results)
+        typed = [make(one) for make, one in zip(self._numbers, numbers, strict=True)]
         places = [self._place(result) for result in results]
-        # Elements that nobody else has XLA may write over: of arrays that are written to in part,
-        # and of those that results are written over afterwards.
-        parts = [
+        with gpus.lock, own_settings(), _errors_told_of(self._program.name):
+            parts = self._parts(arrays, results, places)
+            spent = self._spent(arrays)
+            given = [
+                (None if i in spent else gpus.elements_of(array), _first(array))
+                for i, array in enumerate(arrays)
+            ]
+            found = self._run(spent, parts, places, given, typed)
+            left = [
+                place if part is None else None for place, part in zip(places, parts, strict=True)
+            ]
+            self._settle(results, left, found)
+
+    def _parts(
+        self, arrays: Sequence[Any], results: Sequence[Any], places: Sequence[int | None]
+    ) -> list[Any]:
+        """The elements that results are written into, for XLA to overwrite; None where a result is
+        all there is, or others are written into the same memory."""
+        read = {array._storage_id for array in arrays}
+        of_results = Counter(result._storage_id for result in results)
+        return [
             None
             if place is None or of_results[result._storage_id] > 1
-            else _own(result, read[result._storage_id] == 0)
+            else _own(result, result._storage_id not in read)
             for result, place in zip(results, places, strict=True)
         ]
-        spent = {
+
+    def _spent(self, arrays: Sequence[Any]) -> dict[int, Any]:
+        """By position, the elements of arrays that results are written over afterwards, where
+        nobody else has them: XLA may overwrite them."""
+        read = Counter(array._storage_id for array in arrays)
+        return {
             i: gpus.elements_of(arrays[i])
             for i in self._written
             if read[arrays[i]._storage_id] == 1
             and arrays[i]._covers_storage
             and _is_free(arrays[i])
         }
-        given = [
-            (None if i in spent else gpus.elements_of(array), _first(array))
-            for i, array in enumerate(arrays)
-        ]
-        typed = [make(one) for make, one in zip(self._numbers, numbers, strict=True)]
-        with own_settings(), _errors_told_of(self._program.name):
-            found = self._run(spent, parts, places, given, typed)
-            if self._failures:
-                *found, number, shown = found
-                if failed := int(number):
-                    self._fail(self._failures[failed - 1], int(shown), results)
-                    return
+
+    def _settle(
+        self, results: Sequence[Any], places: Sequence[int | None], found: Sequence[Any]
+    ) -> None:
+        """Give the results what a run has found: all elements of their memory, or those to be
+        written at a place there."""
+        if self._failures:
+            *found, number, shown = found
+            if failed := int(number):
+                self._fail(self._failures[failed - 1], int(shown), results)
+                return
         for i, (result, elements) in enumerate(zip(results, found, strict=True)):
-            if places[i] is None or parts[i] is not None:
-                result._elements = elements
-            else:  # parts of one memory: one after the other
-                assert self._targets is not None
-                result._elements = _update(
-                    gpus.elements_of(result), places[i], elements, self._targets[i]
-                )
+            if places[i] is not None:
+                assert self._targets is not None, "there are places"
+                before = gpus.elements_of(result)
+                elements = _update(before, places[i], elements, self._targets[i])
+            result._elements = elements
 
     def _place(self, result: Any) -> int | None:
         """From which element on a result stands in its memory; None if it is the whole."""
