@@ -11,9 +11,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import heterosis
 from tests.array_api.exclusions import EXCLUSIONS
 
 ROOT = Path(__file__).parents[2]
+_PACKAGES = Path(heterosis.__file__).parents[1]  # where this process has the package from
 VARIABLE = "HETEROSIS_ARRAY_API_TESTS"
 # The suite leaves these out itself where the namespace lacks them, but for complex numbers.
 ABSENT = ("complex64", "complex128")
@@ -36,7 +38,7 @@ def run(arguments: list[str], examples: int, results: Path) -> tuple[int, str]:
         "ARRAY_API_TESTS_MODULE": "heterosis.array_api",
         "ARRAY_API_TESTS_VERSION": "2024.12",
         "ARRAY_API_TESTS_SKIP_DTYPES": ",".join(ABSENT),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src"), str(folder())]),
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, _PACKAGES, folder()))),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(results.parent / "hypothesis"),
     }
     command = [sys.executable, "-m", "pytest", "-p", "tests.array_api.plugin", "-q", "--no-header"]
