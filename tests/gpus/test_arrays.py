@@ -1,6 +1,7 @@
 """Arrays in a GPU's memory: what those in main memory are, but that nobody has their address."""
 
 import io
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
@@ -304,3 +305,18 @@ def test_everything_is_waited_for(x):
     later = (x @ x.T) * 2
     npx.waitall()
     assert later._elements.is_ready()
+
+
+def test_a_library_is_for_main_memory(tmp_path):
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(3, in_units=4), gluon.nn.BatchNorm(in_channels=3))
+    net.initialize(ctx=npx.gpu(0))
+    net.hybridize()
+    x = hnp.array(X, ctx=npx.gpu(0))
+    expected = net(x).asnumpy()
+    library, _ = heterosis.export(net, str(tmp_path / "moved"), x)
+    heterosis.save(net, str(tmp_path / "net"))
+    assert os.path.getsize(library) > 0
+    found = heterosis.load(str(tmp_path / "net"))(hnp.array(X))
+    assert found.ctx == npx.cpu()
+    numpy.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-5)

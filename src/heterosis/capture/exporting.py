@@ -38,6 +38,7 @@ from heterosis.ir.types import TensorType
 from heterosis.ops.random import keys
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, UninitializedError, UnsupportedError
+from heterosis.runtime.placing import from_device, in_main_memory
 
 _DEFAULT = backends.LibraryOptions()
 _DRAWS = RandomKey | RandomState  # what follows from a seed
@@ -75,7 +76,8 @@ def export(
             "letters, digits and underscores, as my_mlp: the library is called after it."
         )
     entries = list(_entries(compiled, inputs, parameters, name, dynamic))
-    files = backends.named(compiled.backend).library(entries, label, options)
+    with in_main_memory():
+        files = backends.named(compiled.backend).library(entries, label, options)
     files[f"{_COMMON}.h"] = (resources.files("heterosis.backends") / f"{_COMMON}.h").read_bytes()
     for file_name, content in files.items():
         with written_file(os.path.join(folder, file_name)) as file:
@@ -183,7 +185,8 @@ def _entry(
     if any(isinstance(source, _DRAWS) for source in sources):
         program, sources = _seeded(program, captured.sources)
     positions = {s.position: i for i, s in enumerate(sources) if isinstance(s, Argument)}
-    held = {i: s.array for i, s in enumerate(sources) if isinstance(s, Outside)}
+    outside = {i: s.array for i, s in enumerate(sources) if isinstance(s, Outside)}
+    held = {i: from_device(array) for i, array in outside.items()}
     floats = {i: written(s.number) for i, s in enumerate(sources) if isinstance(s, OfSizes)}
     inputs = [
         _input(label, array, positions.get(number, -1), program)

@@ -31,6 +31,12 @@ def in_main_memory() -> Any:
     return nullcontext() if is_there else context_of_device(0)
 
 
+def from_device(array: _core.ndarray) -> _core.ndarray:
+    """The array, or a copy in main memory of one that is on a device with memory of its own."""
+    is_there = array._device < _core.first_remote
+    return array if is_there else array.as_in_context(context_of_device(0))
+
+
 def is_elsewhere(arguments: Sequence[Any]) -> bool:
     """Whether the first of them is an array on another context than the current one."""
     first = arguments[0] if arguments else None
