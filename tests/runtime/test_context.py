@@ -27,10 +27,17 @@ def test_current_context():
     assert npx.current_context() == npx.cpu()
 
 
-def test_there_is_no_gpu():
-    assert npx.num_gpus() == 0
-    for use in (lambda: np.ones(1, ctx=npx.gpu()), npx.gpu_memory_info, npx.gpu().__enter__):
-        with pytest.raises(UnsupportedError, match="main memory"):
+def test_gpus_that_are_not_there_are_refused():
+    number = npx.num_gpus()
+    missing = npx.gpu(number)
+    for use in (
+        lambda: np.ones(1, ctx=missing),
+        lambda: npx.gpu_memory_info(number),
+        missing.__enter__,
+    ):
+        with pytest.raises(
+            UnsupportedError, match=rf"num_gpus\(\) is {number} here.*heterosis\[cuda\]"
+        ):
             use()
 
 
