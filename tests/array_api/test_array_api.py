@@ -280,9 +280,9 @@ FAULTS = {
         "'2035.12'",
     ),
     "another device": (
-        lambda: xp.ones(1, device=heterosis.gpu()),
+        lambda: xp.ones(1, device=heterosis.gpu(9)),
         UnsupportedError,
-        "main memory only",
+        "num_gpus",
     ),
     "a stream": (
         lambda: xp.ones(1).to_device(heterosis.cpu(), stream=1),

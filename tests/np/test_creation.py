@@ -76,7 +76,7 @@ FAULTS = [
     (lambda: np.empty((2.5,)), TypeError, "integers"),
     (lambda: np.ones(2, dtype="foo"), DTypeError, "element type"),
     (lambda: np.ones(2, order="F"), UnsupportedError, "row-major"),
-    (lambda: np.ones(2, ctx=npx.gpu()), UnsupportedError, "main memory"),
+    (lambda: np.ones(2, ctx=npx.gpu(9)), UnsupportedError, "num_gpus"),
     (lambda: np.ones(2, ctx="cpu"), ArgumentError, "context"),
     (lambda: np.array([[1], [2, 3]]), ShapeError, "equal length"),
     (lambda: np.array("abc"), DTypeError, "could not convert"),

@@ -72,7 +72,7 @@ def test_places(m):
     assert m.copyto(target) is target
     assert target.tolist() == M.tolist()
     with pytest.raises(UnsupportedError):
-        m.as_in_ctx(npx.gpu())
+        m.as_in_ctx(npx.gpu(9))
     with pytest.raises(UnsupportedError):
         m.tostype("csr")
     with pytest.raises(TypeError):
