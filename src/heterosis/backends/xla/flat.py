@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import jax.numpy as jnp
@@ -21,7 +22,7 @@ def read(elements: Any, offset: Any, dtype: str, layout: Strided) -> Any:
     if axes is None:
         return elements.at[_places(offset, layout)].get(mode="promise_in_bounds")
     extents = [shape[axis] for axis in axes]
-    found = lax.reshape(_part(elements, offset, layout_size(extents)), extents)
+    found = lax.reshape(_part(elements, offset, prod(extents)), extents)
     inner_first = sorted(range(len(axes)), key=axes.__getitem__)
     return lax.broadcast_in_dim(lax.transpose(found, inner_first), shape, sorted(axes))
 
@@ -35,14 +36,6 @@ def written(elements: Any, offset: Any, layout: Strided, array: Any) -> Any:
         return lax.dynamic_update_slice(elements, lax.reshape(array, (array.size,)), (offset,))
     places = _places(offset, layout)
     return elements.at[places].set(array, mode="promise_in_bounds", unique_indices=True)
-
-
-def layout_size(extents: list[int]) -> int:
-    """How many elements there are."""
-    size = 1
-    for extent in extents:
-        size *= extent
-    return size
 
 
 def _of_type(elements: Any, dtype: Any) -> Any:

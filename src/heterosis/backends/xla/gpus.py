@@ -127,8 +127,8 @@ def wait(array: _core.ndarray) -> None:
 
 def wait_all() -> None:
     """Until the elements of all arrays are there."""
-    for device in devices():
-        waiting = (one for one in jax.live_arrays(device.platform) if not one.is_deleted())
+    for platform in {device.platform for device in devices()}:
+        waiting = (one for one in jax.live_arrays(platform) if not one.is_deleted())
         jax.block_until_ready(list(waiting))
 
 

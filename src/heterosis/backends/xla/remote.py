@@ -57,7 +57,7 @@ class Gpu(Xla, EagerBackend):
         fixed: Collection[int],
         written: Collection[int],
     ) -> Executable:
-        plan = self._planned(program, layouts, None, views=True, written=written)
+        plan = self.plan(program, layouts, None, views=True, written=written)
         return Executable(partial(_core.run_plan, plan), plan)
 
     def plan(
@@ -68,19 +68,10 @@ class Gpu(Xla, EagerBackend):
         *,
         views: bool,
         in_place: bool = False,
-    ) -> _core.Plan:
-        """What XLA runs. It writes to nothing that is read, so that `in_place` says nothing new."""
-        return self._planned(program, layouts, targets, views=views)
-
-    def _planned(
-        self,
-        program: Program,
-        layouts: Sequence[Strided],
-        targets: Sequence[Strided] | None,
-        *,
-        views: bool,
         written: Collection[int] = (),
     ) -> _core.Plan:
+        """What XLA runs. It writes to nothing that is read, so that `in_place` says nothing new;
+        `written` is as `compile_writing` has it."""
         shown = _views(program, layouts) if views and targets is None else {}
         described, computed = [], []
         for i, value in enumerate(program.outputs):
