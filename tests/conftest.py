@@ -38,13 +38,20 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--on-gpu"):
-        left = [item for item in items if item.get_closest_marker("main_memory")]
+        left = [item for item in items if _is_for_main_memory(item)]
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in set(left)]
     if config.getoption("--quick"):
         chosen = set(_quick(items))
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = [item for item in items if item in chosen]
+
+
+def _is_for_main_memory(item):
+    """Whether --on-gpu leaves a test out: it is marked so, or of the reference back end."""
+    parameters = getattr(item, "callspec", None)
+    of_reference = parameters is not None and "reference" in map(str, parameters.params.values())
+    return of_reference or item.get_closest_marker("main_memory") is not None
 
 
 def _quick(items):
