@@ -14,42 +14,49 @@ from contextlib import contextmanager
 
 from heterosis.runtime import forks
 
-_lock = threading.RLock()
-forks.hold(_lock)
-_pauses = 0  # that are going on, of all threads
-_is_ours = False  # whether it is we who have switched it off
+
+class _Pauses:
+    """Those of all threads that are going on."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        forks.hold(self.lock)
+        self._count = 0
+        self._is_ours = False  # whether it is we who have switched the search off
+
+    def begin(self) -> None:
+        with self.lock:
+            if not self._count and gc.isenabled():
+                gc.disable()
+                self._is_ours = True
+            self._count += 1
+
+    def end(self) -> None:
+        with self.lock:
+            self._count = max(self._count - 1, 0)  # a child begins with none
+            if not self._count:
+                self._search_again()
+
+    def forget(self) -> None:
+        """Begin anew in a child, which does not have the threads."""
+        self._count = 0
+        self._search_again()
+
+    def _search_again(self) -> None:
+        if self._is_ours:
+            gc.enable()
+            self._is_ours = False
+
+
+_pauses = _Pauses()
+os.register_at_fork(after_in_child=_pauses.forget)
 
 
 @contextmanager
 def not_searched() -> Iterator[None]:
     """For `with`: nothing is searched for inside. What is there then is found afterwards."""
-    global _pauses, _is_ours
-    with _lock:
-        if not _pauses and gc.isenabled():
-            gc.disable()
-            _is_ours = True
-        _pauses += 1
+    _pauses.begin()
     try:
         yield
     finally:
-        with _lock:
-            _pauses = max(_pauses - 1, 0)
-            if not _pauses:
-                _search_again()
-
-
-def _search_again() -> None:
-    global _is_ours
-    if _is_ours:
-        gc.enable()
-        _is_ours = False
-
-
-def _start_in_child() -> None:
-    """Forget the pauses of threads that the child does not have."""
-    global _pauses
-    _pauses = 0
-    _search_again()
-
-
-os.register_at_fork(after_in_child=_start_in_child)
+        _pauses.end()
