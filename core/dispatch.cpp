@@ -242,7 +242,6 @@ bool must_wait() { return engine().must_wait(); }
 
 bool overlaps(const Invocation& invocation, const Array& out) {
   const Plan& plan = *invocation.plan;
-  if (plan.remote) return false;  // what was read stays as it was
   for (const Array* input : invocation.inputs()) {
     if (input->storage != out.storage) continue;
     const bool may = plan.elementwise || (plan.in_place && input == invocation.arrays[0]);

@@ -466,7 +466,8 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
     const bool varies = outs.arrays()[i]->storage->has_variable;
     if (noted || (varies && is_recording())) check_write(outs.objects()[i]);
     check_in_place(invocation, *outs.arrays()[i]);
-    overlapping |= overlaps(invocation, *outs.arrays()[i]);
+    // XLA writes to nothing that it reads; a record of the call needs operands as they were.
+    overlapping |= (noted || !plan->remote) && overlaps(invocation, *outs.arrays()[i]);
   }
   if (overlapping) return compute_aside(operation, bound, outs);
   signature.draw(random_state());

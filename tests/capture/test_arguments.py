@@ -89,6 +89,7 @@ def _replaced(value):
 
 
 @pytest.mark.parametrize("values, plans", _ARGUMENTS)
+@pytest.mark.main_memory("arrays among its values are there")
 def test_attributes_are_told_apart(values, plans):
     _replaced(0.123)
     before = _REPLACE.plans

@@ -56,6 +56,7 @@ def through_tanh(x):
     return y * 2 + x
 
 
+@pytest.mark.main_memory("the faulty back end computes there")
 def test_the_first_operation_that_differs(faulty):
     hybridized = heterosis.hybridize(through_tanh, backend=faulty, check=True)
     # A fault that goes where tanh is a result by itself shows in what is computed with it.
@@ -71,12 +72,14 @@ def written(total, x):
     total += np.tanh(x)
 
 
+@pytest.mark.main_memory("the faulty back end computes there")
 def test_what_is_written_is_compared_and_undone(faulty):
     hybridized = heterosis.hybridize(written, backend=faulty, check=True)
     with pytest.raises(CheckError, match=r"an array float32\[2\] that is written to is"):
         hybridized(np.ones(2), np.ones(2))
 
 
+@pytest.mark.main_memory("the faulty back end computes there")
 def test_a_block_without_faults_passes(faulty):
     net = nn.HybridSequential()
     net.add(nn.Dense(3, activation="relu"), nn.Dense(2))
@@ -214,6 +217,7 @@ def _of_own(faulty):
 
 
 @pytest.mark.parametrize("outer", [_by_a_function, _by_a_part])
+@pytest.mark.main_memory("the faulty back end computes there")
 def test_a_fault_that_functions_inside_have_too_is_found(faulty, outer):
     inner = _of_own(faulty)
     hybridized = heterosis.hybridize(outer, backend=faulty, check=True)
@@ -224,6 +228,7 @@ def test_a_fault_that_functions_inside_have_too_is_found(faulty, outer):
 
 
 @pytest.mark.parametrize("outer", [_by_a_loop, _by_a_branch, _by_a_step])
+@pytest.mark.main_memory("the faulty back end computes there")
 def test_a_fault_of_functions_inside_alone_is_none_of_the_program_s(faulty, outer):
     """Their bodies are part of the program, whose loops and gradients have no fault."""
     x = np.array([0.25, 0.5])

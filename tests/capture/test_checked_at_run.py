@@ -69,6 +69,7 @@ def test_checks(function, recorded):
     assert compiled.captures == 1 + recorded  # errors are looked at where nothing is
 
 
+@pytest.mark.main_memory("the note names no operands")
 def test_messages_of_checks(tmp_path):
     """With notes, where no Python raises them from the user's line."""
     for function, x, error, message, line in (

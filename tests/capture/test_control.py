@@ -106,7 +106,7 @@ PROGRAMS = [
     never,
     within_each_other,
     around_a_loop,
-    blocks_with_parameters,
+    pytest.param(blocks_with_parameters, marks=pytest.mark.main_memory("its parameters are there")),
 ]
 
 
@@ -431,6 +431,7 @@ def dropped_in_a_branch(x):
     return npx.cond(x.sum() > 0, lambda: DROPPING(x * x), lambda: DROPPING(np.exp(x)))
 
 
+@pytest.mark.main_memory("one of the weights is there")
 @pytest.mark.parametrize("function", [dropped_rows, dropped_in_a_branch], ids=lambda f: f.__name__)
 def test_backward_drops_what_forward_has_dropped(function):
     def gradient(run):

@@ -353,6 +353,7 @@ def test_changed_parameters_are_seen(change):
     _close(found, net(x))
 
 
+@pytest.mark.main_memory("others can write there")
 def test_memory_that_others_hold_is_never_taken_for_unchanged():
     net, x = _mlp(), _array(3, 5)
     net.hybridize()

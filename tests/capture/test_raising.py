@@ -180,6 +180,7 @@ def test_the_error_comes_from_the_users_line():
     assert raised.value.__cause__ is None is raised.value.__context__
 
 
+@pytest.mark.main_memory("the note names no operands")
 def test_a_note_has_the_line_where_there_is_no_python(tmp_path):
     path = tmp_path / "raises.heterosis"
     heterosis.hybridize(several_arguments).save(path, np.array(ROWS))

@@ -186,6 +186,7 @@ def test_numbers_that_python_draws_are_not_compiled_in(name):
         heterosis.hybridize(_PYTHON_S[name])()
 
 
+@pytest.mark.main_memory("its picture is there")
 def test_one_step_of_colours_has_no_order():
     one = partial(npx.image.random_color_jitter, _image, 0.5)
     with autograd.train_mode():

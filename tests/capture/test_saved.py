@@ -148,6 +148,7 @@ def test_recurrent_layers(layer, path):
     _same(loaded(x, states), wanted)
 
 
+@pytest.mark.main_memory("parameters from MXNet's files are there")
 def test_imported_symbols(path, tmp_path):
     """Their inputs keep their names."""
     net, x = _mlp(), _array(3, 5)

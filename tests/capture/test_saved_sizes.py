@@ -168,6 +168,7 @@ def test_from_another_process(path, tmp_path):
         numpy.testing.assert_allclose(found, net(np.ones((n, 6))).asnumpy(), rtol=1e-5)
 
 
+@pytest.mark.main_memory("threads begin there")
 def test_from_many_threads(path):
     net = mlp()
     net.hybridize(dynamic=True)

@@ -12,6 +12,8 @@ from heterosis.capture.compiled import Compiled
 from heterosis.gluon import nn
 from heterosis.runtime.errors import OutOfMemoryError
 
+pytestmark = pytest.mark.main_memory("XLA compiles for each size")
+
 KNOWN = (40, 33, 50, 20)  # sizes that show what varies, and the ranges of plans
 UNSEEN = (34, 41, 22, 49, 37)
 

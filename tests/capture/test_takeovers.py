@@ -88,6 +88,7 @@ def test_calls_leave_what_imperative_ones_leave(function, size):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("share", [numpy.from_dlpack, memoryview], ids=["DLPack", "buffer"])
+@pytest.mark.main_memory("others can write there")
 def test_who_has_the_address_sees_what_is_written(share, size):
     count = SIZES[size]
     compiled, (x, y) = _compiled(_added, count), _arrays(count)
@@ -103,6 +104,7 @@ def test_who_has_the_address_sees_what_is_written(share, size):
     numpy.testing.assert_allclose(x.asnumpy(), before + 3 * y.asnumpy(), rtol=1e-6)
 
 
+@pytest.mark.main_memory("others can write there")
 def test_what_was_queued_before_reads_what_stood_there():
     compiled, (x, y) = _compiled(_added, 1 << 19), _arrays(1 << 19)
     before, more = x.asnumpy(), y.asnumpy()
@@ -131,6 +133,7 @@ def test_gradients_notice_that_an_operand_was_written_to(size):
 
 @pytest.mark.parametrize("width", [4, 600])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.main_memory("XLA rounds in another order")
 def test_steps_train_as_they_do_imperatively(optimizer, width):
     def trained(step):
         npx.random.seed(1)

@@ -267,6 +267,55 @@ def test_states_are_loaded_where_their_parameters_are(optimizer, tmp_path):
     assert [learns(), learns()] == goes_on
 
 
+def test_a_run_that_fails_leaves_what_it_would_have_written_to():
+    weight = hnp.array(X, ctx=npx.gpu(0))
+
+    @heterosis.hybridize
+    def step(at):
+        weight[...] = weight * 2 + hnp.take(weight, at, axis=0, mode="raise")
+
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            step(hnp.array([9], dtype="int32", ctx=npx.gpu(0)))
+            weight.wait_to_read()
+        equal(weight.copy(), X)
+
+
+def test_what_is_shown_before_it_is_written_is_not_overwritten(x, capsys):
+    @heterosis.hybridize
+    def step(x):
+        npx.print(x[0, 1:], x.reshape(-1)[:2])
+        x += 1
+        npx.print(x[0, 1:])
+
+    for _ in range(2):
+        step(x)
+    shown = ["[1. 2. 3.] [0. 1.]", "[2. 3. 4.]", "[2. 3. 4.] [1. 2.]", "[3. 4. 5.]"]
+    assert capsys.readouterr().out.splitlines() == shown
+
+
+def test_an_array_from_outside_that_is_elsewhere_is_refused(x):
+    elsewhere = hnp.array(X)
+    with npx.gpu(0), pytest.raises(errors.ArgumentError, match=r"one array is on cpu\(0\)"):
+        heterosis.hybridize(lambda: elsewhere * 2)()
+    with pytest.raises(errors.ArgumentError, match="another on"):
+        heterosis.hybridize(lambda x: x + elsewhere)(x)
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_a_recorded_write_over_what_is_read(x, hybridized):
+    def function(x):
+        y = x * 2
+        y[1:] = y[:2]
+        return y.sum()
+
+    x.attach_grad()
+    with autograd.record():
+        found = (heterosis.hybridize(function) if hybridized else function)(x)
+    found.backward()
+    equal(x.grad, numpy.repeat([[4.0], [2], [0]], 4, 1))
+
+
 def test_a_result_that_has_no_room_is_refused():
     with pytest.raises(errors.OutOfMemoryError, match="takes"):
         hnp.zeros((1 << 60,), ctx=npx.gpu(0))

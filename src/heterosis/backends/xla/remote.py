@@ -34,7 +34,7 @@ from heterosis.ir.strided import Strided, moved
 from heterosis.ir.text import printed
 from heterosis.ir.types import is_float, numpy_dtype
 from heterosis.runtime.context import context_of_device
-from heterosis.runtime.errors import HeterosisError, OutOfMemoryError
+from heterosis.runtime.errors import ArgumentError, HeterosisError, OutOfMemoryError
 from heterosis.runtime.settings import settings
 
 
@@ -43,7 +43,7 @@ class Remote(Xla, EagerBackend):
 
     def __init__(self, number: int) -> None:
         super().__init__()
-        self._memory = gpus.memory_of(number)
+        self._number, self._memory = number, gpus.memory_of(number)
 
     def compile(
         self, program: Program, layouts: Sequence[Strided], fixed: Collection[int] = ()
@@ -83,10 +83,15 @@ class Remote(Xla, EagerBackend):
         if targets is None:
             types = (value.type for value in computed.values())
             check_room_for(program.name, types, self._memory.limit)
-        order = list(computed)
-        overwritten = {i: order.index(k) for i, k in (written or {}).items() if k in computed}
+        order, seen = list(computed), {base for base, _ in shown.values()}
+        arrays = [i for i, value in enumerate(program.inputs) if not _is_number(value)]
+        overwritten = {
+            arrays.index(i): order.index(k)
+            for i, k in (written or {}).items()
+            if k in computed and arrays.index(i) not in seen  # by views, which are results
+        }
         program = prepared(Program(program.inputs, tuple(computed.values()), program.name))
-        run = _Run(program, layouts, targets, self._memory, overwritten)
+        run = _Run(program, layouts, targets, self._number, overwritten)
         reals = [is_float(value.dtype) for value in program.inputs if _is_number(value)]
         return _core.make_remote_plan(program.name, run, reals, described)
 
@@ -111,23 +116,25 @@ def _views(program: Program, layouts: Sequence[Strided]) -> dict[int, tuple[int,
 
 
 class _Run:
-    """One program on a device, run on arrays that lie as `layouts` say, into `targets` if given."""
+    """One program on a device, run on arrays that lie as `layouts` say, into `targets` if given.
+
+    `written` has the arrays that results are written over afterwards, and these results, by
+    position.
+    """
 
     def __init__(
         self,
         program: Program,
         layouts: Sequence[Strided],
         targets: Sequence[Strided] | None,
-        memory: gpus.Memory,
+        device: int,
         written: Mapping[int, int],
     ):
-        self._program, self._targets, self._memory = program, targets, memory
+        self._program, self._targets, self._device = program, targets, device
+        self._memory = gpus.memory_of(device)
         pairs = zip(program.inputs, layouts, strict=True)
         self._layouts = [None if _is_number(value) else layout for value, layout in pairs]
-        arrays = [i for i, value in enumerate(program.inputs) if not _is_number(value)]
-        # The arrays that results are written over afterwards, and these results, by position.
-        self._written = {arrays.index(i): k for i, k in written.items()}
-        self._overwrites = {k: i for i, k in self._written.items()}
+        self._written, self._overwrites = written, {k: i for i, k in written.items()}
         self._numbers = [numpy_dtype(v.dtype).type for v in program.inputs if _is_number(v)]
         self._failures: list[Failure] = []
         self._jitted: dict[tuple[Any, ...], Any] = {}  # by how results lie
@@ -136,6 +143,15 @@ class _Run:
     @cached_property
     def _digest(self) -> int:
         return zlib.crc32(printed(self._program, calls=False).text.encode())
+
+    @cached_property
+    def _may_fail(self) -> bool:
+        """Whether something is checked. What a run that fails would have written is then still as
+        it was, so that XLA must not have overwritten it."""
+        turn = Turn([])
+        inputs = [jax.ShapeDtypeStruct(v.shape, numpy_dtype(v.dtype)) for v in self._program.inputs]
+        jax.eval_shape(lambda *given: turn.results(self._program, given), *inputs)
+        return bool(turn.failures)
 
     def _run_giving(self, shardings: tuple[Any, ...]) -> Any:
         """What computes results that lie so, and the status."""
@@ -161,6 +177,7 @@ class _Run:
     ) -> None:
         """Give the `results` their elements."""
         check_process(self._program.name, self._process)
+        self._check_devices(arrays)
         typed = [make(one) for make, one in zip(self._numbers, numbers, strict=True)]
         places = [self._place(result) for result in results]
         memory, name = self._memory, self._program.name
@@ -176,6 +193,16 @@ class _Run:
             ]
             found, status = run(spent, parts, places, given, typed)
             self._settle(results, left, memory.settled(found), status)
+
+    def _check_devices(self, arrays: Sequence[Any]) -> None:
+        """Raise where what a function has found outside is not where its program runs."""
+        for array in arrays:
+            if array._device != self._device:
+                raise ArgumentError(
+                    f"{self._program.name}: one array is on {array.ctx}, and the program runs on "
+                    f"{context_of_device(self._device)}; expected all on one device. Copy with "
+                    "x.as_in_ctx(ctx)."
+                )
 
     def _shardings(
         self, arrays: Sequence[Any], results: Sequence[Any], left: Sequence[int | None]
@@ -209,7 +236,7 @@ class _Run:
         return [
             None
             if place is None or of_results[result._storage_id] > 1
-            else _own(result, result._storage_id not in read)
+            else _own(result, result._storage_id not in read and not self._may_fail)
             for result, place in zip(results, places, strict=True)
         ]
 
@@ -223,6 +250,7 @@ class _Run:
             if read[arrays[i]._storage_id] == 1
             and arrays[i]._covers_storage
             and _is_free(arrays[i])
+            and not self._may_fail
         }
 
     def _settle(
