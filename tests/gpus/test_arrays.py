@@ -267,18 +267,31 @@ def test_states_are_loaded_where_their_parameters_are(optimizer, tmp_path):
     assert [learns(), learns()] == goes_on
 
 
-def test_a_run_that_fails_leaves_what_it_would_have_written_to():
-    weight = hnp.array(X, ctx=npx.gpu(0))
-
+def test_a_call_that_raises_leaves_what_it_has_written():
     @heterosis.hybridize
-    def step(at):
-        weight[...] = weight * 2 + hnp.take(weight, at, axis=0, mode="raise")
+    def step(x):
+        x += 1
+        assert x.sum() < 0, "too large"
+        x *= 2
+
+    x = hnp.array(X, ctx=npx.gpu(0))
+    for k in range(1, 3):
+        with pytest.raises(AssertionError, match="too large"):
+            step(x)
+        equal(x, X + k)
+
+
+def test_what_a_failed_run_would_have_written_can_be_written_anew(x):
+    @heterosis.hybridize
+    def step(x, at):
+        x[...] = x * 2 + hnp.take(x, at, axis=0, mode="raise")
 
     for _ in range(2):
+        step(x, hnp.array([9], dtype="int32", ctx=npx.gpu(0)))
         with pytest.raises(IndexError):
-            step(hnp.array([9], dtype="int32", ctx=npx.gpu(0)))
-            weight.wait_to_read()
-        equal(weight.copy(), X)
+            x.asnumpy()
+        x[...] = 3
+        equal(x, numpy.full_like(X, 3))
 
 
 def test_what_is_shown_before_it_is_written_is_not_overwritten(x, capsys):
