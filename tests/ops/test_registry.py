@@ -9,6 +9,8 @@ import pytest
 from heterosis.ir.types import DTYPES
 from heterosis.ops import REGISTRY
 from heterosis.ops.record import KEY
+from tests.capture import test_operations
+from tests.capture.calls import sampled
 from tests.ops.harness import LAYOUTS, arguments, call, cases, check, reference
 from tests.processes import run_python
 
@@ -25,11 +27,15 @@ def test_matches_numpy(name, dtype, some):
 
 @pytest.mark.lengthy
 def test_quick_runs_every_operation():
+    """Against NumPy, with all element types among them, and hybridized."""
     options = ("--quick", "--collect-only", "-q", "-p", "no:cacheprovider")
-    done = run_python("-m", "pytest", *options, __file__, folder=Path(__file__).parents[2])
+    files = (__file__, test_operations.__file__)
+    done = run_python("-m", "pytest", *options, *files, folder=Path(__file__).parents[2])
     rows = set(re.findall(r"test_matches_numpy\[(\w+)-(\w+)\]", done.stdout))
     assert sorted(name for name, _ in rows) == sorted({name for name, _ in cases(REGISTRY)})
     assert {dtype for _, dtype in rows} == set(DTYPES)
+    hybridized = set(re.findall(r"test_results\[(\w+)-\w+\]", done.stdout))
+    assert hybridized == {name for name, _ in sampled()}
 
 
 def test_every_operation_has_samples_and_a_reference():

@@ -37,8 +37,8 @@ def check(workers, numbers, kinds=()):
 
 
 @pytest.mark.parametrize("part", range(TESTS))
-def test_programs(part, workers):
-    check(workers, range(part * PROGRAMS, (part + 1) * PROGRAMS))
+def test_programs(part, workers, some):
+    check(workers, some(range(part * PROGRAMS, (part + 1) * PROGRAMS)))
 
 
 @pytest.mark.lengthy
@@ -46,5 +46,6 @@ def test_attention(workers):
     check(workers, range(PROGRAMS), ["attending"])
 
 
+@pytest.mark.lengthy
 def test_layers_that_keep_their_channels_last(turned):
     check(turned, range(PROGRAMS), ["layer"])
