@@ -31,6 +31,7 @@ _FEW_CASES = 2
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="every operation, some of each file")
     parser.addoption("--some", action="store_true", help="two rows of each table, nothing lengthy")
+    parser.addoption("--release", action="store_true", help="also what runs before a release alone")
     parser.addoption("--rewrite", action="store_true", help="whatever is captured is rewritten")
     parser.addoption("--on-gpu", action="store_true", help="arrays are made on a GPU")
 
@@ -42,13 +43,32 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--on-gpu"):
-        left = [item for item in items if item.get_closest_marker("main_memory")]
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in set(left)]
+        _leave_out(config, items, {i for i in items if i.get_closest_marker("main_memory")})
+    if not config.getoption("--release"):
+        _leave_out(config, items, set(_of_a_release(items)))
     if choose := _chooses(config):
-        chosen = set(choose(items))
-        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = [item for item in items if item in chosen]
+        _leave_out(config, items, set(items) - set(choose(items)))
+
+
+def _leave_out(config, items, left):
+    """Run them not, and count them as deselected."""
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = [item for item in items if item not in left]
+
+
+def _of_a_release(items):
+    """What --release alone runs: what has the mark `release`; if it names a parameter, only what is
+    left when the table has one row for every value of it."""
+    tables = defaultdict(list)
+    for item in items:
+        if mark := item.get_closest_marker("release"):
+            if mark.args:
+                tables[item.nodeid.partition("[")[0], mark.args].append(item)
+            else:
+                yield item
+    for (_, parameters), rows in tables.items():
+        kept = set(_one_for_each(*parameters, rows))
+        yield from (row for row in rows if row not in kept)
 
 
 def _chooses(config):
@@ -140,6 +160,12 @@ def some(request):
     chooses = _chooses(request.config)
     few = {None: None, _some: _CASES, _quick: _FEW_CASES}[chooses]
     return lambda cases: spread(cases, few) if few else cases
+
+
+@pytest.fixture
+def release(request):
+    """Whether all cases are wanted, as before a release, and not one of a kind."""
+    return request.config.getoption("--release")
 
 
 @pytest.fixture(scope="session")

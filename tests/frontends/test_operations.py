@@ -66,6 +66,7 @@ def _sample(record, dtype):
 
 
 @pytest.mark.lengthy
+@pytest.mark.release("name")
 @pytest.mark.parametrize("name, dtype", list(cases(REGISTRY)))
 def test_an_operation_is_exported(name, dtype, tmp_path):
     function, arrays = _sample(REGISTRY[name], dtype)

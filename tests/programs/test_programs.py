@@ -10,7 +10,7 @@ from tests.programs.process import Worker
 
 SEED = 14
 PROGRAMS = 12  # of one test
-TESTS = 25
+TESTS, OFTEN = 25, 10  # as many do not wait for a release
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,9 @@ def check(workers, numbers, kinds=()):
     assert not told, "\n".join(told)
 
 
-@pytest.mark.parametrize("part", range(TESTS))
+@pytest.mark.parametrize(
+    "part", [pytest.param(n, marks=[pytest.mark.release] * (n >= OFTEN)) for n in range(TESTS)]
+)
 def test_programs(part, workers, some):
     check(workers, some(range(part * PROGRAMS, (part + 1) * PROGRAMS)))
 
