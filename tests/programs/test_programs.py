@@ -10,6 +10,7 @@ from tests.programs.process import Worker
 
 SEED = 14
 PROGRAMS = 12  # of one test
+FEW = 4  # of those whose networks take seconds each, but before a release
 TESTS, OFTEN = 25, 10  # as many do not wait for a release
 
 
@@ -44,10 +45,10 @@ def test_programs(part, workers, some):
 
 
 @pytest.mark.lengthy
-def test_attention(workers):
-    check(workers, range(PROGRAMS), ["attending"])
+def test_attention(workers, release):
+    check(workers, range(PROGRAMS if release else FEW), ["attending"])
 
 
 @pytest.mark.lengthy
-def test_layers_that_keep_their_channels_last(turned):
-    check(turned, range(PROGRAMS), ["layer"])
+def test_layers_that_keep_their_channels_last(turned, release):
+    check(turned, range(PROGRAMS if release else FEW), ["layer"])
