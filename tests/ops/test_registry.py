@@ -17,12 +17,21 @@ from tests.processes import run_python
 
 @pytest.mark.each("name")
 @pytest.mark.parametrize("name, dtype", list(cases(REGISTRY)))
-def test_matches_numpy(name, dtype, some):
+def test_matches_numpy(name, dtype, some, release):
     record = REGISTRY[name]
-    for layout, case in some(list(product(LAYOUTS, record.samples.cases))):
+    for layout, case in some(list(_laid_out(record.samples, dtype, all_of_them=release))):
         arrays, attributes = arguments(record, case, dtype)
         got = call(record, arrays, attributes, layout)
         check(got, reference(record, arrays, attributes, got), record)
+
+
+def _laid_out(samples, dtype, *, all_of_them):
+    """Each case in all layouts, or in one: they take turns, and begin with another one for each
+    element type, so that three types bring each case into all of them."""
+    begin = samples.dtypes.index(dtype)
+    for (i, case), (j, layout) in product(enumerate(samples.cases), enumerate(LAYOUTS)):
+        if all_of_them or (begin + i) % len(LAYOUTS) == j:
+            yield layout, case
 
 
 @pytest.mark.lengthy
