@@ -191,6 +191,7 @@ class TakeoverTask final : public Task {
 
 [[noreturn]] void refuse_devices(const std::string& operation, int one, int other) {
   const auto name = [](int device) {
+    if (device == kOfProcesses) return std::string("processes(0)");
     return device < kFirstRemote ? "cpu(" + std::to_string(device) + ")"
                                  : "gpu(" + std::to_string(device - kFirstRemote) + ")";
   };

@@ -15,6 +15,9 @@ namespace heterosis {
 // with; the core has no address of it.
 constexpr int kFirstRemote = 1 << 15;
 
+// The one for arrays that several processes have together.
+constexpr int kOfProcesses = 2 * kFirstRemote - 1;
+
 // Invariant: the data live until the last Ref is dropped. Tasks hold Refs, so the last one may be
 // dropped by a worker thread. They stay where they are once allocated, but for `exchange`: who knows
 // their address without a place in the dependency order is one of the holders.

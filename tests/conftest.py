@@ -43,7 +43,7 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--on-gpu"):
-        _leave_out(config, items, {i for i in items if i.get_closest_marker("main_memory")})
+        _leave_out(config, items, set(filter(_is_for_main_memory, items)))
     if not config.getoption("--release"):
         _leave_out(config, items, set(_of_a_release(items)))
     if choose := _chooses(config):
@@ -75,6 +75,13 @@ def _chooses(config):
     """What takes some of the tests, if all are not wanted."""
     quick, some = config.getoption("--quick"), config.getoption("--some")
     return _quick if quick else _some if some else None
+
+
+def _is_for_main_memory(item):
+    """Whether --on-gpu leaves a test out: it is marked so, or of the reference back end."""
+    parameters = getattr(item, "callspec", None)
+    of_reference = parameters is not None and "reference" in map(str, parameters.params.values())
+    return of_reference or item.get_closest_marker("main_memory") is not None
 
 
 def _quick(items):

@@ -270,6 +270,7 @@ NB_MODULE(_core, m) {
   });
   m.def("fail_as", [](nb::handle array, nb::handle other) { fail_as(array.ptr(), other.ptr()); });
   m.attr("first_remote") = kFirstRemote;
+  m.attr("of_processes") = kOfProcesses;
   m.def("with_preparation", [](const PlanHandle& plan, const PlanHandle& preparation,
                                std::vector<size_t> fixed) {
     return PlanHandle{plan.plan,

@@ -243,6 +243,7 @@ def fail_as(array: ndarray, other: ndarray) -> None:
     """Let reads of an array on a device raise what those of `other` do."""
 
 first_remote: int  # the number of the first device that has memory of its own
+of_processes: int  # that of the device of arrays that several processes have together
 
 def with_preparation(plan: Plan, preparation: Plan, fixed: Sequence[int]) -> Plan:
     """`plan`, whose last operands are the results of `preparation` for the others: made anew where

@@ -8,12 +8,23 @@
 
 The step is that of one process, captured for the whole batch. XLA divides the work among the
 processes, and puts in the sums over them.
+
+Parameters that are too large for each to hold are divided among them, by their names:
+
+    distributed.shard_parameters(net.collect_params(), r".*weight")
+
+    @heterosis.hybridize
+    def step(x, y): ...
+
+    step(distributed.from_parts(x), distributed.from_parts(y))
 """
 
 from __future__ import annotations
 
 import os
+import re
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -22,8 +33,10 @@ from heterosis import backends, np, npx
 from heterosis.capture.sharded import Sharding
 from heterosis.kvstore.world import Launched, check_known_sum, end_together, join, launched
 from heterosis.runtime.arguments import check_members as _check_members
-from heterosis.runtime.errors import ArgumentError, CommunicationError
+from heterosis.runtime.context import Context
+from heterosis.runtime.errors import ArgumentError, CommunicationError, ShapeError
 from heterosis.runtime.modes import refuse_in_capture
+from heterosis.runtime.placing import from_device
 
 _ADDRESS = "JAX_COORDINATOR_ADDRESS"
 
@@ -99,6 +112,77 @@ def broadcast_parameters(params: Any, root_rank: int = 0) -> None:
         array[...] = np.array(bytes_.view(mine.dtype).reshape(mine.shape), dtype=array.dtype)
 
 
+def context() -> Context:
+    """Where arrays are that all processes have together. They make the same calls on such arrays,
+    in the same order, each of which runs as one program of all; whoever makes another call raises
+    in all of them."""
+    _processes()
+    return Context("processes")
+
+
+def from_parts(part: Any) -> np.ndarray:
+    """The array of all processes, of which each gives its rows: those of process 0 come first.
+
+    Parts are of one shape. They stay where they are.
+    """
+    refuse_in_capture("distributed.from_parts", "Call it on the arguments of what is hybridized.")
+    processes = _processes()
+    part = np.asarray(part)
+    if part.ndim == 0 or part.shape[0] % processes.devices_each:
+        raise ShapeError(
+            f"from_parts: a part of shape {part.shape}; expected rows along a first axis, as many "
+            f"as {processes.devices_each} devices of each process can share."
+        )
+    shape = part.shape[0] * processes.num_workers, *part.shape[1:]
+    return processes.from_parts(from_device(part), shape)
+
+
+def shard_parameters(params: Any, rule: str | Callable[[str, tuple[int, ...]], bool]) -> list[str]:
+    """Move parameters to `context()`, with the values that process 0 has, and divide those among
+    the processes that `rule` picks, along their first axes; gives the names of these.
+
+    The rule is a regular expression that whole names match, or a function of a name and a shape.
+    Gradients and states of optimizers are divided as their parameters are.
+    """
+    refuse_in_capture("distributed.shard_parameters", "Call it before the first step.")
+    processes, there = _processes(), context()
+    picks = _picking(rule)
+    chosen = [name for name, one in params.items() if picks(name, one.data().shape)]
+    if not chosen:
+        raise ArgumentError(
+            f"shard_parameters: the rule {rule!r} picks none of the parameters "
+            f"{', '.join(params)}. To hold all of them whole, use params.reset_ctx(context())."
+        )
+    count = processes.num_workers * processes.devices_each
+    for name in chosen:
+        shape = params[name].shape
+        if not shape or shape[0] % count:
+            raise ShapeError(
+                f"shard_parameters: {name} of shape {shape} cannot be divided: its first axis is "
+                f"no multiple of {count}, the number of devices. Let the rule leave it out."
+            )
+    if any(one.list_ctx() != [there] for one in params.values()):
+        broadcast_parameters(params)
+    for name, one in params.items():
+        one.reset_ctx(there)
+        if name in chosen:
+            processes.divide(one.data())
+            if one.grad_req != "null":
+                processes.divide(one.grad())
+    return chosen
+
+
+def _picking(rule: Any) -> Callable[[str, tuple[int, ...]], bool]:
+    if isinstance(rule, str):
+        return lambda name, shape: re.fullmatch(rule, name) is not None
+    if callable(rule):
+        return lambda name, shape: bool(rule(name, shape))
+    raise ArgumentError(
+        f"shard_parameters: got rule={rule!r}; expected a regular expression, or a function of a "
+        "name and a shape."
+    )
+
+
 def shutdown() -> None:
     """Leave the other processes: programs of all of them no longer run. It waits for all to do so,
     and happens by itself when they end."""
@@ -156,5 +240,6 @@ def _free_port() -> int:
 _check_members(globals())
 
 __all__ = [
-    "Sharding", "barrier", "broadcast_parameters", "initialize", "num_workers", "rank", "shutdown",
+    "Sharding", "barrier", "broadcast_parameters", "context", "from_parts", "initialize",
+    "num_workers", "rank", "shard_parameters", "shutdown",
 ]  # fmt: skip

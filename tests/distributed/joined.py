@@ -1,6 +1,11 @@
 """What every process does in the tests of programs that run in several: python -m
 tests.distributed.joined"""
 
+import contextlib
+import shutil
+import tempfile
+from pathlib import Path
+
 import numpy
 
 from heterosis import autograd, distributed, gluon, hybridize, np, npx
@@ -127,6 +132,170 @@ def results_are_of_the_whole_batch():
 
     together(keep)(mine)
     assert numpy.array_equal(again.asnumpy(), x)
+
+
+def wide():
+    """Layers whose rows can be divided, but for those of the last."""
+    net = nn.HybridSequential()
+    net.add(
+        nn.Dense(24, activation="tanh", in_units=5), nn.Dropout(0.3), nn.LayerNorm(in_channels=24),
+        nn.Dense(16, activation="relu", in_units=24), nn.Dense(3, in_units=16),
+    )  # fmt: skip
+    return net
+
+
+def is_divisible(name, shape):
+    return shape[0] % 8 == 0
+
+
+def step_of(net, trainer):
+    loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+
+    @hybridize
+    def step(x, y):
+        with autograd.record():
+            loss = loss_of(net(x), y)
+        loss.backward()
+        trainer.step(len(x))
+        return loss.mean()
+
+    return step
+
+
+def trained_divided(optimizer, settings, divide, folder):
+    """Losses of a network whose parameters are divided, or not; saved and loaded on the way."""
+    np.random.seed(7)
+    net = wide()
+    net.initialize()
+    if divide:
+        chosen = distributed.shard_parameters(net.collect_params(), is_divisible)
+        assert len(chosen) == 6 and not any("dense2" in name for name in chosen)
+    trainer = gluon.Trainer(net.collect_params(), optimizer, settings)
+    step = step_of(net, trainer)
+    x, y = data(rows=16 * COUNT)
+    give = distributed.from_parts if divide else np.array
+    mine = part if divide else (lambda rows: rows)
+    np.random.seed(5)
+    halves = [
+        [give(np.array(mine(whole[rows]))) for whole in (x, y)]
+        for rows in (slice(0, 8 * COUNT), slice(8 * COUNT, None))
+    ]
+    losses = [step(*halves[i % 2]).item() for i in range(4)]
+    if divide:
+        check_divided(net, trainer, chosen)
+    net.save_parameters(str(folder / "net.params"))
+    trainer.save_states(str(folder / "trainer.states"))
+    np.random.seed(6)
+    goes_on = [step(*halves[i % 2]).item() for i in range(2)]
+    net.load_parameters(str(folder / "net.params"))
+    trainer.load_states(str(folder / "trainer.states"))
+    np.random.seed(6)
+    again = [step(*halves[i % 2]).item() for i in range(2)]
+    assert again == goes_on, (again, goes_on)
+    if divide:
+        check_divided(net, trainer, chosen)
+    return losses + goes_on, [p.data().asnumpy() for p in net.collect_params().values()]
+
+
+def check_divided(net, trainer, chosen):
+    """Each process holds its rows alone of what was chosen: of values, gradients and states."""
+    states = trainer._updater.states
+    names = {parameter: name for name, parameter in net.collect_params().items()}
+    for index, parameter in enumerate(trainer._params):
+        name, state = names[parameter], states[index]
+        arrays = [parameter.data(), parameter.grad()]
+        arrays += state if isinstance(state, tuple) else [state]
+        for array in arrays:
+            if array is not None:
+                shards = array._elements.addressable_shards
+                held = sum(one.data.size for one in shards) // len(shards)
+                fraction = COUNT * len(shards) if name in chosen else 1
+                assert held * fraction == array.size, (name, held, array.shape)
+
+
+def training_of_divided_parameters_is_that_of_one_process():
+    with tempfile.TemporaryDirectory() as alone, shared_folder() as together_:
+        cases = (
+            ("sgd", {"learning_rate": 0.5, "momentum": 0.9}),
+            ("adam", {"learning_rate": 0.05, "wd": 0.01}),
+        )
+        for case in cases:
+            expected, of_one = trained_divided(*case, False, Path(alone))
+            losses, found = trained_divided(*case, True, together_)
+            numpy.testing.assert_allclose(losses, expected, rtol=5e-6)
+            for mine, theirs in zip(found, of_one, strict=True):
+                numpy.testing.assert_allclose(mine, theirs, rtol=5e-5, atol=5e-6)
+
+
+@contextlib.contextmanager
+def shared_folder():
+    """A folder that process 0 makes, and all know."""
+    folder = tempfile.mkdtemp() if RANK == 0 else ""
+    padded = numpy.zeros(200, "uint8")
+    padded[: len(folder)] = list(folder.encode())
+    told = distributed._processes().of_one(0, padded)
+    yield Path(bytes(told).rstrip(b"\0").decode())
+    distributed.barrier()
+    if RANK == 0:
+        shutil.rmtree(folder)
+
+
+def arrays_of_all_processes_are_like_others():
+    here, there = npx.cpu(), distributed.context()
+    x, y = data()
+    whole, label = (distributed.from_parts(part(one)) for one in (x, y))
+    assert whole.shape == x.shape and whole.ctx == there == whole.copy().ctx
+    assert numpy.array_equal(whole.asnumpy(), x) and label.tolist() == y.tolist()
+    assert repr(whole.ctx) == "processes(0)"
+    numpy.testing.assert_allclose((whole @ whole.T).asnumpy(), x @ x.T, rtol=1e-5, atol=1e-6)
+    assert numpy.array_equal(np.take(whole, label, axis=0).asnumpy(), x[y])
+    assert numpy.array_equal(whole[3:5, ::2].T.asnumpy(), x[3:5, ::2].T)
+    whole[1:3] = 2
+    whole[5] += whole[6]
+    x[1:3], x[5] = 2, x[5] + x[6]
+    assert numpy.array_equal(whole.as_in_ctx(here).asnumpy(), x)
+    again = np.array(x).as_in_ctx(there)
+    assert again.ctx == there and (again == whole).all()
+    again.attach_grad()
+    with autograd.record():
+        found = (again * whole).sum()
+    found.backward()
+    assert numpy.array_equal(again.grad.asnumpy(), x)
+    view = whole.reshape(-1)
+    view[:] = 1
+    assert whole.sum().item() == x.size
+    far = np.array([999]).as_in_ctx(there)
+    raises(IndexError, "", lambda: np.take(whole, far, mode="raise").asnumpy())
+    raises(ArgumentError, "one device", lambda: hybridize(lambda a, b: a @ b.T)(whole, np.array(x)))
+    raises(UnsupportedError, "no memory", whole.__dlpack__)
+
+
+def what_differs_between_processes_is_raised_by_all():
+    there = distributed.context()
+    raises(ArgumentError, "others in some", lambda: np.full((3,), RANK).as_in_ctx(there))
+    raises(CommunicationError, "do not do the same", lambda: np.ones((2 + RANK,)).as_in_ctx(there))
+    raises(CommunicationError, "", lambda: distributed.from_parts(np.ones((2 + 2 * RANK, 3))))
+    x = np.ones((4, 3)).as_in_ctx(there)
+    raises(CommunicationError, "do not do the same", lambda: x.sin() if RANK else x.cos())
+    raises(CommunicationError, "the same numbers", lambda: x * (2.0 + RANK))
+    net = wide()
+    net.initialize()
+    distributed.shard_parameters(net.collect_params(), is_divisible)
+    weight = next(iter(net.collect_params().values())).data()
+    raises(CommunicationError, "", weight.asnumpy if RANK else lambda: x + 1)
+    assert (x + 1).sum().item() == 24  # and all can go on
+
+
+def what_cannot_be_divided_is_refused():
+    net = perceptron()
+    net.initialize()
+    params = net.collect_params()
+    raises(ArgumentError, "picks none", lambda: distributed.shard_parameters(params, "other"))
+    raises(ArgumentError, "rule=3", lambda: distributed.shard_parameters(params, 3))
+    raises(ShapeError, "no multiple", lambda: distributed.shard_parameters(params, ".*weight"))
+    raises(ShapeError, "first axis", lambda: distributed.from_parts(np.ones(())))
+    raises(CaptureError, "", lambda: hybridize(distributed.from_parts)(np.ones((2, 2))))
+    raises(ArgumentError, "no context", lambda: np.ones(2, ctx=npx.Context("processes", 1)))
 
 
 def other_arguments_are_whole():
@@ -272,6 +441,10 @@ def programs_of_one_process_go_on():
 CASES = (
     training_is_that_of_one_process,
     results_are_of_the_whole_batch,
+    training_of_divided_parameters_is_that_of_one_process,
+    arrays_of_all_processes_are_like_others,
+    what_differs_between_processes_is_raised_by_all,
+    what_cannot_be_divided_is_refused,
     other_arguments_are_whole,
     methods,
     random_numbers_are_those_of_one_process,

@@ -14,6 +14,7 @@ from heterosis.runtime.errors import (
     UninitializedError,
 )
 
+pytestmark = pytest.mark.main_memory("they name contexts of their own")
 TWO = [npx.cpu(0), npx.cpu(1)]
 LOSS = gluon.loss.SoftmaxCrossEntropyLoss()
 X = numpy.random.default_rng(0).normal(size=(12, 5)).astype("float32")

@@ -245,6 +245,28 @@ def test_a_network_moves(tmp_path):
     equal(other.weight.data(), net.weight.data().asnumpy())
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_states_are_loaded_where_their_parameters_are(optimizer, tmp_path):
+    def learns():
+        with autograd.record():
+            loss = (net(hnp.ones((2, 6), ctx=npx.gpu(0))) ** 2).sum()
+        loss.backward()
+        trainer.step(2)
+        return loss.item()
+
+    net = gluon.nn.Dense(4, in_units=6)
+    net.initialize(ctx=npx.gpu(0))
+    settings = {"momentum": 0.9} if optimizer == "sgd" else {}
+    trainer = gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.01, **settings})
+    learns()
+    net.save_parameters(str(tmp_path / "net"))
+    trainer.save_states(str(tmp_path / "states"))
+    goes_on = [learns(), learns()]
+    net.load_parameters(str(tmp_path / "net"))
+    trainer.load_states(str(tmp_path / "states"))
+    assert [learns(), learns()] == goes_on
+
+
 def test_a_result_that_has_no_room_is_refused():
     with pytest.raises(errors.OutOfMemoryError, match="takes"):
         hnp.zeros((1 << 60,), ctx=npx.gpu(0))

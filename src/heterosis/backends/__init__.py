@@ -146,6 +146,14 @@ class Processes(ABC):
         """What the process `root` gives."""
 
     @abstractmethod
+    def from_parts(self, part: _core.ndarray, shape: tuple[int, ...]) -> _core.ndarray:
+        """The array of all processes, of that shape, of which each gives its rows."""
+
+    @abstractmethod
+    def divide(self, array: _core.ndarray) -> None:
+        """Let each process keep its rows alone of an array that all have together."""
+
+    @abstractmethod
     def leave(self) -> None:
         """End what joins them."""
 
@@ -170,10 +178,11 @@ class Backend(ABC):
         program: Program,
         layouts: Sequence[Strided],
         fixed: Collection[int],
-        written: Collection[int],
+        written: Mapping[int, int],
     ) -> Executable:
-        """The same, where after every run a result takes the place of each of the inputs at the
-        positions `written`, which nobody reads in between: their memory may become results'."""
+        """The same, where after every run results take the places of inputs, which nobody reads in
+        between: their memory may become results'. `written` has the positions of these results by
+        those of the inputs."""
         return self.compile(program, layouts, fixed)
 
     def compile_sized(
@@ -308,18 +317,18 @@ def eager(device: int) -> EagerBackend:
     return of_device(device) or cast(EagerBackend, named(NATIVE))
 
 
-_of_gpus: dict[int, EagerBackend] = {}
+_remote: dict[int, EagerBackend] = {}
 
 
 def of_device(device: int) -> EagerBackend | None:
     """The one back end that computes on a device, if that has memory of its own."""
     if device < _core.first_remote:
         return None
-    if device not in _of_gpus:
-        from heterosis.backends.xla.remote import Gpu
+    if device not in _remote:
+        from heterosis.backends.xla.remote import Remote
 
-        _of_gpus.setdefault(device, Gpu(device))
-    return _of_gpus[device]
+        _remote.setdefault(device, Remote(device))
+    return _remote[device]
 
 
 # What a GPU's driver makes, NVIDIA's or AMD's: without them JAX is not asked, which takes its time.
@@ -338,7 +347,7 @@ def _count_gpus() -> int:
 def wait_all() -> None:
     """Until all that has been begun, here and on GPUs, is done."""
     _core.wait_all()
-    if _of_gpus:
+    if _remote:
         _gpus().wait_all()
 
 
@@ -348,7 +357,7 @@ def _gpus() -> Any:
     return gpus
 
 
-set_gpus(_count_gpus, lambda number: _gpus().memory(number))
+set_gpus(_count_gpus, lambda number: _gpus().room(number))
 _core.set_hook("brought", lambda array, number: _gpus().brought(array, number))
 _core.set_hook("wait_remote", lambda array: _gpus().wait(array))
 _core.set_hook("remote_dlpack_device", lambda array: _gpus().dlpack_device(array))

@@ -177,7 +177,7 @@ class Program:
             self._keeping = self.plain.keeping(wanted) if wanted else None
             self._copies = self._copied(wanted) if captured.writes else {}
             fixed = [] if self._recorded else _seldom_changed(captured)
-            written = () if self._recorded else self._replaced()
+            written = {} if self._recorded else self._replaced()
             self.executable = backend.compile_writing(self._with_copies(), layouts, fixed, written)
         shares = self.executable.plan is not None  # does what runs see to views by itself
         self._views = {} if shares else dict(_views(self.program, captured, layouts))
@@ -243,10 +243,10 @@ class Program:
         read = [i for kind, i in sources if kind == OPERAND and i in written]
         return dict(zip(read, count(len(self.kept.program.outputs)), strict=False))
 
-    def _replaced(self) -> list[int]:
-        """The inputs that results are written over, of which nothing is returned."""
+    def _replaced(self) -> dict[int, int]:
+        """The inputs that results are written over, by position, and these results'."""
         sources = self.captured.sources
-        return [sources.index(write.source) for write in self.captured.writes]
+        return {sources.index(write.source): write.position for write in self.captured.writes}
 
     def _with_copies(self) -> ir.Program:
         program = self.kept.program if self._keeping else self.program

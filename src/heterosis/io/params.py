@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 import numpy
 
 from heterosis import _core
-from heterosis.io.atomic import written
 from heterosis.io.files import FileName, opened, translated, wrong
+from heterosis.io.together import written_by_one
 from heterosis.ir.types import ITEMSIZE
 from heterosis.np import convert
 from heterosis.runtime.errors import DTypeError, FormatError
@@ -59,14 +59,20 @@ def save(file: FileName, arr: Any) -> None:
 
     The file is replaced whole: a crash while writing leaves what was there before.
     """
-    with written(file) as to:
-        write(to, arr)
+    names, arrays = _named(arr)
+    with written_by_one(file, arrays) as to:
+        _write(to, names, arrays)
 
 
 def write(to: BinaryIO, arr: Any, mark: int = 0) -> None:
     """As `save`, to an open file; the number that the format reserves, which MXNet passes over,
     is `mark`."""
-    names, arrays = _named(arr)
+    _write(to, *_named(arr), mark)
+
+
+def _write(
+    to: BinaryIO, names: Sequence[bytes], arrays: Sequence[_core.ndarray], mark: int = 0
+) -> None:
     to.write(struct.pack("<QQQ", _LIST_MAGIC, mark, len(arrays)))
     for array in arrays:
         _write_array(to, array)

@@ -11,13 +11,12 @@ from typing import Any
 from heterosis import _core, capture
 from heterosis.capture import note_undo
 from heterosis.ir.traced_sizes import fixed_number, is_traced, value_of
-from heterosis.np import zeros
+from heterosis.np import zeros_like
 from heterosis.ops.math.cast import assign
 from heterosis.optimizer.steps import Step, run
 from heterosis.runtime import modes
 from heterosis.runtime.arguments import described
 from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
-from heterosis.runtime.placing import beside
 from heterosis.runtime.registry import Registry
 from heterosis.runtime.warning import warn_user
 
@@ -355,5 +354,4 @@ def _is_half(weight: _core.ndarray) -> bool:
 
 def zeros_like_weight(weight: _core.ndarray, count: int) -> tuple[_core.ndarray, ...]:
     """State arrays that start from nothing."""
-    with beside(weight):
-        return tuple(zeros(weight.shape, dtype=weight._dtype_name) for _ in range(count))
+    return tuple(zeros_like(weight) for _ in range(count))

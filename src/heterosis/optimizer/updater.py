@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core, capture
-from heterosis.io.atomic import written
 from heterosis.io.files import opened
 from heterosis.io.packing import fits, is_plain, pack, unpack
+from heterosis.io.together import written_by_one
 from heterosis.lr_scheduler import LRScheduler
+from heterosis.np import zeros_like
 from heterosis.optimizer.optimizer import Optimizer
 from heterosis.runtime import modes
 from heterosis.runtime.errors import FormatError
@@ -95,17 +96,18 @@ class Updater:
             raise FormatError(
                 "these arrays are no optimizer states; expected what get_states() gave."
             ) from None
+        if weights is None:
+            known = self.optimizer.param_dict
+            weights = {index: getattr(p, "_data", None) for index, p in known.items()}
         self._check_fit(found, restored, weights)
+        found = {index: _beside(state, weights.get(index)) for index, state in found.items()}
         return lambda: self._take(found, restored)
 
     def _check_fit(
         self, states: Mapping[Any, Any], restored: Sequence[tuple[Any, str, Any]],
-        weights: Mapping[Any, _core.ndarray] | None,
+        weights: Mapping[Any, _core.ndarray],
     ) -> None:  # fmt: skip
         """Raise unless each state is of a parameter that there is, and like what would be made."""
-        if weights is None:
-            known = self.optimizer.param_dict
-            weights = {index: getattr(p, "_data", None) for index, p in known.items()}
         counted = (value for _, name, value in restored if name == "_all_index_update_counts")
         indices = {i for counts in counted for own in counts.values() for i in own} | set(states)
         if weights and not indices <= set(weights):
@@ -142,8 +144,9 @@ class Updater:
 
     def save(self, fname: str | os.PathLike[str], dump_optimizer: bool = False) -> None:
         """Write what `get_states` gives to a file; a crash leaves an older file whole."""
+        weights = [getattr(p, "_data", None) for p in self.optimizer.param_dict.values()]
         states = self.get_states(dump_optimizer)
-        with written(fname) as file:
+        with written_by_one(fname, weights) as file:
             file.write(states)
 
     def load(self, fname: str | os.PathLike[str]) -> None:
@@ -186,6 +189,20 @@ def _layout(state: Any) -> str:
     if isinstance(state, list | tuple):
         return f"({', '.join(map(_layout, state))})"
     return "nothing" if state is None else f"{state._dtype_name}{list(state.shape)}"
+
+
+def _beside(state: Any, weight: Any) -> Any:
+    """A state, where its weight is; what has the shape of the weight lies as it does."""
+    if state is None or weight is None or weight._device == 0:
+        return state
+    if isinstance(state, tuple):
+        return tuple(_beside(part, weight) for part in state)
+    if state.shape != weight.shape:
+        return state.as_in_context(weight.ctx)
+    with modes.switched(capturing=False, recording=False):
+        made = zeros_like(weight, dtype=state._dtype_name)
+        made[...] = state
+    return made
 
 
 def _planted(tree: Any, arrays: dict[str, _core.ndarray]) -> Any:

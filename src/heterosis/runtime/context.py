@@ -2,7 +2,7 @@
 
 Programs say with contexts which arrays belong together: operations take arrays of one context, and
 their results are there. `cpu(1)` has arrays of its own, as in MXNet, in main memory as all CPUs'.
-Those of `gpu(0)` are in a GPU's memory.
+Those of `gpu(0)` are in a GPU's memory, and those of `processes(0)` belong to several processes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from heterosis.runtime import modes
 from heterosis.runtime.arguments import check_members as _check_members
 from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
 
-DEVICE_TYPES = ("cpu", "gpu", "cpu_pinned", "cpu_shared")
+DEVICE_TYPES = ("cpu", "gpu", "cpu_pinned", "cpu_shared", "processes")
 _MOST = _core.first_remote  # so many numbers has each kind of device
 
 
@@ -112,6 +112,8 @@ def current_context() -> Context:
 @cache
 def context_of_device(number: int) -> Context:
     """The context of a device, as arrays know it."""
+    if number == _core.of_processes:
+        return Context("processes")
     return Context("cpu", number) if number < _MOST else Context("gpu", number - _MOST)
 
 
@@ -121,6 +123,8 @@ def number_named(ctx: Any) -> int:
 
 
 def number_of(ctx: Context) -> int:
+    if ctx.device_type == "processes":
+        return _core.of_processes
     return ctx.device_id + (_MOST if ctx.device_type == "gpu" else 0)
 
 
@@ -141,8 +145,9 @@ def check_context(ctx: Any) -> Context:
             f"{ctx} cannot be used: npx.num_gpus() is {count} here. Use npx.cpu(); GPUs need a "
             "driver, and JAX for them: pip install 'heterosis[cuda]'."
         )
-    if not 0 <= ctx.device_id < _MOST:
-        raise ArgumentError(f"{ctx} is no context: expected a number from 0 to {_MOST - 1}.")
+    most = 1 if ctx.device_type == "processes" else _MOST
+    if not 0 <= ctx.device_id < most:
+        raise ArgumentError(f"{ctx} is no context: expected a number from 0 to {most - 1}.")
     if number_of(ctx) != _core.current_device() and modes.is_capturing():
         raise modes.refusals.note(
             CaptureError(

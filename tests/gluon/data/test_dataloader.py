@@ -20,6 +20,8 @@ from heterosis.gluon import data
 from heterosis.gluon.data import batchify, transport
 from heterosis.runtime.errors import ArgumentError, WorkerError, WorkerTimeoutError
 
+pytestmark = pytest.mark.main_memory("processes that fetch batches have no GPU")
+
 ROOT = Path(__file__).parents[3]
 COUNT, BATCH = 23, 4
 X = numpy.random.default_rng(0).normal(size=(COUNT, 30, 20)).astype("float32")

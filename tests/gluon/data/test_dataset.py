@@ -104,6 +104,7 @@ def test_samplers_refuse():
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "bfloat16", "float32", "float64"])
+@pytest.mark.main_memory("batches are made in main memory")
 def test_stacking_keeps_the_type(dtype):
     parts = [np.array([i, 1], dtype=dtype) for i in range(20)]
     batch = batchify.default_batchify_fn(parts)

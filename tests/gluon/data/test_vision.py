@@ -34,6 +34,7 @@ def digits(tmp_path):
 
 @pytest.mark.parametrize("kind", [vision.MNIST, vision.FashionMNIST])
 @pytest.mark.parametrize("train", [True, False])
+@pytest.mark.main_memory("processes that fetch batches have no GPU")
 def test_digits(digits, kind, train):
     dataset = kind(root=digits, train=train)
     assert len(dataset) == 7
@@ -162,6 +163,7 @@ def test_records(tmp_path):
 IMAGE = np.array(RNG.integers(0, 256, (20, 30, 3), "uint8"))
 
 
+@pytest.mark.main_memory("pictures are in main memory")
 def test_to_what_models_take():
     chain = transforms.Compose(
         [transforms.Resize(8), transforms.ToTensor(), transforms.Normalize((0.1, 0.2, 0.3), 0.5)]

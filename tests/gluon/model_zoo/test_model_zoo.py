@@ -27,6 +27,7 @@ def test_outputs(name, keywords, shape):
     numpy.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.main_memory("where get_model's ctx is, unless it is named")
 def test_parameters_come_from_local_files(tmp_path):
     net = vision.mobilenet0_25(classes=2)
     net.initialize()

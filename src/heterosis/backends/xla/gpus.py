@@ -2,7 +2,7 @@
 
 The elements of an array on a GPU are one of JAX's arrays, of one dimension: all the elements of the
 memory that the array, and its views, are of. It is never written to: a write puts another in its
-place.
+place. The same holds for arrays that several processes have together.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
 
 import jax
 import numpy
 
-from heterosis import _core
+from heterosis import _core, backends
 from heterosis.backends.xla.executable import check_process, own_settings
 from heterosis.ir.types import numpy_dtype
 from heterosis.runtime import modes
@@ -57,15 +60,76 @@ def _stand_ins(count: int) -> tuple[Any, ...]:
     return tuple(found[1 : count + 1])
 
 
-def device_of(number: int) -> Any:
-    """JAX's device for a number of ours."""
-    check_process(f"gpu({number - _core.first_remote})", _process)
-    return devices()[number - _core.first_remote]
+class Memory(ABC):
+    """Where the elements of arrays are, and programs on them run."""
+
+    sharding: Any  # JAX's word for it
+    limit: int | None = None  # in bytes, if it is known
+
+    @abstractmethod
+    def new(self, elements: numpy.ndarray) -> Any:
+        """The elements, there."""
+
+    def put(self, elements: Any) -> Any:
+        """The same, of others that are in another memory."""
+        return self.new(elements)
+
+    def fetched(self, elements: Any) -> numpy.ndarray:
+        """All elements, in main memory."""
+        return numpy.asarray(elements)
+
+    def sharding_of(self, likes: Iterable[Any]) -> Any:
+        """How elements lie there that are to lie as the first of `likes` that is divided."""
+        return self.sharding
+
+    def laid_as(self, like: Any, elements: Any) -> Any:
+        """The elements, lying as others of the same memory."""
+        return elements
+
+    def running(
+        self, name: str, digest: int, numbers: Sequence[Any]
+    ) -> AbstractContextManager[None]:
+        """For `with`: a program of that digest is run inside, on these numbers. Raises unless all
+        who run it do so."""
+        return contextlib.nullcontext()
+
+    def settled(self, elements: Sequence[Any]) -> Sequence[Any]:
+        """What a run gives, as soon as another may begin."""
+        return elements
+
+    def exported(self, elements: Any) -> Any:
+        """The elements of what another library is given."""
+        return elements
 
 
-def memory(number: int) -> tuple[int, int]:
-    """Free bytes of a device, and all."""
-    known = device_of(number).memory_stats() or {}
+class _OfGpu(Memory):
+    def __init__(self, device: Any):
+        self.device = device
+        self.sharding = jax.sharding.SingleDeviceSharding(device)
+        self.limit = (device.memory_stats() or {}).get("bytes_limit")
+
+    def new(self, elements: Any) -> Any:
+        return jax.device_put(elements, self.device)
+
+
+def memory_of(number: int) -> Memory:
+    """The memory of a device, which is known by a number of ours."""
+    check_process(str(context_of_device(number)), _process)
+    return _made(number)
+
+
+@cache
+def _made(number: int) -> Memory:
+    if number != _core.of_processes:
+        return _OfGpu(devices()[number - _core.first_remote])
+    joined: Any = backends.named(backends.XLA).processes
+    found: Memory = joined.together
+    return found
+
+
+def room(number: int) -> tuple[int, int]:
+    """Free bytes of a GPU, and all."""
+    known = devices()[number - _core.first_remote].memory_stats() or {}
     if "bytes_limit" not in known:
         raise UnsupportedError("gpu_memory_info: JAX does not know how much memory it has.")
     return known["bytes_limit"] - known["bytes_in_use"], known["bytes_limit"]
@@ -77,7 +141,9 @@ def elements_of(array: _core.ndarray) -> Any:
     check_process("an array on a GPU", _process)
     if found is None:
         count = array._storage_nbytes // array.itemsize
-        found = _put(numpy.zeros(count, numpy_dtype(array._dtype_name)), array._device)
+        with own_settings():
+            zeros = numpy.zeros(count, numpy_dtype(array._dtype_name))
+            found = memory_of(array._device).new(zeros)
         array._elements = found
     return found
 
@@ -85,15 +151,19 @@ def elements_of(array: _core.ndarray) -> Any:
 def brought(array: _core.ndarray, number: int) -> _core.ndarray:
     """A copy of an array on another device, where one of the two has memory of its own."""
     if array._device < _core.first_remote:
-        return _with_elements(array.asnumpy().reshape(-1), array, number)
+        return _put(array.asnumpy().reshape(-1), array, number)
     if not array._covers_storage:
         array = copied(array)
     array.wait_to_read()
     with lock:  # from then on, they are not XLA's to overwrite
         elements = elements_of(array)
+    devices = {array._device, number}
+    if number >= _core.first_remote and _core.of_processes not in devices:
+        return _put(elements, array, number)
+    with own_settings():
+        elements = memory_of(array._device).fetched(elements)
     if number >= _core.first_remote:
-        return _with_elements(elements, array, number)
-    elements = numpy.asarray(elements)
+        return _put(elements, array, number)
     if array._dtype_name == "bfloat16":  # which the buffer protocol cannot name
         elements = elements.view("float16")
     with modes.switched(recording=False, capturing=False), context_of_device(number):
@@ -106,16 +176,18 @@ def copied(array: _core.ndarray) -> _core.ndarray:
         return array.copy()
 
 
-def _with_elements(elements: Any, like: _core.ndarray, number: int) -> _core.ndarray:
-    with modes.switched(recording=False, capturing=False), context_of_device(number):
-        made = _core.empty(like._dtype_name, like.shape)
-    made._elements = _put(elements, number)
-    return made
-
-
-def _put(elements: Any, number: int) -> Any:
+def _put(elements: Any, like: _core.ndarray, number: int) -> _core.ndarray:
     with own_settings():
-        return jax.device_put(elements, device_of(number))
+        there = memory_of(number).put(elements)
+    return array_of(there, like._dtype_name, like.shape, number)
+
+
+def array_of(elements: Any, dtype: str, shape: tuple[int, ...], number: int) -> _core.ndarray:
+    """An array on a device, whose elements are there."""
+    with modes.switched(recording=False, capturing=False), context_of_device(number):
+        made = _core.empty(dtype, shape)
+    made._elements = elements
+    return made
 
 
 def wait(array: _core.ndarray) -> None:
@@ -134,11 +206,15 @@ def wait_all() -> None:
 
 def dlpack_device(array: _core.ndarray) -> tuple[int, int]:
     """DLPack's numbers for the device of an array."""
-    kind, number = elements_of(array).__dlpack_device__()
+    kind, number = _exported(array).__dlpack_device__()
     return int(kind), int(number)
 
 
 def to_dlpack(array: _core.ndarray) -> Any:
     """A copy of the elements in the device's memory, for another library, which may write there."""
     with own_settings():
-        return copied(array)._elements.reshape(array.shape).__dlpack__()
+        return _exported(copied(array)).reshape(array.shape).__dlpack__()
+
+
+def _exported(array: _core.ndarray) -> Any:
+    return memory_of(array._device).exported(elements_of(array))

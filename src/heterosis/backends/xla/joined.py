@@ -21,10 +21,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from heterosis import _core
 from heterosis.backends import JoinedExecutable, Processes
-from heterosis.backends.xla import failing
+from heterosis.backends.xla import failing, gpus
 from heterosis.backends.xla.executable import Compiled, Failed, Places, check_call, own_settings
 from heterosis.backends.xla.interchange import Operand, own
 from heterosis.backends.xla.stages import prepared
+from heterosis.backends.xla.together import Together
 from heterosis.ir.program import Program, Value
 from heterosis.ir.text import printed
 from heterosis.runtime.errors import ArgumentError, CommunicationError, UninitializedError
@@ -78,6 +79,26 @@ class Joined(Processes):
 
     def compile(self, program: Program, split: Collection[int]) -> JoinedExecutable:
         return JoinedRunner(self, program, split)
+
+    def from_parts(self, part: _core.ndarray, shape: tuple[int, ...]) -> _core.ndarray:
+        with own_settings():
+            elements = self.together.from_parts(part.asnumpy())
+        return gpus.array_of(elements, part._dtype_name, shape, _core.of_processes)
+
+    def divide(self, array: _core.ndarray) -> None:
+        with gpus.lock, own_settings():
+            array._elements = self.together.divided(gpus.elements_of(array))
+
+    @functools.cached_property
+    def together(self) -> Together:
+        """The memory of arrays that the processes have together."""
+        return Together(self)
+
+    @contextlib.contextmanager
+    def sending(self) -> Iterator[None]:
+        """For `with`: what is run inside sends, and of threads one at a time does so."""
+        with self.lock, _messages_told_of():
+            yield
 
     def leave(self) -> None:
         with self.lock:

@@ -1,5 +1,5 @@
-"""Programs on arrays in a GPU's memory: single operations and whole programs, as plans that the
-core keeps, and XLA runs.
+"""Programs on arrays in a GPU's memory, or in that of several processes: single operations and
+whole programs, as plans that the core keeps, and XLA runs.
 
 XLA computes in the order of its calls, and nobody waits for it before elements are read. What may
 fail is waited for.
@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -30,32 +31,32 @@ from heterosis.backends.xla.stages import prepared
 from heterosis.ir import views as view
 from heterosis.ir.program import INPUT, NUMBER, Program, Value
 from heterosis.ir.strided import Strided, moved
+from heterosis.ir.text import printed
 from heterosis.ir.types import is_float, numpy_dtype
 from heterosis.runtime.context import context_of_device
 from heterosis.runtime.errors import HeterosisError, OutOfMemoryError
 from heterosis.runtime.settings import settings
 
 
-class Gpu(Xla, EagerBackend):
+class Remote(Xla, EagerBackend):
     """Compiles for one device that has memory of its own."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
-        self._device = gpus.device_of(number)
-        self._most = (self._device.memory_stats() or {}).get("bytes_limit")
+        self._memory = gpus.memory_of(number)
 
     def compile(
         self, program: Program, layouts: Sequence[Strided], fixed: Collection[int] = ()
     ) -> Executable:
         """A plan for the core, in which results that only rearrange an input are views of it."""
-        return self.compile_writing(program, layouts, fixed, ())
+        return self.compile_writing(program, layouts, fixed, {})
 
     def compile_writing(
         self,
         program: Program,
         layouts: Sequence[Strided],
         fixed: Collection[int],
-        written: Collection[int],
+        written: Mapping[int, int],
     ) -> Executable:
         plan = self.plan(program, layouts, None, views=True, written=written)
         return Executable(partial(_core.run_plan, plan), plan)
@@ -68,21 +69,24 @@ class Gpu(Xla, EagerBackend):
         *,
         views: bool,
         in_place: bool = False,
-        written: Collection[int] = (),
+        written: Mapping[int, int] | None = None,
     ) -> _core.Plan:
         """What XLA runs. It writes to nothing that is read, so that `in_place` says nothing new;
         `written` is as `compile_writing` has it."""
         shown = _views(program, layouts) if views and targets is None else {}
-        described, computed = [], []
+        described, computed = [], {}
         for i, value in enumerate(program.outputs):
             base, strided = shown.get(i, (-1, Strided.contiguous(value.shape)))
             described.append((value.dtype, strided.shape, base, strided.strides, strided.offset))
             if base < 0:
-                computed.append(value)
+                computed[i] = value
         if targets is None:
-            check_room_for(program.name, (value.type for value in computed), self._most)
-        program = prepared(Program(program.inputs, tuple(computed), program.name))
-        run = _Run(program, layouts, targets, self._device, written)
+            types = (value.type for value in computed.values())
+            check_room_for(program.name, types, self._memory.limit)
+        order = list(computed)
+        overwritten = {i: order.index(k) for i, k in (written or {}).items() if k in computed}
+        program = prepared(Program(program.inputs, tuple(computed.values()), program.name))
+        run = _Run(program, layouts, targets, self._memory, overwritten)
         reals = [is_float(value.dtype) for value in program.inputs if _is_number(value)]
         return _core.make_remote_plan(program.name, run, reals, described)
 
@@ -114,31 +118,43 @@ class _Run:
         program: Program,
         layouts: Sequence[Strided],
         targets: Sequence[Strided] | None,
-        device: Any,
-        written: Collection[int],
+        memory: gpus.Memory,
+        written: Mapping[int, int],
     ):
-        self._program, self._targets = program, targets
+        self._program, self._targets, self._memory = program, targets, memory
         pairs = zip(program.inputs, layouts, strict=True)
         self._layouts = [None if _is_number(value) else layout for value, layout in pairs]
         arrays = [i for i, value in enumerate(program.inputs) if not _is_number(value)]
-        self._written = [arrays.index(i) for i in written]
+        # The arrays that results are written over afterwards, and these results, by position.
+        self._written = {arrays.index(i): k for i, k in written.items()}
+        self._overwrites = {k: i for i, k in self._written.items()}
         self._numbers = [numpy_dtype(v.dtype).type for v in program.inputs if _is_number(v)]
         self._failures: list[Failure] = []
-
-        def results(
-            spent: Any, bases: Any, places: Any, given: Any, numbers: Any
-        ) -> tuple[Any, ...]:
-            given = [(spent.get(i, one), place) for i, (one, place) in enumerate(given)]
-            return self._traced(bases, places, given, numbers)
-
-        results.__name__ = program.name.replace(" ", "_")
-        self._run = jax.jit(
-            results,
-            out_shardings=jax.sharding.SingleDeviceSharding(device),
-            compiler_options=OPTIONS,
-            donate_argnums=(0, 1),
-        )
+        self._jitted: dict[tuple[Any, ...], Any] = {}  # by how results lie
         self._process = os.getpid()
+
+    @cached_property
+    def _digest(self) -> int:
+        return zlib.crc32(printed(self._program, calls=False).text.encode())
+
+    def _run_giving(self, shardings: tuple[Any, ...]) -> Any:
+        """What computes results that lie so, and the status."""
+        if shardings not in self._jitted:
+
+            def results(
+                spent: Any, bases: Any, places: Any, given: Any, numbers: Any
+            ) -> tuple[Any, Any]:
+                given = [(spent.get(i, one), place) for i, (one, place) in enumerate(given)]
+                return self._traced(bases, places, given, numbers)
+
+            results.__name__ = self._program.name.replace(" ", "_")
+            self._jitted[shardings] = jax.jit(
+                results,
+                out_shardings=(shardings, self._memory.sharding),
+                compiler_options=OPTIONS,
+                donate_argnums=(0, 1),
+            )
+        return self._jitted[shardings]
 
     def __call__(
         self, arrays: Sequence[Any], numbers: Sequence[Any], results: Sequence[Any]
@@ -147,18 +163,41 @@ class _Run:
         check_process(self._program.name, self._process)
         typed = [make(one) for make, one in zip(self._numbers, numbers, strict=True)]
         places = [self._place(result) for result in results]
-        with gpus.lock, own_settings(), _errors_told_of(self._program.name):
+        memory, name = self._memory, self._program.name
+        running = memory.running(name, self._digest, typed)
+        with gpus.lock, own_settings(), _errors_told_of(name), running:
             parts = self._parts(arrays, results, places)
+            left = [p if part is None else None for p, part in zip(places, parts, strict=True)]
+            run = self._run_giving(self._shardings(arrays, results, left))
             spent = self._spent(arrays)
             given = [
                 (None if i in spent else gpus.elements_of(array), _first(array))
                 for i, array in enumerate(arrays)
             ]
-            found = self._run(spent, parts, places, given, typed)
-            left = [
-                place if part is None else None for place, part in zip(places, parts, strict=True)
-            ]
-            self._settle(results, left, found)
+            found, status = run(spent, parts, places, given, typed)
+            self._settle(results, left, memory.settled(found), status)
+
+    def _shardings(
+        self, arrays: Sequence[Any], results: Sequence[Any], left: Sequence[int | None]
+    ) -> tuple[Any, ...]:
+        """How the elements of each result lie: as what it is written over or into does; a new one
+        as an operand of its shape, if such a one is divided. Those to be written at a place that is
+        left are whole."""
+
+        def likes(i: int) -> Iterator[Any]:
+            if left[i] is not None:
+                return
+            if self._targets is not None:
+                yield results[i]
+            elif i in self._overwrites:
+                yield arrays[self._overwrites[i]]
+            else:
+                shape = results[i].shape
+                yield from (a for a in arrays if a.shape == shape and a._covers_storage)
+
+        return tuple(
+            self._memory.sharding_of(map(gpus.elements_of, likes(i))) for i in range(len(results))
+        )
 
     def _parts(
         self, arrays: Sequence[Any], results: Sequence[Any], places: Sequence[int | None]
@@ -187,12 +226,16 @@ class _Run:
         }
 
     def _settle(
-        self, results: Sequence[Any], places: Sequence[int | None], found: Sequence[Any]
+        self,
+        results: Sequence[Any],
+        places: Sequence[int | None],
+        found: Sequence[Any],
+        status: Sequence[Any],
     ) -> None:
         """Give the results what a run has found: all elements of their memory, or those to be
         written at a place there."""
-        if self._failures:
-            *found, number, shown = found
+        if status:
+            number, shown = status
             if failed := int(number):
                 self._fail(self._failures[failed - 1], int(shown), results)
                 return
@@ -201,6 +244,7 @@ class _Run:
                 assert self._targets is not None, "there are places"
                 before = gpus.elements_of(result)
                 elements = _update(before, places[i], elements, self._targets[i])
+                elements = self._memory.laid_as(before, elements)
             result._elements = elements
 
     def _place(self, result: Any) -> int | None:
@@ -215,7 +259,7 @@ class _Run:
         places: Sequence[Any],
         given: Sequence[Any],
         numbers: Sequence[Any],
-    ) -> tuple[Any, ...]:
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """All elements of the results' memory, and the status where something is checked."""
         turn = Turn([])
         arrays, left, operands = iter(given), iter(numbers), []
@@ -231,7 +275,7 @@ class _Run:
             if bases[i] is not None:
                 whole[i] = written(bases[i], places[i], target, found[i])
         self._failures = turn.failures
-        return (*whole, *turn.status) if turn.failures else tuple(whole)
+        return tuple(whole), turn.status if turn.failures else ()
 
     def _fail(self, failure: Failure, shown: int, results: Sequence[Any]) -> None:
         """Let reads of the results raise."""
