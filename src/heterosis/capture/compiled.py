@@ -49,7 +49,7 @@ from heterosis.capture.open_sizes import (
 from heterosis.capture.programs import Call, Program, Sized
 from heterosis.capture.signatures import parameters_of
 from heterosis.capture.trace import place
-from heterosis.runtime import forks, modes
+from heterosis.runtime import forks, garbage, modes
 from heterosis.runtime.context import context_of_device
 from heterosis.runtime.errors import ArgumentTypeError, CheckError
 from heterosis.runtime.settings import settings
@@ -169,7 +169,8 @@ class Compiled(Generic[P, R]):
         )
         program = self._found(key, arrays)
         if program is None:
-            with self._capturing:  # of threads that call at once, one captures
+            # Of threads that call at once, one captures.
+            with self._capturing, garbage.not_searched():
                 program = (
                     self._found(key, arrays)
                     or self._sized(key, arguments, keywords)

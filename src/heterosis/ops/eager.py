@@ -16,7 +16,7 @@ from heterosis.ir.program import Program, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.traced_sizes import fixed_number, is_traced
 from heterosis.ir.types import TensorType, is_float
-from heterosis.runtime import forks, modes  # noqa: F401 - forks wait for what a first call imports
+from heterosis.runtime import forks, garbage, modes  # noqa: F401 - forks wait for what a first call imports
 from heterosis.runtime.arguments import described
 from heterosis.runtime.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
@@ -42,7 +42,8 @@ def plan(
     if outs is not None:
         program, targets = _into(program, outs, freely)
     backend = backends.eager(device)
-    return backend.plan(program, layouts, targets, views=views, in_place=in_place)
+    with garbage.not_searched():
+        return backend.plan(program, layouts, targets, views=views, in_place=in_place)
 
 
 def _into(
