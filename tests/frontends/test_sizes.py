@@ -87,6 +87,7 @@ def _called(function):
 
 
 @pytest.mark.lengthy
+@pytest.mark.release("label")
 @pytest.mark.parametrize("label", PROGRAMS)
 @pytest.mark.parametrize("weights", ["inside", "file"])
 def test_one_library_for_all_sizes(label, weights, tmp_path):
