@@ -210,10 +210,10 @@ def test_a_program_through_all_passes():
     assert str(optimized(Program((a,), (f["add"](scaled, again),), "f"))) == expected
 
 
-def _nested(x, depth):
+def _chosen(x, depth):
     if depth == 0:
         return x * 2
-    return npx.cond(x.sum() > depth, lambda: _nested(x + 1, depth - 1), lambda: x - 1)
+    return npx.cond(x.sum() > depth, lambda: _chosen(x + 1, depth - 1), lambda: x - 1)
 
 
 def test_time_grows_with_the_depth_of_branches_and_not_with_its_square(monkeypatch):
@@ -233,7 +233,7 @@ def test_time_grows_with_the_depth_of_branches_and_not_with_its_square(monkeypat
     found = []
     for depth in (4, 8):
         counts |= {"_optimized_once": 0, "check": 0}
-        run = heterosis.hybridize(lambda x, depth=depth: _nested(x, depth))
+        run = heterosis.hybridize(lambda x, depth=depth: _chosen(x, depth))
         assert run(np.zeros(3)).tolist() == [-1, -1, -1]
         found.append(dict(counts))
     assert all(deep <= 2.5 * found[0][name] for name, deep in found[1].items()), found
