@@ -20,13 +20,18 @@ pytest_plugins = ["tests.round_trips"]
 # A process started in the background ignores Ctrl-C, and so would all that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What --quick runs of a table, and what of the cases that one test goes through.
+# What --some runs of a table, and what of the cases that one test goes through.
 _ROWS = 2
 _CASES = 5
+# The same for --quick, and what it runs of a file.
+_TESTS = 3
+_FEW_CASES = 2
 
 
 def pytest_addoption(parser):
-    parser.addoption("--quick", action="store_true", help="two rows of each table, nothing lengthy")
+    parser.addoption("--quick", action="store_true", help="every operation, some of each file")
+    parser.addoption("--some", action="store_true", help="two rows of each table, nothing lengthy")
+    parser.addoption("--release", action="store_true", help="also what runs before a release alone")
     parser.addoption("--rewrite", action="store_true", help="whatever is captured is rewritten")
     parser.addoption("--on-gpu", action="store_true", help="arrays are made on a GPU")
 
@@ -38,13 +43,38 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--on-gpu"):
-        left = [item for item in items if _is_for_main_memory(item)]
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in set(left)]
-    if config.getoption("--quick"):
-        chosen = set(_quick(items))
-        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = [item for item in items if item in chosen]
+        _leave_out(config, items, set(filter(_is_for_main_memory, items)))
+    if not config.getoption("--release"):
+        _leave_out(config, items, set(_of_a_release(items)))
+    if choose := _chooses(config):
+        _leave_out(config, items, set(items) - set(choose(items)))
+
+
+def _leave_out(config, items, left):
+    """Run them not, and count them as deselected."""
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = [item for item in items if item not in left]
+
+
+def _of_a_release(items):
+    """What --release alone runs: what has the mark `release`; if it names a parameter, only what is
+    left when the table has one row for every value of it."""
+    tables = defaultdict(list)
+    for item in items:
+        if mark := item.get_closest_marker("release"):
+            if mark.args:
+                tables[item.nodeid.partition("[")[0], mark.args].append(item)
+            else:
+                yield item
+    for (_, parameters), rows in tables.items():
+        kept = set(_one_for_each(*parameters, rows))
+        yield from (row for row in rows if row not in kept)
+
+
+def _chooses(config):
+    """What takes some of the tests, if all are not wanted."""
+    quick, some = config.getoption("--quick"), config.getoption("--some")
+    return _quick if quick else _some if some else None
 
 
 def _is_for_main_memory(item):
@@ -57,25 +87,59 @@ def _is_for_main_memory(item):
 def _quick(items):
     """What --quick runs. A table is a parametrized test, a row one set of its parameters.
 
+    - Of a table with the mark `each`, one row for every value of the parameter that it names.
+    - Of a file three other tests, from its first to its last; of one that is a table, the first
+      row. Nothing that is marked lengthy or slow, but for one test of a folder that has no other.
+    """
+    files = defaultdict(list)
+    for rows in _tables(items):
+        if each := rows[0].get_closest_marker("each"):
+            yield from _one_for_each(*each.args, rows)
+        else:
+            files[rows[0].path].append(rows)
+    folders = defaultdict(list)
+    for path, tables in files.items():
+        folders[path.parent].append(tables)
+    for of_folder in folders.values():
+        short = [[row for rows in tables for row in _short(rows)[:1]] for tables in of_folder]
+        if any(short):
+            for tests in short:
+                yield from spread(tests, _TESTS)
+        else:
+            yield of_folder[0][0][0]
+
+
+def _some(items):
+    """What --some runs.
+
     - Nothing that is marked slow.
-    - Of a table the first and the last row; if the mark `each` names a parameter, one row for
-      every value of it.
+    - Of a table the first and the last row; if it has the mark `each`, one row for every value of
+      the parameter that it names.
     - Nothing that is marked lengthy, but for the first row of a table of which nothing else is
       left.
     - All other tests.
     """
-    tests = defaultdict(list)
-    for item in items:
-        if not item.get_closest_marker("slow"):
-            tests[item.nodeid.partition("[")[0]].append(item)
-    for rows in tests.values():
-        short = [row for row in rows if not row.get_closest_marker("lengthy")]
+    for rows in _tables(items):
+        short = _short(rows)
         if not hasattr(rows[0], "callspec"):
             yield from short
         elif each := rows[0].get_closest_marker("each"):
             yield from _one_for_each(*each.args, rows)
         else:
             yield from spread(short, _ROWS) or rows[:1]
+
+
+def _tables(items):
+    """The rows of each test that are not slow; a test that is no table has one."""
+    tests = defaultdict(list)
+    for item in items:
+        if not item.get_closest_marker("slow"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    return tests.values()
+
+
+def _short(rows):
+    return [row for row in rows if not row.get_closest_marker("lengthy")]
 
 
 def _one_for_each(parameter, rows):
@@ -99,9 +163,16 @@ def on_gpu(request):
 
 @pytest.fixture
 def some(request):
-    """Of the cases that a test goes through: all, with --quick a few from the first to the last."""
-    quick = request.config.getoption("--quick")
-    return lambda cases: spread(cases, _CASES) if quick else cases
+    """Of the cases that a test goes through: all, or a few from the first to the last."""
+    chooses = _chooses(request.config)
+    few = {None: None, _some: _CASES, _quick: _FEW_CASES}[chooses]
+    return lambda cases: spread(cases, few) if few else cases
+
+
+@pytest.fixture
+def release(request):
+    """Whether all cases are wanted, as before a release, and not one of a kind."""
+    return request.config.getoption("--release")
 
 
 @pytest.fixture(scope="session")

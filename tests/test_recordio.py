@@ -143,6 +143,7 @@ def test_wrong_use(tmp_path, theirs):
         file.write(b"x")
 
 
+@pytest.mark.lengthy
 def test_a_reader_goes_its_own_way_in_other_processes(theirs):
     file = recordio.MXIndexedRecordIO(*theirs, "r")
     file.seek(4)

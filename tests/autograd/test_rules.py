@@ -133,6 +133,7 @@ print(loaded())
 """
 
 
+@pytest.mark.lengthy
 def test_rules_are_loaded_with_the_first_gradient_that_needs_them(tmp_path):
     ran = run_python("-c", _LOADED, folder=tmp_path)
     assert ran.stdout.splitlines() == [

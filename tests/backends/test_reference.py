@@ -45,6 +45,7 @@ def alone(monkeypatch):
 # -- every operation ------------------------------------------------------------------------------
 
 
+@pytest.mark.release("name")
 @pytest.mark.parametrize("name, dtype", list(sampled()))
 def test_results(name, dtype):
     results_agree(name, dtype, hybridize, max(4, 2 * REGISTRY[name].samples.ulps))

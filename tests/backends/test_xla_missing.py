@@ -1,5 +1,7 @@
 """Who does not ask for XLA does not notice it, and who does without JAX is told what to do."""
 
+import pytest
+
 from tests.processes import run_python
 
 WITHOUT = """
@@ -30,5 +32,6 @@ def test_jax_is_asked_for_by_name(tmp_path):
     assert names == "('native', 'xla') ('native',)"
 
 
+@pytest.mark.lengthy
 def test_jax_is_not_imported_by_others(tmp_path):
     assert run_python("-c", IMPORTED, folder=tmp_path).stdout == "[]\n"

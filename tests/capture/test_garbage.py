@@ -84,6 +84,7 @@ def without_collection():
         gc.enable()
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.main_memory("JAX leaves some")
 def test_calls_leave_no_garbage(name):

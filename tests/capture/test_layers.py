@@ -98,16 +98,17 @@ def test_tiles_in_training():
 
 
 _SLOW = pytest.mark.slow
+_DEEP = (pytest.mark.slow, pytest.mark.release)  # gigabytes, and half a minute each
 MODELS = [
     ("squeezenet1.1", {}, (1, 3, 224, 224), "float64"),  # the shortest: the one that --quick runs
     ("resnet18_v1", {"thumbnail": True}, (2, 3, 16, 16), "float64"),
     ("mobilenet0.25", {}, (2, 3, 32, 32), "float64"),
     ("mobilenetv2_0.25", {}, (2, 3, 64, 64), "float64"),
-    pytest.param("resnet50_v2", {"thumbnail": True}, (2, 3, 32, 32), "float64", marks=_SLOW),
-    pytest.param("vgg11_bn", {}, (1, 3, 32, 32), "float64", marks=_SLOW),
+    pytest.param("resnet50_v2", {"thumbnail": True}, (2, 3, 32, 32), "float64", marks=_DEEP),
+    pytest.param("vgg11_bn", {}, (1, 3, 32, 32), "float64", marks=_DEEP),
     pytest.param("alexnet", {}, (1, 3, 64, 64), "float32", marks=_SLOW),
-    pytest.param("densenet121", {}, (1, 3, 224, 224), "float64", marks=_SLOW),
-    pytest.param("inceptionv3", {}, (1, 3, 299, 299), "float64", marks=_SLOW),
+    pytest.param("densenet121", {}, (1, 3, 224, 224), "float64", marks=_DEEP),
+    pytest.param("inceptionv3", {}, (1, 3, 299, 299), "float64", marks=_DEEP),
 ]
 
 

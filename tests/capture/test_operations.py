@@ -6,9 +6,10 @@ import heterosis
 from tests.capture.calls import differentiable, gradients_agree, results_agree, sampled
 
 
+@pytest.mark.each("name")
 @pytest.mark.parametrize("name, dtype", list(sampled()))
-def test_results(name, dtype):
-    results_agree(name, dtype, heterosis.hybridize, 4)
+def test_results(name, dtype, some):
+    results_agree(name, dtype, heterosis.hybridize, 4, some)
 
 
 @pytest.mark.parametrize("name", list(differentiable()))

@@ -242,6 +242,7 @@ def test_a_step_that_raises_is_not_counted_twice():
     assert (net.weight.data() != before).any()
 
 
+@pytest.mark.lengthy
 def test_another_process_raises_it_too(tmp_path):
     """From code that is cached on disk."""
     code = """

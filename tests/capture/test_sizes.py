@@ -161,6 +161,7 @@ def block(make, shape):
     return net
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_are_right_at_every_size(name):
     make, shape = LAYERS[name]

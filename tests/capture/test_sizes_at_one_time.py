@@ -28,6 +28,7 @@ def network(width):
     return net
 
 
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("dispatched")
 def test_a_block_is_lent_to_one_call_alone():
     networks = [network(4), network(16)]

@@ -52,6 +52,7 @@ def test_arrays_travel():
         numpy.testing.assert_array_equal(found, array)
 
 
+@pytest.mark.lengthy
 def test_a_process_that_ends_is_followed_by_another(mxnet):
     with closing(MXNetProcess()) as other:
         with pytest.raises(AskedInVain, match="the process ended"):

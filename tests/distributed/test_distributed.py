@@ -55,6 +55,7 @@ ENDS = (
 )
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("end", ENDS)
 def test_the_end_of_one_process_ends_all(end):
     with socket.socket() as free:

@@ -30,6 +30,7 @@ def _stages(folder):
     return stages
 
 
+@pytest.mark.lengthy
 @pytest.mark.skipif(not shutil.which("g++"), reason="there is no g++")
 def test_an_image_from_nothing(tmp_path):
     x = np.array((numpy.arange(512) % 7).astype("float32") / numpy.float32(7)).reshape(1, 512)

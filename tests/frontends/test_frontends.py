@@ -355,6 +355,7 @@ def test_bad_arguments_are_codes(tmp_path):
     assert functions.heterosis_message(library, 7, 1 << 20) == b"the program failed"
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("language", ["Python", "C++"])
 def test_damaged_files_are_errors_and_are_not_loaded(language, tmp_path):
     if language == "Python":
@@ -424,6 +425,7 @@ def models(tmp_path_factory):
     return [check.exported(label, tmp_path_factory.mktemp("model")) for label in check.MODELS]
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", check.LANGUAGES)
 def test_languages_give_the_same_bits(name, models, tmp_path):
     language = check.LANGUAGES[name]

@@ -160,6 +160,7 @@ def stress(tmp_path_factory):
     return program
 
 
+@pytest.mark.lengthy
 def test_threads_of_a_program_share_a_library_and_a_pool(stress, tmp_path):
     path, _ = heterosis.export(convolution_net(), tmp_path / "net", random(2, 1, 28, 28), threads=3)
     done = subprocess.run([stress, path, "16", "1"], capture_output=True, text=True, check=True)

@@ -86,6 +86,8 @@ def _called(function):
     return lambda *arrays: function(*arrays)
 
 
+@pytest.mark.lengthy
+@pytest.mark.release("label")
 @pytest.mark.parametrize("label", PROGRAMS)
 @pytest.mark.parametrize("weights", ["inside", "file"])
 def test_one_library_for_all_sizes(label, weights, tmp_path):

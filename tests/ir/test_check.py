@@ -176,6 +176,7 @@ def test_every_pass_is_looked_at(monkeypatch):
         optimized(Program((x,), (turned(x),), "f"))
 
 
+@pytest.mark.lengthy
 def test_long_programs_take_no_stack():
     value = x
     for _ in range(5000):

@@ -25,6 +25,7 @@ def counting(shape) -> tuple[Strided, numpy.ndarray, numpy.ndarray]:
     return Strided.contiguous(tuple(shape)), values.ravel(), values
 
 
+@pytest.mark.lengthy
 @given(SHAPES, st.randoms())
 def test_transpose(shape, random):
     strided, memory, values = counting(shape)

@@ -166,6 +166,7 @@ def test_seeds_reproduce_and_calls_differ():
     assert R.normal(size=3).tolist() == x
 
 
+@pytest.mark.lengthy
 def test_longer_results_begin_alike():
     """Elements depend on their place, not on how many there are or how vectors divide them."""
     for draw in (
@@ -250,6 +251,7 @@ def test_orders():
         assert stats.chisquare(numpy.bincount(orders[:, place])).pvalue > LEVEL
 
 
+@pytest.mark.lengthy
 def test_vectors():
     R.seed(9)
     p = [0.2, 0.3, 0.4, 0.1, 0.0]

@@ -24,7 +24,13 @@ UPWARDS = {
     ("heterosis.recordio", "heterosis.image.codec"): "records of images pack and unpack images",
 }
 
-IMPORTS = list(every())
+
+pytestmark = pytest.mark.lengthy  # all sources are read
+
+
+@cache
+def _imports() -> list[Import | Unseen]:
+    return list(every())
 
 
 # What has folders of its own that stand in layers.
@@ -75,14 +81,14 @@ def _room(module: str) -> str:
 def _seen() -> list[Import]:
     """All imports but those of the package itself, which offers what it has, and of the entry."""
     tops = ("heterosis", "heterosis.__main__")
-    found = [i for i in IMPORTS if isinstance(i, Import) and i.importer not in tops]
+    found = [i for i in _imports() if isinstance(i, Import) and i.importer not in tops]
     return [i for i in found if i.imported != "heterosis"]
 
 
 def test_all_imports_by_a_text_are_seen():
-    unseen = [i for i in IMPORTS if isinstance(i, Unseen)]
+    unseen = [i for i in _imports() if isinstance(i, Unseen)]
     assert {i.importer for i in unseen} == set(ELSEWHERE), unseen
-    by_text = {i.importer for i in IMPORTS if isinstance(i, Import) and i.by_text}
+    by_text = {i.importer for i in _imports() if isinstance(i, Import) and i.by_text}
     assert {"heterosis", "heterosis.ir", "heterosis.autograd"} <= by_text
 
 

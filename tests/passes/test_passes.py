@@ -7,12 +7,13 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import np
-from heterosis.ir import views
+from heterosis import np, npx
+from heterosis.ir import checking, views
 from heterosis.ir.program import ASSEMBLE, INPUT, Program, apply, constant, extent
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 from heterosis.ops.rules import cast
+from heterosis.passes import pipeline
 from heterosis.passes.common_subexpressions import shared
 from heterosis.passes.fold import FOLD
 from heterosis.passes.pipeline import optimized
@@ -207,6 +208,35 @@ def test_a_program_through_all_passes():
           return %3
     """)
     assert str(optimized(Program((a,), (f["add"](scaled, again),), "f"))) == expected
+
+
+def _chosen(x, depth):
+    if depth == 0:
+        return x * 2
+    return npx.cond(x.sum() > depth, lambda: _chosen(x + 1, depth - 1), lambda: x - 1)
+
+
+def test_time_grows_with_the_depth_of_branches_and_not_with_its_square(monkeypatch):
+    counts = {}
+
+    def count(module, name):
+        run = getattr(module, name)
+
+        def counted(program):
+            counts[name] += 1
+            return run(program)
+
+        monkeypatch.setattr(module, name, counted)
+
+    count(pipeline, "_optimized_once")
+    count(checking, "check")
+    found = []
+    for depth in (4, 8):
+        counts |= {"_optimized_once": 0, "check": 0}
+        run = heterosis.hybridize(lambda x, depth=depth: _chosen(x, depth))
+        assert run(np.zeros(3)).tolist() == [-1, -1, -1]
+        found.append(dict(counts))
+    assert all(deep <= 2.5 * found[0][name] for name, deep in found[1].items()), found
 
 
 def test_results_do_not_come_to_share_memory_with_arguments():

@@ -10,7 +10,8 @@ from tests.programs.process import Worker
 
 SEED = 14
 PROGRAMS = 12  # of one test
-TESTS = 25
+FEW = 4  # of those whose networks take seconds each, but before a release
+TESTS, OFTEN = 25, 10  # as many do not wait for a release
 
 
 @pytest.fixture(scope="module")
@@ -36,15 +37,18 @@ def check(workers, numbers, kinds=()):
     assert not told, "\n".join(told)
 
 
-@pytest.mark.parametrize("part", range(TESTS))
-def test_programs(part, workers):
-    check(workers, range(part * PROGRAMS, (part + 1) * PROGRAMS))
+@pytest.mark.parametrize(
+    "part", [pytest.param(n, marks=[pytest.mark.release] * (n >= OFTEN)) for n in range(TESTS)]
+)
+def test_programs(part, workers, some):
+    check(workers, some(range(part * PROGRAMS, (part + 1) * PROGRAMS)))
 
 
 @pytest.mark.lengthy
-def test_attention(workers):
-    check(workers, range(PROGRAMS), ["attending"])
+def test_attention(workers, release):
+    check(workers, range(PROGRAMS if release else FEW), ["attending"])
 
 
-def test_layers_that_keep_their_channels_last(turned):
-    check(turned, range(PROGRAMS), ["layer"])
+@pytest.mark.lengthy
+def test_layers_that_keep_their_channels_last(turned, release):
+    check(turned, range(PROGRAMS if release else FEW), ["layer"])

@@ -9,6 +9,7 @@ SEED = 21
 PROGRAMS = 10  # of one test
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.filterwarnings("ignore")
 def test_open_extents_change_nothing(part):

@@ -27,6 +27,7 @@ def test_current_context():
     assert npx.current_context() == npx.cpu()
 
 
+@pytest.mark.lengthy
 def test_gpus_that_are_not_there_are_refused():
     number = npx.num_gpus()
     missing = npx.gpu(number)

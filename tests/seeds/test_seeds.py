@@ -28,6 +28,7 @@ def test_the_cell_runs(cell):
     assert re.fullmatch(expected_text(cell), result["printed"], re.DOTALL), result["printed"]
 
 
+@pytest.mark.lengthy
 @pytest.mark.skipif(not CELLS, reason="no documents")
 def test_what_does_not_run_yet_is_there():
     known = {(cell.document, cell.number) for cell in CELLS}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import GenericAlias, UnionType
 from typing import Any, get_args
+from weakref import WeakValueDictionary
 
 from heterosis.ir.calls import Call, Pullback, inputs_besides
 from heterosis.ir.primitives.leaves import EXTENT, INPUT, NUMBER
@@ -20,6 +21,17 @@ from heterosis.runtime.errors import HeterosisError, ProgramError
 
 _PROGRAM_INPUTS = (INPUT, NUMBER)
 _WEAK = (NUMBER, EXTENT)
+
+# By their identities, the programs that were found well formed. They never change; and of branches
+# within branches, the passes over each would look at all that are inside again.
+_well_formed: WeakValueDictionary[int, Program] = WeakValueDictionary()
+
+
+def check_once(program: Program) -> None:
+    """`check`, of a program that was not looked at before."""
+    if _well_formed.get(id(program)) is not program:
+        check(program)
+        _well_formed[id(program)] = program
 
 
 def check(program: Program) -> None:
@@ -106,7 +118,7 @@ def _check_pullback(call: Call, pullback: Pullback) -> None:
         raise ProgramError("its gradient takes other values than it saves and receives.")
     if len(pullback.to) != len(pullback.program.outputs):
         raise ProgramError("its gradient gives more or less than it says.")
-    check(pullback.program)
+    check_once(pullback.program)
 
 
 # -- attributes -----------------------------------------------------------------------------------
@@ -123,7 +135,7 @@ def _check_attributes(node: Node) -> None:
         if not is_a(value, kinds[name]):
             raise ProgramError(f"{name}={value!r}; expected {kind_text(kinds[name])}.")
         if isinstance(value, Program):
-            check(value)
+            check_once(value)
 
 
 def _listed(names: Mapping[str, Any]) -> str:

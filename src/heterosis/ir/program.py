@@ -141,10 +141,10 @@ class Program:
 def checked(program: Program) -> Program:
     """`program`, which is well formed: looked at where settings ask for it."""
     if settings.check:
-        from heterosis.ir.checking import check
+        from heterosis.ir.checking import check_once
 
         with only_looking():
-            check(program)
+            check_once(program)
     return program
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from heterosis.ir.program import Program, checked, with_programs
 from heterosis.passes.common_subexpressions import shared
@@ -44,8 +45,21 @@ PASSES = (
 )
 
 
+# By their identities, the programs that `optimized` gave. Of branches within branches, each one
+# around them would have all that are inside gone through again.
+_optimized: WeakValueDictionary[int, Program] = WeakValueDictionary()
+
+
 def optimized(program: Program) -> Program:
     """`program`, computing the same with less."""
+    if _optimized.get(id(program)) is program:
+        return program
+    found = _optimized_once(program)
+    _optimized[id(found)] = found
+    return found
+
+
+def _optimized_once(program: Program) -> Program:
     found = with_programs(program, optimized)  # branches and bodies: the same for each
     for step in PASSES:
         found = checked(step.run(found))

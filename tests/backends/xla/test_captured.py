@@ -28,6 +28,7 @@ def test_gradients_of_operations(name):
     gradients_agree(name, hybridize, max(16, 2 * REGISTRY[name].samples.ulps))
 
 
+@pytest.mark.lengthy
 def test_a_step_with_statistics_states_and_a_schedule():
     steps_agree("adam", {}, hybridize)
 

@@ -133,6 +133,7 @@ print(double(np.ones(2)).tolist())
 """
 
 
+@pytest.mark.lengthy
 def test_a_forked_process_is_told(tmp_path):
     told, parent = run_python("-W", "ignore", "-c", FORKED, folder=tmp_path).stdout.splitlines()
     assert "was forked from one that has used XLA" in told and "'spawn'" in told

@@ -195,6 +195,7 @@ def test_plots_need_matplotlib(tmp_path, monkeypatch):
         history(()).plot(tmp_path / "a.png")
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_plots(tmp_path, suffix):
     pytest.importorskip("matplotlib")

@@ -118,6 +118,7 @@ def _texts(file: Path) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.lengthy
 def test_operators_are_named_in_the_table_alone():
     """But for names that are those of our operations, too."""
     ours = {*REGISTRY, *vars(np), *vars(npx), *vars(np.ndarray)}

@@ -73,6 +73,7 @@ def test_other_batches_run_too(tmp_path):
     assert read(np.ones((5, 2, 4, 4))).shape == (5, 2)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", LAYERS)
 def test_blocks_whose_extents_are_open_run_at_every_size(name, tmp_path):
     make, shape = LAYERS[name]

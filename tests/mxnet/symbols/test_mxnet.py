@@ -23,6 +23,7 @@ def near(found, bound=NEAR):
     return not isinstance(found, str) and found < bound
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("case", NETWORKS, ids=[name for name, _, _ in NETWORKS])
 def test_networks_compute_the_same_in_both(mxnet, case, tmp_path):
     ((_, ours_in_mxnet, mxnet_in_ours),) = roundtrip.compare(mxnet, [case], tmp_path)

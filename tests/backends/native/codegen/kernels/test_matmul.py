@@ -341,6 +341,7 @@ def test_epilogue(variant, dtype, cheap):
         )
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("cheap", [True, False])
 def test_epilogue_of_packed_panels(cheap):
     for m, n, k in [
