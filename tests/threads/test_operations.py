@@ -18,7 +18,9 @@ SIZES = (3, 20_000, 1_000_000)
 _odd = iter(range(101, 10_000, 2))
 
 
-@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="a Python with the lock")
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="a Python with the lock"
+)
 def test_importing_does_not_take_the_lock_back():
     program = "import sys, heterosis; sys.exit(sys._is_gil_enabled())"
     subprocess.run([sys.executable, "-X", "gil=0", "-W", "error", "-c", program], check=True)
@@ -171,7 +173,7 @@ def test_views_of_one_array():
     x = np.zeros((THREADS, 1000))
 
     def run(number):
-        for step in range(200):
+        for _ in range(200):
             x[number] += 1
             assert x[number].T.shape == (1000,)
         return x[number].sum().item()

@@ -18,7 +18,6 @@ from heterosis.mxnet.symbols.composition import PROCESSOR
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 from heterosis.runtime.placing import beside, is_elsewhere
 
-
 _NO_ARRAYS: tuple[tuple[int, int], dict[str, Any]] = ((-1, 0), {})
 
 
