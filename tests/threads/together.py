@@ -4,8 +4,6 @@ import sys
 import threading
 
 THREADS = 8
-# Without the interpreter's lock, threads really are where a switch would have to fall with it.
-IS_FREE = not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def together(body, count=THREADS):

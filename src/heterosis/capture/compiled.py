@@ -156,11 +156,13 @@ class Compiled(Generic[P, R]):
             modes.is_imperative() and self._is_written_in_python
         ):  # a part of what a program is compared with
             return self.imperative(*arguments, **keywords)
+        # Lists and dictionaries as they are now: other threads may change them from here on.
+        given, (arguments, keywords) = (arguments, keywords), trees.copied((arguments, keywords))
         arrays = list(trees.arrays_in((arguments, keywords)))
         device = _core.device_of(repr(self), arrays)
         if device != _core.current_device():
             with context_of_device(device):
-                return self._call(*arguments, **keywords)
+                return self._call(*given[0], **given[1])
         key = (
             trees.description((arguments, keywords)),
             modes.is_training(),
@@ -177,9 +179,9 @@ class Compiled(Generic[P, R]):
                     or self._captured(key, arguments, keywords)
                 )
         if program.captured.checks is not None and self._is_written_in_python:
-            return self._run_raising(program, arrays, arguments, keywords)
+            return self._run_raising(program, arrays, *given)
         if program.runs_to_check:
-            return self._checked(program, arrays, arguments, keywords)
+            return self._checked(program, arrays, *given)
         if not program.captured.writes or self._are_apart(arrays):
             program.serve(self.replay, (arguments, keywords))
         return program.run(arrays)
