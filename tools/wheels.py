@@ -140,7 +140,8 @@ def built(
     environment = _environment(python, work / "build")
     raw = work / "raw"
     variables = {k: v for k, v in os.environ.items() if not k.startswith("SKBUILD_")}
-    variables["PIP_FIND_LINKS"] = str(required.folder)  # also where the build's own are installed
+    # The build's own packages are installed like those of the tests: from wheels, and from these.
+    variables |= {"PIP_FIND_LINKS": str(required.folder), "PIP_PREFER_BINARY": "1"}
     defined = [
         f"--config-settings=cmake.define.{one}" for one in ("HETEROSIS_STATIC_RUNTIME=ON", *define)
     ]
