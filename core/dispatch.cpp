@@ -6,6 +6,7 @@
 
 #include "allocator.h"
 #include "engine.h"
+#include "front.h"
 #include "profile.h"
 
 namespace heterosis {
@@ -132,7 +133,7 @@ bool results_are_views(const Plan& plan) {
                      [](const ResultPlan& result) { return result.view_of >= 0; });
 }
 
-void run_inline(const Invocation& invocation, const Results& results) {
+int64_t compute(const Invocation& invocation, const Results& results) {
   constexpr size_t kMost = 16;
   void* few[kMost];
   std::vector<void*> many;
@@ -150,10 +151,44 @@ void run_inline(const Invocation& invocation, const Results& results) {
     result.storage->ensure();
     buffers[at++] = result.data();
   }
-  engine().count_inline();
-  if (const int64_t status = call(*invocation.plan, buffers, invocation.scalars, 0)) {
-    fail(*invocation.plan, status, describe(*invocation.plan, copy(invocation.inputs())));
+  return call(*invocation.plan, buffers, invocation.scalars, 0);
+}
+
+// What other threads must not do while the calling thread computes. New results nobody else knows.
+class InlineTask final : public Task {
+ public:
+  InlineTask(const Invocation& invocation, std::span<const Array* const> outs) {
+    for (const Array* input : invocation.inputs()) read(input->storage);
+    for (const Array* out : outs) update(out->storage);
   }
+
+ protected:
+  void run() override {}  // its maker does
+};
+
+// Computes while other threads use the front end.
+int64_t compute_beside_others(const Invocation& invocation, std::span<const Array* const> outs,
+                              const Results& results) {
+  InlineTask task(invocation, outs);
+  engine().begin(task);
+  const OutsideFront others;
+  struct Ended {  // before the lock is taken back: a fork waits for this, and holds the lock
+    Task& task;
+    ~Ended() { engine().end(task); }
+  } const ended{task};
+  return compute(invocation, results);
+}
+
+// Below this, to let go of the lock and take it back would cost more than it lets others do.
+constexpr double kWorthLettingGo = 2'000;  // nanoseconds
+
+void run_inline(const Invocation& invocation, std::span<const Array* const> outs,
+                const Results& results) {
+  engine().count_inline();
+  const bool beside = kFreeThreaded && invocation.plan->nanoseconds > kWorthLettingGo;
+  const int64_t status = beside ? compute_beside_others(invocation, outs, results)
+                                : compute(invocation, results);
+  if (status) fail(*invocation.plan, status, describe(*invocation.plan, copy(invocation.inputs())));
 }
 
 void make_result(const Invocation& invocation, const ResultPlan& plan, int device, Array& result) {
@@ -281,7 +316,7 @@ Results run(const Invocation& invocation, std::span<const Array* const> outs, Or
     return results;
   }
   if (plan.nanoseconds <= dispatch_settings().inline_nanoseconds && ready(invocation, results)) {
-    run_inline(invocation, results);
+    run_inline(invocation, outs, results);
   } else {
     engine().push(std::make_unique<PlanTask>(invocation, results, origin()));
   }

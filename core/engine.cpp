@@ -1,6 +1,7 @@
 #include "engine.h"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -61,21 +62,41 @@ void Engine::push(std::unique_ptr<Task> owned) {
   else if (ready) pool().notify(1);
 }
 
+void Engine::begin(Task& task) {
+  lock_.lock();
+  link_accesses(task);
+  assert(task.ungranted_ == 0);
+  task.stage_ = Task::Stage::running;
+  lock_.unlock();
+}
+
+void Engine::end(Task& task) {
+  lock_.lock();
+  unlink(task, {nullptr, true});
+  lock_.unlock();
+  const int64_t left = ready_count_.load(std::memory_order_seq_cst);
+  if (left > 0) pool().notify(static_cast<int>(std::min<int64_t>(left, 2)));
+}
+
+void Engine::link(Task& task) {
+  if (task.lasting_) lasting_.push_back(task);
+  link_accesses(task);
+  if (task.ungranted_ > 0 || hand_to_lane(task)) return;
+  task.stage_ = Task::Stage::ready;
+  ready_.push_back(task);
+  ready_count_.fetch_add(1, std::memory_order_seq_cst);
+}
+
 // Writes first: a later access of the same variable by the same task then finds itself at the end
 // of the queue, and only has to add its mode.
-void Engine::link(Task& task) {
+void Engine::link_accesses(Task& task) {
   ++unfinished_;
-  if (task.lasting_) lasting_.push_back(task);
   for (Access& access : task) {
     if (writes(access.mode)) link(access, task);
   }
   for (Access& access : task) {
     if (!writes(access.mode)) link(access, task);
   }
-  if (task.ungranted_ > 0 || hand_to_lane(task)) return;
-  task.stage_ = Task::Stage::ready;
-  ready_.push_back(task);
-  ready_count_.fetch_add(1, std::memory_order_seq_cst);
 }
 
 // True if the lane has taken a task that may run now: for all others it runs already.

@@ -57,6 +57,12 @@ class Engine final : private WorkSource {
   // returns, unless it is called by a task.
   void push(std::unique_ptr<Task> task);
 
+  // Around work that the calling thread runs itself, while others may issue work: it takes the place
+  // in the order that pushing it would, which must be one where it can run at once, and whoever
+  // depends on it waits for the end. The front end's lock is held at the beginning.
+  void begin(Task& task);
+  void end(Task& task);
+
   // Back-pressure: before a push, `if (must_wait()) wait_for_room(poll)`. One task may go over the
   // bound, so that a task larger than the bound can run at all.
   bool must_wait() const {
@@ -121,6 +127,7 @@ class Engine final : private WorkSource {
 
   // Their callers hold lock_.
   void link(Task& task);
+  void link_accesses(Task& task);
   void link(Access& access, Task& task);
   void unlink(Task& task, const Outcome& outcome);
   bool hand_to_lane(Task& task);

@@ -3,6 +3,9 @@
 Builds from a copy of the sources, lets auditwheel find the oldest Linux that each wheel runs on,
 installs it into a fresh environment where no compiler can be reached, and runs `installed.py`
 there. Needs g++, and what `pip install '.[dev]'` brings.
+
+Free-threaded Python has no wheels of some packages that Heterosis requires. What the table of it
+was made with instead is printed.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,6 +34,12 @@ import json, platform, sys, sysconfig
 threads = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
 print(json.dumps([platform.python_implementation(), sys.version_info[:3], threads]))
 """
+
+
+# Called through ctypes alone: what is in a wheel for one Python serves every other.
+_FOR_ANY = frozenset(("llvmlite",))
+# Imported where they are used, and most programs go without.
+_LEFT_OUT = frozenset(("safetensors",))
 
 
 class Failed(Exception):
@@ -52,6 +61,15 @@ class Interpreter:
 
     def __str__(self) -> str:
         return ".".join(map(str, self.version)) + self.threads
+
+
+@dataclass
+class Requirements:
+    """What Heterosis is installed with where not everything that it requires has a wheel."""
+
+    lines: list[str]
+    folder: Path  # of the wheels that stand in
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -110,16 +128,27 @@ def copy(folder: Path) -> Path:
     return folder
 
 
-def built(source: Path, python: Interpreter, work: Path, jobs: int) -> Path:
+def built(
+    source: Path,
+    python: Interpreter,
+    work: Path,
+    jobs: int,
+    required: Requirements,
+    define: list[str],
+) -> Path:
     """The wheel as it comes from the build, for this machine's Linux."""
     environment = _environment(python, work / "build")
     raw = work / "raw"
     variables = {k: v for k, v in os.environ.items() if not k.startswith("SKBUILD_")}
+    # The build's own packages are installed like those of the tests: from wheels, and from these.
+    variables |= {"PIP_FIND_LINKS": str(required.folder), "PIP_PREFER_BINARY": "1"}
+    defined = [
+        f"--config-settings=cmake.define.{one}" for one in ("HETEROSIS_STATIC_RUNTIME=ON", *define)
+    ]
     _run(
-        [*_pip(environment), "wheel", "--no-deps", "--wheel-dir", raw, source,
-         "--config-settings=cmake.define.HETEROSIS_STATIC_RUNTIME=ON"],
+        [*_pip(environment), "wheel", "--no-deps", "--wheel-dir", raw, source, *defined],
         variables | {"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)},
-    )  # fmt: skip
+    )
     (wheel,) = raw.glob("*.whl")
     return wheel
 
@@ -134,10 +163,53 @@ def repaired(wheel: Path, work: Path) -> Path:
     return made
 
 
+# -- what is required -----------------------------------------------------------------------------
+
+
+def requirements(source: Path, python: Interpreter, work: Path) -> Requirements:
+    """What Heterosis requires, as far as there are wheels of it, or others that will do."""
+    text = (source / "pyproject.toml").read_text()
+    (listed,) = re.findall(r"^dependencies = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    found = Requirements([], work / "required")
+    found.folder.mkdir()
+    environment = _environment(python, work / "asked")
+    for line in re.findall(r'"(.+?)"', listed):
+        (name,) = re.findall(r"^[\w.-]+", line)
+        if not python.threads or _has_wheel(environment, line):
+            found.lines.append(line)
+        elif name in _FOR_ANY:
+            found.lines.append(line)
+            found.notes.append(f"{retagged(line, python, found.folder)} is that of another Python")
+        elif name in _LEFT_OUT:
+            found.notes.append(f"{name} is left out: it has no wheel for {python.tag}")
+        else:
+            raise Failed(f"{line}: no wheel for {python.tag}")
+    return found
+
+
+def _has_wheel(environment: Path, line: str) -> bool:
+    try:
+        only = ("--no-deps", "--dry-run", "--only-binary=:all:", "--ignore-installed")
+        _run([*_pip(environment), "install", *only, line])
+    except Failed:
+        return False
+    return True
+
+
+def retagged(line: str, python: Interpreter, folder: Path) -> str:
+    """The wheel for the same version of Python with its lock, under a name that says any."""
+    number = ".".join(map(str, python.version[:2]))
+    download = ("download", "--no-deps", "--only-binary=:all:", "--python-version", number)
+    _run([sys.executable, "-m", "pip", *download, "--dest", folder, line])
+    (wheel,) = folder.glob(f"*-cp{number.replace('.', '')}-*.whl")
+    tags = ("--remove", "--python-tag", "py3", "--abi-tag", "none")
+    return _run([sys.executable, "-m", "wheel", "tags", *tags, wheel]).split()[-1]
+
+
 # -- testing --------------------------------------------------------------------------------------
 
 
-def tested(wheel: Path, python: Interpreter, work: Path) -> dict:
+def tested(wheel: Path, python: Interpreter, work: Path, required: Requirements) -> dict:
     """What `installed.py` finds in an environment that has this wheel and what it requires, from
     wheels alone, and nowhere a compiler."""
     environment = _environment(python, work / "clean")
@@ -148,12 +220,16 @@ def tested(wheel: Path, python: Interpreter, work: Path) -> dict:
         "HETEROSIS_CACHE": str(work / "cache"),
     }
     kept = {k: v for k, v in os.environ.items() if k == "HOME" or k.startswith("PIP_")}
-    _run([*_pip(environment), "install", "--only-binary=:all:", wheel], kept | bare)
+    for what in (["--no-deps", wheel], [f"--find-links={required.folder}", *required.lines]):
+        _run([*_pip(environment), "install", "--only-binary=:all:", *what], kept | bare)
     files = [ROOT / name for name in _TESTED_WITH]
     for file in files:  # nothing else of the tree is in reach of the test
         shutil.copy2(file, work)
     command = [environment, "-I", *(file.name for file in files)]
-    return json.loads(_run(command, bare, cwd=work))
+    facts = json.loads(_run(command, bare, cwd=work).splitlines()[-1])
+    if python.threads and facts["gil"]:
+        raise Failed(f"{python}: importing heterosis takes the interpreter lock back")
+    return facts
 
 
 def _environment(python: Interpreter, folder: Path) -> Path:
@@ -178,14 +254,17 @@ def _run(command: list, env: dict[str, str] | None = None, cwd: Path | None = No
 # -- all of it ------------------------------------------------------------------------------------
 
 
-def row(source: Path, python: Interpreter, output: Path, jobs: int) -> Row:
+def row(source: Path, python: Interpreter, output: Path, jobs: int, define: list[str]) -> Row:
     """Build, repair and test for one interpreter; what works goes to `output`."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="heterosis-wheel-") as folder:
         work = Path(folder)
-        made = repaired(built(source, python, work, jobs), work)
+        required = requirements(source, python, work)
+        for note in required.notes:
+            print(f"{python}: {note}", flush=True)
+        made = repaired(built(source, python, work, jobs, required, define), work)
         minutes = (time.perf_counter() - start) / 60
-        facts = tested(made, python, work)
+        facts = tested(made, python, work, required)
         output.mkdir(parents=True, exist_ok=True)
         wheel = Path(shutil.copy2(made, output))
     return Row(str(python), wheel.name, wheel.stat().st_size / 1e6, minutes, facts)
@@ -195,15 +274,16 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
     """What came of all, as a table."""
     yield (
         "| Python | wheel | MB | minutes | installed MB | with all it requires | import s "
-        "| kernels brought | compiled | in s |"
+        "| kernels brought | compiled | in s | 8 threads beside one |"
     )
-    yield "|---|---|" + "---:|" * 8
+    yield "|---|---|" + "---:|" * 9
     for one in rows:
         facts = one.facts
         yield (
             f"| {one.python} | {one.wheel} | {one.megabytes:.1f} | {one.minutes:.1f} "
             f"| {facts['installed']:.1f} | {facts['environment']:.0f} | {facts['import']:.3f} "
-            f"| {facts['brought']} | {facts['compiled']} | {facts['compiling']:.3f} |"
+            f"| {facts['brought']} | {facts['compiled']} | {facts['compiling']:.3f} "
+            f"| {facts['threads']:.2f} |"
         )
 
 
@@ -213,6 +293,8 @@ def main() -> None:
     parser.add_argument("--python", action="append", type=Path, metavar="PATH", help=help)
     parser.add_argument("--output", type=Path, default=Path("dist"), help="where wheels go (dist)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
+    help = "a CMake definition, HETEROSIS_PRECOMPILE=OFF say; may be repeated"
+    parser.add_argument("--define", action="append", default=[], metavar="NAME=VALUE", help=help)
     given = parser.parse_args()
     if not sys.platform.startswith("linux"):
         raise SystemExit("Wheels are for Linux, and built there; this is " + sys.platform + ".")
@@ -225,7 +307,7 @@ def main() -> None:
         for python in interpreters:
             print(f"{python}: {python.path}", flush=True)
             try:
-                rows.append(row(source, python, given.output, given.jobs))
+                rows.append(row(source, python, given.output, given.jobs, given.define))
             except Failed as error:
                 print(error, flush=True)
                 failed.append(str(python))

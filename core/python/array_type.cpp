@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 
+#include "front_lock.h"
 #include "operation_type.h"
 #include "recording.h"
 #include "remote.h"
@@ -197,6 +198,7 @@ PyObject* get_element_strides(PyObject* self, void*) {
 PyObject* get_transposed(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     const auto noted = [self](Object view) {
+      const FrontLock lock;
       if (noting_views) note_view(view.get(), self);
       return view.release();
     };
@@ -237,6 +239,7 @@ PyObject* get_offset(PyObject* self, void*) {
 
 // None where others hold the address, and may write unseen.
 PyObject* get_state(PyObject* self, void*) {
+  const FrontLock lock;
   const Array& array = as_array(self);
   const Storage& storage = *array.storage;
   if (!storage.is_ours()) Py_RETURN_NONE;
@@ -247,6 +250,7 @@ PyObject* get_state(PyObject* self, void*) {
 }
 
 PyObject* get_version(PyObject* self, void*) {
+  const FrontLock lock;
   return PyLong_FromUnsignedLongLong(as_array(self).storage->version);
 }
 
@@ -255,6 +259,7 @@ PyObject* get_has_variable(PyObject* self, void*) {
 }
 
 int set_has_variable(PyObject* self, PyObject* value, void*) {
+  const FrontLock lock;
   as_array(self).storage->has_variable = value == Py_True;
   return 0;
 }
@@ -264,6 +269,7 @@ PyObject* get_is_followed(PyObject* self, void*) {
 }
 
 int set_is_followed(PyObject* self, PyObject* value, void*) {
+  const FrontLock lock;
   as_array(self).storage->is_followed = value == Py_True;
   return 0;
 }
@@ -332,6 +338,7 @@ PyObject* alias(PyObject* self, PyObject*) {
 PyObject* view(PyObject* self, PyObject* key) { return get_view(self, key); }
 
 PyObject* count_write(PyObject* self, PyObject*) {
+  const FrontLock lock;
   ++as_array(self).storage->version;
   Py_RETURN_NONE;
 }
@@ -340,9 +347,9 @@ PyObject* count_write(PyObject* self, PyObject*) {
 PyObject* address(PyObject* self, PyObject* writable) {
   return guarded([&]() -> PyObject* {
     check_read(self);
+    const FrontLock lock;
     Storage& storage = *as_array(self).storage;
-    wait_for(storage.variable);
-    if (PyObject_IsTrue(writable)) wait_until_idle(storage.variable);
+    PyObject_IsTrue(writable) ? wait_until_ours(storage.variable) : wait_for(storage.variable);
     storage.ensure();
     return PyLong_FromVoidPtr(as_array(self).data());
   });
@@ -439,25 +446,24 @@ namespace {
 
 constexpr Py_ssize_t kLookedAt = 8;  // items of a list among arguments
 
-// The first array among some arguments, or in a list or tuple there; null if there is none.
-PyObject* first_array(PyObject* const* given, Py_ssize_t count, bool inside = true) {
+// Where the first array is among some arguments, or in a list or tuple there; -1 if there is none.
+int device_of(PyObject* const* given, Py_ssize_t count, bool inside = true) {
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (is_array(given[i])) return given[i];
+    if (is_array(given[i])) return as_array(given[i]).storage->device;
     if (!inside || (!PyTuple_CheckExact(given[i]) && !PyList_CheckExact(given[i]))) continue;
+    const Unchanging still(given[i]);
     const Py_ssize_t items = std::min(PySequence_Fast_GET_SIZE(given[i]), kLookedAt);
-    PyObject* const found = first_array(PySequence_Fast_ITEMS(given[i]), items, false);
-    if (found) return found;
+    const int found = device_of(PySequence_Fast_ITEMS(given[i]), items, false);
+    if (found >= 0) return found;
   }
-  return nullptr;
+  return -1;
 }
 
 }  // namespace
 
 BesideArguments::BesideArguments(PyObject* const* given, Py_ssize_t count) {
-  PyObject* const array = first_array(given, count);
-  if (!array) return;
-  const int device = as_array(array).storage->device;
-  if (device != current_device()) there_.emplace(device);
+  const int device = device_of(given, count);
+  if (device >= 0 && device != current_device()) there_.emplace(device);
 }
 
 PyObject* wrap(Array array) {

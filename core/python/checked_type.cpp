@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -38,7 +39,7 @@ struct CheckedObject {
   PyObject* attributes;  // the function's name, documentation and so on
   PyObject* expect;      // (function) -> what the parameters admit; null if no call is looked at
   PyObject* look;        // (function, arguments, keywords): raises where an argument does not fit
-  std::vector<Admitted>* admitted;  // null before the first call
+  std::atomic<std::vector<Admitted>*> admitted;  // null before the first call
 };
 
 CheckedObject& as_checked(PyObject* self) { return *reinterpret_cast<CheckedObject*>(self); }
@@ -114,7 +115,8 @@ void prepare(CheckedObject& self) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
     made->push_back(admitted(PySequence_Fast_GET_ITEM(items.get(), i)));
   }
-  if (!self.admitted) self.admitted = made.release();
+  std::vector<Admitted>* none = nullptr;  // another thread may be first
+  if (self.admitted.compare_exchange_strong(none, made.get())) made.release();
 }
 
 bool admits(const Integers& integers, PyObject* given) {
@@ -215,7 +217,7 @@ void destroy(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   clear(self);
-  delete as_checked(self).admitted;
+  delete as_checked(self).admitted.load();
   type->tp_free(self);
   Py_DECREF(type);
 }

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "front_lock.h"
+
 namespace heterosis::python {
 
 namespace {
@@ -13,6 +15,17 @@ namespace {
 std::map<std::string, PyObject*, std::less<>>& table() {
   static auto* made = new std::map<std::string, PyObject*, std::less<>>();  // outlives Python
   return *made;
+}
+
+Lock table_lock;
+
+// What Python has set under a name, borrowed; null if nothing.
+PyObject* found_in_table(std::string_view name) {
+  if (kFreeThreaded) table_lock.lock();
+  const auto found = table().find(name);
+  PyObject* const object = found == table().end() ? nullptr : found->second;
+  if (kFreeThreaded) table_lock.unlock();
+  return object;
 }
 
 const char* class_name(ErrorKind kind) {
@@ -31,15 +44,15 @@ const char* class_name(ErrorKind kind) {
 }
 
 void raise_named(const char* name, const char* message) {
-  const auto found = table().find(name);
-  PyErr_SetString(found == table().end() ? PyExc_RuntimeError : found->second, message);
+  PyObject* const found = found_in_table(name);
+  PyErr_SetString(found ? found : PyExc_RuntimeError, message);
 }
 
 // The exception that the hook makes of a message.
 void raise_of_user(const char* message) {
-  const auto found = table().find("raised");
-  if (found == table().end()) return raise_named("", message);
-  PyObject* const made = PyObject_CallFunction(found->second, "s", message);
+  PyObject* const found = found_in_table("raised");
+  if (!found) return raise_named("", message);
+  PyObject* const made = PyObject_CallFunction(found, "s", message);
   if (!made) return;  // with an error of its own
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made)), made);
   Py_DECREF(made);
@@ -104,6 +117,14 @@ void wait_until_idle(Variable& variable) {
   without_lock([&] { engine().wait_idle(variable, kPoll); });
 }
 
+// Other threads may go on with it while this one waits.
+void wait_until_ours(Variable& variable) {
+  do {
+    wait_until_idle(variable);
+    wait_for(variable);
+  } while (!variable.writable());
+}
+
 void wait_for_all() {
   without_lock([] { engine().wait_all(kPoll); });
 }
@@ -114,8 +135,11 @@ void wait_for_room() {
 
 void set_hook(const char* name, PyObject* function) {
   Py_INCREF(function);
+  if (kFreeThreaded) table_lock.lock();
   PyObject*& place = table()[name];
-  Py_XDECREF(std::exchange(place, function));
+  PyObject* const before = std::exchange(place, function);
+  if (kFreeThreaded) table_lock.unlock();
+  if (!kFreeThreaded) Py_XDECREF(before);  // else others may be calling it: few are ever replaced
 }
 
 void set_error_class(const char* kind, PyObject* error_class) {
@@ -123,8 +147,7 @@ void set_error_class(const char* kind, PyObject* error_class) {
 }
 
 PyObject* hook(const char* name) {
-  const auto found = table().find(name);
-  if (found != table().end()) return found->second;
+  if (PyObject* const found = found_in_table(name)) return found;
   PyErr_Format(PyExc_RuntimeError, "heterosis._core is used without heterosis: no '%s'", name);
   throw PythonError();
 }

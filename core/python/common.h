@@ -76,6 +76,7 @@ int guarded_status(Body body) noexcept {
 // Waits without the interpreter lock; Ctrl-C ends the wait.
 void wait_for(Variable& variable);
 void wait_until_idle(Variable& variable);
+void wait_until_ours(Variable& variable);  // both: readable, and nobody reads or writes it
 void wait_for_all();
 void wait_for_room();
 

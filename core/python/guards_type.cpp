@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "array_type.h"
+#include "front_lock.h"
 
 namespace heterosis::python {
 
@@ -55,7 +56,7 @@ bool is_same(PyObject* found, PyObject* expected) {
 }
 
 // A value that is checked by identity first. An equal one takes its place, so that the next check
-// is quick again.
+// is quick again. Like all guards, under the front end's lock.
 class Expected {
  public:
   explicit Expected(PyObject* value) : value_(Object::borrowed(value)) {}
@@ -84,7 +85,8 @@ uint64_t version_of(PyObject* dict) {
 
 // The number of a type's state, bases included; 0 where it has none now.
 unsigned int version_of(PyTypeObject* type) {
-  return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
+  if (!PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG)) return 0;
+  return __atomic_load_n(&type->tp_version_tag, __ATOMIC_ACQUIRE);
 }
 
 struct Named {
@@ -120,9 +122,7 @@ struct NamespaceGuard {
     const uint64_t now = version_of(dict.get());
     if (now && now == version) return true;
     for (Named& item : items) {
-      PyObject* const found = PyDict_GetItemWithError(dict.get(), item.name.get());
-      if (!found && PyErr_Occurred()) throw PythonError();
-      if (!item.value.admits(found)) return false;
+      if (!item.value.admits(found_in(dict.get(), item.name.get()).get())) return false;
     }
     if (PyDict_GET_SIZE(dict.get()) != size && has_more()) return false;
     size = PyDict_GET_SIZE(dict.get());
@@ -132,6 +132,7 @@ struct NamespaceGuard {
 
  private:
   bool has_more() const {
+    const Unchanging still(dict.get());
     Py_ssize_t at = 0;
     PyObject *key, *value;
     while (PyDict_Next(dict.get(), &at, &key, &value)) {
@@ -150,6 +151,7 @@ struct DictGuard {
   bool holds() {
     const uint64_t now = version_of(dict.get());
     if (now && now == version) return true;
+    const Unchanging still(dict.get());
     if (PyDict_GET_SIZE(dict.get()) != static_cast<Py_ssize_t>(items.size())) return false;
     Py_ssize_t at = 0;
     PyObject *key, *value;
@@ -174,7 +176,7 @@ struct TypeGuard {
     const unsigned int now = version_of(watched);
     if (now && now == version) return true;
     for (Named& item : items) {
-      if (!item.value.admits(_PyType_Lookup(watched, item.name.get()))) return false;
+      if (!item.value.admits(attribute_of(watched, item.name.get()).get())) return false;
     }
     if (has_more(watched)) return false;
     version = version_of(watched);  // looking up may have given it one
@@ -185,7 +187,7 @@ struct TypeGuard {
   bool has_more(PyTypeObject* watched) const {
     const Object iterator = checked(PyObject_GetIter(names.get()));
     while (const Object name{PyIter_Next(iterator.get())}) {
-      if (_PyType_Lookup(watched, name.get()) && !is_among(items, name.get())) return true;
+      if (attribute_of(watched, name.get()) && !is_among(items, name.get())) return true;
     }
     return false;
   }
@@ -195,7 +197,7 @@ struct CellGuard {
   Object cell;
   Expected value;
 
-  bool holds() { return value.admits(PyCell_GET(cell.get())); }
+  bool holds() { return value.admits(content_of(cell.get()).get()); }
 };
 
 // An attribute that is no item of the object's dictionary: a slot.
@@ -224,6 +226,7 @@ struct SequenceGuard {
 
  private:
   bool admits(PyObject* list) {
+    const Unchanging still(list);
     if (PyList_GET_SIZE(list) != static_cast<Py_ssize_t>(items.size())) return false;
     for (size_t i = 0; i < items.size(); ++i) {
       if (!items[i].admits(PyList_GET_ITEM(list, static_cast<Py_ssize_t>(i)))) return false;
@@ -414,7 +417,10 @@ PyObject* new_guards(PyTypeObject* type, PyObject* arguments, PyObject*) {
 }
 
 PyObject* holds(PyObject* self, PyObject*) {
-  return guarded([&] { return PyBool_FromLong(hold(self)); });
+  return guarded([&] {
+    const FrontLock lock;
+    return PyBool_FromLong(hold(self));
+  });
 }
 
 int visit_named(const std::vector<Named>& items, visitproc visit, void* arg) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "array_type.h"
+#include "front_lock.h"
 #include "operation_type.h"
 #include "recording.h"
 #include "view_notes.h"
@@ -141,7 +142,10 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     }
     const BesideArguments there(&self, 1);
     if (!item) item = checked(PyObject_CallFunctionObjArgs(hook("getitem"), self, key, nullptr));
-    if (noting_views) note_item(item.get(), self, key);
+    if (noting_views) {
+      const FrontLock lock;
+      note_item(item.get(), self, key);
+    }
     return item.release();
   });
 }
@@ -161,7 +165,10 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       PyErr_SetString(PyExc_TypeError, "elements of an array cannot be deleted; see np.delete");
       throw PythonError();
     }
-    if (noting_views) tell_of_own_write(self);
+    if (noting_views) {
+      const FrontLock lock;
+      tell_of_own_write(self);
+    }
     const bool noted = is_followed(self) || is_followed(value);
     std::optional<Array> view = noted ? std::nullopt : select_view(self, key);
     if (!view) {

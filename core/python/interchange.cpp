@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "array_type.h"
+#include "front_lock.h"
 #include "recording.h"
 #include "remote.h"
 
@@ -148,8 +149,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
       throw PythonError();
     }
     check_read(self);
-    wait_until_idle(array.storage->variable);
-    wait_for(array.storage->variable);
+    const FrontLock lock;
+    wait_until_ours(array.storage->variable);
     array.storage->ensure();
     auto held = std::make_unique<BufferShape>();
     const int64_t size = itemsize(array.dtype);
@@ -183,8 +184,10 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     const Array& array = as_array(self);
     check_read(self);
+    const FrontLock lock;
     wait_for(array.storage->variable);
     if (array.storage->is_remote()) {
+      const InPython others;
       return checked(PyObject_CallFunctionObjArgs(hook("remote_dlpack"), self, nullptr)).release();
     }
     array.storage->ensure();

@@ -5,6 +5,7 @@
 
 #include "../dispatch.h"
 #include "../profile.h"
+#include "front_lock.h"
 #include "origin.h"
 
 namespace heterosis::python {
@@ -114,6 +115,7 @@ void call_in_lane(std::string operation, PyObject* function, PyObject* array, Py
     throw Failure(ErrorKind::value, operation + ": the elements of " + target.describe() +
                                         " have gaps between them; copy it first.");
   }
+  const FrontLock lock;
   if (must_wait()) wait_for_room();
   auto task = std::make_unique<LaneCall>(std::move(operation), function, target, as_array(order));
   ++target.storage->version;

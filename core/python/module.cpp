@@ -16,6 +16,7 @@
 #include "../random_state.h"
 #include "array_type.h"
 #include "checked_type.h"
+#include "front_lock.h"
 #include "guards_type.h"
 #include "kinds.h"
 #include "lane_call.h"
@@ -48,6 +49,13 @@ auto translated(Body body) {
     raise_current();
     throw nb::python_error();
   }
+}
+
+// Under the front end's lock.
+template <typename Body>
+auto locked(Body body) {
+  const FrontLock lock;
+  return body();
 }
 
 // (dtype, shape, view_of or -1, strides, offset)
@@ -217,7 +225,9 @@ void bind_engine(nb::module_& m) {
   m.def("engine_counters", engine_counters);
   m.def("reset_engine_peaks", [] { engine().reset_peaks(); });
   m.def("set_engine_bounds", [](int64_t tasks, int64_t bytes) { engine().set_bounds(tasks, bytes); });
-  m.def("set_inline_nanoseconds", [](double limit) { dispatch_settings().inline_nanoseconds = limit; });
+  m.def("set_inline_nanoseconds", [](double limit) {
+    locked([&] { dispatch_settings().inline_nanoseconds = limit; });
+  });
   m.def("inline_nanoseconds", [] { return dispatch_settings().inline_nanoseconds; });
   m.def("call_in_lane", [](std::string operation, nb::handle function, nb::handle array,
                            nb::handle order) {
@@ -230,6 +240,8 @@ void bind_engine(nb::module_& m) {
   m.def("threads", [] { return pool().threads(); });
   m.def("set_threads", [](int count) { pool().set_threads(count); });
   m.def("shutdown", shutdown);
+  m.def("hold_front_lock", hold_front_lock);
+  m.def("release_front_lock", release_front_lock);
 }
 
 void bind_memory(nb::module_& m) {
@@ -241,11 +253,14 @@ void bind_memory(nb::module_& m) {
 }
 
 void bind_random(nb::module_& m) {
-  m.def("seed", [](uint64_t seed) { random_state().seed(seed); });
-  m.def("random_key", [] { return random_state().next(); });
-  m.def("random_state", [] { return std::tuple(random_state().seed(), random_state().drawn()); });
-  m.def("restore_random_state",
-        [](uint64_t seed, uint64_t drawn) { random_state().restore(seed, drawn); });
+  m.def("seed", [](uint64_t seed) { locked([&] { random_state().seed(seed); }); });
+  m.def("random_key", [] { return locked([] { return random_state().next(); }); });
+  m.def("random_state", [] {
+    return locked([] { return std::tuple(random_state().seed(), random_state().drawn()); });
+  });
+  m.def("restore_random_state", [](uint64_t seed, uint64_t drawn) {
+    locked([&] { random_state().restore(seed, drawn); });
+  });
 }
 
 }  // namespace
@@ -254,6 +269,7 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);  // loaded code lives as long as the process
   m.doc() = "The native core: arrays, dependency engine, dispatch, memory, code loading.";
   translated([&] {
+    make_front_lock();
     add_array_type(m.ptr());
     add_operation_type(m.ptr());
     add_guards_type(m.ptr());
@@ -311,7 +327,11 @@ NB_MODULE(_core, m) {
     translated([&] { set_operator(name, operation.ptr()); return 0; });
   });
   m.def("tell_of_write", [](nb::handle array) {
-    translated([&] { if (noting_views) tell_of_write(array.ptr()); return 0; });
+    translated([&] {
+      const FrontLock lock;
+      if (noting_views) tell_of_write(array.ptr());
+      return 0;
+    });
   });
   m.def("note_views_of", [](nb::handle operations) {
     translated([&] { note_views_of(operations.ptr()); return 0; });

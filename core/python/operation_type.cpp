@@ -15,6 +15,7 @@
 #include "../pool.h"
 #include "../random_state.h"
 #include "array_type.h"
+#include "front_lock.h"
 #include "origin.h"
 #include "plan_handle.h"
 #include "recording.h"
@@ -35,13 +36,15 @@ struct Parameter {
   PyObject* fallback;  // the default; null if the argument is required
 };
 
-// An operation without its Python object's head. Kept for ever: operations are never many.
+// An operation without its Python object's head. Kept for ever: operations are never many. What
+// changes is guarded by the front end's lock.
 struct Operation {
   std::vector<Parameter> parameters;
   PyObject* name = nullptr;
   PyObject* record = nullptr;     // has `plan` and `slow`
   PyObject* documentation = nullptr;
   PyObject* attribute_ids = nullptr;  // dict: `attribute_key` of all attributes -> int
+  uint64_t last_attribute_id = 0;
   bool has_attributes = false;
   bool noted = false;  // whether its views are, while any are
   bool crosses = false;  // whether it copies from one device to another
@@ -71,6 +74,18 @@ struct Arguments {
   PyObject* out = nullptr;                 // an array, or a tuple with one for each result
   bool crosses = false;                    // as `Invocation` has it
 };
+
+// Copies of lists among arguments, which other threads may change: every look finds the same.
+using Copies = std::vector<Object>;
+
+void copy_lists(const Operation& operation, Arguments& bound, Copies& copies) {
+  for (size_t i = 0; i < operation.parameters.size(); ++i) {
+    PyObject*& value = bound.values[i];
+    if (operation.parameters[i].use != Use::sequence || !value || !PyList_CheckExact(value)) continue;
+    copies.push_back(checked(PyList_AsTuple(value)));
+    value = copies.back().get();
+  }
+}
 
 // The arrays that results are written into.
 class Outs {
@@ -194,7 +209,7 @@ Object attribute_key(PyObject* value) {
 }
 
 // A small number for each combination of attributes that has occurred; 0 for all defaults.
-uint64_t attribute_id(const Operation& operation, const Arguments& bound) {
+uint64_t attribute_id(Operation& operation, const Arguments& bound) {
   if (!operation.has_attributes) return 0;
   const Object key = attribute_key(attribute_tuple(operation, bound).get());
   PyObject* known = PyDict_GetItemWithError(operation.attribute_ids, key.get());
@@ -203,10 +218,11 @@ uint64_t attribute_id(const Operation& operation, const Arguments& bound) {
     PyErr_Clear();
     throw TakeSlowPath();
   }
-  const auto id = static_cast<uint64_t>(PyDict_Size(operation.attribute_ids)) + 1;
-  const Object number = checked(PyLong_FromUnsignedLongLong(id));
-  if (PyDict_SetItem(operation.attribute_ids, key.get(), number.get())) throw PythonError();
-  return id;
+  // Comparing keys may run Python, and another thread may be first: a number is used but once.
+  const Object number = checked(PyLong_FromUnsignedLongLong(++operation.last_attribute_id));
+  known = PyDict_SetDefault(operation.attribute_ids, key.get(), number.get());
+  if (!known) throw PythonError();
+  return PyLong_AsUnsignedLongLong(known);
 }
 
 bool all_attributes_default(const Operation& operation, const Arguments& bound) {
@@ -217,7 +233,7 @@ bool all_attributes_default(const Operation& operation, const Arguments& bound) 
   return true;
 }
 
-Signature sign(const Operation& operation, const Arguments& bound) {
+Signature sign(Operation& operation, const Arguments& bound) {
   Signature signature;
   const bool plain = all_attributes_default(operation, bound);
   signature.begin(plain ? 0 : attribute_id(operation, bound), pool().threads());
@@ -302,9 +318,15 @@ const Plan* make_plan(Operation& operation, const Arguments& bound, const Signat
   const Object operands = describe_operands(operation, bound, signature);
   const Object attributes = attribute_tuple(operation, bound);
   const Object number = checked(PyLong_FromLong(device));
-  const Object made = checked(PyObject_CallMethodObjArgs(
-      operation.record, plan_name, operands.get(), attributes.get(),
-      describe_outs(bound).get(), number.get(), nullptr));
+  const Object outs = describe_outs(bound);
+  const Object made = [&] {
+    const InPython others;
+    return checked(PyObject_CallMethodObjArgs(operation.record, plan_name, operands.get(),
+                                              attributes.get(), outs.get(), number.get(), nullptr));
+  }();
+  // Another thread may have been first.
+  const Plan* const known = operation.plans.find(signature.words(), signature.count());
+  if (known) return known;
   auto& handle = nanobind::cast<PlanHandle&>(nanobind::handle(made.get()));
   return operation.plans.insert(signature.words(), signature.count(), handle.plan);
 }
@@ -445,6 +467,7 @@ PyObject* call_fast(Operation& operation, Arguments& bound) {
   if (device >= kFirstRemote) signature.set_device(device);  // plans of its own
   const Plan* plan = operation.plans.find(signature.words(), signature.count());
   if (!plan) plan = make_plan(operation, there ? there->arguments : bound, signature, device);
+  const Ref<const Plan> kept(kFreeThreaded ? plan : nullptr);  // others may empty the cache
   const Invocation invocation{plan, signature.arrays, signature.array_count, signature.scalars,
                               signature.scalar_count, bound.crosses};
   const bool noted = is_recording() && has_tracked_operand(operation, bound);
@@ -517,6 +540,9 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
     PyObject* const context = context_of(operation, bound);
     const OnDevice there(context ? device_named(context) : current_device());
     bound.crosses = context || operation.crosses;
+    Copies copies;
+    if constexpr (kFreeThreaded) copy_lists(operation, bound, copies);
+    const FrontLock lock;
     if (!noting_views) return call_fast(operation, bound);
     return call_noted(operation, bound);
   } catch (const TakeSlowPath&) {
@@ -608,7 +634,10 @@ Operation& of(PyObject* self) { return *reinterpret_cast<OperationObject*>(self)
 
 PyObject* get_record(PyObject* self, void*) { return Py_NewRef(of(self).record); }
 PyObject* get_name(PyObject* self, void*) { return Py_NewRef(of(self).name); }
-PyObject* get_plans(PyObject* self, void*) { return PyLong_FromSize_t(of(self).plans.size()); }
+PyObject* get_plans(PyObject* self, void*) {
+  const FrontLock lock;
+  return PyLong_FromSize_t(of(self).plans.size());
+}
 PyObject* get_at(PyObject* self, void*) { return PyObject_GetAttrString(of(self).record, "at"); }
 
 // Documentation and signature are the record's.
@@ -694,6 +723,7 @@ void add_operation_type(PyObject* module) {
 }
 
 PyObject* run_plan(const PlanHandle& plan, PyObject* operands) {
+  const FrontLock lock;
   if (must_wait()) wait_for_room();
   const Object items = checked(PySequence_Fast(operands, "expected arrays and numbers"));
   std::vector<const Array*> arrays;
@@ -732,6 +762,7 @@ void set_operator(const char* name, PyObject* operation) {
 }
 
 void note_views_of(PyObject* operations) {
+  const FrontLock lock;
   static std::vector<Operation*> noted;
   for (Operation* operation : noted) operation->noted = false;
   noted.clear();

@@ -1,5 +1,6 @@
 #include "plan_handle.h"
 
+#include "../front.h"
 #include "origin.h"
 
 namespace heterosis::python {
@@ -18,24 +19,30 @@ bool Preparation::is_current(const Invocation& invocation) const {
   return true;
 }
 
+// What is seen is noted before the run: other threads may write meanwhile, and prepare, too.
 const std::vector<Array>& Preparation::results(const Invocation& invocation) {
   if (is_current(invocation)) return results_;
+  std::vector<Seen> seen;
+  for (const size_t fixed : fixed_) {
+    const Array& array = *invocation.arrays[fixed];
+    seen.push_back({array.storage, array.storage->version, array.storage->released, array.offset});
+  }
   Invocation own = invocation;
   own.plan = plan_.get();
   Results made = run(own, {}, user_line);
   results_.assign(std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
-  for (size_t i = 0; i < fixed_.size(); ++i) {
-    const Array& array = *invocation.arrays[fixed_[i]];
-    seen_[i] = {array.storage, array.storage->version, array.storage->released, array.offset};
-  }
+  seen_ = std::move(seen);
   return results_;
 }
 
 Results PlanHandle::run(std::vector<const Array*> arrays, const std::vector<int64_t>& scalars) const {
   Invocation invocation{plan.get(), arrays.data(), static_cast<int>(arrays.size()), scalars.data(),
                         static_cast<int>(scalars.size())};
+  std::vector<Array> kept;  // while this computes, another thread may prepare anew
   if (preparation) {
-    for (const Array& prepared : preparation->results(invocation)) arrays.push_back(&prepared);
+    const std::vector<Array>& ahead = preparation->results(invocation);
+    if constexpr (kFreeThreaded) kept = ahead;
+    for (const Array& prepared : kFreeThreaded ? kept : ahead) arrays.push_back(&prepared);
     invocation.arrays = arrays.data();
     invocation.array_count = static_cast<int>(arrays.size());
   }

@@ -1,5 +1,7 @@
 #include "recording.h"
 
+#include "front_lock.h"
+
 namespace heterosis::python {
 
 namespace {
@@ -21,11 +23,13 @@ bool is_imperative() { return imperative; }
 void set_imperative(bool on) { imperative = on; }
 
 void check_write(PyObject* out) {
+  const InPython others;
   checked(PyObject_CallFunctionObjArgs(hook("check_write"), out, nullptr));
 }
 
 void record_call(PyObject* record, uint64_t plan, const Object& operands, const Object& attributes,
                  PyObject* result) {
+  const InPython others;
   const Object serial = checked(PyLong_FromUnsignedLongLong(plan));
   checked(PyObject_CallFunctionObjArgs(hook("record_call"), record, serial.get(), operands.get(),
                                        attributes.get(), result, nullptr));
@@ -33,6 +37,7 @@ void record_call(PyObject* record, uint64_t plan, const Object& operands, const 
 
 PyObject* capture_call(PyObject* record, const Object& operands, const Object& attributes,
                        PyObject* out) {
+  const InPython others;
   return PyObject_CallFunctionObjArgs(hook("capture_call"), record, operands.get(),
                                       attributes.get(), out ? out : Py_None, nullptr);
 }

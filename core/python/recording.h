@@ -21,7 +21,7 @@ void set_imperative(bool on);
 inline bool is_tracked(PyObject* value) {
   if (!is_array(value)) return false;
   const ArrayObject* const array = reinterpret_cast<ArrayObject*>(value);
-  return array->autograd || (!array->array.is_detached && array->array.storage->is_followed);
+  return __atomic_load_n(&array->autograd, __ATOMIC_RELAXED) || (!array->array.is_detached && array->array.storage->is_followed);
 }
 
 // Whether what is done with `value` must be operations, and not views that nobody is told of.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "../dispatch.h"
+#include "front_lock.h"
 
 namespace heterosis::python {
 
@@ -37,12 +38,15 @@ class PythonRemote final : public Remote {
     for (const Array& result : results) {
       if (invocation.plan->results[i++].view_of < 0) written.push_back(&result);
     }
-    checked(PyObject_CallFunctionObjArgs(function_.get(), arrays.get(), numbers(invocation).get(),
-                                         wrapped(written).get(), nullptr));
+    const Object numbers = scalars(invocation);
+    const Object targets = wrapped(written);
+    const InPython others;
+    checked(PyObject_CallFunctionObjArgs(function_.get(), arrays.get(), numbers.get(),
+                                         targets.get(), nullptr));
   }
 
  private:
-  Object numbers(const Invocation& invocation) const {
+  Object scalars(const Invocation& invocation) const {
     Object tuple = checked(PyTuple_New(invocation.scalar_count));
     for (int i = 0; i < invocation.scalar_count; ++i) {
       const int64_t bits = invocation.scalars[i];
@@ -73,6 +77,7 @@ PlanHandle make_remote_plan(std::string operation, PyObject* function, std::vect
 
 PyObject* get_elements(PyObject* array, void*) {
   return guarded([&]() -> PyObject* {
+    const FrontLock lock;
     auto* const elements = static_cast<PyObject*>(as_array(array).storage->elements());
     if (elements) return Py_NewRef(elements);
     throw Failure(ErrorKind::internal, as_array(array).describe() + " has no elements on a device.");
@@ -81,6 +86,7 @@ PyObject* get_elements(PyObject* array, void*) {
 
 int set_elements(PyObject* array, PyObject* elements, void*) {
   return guarded_status([&] {
+    const FrontLock lock;
     Storage& storage = *as_array(array).storage;
     if (!elements || !storage.is_remote()) {
       PyErr_SetString(PyExc_AttributeError, "the elements of this array are in main memory");
@@ -92,6 +98,7 @@ int set_elements(PyObject* array, PyObject* elements, void*) {
 }
 
 void fail_as(PyObject* array, PyObject* other) {
+  const FrontLock lock;
   Storage& storage = *as_array(array).storage;
   const Variable& failed = as_array(other).storage->variable;
   storage.variable.fail(failed.error());
@@ -103,6 +110,7 @@ Object in_main_memory(PyObject* array) {
 
 Object brought(PyObject* array, int device) {
   const Object number = checked(PyLong_FromLong(device));
+  const InPython others;
   return checked(PyObject_CallFunctionObjArgs(hook("brought"), array, number.get(), nullptr));
 }
 

@@ -12,6 +12,7 @@
 
 #include "../dispatch.h"
 #include "array_type.h"
+#include "front_lock.h"
 #include "guards_type.h"
 #include "recording.h"
 #include "replayed.h"
@@ -68,11 +69,14 @@ Found find(const std::vector<Slot>& entries, const Call& call) {
 // Makes room for one more entry for such arguments, the oldest of which stand last.
 void make_room(std::vector<Slot>& entries, const Signature& signature, uint64_t hash) {
   size_t alike = 0;
-  std::erase_if(entries, [&](const Slot& slot) {
+  const auto is_old = [&](const Slot& slot) {
     return serves(slot, signature, hash) && ++alike >= kMostAlike;
-  });
+  };
+  std::vector<Slot> kept, dropped;  // go last: what they hold may run Python
+  for (const Slot& slot : entries) (is_old(slot) ? dropped : kept).push_back(slot);
+  entries.swap(kept);
   if (entries.size() < kMostEntries) return;
-  const Slot oldest = std::move(entries.back());  // goes last: what it holds may run Python
+  dropped.push_back(std::move(entries.back()));
   entries.pop_back();
 }
 
@@ -103,10 +107,12 @@ PyObject* call(PyObject* self, PyObject* const* given, size_t flags, PyObject* n
     const Call call(given, count, names);
     const OnDevice there(call.device());
     const bool may_serve = call.is_plain() && !is_capturing() && !is_imperative();
+    const FrontLock lock;
     Found found = may_serve ? find(*replay.entries, call) : Found();
     if (may_serve && !found.entry) found = find_open(replay, call);
     if (!found.entry || is_entangled(*found.entry->program, call) ||
         has_variable(*found.entry->program, call)) {
+      const InPython others;
       return PyObject_Vectorcall(replay.slow, given, static_cast<size_t>(count), names);
     }
     if (must_wait()) wait_for_room();
@@ -155,6 +161,7 @@ PyObject* add(PyObject* self, PyObject* arguments) {
     each(numbers, [&](PyObject* one) {
       entry->numbers.push_back(std::bit_cast<int64_t>(PyFloat_AsDouble(one)));
     });
+    const FrontLock lock;
     keep(*as_replay(self).entries, example.call().signature(), owned);
     Py_RETURN_TRUE;
   });
@@ -210,6 +217,7 @@ PyObject* add_open(PyObject* self, PyObject* arguments) {
       open->planned.push_back(static_cast<size_t>(to_number(one)));
     });
     each(numbers, [&](PyObject* one) { open->numbers.emplace_back(to_number(one)); });
+    const FrontLock lock;
     auto& entries = *as_replay(self).open_entries;
     entries.insert(entries.begin(), owned);
     if (entries.size() > kMostOpen) {
@@ -237,6 +245,7 @@ Object sizes_of(const Entry& entry) {
 PyObject* served(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     Object found = checked(PyList_New(0));
+    const FrontLock lock;
     const auto entries = *as_replay(self).entries;  // Python that runs here may change them
     for (size_t i = entries.size(); i-- > 0;) {
       const Entry& entry = *entries[i].entry;

@@ -6,6 +6,7 @@
 
 #include "../pool.h"
 #include "array_type.h"
+#include "front_lock.h"
 #include "recording.h"
 
 namespace heterosis::python {
@@ -67,6 +68,15 @@ bool Call::add(PyObject* argument, int depth) {
     signature_.add_number(Tag::real, bits_of(PyFloat_AS_DOUBLE(argument)));
     return true;
   }
+#ifdef Py_GIL_DISABLED
+  if (PyList_CheckExact(argument) || PyDict_CheckExact(argument)) {
+    held_.push_back(own_copy(argument));
+    argument = held_.back().get();
+    if (PyTuple_CheckExact(argument)) {
+      return add_items(Tag::list, &PyTuple_GET_ITEM(argument, 0), PyTuple_GET_SIZE(argument), depth);
+    }
+  }
+#endif
   if (PyList_CheckExact(argument) || PyTuple_CheckExact(argument)) {
     const Tag tag = PyList_CheckExact(argument) ? Tag::list : Tag::tuple;
     return add_items(tag, PySequence_Fast_ITEMS(argument), PySequence_Fast_GET_SIZE(argument),

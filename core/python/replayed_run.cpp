@@ -4,6 +4,7 @@
 #include "../dispatch.h"
 #include "../random_state.h"
 #include "array_type.h"
+#include "front_lock.h"
 #include "operation_type.h"
 #include "recording.h"
 #include "replayed.h"
@@ -32,7 +33,10 @@ class Run {
         known_(found.entry->slots.empty() ? found.entry->numbers : found.numbers),
         call_(call) {
     arrays_.reserve(program_.sources.size());
-    if (program_.supply) numbers_ = checked(PyObject_CallNoArgs(program_.supply.get()));
+    if (program_.supply) {
+      const InPython others;
+      numbers_ = checked(PyObject_CallNoArgs(program_.supply.get()));
+    }
     for (const Source& source : program_.sources) add(source);
     Results results = found.entry->plan.run(std::move(arrays_), scalars_);
     for (Array& result : results) results_.push_back(checked(wrap(std::move(result))));
@@ -53,6 +57,7 @@ class Run {
     for (size_t i = 0; i < results_.size(); ++i) {
       PyTuple_SET_ITEM(results.get(), static_cast<Py_ssize_t>(i), Py_NewRef(results_[i].get()));
     }
+    const InPython others;
     checked(PyObject_CallFunctionObjArgs(program_.record.get(), inputs.get(), results.get(), nullptr));
   }
 

@@ -1,5 +1,7 @@
 #include "sized_plans.h"
 
+#include "front_lock.h"
+
 #include <algorithm>
 
 namespace heterosis::python {
@@ -29,11 +31,13 @@ PlanHandle plan_at(const PlanRange& range, int64_t* slots) {
 }  // namespace
 
 void SizedPlans::add(PlanRange range) {
+  const FrontLock lock;
   ranges_.push_front(std::move(range));
   if (ranges_.size() > most_) ranges_.pop_back();
 }
 
 SizedPlans::Found SizedPlans::at(const std::vector<int64_t>& sizes) const {
+  const FrontLock lock;
   std::vector<int64_t> slots;
   for (size_t i = 0; i < ranges_.size(); ++i) {
     const PlanRange& range = ranges_[i];
@@ -41,8 +45,9 @@ SizedPlans::Found SizedPlans::at(const std::vector<int64_t>& sizes) const {
     slots.resize(range.formulas.slots());
     std::copy(sizes.begin(), sizes.end(), slots.begin());
     if (!range.formulas.evaluate(0, range.conditions, slots.data())) continue;
-    prove(i, sizes);
-    return {plan_at(range, slots.data()), static_cast<int>(i)};
+    Found found{plan_at(range, slots.data()), static_cast<int>(i)};
+    prove(i, sizes);  // last: another thread may add a range meanwhile
+    return found;
   }
   return {};
 }
@@ -56,6 +61,7 @@ void SizedPlans::prove(size_t range, const std::vector<int64_t>& sizes) const {
     PyTuple_SET_ITEM(numbers.get(), static_cast<Py_ssize_t>(i), number);
   }
   const Object number = checked(PyLong_FromSize_t(range));
+  const InPython others;
   checked(PyObject_CallFunctionObjArgs(prove_.get(), number.get(), numbers.get(), nullptr));
 }
 

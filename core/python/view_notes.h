@@ -1,13 +1,16 @@
 // Views that a program may take for copies. A front end that stands in for MXNet asks for them: each
 // then knows the arrays that it was made from, and the first write into one of them is told of.
+// Used under the front end's lock.
 #pragma once
+
+#include <atomic>
 
 #include "array_type.h"
 
 namespace heterosis::python {
 
 // Whether views are noted at all: nothing below need be called otherwise.
-inline bool noting_views = false;
+inline std::atomic<bool> noting_views = false;
 
 // `view` shares the memory of `base`.
 void note_view(PyObject* view, PyObject* base);

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -314,6 +315,48 @@ void tasks_may_push_tasks() {
   engine().wait_all();
 }
 
+// Threads that run work themselves, each update at its place in the order, beside queued tasks.
+void inline_work_has_a_place_in_the_order() {
+  const Threads threads(2);
+  Cell cell = make_cell();
+  value(cell) = 0;
+  std::mutex front;  // what the front end's lock is
+  const auto add = [&] {
+    for (int turn = 0; turn < 500; ++turn) {
+      auto task = make_task([] {});
+      front.lock();
+      if (cell->variable.writable()) {
+        task->update(cell);
+        engine().begin(*task);
+        front.unlock();
+        ++value(cell);
+        engine().end(*task);
+      } else {
+        push({.updates = {cell}}, [&] { ++value(cell); });
+        front.unlock();
+      }
+    }
+  };
+  std::vector<std::thread> adding;
+  for (int i = 0; i < 3; ++i) adding.emplace_back(add);
+  for (std::thread& one : adding) one.join();
+  CHECK(read(cell) == 1500);
+}
+
+// Who waits for an array that another thread computes is woken at the end.
+void inline_work_is_waited_for() {
+  Cell cell = make_cell();
+  auto task = make_task([] {});
+  task->update(cell);
+  engine().begin(*task);
+  CHECK(!cell->variable.readable());
+  std::thread other([&] { CHECK(read(cell) == 7); });
+  sleep_milliseconds(20);
+  value(cell) = 7;
+  engine().end(*task);
+  other.join();
+}
+
 void counters_tell() {
   engine().wait_all();
   const EngineCounters before = engine().counters();
@@ -340,5 +383,6 @@ int main() {
        TEST(a_waiting_thread_helps_loops),
        TEST(polls_come_and_may_end_the_wait), TEST(what_tasks_hold_is_released),
        TEST(queued_temporaries_need_no_memory), TEST(begun_chains_are_finished_first),
-       TEST(tasks_may_push_tasks), TEST(counters_tell)});
+       TEST(tasks_may_push_tasks), TEST(inline_work_has_a_place_in_the_order),
+       TEST(inline_work_is_waited_for), TEST(counters_tell)});
 }

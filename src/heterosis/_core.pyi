@@ -470,6 +470,13 @@ def set_threads(count: int) -> None: ...
 def shutdown() -> None:
     """Finish what is queued and end the threads."""
 
+def hold_front_lock() -> None:
+    """Keep other threads out of the core until `release_front_lock`, around a fork.
+
+    Nothing where Python's interpreter lock does so."""
+
+def release_front_lock() -> None: ...
+
 # -- memory ---------------------------------------------------------------------------------------
 
 class MemoryCounters(TypedDict):

@@ -323,6 +323,7 @@ def check_operand(name: str, operand: Any, source: Source | None, writes: bool =
 
 # Recorded calls that have written into an array, by its storage, and how often `backward` had run.
 _writers: dict[int, tuple[weakref.ref[Node], int]] = {}
+_sweeps = itertools.count(1)
 _swept = 0
 
 
@@ -476,8 +477,8 @@ def propagate(
 
     With `again`, the work is recorded too, for gradients of gradients.
     """
-    global _swept  # noqa: PLW0603 - one number, which only ever rises
-    _swept += 1
+    global _swept  # noqa: PLW0603 - one number, and no two threads give the same
+    _swept = next(_sweeps)
     sweep = _Sweep(stops)
     for head, seed in zip(heads, seeds, strict=True):
         sweep.receive(source_of(head), seed)

@@ -117,7 +117,7 @@ class Compiled(Generic[P, R]):
         """A copy captures anew: the programs are made for the arrays that the function holds."""
         mine = (
             "replay", "_examples", "_programs", "_kept", "_kinds", "_numbers", "_changes",
-            "_capturing", "_outside",
+            "_capturing", "_order", "_outside",
         )  # fmt: skip
         return {name: value for name, value in vars(self).items() if name not in mine}
 
@@ -141,6 +141,7 @@ class Compiled(Generic[P, R]):
         self._numbers: OrderedDict[Hashable, Numbers] = OrderedDict()
         self._changes = 0  # captures after the first one
         self._capturing = forks.ReleasedLock()
+        self._order = forks.ReleasedLock()  # of `_programs`: a call that finds one changes it
         self._outside: set[int] = set()  # storages that programs which write use from outside
 
     def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> R:
@@ -155,11 +156,13 @@ class Compiled(Generic[P, R]):
             modes.is_imperative() and self._is_written_in_python
         ):  # a part of what a program is compared with
             return self.imperative(*arguments, **keywords)
+        # Lists and dictionaries as they are now: other threads may change them from here on.
+        given, (arguments, keywords) = (arguments, keywords), trees.copied((arguments, keywords))
         arrays = list(trees.arrays_in((arguments, keywords)))
         device = _core.device_of(repr(self), arrays)
         if device != _core.current_device():
             with context_of_device(device):
-                return self._call(*arguments, **keywords)
+                return self._call(*given[0], **given[1])
         key = (
             trees.description((arguments, keywords)),
             modes.is_training(),
@@ -177,9 +180,9 @@ class Compiled(Generic[P, R]):
                     or self._captured(key, arguments, keywords)
                 )
         if program.captured.checks is not None and self._is_written_in_python:
-            return self._run_raising(program, arrays, arguments, keywords)
+            return self._run_raising(program, arrays, *given)
         if program.runs_to_check:
-            return self._checked(program, arrays, arguments, keywords)
+            return self._checked(program, arrays, *given)
         if not program.captured.writes or self._are_apart(arrays):
             program.serve(self.replay, (arguments, keywords))
         return program.run(arrays)
@@ -228,13 +231,21 @@ class Compiled(Generic[P, R]):
         for program in tuple(programs):
             shares = program.sharing is None or program.sharing == self._sharing(arrays)
             if shares and program.fits(arrays) and program.captured.guards.holds():
-                self._programs.move_to_end(key)
+                with self._order:
+                    if key in self._programs:  # other threads may drop some
+                        self._programs.move_to_end(key)
                 return program
         return None
 
     def _keep(self, key: Hashable, program: Program) -> None:
         """Keep a program, and drop those used least recently. The core goes on with the few that it
         serves by itself."""
+        with self._order:
+            self._keep_in_order(key, program)
+        while len(self._examples) > settings.programs_kept:
+            self._examples.popitem(last=False)
+
+    def _keep_in_order(self, key: Hashable, program: Program) -> None:
         alike = self._programs.setdefault(key, [])
         self._programs.move_to_end(key)
         before = len(alike)
@@ -247,8 +258,6 @@ class Compiled(Generic[P, R]):
             self._kept -= 1
             if not self._programs[oldest]:
                 del self._programs[oldest]
-        while len(self._examples) > settings.programs_kept:
-            self._examples.popitem(last=False)
 
     def _note_changes(self, key: tuple[Hashable, ...], call: Call) -> None:
         """Note why there is no program, and tell the user, once, if the function is captured again
@@ -271,7 +280,8 @@ class Compiled(Generic[P, R]):
             return "the first call"
         if known:
             return "arrays among the arguments share memory, or have gradients, otherwise"
-        latest = next(reversed(self._programs))
+        with self._order:
+            latest = next(reversed(self._programs))
         assert isinstance(latest, tuple), "programs are kept by what they are for"
         before = next(reversed(self._examples.values()), None)
         found = changes.of_modes(latest[1:], key[1:])
@@ -491,8 +501,8 @@ class Compiled(Generic[P, R]):
         of_class = isinstance(instance, type)  # behind classmethod
         known: Any = _of_classes.setdefault(instance, {}) if of_class else _attributes(instance)
         name = self if of_class else f"_hybridized_{self.function.__name__}"
-        if name not in known:
-            known[name] = self._like(self.function.__get__(instance, owner))
+        if name not in known:  # of threads that come at once, one is first
+            known.setdefault(name, self._like(self.function.__get__(instance, owner)))
         return known[name]
 
     def _like(self, function: Callable[..., Any]) -> Compiled[..., Any]:

@@ -10,13 +10,15 @@ from typing import Any
 from heterosis import _core, autograd, backends, capture, ndarray, symbol
 from heterosis.capture.compiled import Call
 from heterosis.gluon.block import Block, of_any_parameters
-from heterosis.gluon.parameter import Parameter, zeros_in
+from heterosis.gluon.parameter import Parameter, initializing, zeros_in
 from heterosis.gluon.parameter_dict import ParameterDict
 from heterosis.io.atomic import written
 from heterosis.ir.types import is_float
 from heterosis.mxnet.symbols.composition import PROCESSOR
 from heterosis.runtime.errors import ArgumentError, UnsupportedError
 from heterosis.runtime.placing import beside, is_elsewhere
+
+_NO_ARRAYS: tuple[tuple[int, int], dict[str, Any]] = ((-1, 0), {})
 
 
 class HybridBlock(Block):
@@ -31,8 +33,8 @@ class HybridBlock(Block):
         self._active = False
         self._compiled: capture.Compiled[..., Any] | None = None
         self._replay: Any = None  # what runs the compiled program, while the block is hybridized
-        self._arrays: dict[str, Any] = {}  # the parameters', valid while nothing has changed
-        self._arrays_at = (-1, 0)
+        # The parameters' arrays, and when and where these are valid.
+        self._arrays: tuple[tuple[int, int], dict[str, Any]] = _NO_ARRAYS
         self._flags: dict[str, Any] = {}
         self._callback: tuple[Callable[..., None], bool] | None = None
         if type(self).infer_shape is not HybridBlock.infer_shape:
@@ -50,10 +52,10 @@ class HybridBlock(Block):
 
     def _register_parameter(self, name: str, parameter: Parameter) -> None:
         super()._register_parameter(name, parameter)
-        self._arrays_at = (-1, 0)
+        self._arrays = _NO_ARRAYS
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_replay": None, "_arrays": {}, "_arrays_at": (-1, 0)}
+        return vars(self) | {"_replay": None, "_arrays": _NO_ARRAYS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -101,15 +103,16 @@ class HybridBlock(Block):
     def forward(self, x: Any, *args: Any) -> Any:
         """Run `hybrid_forward` with the block's parameters."""
         at = Parameter.replaced, _core.current_device()
-        if self._arrays_at != at:
-            self._arrays = {
+        known_at, arrays = self._arrays  # at once: other threads may put others there
+        if known_at != at:
+            arrays = {
                 name: p.unsized() if p._data is None else p.data()
                 for name, p in self._reg_params.items()
             }
-            self._arrays_at = at
+            self._arrays = at, arrays
         F = symbol if _core.is_capturing() else ndarray
         run = capture.opened(self.hybrid_forward) if _core.is_capturing() else self.hybrid_forward
-        return run(F, x, *args, **self._arrays)
+        return run(F, x, *args, **arrays)
 
     @of_any_parameters
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -298,8 +301,9 @@ class HybridBlock(Block):
 def _apply_own_rule(block: HybridBlock, inputs: tuple[Any, ...]) -> None:
     """Complete the shapes of a block that knows how; once they are, it is not asked again."""
     parameters = block._reg_params.values()
-    if any(not p.is_sized for p in parameters):
-        block.infer_shape(*inputs)
-    for parameter in parameters:
-        parameter.finish_deferred_init()
-    block._own_rule.detach()
+    with initializing:  # of threads that call at once, one asks
+        if any(not p.is_sized for p in parameters):
+            block.infer_shape(*inputs)
+        for parameter in parameters:
+            parameter.finish_deferred_init()
+        block._own_rule.detach()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import operator
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ import numpy
 from heterosis import autograd, capture, initializer, np, symbol
 from heterosis.ir.types import dtype_name
 from heterosis.ops.unsized import UNKNOWN, Unsized
-from heterosis.runtime import modes
+from heterosis.runtime import forks, modes
 from heterosis.runtime.arguments import described
 from heterosis.runtime.context import (
     Context,
@@ -41,6 +42,12 @@ _GRADIENT_REQUESTS = ("write", "add", "null")
 _STORAGE_TYPES = ("default", "row_sparse", "csr")
 
 
+# Held while a parameter gets its first array: of threads that call a network at once, one makes it,
+# and the others find it whole.
+initializing = forks.ReleasedLock()
+_replacements = itertools.count(1)
+
+
 @dataclass(frozen=True)
 class _Deferred:
     """An initialisation that waits for the shape."""
@@ -60,7 +67,7 @@ class Parameter:
     Gradients are dense whatever `grad_stype` says. On several contexts it has an array on each.
     """
 
-    replaced = 0  # how often any parameter has got another array
+    replaced = 0  # another number whenever any parameter has got another array
 
     def __init__(
         self,
@@ -139,7 +146,7 @@ class Parameter:
             self._grad = None
             self._hold(self._data.detach())
         else:
-            self._attach_gradient()
+            self._attach_gradient(self._data)
 
     @property
     def dtype(self) -> Any:
@@ -208,15 +215,18 @@ class Parameter:
 
     def finish_deferred_init(self) -> None:
         """Carry out an initialisation that has waited for the shape."""
-        waiting = self._deferred
-        if waiting is None:
+        if self._deferred is None:
             return
-        if not self.is_sized:
-            raise self._unready()
-        with modes.switched(recording=False, capturing=False):  # no part of anybody's program
-            with waiting.contexts[0]:
-                data = self._drawn(waiting) if waiting.data is None else waiting.data
-            self._start(data, waiting.contexts)
+        with initializing:
+            waiting = self._deferred
+            if waiting is None:  # another thread was first
+                return
+            if not self.is_sized:
+                raise self._unready()
+            with modes.switched(recording=False, capturing=False):  # no part of anybody's program
+                with waiting.contexts[0]:
+                    data = self._drawn(waiting) if waiting.data is None else waiting.data
+                self._start(data, waiting.contexts)
 
     def _drawn(self, waiting: _Deferred) -> np.ndarray:
         data = np.zeros(self._shape, self.dtype)
@@ -225,11 +235,13 @@ class Parameter:
         return data
 
     def _start(self, data: np.ndarray, contexts: list[Context]) -> None:
-        self._contexts, self._deferred, self._grad = contexts, None, None
-        self._hold(data.as_in_context(contexts[0]))
+        self._contexts, self._grad = contexts, None
+        own = data.as_in_context(contexts[0])
         if self.grad_req != "null":
-            self._attach_gradient()
+            self._attach_gradient(own)
         self._others = tuple(self._elsewhere(data, ctx) for ctx in contexts[1:])
+        self._hold(own)  # last: whoever finds it takes the parameter for whole
+        self._deferred = None
 
     def _elsewhere(self, data: np.ndarray, ctx: Context) -> Parameter:
         """The parameter on a further context."""
@@ -260,24 +272,28 @@ class Parameter:
     def _hold(self, data: np.ndarray | None) -> None:
         """Let another array, or none, be the parameter's."""
         self._data = data
-        Parameter.replaced += 1
+        Parameter.replaced = next(_replacements)  # no number is used twice, whatever threads do
 
-    def _attach_gradient(self) -> None:
-        autograd.check_float(self._described(), self._data)
-        self._grad = np.zeros_like(self._data)
-        autograd.mark_variables([self._data], [self._grad], self.grad_req)
-        self.mark_used()
+    def _attach_gradient(self, data: np.ndarray) -> None:
+        autograd.check_float(self._described(), data)
+        self._grad = np.zeros_like(data)
+        autograd.mark_variables([data], [self._grad], self.grad_req)
+        self._used = self._grad._version
 
-    def unsized(self) -> Unsized:
+    def unsized(self) -> Unsized | np.ndarray:
         """What stands for the array in a forward pass that completes its shape."""
-        if self._deferred is None:
-            raise self._unready()
-        return Unsized(self._described(), self.shape, self._settle)
+        with initializing:
+            if self._data is not None:  # another thread has completed it
+                return self.data()
+            if self._deferred is None:
+                raise self._unready()
+            return Unsized(self._described(), self.shape, self._settle)
 
     def _settle(self, shape: Shape) -> np.ndarray:
-        if self._data is None:  # else settled by an earlier use in the same pass
-            self.shape = shape
-            self.finish_deferred_init()
+        with initializing:
+            if self._data is None:  # else settled by an earlier use in the same pass
+                self.shape = shape
+                self.finish_deferred_init()
         return self._on(None)._data
 
     def load(self, data: np.ndarray, ctx: Contexts = None, *, dtype_source: str = "") -> None:
@@ -401,7 +417,7 @@ class Parameter:
             gradient = self._grad
             self._hold(self._data.astype(dtype))
             if gradient is not None:
-                self._attach_gradient()
+                self._attach_gradient(self._data)
                 self._grad[...] = gradient.astype(dtype)
 
     # -- contexts ---------------------------------------------------------------------------------
@@ -504,18 +520,19 @@ class Constant(Parameter):
 @contextmanager
 def zeros_in(parameters: Iterable[Parameter]) -> Iterator[None]:
     """Inside, parameters without values hold zeros; what stays is their completed shapes."""
-    waiting = [(p, p._deferred) for p in parameters if p._data is None]
-    for parameter, _ in waiting:
-        parameter._deferred = _Deferred("zeros", [current_context()], "zeros")
-        if parameter.is_sized:
-            parameter.finish_deferred_init()
-    try:
-        yield
-    finally:
-        for parameter, deferred in waiting:
-            parameter._grad = None
-            parameter._hold(None)
-            parameter._deferred = deferred
+    with initializing:
+        waiting = [(p, p._deferred) for p in parameters if p._data is None]
+        for parameter, _ in waiting:
+            parameter._deferred = _Deferred("zeros", [current_context()], "zeros")
+            if parameter.is_sized:
+                parameter.finish_deferred_init()
+        try:
+            yield
+        finally:
+            for parameter, deferred in waiting:
+                parameter._grad = None
+                parameter._hold(None)
+                parameter._deferred = deferred
 
 
 def compatible(known: Shape, shape: Sequence[int]) -> bool:

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy
-import safetensors
-from safetensors.numpy import save
 
 from heterosis import _core
 from heterosis.ir.types import numpy_dtype
 from heterosis.np.convert import from_numpy, to_numpy
-from heterosis.runtime.errors import FormatError
+from heterosis.runtime.errors import FormatError, MissingPackageError
 
 _PLAIN = (bool, int, float, str, type(None))
 _DTYPES = {
@@ -34,16 +32,30 @@ _DTYPES = {
 }
 
 
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise MissingPackageError(
+            "files of programs, states and checkpoints need the package safetensors, which has no "
+            "wheel for every Python: pip install safetensors builds it, with Rust. Parameters "
+            "alone need none: save_parameters('net.params')."
+        ) from None
+    return safetensors
+
+
 def pack(arrays: Mapping[str, _core.ndarray], facts: Mapping[str, Any]) -> bytes:
     """The arrays, and what JSON can say about them; waits for queued work."""
     # Not `ascontiguousarray`, which gives 0-d arrays a dimension.
     tensors = {name: numpy.asarray(to_numpy(a), order="C") for name, a in arrays.items()}
     metadata = {name: json.dumps(fact) for name, fact in facts.items()}
-    return save(tensors, metadata)
+    packed: bytes = _safetensors().numpy.save(tensors, metadata)
+    return packed
 
 
 def unpack(data: bytes) -> tuple[dict[str, _core.ndarray], dict[str, Any]]:
     """What `pack` was given. Raises FormatError for bytes that are no such thing."""
+    safetensors = _safetensors()
     try:
         tensors = dict(safetensors.deserialize(bytes(data)))
         length = int.from_bytes(data[:8], "little")

@@ -14,6 +14,8 @@ import threading
 import weakref
 from typing import Any
 
+from heterosis import _core
+
 # What our functions import when they are first called. Others may import for as long as they run.
 _IMPORTED = frozenset(
     ("PIL", "heterosis", "llvmlite", "matplotlib", "ml_dtypes", "numpy", "rich", "safetensors",
@@ -37,11 +39,17 @@ def _before() -> None:
         for lock in _held:
             lock.acquire()
         if not _being_imported():
+            _core.hold_front_lock()
             return
-        _after()
+        _let_go()
 
 
 def _after() -> None:
+    _core.release_front_lock()
+    _let_go()
+
+
+def _let_go() -> None:
     for lock in reversed(_held):
         lock.release()
 
@@ -55,21 +63,20 @@ def _being_imported() -> list[str]:
 
 
 class ReleasedLock:
-    """A lock for longer work; a forked child finds it free, unless its own thread holds it."""
+    """A lock for longer work, which its thread may take again; a forked child finds it free, unless
+    its own thread holds it."""
 
     def __init__(self) -> None:
         self._renew()
         _released.add(self)
 
     def _renew(self) -> None:
-        self._lock, self._owner = threading.Lock(), 0
+        self._lock: Any = threading.RLock()
 
     def __enter__(self) -> None:
         self._lock.acquire()
-        self._owner = threading.get_ident()
 
     def __exit__(self, *_: object) -> None:
-        self._owner = 0
         self._lock.release()
 
 
@@ -79,7 +86,7 @@ _released: weakref.WeakSet[ReleasedLock] = weakref.WeakSet()
 def _after_in_child() -> None:
     _after()
     for lock in list(_released):
-        if lock._owner != threading.get_ident():
+        if not lock._lock._is_owned():
             lock._renew()
 
 
