@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 from heterosis import autograd, hybridize, np, npx
+from heterosis.ops.nn import attention
 from heterosis.runtime.errors import ArgumentError, DTypeError, ShapeError
 from tests.backends import reference
 
@@ -129,6 +130,63 @@ def test_what_does_not_fit_is_refused(error, message, change):
     given = {"query": query, "key": key, "value": value}
     with pytest.raises(error, match=message):
         npx.scaled_dot_product_attention(**given | change(query, key, value))
+
+
+RNG = numpy.random.default_rng(0)
+# Queries, keys, and what else is given of long causal sequences.
+LONG = {
+    "as many keys": ((2, 3, 300, 8), (2, 3, 300, 8), {}),
+    "fewer keys": ((2, 300, 8), (2, 100, 8), {"scale": 0.3}),
+    "more keys": ((256, 8), (400, 8), {}),
+    "mask": ((2, 300, 8), (2, 300, 8), {"attn_mask": RNG.random((2, 300, 300)) < 0.7}),
+    "keys": ((2, 3, 280, 8), (2, 3, 280, 8), {"attn_mask": RNG.random((2, 1, 1, 280)) < 0.7}),
+    "added": ((2, 257, 8), (2, 257, 8), {"attn_mask": RNG.normal(size=(257, 1))}),
+    "shared heads": ((2, 4, 300, 8), (2, 2, 300, 8), {"enable_gqa": True}),
+}  # fmt: skip
+
+
+def called(given, query, key, value):
+    given = {k: np.array(v) if isinstance(v, numpy.ndarray) else v for k, v in given.items()}
+    return npx.scaled_dot_product_attention(query, key, value, is_causal=True, **given)
+
+
+def recorded(function, arrays):
+    """The result, and the gradients of a sum that all of it counts in."""
+    for x in arrays:
+        x.attach_grad()
+    with autograd.record():
+        found = function(*arrays)
+        total = (found * np.cos(np.arange(found.size, dtype="float64")).reshape(found.shape)).sum()
+    total.backward()
+    return [found.asnumpy(), *(x.grad.asnumpy() for x in arrays)]
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_causal_sequences_are_multiplied_in_blocks(name, monkeypatch):
+    """What is left out of the products has counted for nothing."""
+    rows, keys, given = LONG[name]
+    arrays = [np.array(RNG.normal(size=size)) for size in (rows, keys, keys)]
+    assert all(x.dtype == "float64" for x in arrays)
+    masked = given["attn_mask"].shape if "attn_mask" in given else None
+    assert len(attention._blocks(rows, keys[-2], masked)) > 1
+    wanted = attention._reference(*(x.asnumpy() for x in arrays), is_causal=True, **given)
+    for function in (lambda *x: called(given, *x), hybridize(lambda *x: called(given, *x))):
+        numpy.testing.assert_allclose(function(*arrays).asnumpy(), wanted, rtol=1e-9, atol=1e-12)
+    found = recorded(hybridize(lambda *x: called(given, *x)), arrays)
+    monkeypatch.setattr(attention, "_LONG", 1 << 30)
+    whole = recorded(hybridize(lambda *x: called(given, *x)), arrays)
+    for one, other in zip(found, whole, strict=True):
+        numpy.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+
+
+def test_a_mask_of_another_shape_is_refused_for_long_sequences_too():
+    x = np.ones((2, 300, 8))
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        npx.scaled_dot_product_attention(x, x, x, np.ones((7, 300)), is_causal=True)
+    with pytest.raises(ShapeError, match=r"\(5, 300, 300\)"):
+        npx.scaled_dot_product_attention(x, x, x, np.ones((5, 300, 300)), is_causal=True)
+    y = x[:1]  # broadcast to the matrices of the keys
+    assert npx.scaled_dot_product_attention(y, x, x, is_causal=True).shape == (2, 300, 8)
 
 
 def test_one_program_serves_all_lengths():

@@ -13,8 +13,9 @@ import numpy
 
 from heterosis.ir import views
 from heterosis.ir.program import Value, constant, extent
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import FLOATS, is_float
-from heterosis.ops.array.join import stack
+from heterosis.ops.array.join import concatenate, stack
 from heterosis.ops.linalg.matmul import product
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real as r
@@ -87,7 +88,56 @@ def attention(
 ) -> Value:
     """What `npx.scaled_dot_product_attention` gives, without dropout."""
     parts = _Parts(query, key, value, enable_gqa)
-    return parts.mixed(parts.weights(attn_mask, is_causal, scale))
+    masked = None if attn_mask is None else attn_mask.shape
+    blocks = _blocks(query.shape, key.shape[-2], masked) if is_causal else []
+    if not blocks:
+        return parts.mixed(parts.weights(attn_mask, is_causal, scale))
+    found = []
+    for begin, end in blocks:
+        known = min(end, key.shape[-2])
+        taken = _cut(query, -2, begin, end), _cut(key, -2, 0, known), _cut(value, -2, 0, known)
+        mask = attn_mask
+        if mask is not None:
+            mask = _cut(_cut(mask, -2, begin, end), -1, 0, known)
+        parts = _Parts(*taken, enable_gqa)
+        found.append(parts.mixed(parts.weights(mask, is_causal, scale, begin)))
+    return concatenate(found, axis=-2)
+
+
+# Of a long causal sequence, so many blocks of queries at most, of so many rows at least, are each
+# multiplied by the keys that the last of them takes and no others: eight leave out nearly a half.
+# For shorter sequences, their gradients cost more to add up than that saves.
+_MOST_BLOCKS, _FEWEST_ROWS, _LONG = 8, 64, 256
+
+
+def _blocks(
+    query: tuple[int, ...], keys: int, mask: tuple[int, ...] | None
+) -> list[tuple[int, int]]:
+    """Where blocks of queries begin and end. There are none where extents are open, or where a mask
+    of that shape does not fit, which is raised for the whole."""
+    *lead, rows, _ = query
+    if is_traced(rows) or is_traced(keys) or rows < _LONG:
+        return []
+    if mask is not None and not _fits(mask, (*lead, rows, keys)):
+        return []
+    block = -(-rows // min(_MOST_BLOCKS, rows // _FEWEST_ROWS))
+    return [(begin, min(begin + block, rows)) for begin in range(0, rows, block)]
+
+
+def _fits(mask: tuple[int, ...], scores: tuple[int, ...]) -> bool:
+    if any(map(is_traced, (*mask, *scores))) or not 2 <= len(mask) <= len(scores):
+        return False
+    return all(n in (1, m) for n, m in zip(reversed(mask), reversed(scores), strict=False))
+
+
+def _cut(x: Value, axis: int, begin: int, end: int) -> Value:
+    """From `begin` to `end` along an axis, unless it is repeated along it."""
+    extent = x.shape[axis]
+    if extent == 1 or (begin, end) == (0, extent):
+        return x
+    starts, counts = [0] * x.ndim, list(x.shape)
+    starts[axis], counts[axis] = begin, end - begin
+    return views.slice_(x, tuple(starts), (1,) * x.ndim, tuple(counts))
 
 
 @operation(public=())
@@ -137,8 +187,11 @@ class _Parts:
         *lead, heads, rows, columns = x.shape
         return views.reshape(x, (*lead, heads * self.group, rows // self.group, columns))
 
-    def weights(self, mask: Value | None, is_causal: bool, scale: float | None) -> Value:
-        """How much of each value each query takes, one matrix a head of the queries."""
+    def weights(
+        self, mask: Value | None, is_causal: bool, scale: float | None, first: int = 0
+    ) -> Value:
+        """How much of each value each query takes, one matrix a head of the queries, of which the
+        first row is that of the query `first`."""
         turned = views.transpose(self.key, _with_last_two_swapped(self.key.ndim))
         scores = self._unfolded(product(_NAME, self.query, turned))
         if scale is None:
@@ -146,7 +199,7 @@ class _Parts:
             scores = e.multiply(scores, r.rsqrt(depth))
         else:
             scores = e.multiply(scores, constant(scale, scores.dtype))
-        return _masked(scores, mask, is_causal)
+        return _masked(scores, mask, is_causal, first)
 
     def mixed(self, weights: Value) -> Value:
         """The values, weighted."""
@@ -178,7 +231,7 @@ def _check_shapes(
         raise ShapeError(f"{_NAME}: query {query}, key {key}, value {value}; {expected}")
 
 
-def _masked(scores: Value, mask: Value | None, is_causal: bool) -> Value:
+def _masked(scores: Value, mask: Value | None, is_causal: bool, first: int) -> Value:
     """The softmax of the scores that count."""
     inside = None
     if mask is not None:
@@ -190,7 +243,8 @@ def _masked(scores: Value, mask: Value | None, is_causal: bool) -> Value:
             # Where a whole row is -inf, there is nothing to take. NaN is unequal, and stays.
             inside = e.not_equal(scores, constant(-math.inf, scores.dtype))
     if is_causal:
-        earlier = _causal(*scores.shape[-2:])
+        rows, keys = scores.shape[-2:]
+        earlier = _causal(rows, keys, first)
         inside = earlier if inside is None else e.logical_and(inside, earlier)
     return softmax(scores) if inside is None else masked_softmax(scores, inside)
 
@@ -208,9 +262,10 @@ def _check_mask(mask: Value, scores: Value) -> None:
         )
 
 
-def _causal(rows: int, columns: int) -> Value:
-    """Where the key stands no later than the query, both counted from the first."""
-    return e.greater_equal(views.reshape(iota(rows), (rows, 1)), iota(columns))
+def _causal(rows: int, columns: int, first: int) -> Value:
+    """Where the key stands no later than the query, of which the first one here is `first`."""
+    queries = e.add(iota(rows), constant(first, "int64")) if first else iota(rows)
+    return e.greater_equal(views.reshape(queries, (rows, 1)), iota(columns))
 
 
 # -- places in sequences --------------------------------------------------------------------------
