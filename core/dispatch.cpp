@@ -279,7 +279,8 @@ bool overlaps(const Invocation& invocation, const Array& out) {
   const Plan& plan = *invocation.plan;
   for (const Array* input : invocation.inputs()) {
     if (input->storage != out.storage) continue;
-    const bool may = plan.elementwise || (plan.in_place && input == invocation.arrays[0]);
+    const bool may =
+        plan.remote || plan.elementwise || (plan.in_place && input == invocation.arrays[0]);
     if (!(may && same_view(*input, out))) return true;
   }
   return false;
