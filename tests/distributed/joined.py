@@ -60,15 +60,8 @@ def convolutions():
     return net
 
 
-def trained(network, optimizer, settings, seed, cut, how):
-    """Losses of a network, and its parameters after some steps."""
-    np.random.seed(seed)
-    net = network()
-    net.initialize()
-    if how is together:
-        distributed.broadcast_parameters(net.collect_params())
-    np.random.seed(5)  # of what is drawn in steps
-    trainer = gluon.Trainer(net.collect_params(), optimizer, settings)
+def step_of(net, trainer, how):
+    """A whole step of training, compiled by `how`."""
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
 
     @how
@@ -79,6 +72,19 @@ def trained(network, optimizer, settings, seed, cut, how):
         trainer.step(len(x))
         return loss.mean()
 
+    return step
+
+
+def trained(network, optimizer, settings, seed, cut, how):
+    """Losses of a network, and its parameters after some steps."""
+    np.random.seed(seed)
+    net = network()
+    net.initialize()
+    if how is together:
+        distributed.broadcast_parameters(net.collect_params())
+    np.random.seed(5)  # of what is drawn in steps
+    trainer = gluon.Trainer(net.collect_params(), optimizer, settings)
+    step = step_of(net, trainer, how)
     x, y = data()
     losses = []
     for i in range(6):
@@ -148,20 +154,6 @@ def is_divisible(name, shape):
     return shape[0] % 8 == 0
 
 
-def step_of(net, trainer):
-    loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
-
-    @hybridize
-    def step(x, y):
-        with autograd.record():
-            loss = loss_of(net(x), y)
-        loss.backward()
-        trainer.step(len(x))
-        return loss.mean()
-
-    return step
-
-
 def trained_divided(optimizer, settings, divide, folder):
     """Losses of a network whose parameters are divided, or not; saved and loaded on the way."""
     np.random.seed(7)
@@ -171,7 +163,7 @@ def trained_divided(optimizer, settings, divide, folder):
         chosen = distributed.shard_parameters(net.collect_params(), is_divisible)
         assert len(chosen) == 6 and not any("dense2" in name for name in chosen)
     trainer = gluon.Trainer(net.collect_params(), optimizer, settings)
-    step = step_of(net, trainer)
+    step = step_of(net, trainer, hybridize)
     x, y = data(rows=16 * COUNT)
     give = distributed.from_parts if divide else np.array
     mine = part if divide else (lambda rows: rows)
