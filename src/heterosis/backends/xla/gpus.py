@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -87,10 +87,10 @@ class Memory(ABC):
         return elements
 
     def running(
-        self, name: str, digest: int, numbers: Sequence[Any]
+        self, name: str, digest: Callable[[], int], numbers: Sequence[Any]
     ) -> AbstractContextManager[None]:
-        """For `with`: a program of that digest is run inside, on these numbers. Raises unless all
-        who run it do so."""
+        """For `with`: a program of the digest that it is asked for is run inside, on these numbers.
+        Raises unless all who run it do so."""
         return contextlib.nullcontext()
 
     def settled(self, elements: Sequence[Any]) -> Sequence[Any]:

@@ -181,7 +181,7 @@ class _Run:
         typed = [make(one) for make, one in zip(self._numbers, numbers, strict=True)]
         places = [self._place(result) for result in results]
         memory, name = self._memory, self._program.name
-        running = memory.running(name, self._digest, typed)
+        running = memory.running(name, lambda: self._digest, typed)
         with gpus.lock, own_settings(), _errors_told_of(name), running:
             parts = self._parts(arrays, results, places)
             left = [p if part is None else None for p, part in zip(places, parts, strict=True)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -62,10 +62,12 @@ class Together(Memory):
         return elements if like.is_fully_replicated else self._divided(elements)
 
     @contextlib.contextmanager
-    def running(self, name: str, digest: int, numbers: Sequence[Any]) -> Iterator[None]:
+    def running(
+        self, name: str, digest: Callable[[], int], numbers: Sequence[Any]
+    ) -> Iterator[None]:
         with self._processes.sending():
             shown = ", ".join(map(repr, numbers))
-            self._processes.agree(f"runs {name}, a program of digest {digest:08x}", shown)
+            self._processes.agree(f"runs {name}, a program of digest {digest():08x}", shown)
             yield
 
     def settled(self, elements: Sequence[Any]) -> Sequence[Any]:
