@@ -14,15 +14,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import re
 import statistics
-import sys
 import time
 
 import numpy
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
 import heterosis
 from heterosis import autograd, distributed, gluon, np, npx
 from heterosis.kvstore.mpi import MPIStore

@@ -7,7 +7,6 @@ results are there. Both have the same values, and results are compared.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import time
@@ -15,7 +14,6 @@ from functools import partial
 
 import numpy
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
 import heterosis
 from heterosis import autograd, gluon, np, npx
 
