@@ -12,7 +12,7 @@ from heterosis.kvstore import world
 from heterosis.kvstore.world import Launched
 from heterosis.runtime.errors import HeterosisError
 from tests.kvstore.launch import mpiexec, settings
-from tests.kvstore.test_mpi import check_example
+from tests.kvstore.test_mpi import COUNTS, check_example
 
 pytest.importorskip("jax", reason="JAX is not installed: pip install 'heterosis[xla]'")
 
@@ -33,8 +33,9 @@ def test_calls_in_several_processes(count, devices):
 
 
 @pytest.mark.lengthy
-def test_losses_are_those_of_one_process_and_a_killed_run_goes_on_exactly(tmp_path):
-    check_example(tmp_path, "--through", "xla")
+@pytest.mark.parametrize("count", COUNTS)
+def test_losses_are_those_of_one_process_and_a_killed_run_goes_on_exactly(count, tmp_path):
+    check_example(count, tmp_path, "--through", "xla")
 
 
 PROGRAM = """

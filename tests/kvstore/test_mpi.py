@@ -72,28 +72,32 @@ def losses(path):
     return dict(line.split() for line in path.read_text().splitlines())
 
 
+COUNTS = (2, pytest.param(4, marks=pytest.mark.release))
+
+
 @pytest.mark.lengthy
-def test_losses_are_those_of_one_process_and_a_killed_run_goes_on_exactly(tmp_path):
-    check_example(tmp_path)
+@pytest.mark.parametrize("count", COUNTS)
+def test_losses_are_those_of_one_process_and_a_killed_run_goes_on_exactly(count, tmp_path):
+    check_example(count, tmp_path)
 
 
-def check_example(tmp_path, *how):
+def check_example(count, tmp_path, *how):
     command = [EXAMPLE, "--quick", *how, "--losses"]
-    for count, given in ((1, [EXAMPLE, "--quick", "--losses"]), (2, command)):
-        done = mpiexec(count, *given, str(tmp_path / f"{count}"))
+    for n, given in ((1, [EXAMPLE, "--quick", "--losses"]), (count, command)):
+        done = mpiexec(n, *given, str(tmp_path / f"{n}"))
         assert done.returncode == 0, done.stdout + done.stderr
-    one, two = losses(tmp_path / "1"), losses(tmp_path / "2")
-    assert len(one) == 32 and {s: float(v) for s, v in two.items()} == pytest.approx(
+    one, several = losses(tmp_path / "1"), losses(tmp_path / f"{count}")
+    assert len(one) == 32 and {s: float(v) for s, v in several.items()} == pytest.approx(
         {s: float(v) for s, v in one.items()}, rel=1e-6, abs=1e-6
     )
     resumed = [*command, str(tmp_path / "k"), "--checkpoints", str(tmp_path / "checkpoints")]
-    assert mpiexec(2, *resumed, "--kill-at", "18").returncode != 0
-    assert len(losses(tmp_path / "k")) < len(two)
-    done = mpiexec(2, *resumed)
+    assert mpiexec(count, *resumed, "--kill-at", "18").returncode != 0
+    assert len(losses(tmp_path / "k")) < len(several)
+    done = mpiexec(count, *resumed)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = (tmp_path / "k").read_text().splitlines()
-    assert set(lines) == {f"{step} {value}" for step, value in two.items()}  # to the last bit
-    assert lines[-1].startswith("32 ") and len(lines) < 2 * len(two)
+    assert set(lines) == {f"{step} {value}" for step, value in several.items()}  # to the last bit
+    assert lines[-1].startswith("32 ") and len(lines) < 2 * len(several)
 
 
 def test_an_error_in_one_process_ends_all():
