@@ -76,7 +76,7 @@ def kernels(program):
 
 def check(network, *outputs, expected):
     before, after = network.turned(*outputs)
-    assert kernels(after) - {"pack_right"} == expected
+    assert kernels(after) - {"pack_right", "transform_filters"} == expected
     generator = numpy.random.default_rng(0)
     arguments = [
         np.array(generator.normal(size=v.shape), dtype=network.dtype) for v in network.inputs

@@ -38,6 +38,16 @@ def _packed(rank: int) -> Callable[[Node], tuple[TensorType, ...]]:
     return types
 
 
+def _transformed(node: Node) -> tuple[TensorType, ...]:
+    (a,) = expected.operands(node, 1)
+    expected.ranks(node, 6)
+    dtype = expected.element_type(node, 0, FLOATS)
+    groups, rows, channels, *taps = a.shape
+    expected.holds(node, (groups, *taps) == (1, 1, 3, 3), "filters of 3 x 3 taps in one group")
+    places = (node.attributes["winograd"] + 2) ** 2
+    return (TensorType(expected.result_shape(node, places, rows, channels, 1, 1, 1), dtype),)
+
+
 def _multiplied(node: Node) -> tuple[TensorType, ...]:
     a, _ = expected.operands(node, 2)
     expected.ranks(node, a.ndim, 1)
@@ -103,6 +113,14 @@ PACK_FILTERS = Opaque(
     types=_packed(6),
     meaning=_by_processor,
     about="Filters (groups, rows, channels, *taps) as their kernel reads them.",
+)
+TRANSFORM_FILTERS = Opaque(
+    "transform_filters",
+    types=_transformed,
+    meaning=_by_processor,
+    attributes={"winograd": int, "turned": bool},
+    about="Filters (1, rows, channels, 1, 3, 3) for tiles of `winograd` x `winograd` results: "
+    "(places in a tile, rows, channels, 1, 1, 1). If `turned`, the taps are in reverse order.",
 )
 CONVOLVE_PACKED = Opaque(
     "convolve_packed",

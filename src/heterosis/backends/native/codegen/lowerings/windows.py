@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from math import prod
 from typing import Any
@@ -13,14 +12,18 @@ from heterosis.backends.native.codegen.emit.builder import Module
 from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
 from heterosis.backends.native.codegen.kernels import convolution as code
-from heterosis.backends.native.codegen.lowerings.native import CONVOLVE_PACKED, PACK_FILTERS
+from heterosis.backends.native.codegen.lowerings.native import (
+    CONVOLVE_PACKED,
+    PACK_FILTERS,
+    TRANSFORM_FILTERS,
+)
 from heterosis.backends.native.codegen.lowerings.products import packed_right
 from heterosis.backends.native.codegen.tables import KERNELS, KernelLowering
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir import views
-from heterosis.ir.primitives.elementwise import ADD, MULTIPLY
+from heterosis.ir.primitives.elementwise import MULTIPLY
 from heterosis.ir.primitives.windows import CONVOLVE, CORRELATE, Extents, Windows, windows_of
-from heterosis.ir.program import ASSEMBLE, Node, Value, apply, constant
+from heterosis.ir.program import Node, Value, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 
@@ -213,35 +216,29 @@ def _packed_filters(a: Value, kinds: dict[str, int], machine: Machine) -> Value:
 def transformed(a: Value, m: int, *, turned: bool = False) -> Value:
     """Filters of 3 x 3 taps, for tiles of `m` x `m` results: (places in a tile, rows, channels, 1,
     1, 1). If `turned`, the taps are in reverse order."""
+    type_ = TensorType((code.span(m) ** 2, *a.shape[1:3], 1, 1, 1), a.dtype)
+    return apply(TRANSFORM_FILTERS, (a,), type_, winograd=m, turned=turned)
+
+
+def _transform_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    a, m = inputs[0].strided, node.attributes["winograd"]
     _, rows, channels, *_ = a.shape
-    shape = (1, rows, channels)
-    lines = code.FILTERS[m]
+    _, row, channel, _, h, w = a.strides
+    first = 0
+    if node.attributes["turned"]:
+        first, h, w = 2 * (h + w), -h, -w
 
-    def tap(h: int, w: int) -> Value:
-        h, w = (2 - h, 2 - w) if turned else (h, w)
-        one = views.slice_(a, (0, 0, 0, 0, h, w), (1,) * 6, (*shape, 1, 1, 1))
-        return views.reshape(one, shape)
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_transform_filters(module, target, name, node.types[0].dtype, m)
 
-    halves = [[_weighted(line, [tap(h, w) for h in range(3)]) for w in range(3)] for line in lines]
-    parts = [_weighted(line, half) for half in halves for line in lines]
-    places = tuple(((place, 0, 0), (1, 1, 1)) for place in range(len(parts)))
-    type_ = TensorType((len(parts), rows, channels), a.dtype)
-    whole = apply(ASSEMBLE, parts, type_, places=places, filled=False)
-    return views.reshape(whole, (*type_.shape, 1, 1, 1))
-
-
-def _weighted(weights: Sequence[float], values: Sequence[Value]) -> Value:
-    """The sum of `values`, each times its weight."""
-    terms = [
-        value if weight == 1 else apply(MULTIPLY, (value, _repeated(weight, value)), value.type)
-        for weight, value in zip(weights, values, strict=True)
-        if weight
-    ]
-    return functools.reduce(lambda total, term: apply(ADD, (total, term), total.type), terms)
-
-
-def _repeated(number: float, like: Value) -> Value:
-    return views.broadcast(constant(number, like.dtype), like.shape)
+    return KernelCode(
+        key=f"transform filters {node.types[0].dtype} {m}",
+        emit=emit,
+        numbers=(rows, channels, first, row, channel, h, w),
+        nanoseconds=prod(outputs[0].strided.shape),
+    )
 
 
 def _scaled(node: Node, factors: Value) -> Value:
@@ -262,3 +259,4 @@ KERNELS[CONVOLVE] = KernelLowering(
 KERNELS[CONVOLVE_PACKED] = KernelLowering(_convolve_kernel, finishes=_filters_and_positions)
 KERNELS[CORRELATE] = KernelLowering(_correlate_kernel)
 KERNELS[PACK_FILTERS] = KernelLowering(_pack_kernel, gapless=True)
+KERNELS[TRANSFORM_FILTERS] = KernelLowering(_transform_kernel)

@@ -12,6 +12,10 @@ from heterosis.backends.native.codegen.kernels.convolution.depthwise import (
     emit_depthwise,
     emit_depthwise_weights,
 )
+from heterosis.backends.native.codegen.kernels.convolution.filters import (
+    FILTER_NUMBERS,
+    emit_transform_filters,
+)
 from heterosis.backends.native.codegen.kernels.convolution.forward import (
     emit_forward,
     emit_pack_filters,
@@ -19,7 +23,7 @@ from heterosis.backends.native.codegen.kernels.convolution.forward import (
     scratch_bytes,
 )
 from heterosis.backends.native.codegen.kernels.convolution.problem import NUMBERS, Problem
-from heterosis.backends.native.codegen.kernels.convolution.tiles import FILTERS
+from heterosis.backends.native.codegen.kernels.convolution.tiles import span
 from heterosis.backends.native.codegen.kernels.convolution.turned import (
     emit_turned,
     turned_scratch_bytes,
@@ -95,7 +99,7 @@ def correlate_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
 
 
 __all__ = [
-    "FILTERS",
+    "FILTER_NUMBERS",
     "NUMBERS",
     "Problem",
     "choose",
@@ -104,5 +108,7 @@ __all__ = [
     "emit_convolve",
     "emit_correlate",
     "emit_pack_filters",
+    "emit_transform_filters",
     "packed_numbers",
+    "span",
 ]
