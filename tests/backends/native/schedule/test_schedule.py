@@ -281,7 +281,21 @@ def test_a_mean_and_a_variance_that_others_need_are_one_nest():
     statistics = found.kernels[0]
     assert reductions(statistics) == 2
     assert len(statistics.stores) == 2
-    assert len(found.kernels) == 3
+    assert len(found.kernels) == 4
+
+
+def test_results_that_share_something_share_a_nest_and_others_code():
+    w, dw, v, dv = inputs = [array(4, 5) for _ in range(4)]
+    rate = apply(INPUT, (), TensorType((), "float32"))
+    steps = [multiply(gradient, rate) for gradient in (dw, dv)]
+    results = [subtract(w, steps[0]), subtract(v, steps[1]), multiply(steps[0], steps[0])]
+    first, second = planned([*inputs, rate], *results).kernels
+    assert [len(nest.stores) for nest in (first, second)] == [2, 1]
+    apart = planned([*inputs, rate], *results[:2])
+    assert len(apart.kernels) == 2
+    assert len(function_for_known_sizes(apart).units) == 1
+    through = planned([w, rate], multiply(w, rate), subtract(total(w, axis=1), rate)).kernels
+    assert len(through) == 2
 
 
 def test_a_part_that_is_written_over_stands_elsewhere_for_its_other_users():

@@ -12,27 +12,46 @@ from heterosis.ir.program import Node, Value
 
 
 def groups(rooms: Sequence[tuple[Value, Place]], places: Places) -> list[list[tuple[Value, Place]]]:
-    """Results of one shape that are elementwise share a nest, and what they load."""
-    found: dict[Any, list[tuple[Value, Place]]] = {}
-    for i, (value, room) in enumerate(rooms):
-        key = value.shape if _is_elementwise(value, places) else i
-        found.setdefault(key, []).append((value, room))
-    return list(found.values())
+    """Results of one shape that are elementwise share a nest if they share what they are made of.
+
+    What has nothing in common, such as the updates of many parameters, is better apart: nests that
+    are alike are compiled once, and each reads few places at a time.
+    """
+    made_of = [_made_of(value, places) for value, _ in rooms]
+    sharing: dict[tuple[Any, Value], list[int]] = {}
+    for i, (value, _) in enumerate(rooms):
+        for other in made_of[i]:
+            sharing.setdefault((value.shape, other), []).append(i)
+    found, grouped = [], set()
+    for first in range(len(rooms)):
+        group, waiting = [], [first]
+        while waiting:
+            i = waiting.pop()
+            if i not in grouped:
+                grouped.add(i)
+                group.append(i)
+                shape = rooms[i][0].shape
+                waiting += [j for v in made_of[i] for j in sharing.pop((shape, v), ())]
+        if group:
+            found.append([rooms[i] for i in sorted(group)])
+    return found
 
 
-def _is_elementwise(value: Value, places: Places) -> bool:
-    """Whether a value is made element by element of what has a place, and of numbers."""
+def _made_of(value: Value, places: Places) -> set[Value]:
+    """What a value is made of element by element, down to what has a place, besides single
+    numbers; nothing if something else is between."""
     seen: set[Value] = set()
     stack = [value]
     while stack:
         value = stack.pop()
-        if value in seen or value in places:
+        if value in seen:
             continue
         seen.add(value)
-        if not isinstance(value.node.primitive, Elementwise | View | Leaf):
-            return False
-        stack.extend(value.node.inputs)
-    return True
+        if value not in places:
+            if not isinstance(value.node.primitive, Elementwise | View | Leaf):
+                return set()
+            stack.extend(value.node.inputs)
+    return {value for value in seen if value.size > 1}
 
 
 def share_work(values: Sequence[Value], places: Places) -> bool:
