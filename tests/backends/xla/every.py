@@ -39,6 +39,11 @@ EXACT = (
 
 # Where nearly equal numbers are subtracted, as a mean's square from a mean of squares.
 CANCELLING = {"rmspropalex_update": 4096}
+# Programs whose result is a rounding error: XLA multiplies and subtracts in one instruction.
+ROUNDING_ERRORS = {"fractions_carried": 1e-2}
+# In gradients that are zero but for rounding, such as those of a bias before BatchNorm, errors are
+# compared with numbers of this size.
+LEAST = 0.1
 
 
 def near(found, wanted):
@@ -76,7 +81,7 @@ def test_random_numbers(name, run):
 )
 def test_layers(expression, shape):
     net, x = eval(expression, SCOPE), np.array(numbers(shape))
-    layers_agree(net, [x], [] if shape[0] == "ints" else None, ulps=512, backend="xla")
+    layers_agree(net, [x], [] if shape[0] == "ints" else None, ulps=512, least=LEAST, backend="xla")
 
 
 @pytest.mark.parametrize("name, keywords, shape", zoo.RUNS, ids=[run[0] for run in zoo.RUNS])
@@ -124,5 +129,6 @@ def test_choices_and_loops(name):
     compiled = hybridize(program.function)
     for shift in SHIFTS[1:]:  # at the first, sums are zero but for rounding, and decide
         expected = called(program.function, program, shift)
-        control_agrees(program, called(compiled, program, shift), expected)
+        found = called(compiled, program, shift)
+        control_agrees(program, found, expected, ROUNDING_ERRORS.get(name, 2e-5))
     assert compiled.captures == 1

@@ -74,10 +74,10 @@ def called(function: Callable[..., Any], program: Program, shift: float) -> list
     return [*(a.asnumpy() for a in flat(found)), given.asnumpy(), given.grad.asnumpy()]
 
 
-def agree(program: Program, found: list[Any], expected: list[Any]) -> None:
-    """Check that two calls have given the same."""
+def agree(program: Program, found: list[Any], expected: list[Any], tolerance: float = 2e-5) -> None:
+    """Check that two calls have given the same, up to rounding."""
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert one.shape == other.shape
         assert one.dtype == other.dtype or program.joined
-        numpy.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+        numpy.testing.assert_allclose(one, other, rtol=tolerance, atol=2e-6)

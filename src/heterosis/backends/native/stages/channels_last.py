@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 
 import heterosis.backends.native.codegen.lowerings.channels_last  # noqa: F401 (the rows of its primitives)
@@ -179,8 +179,9 @@ class _Part:
     ways: dict[Node, Way | None] = field(default_factory=dict)
     turned: int = 0  # elements that enter or leave
 
-    @property
+    @cached_property
     def is_worth(self) -> bool:
+        """Once all of the part is known, each of whose convolutions asks."""
         if None in self.ways.values():
             return False
         work = {node: roughly(_multiplications(node)) for node in self.ways}
