@@ -161,7 +161,7 @@ Py_ssize_t sequence_size(PyObject* value) {
 
 void add_sequence(Signature& signature, PyObject* value) {
   const Py_ssize_t count = sequence_size(value);
-  if (count > Signature::kArguments / 2) throw TakeSlowPath();
+  if (count > Signature::kNumbers / 2) throw TakeSlowPath();
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (signature.full()) throw TakeSlowPath();
     add_operand(signature, PySequence_Fast_GET_ITEM(value, i));

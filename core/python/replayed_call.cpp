@@ -15,10 +15,6 @@ namespace {
 
 constexpr int kDepth = 8;  // of containers in containers
 
-bool is_interned(PyObject* object) {
-  return PyUnicode_CheckExact(object) && PyUnicode_CHECK_INTERNED(object);
-}
-
 // Of all that are not a number, one.
 int64_t bits_of(double number) {
   return std::bit_cast<int64_t>(std::isnan(number) ? std::numeric_limits<double>::quiet_NaN()
@@ -104,11 +100,22 @@ bool Call::add_dict(PyObject* dict, int depth) {
   return true;
 }
 
-// By its address: of interned texts, there is one.
+// By its address, if it is interned: of such, there is one. Others, such as names that were put
+// together, by what they say.
 bool Call::add_text(PyObject* text) {
-  if (!is_interned(text) || signature_.full()) return false;
+  if (!PyUnicode_CheckExact(text) || signature_.full()) return false;
+  if (!PyUnicode_CHECK_INTERNED(text)) return add_letters(text);
   signature_.add_word(Tag::text, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(text)));
   texts_.push_back(text);
+  return true;
+}
+
+bool Call::add_letters(PyObject* text) {
+  Py_ssize_t bytes = 0;
+  const char* letters = PyUnicode_AsUTF8AndSize(text, &bytes);
+  if (!letters) PyErr_Clear();  // a surrogate alone: the call takes the slow path
+  if (!letters || static_cast<size_t>(bytes) > Signature::kLetters) return false;
+  signature_.add_letters(letters, static_cast<size_t>(bytes));
   return true;
 }
 
@@ -128,6 +135,8 @@ Places places_in(const Signature& signature) {
     if (tag == Tag::array) {
       found.extents.push_back(at + 1);
       at += array_words(word);
+    } else if (tag == Tag::letters) {
+      at += letter_words(word);
     } else if (tag == Tag::real) {
       found.numbers.push_back({true, floats++});
       ++at;

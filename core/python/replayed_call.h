@@ -37,9 +37,10 @@ class Call {
   bool add_items(Tag tag, PyObject* const* items, Py_ssize_t count, int depth);
   bool add_dict(PyObject* dict, int depth);
   bool add_text(PyObject* text);
+  bool add_letters(PyObject* text);
 
   Signature signature_;
-  PyObject* arrays_[Signature::kArguments];  // borrowed, from `given` or from `held_`
+  PyObject* arrays_[Signature::kArrays];  // borrowed, from `given` or from `held_`
   std::vector<Object> held_;   // arrays in containers, which others may change meanwhile
   std::vector<PyObject*> texts_;
   int device_ = -1;  // of its arrays; if they are on several, the call is not plain

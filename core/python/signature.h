@@ -1,7 +1,9 @@
 // The arguments of one call, sorted: arrays and numbers, and the words that identify their kinds.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "../dispatch.h"
 #include "../random_state.h"
@@ -9,7 +11,7 @@
 namespace heterosis::python {
 
 // What stands first in the description of an argument.
-enum class Tag : uint8_t { none, boolean, integer, real, array, text, list, tuple, dict };
+enum class Tag : uint8_t { none, boolean, integer, real, array, text, letters, list, tuple, dict };
 
 inline Tag tag_of(uint64_t word) { return static_cast<Tag>(word & 0xFF); }
 
@@ -25,6 +27,15 @@ class Signature {
   void add_word(Tag tag, uint64_t word) {
     push(static_cast<uint64_t>(tag));
     push(word);
+  }
+  // A text by what it says; at most `kLetters` bytes.
+  void add_letters(const char* text, size_t bytes) {
+    push(static_cast<uint64_t>(Tag::letters) | static_cast<uint64_t>(bytes) << 8);
+    for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, text + at, std::min(bytes - at, sizeof word));
+      push(word);
+    }
   }
   void add_number(Tag tag, int64_t bits) {
     push(static_cast<uint64_t>(tag));
@@ -72,11 +83,16 @@ class Signature {
   int count() const { return count_; }
 
   // Too many or too large arguments for the fixed room here: the call takes the slow path.
-  bool full() const { return count_ > kWords - 2 * kMaxRank - 4 - 2 * kArguments || array_count >= kArguments || scalar_count >= kArguments; }
+  bool full() const {
+    return count_ > kWords - 2 * kMaxRank - 4 - 2 * kNumbers || array_count >= kArrays ||
+           scalar_count >= kNumbers;
+  }
 
-  static constexpr int kArguments = 24;  // fewer than `keys_` has bits
-  const Array* arrays[kArguments];
-  int64_t scalars[kArguments];
+  static constexpr size_t kLetters = 128;  // fewer words than an array takes
+  static constexpr int kArrays = 256;  // such as a model's parameters
+  static constexpr int kNumbers = 24;  // fewer than `keys_` has bits
+  const Array* arrays[kArrays];
+  int64_t scalars[kNumbers];
   int array_count = 0;
   int scalar_count = 0;
 
@@ -102,7 +118,12 @@ class Signature {
   bool has_integers_ = false;  // among the arrays
 };
 
-// How many words describe an array, the first of which is this one.
+// How many words describe a text, the first of which is this one.
+inline size_t letter_words(uint64_t word) {
+  return 1 + ((word >> 8) + sizeof(uint64_t) - 1) / sizeof(uint64_t);
+}
+
+// Likewise, an array.
 inline size_t array_words(uint64_t word) {
   const size_t rank = word >> 16 & 0xFF;
   const bool is_contiguous = word >> 24 & 1;

@@ -7,6 +7,7 @@ import pytest
 
 import heterosis
 from heterosis import np
+from heterosis.capture.compiled import Compiled
 from heterosis.ops import REGISTRY
 
 _x = np.array([1.0, -2.0])
@@ -116,3 +117,29 @@ def test_numbers_of_other_libraries_are_attributes():
     for axis in (numpy.int64(1), (numpy.int32(1),)):
         assert np.sum(x, axis=axis).tolist() == [3, 3]
     assert np.sum(x, axis=numpy.int64(0)).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("count, python", [(100, 0), (255, 0), (300, 2)])
+@pytest.mark.main_memory("the core runs what is there")
+def test_a_model_of_arrays_is_an_argument_that_the_core_takes(count, python, monkeypatch):
+    asked = []
+    wanted = Compiled._found
+    monkeypatch.setattr(Compiled, "_found", lambda *key: asked.append(key) or wanted(*key))
+    update = heterosis.hybridize(lambda model: {key: 2 * value for key, value in model.items()})
+    model = {f"weight{i}": np.array([i, 1.0]) for i in range(count)}
+    update(model)
+    asked.clear()
+    for _ in range(2):
+        model = update(model)
+    assert len(asked) == python
+    assert [value.tolist() for value in model.values()] == [[4.0 * i, 4] for i in range(count)]
+
+
+def test_texts_that_were_put_together_are_told_apart():
+    texts = ["", "a", "ab", "ab" + "\0", "a" * 8, "a" * 9, "é", "\ud800", "b" * 128, "b" * 129]
+    scaled = heterosis.hybridize(lambda x, text: x * texts.index(text))
+    for _ in range(3):
+        for i, text in enumerate(texts):
+            assert scaled(_x, "".join(list(text))).tolist() == [i, -2 * i]
+            assert scaled(_x, text).tolist() == [i, -2 * i]
+    assert scaled.captures == len(texts)
