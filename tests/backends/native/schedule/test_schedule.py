@@ -298,6 +298,16 @@ def test_results_that_share_something_share_a_nest_and_others_code():
     assert len(through) == 2
 
 
+def test_what_shares_numbers_or_has_parts_of_an_array_is_apart():
+    x = array(2, 4, 5)
+    half = views.broadcast(constant(0.5, "float32"), (4, 5))
+    first, second = (
+        views.reshape(views.slice_(x, (i, 0, 0), (1, 1, 1), (1, 4, 5)), (4, 5)) for i in range(2)
+    )
+    found = planned([x], multiply(first, half), multiply(second, half), add(first, half))
+    assert [len(nest.stores) for nest in found.kernels] == [2, 1]
+
+
 def test_a_part_that_is_written_over_stands_elsewhere_for_its_other_users():
     x = array(3, 4)
     y = exp(x)

@@ -12,16 +12,16 @@ from heterosis.ir.program import Node, Value
 
 
 def groups(rooms: Sequence[tuple[Value, Place]], places: Places) -> list[list[tuple[Value, Place]]]:
-    """Results of one shape that are elementwise share a nest if they share what they are made of.
+    """Results of one shape that are elementwise share a nest if they load the same.
 
     What has nothing in common, such as the updates of many parameters, is better apart: nests that
-    are alike are compiled once, and each reads few places at a time.
+    are alike are compiled once, and memory is read ahead for few arrays at a time.
     """
-    made_of = [_made_of(value, places) for value, _ in rooms]
+    loaded = [_loaded(value, places) for value, _ in rooms]
     sharing: dict[tuple[Any, Value], list[int]] = {}
     for i, (value, _) in enumerate(rooms):
-        for other in made_of[i]:
-            sharing.setdefault((value.shape, other), []).append(i)
+        for array in loaded[i]:
+            sharing.setdefault((value.shape, array), []).append(i)
     found, grouped = [], set()
     for first in range(len(rooms)):
         group, waiting = [], [first]
@@ -31,15 +31,18 @@ def groups(rooms: Sequence[tuple[Value, Place]], places: Places) -> list[list[tu
                 grouped.add(i)
                 group.append(i)
                 shape = rooms[i][0].shape
-                waiting += [j for v in made_of[i] for j in sharing.pop((shape, v), ())]
+                waiting += [j for v in loaded[i] for j in sharing.pop((shape, v), ())]
         if group:
             found.append([rooms[i] for i in sorted(group)])
     return found
 
 
-def _made_of(value: Value, places: Places) -> set[Value]:
-    """What a value is made of element by element, down to what has a place, besides single
-    numbers; nothing if something else is between."""
+def _loaded(value: Value, places: Places) -> set[Value]:
+    """The arrays, and views of arrays, that a value is made of element by element; none if it is
+    not. Single numbers do not count."""
+    if not _is_elementwise(value, places):
+        return set()
+    found: set[Value] = set()
     seen: set[Value] = set()
     stack = [value]
     while stack:
@@ -47,11 +50,33 @@ def _made_of(value: Value, places: Places) -> set[Value]:
         if value in seen:
             continue
         seen.add(value)
-        if value not in places:
-            if not isinstance(value.node.primitive, Elementwise | View | Leaf):
-                return set()
+        if value in places or isinstance(value.node.primitive, Leaf | View):
+            found.add(value)
+        else:
             stack.extend(value.node.inputs)
-    return {value for value in seen if value.size > 1}
+    return {value for value in found if _base(value).size > 1}
+
+
+def _base(value: Value) -> Value:
+    """What a view is a view of."""
+    while isinstance(value.node.primitive, View):
+        value = value.node.inputs[0]
+    return value
+
+
+def _is_elementwise(value: Value, places: Places) -> bool:
+    """Whether a value is made element by element of what has a place, and of numbers."""
+    seen: set[Value] = set()
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        if value in seen or value in places:
+            continue
+        seen.add(value)
+        if not isinstance(value.node.primitive, Elementwise | View | Leaf):
+            return False
+        stack.extend(value.node.inputs)
+    return True
 
 
 def share_work(values: Sequence[Value], places: Places) -> bool:
