@@ -78,9 +78,11 @@ def sized(draft: Draft) -> None:
         draft.step("sized", "np.broadcast_to({0}, (2, *{0}.shape))", name)
 
 
+# Of zeros, the larger one has either sign, in NumPy too, and arctan2 would be half a turn apart.
 _BINARY = (
     "{0} + {1}", "{0} - {1}", "{0} * {1}", "np.maximum({0}, {1})", "np.minimum({0}, {1})",
-    "np.where({0} > {1}, {0}, {1})", "np.hypot({0}, {1})", "{1} * {0}", "np.arctan2({0}, {1})",
+    "np.where({0} > {1}, {0}, {1})", "np.hypot({0}, {1})", "{1} * {0}",
+    "np.arctan2({0}, np.abs({1}) + 0.5)",
 )  # fmt: skip
 
 
