@@ -92,6 +92,55 @@ def test_a_copy_has_the_sources_and_nothing_built(tmp_path):
     assert not [name for name in names if name.endswith((".so", ".pyc"))]
 
 
+def test_what_an_extra_requires_with_our_own_in_it(tmp_path):
+    (tmp_path / "pyproject.toml").write_text(
+        """dependencies = [
+  "numpy>=2.0",
+]
+image = ["pillow"]
+xla = ["jax; python_version >= '3.11'"]
+test = [
+  "heterosis[image,xla]", "pyright[nodejs]>=1.1",
+  # A remark.
+  "pip>=24.1",  # for the wheels
+]
+"""
+    )
+    assert list(wheels.listed(tmp_path, "dependencies")) == ["numpy>=2.0"]
+    assert list(wheels.listed(tmp_path, "test")) == [
+        "pillow", "jax; python_version >= '3.11'", "pyright[nodejs]>=1.1", "pip>=24.1",
+    ]  # fmt: skip
+
+
+FAILURES = "= FAILURES =\n_ test_one _\nE 3 failed\n"
+
+
+@pytest.mark.parametrize(
+    "said, shown, good",
+    [
+        ("....\n12 passed, 4 deselected, 2 warnings in 0.12s", "12 passed", True),
+        (f"{FAILURES}1 failed, 2 passed in 61s (0:01:01)", "1 failed, 2 passed", False),
+        ("= ERRORS =\n_ error _\n3 skipped, 1 error in 0.12s", "3 skipped, 1 error", False),
+        ("no tests ran in 0.01s", "", False),
+    ],
+)
+def test_what_pytest_said_is_counted(said, shown, good):
+    quick = wheels.quick_of(said, [])
+    assert (str(quick), quick.good) == (shown, good)
+    assert quick.failures == said[: len(quick.failures)]
+    assert str(wheels.quick_of(said, ["jax", "scipy"])) == f"{shown}, without jax, scipy"
+
+
+def test_quick_tests_have_a_column_of_their_own():
+    facts = dict.fromkeys(("installed", "environment", "import", "compiling", "threads"), 1.0)
+    facts |= {"brought": 2, "compiled": 3}
+    quick = wheels.Quick({"passed": 5}, ["jax"], "")
+    given = [wheels.Row("3.12.1", "a.whl", 1.0, 2.0, facts, one) for one in (quick, None)]
+    head, line, *rows = (text.split("|")[1:-1] for text in wheels.table(given))
+    assert [len(head)] * 3 == [len(line), *map(len, rows)]
+    assert [row[-1].strip() for row in rows] == ["5 passed, without jax", "not asked for"]
+
+
 def test_the_programs_of_a_page():
     page = "```python\na = 1\n```\ntext\n```\nno = program\n```\n```python\nb = a\n```\n"
     assert installed.programs(page) == "a = 1\n\nb = a\n"
