@@ -280,12 +280,7 @@ def quickly_tested(source: Path, work: Path, required: Requirements, jobs: int) 
     """The quick tests, in the environment that `tested` has left, with what they use of what has
     wheels. They have a compiler: some are of what is built with one."""
     environment = work / "clean" / "bin" / "python"
-    without = []
-    for line in listed(source, "test"):
-        try:
-            _install(environment, [f"--find-links={required.folder}", line])
-        except Failed:
-            without.append(_name(line))
+    without = left_out(environment, list(listed(source, "test")), required.folder)
     variables = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     variables |= {
         "PATH": os.pathsep.join([str(environment.parent), os.environ["PATH"]]),
@@ -306,6 +301,22 @@ def quick_of(said: str, without: list[str]) -> Quick:
     failures = re.search(r"^=+ (FAILURES|ERRORS) =+$.*", said, re.MULTILINE | re.DOTALL)
     counts = {what: int(count) for count, what in counted}
     return Quick(counts, without, failures.group() if failures else "")
+
+
+def left_out(environment: Path, lines: list[str], folder: Path) -> list[str]:
+    """Which of these packages have no wheels; all others are installed."""
+    try:
+        _install(environment, ["--no-compile", f"--find-links={folder}", *lines])
+    except Failed:
+        if len(lines) == 1:
+            return [_name(lines[0])]
+        half = len(lines) // 2
+        return [
+            one
+            for part in (lines[:half], lines[half:])
+            for one in left_out(environment, part, folder)
+        ]
+    return []
 
 
 def _install(environment: Path, what: list, env: dict[str, str] | None = None) -> None:

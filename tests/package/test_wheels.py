@@ -112,6 +112,21 @@ test = [
     ]  # fmt: skip
 
 
+def test_what_has_no_wheel_is_left_out(tmp_path, monkeypatch):
+    installed = []
+
+    def install(environment, what):
+        lines = [line for line in what if not line.startswith("--")]
+        if {"jax>=0.8", "scipy"} & set(lines):
+            raise wheels.Failed("no matching distribution")
+        installed.extend(lines)
+
+    monkeypatch.setattr(wheels, "_install", install)
+    lines = ["pillow", "jax>=0.8", "mypy", "pytest>=8", "scipy"]
+    assert wheels.left_out(tmp_path, lines, tmp_path) == ["jax", "scipy"]
+    assert installed == ["pillow", "mypy", "pytest>=8"]
+
+
 FAILURES = "= FAILURES =\n_ test_one _\nE 3 failed\n"
 
 
