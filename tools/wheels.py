@@ -149,6 +149,7 @@ def chosen(interpreters: Iterable[Interpreter | None]) -> list[Interpreter]:
 
 def copy(folder: Path, names: Iterable[str] = _SOURCES) -> Path:
     """What a wheel is made of, without what was built in place."""
+    folder.mkdir(exist_ok=True)
     for name in names:
         if (ROOT / name).is_dir():
             built = shutil.ignore_patterns("*.so", "__pycache__")
@@ -369,9 +370,9 @@ def row(
         made = repaired(built(source, python, work, jobs, required, define), work)
         minutes = (time.perf_counter() - start) / 60
         facts = tested(made, python, work, required)
-        result = quickly_tested(source, work, required, jobs) if quick else None
         output.mkdir(parents=True, exist_ok=True)
         wheel = Path(shutil.copy2(made, output))
+        result = quickly_tested(source, work, required, jobs) if quick else None
     return Row(str(python), wheel.name, wheel.stat().st_size / 1e6, minutes, facts, result)
 
 

@@ -92,6 +92,13 @@ def test_a_copy_has_the_sources_and_nothing_built(tmp_path):
     assert not [name for name in names if name.endswith((".so", ".pyc"))]
 
 
+def test_a_copy_for_the_tests_goes_into_a_new_folder(tmp_path):
+    tree = wheels.copy(tmp_path / "tree", (*wheels._SOURCES, *wheels._TESTS))
+    names = {path.name for path in tree.iterdir()}
+    assert names == set(wheels._SOURCES) | set(wheels._TESTS)
+    assert (tree / "tests" / "conftest.py").is_file()
+
+
 def test_what_an_extra_requires_with_our_own_in_it(tmp_path):
     (tmp_path / "pyproject.toml").write_text(
         """dependencies = [
