@@ -299,7 +299,8 @@ def quick_of(said: str, without: list[str]) -> Quick:
     """What pytest's last line counts, and the failures before it."""
     *_, last = said.splitlines()
     counted = re.findall(r"(\d+) (passed|failed|errors?|skipped)\b", last)
-    failures = re.search(r"^=+ (FAILURES|ERRORS) =+$.*", said, re.MULTILINE | re.DOTALL)
+    until = r"(?=^=+ (warnings summary|short test summary info) =+$)"
+    failures = re.search(rf"^=+ (FAILURES|ERRORS) =+$.*?{until}", said, re.MULTILINE | re.DOTALL)
     counts = {what: int(count) for count, what in counted}
     return Quick(counts, without, failures.group() if failures else "")
 
