@@ -2,10 +2,11 @@
 
 Builds from a copy of the sources, lets auditwheel find the oldest Linux that each wheel runs on,
 installs it into a fresh environment where no compiler can be reached, and runs `installed.py`
-there. Needs g++, and what `pip install '.[dev]'` brings.
+there; with --quick, then also `python -m pytest --quick`. Needs g++, and what
+`pip install '.[dev]'` brings.
 
 Free-threaded Python has no wheels of some packages that Heterosis requires. What the table of it
-was made with instead is printed.
+was made with instead is printed. It also tells which of the packages that tests use have no wheel.
 """
 
 from __future__ import annotations
@@ -28,6 +29,17 @@ ROOT = Path(__file__).resolve().parents[1]
 _FOLDERS = (Path.home() / ".pyenv/versions", Path("/opt/python"))
 _OLDEST = (3, 10)
 _SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "core", "pyproject.toml", "src", "tools")
+# What the tests read beside the sources.
+_TESTS = (
+    ".ci",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "benchmarks",
+    "docs",
+    "examples",
+    "frontends",
+    "tests",
+)
 _TESTED_WITH = ("tools/installed.py", "README.md", "benchmarks/fifty_operations.py")
 _ASK = """
 import json, platform, sys, sysconfig
@@ -73,6 +85,23 @@ class Requirements:
 
 
 @dataclass
+class Quick:
+    """What came of the quick tests."""
+
+    counts: dict[str, int]  # "passed", "failed", "skipped": as pytest says
+    without: list[str]  # packages that they use and that have no wheel
+    failures: str
+
+    @property
+    def good(self) -> bool:
+        return not self.failures and self.counts.get("passed", 0) > 0
+
+    def __str__(self) -> str:
+        said = ", ".join(f"{count} {what}" for what, count in self.counts.items())
+        return said + (f", without {', '.join(self.without)}" if self.without else "")
+
+
+@dataclass
 class Row:
     """What came of one interpreter."""
 
@@ -81,6 +110,7 @@ class Row:
     megabytes: float
     minutes: float
     facts: dict
+    quick: Quick | None  # if asked for
 
 
 # -- interpreters ---------------------------------------------------------------------------------
@@ -117,9 +147,10 @@ def chosen(interpreters: Iterable[Interpreter | None]) -> list[Interpreter]:
 # -- building -------------------------------------------------------------------------------------
 
 
-def copy(folder: Path) -> Path:
+def copy(folder: Path, names: Iterable[str] = _SOURCES) -> Path:
     """What a wheel is made of, without what was built in place."""
-    for name in _SOURCES:
+    folder.mkdir(exist_ok=True)
+    for name in names:
         if (ROOT / name).is_dir():
             built = shutil.ignore_patterns("*.so", "__pycache__")
             shutil.copytree(ROOT / name, folder / name, ignore=built)
@@ -168,13 +199,11 @@ def repaired(wheel: Path, work: Path) -> Path:
 
 def requirements(source: Path, python: Interpreter, work: Path) -> Requirements:
     """What Heterosis requires, as far as there are wheels of it, or others that will do."""
-    text = (source / "pyproject.toml").read_text()
-    (listed,) = re.findall(r"^dependencies = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
     found = Requirements([], work / "required")
     found.folder.mkdir()
     environment = _environment(python, work / "asked")
-    for line in re.findall(r'"(.+?)"', listed):
-        (name,) = re.findall(r"^[\w.-]+", line)
+    for line in listed(source, "dependencies"):
+        name = _name(line)
         if not python.threads or _has_wheel(environment, line):
             found.lines.append(line)
         elif name in _FOR_ANY:
@@ -185,6 +214,22 @@ def requirements(source: Path, python: Interpreter, work: Path) -> Requirements:
         else:
             raise Failed(f"{line}: no wheel for {python.tag}")
     return found
+
+
+def listed(source: Path, name: str) -> Iterator[str]:
+    """What a list of the project's requires; our own extras stand for what they require."""
+    text = (source / "pyproject.toml").read_text()
+    (found,) = re.findall(rf"^{name} = \[(.*?)\]$", text, re.MULTILINE | re.DOTALL)
+    for line in re.findall(r'"(.+?)"', found):
+        if extras := re.fullmatch(r"heterosis\[(.+)\]", line):
+            for extra in extras[1].split(","):
+                yield from listed(source, extra)
+        else:
+            yield line
+
+
+def _name(line: str) -> str:
+    return re.match(r"[\w.-]+", line).group()
 
 
 def _has_wheel(environment: Path, line: str) -> bool:
@@ -221,7 +266,7 @@ def tested(wheel: Path, python: Interpreter, work: Path, required: Requirements)
     }
     kept = {k: v for k, v in os.environ.items() if k == "HOME" or k.startswith("PIP_")}
     for what in (["--no-deps", wheel], [f"--find-links={required.folder}", *required.lines]):
-        _run([*_pip(environment), "install", "--only-binary=:all:", *what], kept | bare)
+        _install(environment, what, kept | bare)
     files = [ROOT / name for name in _TESTED_WITH]
     for file in files:  # nothing else of the tree is in reach of the test
         shutil.copy2(file, work)
@@ -230,6 +275,54 @@ def tested(wheel: Path, python: Interpreter, work: Path, required: Requirements)
     if python.threads and facts["gil"]:
         raise Failed(f"{python}: importing heterosis takes the interpreter lock back")
     return facts
+
+
+def quickly_tested(source: Path, work: Path, required: Requirements, jobs: int) -> Quick:
+    """The quick tests, in the environment that `tested` has left, with what they use of what has
+    wheels. They have a compiler: some are of what is built with one."""
+    environment = work / "clean" / "bin" / "python"
+    without = left_out(environment, list(listed(source, "test")), required.folder)
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    variables |= {
+        "PATH": os.pathsep.join([str(environment.parent), os.environ["PATH"]]),
+        "HETEROSIS_CACHE": str(work / "cache of the tests"),
+    }
+    # The sources lie beside the tests, but have no core: only what is installed can be imported.
+    tree = copy(work / "tree", (*_SOURCES, *_TESTS))
+    options = ("-q", "-n", jobs, "--quick", "--continue-on-collection-errors")
+    some_may_fail = (0, 1)
+    said = _run([environment, "-m", "pytest", *options], variables, tree, some_may_fail)
+    return quick_of(said, without)
+
+
+def quick_of(said: str, without: list[str]) -> Quick:
+    """What pytest's last line counts, and the failures before it."""
+    *_, last = said.splitlines()
+    counted = re.findall(r"(\d+) (passed|failed|errors?|skipped)\b", last)
+    until = r"(?=^=+ (warnings summary|short test summary info) =+$)"
+    failures = re.search(rf"^=+ (FAILURES|ERRORS) =+$.*?{until}", said, re.MULTILINE | re.DOTALL)
+    counts = {what: int(count) for count, what in counted}
+    return Quick(counts, without, failures.group() if failures else "")
+
+
+def left_out(environment: Path, lines: list[str], folder: Path) -> list[str]:
+    """Which of these packages have no wheels; all others are installed."""
+    try:
+        _install(environment, ["--no-compile", f"--find-links={folder}", *lines])
+    except Failed:
+        if len(lines) == 1:
+            return [_name(lines[0])]
+        half = len(lines) // 2
+        return [
+            one
+            for part in (lines[:half], lines[half:])
+            for one in left_out(environment, part, folder)
+        ]
+    return []
+
+
+def _install(environment: Path, what: list, env: dict[str, str] | None = None) -> None:
+    _run([*_pip(environment), "install", "--only-binary=:all:", *what], env)
 
 
 def _environment(python: Interpreter, folder: Path) -> Path:
@@ -242,11 +335,16 @@ def _pip(environment: Path) -> list:
     return [sys.executable, "-m", "pip", "--python", environment]
 
 
-def _run(command: list, env: dict[str, str] | None = None, cwd: Path | None = None) -> str:
+def _run(
+    command: list,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+    allowed: tuple[int, ...] = (0,),
+) -> str:
     done = subprocess.run(
         list(map(str, command)), env=env, cwd=cwd, capture_output=True, text=True, check=False
     )
-    if done.returncode:
+    if done.returncode not in allowed:
         raise Failed(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
     return done.stdout
 
@@ -254,7 +352,15 @@ def _run(command: list, env: dict[str, str] | None = None, cwd: Path | None = No
 # -- all of it ------------------------------------------------------------------------------------
 
 
-def row(source: Path, python: Interpreter, output: Path, jobs: int, define: list[str]) -> Row:
+def row(
+    source: Path,
+    python: Interpreter,
+    output: Path,
+    jobs: int,
+    define: list[str],
+    *,
+    quick: bool = False,
+) -> Row:
     """Build, repair and test for one interpreter; what works goes to `output`."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="heterosis-wheel-") as folder:
@@ -267,23 +373,24 @@ def row(source: Path, python: Interpreter, output: Path, jobs: int, define: list
         facts = tested(made, python, work, required)
         output.mkdir(parents=True, exist_ok=True)
         wheel = Path(shutil.copy2(made, output))
-    return Row(str(python), wheel.name, wheel.stat().st_size / 1e6, minutes, facts)
+        result = quickly_tested(source, work, required, jobs) if quick else None
+    return Row(str(python), wheel.name, wheel.stat().st_size / 1e6, minutes, facts, result)
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
     """What came of all, as a table."""
     yield (
         "| Python | wheel | MB | minutes | installed MB | with all it requires | import s "
-        "| kernels brought | compiled | in s | 8 threads beside one |"
+        "| kernels brought | compiled | in s | 8 threads beside one | quick tests |"
     )
-    yield "|---|---|" + "---:|" * 9
+    yield "|---|---|" + "---:|" * 9 + "---|"
     for one in rows:
         facts = one.facts
         yield (
             f"| {one.python} | {one.wheel} | {one.megabytes:.1f} | {one.minutes:.1f} "
             f"| {facts['installed']:.1f} | {facts['environment']:.0f} | {facts['import']:.3f} "
             f"| {facts['brought']} | {facts['compiled']} | {facts['compiling']:.3f} "
-            f"| {facts['threads']:.2f} |"
+            f"| {facts['threads']:.2f} | {one.quick or 'not asked for'} |"
         )
 
 
@@ -291,6 +398,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     help = "an interpreter to build for; may be repeated (default: all that are found)"
     parser.add_argument("--python", action="append", type=Path, metavar="PATH", help=help)
+    help = (
+        "also run the quick tests on each installed wheel, without the packages of the extra 'test'"
+    )
+    help += " that have no wheel for the interpreter"
+    parser.add_argument("--quick", action="store_true", help=help)
     parser.add_argument("--output", type=Path, default=Path("dist"), help="where wheels go (dist)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")
     help = "a CMake definition, HETEROSIS_PRECOMPILE=OFF say; may be repeated"
@@ -307,13 +419,21 @@ def main() -> None:
         for python in interpreters:
             print(f"{python}: {python.path}", flush=True)
             try:
-                rows.append(row(source, python, given.output, given.jobs, given.define))
+                made = row(
+                    source, python, given.output, given.jobs, given.define, quick=given.quick
+                )
             except Failed as error:
                 print(error, flush=True)
                 failed.append(str(python))
+                continue
+            rows.append(made)
+            if made.quick and made.quick.failures:
+                print(made.quick.failures, flush=True)
     print(*table(rows), sep="\n")
-    if failed:
-        raise SystemExit(f"No wheel for {', '.join(failed)}.")
+    unlike = [one.python for one in rows if one.quick and not one.quick.good]
+    said = [("No wheel for", failed), ("Quick tests failed with", unlike)]
+    if any(pythons for _, pythons in said):
+        raise SystemExit(" ".join(f"{what} {', '.join(names)}." for what, names in said if names))
 
 
 if __name__ == "__main__":

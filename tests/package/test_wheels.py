@@ -92,6 +92,82 @@ def test_a_copy_has_the_sources_and_nothing_built(tmp_path):
     assert not [name for name in names if name.endswith((".so", ".pyc"))]
 
 
+def test_a_copy_for_the_tests_goes_into_a_new_folder(tmp_path):
+    tree = wheels.copy(tmp_path / "tree", (*wheels._SOURCES, *wheels._TESTS))
+    names = {path.name for path in tree.iterdir()}
+    assert names == set(wheels._SOURCES) | set(wheels._TESTS)
+    assert (tree / "tests" / "conftest.py").is_file()
+
+
+def test_what_an_extra_requires_with_our_own_in_it(tmp_path):
+    (tmp_path / "pyproject.toml").write_text(
+        """dependencies = [
+  "numpy>=2.0",
+]
+image = ["pillow"]
+xla = ["jax; python_version >= '3.11'"]
+test = [
+  "heterosis[image,xla]", "pyright[nodejs]>=1.1",
+  # A remark.
+  "pip>=24.1",  # for the wheels
+]
+"""
+    )
+    assert list(wheels.listed(tmp_path, "dependencies")) == ["numpy>=2.0"]
+    assert list(wheels.listed(tmp_path, "test")) == [
+        "pillow", "jax; python_version >= '3.11'", "pyright[nodejs]>=1.1", "pip>=24.1",
+    ]  # fmt: skip
+
+
+def test_what_has_no_wheel_is_left_out(tmp_path, monkeypatch):
+    installed = []
+
+    def install(environment, what):
+        lines = [line for line in what if not line.startswith("--")]
+        if {"jax>=0.8", "scipy"} & set(lines):
+            raise wheels.Failed("no matching distribution")
+        installed.extend(lines)
+
+    monkeypatch.setattr(wheels, "_install", install)
+    lines = ["pillow", "jax>=0.8", "mypy", "pytest>=8", "scipy"]
+    assert wheels.left_out(tmp_path, lines, tmp_path) == ["jax", "scipy"]
+    assert installed == ["pillow", "mypy", "pytest>=8"]
+
+
+FAILURES = "= FAILURES =\n_ test_one _\nE 3 failed\n"
+WARNINGS = "= warnings summary =\n= short test summary info =\nFAILED test_one\n"
+
+
+@pytest.mark.parametrize(
+    "said, shown, good",
+    [
+        ("....\n12 passed, 4 deselected, 2 warnings in 0.12s", "12 passed", True),
+        (f"{FAILURES}{WARNINGS}1 failed, 2 passed in 61s (0:01:01)", "1 failed, 2 passed", False),
+        (
+            f"= ERRORS =\n_ error _\n{WARNINGS}3 skipped, 1 error in 0.12s",
+            "3 skipped, 1 error",
+            False,
+        ),
+        ("no tests ran in 0.01s", "", False),
+    ],
+)
+def test_what_pytest_said_is_counted(said, shown, good):
+    quick = wheels.quick_of(said, [])
+    assert (str(quick), quick.good) == (shown, good)
+    assert quick.failures == ("" if "= warnings" not in said else said.partition("= warnings")[0])
+    assert str(wheels.quick_of(said, ["jax", "scipy"])) == f"{shown}, without jax, scipy"
+
+
+def test_quick_tests_have_a_column_of_their_own():
+    facts = dict.fromkeys(("installed", "environment", "import", "compiling", "threads"), 1.0)
+    facts |= {"brought": 2, "compiled": 3}
+    quick = wheels.Quick({"passed": 5}, ["jax"], "")
+    given = [wheels.Row("3.12.1", "a.whl", 1.0, 2.0, facts, one) for one in (quick, None)]
+    head, line, *rows = (text.split("|")[1:-1] for text in wheels.table(given))
+    assert [len(head)] * 3 == [len(line), *map(len, rows)]
+    assert [row[-1].strip() for row in rows] == ["5 passed, without jax", "not asked for"]
+
+
 def test_the_programs_of_a_page():
     page = "```python\na = 1\n```\ntext\n```\nno = program\n```\n```python\nb = a\n```\n"
     assert installed.programs(page) == "a = 1\n\nb = a\n"
