@@ -1,5 +1,6 @@
 """Shared by all tests."""
 
+import importlib.util
 import os
 import signal
 from collections import defaultdict
@@ -12,6 +13,7 @@ os.environ.setdefault("HETEROSIS_CHECK", "1")
 
 from heterosis import npx
 from heterosis.capture import guards
+from heterosis.runtime.errors import MissingPackageError
 from tests.choose import spread
 from tests.differential.mxnet_process import MXNetProcess, why_not
 
@@ -149,6 +151,37 @@ def _one_for_each(parameter, rows):
         values[row.callspec.params[parameter]].append(row)
     for turn, of_one in enumerate(values.values()):
         yield of_one[turn % len(of_one)]
+
+
+# Free-threaded Python has no wheel of what writes files of programs and of states.
+_WRITES_FILES = importlib.util.find_spec("safetensors") is not None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    return (yield from _skipped_without_a_package())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    return (yield from _skipped_without_a_package())
+
+
+def _skipped_without_a_package():
+    """A test ends as skipped where what it wants to write cannot be written here."""
+    try:
+        return (yield)
+    except BaseException as error:
+        if _WRITES_FILES or not (missing := _missing_package(error)):
+            raise
+        pytest.skip(str(missing))
+
+
+def _missing_package(error):
+    """The error that says so, which another may have come after: no warning was given, say."""
+    while error and not isinstance(error, MissingPackageError):
+        error = error.__context__
+    return error
 
 
 @pytest.fixture(autouse=True)
