@@ -35,8 +35,15 @@ _PRODUCTS = (
     (64, 64, 64),
     (300,) * 3,
 )
-_DENSE = (((4, 5), 3), ((64, 128), 10), ((64, 256), 128), ((1, 256), 128))  # inputs, units
-_IMAGES = (((4, 1, 28, 28), 20), ((2, 3, 32, 32), 16), ((2, 32, 14, 14), 32))  # inputs, channels
+_DENSE = (
+    ((4, 5), 3), ((64, 128), 10), ((64, 256), 128), ((1, 256), 128),  # inputs, units
+    ((64, 800), 500), ((64, 500), 10), ((256, 784), 256), ((256, 256), 10), ((256, 120), 84),
+    ((10, 2), 1),
+)  # fmt: skip
+_IMAGES = (
+    ((4, 1, 28, 28), 20), ((2, 3, 32, 32), 16), ((2, 32, 14, 14), 32),  # inputs, channels
+    ((64, 1, 28, 28), 6), ((64, 20, 12, 12), 50),
+)  # fmt: skip
 _KERNELS = ((5, 1, 0), (5, 1, 2), (3, 1, 0), (3, 2, 1), (1, 1, 0), (1, 2, 0))  # stride, padding
 
 
@@ -220,13 +227,15 @@ def _layers() -> Iterator:
 
 
 def _train(layer, shape) -> None:
+    """As the first layer, whose inputs need no gradients, and as one behind others."""
     layer.initialize()
-    x = np.ones(shape)
-    x.attach_grad()
-    layer(x)
-    with autograd.record():
-        y = layer(x)
-    y.backward()
+    first, behind = np.ones(shape), np.ones(shape)
+    behind.attach_grad()
+    layer(first)
+    for x in (first, behind) if layer.collect_params() else (behind,):
+        with autograd.record():
+            y = layer(x)
+        y.backward()
 
 
 def _losses() -> Iterator:

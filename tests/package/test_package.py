@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -94,7 +95,10 @@ def _installed() -> list[str]:
 
 def _brings_machine_code() -> bool:
     """Packages may be built without, by HETEROSIS_PRECOMPILE=OFF."""
-    return any(file.endswith(".objects") for file in _installed())
+    found = any(file.endswith(".objects") for file in _installed())
+    asked = "HETEROSIS_PRECOMPILE=ON" in os.environ.get("SKBUILD_CMAKE_DEFINE", "")
+    assert found or not asked, "the build was to bring machine code"
+    return found
 
 
 def test_the_wheel_holds_the_package_and_nothing_else():
