@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from types import SimpleNamespace
 
@@ -74,15 +75,11 @@ def _transform(
 
 
 def _weighted(f: Function, weights: Sequence[float], values: Sequence[Value]) -> Value:
-    """The sum of `values`, each times its weight, one of which is not zero."""
-    total: Value | None = None
-    for weight, value in zip(weights, values, strict=True):
-        if total is None:
-            total = _times(f, weight, value) if weight else None
-        elif weight:
-            total = f.fma(constant(value.type, weight), value, total)
-    assert total is not None, "a sum of nothing"
-    return total
+    """The sum of `values`, each times its weight. Products are rounded: where parameters are packed
+    for another processor, whether this one adds to a product in one instruction is not seen."""
+    pairs = zip(weights, values, strict=True)
+    terms = [_times(f, weight, value) for weight, value in pairs if weight]
+    return functools.reduce(f.add, terms)
 
 
 def _times(f: Function, weight: float, value: Value) -> Value:
