@@ -19,15 +19,13 @@ _BATCH, _BATCHES = 64, 100
 
 def heterosis_trainer():
     """The version, and a function that learns from a batch."""
-    from heterosis import __version__, autograd, gluon, init, np
-    from heterosis.gluon import nn
+    import heterosis
+    from heterosis import autograd, gluon, init, np
 
-    net = nn.Sequential()
-    net.add(
-        nn.Conv2D(20, 5, activation="relu"), nn.MaxPool2D(2, 2),
-        nn.Conv2D(50, 5, activation="relu"), nn.MaxPool2D(2, 2),
-        nn.Dense(500, activation="relu"), nn.Dense(10),
-    )  # fmt: skip
+    heterosis.install_as_mxnet()
+    from networks_gluon import lenet
+
+    net = lenet()
     net.initialize(init.Xavier())
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
@@ -40,7 +38,7 @@ def heterosis_trainer():
         trainer.step(len(x))
         return float(loss.mean())
 
-    return __version__, learn
+    return heterosis.__version__, learn
 
 
 def torch_trainer():
