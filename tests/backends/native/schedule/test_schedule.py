@@ -1,5 +1,7 @@
 """What becomes one loop nest, what needs memory, and which dimensions are left."""
 
+from functools import reduce
+
 import pytest
 
 from heterosis.autograd.reverse import cotangents
@@ -306,6 +308,15 @@ def test_what_shares_numbers_or_has_parts_of_an_array_is_apart():
     )
     found = planned([x], multiply(first, half), multiply(second, half), add(first, half))
     assert [len(nest.stores) for nest in found.kernels] == [2, 1]
+
+
+def test_few_reductions_of_other_arrays_join_a_nest():
+    arrays = [array(4, 5) for _ in range(20)]
+    sums = [total(multiply(x, x)) for x in arrays]
+    first, *others, last = planned(arrays, reduce(add, sums)).kernels
+    assert reductions(last) == 6
+    assert len(others) == 13
+    assert {reductions(nest) for nest in (first, *others)} == {1}
 
 
 def test_a_part_that_is_written_over_stands_elsewhere_for_its_other_users():

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 
 _MOST_NESTED = 96  # elementwise steps on the way from one value in memory to the next
+# Reductions in one nest: memory is read ahead for few arrays at a time, and a nest of many, such as
+# the norm of all gradients of one shape, takes LLVM more than its length says.
+_MOST_JOINED = 6
 
 
 def deep_nodes(order: Iterable[Node], kept: Container[Value]) -> Iterator[Node]:
@@ -121,7 +124,8 @@ class Loops:
             if found is not None:
                 return found
         if type(primitive) is Reduction:
-            if is_aligned(value, moves, self.kept, self.reduced):
+            aligned = is_aligned(value, moves, self.kept, self.reduced)
+            if aligned and len(self.joined) < _MOST_JOINED:
                 return self._join(value)
             self._cut(value)
         return self._load(self.scheduler.place(value), moves)
