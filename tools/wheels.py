@@ -398,10 +398,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     help = "an interpreter to build for; may be repeated (default: all that are found)"
     parser.add_argument("--python", action="append", type=Path, metavar="PATH", help=help)
-    help = (
-        "also run the quick tests on each installed wheel, without the packages of the extra 'test'"
-    )
-    help += " that have no wheel for the interpreter"
+    help = "also run the quick tests on each installed wheel, with what has wheels of extra 'test'"
     parser.add_argument("--quick", action="store_true", help=help)
     parser.add_argument("--output", type=Path, default=Path("dist"), help="where wheels go (dist)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at a time")

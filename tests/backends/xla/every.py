@@ -43,7 +43,7 @@ CANCELLING = {"rmspropalex_update": 4096}
 ROUNDING_ERRORS = {"fractions_carried": 1e-2}
 # In gradients that are zero but for rounding, such as those of a bias before BatchNorm, errors are
 # compared with numbers of this size.
-LEAST = 0.1
+LEAST = 0.01
 
 
 def near(found, wanted):

@@ -38,10 +38,11 @@ def emit_transform_filters(module: Module, target: Target, name: str, dtype: str
     abi.parallel_for(f, v.call, f"{name}.rows", memory, v.rows, grain)
     f.ret()
 
-    parameters = [("memory", PTR), ("begin", I64), ("end", I64), ("worker", I64)]
-    f = module.function(f"{name}.rows", parameters, attributes=target.function_attributes)
-    memory, begin, end, _ = f.parameters
-    v = frame.load(f, memory)
+    f = module.function(
+        f"{name}.rows", abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes
+    )
+    context, begin, end, _ = f.parameters
+    v = frame.load(f, context)
     lanes = target.lanes(STORED[dtype].bits // 8)
     whole = f.round_down(v.channels, lanes)
     with f.loop(begin, end) as row:
