@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=5, help="measurements, in turn")
     given = parser.parse_args()
-    npx.settings.threads = 1  # each call on one processor: what is shared out are the calls
+    npx.settings.intra_op_threads = 1  # what processors share are the calls
     lock = "with" if getattr(sys, "_is_gil_enabled", lambda: True)() else "without"
     processors = len(os.sched_getaffinity(0))
     print(f"Python {sys.version.split()[0]} {lock} the interpreter lock, {processors} processors")

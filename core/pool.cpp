@@ -52,20 +52,29 @@ Pool::Pool() {
 }
 
 void Pool::set_threads(int count) {
-  count = std::clamp(count, 1, kMostThreads);
+  share_among(std::clamp(count, 1, kMostThreads), most_shared_);
+  if (work_waits()) notify(threads());  // seats may have been added
+}
+
+void Pool::set_intra_op_threads(int count) {
+  share_among(threads(), std::clamp(count, 1, kMostThreads));
+}
+
+void Pool::share_among(int threads, int most_shared) {
+  const int workers = std::min(threads, most_shared);
   auto fresh = std::make_unique<Team>();  // before the lock: it may fail
   start_lock_.lock();
   Team* team = teams_;
-  while (team && team->workers != count) team = team->next;
+  while (team && team->workers != workers) team = team->next;
   if (!team) {
     team = fresh.release();
-    *team = {{team, run_team, count}, this, count, teams_};
+    *team = {{team, run_team, workers}, this, workers, teams_};
     teams_ = team;
   }
-  threads_.store(count, std::memory_order_seq_cst);
+  threads_.store(threads, std::memory_order_seq_cst);
+  most_shared_.store(most_shared, std::memory_order_relaxed);
   runtime_.store(&team->table, std::memory_order_release);
   start_lock_.unlock();
-  if (work_waits()) notify(count);  // seats may have been added
 }
 
 void Pool::run_team(void* team, hx_loop_body body, void* context, int64_t count, int64_t grain) {

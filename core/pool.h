@@ -38,6 +38,11 @@ class Pool {
   int threads() const { return threads_.load(std::memory_order_relaxed); }
   void set_threads(int count);
 
+  // Of these, how many may share the loops of one caller, at least 1: all of them, unless less is
+  // set. Fewer leave the others to those who call at the same time.
+  int intra_op_threads() const { return static_cast<int>(runtime()->workers); }
+  void set_intra_op_threads(int count);
+
   // The table that compiled code is given. A table is never changed or freed: after set_threads()
   // there is another one, so that a function sees the same number of workers until it returns.
   const hx_runtime* runtime() const { return runtime_.load(std::memory_order_acquire); }
@@ -91,6 +96,7 @@ class Pool {
 
   Pool();
   static void* worker_entry(void* worker);
+  void share_among(int threads, int most_shared);
   static void run_team(void* team, hx_loop_body, void* context, int64_t count, int64_t grain);
   void run_loop(const LoopBody& loop, int workers);
   void finish_loop(LoopTable::Slot& slot, int64_t helpers);
@@ -116,6 +122,7 @@ class Pool {
   std::atomic<int> spinners_{0};              // idle threads that still look for work
   std::atomic<int> onlookers_{0};             // waiting threads that look for loops to help
   alignas(64) std::atomic<int> threads_{1};
+  std::atomic<int> most_shared_{kMostThreads};
   std::atomic<int> started_{0};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> spinning_pays_{true};     // there is a processor to spin on

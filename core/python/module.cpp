@@ -239,6 +239,8 @@ void bind_engine(nb::module_& m) {
   share_front_lock();
   m.def("threads", [] { return pool().threads(); });
   m.def("set_threads", [](int count) { pool().set_threads(count); });
+  m.def("intra_op_threads", [] { return pool().intra_op_threads(); });
+  m.def("set_intra_op_threads", [](int count) { pool().set_intra_op_threads(count); });
   m.def("shutdown", shutdown);
   m.def("hold_front_lock", hold_front_lock);
   m.def("release_front_lock", release_front_lock);

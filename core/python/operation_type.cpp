@@ -236,7 +236,7 @@ bool all_attributes_default(const Operation& operation, const Arguments& bound) 
 Signature sign(Operation& operation, const Arguments& bound) {
   Signature signature;
   const bool plain = all_attributes_default(operation, bound);
-  signature.begin(plain ? 0 : attribute_id(operation, bound), pool().threads());
+  signature.begin(plain ? 0 : attribute_id(operation, bound), pool().intra_op_threads());
   for (size_t i = 0; i < operation.parameters.size(); ++i) {
     const Parameter& parameter = operation.parameters[i];
     if (signature.full()) throw TakeSlowPath();

@@ -25,7 +25,7 @@ int64_t bits_of(double number) {
 
 Call::Call(PyObject* const* given, Py_ssize_t count, PyObject* names) {
   const uint64_t modes = (is_training() ? 1 : 0) | (is_recording() ? 2 : 0);
-  signature_.begin(modes, pool().threads());
+  signature_.begin(modes, pool().intra_op_threads());
   const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (!add(given[i], 0)) return;

@@ -106,6 +106,34 @@ void waiting_threads_count_too() {
   CHECK(crowd.most <= 2);
 }
 
+// What one caller leaves to others is not taken from them: loops keep to themselves, tasks do not.
+void callers_share_threads() {
+  const Threads threads(2);
+  pool().set_intra_op_threads(1);
+  CHECK(pool().threads() == 2 && pool().intra_op_threads() == 1);
+  std::atomic<int> met{0};
+  for (int chain = 0; chain < 2; ++chain) {
+    push({.writes = {make_cell()}}, [&] {
+      std::atomic<bool> alone{true};
+      const hx_loop_body look = [](void* context, int64_t, int64_t, int64_t worker) {
+        if (worker != 0) *static_cast<std::atomic<bool>*>(context) = false;
+      };
+      pool().parallel_for(look, &alone, 100, 1);
+      CHECK(alone);
+      ++met;
+      until([&] { return met == 2; });
+    });
+  }
+  engine().wait_all();
+  pool().set_threads(4);
+  CHECK(pool().intra_op_threads() == 1);
+  pool().set_intra_op_threads(3);
+  CHECK(pool().intra_op_threads() == 3);
+  pool().set_threads(2);
+  CHECK(pool().intra_op_threads() == 2);
+  pool().set_intra_op_threads(Pool::kMostThreads);
+}
+
 void tasks_start_loops() {
   const Threads threads(2);
   std::vector<Cell> cells;
@@ -185,7 +213,7 @@ int main() {
   threads_at_start = threads_of_process();
   return run_tests({TEST(nothing_starts_before_there_is_work), TEST(tables_stay_as_they_were),
                     TEST(tasks_run_side_by_side), TEST(one_thread_means_one_at_a_time),
-                    TEST(waiting_threads_count_too), TEST(tasks_start_loops),
+                    TEST(waiting_threads_count_too), TEST(callers_share_threads), TEST(tasks_start_loops),
                     TEST(more_threads_than_processors), TEST(threads_come_and_go),
                     TEST(sleeping_threads_wake), TEST(idle_threads_use_no_time)});
 }

@@ -464,9 +464,13 @@ def call_in_lane(
     """
 
 def threads() -> int:
-    """Threads that share a kernel's work."""
+    """Threads that may compute at once."""
 
 def set_threads(count: int) -> None: ...
+def intra_op_threads() -> int:
+    """Of these, the threads that may share one kernel's work."""
+
+def set_intra_op_threads(count: int) -> None: ...
 def shutdown() -> None:
     """Finish what is queued and end the threads."""
 

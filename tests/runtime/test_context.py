@@ -7,7 +7,12 @@ import sys
 import pytest
 
 from heterosis import np, npx
-from heterosis.runtime.errors import ArgumentError, OutOfMemoryError, UnsupportedError
+from heterosis.runtime.errors import (
+    ArgumentError,
+    MissingAttributeError,
+    OutOfMemoryError,
+    UnsupportedError,
+)
 
 
 def test_contexts_are_values():
@@ -62,6 +67,29 @@ def test_memory_limit():
     finally:
         npx.settings.memory_limit = before
     assert np.zeros(1 << 20 | 1).shape == (1 << 20 | 1,)
+
+
+@pytest.fixture
+def settings():
+    before = npx.settings.threads
+    yield npx.settings
+    npx.settings.threads, npx.settings.intra_op_threads = before, 1024
+
+
+def test_some_threads_share_an_operation(settings):
+    settings.threads = 4
+    assert settings.intra_op_threads == 4
+    settings.intra_op_threads = 3
+    assert (settings.threads, settings.intra_op_threads) == (4, 3)
+    settings.threads = 2
+    assert settings.intra_op_threads == 2
+    with pytest.raises(ArgumentError, match="intra_op_threads: expected at least 1, and got 0"):
+        settings.intra_op_threads = 0
+
+
+def test_unknown_settings(settings):
+    with pytest.raises(MissingAttributeError, match="Did you mean intra_op_threads"):
+        settings.intraop_threads = 1
 
 
 @pytest.mark.lengthy

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import initializer, np
+from heterosis import initializer, np, npx
 from heterosis.gluon import HybridBlock, nn
 from tests.threads.together import THREADS, together
 
@@ -253,3 +253,20 @@ def test_a_function_that_writes_is_called_by_one_at_a_time():
 
     together(run)
     assert count.min().item() == count.max().item() == THREADS * 100
+
+
+def test_callers_that_keep_to_a_thread_each():
+    net = mlp()
+    net.initialize()
+    x = np.random.normal(size=(256, 300))
+    expected = net(x).asnumpy()
+    net.hybridize()
+    net(x)
+    before = npx.settings.threads
+    npx.settings.threads, npx.settings.intra_op_threads = 2, 1
+    try:
+        for found in together(lambda _: [net(x).asnumpy() for _ in range(20)]):
+            for one in found:
+                numpy.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)
+    finally:
+        npx.settings.threads, npx.settings.intra_op_threads = before, 1024

@@ -167,7 +167,7 @@ class Compiled(Generic[P, R]):
             trees.description((arguments, keywords)),
             modes.is_training(),
             modes.is_recording(),
-            _core.threads(),
+            _core.intra_op_threads(),
             device,
         )
         program = self._found(key, arrays)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 from heterosis import _core
 from heterosis.runtime.arguments import check_members as _check_members
-from heterosis.runtime.errors import ArgumentError
+from heterosis.runtime.arguments import did_you_mean
+from heterosis.runtime.errors import ArgumentError, MissingAttributeError
 
 THREADS_VARIABLE = "HETEROSIS_NUM_THREADS"
 CHECK_VARIABLE = "HETEROSIS_CHECK"
@@ -25,19 +27,40 @@ class EngineBounds:
 class Settings:
     """What can be tuned while programs run. Assigning takes effect at once."""
 
+    __slots__ = ("_check", "_programs_kept", "_stand_in_gpus")
+
     def __init__(self) -> None:
         self._programs_kept = 256
         self._check = False
         self._stand_in_gpus = 0
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not hasattr(type(self), name):
+            known = [one for one in dir(type(self)) if not one.startswith("_")]
+            raise MissingAttributeError(
+                f"settings.{name}: there is no such setting.{did_you_mean(name, known)}"
+            )
+        object.__setattr__(self, name, value)
+
     @property
     def threads(self) -> int:
-        """Threads that share one kernel's work."""
+        """Threads that compute at once, for all callers together."""
         return _core.threads()
 
     @threads.setter
     def threads(self, count: int) -> None:
         _core.set_threads(_positive("threads", count))
+
+    @property
+    def intra_op_threads(self) -> int:
+        """Of `threads`, how many may share the work of one operation or hybridized function: all,
+        unless less is set. With 1, as many callers at once as there are threads do not get in each
+        other's way."""
+        return _core.intra_op_threads()
+
+    @intra_op_threads.setter
+    def intra_op_threads(self, count: int) -> None:
+        _core.set_intra_op_threads(_positive("intra_op_threads", count))
 
     @property
     def inline_nanoseconds(self) -> float:

@@ -100,7 +100,7 @@ def _machine(target: Target, threads: int) -> Machine:
 
 def machine() -> Machine:
     """What eager kernels are planned for; the core asks anew when the number of threads changes."""
-    return _machine(host_target(), _core.threads())
+    return _machine(host_target(), _core.intra_op_threads())
 
 
 def _result(i: int, value: Value, planned: Schedule) -> tuple[Any, ...]:
