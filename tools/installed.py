@@ -76,7 +76,7 @@ def gain_of_threads(count: int = 8, seconds: float = 1.0) -> float:
     from heterosis import np, npx
     from heterosis.gluon import nn
 
-    npx.settings.threads = 1  # what is shared out are calls
+    npx.settings.intra_op_threads = 1  # what processors share are the calls
     net = nn.HybridSequential()
     net.add(nn.Dense(512, activation="relu"), nn.Dense(512, activation="relu"), nn.Dense(10))
     net.initialize()

@@ -414,6 +414,31 @@ def traced(
     return Differentiable(program, inputs, layouts, types)
 
 
+def traced_once(
+    known: dict[str, Differentiable],
+    record: Record,
+    operands: Operands,
+    attributes: tuple[Any, ...],
+    results: Sequence[Any],
+) -> Differentiable:
+    """The same, and one for all calls that are alike, which then share their derivatives."""
+    types = tuple((r._dtype_name, r.shape) for r in results)
+    key = tuple(map(_described, operands)), attributes, types
+    if not _is_written_fully(key):
+        return traced(record, operands, attributes, results)
+    text = f"{record.name} {key}"
+    if text not in known:
+        known[text] = traced(record, operands, attributes, results)
+    return known[text]
+
+
+def _is_written_fully(value: Any) -> bool:
+    """Whether what is written of `value` says all that it is; of a traced size it does not."""
+    if type(value) is tuple:
+        return all(map(_is_written_fully, value))
+    return value is None or type(value) in (bool, int, float, str)
+
+
 def _described(operand: Any) -> Any:
     """An operand as the core describes it to `Record.plan`."""
     if isinstance(operand, ndarray):

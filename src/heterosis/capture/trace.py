@@ -15,7 +15,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
-from heterosis.autograd.derivative import layout_of
+from heterosis.autograd.derivative import Differentiable, layout_of
 from heterosis.capture import numbers, trees
 from heterosis.capture.active import current, rewrite
 from heterosis.capture.blockers import hash_error, is_operator, leaked_message, read_error
@@ -139,6 +139,7 @@ class Trace:
         self.supply = Supply()
         self.undo: list[Any] = []  # what takes updates back that optimizers count; None if nothing
         self.calls: list[Call] = []
+        self.differentiable: dict[str, Differentiable] = {}  # of recorded operations, as written
         self.steps: list[Step] = []
         self.controls: list[ControlStep] = []
         self.scope = ""
@@ -576,7 +577,7 @@ class Trace:
         pairs = list(zip(operands, values, strict=True))
         meant = tuple(o if isinstance(o, ndarray) else value for o, value in pairs)
         results = result if isinstance(result, tuple) else (result,)
-        of = tape.traced(record, meant, attributes, results)
+        of = tape.traced_once(self.differentiable, record, meant, attributes, results)
         given = tuple(value if operand is None else operand for operand, value in pairs)
         tape.record_run(record.name, of, given, result)
 

@@ -32,6 +32,8 @@ class Strided:
     @property
     def settled(self) -> Strided:
         """The same places, said in the one way that stands still along axes of one element."""
+        if 1 not in self.shape:
+            return self
         strides = (0 if n == 1 else s for n, s in zip(self.shape, self.strides, strict=True))
         return Strided(self.shape, tuple(strides), self.offset)
 

@@ -172,7 +172,9 @@ class _Chain:
 
 
 def _longest(chains: Iterable[_Chain]) -> _Chain:
-    found = [*chains, _Chain()]
+    found = [*chains]
+    if len(found) < 2:
+        return found[0] if found else _Chain()
     return _Chain(
         max(c.steps for c in found),
         max(c.additions for c in found),
