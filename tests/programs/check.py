@@ -18,7 +18,9 @@ from tests.programs.program import Program
 from tests.programs.report import reproduction
 from tests.programs.shrink import shrunk
 
-WAYS = ("eager", "hybridized", "loaded", "other_threads", "elsewhere", "reference")
+WAYS = ("eager", "hybridized", "loaded", "other_threads", "threads", "elsewhere", "reference")
+
+_COMPILED = ("hybridized", "other_threads", "threads", "elsewhere")
 
 # Those, and some that need JAX, and GPUs or stand-ins.
 WAYS_WITH_XLA = (*WAYS, "xla")
@@ -79,7 +81,7 @@ class Failure:
         lines = list(self.program.source().splitlines()[1:])
         text = re.sub(r"-?\b\d+(\.\d+)?\b", "N", "; ".join(line.strip() for line in lines))
         text = re.sub(r"\b[xvck]\d+\b", "a", text)
-        way = "compiled" if self.way in ("hybridized", "other_threads", "elsewhere") else self.way
+        way = "compiled" if self.way in _COMPILED else self.way
         if self.category.endswith("Error"):
             return f"{way} {re.sub(r'/tmp[^:]*|[0-9, ]+', ' ', self.told[:160])}"
         return f"{way} {self.category}: {text}"
@@ -129,12 +131,13 @@ def _seen(
 
 def _possible(program: Program, ways: Sequence[str]) -> list[str]:
     """The ways that a program can be run in. A saved one holds copies of what it has outside: no
-    write or change there is seen."""
-    writes = any(step.is_write for step in program.steps) and program.outside
+    write or change there is seen. Threads would write to the same arrays there."""
+    writes = any(step.is_write for step in program.within()) and program.outside
     saved = program.mode == "plain" and not writes and not program.changes
     # Where random numbers differ by rounding, what cancels among them differs by more.
     known = all(step.known for step in program.within())
-    left_out = {"loaded": not saved, "reference": not known}
+    shared = writes or program.mode == "inside"
+    left_out = {"loaded": not saved, "reference": not known, "threads": shared or not known}
     return [way for way in ways if not left_out.get(way)]
 
 

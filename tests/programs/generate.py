@@ -10,7 +10,7 @@ import numpy
 from heterosis.ir.types import INTEGERS
 from tests.programs import control, layers, operations  # noqa: F401 - register their kinds
 from tests.programs.draft import Draft
-from tests.programs.kinds import KINDS
+from tests.programs.kinds import KINDS, updates
 from tests.programs.program import Array, Program
 
 _SHAPES = (
@@ -66,6 +66,8 @@ def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
         if len(draft.steps) >= wanted:
             break
         KINDS[names[int(rng.choice(len(names), p=weights / weights.sum()))]][1](draft)
+    if mode != "inside" and draft.chance(0.05):
+        updates(draft)
     draft.differentiate()
     returned = _returned(draft) if mode != "inside" else _heads(draft)
     recorded_from = draft.whole(0, len(draft.steps)) // 2 if mode == "inside" else 0
@@ -83,6 +85,8 @@ def _heads(draft: Draft) -> list[str]:
 def _returned(draft: Draft) -> Any:
     """A structure of some of the values, the latest among them."""
     made = [n for n in draft.arrays() if n.startswith("v")] or draft.arrays()
+    if len(made) > 12 or draft.chance(0.05):
+        return made
     chosen = [made[-1]]
     while len(chosen) < 4 and draft.chance(0.5):
         chosen.append(draft.among(draft.arrays()))

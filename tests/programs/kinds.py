@@ -96,6 +96,38 @@ def binary(draft: Draft) -> None:
             draft.step("binary", draft.among(_BINARY), first, second, rounding=ROUNDS)
 
 
+_UPDATES = (
+    ("{0} * 0.9", "{0} - {1}"), ("np.square({0})", "{0} / 3", "{0} + {1}"), ("np.tanh({0})",),
+    ("{0} * {1}", "{0}.sum()"), ("np.sqrt(np.abs({0}) + 1)", "{1} / {0}"),
+    ("{0}[::-1] * 2", "{0} + {1}"),
+)  # fmt: skip
+
+
+def updates(draft: Draft) -> None:
+    """The same for each of many arrays, as optimizers do for parameters; perhaps with something of
+    all of them."""
+    dtype, shape = draft.dtype(), draft.among(((4,), (3, 4), (7, 9), (300, 70), (64, 200)))
+    if not is_float(dtype):
+        return
+    names = [draft.argument(shape, dtype) for _ in range(draft.whole(8, 24))]
+    shared, texts = draft.argument(shape, dtype), draft.among(_UPDATES)
+    total = None
+    if draft.chance(0.3):
+        for name in names:
+            own = draft.step("updates", "np.square({0}).mean()", name, rounding=ACCUMULATES)
+            total = (
+                draft.step("updates", "{0} + {1}", total, own, rounding=ROUNDS) if total else own
+            )
+    for name in names:
+        found: str | None = name
+        for text in texts:
+            rounding = ACCUMULATES if "sum" in text else ROUNDS
+            operands = [found, shared] if "{1}" in text else [found]
+            found = found and draft.step("updates", text, *operands, rounding=rounding)
+        if found and total:
+            draft.step("updates", "{0} / ({1} + 1)", found, total, rounding=ROUNDS)
+
+
 def _broadcast(draft: Draft, first: str, other: Any) -> bool:
     pairs = zip(reversed(draft.shape_of(first)), reversed(other.shape), strict=False)
     return all(a == b or 1 in (a, b) for a, b in pairs)

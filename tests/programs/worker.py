@@ -28,7 +28,9 @@ from tests.programs.coverage import Lines
 from tests.programs.gradients import weights
 from tests.programs.meaning import Call, aliases, made
 from tests.programs.program import Array, Program, leaves, numbers_set
+from tests.threads.together import together
 
+THREADS = 4
 FILE = "<program>"  # what functions are found in: their statements are read there
 
 
@@ -123,6 +125,19 @@ class Ways:
             return self.hybridized()
         finally:
             settings.threads = before
+
+    def threads(self) -> list[Call]:
+        """Hybridized, and called by several threads at once, its first call too."""
+        found = namespace(self.program)
+        compiled = heterosis.hybridize(found["program"])
+        return [self._together(compiled, found, turn) for turn in range(len(self.calls))]
+
+    def _together(self, function: Callable[..., Any], found: dict[str, Any], turn: int) -> Call:
+        calls: list[Call] = together(lambda _: self._call(function, found, turn), THREADS)
+        for call in calls[1:]:
+            for (name, one), (_, other) in zip(calls[0].arrays(), call.arrays(), strict=True):
+                assert one.tobytes() == other.tobytes(), f"{name} differs between threads"
+        return calls[0]
 
     def _called(
         self, function: Callable[..., Any], found: dict[str, Any], *, shares: bool = True
