@@ -5,6 +5,7 @@ import pytest
 
 import heterosis
 from heterosis import autograd, np
+from heterosis.autograd import derivative
 from heterosis.runtime.errors import AutogradError, CaptureError
 
 
@@ -422,3 +423,30 @@ def test_a_write_to_a_part_is_refused_as_eager_ones_are(view):
     for run in (function, heterosis.hybridize(function)):
         with pytest.raises(AutogradError, match="is written to through a view"):
             run(np.ones((3, 2)))
+
+
+def test_calls_that_are_alike_are_differentiated_once(monkeypatch):
+    made = []
+    differentiated = derivative._differentiated
+
+    def counted(*arguments):
+        made.append(arguments)
+        return differentiated(*arguments)
+
+    monkeypatch.setattr(derivative, "_differentiated", counted)
+    w = np.array([0.5, -1.0, 2.0])
+    w.attach_grad()
+
+    def function(x):
+        with autograd.record():
+            y = w
+            for turn in range(12):  # of sums, two have another axis
+                y = np.tanh(y) * x + np.sum(x * y, axis=0 if turn else None)
+        y.backward()
+        return w.grad.copy()
+
+    x = np.array([0.3, 0.2, -0.4])
+    found = heterosis.hybridize(function)(x).asnumpy()
+    inside = len(made)
+    numpy.testing.assert_allclose(found, function(x).asnumpy(), rtol=1e-5)
+    assert 4 <= inside <= 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from heterosis.capture.guards import Guards
@@ -220,6 +221,15 @@ class Captured:
     printed: Printed
     checks: int | None  # the result that there is if all holds that the function asserts of arrays
     conditions: Conditions | None = None  # for which extents it holds, if some stay open
+
+    def position(self, array: Source) -> int:
+        """Which input of the program an array is."""
+        return self._positions[array]
+
+    @cached_property
+    def _positions(self) -> dict[Source, int]:
+        arrays = Argument | Outside | Enclosing
+        return {one: i for i, one in enumerate(self.sources) if isinstance(one, arrays)}
 
     def leaves_record(self) -> bool:
         """Whether gradients flow from what a run leaves behind though nobody records it."""

@@ -94,7 +94,7 @@ class _Before:
         self._places = [tape.source_of(target) for target in self._targets]
         with modes.switched(recording=False):
             self._copies = [_copy(target) for target in self._targets]
-        sources = [self._captured.sources.index(write.source) for write in self._captured.writes]
+        sources = [self._captured.position(write.source) for write in self._captured.writes]
         self.kept: Mapping[int, Any] = dict(zip(sources, self._copies, strict=True))
 
     def imperatively(self, function: Callable[[], Any]) -> _Run:

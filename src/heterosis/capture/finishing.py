@@ -34,15 +34,13 @@ if TYPE_CHECKING:
 
 def finish(trace: Trace, result: Any) -> Captured:
     """The program for what the function has returned."""
-    outputs: list[Value] = []
+    outputs: dict[Value, int] = {}  # with their positions
     computed: dict[Cell, Computed] = {}
     tracked = _tracked(trace, result)
     shared = _shared(trace, result)
 
     def add(value: Value) -> int:
-        if value not in outputs:
-            outputs.append(value)
-        return outputs.index(value)
+        return outputs.setdefault(value, len(outputs))
 
     def own(cell: Cell) -> Computed:
         if cell not in computed:
@@ -78,7 +76,7 @@ def finish(trace: Trace, result: Any) -> Captured:
     if trace.drawn is None:
         drawn = Computed(add(trace.cell(trace.random_state).value()))
     trace.guards.finish()
-    program = Program(values, tuple(outputs), trace.name, needed(trace.calls, outputs))
+    program = Program(values, tuple(outputs), trace.name, needed(trace.calls, (*outputs,)))
     if trace.extents is not None:
         program = resized(program, trace.extents.untraced)
     return Captured(

@@ -128,8 +128,8 @@ class Inner(Trace):
         """Where the value of an array is; those from around become inputs."""
         found = self.cells.get(array._storage_id)
         if found is None:
-            found = self.cells[array._storage_id] = self._from_around(array)
-            self.held.append(array)
+            found = self._from_around(array)
+            self._hold(array, found)
         elif isinstance(found.source, Enclosing) and place(found.source.array) != place(array):
             if found.writes:
                 raise overlap(found.value(), array)

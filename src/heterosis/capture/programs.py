@@ -238,15 +238,15 @@ class Program:
         are copies of them from before."""
         if not wanted:
             return {}
-        written = {self.captured.sources.index(write.source) for write in self.captured.writes}
+        written = {self.captured.position(write.source) for write in self.captured.writes}
         sources = self.kept.derivative(wanted).sources
         read = [i for kind, i in sources if kind == OPERAND and i in written]
         return dict(zip(read, count(len(self.kept.program.outputs)), strict=False))
 
     def _replaced(self) -> dict[int, int]:
         """The inputs that results are written over, by position, and these results'."""
-        sources = self.captured.sources
-        return {sources.index(write.source): write.position for write in self.captured.writes}
+        captured = self.captured
+        return {captured.position(write.source): write.position for write in captured.writes}
 
     def _with_copies(self) -> ir.Program:
         program = self.kept.program if self._keeping else self.program
@@ -273,7 +273,7 @@ class Program:
         if returned is None or by_python or RandomState() in captured.sources:
             return None
         writes = [
-            (write.position, captured.sources.index(write.source), write.recorded)
+            (write.position, captured.position(write.source), write.recorded)
             for write in captured.writes
         ]
         supply = captured.supply.numbers if captured.supply else None
@@ -290,7 +290,7 @@ class Program:
         if isinstance(result, Computed):
             return "array", result.position
         if isinstance(result, Argument | Outside):
-            return "array", -1 - self.captured.sources.index(result)
+            return "array", -1 - self.captured.position(result)
         if type(result) in _CONSTANTS:
             return "constant", result
         if type(result) not in (tuple, list, dict):
@@ -426,7 +426,7 @@ def _views(
         cell = window(value, cells)
         if cell is not None and (base := cell.base) is not None:
             shown = Window(base.source, base.value().type, cell.path, value)
-            yield i, (captured.sources.index(base.source), shown)
+            yield i, (captured.position(base.source), shown)
 
 
 def _array(source: Source, arguments: Sequence[Any]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
@@ -136,6 +137,7 @@ class Trace:
         ] = {}  # written to by recorded calls: `tape.sweeps()` then
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
+        self._showing: dict[Cell, list[Any]] = {}  # arrays by the memory that they show
         self.supply = Supply()
         self.undo: list[Any] = []  # what takes updates back that optimizers count; None if nothing
         self.calls: list[Call] = []
@@ -215,8 +217,8 @@ class Trace:
 
     def writes_shared(self) -> bool:
         """Whether the program writes to an array that it also knows as another argument."""
-        known = [array._storage_id for array, _ in self.arguments] + list(self._outside())
-        return any(known.count(self._storage(cell.source)) > 1 for cell in self.written_cells())
+        known = Counter([*(array._storage_id for array, _ in self.arguments), *self._outside()])
+        return any(known[self._storage(cell.source)] > 1 for cell in self.written_cells())
 
     def _outside(self) -> set[int]:
         sources = (source for _, source in self.inputs if isinstance(source, Outside))
@@ -242,9 +244,14 @@ class Trace:
         type_ = resized_type(value.type, value_of) if extents else value.type
         message = leaked_message(type_, self.outermost.name, line or user_line())
         made = _core.unreadable(value.dtype, type_.shape, message, extents)
-        self.cells[made._storage_id] = cell
-        self.held.append(made)
+        self._hold(made, cell)
         return made
+
+    def _hold(self, array: Any, cell: Cell) -> None:
+        """Remember where the value of an array is."""
+        self.cells[array._storage_id] = cell
+        self.held.append(array)
+        self._showing.setdefault(cell.base or cell, []).append(array)
 
     def cell(self, array: Any) -> Cell:
         """Where the value of an array is; arrays from outside become inputs."""
@@ -257,8 +264,8 @@ class Trace:
         if found is None:
             value = self._input(Outside(array), TensorType(array.shape, array._dtype_name))
             source = self.inputs[-1][1]
-            found = self.cells[key] = Cell(value, source=source, layout=layout_of(array))
-            self.held.append(array)
+            found = Cell(value, source=source, layout=layout_of(array))
+            self._hold(array, found)
         elif not is_same_view(array, found):
             return self._other_view(array, found)
         return found
@@ -671,7 +678,8 @@ class Trace:
             cell = self.cell(array)
             self._check_variable((cell.base or cell).source)
             self._check_chosen(cell.base or cell)
-            if cell.source is not None and cell not in self.cells.values():
+            is_other_view = self.cells.get(array._storage_id, cell) is not cell
+            if cell.source is not None and is_other_view:
                 raise overlap(self.cells[array._storage_id].value(), array)
             cell.write(fitting(record.name, value, description, record.casts_freely))
             if modes.is_recording():
@@ -708,10 +716,8 @@ class Trace:
     def _count_shared(self, array: Any) -> None:
         """Tell the tape of a write for the other arrays that share the memory."""
         cell = self.cell(array)
-        base = cell.base or cell
-        for other in self.held:
-            shown = self.cells.get(other._storage_id)
-            if shown is not None and shown is not cell and base in (shown, shown.base):
+        for other in self._showing.get(cell.base or cell, ()):
+            if self.cells[other._storage_id] is not cell:
                 other._count_write()
 
     def check(self, holds: Any, failure: str) -> None:

@@ -71,8 +71,8 @@ class Position:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """Steps as in a loop nest, the last of them stored; without any, the result is. An `Extent`
-    says which further number it is."""
+    """Steps as in a loop nest, the last of them stored; without any, the result is. Of an `Extent`
+    or an `Argument`, a further number says what it is."""
 
     steps: tuple[Step, ...] = ()
 
@@ -91,8 +91,9 @@ class Epilogue:
         return sum(isinstance(step, Beside) for step in self.steps)
 
     @cached_property
-    def extents(self) -> int:
-        return sum(isinstance(step, Extent) for step in self.steps)
+    def further(self) -> int:
+        """How many further numbers there are: extents, and which arguments it takes."""
+        return sum(isinstance(step, Extent | Argument) for step in self.steps)
 
     @cached_property
     def digest(self) -> str:
@@ -129,7 +130,7 @@ class Epilogue:
     @property
     def numbers(self) -> int:
         """How many numbers its operands and it are described by."""
-        return self.operands * len(_STRIDES) + self.extents
+        return self.operands * len(_STRIDES) + self.further
 
     def strides(self, numbers: Sequence[Value], operand: int) -> Sequence[Value]:
         """An operand's steps from batch to batch, row to row and column to column."""
@@ -141,7 +142,7 @@ class Epilogue:
         """Read where further operands stand before a loop begins: its stores would hide from LLVM
         that the words never change."""
         ends = self.operands * _WORDS
-        for i in range(ends + self.extents):
+        for i in range(ends + self.further):
             abi.further(f, call, i, PTR if i < ends and i % _WORDS == 0 else I64)
 
     def __call__(self, f: Function, total: Value, at: Position) -> Value:
@@ -167,17 +168,19 @@ class Epilogue:
                 return self._beside(f, step, lanes, at)
             case Literal(number, dtype):
                 return constant(Type(memory.COMPUTED[dtype].element, lanes), number)
-            case Argument(index, dtype):
-                stored = abi.scalar(f, at.call, index, memory.STORED[dtype])
+            case Argument(Slot(index), dtype):
+                stored = abi.scalar(f, at.call, self._further(f, index, at), memory.STORED[dtype])
                 return f.splat(memory.computed(f, dtype, stored), lanes)
             case Extent(Slot(index)):
-                word = abi.further(f, at.call, self.operands * _WORDS + index, I64)
-                return f.splat(word, lanes)
+                return f.splat(self._further(f, index, at), lanes)
             case Apply(primitive, arguments, dtype):
                 operands = (values[a] for a in arguments)
                 made: Value = tables.element(primitive).emit(f, dtype, *operands)
                 return made
         raise AssertionError(f"no epilogue has the step {step}")
+
+    def _further(self, f: Function, index: int, at: Position) -> Value:
+        return abi.further(f, at.call, self.operands * _WORDS + index, I64)
 
     def _beside(self, f: Function, step: Beside, lanes: int, at: Position) -> Value:
         first = step.number * _WORDS

@@ -75,7 +75,7 @@ class Load:
 class Argument:
     """A number argument: `index` in `hx_call.scalars`."""
 
-    index: int
+    index: Number
     dtype: str
 
 

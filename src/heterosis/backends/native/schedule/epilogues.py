@@ -123,7 +123,7 @@ def attached(result: Value, steps: list[Step], shape: tuple[int, int, int]) -> A
     made: list[EpilogueStep] = []
     inputs: list[Place] = []
     strides: list[int] = []
-    extents: list[int] = []
+    further: list[int] = []
     for step in steps:
         match step:
             case Load(operand, ()) if operand.buffer == FINISHED:
@@ -137,12 +137,15 @@ def attached(result: Value, steps: list[Step], shape: tuple[int, int, int]) -> A
                 inputs.append(Place(operand.buffer, operand.dtype, strided))
                 strides += own
             case Extent(value):
-                made.append(Extent(Slot(len(extents))))
-                extents.append(known(value))
-            case Apply() | Argument() | Literal():
+                made.append(Extent(Slot(len(further))))
+                further.append(known(value))
+            case Argument(index, dtype):
+                made.append(Argument(Slot(len(further)), dtype))
+                further.append(known(index))
+            case Apply() | Literal():
                 made.append(step)
             case _:
                 return None
     if len(inputs) > _MOST_OPERANDS or not isinstance(made[-1], Apply):
         return None
-    return Attached(result, Epilogue(tuple(made)), tuple(inputs), (*strides, *extents))
+    return Attached(result, Epilogue(tuple(made)), tuple(inputs), (*strides, *further))

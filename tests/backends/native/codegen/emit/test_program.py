@@ -10,13 +10,15 @@ from heterosis import np
 from heterosis.backends.native.codegen.emit.program import function_for_known_sizes
 from heterosis.backends.native.codegen.target import AVX2
 from heterosis.backends.native.compile.whole import scheduled
-from heterosis.ir.program import INPUT, Program, apply
+from heterosis.ir.program import INPUT, NUMBER, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 from heterosis.passes.pipeline import optimized
 
-matmul, maximum, exp = (REGISTRY[n].operation for n in ("matmul", "maximum", "exp"))
+matmul, maximum, exp, add, multiply = (
+    REGISTRY[n].operation for n in ("matmul", "maximum", "exp", "add", "multiply")
+)
 
 
 def array(*shape):
@@ -43,6 +45,43 @@ def test_layers_of_all_sizes_share_their_kernels():
     assert len(code.calls) == 6
     assert len(code.units) == 1
     assert len(code.emit(AVX2)) < 1.4 * len(layers([40, 30, 20]).emit(AVX2))
+
+
+def number():
+    return apply(NUMBER, (), TensorType((), "float64", weak=True))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_updates_with_numbers_of_their_own_share_their_code(dense):
+    """As nests of loops, and as what ends a product."""
+    rates = [number() for _ in range(6)]
+    arrays = [array(16, 16) for _ in range(12)]
+    pairs = zip(arrays[::2], arrays[1::2], strict=True)
+    found = [matmul(*pair) if dense else exp(add(*pair)) for pair in pairs]
+    outputs = [multiply(value, rate) for value, rate in zip(found, rates, strict=True)]
+    code = code_of([*arrays, *rates], *outputs)
+    assert len(code.calls) == 6
+    assert len(code.units) == 1
+
+
+@pytest.mark.lengthy
+def test_each_update_takes_its_own_numbers():
+    generator = numpy.random.default_rng(0)
+    a, b = generator.normal(size=(2, 5, 16, 16))
+
+    @heterosis.hybridize
+    def run(arrays, others, rates):
+        sums = [np.exp(-np.abs(x + y)) * r for x, y, r in zip(arrays, others, rates)]
+        products = [(x @ y) * r - r for x, y, r in zip(arrays, others, rates)]
+        return sums, products
+
+    for rates in ([1.5, -2.0, 0.25, 3.0, 7.0], [2.5, 1.0, 0.5, -3.0, 11.0], [4.0] * 5):
+        sums, products = run([*map(np.array, a)], [*map(np.array, b)], rates)
+        for x, y, r, total, product in zip(a, b, rates, sums, products, strict=True):
+            wanted = numpy.exp(-numpy.abs(x + y)) * r
+            numpy.testing.assert_allclose(total.asnumpy(), wanted, rtol=1e-9)
+            wanted = x @ y * r - r
+            numpy.testing.assert_allclose(product.asnumpy(), wanted, rtol=1e-9, atol=1e-9)
 
 
 def test_sizes_are_part_of_the_key():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Type, Value
+from heterosis.backends.native.codegen.emit.builder import I64, PTR, Function, Size, Type, Value
 
 # Fields of `hx_call` and `hx_runtime`: every one is eight bytes wide.
 _CALL = {"buffers": 0, "integers": 1, "scalars": 2, "workspace": 3, "runtime": 4}
@@ -14,7 +14,7 @@ ENTRY = "entry"  # the function that a plan runs
 LOOP_BODY_PARAMETERS = [("context", PTR), ("begin", I64), ("end", I64), ("worker", I64)]
 
 
-def _field(f: Function, struct: Value, slot: int, type_: Type = PTR) -> Value:
+def _field(f: Function, struct: Value, slot: Size, type_: Type = PTR) -> Value:
     """A field, read once a function if the function's first block, which all others follow,
     reads it: nothing ever changes while the function runs."""
     return f.once((struct, slot, type_), lambda: f.load(type_, f.offset(PTR, struct, slot)))
@@ -40,7 +40,7 @@ def integers(f: Function, call: Value) -> Value:
     return _field(f, call, _CALL["integers"])
 
 
-def scalar(f: Function, call: Value, index: int, type_: Type) -> Value:
+def scalar(f: Function, call: Value, index: Size, type_: Type) -> Value:
     """Number argument `index`, stored as an int64 or a double: `type_` says which."""
     return _field(f, _field(f, call, _CALL["scalars"]), index, type_)
 

@@ -24,6 +24,7 @@ from heterosis.backends.native.codegen.emit.nest import emit_nest
 from heterosis.backends.native.codegen.kernel import KernelCode, OpaqueCall, Place, Schedule
 from heterosis.backends.native.codegen.nest import (
     Apply,
+    Argument,
     Buffer,
     Counter,
     Extent,
@@ -120,6 +121,10 @@ class Numbers:
         """A slot, except for the numbers that the shape of the code depends on."""
         return number if number in literals else self.slot(number)
 
+    def argument(self, index: Number) -> Number:
+        """Which number argument a step takes: part of the code."""
+        return index
+
     def address(self, buffer: Buffer, dtype: str, offset: Number) -> tuple[Buffer, Number]:
         """Where an operand begins: a buffer, and the elements before it."""
         return self.buffer(buffer), self.unless((0,), offset)
@@ -144,6 +149,9 @@ class OwnNumbers(Numbers):
     @property
     def places(self) -> tuple[tuple[Buffer, str, int], ...]:
         return tuple(self._numbers)
+
+    def argument(self, index: Number) -> Number:
+        return self.slot(index)  # each update of a parameter takes numbers of its own
 
     def address(self, buffer: Buffer, dtype: str, offset: Number) -> tuple[Buffer, Number]:
         # Not by where it is placed: a nest that works in place is to share the others' code.
@@ -221,6 +229,8 @@ def open_nest(nest: Nest, numbers: Numbers) -> Nest:
                 return Load(operand(own.operand), indices(own.indices))
             case Extent():
                 return replace(own, value=numbers.slot(own.value))
+            case Argument():
+                return replace(own, index=numbers.argument(own.index))
             case Counter():
                 offset = numbers.unless((0,), own.offset)
                 return replace(own, offset=offset, strides=strides(own.strides))

@@ -449,7 +449,8 @@ class _Emitter:
             case Extent(value):
                 return self.f.i64(self.size(value))
             case Argument(index, dtype):
-                stored = abi.scalar(self.f, self.call, index, memory.STORED[dtype])
+                place = self.size(index)
+                stored = abi.scalar(self.f, self.call, place, memory.STORED[dtype])
                 return memory.computed(self.f, dtype, stored)
             case Counter():
                 return self._count(scope, what, lanes)
@@ -685,6 +686,6 @@ def _slots(nest: Nest) -> set[int]:
                 visit((operand.buffer.index, operand.offset, operand.strides, indices))
             case Counter(offset, strides):
                 visit((offset, strides))
-            case Extent(value):
+            case Extent(value) | Argument(value):
                 visit(value)
     return found

@@ -89,7 +89,7 @@ def _ended(call: OpaqueCall, source: Terms, beside: list[Terms]) -> Terms:
     assert finishes is not None, f"{call.node.primitive} does no work on its result"
     epilogue, numbers = call.epilogue, call.code.numbers
     shape = finishes(call.node.types[0])
-    extents = numbers[len(numbers) - epilogue.extents :]
+    further = numbers[len(numbers) - epilogue.further :]
     made: list[Terms] = []
     for step in epilogue.steps:
         match step:
@@ -99,10 +99,10 @@ def _ended(call: OpaqueCall, source: Terms, beside: list[Terms]) -> Terms:
                 made.append(beside[number])
             case Literal(value, dtype):
                 made.append(terms.literal(value, dtype))
-            case Argument(index, dtype):
-                made.append(terms.argument(index, dtype))
+            case Argument(Slot(index), dtype):
+                made.append(terms.argument(further[index], dtype))
             case Extent(Slot(index)):
-                made.append(terms.extent(extents[index]))
+                made.append(terms.extent(further[index]))
             case Apply(primitive, arguments, operand_dtype, dtype):
                 operands = [made[a] for a in arguments]
                 made.append(terms.applied(primitive, operand_dtype, dtype, operands))

@@ -85,7 +85,7 @@ class NestRun:
             case Extent(value):
                 return terms.extent(known(value))
             case Argument(index, dtype):
-                return terms.argument(index, dtype)
+                return terms.argument(known(index), dtype)
             case Counter(offset, strides):
                 return terms.counted(self._count(known(offset), tuple(map(known, strides))))
             case Load() as load:
