@@ -98,7 +98,7 @@ def binary(draft: Draft) -> None:
 
 _UPDATES = (
     ("{0} * 0.9", "{0} - {1}"), ("np.square({0})", "{0} / 3", "{0} + {1}"), ("np.tanh({0})",),
-    ("{0} * {1}", "{0}.sum()"), ("np.sqrt(np.abs({0}) + 1)", "{1} / {0}"),
+    ("{0} * {1}", "{0}.sum()"), ("np.sqrt({0} * {0} + 1)", "{1} / {0}"),
     ("{0}[::-1] * 2", "{0} + {1}"),
 )  # fmt: skip
 
@@ -106,11 +106,12 @@ _UPDATES = (
 def updates(draft: Draft) -> None:
     """The same for each of many arrays, as optimizers do for parameters; perhaps with something of
     all of them."""
-    dtype, shape = draft.dtype(), draft.among(((4,), (3, 4), (7, 9), (300, 70), (64, 200)))
+    dtype, shape = draft.dtype(), draft.among(((4,), (3, 4), (7, 9), (5, 2), (64, 200)))
     if not is_float(dtype):
         return
-    names = [draft.argument(shape, dtype) for _ in range(draft.whole(8, 24))]
+    names = [draft.argument(shape, dtype) for _ in range(draft.whole(5, 14))]
     shared, texts = draft.argument(shape, dtype), draft.among(_UPDATES)
+    own_rates = draft.chance(0.4)
     total = None
     if draft.chance(0.3):
         for name in names:
@@ -125,7 +126,10 @@ def updates(draft: Draft) -> None:
             operands = [found, shared] if "{1}" in text else [found]
             found = found and draft.step("updates", text, *operands, rounding=rounding)
         if found and total:
-            draft.step("updates", "{0} / ({1} + 1)", found, total, rounding=ROUNDS)
+            found = draft.step("updates", "{0} / ({1} + 1)", found, total, rounding=ROUNDS)
+        if found and own_rates:
+            rate = draft.changing(draft.whole(1, 9) / 4, draft.whole(1, 9) / 8)
+            draft.step("updates", "{0} * {1}", found, rate, rounding=ROUNDS)
 
 
 def _broadcast(draft: Draft, first: str, other: Any) -> bool:
