@@ -213,7 +213,8 @@ int main() {
   threads_at_start = threads_of_process();
   return run_tests({TEST(nothing_starts_before_there_is_work), TEST(tables_stay_as_they_were),
                     TEST(tasks_run_side_by_side), TEST(one_thread_means_one_at_a_time),
-                    TEST(waiting_threads_count_too), TEST(callers_share_threads), TEST(tasks_start_loops),
-                    TEST(more_threads_than_processors), TEST(threads_come_and_go),
-                    TEST(sleeping_threads_wake), TEST(idle_threads_use_no_time)});
+                    TEST(waiting_threads_count_too), TEST(callers_share_threads),
+                    TEST(tasks_start_loops), TEST(more_threads_than_processors),
+                    TEST(threads_come_and_go), TEST(sleeping_threads_wake),
+                    TEST(idle_threads_use_no_time)});
 }

@@ -421,7 +421,7 @@ def traced_once(
     attributes: tuple[Any, ...],
     results: Sequence[Any],
 ) -> Differentiable:
-    """The same, and one for all calls that are alike, which then share their derivatives."""
+    """`traced`, once for all calls that are alike: they share their derivatives, too."""
     types = tuple((r._dtype_name, r.shape) for r in results)
     key = tuple(map(_described, operands)), attributes, types
     if not _is_written_fully(key):
