@@ -71,7 +71,8 @@ def described(block: HybridBlock) -> tuple[Symbol, Arrays]:
         captured = capture.capture(block._captured_forward, *examples[-1])
     naming = _Naming(block, len(list(trees.arrays_in(examples[-1]))))
     symbol = Symbol(graph_of(captured, naming))
-    return symbol, {n: a for n, a in naming.arrays.items() if n in symbol.list_inputs()}
+    inputs = set(symbol.list_inputs())
+    return symbol, {name: array for name, array in naming.arrays.items() if name in inputs}
 
 
 class _Naming:

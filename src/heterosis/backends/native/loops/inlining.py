@@ -28,7 +28,16 @@ from heterosis.backends.native.loops.canonical import canonical
 from heterosis.backends.native.loops.reduction_fusion import is_aligned, reduced_shape
 from heterosis.backends.native.loops.split_reductions import PIECE, split_reduction
 from heterosis.ir.primitives.conversions import conversion
-from heterosis.ir.primitives.families import Elementwise, Gather, Reduction, View
+from heterosis.ir.primitives.families import (
+    Assemble,
+    Elementwise,
+    Gather,
+    Primitive,
+    Reduction,
+    Scan,
+    Scatter,
+    View,
+)
 from heterosis.ir.program import CONSTANT, EXTENT, IOTA, Node, Value
 from heterosis.ir.strided import Move, Strided, moved
 from heterosis.ir.types import TensorType
@@ -38,23 +47,29 @@ if TYPE_CHECKING:
 
 
 _MOST_NESTED = 96  # elementwise steps on the way from one value in memory to the next
+_AS_DEEP = 4  # elementwise steps: how far down in the stack a value is that has kernels of its own
 # Reductions in one nest: memory is read ahead for few arrays at a time, and a nest of many, such as
 # the norm of all gradients of one shape, takes LLVM more than its length says.
 _MOST_JOINED = 6
 
 
 def deep_nodes(order: Iterable[Node], kept: Container[Value]) -> Iterator[Node]:
-    """Elementwise nodes, of those in the program's order, whose values are to stand in memory
-    beside those that are `kept`, so that none is found by need further down in the stack than
-    `_MOST_NESTED` calls."""
+    """Nodes, in the program's order, whose values are to stand in memory beside those that are
+    `kept`, so that none is found by need further down in the stack than `_MOST_NESTED` steps."""
     depths: dict[Node, int] = {}
     for node in order:
-        nests = isinstance(node.primitive, Elementwise | View) and node.outputs[0] not in kept
-        depth = 1 + max((depths[v.node] for v in node.inputs), default=0) if nests else 0
-        if depth >= _MOST_NESTED and isinstance(node.primitive, Elementwise):
+        own = _depth(node.primitive) if node.outputs[0] not in kept else 0
+        depth = own + max((depths[v.node] for v in node.inputs), default=0) if own else 0
+        if depth >= _MOST_NESTED and not isinstance(node.primitive, View):
             yield node
             depth = 0
         depths[node] = depth
+
+
+def _depth(primitive: Primitive) -> int:
+    if isinstance(primitive, Elementwise | View):
+        return 1
+    return _AS_DEEP if isinstance(primitive, Assemble | Gather | Scan | Scatter) else 0
 
 
 class NeedsCopy(Exception):

@@ -32,15 +32,17 @@ class Placement(dict[Value, Place]):
     def settle(self, value: Value, room: Place, until: Node | None = None) -> None:
         """Let kernels of their own write where `value`, or a part of it, will stand: for good, or
         `until` a node, that `value` alone is for, has been computed over it."""
-        value, room = unviewed(value, room, self.places)
-        if value in self or value in self.places:
-            return
-        self[value] = room
-        if until:
-            self.passing[until].append(value)
-        if isinstance(value.node.primitive, Assemble) and not value.node.attributes["filled"]:
-            for part, inside, end in self._early_parts(value, room, until):
-                self.settle(part, inside, end)
+        waiting = [(value, room, until)]
+        while waiting:
+            value, room, until = waiting.pop()
+            value, room = unviewed(value, room, self.places)
+            if value in self or value in self.places:
+                continue
+            self[value] = room
+            if until:
+                self.passing[until].append(value)
+            if isinstance(value.node.primitive, Assemble) and not value.node.attributes["filled"]:
+                waiting += reversed([*self._early_parts(value, room, until)])
 
     def _early_parts(
         self, value: Value, room: Place, until: Node | None

@@ -13,7 +13,7 @@ places the temporaries. `proof` checks all of that, where it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import prod
 
@@ -256,6 +256,16 @@ class Scheduler:
 
     def write(self, value: Value, room: Place) -> None:
         """Append the kernels that compute `value` into `room`."""
+        turns = [self._written(value, room)]  # a value may be made of as many as writes to an array
+        while turns:
+            part = next(turns[-1], None)
+            if part is None:
+                turns.pop()
+            else:
+                turns.append(self._written(*part))
+
+    def _written(self, value: Value, room: Place) -> Iterator[tuple[Value, Place]]:
+        """The same, once each of the parts that it gives is written to its room."""
         if self._stands(value, room):
             return
         value, room = places.in_own_shape(value, room, self.places)
@@ -264,15 +274,15 @@ class Scheduler:
         if isinstance(primitive, Opaque):
             call(self, value.node, {value: room})
         elif isinstance(primitive, Assemble):
-            self._assemble(value, room)
+            yield from self._assemble(value, room)
         elif isinstance(primitive, Scatter):
-            self._scatter(value, room)
+            yield from self._scatter(value, room)
         elif isinstance(primitive, Scan):
             nests.scan(self, value, room)
         else:
             nests.map_value(self, value, room)
 
-    def _assemble(self, value: Value, room: Place) -> None:
+    def _assemble(self, value: Value, room: Place) -> Iterator[tuple[Value, Place]]:
         if value.node.attributes["filled"]:
             fill = value.node.inputs[0]
             nests.map_value(self, fill, room, (("broadcast", (value.shape,)),))
@@ -282,16 +292,15 @@ class Scheduler:
         if shared and are_apart(value.node.attributes["places"], [v.shape for v in parts]):
             nests.map_together(self, rooms)
             return
-        for part, inside in rooms:
-            self.write(part, inside)
+        yield from rooms
         for gone in self.placement.passing[value.node]:
             self.places.pop(gone, None)
 
-    def _scatter(self, value: Value, room: Place) -> None:
+    def _scatter(self, value: Value, room: Place) -> Iterator[tuple[Value, Place]]:
         base, *indices, update = value.node.inputs
         if self.places.get(base) != room:
             before = set(self.places)
-            self.write(base, room)
+            yield base, room
             # What was found to stand there stands there no longer.
             for other in self.places.keys() - before:
                 if self.places[other].buffer == room.buffer:
