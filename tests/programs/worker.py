@@ -19,6 +19,7 @@ import numpy
 
 import heterosis
 from heterosis import autograd, gluon, np, npx
+from heterosis.backends.native.loops import inlining
 from heterosis.backends.native.stages import channels_last
 from heterosis.ir.types import is_float
 from heterosis.ops import REGISTRY
@@ -204,9 +205,11 @@ def observe(program: Program, calls: list[Mapping[str, Array]], ways: list[str])
 
 def turn_everything() -> None:
     """Let convolutions keep their channels last as if arrays were turned for nothing, and multiply
-    tiles of results wherever there are such."""
+    tiles of results wherever there are such; and let values stand in memory after few steps, as
+    those of very long programs do."""
     channels_last._TURNING, channels_last._TURNING_WINDOWS = 0, -1e9
     channels_last._TILES_WORTH = 1e3
+    inlining._MOST_NESTED = 5
 
 
 def main(descriptor: str, traced: str, turned: str = "") -> None:

@@ -137,7 +137,8 @@ class Trace:
         ] = {}  # written to by recorded calls: `tape.sweeps()` then
         self.variables: set[int] = set()  # storages of arguments that gradients flow to
         self.held: list[Any] = []  # arrays, so that no other gets the same storage
-        self._showing: dict[Cell, list[Any]] = {}  # arrays by the memory that they show
+        # By the memory that they show, which of those: the core counts who else has an array.
+        self._showing: dict[Cell, list[int]] = {}
         self.supply = Supply()
         self.undo: list[Any] = []  # what takes updates back that optimizers count; None if nothing
         self.calls: list[Call] = []
@@ -250,8 +251,8 @@ class Trace:
     def _hold(self, array: Any, cell: Cell) -> None:
         """Remember where the value of an array is."""
         self.cells[array._storage_id] = cell
+        self._showing.setdefault(cell.base or cell, []).append(len(self.held))
         self.held.append(array)
-        self._showing.setdefault(cell.base or cell, []).append(array)
 
     def cell(self, array: Any) -> Cell:
         """Where the value of an array is; arrays from outside become inputs."""
@@ -716,7 +717,8 @@ class Trace:
     def _count_shared(self, array: Any) -> None:
         """Tell the tape of a write for the other arrays that share the memory."""
         cell = self.cell(array)
-        for other in self._showing.get(cell.base or cell, ()):
+        for position in self._showing.get(cell.base or cell, ()):
+            other = self.held[position]
             if self.cells[other._storage_id] is not cell:
                 other._count_write()
 
