@@ -47,8 +47,8 @@ from heterosis.capture.open_sizes import (
     with_extents,
 )
 from heterosis.capture.programs import Call, Program, Sized
+from heterosis.capture.same_views import place
 from heterosis.capture.signatures import parameters_of
-from heterosis.capture.trace import place
 from heterosis.runtime import forks, garbage, modes
 from heterosis.runtime.context import context_of_device
 from heterosis.runtime.errors import ArgumentTypeError, CheckError

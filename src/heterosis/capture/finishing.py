@@ -19,7 +19,8 @@ from heterosis.capture.captured import (
     Write,
 )
 from heterosis.capture.memory import Cell
-from heterosis.capture.trace import is_same_view, rewritten_error
+from heterosis.capture.same_views import is_same_view
+from heterosis.capture.trace import rewritten_error
 from heterosis.ir import views
 from heterosis.ir.calls import needed
 from heterosis.ir.overlap import are_apart

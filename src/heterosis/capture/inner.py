@@ -15,7 +15,8 @@ from heterosis import _core
 from heterosis.capture.active import active
 from heterosis.capture.captured import Enclosing, Outside, Region, Source
 from heterosis.capture.memory import Cell
-from heterosis.capture.trace import Trace, inside, overlap, place
+from heterosis.capture.same_views import overlap, place
+from heterosis.capture.trace import Trace, inside
 from heterosis.capture.tries import caught, handler_of
 from heterosis.ir import views
 from heterosis.ir.calls import needed

@@ -31,9 +31,9 @@ from heterosis.capture.memory import Cell
 from heterosis.capture.open_calls import open_capture
 from heterosis.capture.open_sizes import Conditions, kind_of, shapes_of
 from heterosis.capture.programs import Call
+from heterosis.capture.same_views import place
 from heterosis.capture.signatures import bound, parameters_of, type_of
 from heterosis.capture.states import Number
-from heterosis.capture.trace import place
 from heterosis.io.atomic import written
 from heterosis.io.packing import pack
 from heterosis.ir.program import CONSTANT, EXTENT, Value

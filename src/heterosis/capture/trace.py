@@ -39,6 +39,7 @@ from heterosis.capture.numbers import OPERATORS
 from heterosis.capture.open_sizes import OpenExtents
 from heterosis.capture.printing import Prints
 from heterosis.capture.reports import Once, Trial
+from heterosis.capture.same_views import are_same_view, is_same_view, overlap, shows
 from heterosis.capture.tries import Try
 from heterosis.ir.calls import Call, collected, moved, note
 from heterosis.ir.program import (
@@ -211,7 +212,7 @@ class Trace:
         """The stand-in of an argument that an array is, if arrays that share memory are one."""
         for other, made in self.arguments if self.merged else ():
             if other._storage_id == array._storage_id:
-                if not _are_same_view(other, array):
+                if not are_same_view(other, array):
                     raise overlap(other, array)
                 return made
         return None
@@ -276,7 +277,7 @@ class Trace:
         if cell.writes or not isinstance(cell.source, Outside):
             raise overlap(cell.value(), array)
         for value, source in self.inputs:
-            if isinstance(source, Outside) and _shows(source, array):
+            if isinstance(source, Outside) and shows(source, array):
                 return Cell(value, source=source, layout=layout_of(array))
         source = Outside(array)
         value = self._input(source, TensorType(array.shape, array._dtype_name))
@@ -786,35 +787,4 @@ def rewritten_error(variable: Any) -> CaptureError:
         f"a variable of shape {variable.shape} is written to in the hybridized function, and "
         "used after that in what is recorded: its gradient would not reach it. Write to it "
         "outside of the function, or call backward() inside."
-    )
-
-
-def is_same_view(array: Any, cell: Cell) -> bool:
-    """Whether an array shows what the input does that its cell holds, if it holds one."""
-    source = cell.source
-    return not isinstance(source, Outside) or _shows(source, array)
-
-
-def _shows(source: Outside, array: Any) -> bool:
-    """Whether an input stands for an array, too: not if gradients flow to the array only."""
-    known = source.array
-    if known is array:
-        return True
-    flows = tape.source_of(array) is not None and tape.source_of(known) is None
-    return _are_same_view(known, array) and not flows
-
-
-def _are_same_view(a: Any, b: Any) -> bool:
-    return place(a) == place(b)
-
-
-def place(a: Any) -> tuple[Any, ...]:
-    """Equal for arrays that show the same elements in the same way."""
-    return a._storage_id, a._offset, a.shape, a._element_strides, a._dtype_name
-
-
-def overlap(one: Any, other: Any) -> CaptureError:
-    return CaptureError(
-        f"two arrays from outside the program, of shapes {one.shape} and {other.shape}, share "
-        "memory, and the program writes to it. Pass copies."
     )
