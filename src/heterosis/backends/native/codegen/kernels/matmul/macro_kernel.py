@@ -23,15 +23,14 @@ from heterosis.backends.native.codegen.emit.builder import (
 from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
-    AT_ONCE,
-    FETCHES,
     FINAL,
+    PACE_AT,
     PLACE,
+    Fetching,
     Kernel,
     emit_edge_store,
     emit_micro_kernel,
     has,
-    turn_bytes,
 )
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.target import Target
@@ -111,17 +110,19 @@ def emit_macro_kernel(kernel: Kernel) -> None:
     a, b, c, c_row, rows, columns, depth, mode, finish, call, batch, row0, column0 = f.parameters
     scratch = f.allocate(element.compute, tile.rows * tile.columns)
     end = ending(kernel, f, mode, finish)
+    tiles = f.div_size(f.add_size(rows, tile.rows - 1), tile.rows)
+    fetching = Fetching.shared_by(kernel, f, tiles)
     with f.loop(0, columns, tile.columns) as j:
         right = f.offset(element.compute, b, f.mul_size(j.index, depth))
         width = f.i64(f.min_size(tile.columns, f.sub_size(columns, j.index)))
         following = f.offset(element.compute, right, f.mul_size(depth, tile.columns))
         with f.loop(0, rows, tile.rows) as i:
             to = f.offset(element.storage, c, f.add_size(f.mul_size(i.index, c_row), j.index))
-            ahead, fetches = _ahead(kernel, f, following, i.index, rows, depth)
+            ahead = _ahead(fetching, following, i.index, rows, depth)
             _OneTile(
                 kernel, f, end, scratch,
                 left=f.offset(element.compute, a, f.mul_size(i.index, depth)), right=right,
-                to=to, c_row=c_row, depth=depth, mode=mode, ahead=ahead, fetches=fetches,
+                to=to, c_row=c_row, depth=depth, mode=mode, ahead=ahead, pace=fetching.pace,
                 height=f.i64(f.min_size(tile.rows, f.sub_size(rows, i.index))), width=width,
                 place=[
                     call, batch,
@@ -135,23 +136,15 @@ def _heights(kernel: Kernel) -> list[int]:
     return sorted({kernel.tile.rows, *kernel.tile.tails})
 
 
-def _ahead(
-    kernel: Kernel, f: Function, following: Value, row: Value, rows: Size, depth: Size
-) -> tuple[Value, Value]:
-    """What of the next right panel to fetch with the tile that begins at `row`, and a bit of its
-    mode: the last tiles fetch it all, one alone where there are too few.
-
-    What came earlier would be gone: the left panels of all tiles pass through the cache.
-    """
-    size, height = kernel.element.size, kernel.tile.rows
-    part = f.mul_size(f.div_size(depth, kernel.tile.unroll), AT_ONCE // size)
-    enough = -(-turn_bytes(kernel) // AT_ONCE)
-    to_come = f.i64(f.div_size(f.sub_size(f.sub_size(rows, 1), row), height))
-    few = f.compare("sle", f.i64(rows), constant(I64, (enough - 1) * height))
-    alone = f.binary("and", few, f.compare("eq", to_come, constant(I64, 0)))
-    at = f.mul_size(f.min_size(to_come, enough - 1), part)
-    fetches = f.select(alone, constant(I64, FETCHES), constant(I64, 0))
-    return f.offset(kernel.element.compute, following, at), fetches
+def _ahead(fetching: Fetching, following: Value, row: Value, rows: Size, depth: Size) -> Value:
+    """What of the next right panel to fetch with the tile that begins at `row`: the last tiles
+    fetch it all. What came earlier would be gone: the left panels of all tiles pass through the
+    cache."""
+    f, kernel = fetching.f, fetching.kernel
+    to_come = f.div_size(f.sub_size(f.sub_size(rows, 1), row), kernel.tile.rows)
+    number = f.min_size(to_come, f.sub_size(fetching.tiles, 1))
+    part = fetching.fetched(f.round_down(f.i64(depth), kernel.tile.unroll))
+    return f.offset(kernel.element.compute, following, f.mul_size(number, part))
 
 
 @dataclass(frozen=True)
@@ -169,7 +162,7 @@ class _OneTile:
     depth: Value
     mode: Value
     ahead: Value
-    fetches: Value
+    pace: Value
     height: Value
     width: Value
     place: list[Value]
@@ -188,7 +181,7 @@ class _OneTile:
         return f.binary("and", wide, f.compare("eq", self.height, constant(I64, rows)))
 
     def _whole(self) -> Sequence[Value]:
-        into = [self.to, self.c_row, self.depth, self.f.binary("or", self.mode, self.fetches)]
+        into = [self.to, self.c_row, self.depth, self._at_pace(self.mode)]
         self.f.call_pointer(self.end.whole, [self.left, self.right, *into, self.ahead, *self.place])
         return ()
 
@@ -207,16 +200,20 @@ class _OneTile:
         return self.f.if_else(exact, lambda: self._short(rows), lambda: self._through_scratch(rows))
 
     def _short(self, rows: int) -> Sequence[Value]:
-        mode = self.f.binary("or", self.mode, self.fetches)
-        self._micro(rows, [self.to, self.c_row, self.depth, mode])
+        self._micro(rows, [self.to, self.c_row, self.depth, self._at_pace(self.mode)])
         return ()
 
     def _through_scratch(self, rows: int) -> Sequence[Value]:
         f = self.f
-        self._micro(rows, [self.scratch, f.i64(self.kernel.tile.columns), self.depth, self.fetches])
+        into = [self.scratch, f.i64(self.kernel.tile.columns), self.depth]
+        self._micro(rows, [*into, self._at_pace(constant(I64, 0))])
         sizes = [self.c_row, self.height, self.width, self.mode]
         f.call_pointer(self.end.edge, [self.scratch, self.to, *sizes, *self.place])
         return ()
+
+    def _at_pace(self, mode: Value) -> Value:
+        f = self.f
+        return f.binary("or", mode, f.binary("shl", self.pace, constant(I64, PACE_AT)))
 
     def _micro(self, rows: int, into: list[Value]) -> None:
         name = self.kernel.name(f"micro.{rows}")

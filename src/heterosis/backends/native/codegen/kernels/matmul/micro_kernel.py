@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from heterosis.backends.native.codegen.emit.access import lane_numbers
 from heterosis.backends.native.codegen.emit.builder import (
@@ -24,11 +26,14 @@ from heterosis.backends.native.codegen.target import Target
 # How a tile meets the result: bits of the `mode` argument.
 ACCUMULATE = 1  # add to what is there: not the first block of depth
 FINAL = 2  # the last block of depth: the epilogue applies
-FETCHES = 4  # fetch all of the next right panel: too few tiles share that
+PACE_AT = 2  # the bit with which the pace begins: see `Fetching`
 
 LINE = 64  # bytes that are fetched at once
 _AHEAD = 2048  # how many bytes of the left operand ahead to fetch
-AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop, unless all
+_AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop, at pace 0
+# Into the second-level cache. The first one has room for one panel, and waits for few lines at a
+# time: too few for panels that come from memory.
+_SECOND_LEVEL = 2
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
@@ -87,10 +92,11 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     zero = constant(vector_of(kernel), 0)
     sums: list[Value] = [zero] * (rows * tile.vectors)
     unrolled = f.round_down(depth, tile.unroll)
-    fetching = Fetching(kernel, f, ahead, has(f, mode, FETCHES))
+    fetching = Fetching(kernel, f, f.binary("lshr", mode, constant(I64, PACE_AT)))
     with f.loop(0, unrolled, tile.unroll, [ahead, a, b, *sums]) as loop:
         ahead, *state = loop.carried
-        lines = fetching.lines(ahead) + _lines(kernel, f, state[0])
+        fetching.fetch(ahead)
+        lines = _lines(kernel, f, state[0])
         onward = fetching.onward(ahead)
         loop.next = [onward, *_steps(kernel, f, rows, state, tile.unroll, lines)]
     state = loop.results[1:]
@@ -113,44 +119,70 @@ def _lines(kernel: Kernel, f: Function, a: Value) -> list[Value]:
 
 @dataclass(frozen=True)
 class Fetching:
-    """Brings the next right panel into the cache while a tile is computed, what lies `ahead` first:
-    a few lines in each turn of the unrolled loop, or `everything`."""
+    """Brings the next right panel into the cache while tiles are computed, a few lines in each turn
+    of the unrolled loop. Each `pace` fetches twice as much in a turn as the one before."""
 
     kernel: Kernel
     f: Function
-    ahead: Value
-    everything: Value
+    pace: Value
 
-    def lines(self, ahead: Value) -> list[Value]:
-        """The lines to fetch in a turn, from `ahead` on."""
-        f, kind, size = self.f, self.kernel.element.compute, self.kernel.element.size
-        a_turn, usual = turn_bytes(self.kernel) // size, AT_ONCE // size
+    @classmethod
+    def shared_by(cls, kernel: Kernel, f: Function, tiles: Size) -> Fetching:
+        """The slowest pace at which so many tiles fetch a panel together: memory delivers at an
+        even rate, and lets few lines be asked for at a time."""
+        pace: Size = 0
+        for step in range(_paces(kernel) - 1):
+            hurries = f.compare("slt", f.i64(tiles), f.i64(_tiles_at(kernel, step)))
+            pace = f.add_size(pace, f.select(hurries, constant(I64, 1), constant(I64, 0)))
+        return cls(kernel, f, f.i64(pace))
 
-        def rest() -> Sequence[Value]:
-            for number in range(usual, a_turn, LINE // size):
-                f.prefetch(f.offset(kind, ahead, number))
-            return ()
+    @property
+    def tiles(self) -> Value:
+        """How many tiles fetch a panel."""
+        most = constant(I64, 1 << (_paces(self.kernel) - 1))
+        return self.f.binary("lshr", most, self.pace)
 
-        f.if_else(self.everything, rest)
-        return [f.offset(kind, ahead, number) for number in range(0, usual, LINE // size)]
+    def fetch(self, ahead: Value) -> None:
+        """Fetch what lies `ahead` in this turn."""
+        f = self.f
+        self._lines(ahead, 0, _AT_ONCE)
+        for pace in range(1, _paces(self.kernel)):
+            more = f.compare("sge", self.pace, constant(I64, pace))
+            end = _AT_ONCE << pace
+            f.if_else(more, partial(self._lines, ahead, end // 2, end))
+
+    def _lines(self, ahead: Value, begin: int, end: int) -> Sequence[Value]:
+        kind, size = self.kernel.element.compute, self.kernel.element.size
+        for byte in range(begin, end, LINE):
+            line = self.f.offset(kind, ahead, byte // size)
+            self.f.prefetch(line, locality=_SECOND_LEVEL)
+        return ()
 
     def onward(self, ahead: Value) -> Value:
         """What the turn after the one that fetched from `ahead` on begins with."""
-        kind = self.kernel.element.compute
-        return self.f.offset(kind, ahead, self.fetched(self.kernel.tile.unroll))
+        return self.f.offset(self.kernel.element.compute, ahead, self._in_a_turn)
 
     def fetched(self, steps: Size) -> Size:
         """How many numbers are fetched in so many steps of depth."""
-        f, size = self.f, self.kernel.element.size
-        a_turn, usual = (f.i64(n // size) for n in (turn_bytes(self.kernel), AT_ONCE))
-        part = f.select(self.everything, a_turn, usual)
-        return f.div_size(f.mul_size(steps, part), self.kernel.tile.unroll)
+        turns = self.f.div_size(steps, self.kernel.tile.unroll)
+        return self.f.mul_size(turns, self._in_a_turn)
+
+    @property
+    def _in_a_turn(self) -> Value:
+        numbers = constant(I64, _AT_ONCE // self.kernel.element.size)
+        return self.f.binary("shl", numbers, self.pace)
 
 
-def turn_bytes(kernel: Kernel) -> int:
-    """How much of a right panel a turn of the unrolled loop reads."""
+def _tiles_at(kernel: Kernel, pace: int) -> int:
+    """How many tiles it takes to fetch a panel at this pace."""
     tile = kernel.tile
-    return max(AT_ONCE, tile.unroll * tile.columns * kernel.element.size)
+    read = tile.unroll * tile.columns * kernel.element.size  # of a panel, in a turn
+    return max(1, -(-read // (_AT_ONCE << pace)))
+
+
+def _paces(kernel: Kernel) -> int:
+    """How many paces there are: at the last one, a tile fetches a panel alone."""
+    return next(pace for pace in itertools.count() if _tiles_at(kernel, pace) == 1) + 1
 
 
 def vector_of(kernel: Kernel) -> Type:

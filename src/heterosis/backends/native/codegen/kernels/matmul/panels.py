@@ -33,7 +33,6 @@ from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     ACCUMULATE,
-    AT_ONCE,
     FINAL,
     LINE,
     PLACE,
@@ -44,7 +43,6 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     has,
     multiply_add,
     row_of_panel,
-    turn_bytes,
     vector_of,
 )
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
@@ -56,6 +54,7 @@ SHARED_ROWS = 192
 # How many tiles ahead the memory of results is fetched: a shallow tile is done before it is there.
 _SOON = 2
 _NEVER = 1 << 62  # the price of what cannot be
+_MANY = 1 << 10  # tiles: more than it takes to fetch a panel, whatever the pace
 # Every row is read from an address of its own; for more of them general registers do not suffice.
 TALLEST = 12
 
@@ -342,6 +341,9 @@ def _emit_rows(kernel: Kernel, kind: type[EvenRows | ListedRows]) -> None:
         kernel.epilogue.read_words(f, v.call)
     v.left = kind(v.a, v.where)
     v.accumulate, v.final = has(f, v.mode, ACCUMULATE), has(f, v.mode, FINAL)
+    another = f.compare("ne", v.following, v.b)
+    tiles = f.select(another, f.i64(ceil_div(f, v.rows, tall)), constant(I64, _MANY))
+    v.fetching = Fetching.shared_by(kernel, f, tiles)
     low = tall - 1
     reached, shortened = _whole_and_short(f, v.rows, tall)
     before = f.i64(f.sub_size(v.rows, shortened))
@@ -399,7 +401,7 @@ def _emit_tiles(
             for byte in range(0, tile.columns * element.size, LINE):
                 f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
         left = v.left.tile(kernel, f, i.index, down)
-        sums = _sums(kernel, f, v, left, height, _fetching(kernel, f, v, i.index))
+        sums = _sums(kernel, f, v, left, height, _ahead(v, i.index))
         targets = [f.offset(element.storage, to, offset) for offset in below]
         at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
         emit_finish(
@@ -419,22 +421,21 @@ def _rows_down(f: Function, height: int, lowest: Size) -> list[Size]:
 
 def _sums(
     kernel: Kernel, f: Function, v: SimpleNamespace, left: _Pairs | _Singles, rows: int,
-    fetching: Fetching,
+    ahead: Value,
 ) -> list[Value]:  # fmt: skip
     """A tile in registers: the `rows` of `left` times the panel."""
     tile, storage = kernel.tile, kernel.element.storage
     zero = constant(vector_of(kernel), 0)
     unrolled = f.round_down(v.depth, tile.unroll)
-    with f.loop(0, v.runs, 1, [v.b, fetching.ahead, *[zero] * (rows * tile.vectors)]) as run:
+    with f.loop(0, v.runs, 1, [v.b, ahead, *[zero] * (rows * tile.vectors)]) as run:
         here = left.behind(f, storage, f.mul_size(run.index, v.a_run))
         b, ahead, *sums = run.carried
         state = [ahead, b, *here.moving, *sums]
         with f.loop(0, unrolled, tile.unroll, state) as step:
             ahead, *state = step.carried
-            for line in fetching.lines(ahead):
-                f.prefetch(line)
+            v.fetching.fetch(ahead)
             following = _steps(kernel, f, here, step.index, state, tile.unroll)
-            step.next = [fetching.onward(ahead), *following]
+            step.next = [v.fetching.onward(ahead), *following]
         ahead, *state = step.results
         with f.loop(unrolled, v.depth, 1, state) as step:
             step.next = _steps(kernel, f, here, step.index, step.carried, 1)
@@ -443,19 +444,14 @@ def _sums(
     return run.results[2:]
 
 
-def _fetching(kernel: Kernel, f: Function, v: SimpleNamespace, row: Value) -> Fetching:
-    """What of the next panel, if that is another one, to fetch with the tile that begins at `row`:
-    the first tiles fetch it all, the very first alone where there are too few."""
-    tall = tile_rows(kernel)
-    enough = -(-turn_bytes(kernel) // AT_ONCE)
-    number = f.min_size(f.div_size(row, tall), enough - 1)
-    few = f.compare("sle", v.rows, constant(I64, (enough - 1) * tall))
-    another = f.compare("ne", v.following, v.b)
-    first = f.binary("and", another, f.compare("eq", row, constant(I64, 0)))
-    alone = f.binary("and", few, first)
-    steps = f.mul_size(v.runs, f.round_down(v.depth, kernel.tile.unroll))
-    part = f.mul_size(number, Fetching(kernel, f, v.following, alone).fetched(steps))
-    return Fetching(kernel, f, f.offset(kernel.element.compute, v.following, part), alone)
+def _ahead(v: SimpleNamespace, row: Value) -> Value:
+    """What of the next panel to fetch with the tile that begins at `row`: the first tiles fetch it
+    all."""
+    fetching: Fetching = v.fetching
+    f, kernel = fetching.f, fetching.kernel
+    number = f.min_size(ceil_div(f, row, tile_rows(kernel)), f.sub_size(fetching.tiles, 1))
+    part = fetching.fetched(f.mul_size(v.runs, f.round_down(v.depth, kernel.tile.unroll)))
+    return f.offset(kernel.element.compute, v.following, f.mul_size(number, part))
 
 
 def _steps(
