@@ -134,9 +134,8 @@ def _behind(
     shape = (positions, sizes["channels"], sizes["channels"])
     whole = (product["m"], product["n"], product["c_row"]) == shape
     large = positions * sizes["channels"] * numpy_dtype(problem.dtype).itemsize > _KEPT
-    panels = sizes["channels"] % code.panel_columns(problem, machine.target) == 0
     deep = product["k"] <= packed_depth(product["k"], problem.dtype, machine)
-    if not (whole and large and panels and deep):
+    if not (whole and large and deep):
         return None
 
     def emit(module: Module, target: Target, name: str) -> None:

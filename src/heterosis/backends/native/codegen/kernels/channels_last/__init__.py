@@ -4,7 +4,6 @@ from heterosis.backends.native.codegen.kernels.channels_last.depthwise import (
     Before,
     depthwise_scratch_bytes,
     emit_depthwise,
-    panel_columns,
 )
 from heterosis.backends.native.codegen.kernels.channels_last.problem import Problem
 from heterosis.backends.native.codegen.kernels.channels_last.product import (
@@ -23,7 +22,6 @@ __all__ = [
     "emit_depthwise",
     "emit_product",
     "emit_tiles",
-    "panel_columns",
     "product_scratch_bytes",
     "tiles_scratch_bytes",
 ]

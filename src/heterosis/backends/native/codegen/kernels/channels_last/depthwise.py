@@ -37,6 +37,7 @@ from heterosis.backends.native.codegen.kernels.matmul.panels import (
     EvenRows,
     PanelProduct,
     emit_panel_kernels,
+    scratch_tile,
 )
 from heterosis.backends.native.codegen.target import Target
 
@@ -105,19 +106,13 @@ def depthwise_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
     return own
 
 
-def panel_columns(problem: Problem, target: Target) -> int:
-    """How many channels are worked on together."""
-    return product_kernel(Module(), target, problem.dtype).tile.columns
-
-
 def emit_depthwise(
     module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None,
     before: Before | None = None,
 ) -> None:  # fmt: skip
     """Define `@name(call, x, a, y, scratch, numbers...)` for the windows of `problem`; `a` is the
     packed right operand of a product, a column for each channel and a row for each tap. The
-    channels are whole vectors. What a product `before` needs comes behind; then `x` is unused, and
-    the channels are whole panels.
+    channels are whole vectors. What a product `before` needs comes behind; then `x` is unused.
     """
     plain = product_kernel(module, target, problem.dtype)
     kernel = plain.ended_by(epilogue)
@@ -142,7 +137,7 @@ def emit_depthwise(
 
 def _emit_share(kernel: Kernel, producer: Kernel | None, name: str, frame: Frame) -> None:
     """Each task: a panel of channels of a band of lines."""
-    with _tasks(kernel, name, frame) as (f, v, task):
+    with _tasks(kernel, producer, name, frame) as (f, v, task):
         block = kernel.tile.columns
         rest, number = f.div_size(task, v.blocks), f.rem_size(task, v.blocks)
         v.image, band = f.div_size(rest, v.bands), f.rem_size(rest, v.bands)
@@ -156,7 +151,7 @@ def _emit_share(kernel: Kernel, producer: Kernel | None, name: str, frame: Frame
 
 @contextmanager
 def _tasks(
-    kernel: Kernel, name: str, frame: Frame
+    kernel: Kernel, producer: Kernel | None, name: str, frame: Frame
 ) -> Iterator[tuple[Function, SimpleNamespace, Value]]:
     """One share: the body for each task."""
     f = kernel.module.function(
@@ -167,6 +162,8 @@ def _tasks(
     if kernel.epilogue:
         kernel.epilogue.read_words(f, v.call)
     v.copy = f.offset(I8, v.scratch, f.mul_size(worker, v.own))
+    if producer:
+        v.tile = scratch_tile(producer, f)
     with f.loop(begin, end) as task:
         yield f, v, task.index
     f.ret()
@@ -197,15 +194,16 @@ def _fill_plane(
         line = f.mul_size(f.add_size(f.mul_size(v.image, v.in_h), h), v.in_w)
         _zeros(kernel, f, to, 0, begin)
         if producer:
-            _multiply(producer, f, v, line, to, begin, end)
+            _multiply(producer, f, v, line, to, begin, end, wide)
         else:
             _copy(kernel, f, v, line, to, begin, end, wide)
         _zeros(kernel, f, to, end, v.reach_w)
 
 
 def _multiply(
-    kernel: Kernel, f: Function, v: SimpleNamespace, line: Size, to: Value, begin: Value, end: Value
-) -> None:
+    kernel: Kernel, f: Function, v: SimpleNamespace, line: Size, to: Value, begin: Value,
+    end: Value, wide: Size,
+) -> None:  # fmt: skip
     """A panel of the product for the positions from `begin` to `end`, if there are any."""
     storage, block = kernel.element.storage, kernel.tile.columns
     position = f.add_size(line, f.add_size(begin, v.origin_w))
@@ -214,10 +212,15 @@ def _multiply(
         EvenRows(f.offset(storage, v.left, f.mul_size(position, v.left_row)), v.left_row),
         runs=1, a_run=0, depth=v.depth, panel=panel, following=panel,
         to=f.offset(storage, to, f.mul_size(begin, block)), c_row=block,
-        rows=f.sub_size(end, begin), width=block,
+        rows=f.sub_size(end, begin), width=wide,
         mode=f.i64(FINAL), place=[v.before, f.i64(0), position, v.channel],
     )  # fmt: skip
-    f.if_else(f.compare("slt", begin, end), lambda: product.whole(kernel, f))
+
+    def multiply() -> Sequence[Value]:
+        product.emit(kernel, f, v.tile)
+        return ()
+
+    f.if_else(f.compare("slt", begin, end), multiply)
 
 
 def _copy(
