@@ -26,7 +26,7 @@ from heterosis.backends.native.codegen.emit.builder import (
 )
 from heterosis.backends.native.codegen.kernels import matmul
 from heterosis.backends.native.codegen.kernels.matmul.blocked import depth_blocks, mode_of
-from heterosis.backends.native.codegen.kernels.matmul.dots import dots, emit_dot_kernels
+from heterosis.backends.native.codegen.kernels.matmul.dots import dots, emit_dot_kernels, is_far
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
@@ -621,6 +621,7 @@ def _dots(
         a=v.left, b=v.right, c=v.product, a_row=v.units, b_column=v.units,
         c_row=f.mul_size(v.units, gates), k=v.units,
         call=Value(PTR, "null"), batch=constant(I64, 0), others=v.rows,
+        far=is_far(kernel, f, f.mul_size(f.mul_size(v.units, gates), v.units)),
     )  # fmt: skip
     with f.loop(0, gates) as turn:
         gate = f.mul_size(_to_and_fro(f, v.back, turn.index, 0, gates), v.units)

@@ -5,6 +5,7 @@ This is a matrix times a vector, and a vector times a transposed matrix, as dens
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
@@ -23,10 +24,17 @@ from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     core_function,
     round_up,
 )
+from heterosis.backends.native.codegen.kernels.matmul.element import Element
 from heterosis.backends.native.codegen.kernels.matmul.finish import finish_runs
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
-from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel, multiply_add
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
+    LINE,
+    PLACE,
+    SECOND_LEVEL,
+    Kernel,
+    multiply_add,
+)
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
 from heterosis.backends.native.codegen.kernels.matmul.tile import frugal
 
@@ -35,6 +43,9 @@ _SHARE_WORK = 1 << 16
 # Runs of the matrix that are read side by side, and vectors of each in flight.
 _RUNS, _UNROLL = 4, 2
 _SHORT_BYTES = 2048  # of a run
+# Of a matrix: so much does not stay in the second-level cache from one product to the next, and
+# the processor's own guesses bring half of what memory can deliver.
+_FAR_BYTES = 2 << 20
 
 
 def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
@@ -61,7 +72,8 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
     piece = round_up(f, f.max_size(f.max_size(fair, least), 1), 16)
     # As a value: bodies that differ in nothing else are one function.
     finish = {"finish": finish_runs(kernel, later)} if later else {}
-    frame = Frame(**vars(v), **finish, runs=runs, others=others, piece=piece)
+    far = is_far(kernel, f, f.mul_size(runs, v.k))
+    frame = Frame(**vars(v), **finish, runs=runs, others=others, piece=piece, far=far)
     frame.save(f, memory)
     count = ceil_div(f, runs, piece)
     share(f, v.call, f"{name}.share", memory, count, 1, alone=problem.over_batches)
@@ -91,10 +103,18 @@ def emit_dot_kernels(kernel: Kernel, *, by_columns: bool = True) -> None:
             _emit_dot(kernel, runs, by_columns)
 
 
+def is_far(kernel: Kernel, f: Function, numbers: Size) -> Value:
+    """Whether a matrix of so many numbers comes from far away each time: 0 or 1."""
+    most = constant(I64, _FAR_BYTES // kernel.element.size)
+    far = f.compare("sgt", f.i64(numbers), most)
+    return f.select(far, constant(I64, 1), constant(I64, 0))
+
+
 def dots(
     kernel: Kernel, f: Function, v: SimpleNamespace, first: Size, last: Size, *, by_columns: bool
 ) -> None:
-    """The runs of the matrix from `first` to before `last`, times all `others`."""
+    """The runs of the matrix from `first` to before `last`, times all `others`; `far` says what
+    `is_far` does."""
     whole = f.add_size(first, f.round_down(f.sub_size(last, first), _RUNS))
     for begin, end, runs in ((first, whole, _RUNS), (whole, last, 1)):
         with f.loop(begin, end, runs) as run, f.loop(0, v.others) as other:
@@ -121,7 +141,7 @@ def _call_dot(
     matrix, vector = (right, left) if by_columns else (left, right)
     apart, results = (v.b_column, 1) if by_columns else (v.a_row, v.c_row)
     to = f.offset(storage, v.c, f.add_size(f.mul_size(row, v.c_row), column))
-    arguments = [matrix, vector, to, f.i64(apart), f.i64(results), f.i64(v.k)]
+    arguments = [matrix, vector, to, f.i64(apart), f.i64(results), f.i64(v.k), v.far]
     f.call(
         kernel.name(f"dot.{runs}.{by_columns}"),
         [*arguments, v.call, v.batch, f.i64(row), f.i64(column)],
@@ -129,21 +149,15 @@ def _call_dot(
 
 
 def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
-    """`dot.<runs>(matrix, vector, c, apart, results, depth, call, batch, row, column)`."""
+    """`dot.<runs>(matrix, vector, c, apart, results, depth, far, call, batch, row, column)`."""
     f = kernel.function(
         f"dot.{runs}.{by_columns}",
         [("matrix", PTR), ("vector", PTR), ("c", PTR), ("apart", I64), ("results", I64)]
-        + [("depth", I64), ("call", PTR), ("batch", I64), ("row", I64), ("column", I64)],
+        + [("depth", I64), ("far", I64), *PLACE],
     )
-    matrix, vector, c, apart, results, depth, call, batch, row, column = f.parameters
+    matrix, vector, c, apart, results, depth, far, call, batch, row, column = f.parameters
     element, lanes = kernel.element, kernel.tile.lanes
     rows = [f.offset(element.storage, matrix, f.mul_size(run, apart)) for run in range(runs)]
-    following = []
-    if runs == _RUNS:
-        # Short runs end before the processor guesses that they go on: it is told what comes next.
-        short = f.compare("sle", depth, constant(I64, _SHORT_BYTES // element.size))
-        onward = f.select(short, f.i64(f.mul_size(apart, runs)), constant(I64, 0))
-        following = [f.offset(element.storage, row, onward) for row in rows]
     unroll = 1 if frugal(kernel.target, element) else _UNROLL if runs == _RUNS else 4
     wide = constant(Type(element.compute.element, lanes), 0)
     whole, vectors = f.round_down(depth, lanes * unroll), f.round_down(depth, lanes)
@@ -155,9 +169,13 @@ def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
             multiply_add(f, element, a, other, total) for a, total in zip(loaded, sums, strict=True)
         ]
 
+    fetching = None
+    if runs == _RUNS:
+        onward, turn = f.mul_size(apart, runs), lanes * unroll * element.size
+        fetching = _Fetching(f, element, rows, onward, turn, depth, far)
     with f.loop(0, whole, lanes * unroll, [wide] * (runs * unroll)) as loop:
-        for ahead in following:
-            f.prefetch(f.offset(element.storage, ahead, loop.index))
+        if fetching:
+            fetching.fetch(loop.index)
         for u in range(unroll):
             part = slice(u * runs, (u + 1) * runs)
             loop.next[part] = step(
@@ -176,6 +194,41 @@ def _emit_dot(kernel: Kernel, runs: int, by_columns: bool) -> None:
             total = kernel.epilogue(f, total, at)
         element.store(f, total, f.offset(element.storage, c, f.mul_size(results, run)))
     f.ret()
+
+
+class _Fetching:
+    """Fetches the runs that come next while some are multiplied: of a matrix that is far away all,
+    else what short runs would wait for."""
+
+    def __init__(
+        self, f: Function, element: Element, rows: list[Value], onward: Size, turn: int,
+        depth: Value, far: Value,
+    ):  # fmt: skip
+        self.f, self.element = f, element
+        # Short runs end before the processor guesses that they go on: it is told what comes next.
+        short = f.compare("sle", depth, constant(I64, _SHORT_BYTES // element.size))
+        self.is_far = f.compare("ne", far, constant(I64, 0))
+        told = f.binary("or", short, self.is_far)
+        behind = f.select(told, f.i64(onward), constant(I64, 0))
+        self.next = [f.offset(element.storage, row, behind) for row in rows]
+        self.turn = turn
+
+    def fetch(self, at: Value) -> None:
+        """What is wanted in the turn of the next runs that begins at depth `at`."""
+        self.f.if_else(self.is_far, lambda: self._all(at), lambda: self._first(at))
+
+    def _all(self, at: Value) -> Sequence[Value]:
+        for row in self.next:
+            for byte in range(0, self.turn, LINE):
+                here = self.f.add_size(at, byte // self.element.size)
+                line = self.f.offset(self.element.storage, row, here)
+                self.f.prefetch(line, locality=SECOND_LEVEL)
+        return ()
+
+    def _first(self, at: Value) -> Sequence[Value]:
+        for row in self.next:
+            self.f.prefetch(self.f.offset(self.element.storage, row, at))
+        return ()
 
 
 def _tree(f: Function, values: list[Value]) -> Value:

@@ -33,7 +33,7 @@ _AHEAD = 2048  # how many bytes of the left operand ahead to fetch
 _AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop, at pace 0
 # Into the second-level cache. The first one has room for one panel, and waits for few lines at a
 # time: too few for panels that come from memory.
-_SECOND_LEVEL = 2
+SECOND_LEVEL = 2
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
@@ -155,7 +155,7 @@ class Fetching:
         kind, size = self.kernel.element.compute, self.kernel.element.size
         for byte in range(begin, end, LINE):
             line = self.f.offset(kind, ahead, byte // size)
-            self.f.prefetch(line, locality=_SECOND_LEVEL)
+            self.f.prefetch(line, locality=SECOND_LEVEL)
         return ()
 
     def onward(self, ahead: Value) -> Value:
