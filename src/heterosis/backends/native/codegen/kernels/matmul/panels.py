@@ -229,9 +229,9 @@ class _Singles:
 
 def emit_panel_kernels(kernel: Kernel, rows: type[EvenRows | ListedRows] = EvenRows) -> None:
     """What `PanelProduct` calls for such rows, once a module."""
+    if not kernel.module.defines(kernel.name(rows.code)):
+        _emit_rows(kernel, rows)
     for each in (_plain(kernel), kernel):
-        if not kernel.module.defines(each.name(rows.code)):
-            _emit_rows(each, rows)
         if not kernel.module.defines(each.name("edge")):
             emit_edge_store(each)
 
@@ -302,18 +302,18 @@ class PanelProduct:
         return [left.first, *sizes, self.panel, self.following or behind]
 
     def _in_part(self, kernel: Kernel, f: Function, scratch: Value) -> Sequence[Value]:
-        """Tile by tile, by way of a tile of scratch memory."""
-        tile, storage, plain = kernel.tile, kernel.element.storage, _plain(kernel)
+        """Tile by tile, by way of a tile of scratch memory, to which sums come as they are."""
+        tile, storage = kernel.tile, kernel.element.storage
         tallest = tile_rows(kernel)
         call, batch, row, column = map(f.i64, self.place)
-        ends = has(f, self.mode, FINAL)
-        edge = f.select(ends, *(Value(PTR, f"@{each.name('edge')}") for each in (kernel, plain)))
+        ends, ways = has(f, self.mode, FINAL), (kernel, _plain(kernel))
+        edge = f.select(ends, *(Value(PTR, f"@{each.name('edge')}") for each in ways))
         with f.loop(0, self.rows, tallest) as i:
             height = f.i64(f.min_size(tallest, f.sub_size(self.rows, i.index)))
             left = self.left.behind(f, storage, i.index)
             place = [call, batch, f.i64(f.add_size(row, i.index)), column]
             into = [scratch, f.i64(tile.columns), height, f.i64(0)]
-            f.call(plain.name(left.code), [*self._operands(plain, f, left), *into, *place])
+            f.call(kernel.name(left.code), [*self._operands(kernel, f, left), *into, *place])
             to = f.offset(storage, self.to, f.mul_size(i.index, self.c_row))
             sizes = [f.i64(self.c_row), height, f.i64(self.width), self.mode]
             f.call_pointer(edge, [scratch, to, *sizes, *place])
