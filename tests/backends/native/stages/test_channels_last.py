@@ -144,12 +144,17 @@ def inference(network, *outputs):
 
 
 @SINGLE_CHANNELS
-@pytest.mark.parametrize("shape", [(1, 16, 9, 15), (2, 24, 8, 5), (1, 8, 31, 40)])
-def test_a_product_gives_single_channels_their_input(shape, kernel, attributes, monkeypatch):
+@pytest.mark.parametrize(
+    "shape, vectors", [((1, 16, 9, 15), 4), ((2, 24, 8, 5), 4), ((1, 8, 31, 40), 3)]
+)
+def test_a_product_gives_single_channels_their_input(
+    shape, vectors, kernel, attributes, monkeypatch
+):
     monkeypatch.setattr(lowering, "_KEPT", 0)
     n = Network(*shape)
     x = relu(n.convolve(n.x, 20))
-    y = relu(n.alone(relu(n.convolve(x, 64)), kernel, **attributes))
+    channels = vectors * machine().target.lanes(4)
+    y = relu(n.alone(relu(n.convolve(x, channels)), kernel, **attributes))
     y = n.convolve(y, 12, bias=False)
     assert joined(inference(n, y)) == 1
     check(n, y, expected={"matmul", "depthwise_last"})
@@ -188,7 +193,7 @@ def test_no_band_holds_even_one_line():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("filters", [32, 17])
+@pytest.mark.parametrize("filters", [32, 17, 24, 48])
 @pytest.mark.parametrize(
     "kernel, attributes",
     [

@@ -21,6 +21,7 @@ from heterosis.backends.native.codegen.kernels.matmul import (
     workspace_bytes,
 )
 from heterosis.backends.native.codegen.kernels.matmul.element import element
+from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON
 from tests.backends.native.codegen.kernels.matmul_harness import (
     RUNTIME,
@@ -297,6 +298,26 @@ def test_every_number_of_rows_fills_tiles(target):
         assert (wide[:, 40:] == 7).all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_a_last_panel_of_one_vector(target, dtype):
+    """No second vector is computed, and what is beside the result is not touched."""
+    shape = tile(target, element(dtype, target))
+    for panels, m, k in [(0, 1, 5), (0, 50, 33), (1, 7, 600), (2, 23, 1300), (1, 8, 1)]:
+        n = panels * shape.columns + shape.lanes
+        a, b = numbers((m, k), dtype), operand((k, n), dtype, "rows")
+        wide, c = result(m + 2, n, a)
+        c = c[1:-1]
+        actual = problem_of(a, b, c, variant="panels")
+        packed = pack(target, actual, b)
+        actual = choose(problem_of(a, b, c, b_packed=True), target, WORKERS)
+        assert actual.narrow == (shape.vectors > 1)
+        run(target, actual.generic(), actual, a, packed, c)
+        check(c, a, b)
+        assert (wide[[0, -1]] == 7).all()
+        assert (wide[:, n:] == 7).all()
+
+
 BIAS, ROW_BIAS = numbers(400, "float32"), numbers(400, "float32")
 
 
@@ -351,10 +372,13 @@ def test_epilogue_of_packed_panels(cheap):
         (40, 100, 600),
         (150, 33, 20),
         (13, 32, 400),
+        (50, 48, 20),
+        (50, 24, 20),
     ]:
         a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
         _, c = result(m, n, a)
-        actual = problem_of(a, b, c, variant="panels", b_packed=True)
+        narrow = tile(BEST, element("float32", BEST)).ends_narrow(n)
+        actual = problem_of(a, b, c, variant="panels", b_packed=True, narrow=narrow)
         packed = pack(BEST, problem_of(a, b, c), b)
         run(BEST, actual.generic(), actual, a, packed, c, BiasAndRelu(cheap))
         want = a.astype("float64") @ b.astype("float64") + BIAS[:n] + ROW_BIAS[:m, None]
@@ -455,11 +479,12 @@ def test_kernels_spill_nothing_and_call_no_library(target, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("target", [AVX512, AVX2, FALLBACK, NEON], ids=lambda t: t.name)
 def test_the_loops_over_rows_as_they_lie_spill_nothing(target, dtype):
-    text = assembly(target, Problem(dtype, "panels", a_column=1, b_packed=True))
-    body = functions(text)[f"matmul.{dtype}.rows"]
-    blocks = re.split(r"^[.\w]*LBB\w+:", body, flags=re.MULTILINE)
-    multiplying = [block for block in blocks if re.search(r"\b(?:vfmadd|mulp|fmla)", block)]
-    assert multiplying and not any(vector_spills(target, block) for block in multiplying)
+    text = assembly(target, Problem(dtype, "panels", a_column=1, b_packed=True, narrow=True))
+    bodies = functions(text)
+    for name in (f"matmul.{dtype}.rows", f"matmul.{dtype}.narrow.rows"):
+        blocks = re.split(r"^[.\w]*LBB\w+:", bodies[name], flags=re.MULTILINE)
+        multiplying = [block for block in blocks if re.search(r"\b(?:vfmadd|mulp|fmla)", block)]
+        assert multiplying and not any(vector_spills(target, block) for block in multiplying)
 
 
 def test_workspace_does_not_grow_with_the_rows():

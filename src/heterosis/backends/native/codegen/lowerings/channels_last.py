@@ -13,6 +13,8 @@ from heterosis.backends.native.codegen.emit.builder import I64, PTR, Module
 from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Multiplied, Place
 from heterosis.backends.native.codegen.kernels import channels_last as code
+from heterosis.backends.native.codegen.kernels.matmul.element import element
+from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.lowerings.native import (
     CONVOLVE_LAST,
     DEPTHWISE_LAST,
@@ -55,9 +57,11 @@ def _product_kernel(
 ) -> KernelCode:  # fmt: skip
     problem = _problem(node, _row_of(node, outputs[0]))
     depth = prod(node.attributes["kernel"]) * node.inputs[0].shape[-1]
+    shape = tile(machine.target, element(problem.dtype, machine.target))
+    narrow = shape.ends_narrow(node.types[0].shape[-1])
     return KernelCode(
-        key=f"convolve last {problem.dtype}{epilogue.key}",
-        emit=_emission(code.emit_product, problem, epilogue),
+        key=f"convolve last {problem.dtype} {narrow}{epilogue.key}",
+        emit=_emission(partial(code.emit_product, narrow=narrow), problem, epilogue),
         numbers=problem.sizes,
         scratch_bytes=code.product_scratch_bytes(problem),
         nanoseconds=2 * node.types[0].size * depth / PRODUCT_FLOPS,
@@ -161,7 +165,9 @@ def _emit_behind(
 ) -> None:  # fmt: skip
     """Define `@name`, which takes the pointers of both kernels, then the numbers of both."""
     ended, first = (None if e.is_empty else e for e in (epilogue, before.epilogue))
-    code.emit_depthwise(module, target, f"{name}.product", problem, ended, code.Before(first))
+    code.emit_depthwise(
+        module, target, f"{name}.product", problem, ended, code.Before(first, before.problem.narrow)
+    )
     theirs = before.epilogue.parameters(("x", "panels"), (), [(n, I64) for n in before.labels])
     mine = epilogue.parameters(("a",), ("y", "scratch"), problem.parameters())
     both = [(f"before_{label}", type_) for label, type_ in theirs] + mine

@@ -56,9 +56,18 @@ _BEFORE += [("left_row", I64), ("depth", I64)]
 
 @dataclass(frozen=True)
 class Before:
-    """A product of rows as they lie, whose result is the input."""
+    """A product of rows as they lie, whose result is the input; its last panel may be `narrow`."""
 
     epilogue: Epilogue | None
+    narrow: bool
+
+
+@dataclass(frozen=True)
+class _Producer:
+    """The kernel of that product, and whether its last panel is one vector."""
+
+    kernel: Kernel
+    narrow: bool
 
 
 @dataclass(frozen=True)
@@ -116,9 +125,10 @@ def emit_depthwise(
     """
     plain = product_kernel(module, target, problem.dtype)
     kernel = plain.ended_by(epilogue)
-    producer = plain.ended_by(before.epilogue) if before else None
-    if producer:
-        emit_panel_kernels(producer)
+    producer = None
+    if before:
+        producer = _Producer(plain.ended_by(before.epilogue), before.narrow)
+        emit_panel_kernels(producer.kernel, narrow=producer.narrow)
     labels = POINTERS + problem.parameters() + (_BEFORE if before else [])
     f, v, memory = begun(module, target, name, labels)
     vars(v).update(problem.windows())
@@ -135,7 +145,7 @@ def emit_depthwise(
     _emit_share(kernel, producer, f"{name}.share", frame)
 
 
-def _emit_share(kernel: Kernel, producer: Kernel | None, name: str, frame: Frame) -> None:
+def _emit_share(kernel: Kernel, producer: _Producer | None, name: str, frame: Frame) -> None:
     """Each task: a panel of channels of a band of lines."""
     with _tasks(kernel, producer, name, frame) as (f, v, task):
         block = kernel.tile.columns
@@ -151,7 +161,7 @@ def _emit_share(kernel: Kernel, producer: Kernel | None, name: str, frame: Frame
 
 @contextmanager
 def _tasks(
-    kernel: Kernel, producer: Kernel | None, name: str, frame: Frame
+    kernel: Kernel, producer: _Producer | None, name: str, frame: Frame
 ) -> Iterator[tuple[Function, SimpleNamespace, Value]]:
     """One share: the body for each task."""
     f = kernel.module.function(
@@ -163,14 +173,14 @@ def _tasks(
         kernel.epilogue.read_words(f, v.call)
     v.copy = f.offset(I8, v.scratch, f.mul_size(worker, v.own))
     if producer:
-        v.tile = scratch_tile(producer, f)
+        v.tile = scratch_tile(producer.kernel, f)
     with f.loop(begin, end) as task:
         yield f, v, task.index
     f.ret()
 
 
 def _fill_plane(
-    kernel: Kernel, producer: Kernel | None, f: Function, v: SimpleNamespace, count: Size,
+    kernel: Kernel, producer: _Producer | None, f: Function, v: SimpleNamespace, count: Size,
     wide: Size,
 ) -> None:  # fmt: skip
     """The channels that `count` lines of the result see, zeros around them."""
@@ -201,10 +211,11 @@ def _fill_plane(
 
 
 def _multiply(
-    kernel: Kernel, f: Function, v: SimpleNamespace, line: Size, to: Value, begin: Value,
+    producer: _Producer, f: Function, v: SimpleNamespace, line: Size, to: Value, begin: Value,
     end: Value, wide: Size,
 ) -> None:  # fmt: skip
     """A panel of the product for the positions from `begin` to `end`, if there are any."""
+    kernel = producer.kernel
     storage, block = kernel.element.storage, kernel.tile.columns
     position = f.add_size(line, f.add_size(begin, v.origin_w))
     panel = f.offset(storage, v.panels, f.mul_size(v.channel, v.depth))
@@ -214,6 +225,7 @@ def _multiply(
         to=f.offset(storage, to, f.mul_size(begin, block)), c_row=block,
         rows=f.sub_size(end, begin), width=wide,
         mode=f.i64(FINAL), place=[v.before, f.i64(0), position, v.channel],
+        narrow=producer.narrow,
     )  # fmt: skip
 
     def multiply() -> Sequence[Value]:

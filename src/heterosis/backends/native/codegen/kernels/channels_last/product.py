@@ -38,12 +38,14 @@ def product_scratch_bytes(problem: Problem) -> int:
 
 
 def emit_product(
-    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None
-) -> None:
+    module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None, *,
+    narrow: bool,
+) -> None:  # fmt: skip
     """Define `@name(call, x, a, y, scratch, numbers...)`; `a` is the packed right operand of a
-    product, a column for each filter and a row for each tap and channel."""
+    product, a column for each filter and a row for each tap and channel. `narrow`: the last panel
+    of filters is one vector."""
     kernel = product_kernel(module, target, problem.dtype).ended_by(epilogue)
-    emit_panel_kernels(kernel, ListedRows)
+    emit_panel_kernels(kernel, ListedRows, narrow=narrow)
     f, v, memory = begun(module, target, name, POINTERS + problem.parameters())
     _list_rows(f, v)
     run = f.mul_size(v.kernel_w, v.channels)
@@ -54,7 +56,7 @@ def emit_product(
     shares = f.mul_size(row_shares, column_shares)
     abi.parallel_for(f, v.call, f"{name}.share", memory, shares, 1)
     f.ret()
-    _emit_share(kernel, f"{name}.share", frame)
+    _emit_share(kernel, f"{name}.share", frame, narrow)
 
 
 def _list_rows(f: Function, v: SimpleNamespace) -> None:
@@ -71,7 +73,7 @@ def _list_rows(f: Function, v: SimpleNamespace) -> None:
             f.store(place, f.offset(I64, to, w.index), align=8)
 
 
-def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
+def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: bool) -> None:
     """Each share: some positions times some filters."""
     f = kernel.module.function(
         name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
@@ -92,6 +94,6 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
                 panel=f.offset(compute, v.a, f.mul_size(j.index, v.k)),
                 to=f.offset(storage, v.y, f.add_size(f.mul_size(row, v.y_row), j.index)),
                 c_row=v.y_row, rows=rows, width=f.sub_size(v.n, j.index),
-                mode=f.i64(FINAL), place=[v.call, f.i64(0), row, j.index],
+                mode=f.i64(FINAL), place=[v.call, f.i64(0), row, j.index], narrow=narrow,
             ).emit(kernel, f, scratch)  # fmt: skip
     f.ret()

@@ -8,6 +8,7 @@ from math import prod
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.panels import SHARED_ROWS
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
+from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.target import Target
 
 # A right operand of fewer numbers stays in the first-level cache as it lies.
@@ -55,4 +56,6 @@ def choose(problem: Problem, target: Target, workers: int, *, epilogue: bool = F
     variant = choose_variant(problem, target, epilogue=epilogue)
     one = prod(problem.extents)
     whole = problem.batches > 1 and (one <= _WHOLE_PRODUCT or problem.batches >= 4 * workers)
-    return replace(problem, variant=variant, over_batches=whole)
+    shape = tile(target, element(problem.dtype, target))
+    narrow = variant == "panels" and shape.ends_narrow(problem.extents[1])
+    return replace(problem, variant=variant, narrow=narrow, over_batches=whole)

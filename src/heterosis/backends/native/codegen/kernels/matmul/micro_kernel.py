@@ -48,6 +48,16 @@ class Kernel:
     tile: Tile
     prefix: str
     epilogue: Epilogue | None = None
+    narrow: bool = False  # of a panel's columns, only the first vector is computed
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors of columns are computed."""
+        return 1 if self.narrow else self.tile.vectors
+
+    def narrowed(self) -> Kernel:
+        """The same for panels of which there is one vector."""
+        return replace(self, prefix=self.name("narrow"), narrow=True)
 
     def function(self, name: str, parameters: list[tuple[str, Type]]) -> Function:
         return self.module.function(
@@ -217,7 +227,7 @@ def row_of_panel(kernel: Kernel, f: Function, b: Value, step: int) -> list[Value
     compute, tile = kernel.element.compute, kernel.tile
     return [
         f.load(vector_of(kernel), f.offset(compute, b, step * tile.columns + j * tile.lanes))
-        for j in range(tile.vectors)
+        for j in range(kernel.vectors)
     ]
 
 

@@ -61,7 +61,7 @@ TALLEST = 12
 
 def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
     """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`."""
-    emit_panel_kernels(kernel)
+    emit_panel_kernels(kernel, narrow=problem.narrow)
     f, v = core_function(kernel.module, kernel.target, problem, name)
     memory = Frame.allocate(f)
     depth, _ = depth_blocks(f, kernel, v.k)
@@ -75,7 +75,7 @@ def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
     grain = f.max_size(1, f.div_size(_SHARE_WORK, one))
     share(f, v.call, f"{name}.share", memory, count, grain, alone=problem.over_batches)
     f.ret()
-    _emit_share(kernel, f"{name}.share", frame)
+    _emit_share(kernel, f"{name}.share", frame, problem.narrow)
 
 
 def shares_of(
@@ -93,7 +93,7 @@ def shares_of(
     return f.select(columns, one, f.i64(by_rows)), f.select(columns, f.i64(by_columns), one)
 
 
-def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
+def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: bool) -> None:
     """Each share: some rows times some panels, a block of depth after the other."""
     f = kernel.module.function(
         name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
@@ -120,6 +120,7 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame) -> None:
                     to=f.offset(storage, v.c, to), c_row=v.c_row,
                     rows=rows, width=f.sub_size(v.n, j.index),
                     mode=mode_of(f, step.index, depth, v.k), place=[v.call, v.batch, row, j.index],
+                    narrow=narrow,
                 ).emit(kernel, f, scratch)  # fmt: skip
     f.ret()
 
@@ -227,10 +228,14 @@ class _Singles:
         return _Singles([f.offset(storage, base, count) for base in self.bases])
 
 
-def emit_panel_kernels(kernel: Kernel, rows: type[EvenRows | ListedRows] = EvenRows) -> None:
-    """What `PanelProduct` calls for such rows, once a module."""
-    if not kernel.module.defines(kernel.name(rows.code)):
-        _emit_rows(kernel, rows)
+def emit_panel_kernels(
+    kernel: Kernel, rows: type[EvenRows | ListedRows] = EvenRows, *, narrow: bool = False
+) -> None:
+    """What `PanelProduct` calls for such rows, once a module; also where the last panel is
+    `narrow`."""
+    for each in (kernel, kernel.narrowed()) if narrow else (kernel,):
+        if not kernel.module.defines(each.name(rows.code)):
+            _emit_rows(each, rows)
     for each in (_plain(kernel), kernel):
         if not kernel.module.defines(each.name("edge")):
             emit_edge_store(each)
@@ -263,8 +268,9 @@ class PanelProduct:
     """Rows times one panel.
 
     A row is `runs` runs of `depth` neighbours, `a_run` apart, and may well overlap the next one.
-    `width` columns of the panel exist, or more. The panel that is wanted next lies behind this
-    one, unless it is `following`, which may be the same again.
+    `width` columns of the panel exist, or more: if fewer than the panel has, then one vector, where
+    it says `narrow`. The panel that is wanted next lies behind this one, unless it is `following`,
+    which may be the same again.
     """
 
     left: EvenRows | ListedRows
@@ -279,17 +285,22 @@ class PanelProduct:
     mode: Value
     place: list[Size | Value]
     following: Value | None = None
+    narrow: bool = False
 
     def emit(self, kernel: Kernel, f: Function, scratch: Value) -> None:
         whole = f.compare("sge", f.i64(self.width), f.i64(kernel.tile.columns))
         f.if_else(
             whole,
             lambda: self.whole(kernel, f),
-            lambda: self._in_part(kernel, f, scratch),
+            lambda: (
+                self.whole(kernel.narrowed(), f)
+                if self.narrow
+                else self._in_part(kernel, f, scratch)
+            ),
         )
 
     def whole(self, kernel: Kernel, f: Function) -> Sequence[Value]:
-        """The same where all columns of the panel exist."""
+        """The same where all columns exist that the kernel computes."""
         into = [self.to, f.i64(self.c_row), f.i64(self.rows), self.mode]
         operands = self._operands(kernel, f, self.left)
         f.call(kernel.name(self.left.code), [*operands, *into, *map(f.i64, self.place)])
@@ -398,14 +409,14 @@ def _emit_tiles(
         soon = f.offset(element.storage, to, f.mul_size(v.c_row, _SOON * height))
         for offset in below:
             pointer = f.offset(element.storage, soon, offset)
-            for byte in range(0, tile.columns * element.size, LINE):
+            for byte in range(0, kernel.vectors * tile.lanes * element.size, LINE):
                 f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
         left = v.left.tile(kernel, f, i.index, down)
         sums = _sums(kernel, f, v, left, height, _ahead(v, i.index))
         targets = [f.offset(element.storage, to, offset) for offset in below]
         at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
         emit_finish(
-            kernel, f, targets, v.c_row, sums, tile.vectors, v.accumulate, at, v.final, down
+            kernel, f, targets, v.c_row, sums, kernel.vectors, v.accumulate, at, v.final, down
         )
 
 
@@ -427,7 +438,7 @@ def _sums(
     tile, storage = kernel.tile, kernel.element.storage
     zero = constant(vector_of(kernel), 0)
     unrolled = f.round_down(v.depth, tile.unroll)
-    with f.loop(0, v.runs, 1, [v.b, ahead, *[zero] * (rows * tile.vectors)]) as run:
+    with f.loop(0, v.runs, 1, [v.b, ahead, *[zero] * (rows * kernel.vectors)]) as run:
         here = left.behind(f, storage, f.mul_size(run.index, v.a_run))
         b, ahead, *sums = run.carried
         state = [ahead, b, *here.moving, *sums]
@@ -464,11 +475,11 @@ def _steps(
     moving, sums = rest[: len(left.moving)], rest[len(left.moving) :]
     for step in range(count):
         right = row_of_panel(kernel, f, b, step)
-        for row in range(len(sums) // tile.vectors):
+        for row in range(len(sums) // kernel.vectors):
             here = left.number(f, element.storage, moving, row, at, step)
             scale = f.splat(f.load(element.compute, here), tile.lanes)
             for j, vector in enumerate(right):
-                place = row * tile.vectors + j
+                place = row * kernel.vectors + j
                 sums[place] = multiply_add(f, element, scale, vector, sums[place])
     onward = [f.offset(element.storage, pointer, count) for pointer in moving]
     return [f.offset(element.compute, b, count * tile.columns), *onward, *sums]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heterosis.backends.native.codegen.emit.builder import I32, I64
+from heterosis.backends.native.codegen.emit.builder import I32, I64, Size
 from heterosis.backends.native.codegen.kernels.matmul.element import Element
 from heterosis.backends.native.codegen.target import Target
 
@@ -31,6 +31,12 @@ class Tile:
     @property
     def columns(self) -> int:
         return self.vectors * self.lanes
+
+    def ends_narrow(self, columns: Size) -> bool:
+        """Whether the last of the panels that hold so many columns is one vector."""
+        return isinstance(columns, int) and self.vectors > 1 and (
+            columns % self.columns == self.lanes
+        )  # fmt: skip
 
 
 # (target, computed in) -> rows, vectors, tails, unroll
