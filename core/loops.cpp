@@ -76,10 +76,13 @@ LoopTable::Slot* LoopTable::open(const LoopBody& loop, int workers) {
   return &slot;
 }
 
-void LoopTable::finish(Slot& slot, LoopHook after_first) {
+int64_t LoopTable::finish(Slot& slot, LoopHook after_first) {
   work({&slot, 0, 0}, after_first);
   wait_for_others(slot);
+  const uint64_t ticket = slot.ticket.load(std::memory_order_relaxed);
+  const int64_t helped = slot.participants - 1 - workers_left(ticket);
   used_.fetch_and(~slot.bit, std::memory_order_release);
+  return helped;
 }
 
 LoopTable::Claim LoopTable::claim() {

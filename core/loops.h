@@ -39,8 +39,9 @@ class LoopTable {
   Slot* open(const LoopBody& loop, int workers);
 
   // Runs the caller's shares, then waits for those that others hold, and frees the slot.
-  // `after_first` is called when the caller's first share is done, before the others.
-  void finish(Slot& slot, LoopHook after_first = {});
+  // `after_first` is called when the caller's first share is done, before the others. Returns how
+  // many have helped.
+  int64_t finish(Slot& slot, LoopHook after_first = {});
 
   // A participant's first share. Once claimed, it must be worked on.
   struct Claim {

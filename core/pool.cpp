@@ -16,6 +16,12 @@ namespace {
 
 constexpr int kWakes = 2;  // threads woken at a time; each wakes more while there is work
 
+// A thread that is woken on a busy machine takes the processor of the one that woke it, and finds
+// the loop where that left it. So after a wake-up that brought a short loop no help, the next one
+// wakes nobody, after another one the next three, and so on up to this.
+constexpr int kMostUnaided = 127;
+constexpr int64_t kShortLoop = 20'000;  // ns; longer ones are worth waking somebody
+
 // How long an idle thread spins, in ns. Work is likely to follow work: the operations of one
 // compiled function come microseconds apart, those of a program tens. A sleeping thread costs the
 // one that wakes it about 2 us, and itself 5 to 50.
@@ -99,7 +105,7 @@ void Pool::run_loop(const LoopBody& loop, int workers) {
   }
   const bool seated_already = holds_seat;
   if (!seated_already) enter_seat();
-  finish_loop(*slot, std::min<int64_t>(workers, shares) - 1);
+  finish_loop(*slot, std::min<int64_t>(workers, shares) - 1, shares);
   if (!seated_already) leave_seat();
 }
 
@@ -111,16 +117,59 @@ bool Pool::help_loop() {
   return true;
 }
 
-// A thread that issues work often waits for it a microsecond later, and then helps: it would meet a
-// thread woken meanwhile, one too many for the processors. So a loop of queued work wakes nobody
-// before its first share is done.
-void Pool::finish_loop(LoopTable::Slot& slot, int64_t helpers) {
-  if (!in_pool) {
-    notify_of_loop(helpers);
-    loops_.finish(slot);
-    return;
+// What a loop's owner does about helpers that sleep, and learns from what comes of it.
+class Pool::Helpers {
+ public:
+  Helpers(Pool& pool, int64_t most, int64_t shares) : pool_(pool), most_(most), shares_(shares) {}
+
+  // A thread that issues work often waits for it a microsecond later, and then helps: it would meet
+  // a thread woken meanwhile, one too many for the processors. So a loop of queued work wakes
+  // nobody before its first share is done.
+  LoopHook ask() {
+    const bool asleep = pool_.helpers_sleep(most_);
+    if (asleep) began_ = nanoseconds();
+    if (asleep && !pool_.waking_pays()) put_off_ = true;
+    else if (!in_pool) wake(asleep);
+    if (!in_pool && !put_off_) return {};
+    return {[](void* self) { static_cast<Helpers*>(self)->after_first(); }, this};
   }
-  loops_.finish(slot, {[](void* self) { static_cast<Pool*>(self)->ask_for_help(); }, this});
+
+  void learn(int64_t came) const {
+    if (!woke_) return;
+    constexpr auto relaxed = std::memory_order_relaxed;
+    int unaided = 0;
+    if (came == 0) {
+      if (nanoseconds() - began_ > kShortLoop) return;
+      unaided = std::min(2 * pool_.unaided_.load(relaxed) + 1, kMostUnaided);
+    }
+    pool_.unaided_.store(unaided, relaxed);
+    pool_.unaided_left_.store(unaided, relaxed);
+  }
+
+ private:
+  void after_first() {
+    if (!pool_.loops_.open()) return;
+    if (!put_off_ || (nanoseconds() - began_) * (shares_ - 1) > kShortLoop) {
+      wake(began_ != 0 && pool_.helpers_sleep(most_));
+    }
+  }
+
+  void wake(bool asleep) {
+    pool_.notify_of_loop(most_);
+    woke_ = asleep;
+  }
+
+  Pool& pool_;
+  const int64_t most_;  // helpers that the loop can use
+  const int64_t shares_;
+  int64_t began_ = 0;  // if helpers slept
+  bool put_off_ = false;
+  bool woke_ = false;
+};
+
+void Pool::finish_loop(LoopTable::Slot& slot, int64_t most, int64_t shares) {
+  Helpers helpers(*this, most, shares);
+  helpers.learn(loops_.finish(slot, helpers.ask()));
 }
 
 void Pool::ask_for_help() {
@@ -130,6 +179,20 @@ void Pool::ask_for_help() {
 void Pool::notify_of_loop(int64_t helpers) {
   const int64_t most = std::min<int64_t>(helpers, kWakes);
   notify(static_cast<int>(most) - onlookers_.load(std::memory_order_seq_cst));
+}
+
+// Whether so much help takes a wake-up.
+bool Pool::helpers_sleep(int64_t helpers) const {
+  constexpr auto relaxed = std::memory_order_relaxed;
+  const int awake = onlookers_.load(relaxed) + spinners_.load(relaxed);
+  return sleepers_.load(relaxed) > 0 && std::min<int64_t>(helpers, kWakes) > awake;
+}
+
+// Threads that count at once may count a loop twice, which does no harm.
+bool Pool::waking_pays() {
+  const int left = unaided_left_.load(std::memory_order_relaxed);
+  if (left > 0) unaided_left_.store(left - 1, std::memory_order_relaxed);
+  return left == 0;
 }
 
 bool Pool::work_waits() const {

@@ -91,6 +91,7 @@ class Pool {
 
  private:
   friend Pool& pool();
+  class Helpers;
   struct Team;
   struct Worker;
 
@@ -99,8 +100,10 @@ class Pool {
   void share_among(int threads, int most_shared);
   static void run_team(void* team, hx_loop_body, void* context, int64_t count, int64_t grain);
   void run_loop(const LoopBody& loop, int workers);
-  void finish_loop(LoopTable::Slot& slot, int64_t helpers);
+  void finish_loop(LoopTable::Slot& slot, int64_t most, int64_t shares);
   void notify_of_loop(int64_t helpers);
+  bool helpers_sleep(int64_t helpers) const;
+  bool waking_pays();
   void ask_for_help();
   void serve(Worker& worker);
   void work();
@@ -121,6 +124,8 @@ class Pool {
   alignas(64) std::atomic<int> sleepers_{0};  // length of the list at sleeping_
   std::atomic<int> spinners_{0};              // idle threads that still look for work
   std::atomic<int> onlookers_{0};             // waiting threads that look for loops to help
+  std::atomic<int> unaided_{0};               // loops that wake nobody after the last futile one
+  std::atomic<int> unaided_left_{0};          // and how many of them are to come
   alignas(64) std::atomic<int> threads_{1};
   std::atomic<int> most_shared_{kMostThreads};
   std::atomic<int> started_{0};

@@ -189,6 +189,27 @@ void sleeping_threads_wake() {
   }
 }
 
+// Short loops that get no help in time stop waking sleepers; long ones are helped all the same: of
+// three shares here, the last two end when both have begun.
+void long_loops_wake_sleepers() {
+  const Threads threads(2);
+  const auto nothing = [](void*, int64_t, int64_t, int64_t) {};
+  const auto meet = [](void* met, int64_t begin, int64_t, int64_t) {
+    if (begin == 0) return sleep_milliseconds(1);  // which makes the loop a long one
+    auto& count = *static_cast<std::atomic<int>*>(met);
+    ++count;
+    until([&] { return count == 2; });
+  };
+  for (int turn = 0; turn < 100; ++turn) {
+    if (turn % 4 == 0) sleep_milliseconds(1);
+    pool().parallel_for(nothing, nullptr, 2, 1);
+    if (turn % 10 != 9) continue;
+    std::atomic<int> met{0};
+    pool().parallel_for(meet, &met, 3, 1);
+    CHECK(met == 2);
+  }
+}
+
 // Threads without work sleep: they spin for microseconds, not for as long as nothing comes.
 void idle_threads_use_no_time() {
   const Threads threads(4);
@@ -216,5 +237,6 @@ int main() {
                     TEST(waiting_threads_count_too), TEST(callers_share_threads),
                     TEST(tasks_start_loops), TEST(more_threads_than_processors),
                     TEST(threads_come_and_go), TEST(sleeping_threads_wake),
+                    TEST(long_loops_wake_sleepers),
                     TEST(idle_threads_use_no_time)});
 }
