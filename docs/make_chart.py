@@ -18,7 +18,7 @@ _ROW = re.compile(
     r"^\| (?P<name>\S+)(?P<way>.*) (?P<version>\S+) \| (?P<time>[\d.,]+) ±", re.MULTILINE
 )
 _OWN, _OTHER, _TEXT = "#1a7f5a", "#9aa5b1", "#7a8490"  # the text can be read on white and on black
-_WIDTH, _LEFT, _STEP, _BAR, _TOP = 720, 150, 30, 20, 46
+_WIDTH, _LEFT, _RIGHT, _STEP, _BAR, _TOP = 520, 125, 125, 30, 20, 46  # of narrow screens, too
 _TITLES = {"heterosis": "Heterosis", "numpy": "NumPy", "jax": "JAX", "mxnet": "MXNet",
            "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO", "tensorflow": "TensorFlow",
            "torch": "PyTorch"}  # fmt: skip
@@ -40,7 +40,7 @@ def chart() -> str:
     """The picture."""
     rows = times()
     longest = max(time for time, _ in rows.values())
-    scale = (_WIDTH - _LEFT - 150) / longest
+    scale = (_WIDTH - _LEFT - _RIGHT) / longest
     parts = [_line(0, 20, "Microseconds a call: a network of three layers, one row at a time", 15)]
     for i, (name, (time, way)) in enumerate(rows.items()):
         y, length = _TOP + i * _STEP, time * scale
@@ -51,7 +51,8 @@ def chart() -> str:
             _line(_LEFT + length + 8, y + 15, f"{time:.1f} {way}".strip(), 13),
         ]
     height = _TOP + len(rows) * _STEP
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img">'
+    size = f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
     return "\n".join([head, *parts, "</svg>", ""])
 
 
