@@ -23,6 +23,7 @@ from heterosis.backends.native.codegen.kernels.matmul import (
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.target import AVX2, AVX512, FALLBACK, NEON
+from heterosis.ir.traced_sizes import Decisions
 from tests.backends.native.codegen.kernels.matmul_harness import (
     RUNTIME,
     WORKERS,
@@ -316,6 +317,15 @@ def test_a_last_panel_of_one_vector(target, dtype):
         check(c, a, b)
         assert (wide[[0, -1]] == 7).all()
         assert (wide[:, n:] == 7).all()
+
+
+def test_open_columns_have_no_panel_of_one_vector():
+    """Code for such a number of columns would serve no other one."""
+    decisions = Decisions({"n": BEST.lanes(4)})
+    for n, narrow in ((decisions.number("n"), False), (BEST.lanes(4), True)):
+        sizes = {"m": 8, "n": n, "k": 16, "a_row": 16, "a_column": 1, "c_row": n}
+        actual = choose(Problem("float32", **sizes, b_packed=True), BEST, WORKERS)
+        assert (actual.variant, actual.narrow) == ("panels", narrow)
 
 
 BIAS, ROW_BIAS = numbers(400, "float32"), numbers(400, "float32")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heterosis.backends.native.codegen.emit.builder import I32, I64, Size
+from heterosis.backends.native.codegen.emit.builder import I32, I64
 from heterosis.backends.native.codegen.kernels.matmul.element import Element
 from heterosis.backends.native.codegen.target import Target
+from heterosis.ir.traced_sizes import is_traced
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,11 @@ class Tile:
     def columns(self) -> int:
         return self.vectors * self.lanes
 
-    def ends_narrow(self, columns: Size) -> bool:
-        """Whether the last of the panels that hold so many columns is one vector."""
-        return isinstance(columns, int) and self.vectors > 1 and (
-            columns % self.columns == self.lanes
-        )  # fmt: skip
+    def ends_narrow(self, columns: int) -> bool:
+        """Whether the last of the panels that hold so many columns is one vector; not if there may
+        be more or fewer, since the code would be for these alone."""
+        one = self.vectors > 1 and not is_traced(columns)
+        return one and columns % self.columns == self.lanes
 
 
 # (target, computed in) -> rows, vectors, tails, unroll
