@@ -352,7 +352,7 @@ def _emit_rows(kernel: Kernel, kind: type[EvenRows | ListedRows]) -> None:
         kernel.epilogue.read_words(f, v.call)
     v.left = kind(v.a, v.where)
     v.accumulate, v.final = has(f, v.mode, ACCUMULATE), has(f, v.mode, FINAL)
-    another = f.compare("ne", v.following, v.b)
+    another = f.compare("ne", v.following, v.b)  # what comes again need not be fetched in haste
     tiles = f.select(another, f.i64(ceil_div(f, v.rows, tall)), constant(I64, _MANY))
     v.fetching = Fetching.shared_by(kernel, f, tiles)
     low = tall - 1
