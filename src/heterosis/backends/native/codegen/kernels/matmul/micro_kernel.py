@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -187,12 +186,12 @@ def _tiles_at(kernel: Kernel, pace: int) -> int:
     """How many tiles it takes to fetch a panel at this pace."""
     tile = kernel.tile
     read = tile.unroll * tile.columns * kernel.element.size  # of a panel, in a turn
-    return max(1, -(-read // (_AT_ONCE << pace)))
+    return -(-read // (_AT_ONCE << pace))
 
 
 def _paces(kernel: Kernel) -> int:
     """How many paces there are: at the last one, a tile fetches a panel alone."""
-    return next(pace for pace in itertools.count() if _tiles_at(kernel, pace) == 1) + 1
+    return (_tiles_at(kernel, 0) - 1).bit_length() + 1
 
 
 def vector_of(kernel: Kernel) -> Type:

@@ -292,12 +292,14 @@ class PanelProduct:
         f.if_else(
             whole,
             lambda: self.whole(kernel, f),
-            lambda: (
-                self.whole(kernel.narrowed(), f)
-                if self.narrow
-                else self._in_part(kernel, f, scratch)
-            ),
+            lambda: self._last(kernel, f, scratch),
         )
+
+    def _last(self, kernel: Kernel, f: Function, scratch: Value) -> Sequence[Value]:
+        """The same where fewer columns exist than a panel has."""
+        if self.narrow:
+            return self.whole(kernel.narrowed(), f)
+        return self._in_part(kernel, f, scratch)
 
     def whole(self, kernel: Kernel, f: Function) -> Sequence[Value]:
         """The same where all columns exist that the kernel computes."""
