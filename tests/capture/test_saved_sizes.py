@@ -143,6 +143,38 @@ def test_what_is_fixed_is_refused_for_other_extents(path):
             loaded(np.ones(shape))
 
 
+EQUAL = {
+    "reshape": lambda x, b: b.reshape((1, *x[::2].shape)) * x[::2],
+    "product": lambda x, b: b * x[::2],
+    "sum of products": lambda x, b: np.dot(b, x[::2]),
+    "known before": lambda x, b: (x[::2] + FOUR) * b.reshape(x[::2].shape),
+    "known behind": lambda x, b: b * x[::2] * FOUR + b,
+    "in turn": lambda x, b: np.concatenate([b, b]) + (x + b[0])[:-1] + np.tile(b, 2),
+}
+FOUR = np.array(floats(4))
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_extents_that_must_be_equal(name, path):
+    """Programs are well formed, which the tests have checked, when it is a condition that two
+    extents are one, or are a number."""
+    compiled = heterosis.hybridize(EQUAL[name], dynamic=True)
+    x, b = floats(9 if name == "in turn" else 7), floats(4, seed=1)
+    expected = compiled(x, b).asnumpy()
+    heterosis.save(compiled, path)
+    loaded = heterosis.load(path)
+    numpy.testing.assert_array_equal(loaded(x, b).asnumpy(), expected)
+    if "known" in name:
+        assert "b: float32[4]" in str(loaded.signatures[0])
+    else:
+        more = (21 if name == "in turn" else 19), 10
+        x, b = (floats(n) for n in more)
+        given = EQUAL[name](np.array(x), np.array(b)).asnumpy()
+        numpy.testing.assert_allclose(loaded(x, b).asnumpy(), given, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ArgumentError, match="has programs for"):
+        loaded(floats(23), floats(7))
+
+
 def test_broadcast_extents_are_not_opened(path):
     compiled = heterosis.hybridize(lambda x, y: x + y, dynamic=True)
     heterosis.save(compiled, path, np.ones((1, 3)), np.ones((4, 3)))

@@ -86,6 +86,25 @@ def test_names_are_those_within_quotients_too():
     assert set(((n + 1) // 2 + m).names()) == {"n", "m"}
 
 
+ISOLATED = {
+    "n - m": ("m", "n"),
+    "3 - n": ("n", "3"),
+    "n + (m + 1)//2": ("n", "-((m + 1)//2)"),
+    "n - (n + 1)//2 + m": ("m", "(n + 1)//2 - n"),
+    "2*n - (m + 1)//2": ("(m + 1)//2", "2*n"),
+    "2*n - 2*m": None,
+    "m*n + m": None,
+    "m*n + 2*m": None,
+    "n - n//2": ("n//2", "n"),
+}
+
+
+@pytest.mark.parametrize("text, expected", ISOLATED.items(), ids=ISOLATED)
+def test_what_a_factor_must_be_for_a_size_to_be_nothing(text, expected):
+    found = parse_size(text).isolated()
+    assert (found and tuple(map(str, found))) == expected
+
+
 def test_one_unknown_follows_from_a_value():
     assert (2 * n + 1).solved(7) == {"n": 3}
     assert (5 - n).solved(3) == {"n": 2}

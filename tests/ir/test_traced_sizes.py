@@ -7,7 +7,7 @@ import random
 import numpy
 import pytest
 
-from heterosis.ir.sizes import named
+from heterosis.ir.sizes import named, parse_size
 from heterosis.ir.slices import taken
 from heterosis.ir.table_sizes import covering, divided, largest, roughly, smallest
 from heterosis.ir.traced_sizes import (
@@ -249,3 +249,16 @@ def test_rough_numbers_are_the_same_over_ranges():
         assert alike
         for n in alike:
             assert roughly(Decisions({"n": n}).traced(named("n"))) == rough
+
+
+def test_equal_extents_are_one_in_the_program():
+    decisions = Decisions({"n": 7, "m": 4, "k": 2})
+    n, m, k = (decisions.traced(named(name)) for name in "nmk")
+    assert (n + 1) // 2 == m
+    assert decisions.extent(m * k) == parse_size("((n + 1)//2)*k")
+    assert k * 2 == m
+    assert decisions.extent(m) == parse_size("2*k")
+    assert list(decisions.conditions) == ["(n + 1)//2 - m == 0", "-((n + 1)//2) + 2*k == 0"]
+    assert m == 4
+    assert [decisions.extent(size) for size in (m, (n + 1) // 2, k + 1)] == [4, 4, 3]
+    assert list(decisions.conditions)[2:] == ["k == 2", "m == 4", "(n + 1)//2 == 4"]

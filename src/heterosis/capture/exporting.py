@@ -189,7 +189,7 @@ def _entry(
     held = {i: from_device(array) for i, array in outside.items()}
     floats = {i: written(s.number) for i, s in enumerate(sources) if isinstance(s, OfSizes)}
     inputs = [
-        _input(label, array, positions.get(number, -1), program)
+        _input(label, array, positions.get(number, -1), number, captured)
         for number, (label, array) in enumerate(given)
     ]
     if None in sources:
@@ -221,10 +221,15 @@ def _arrays(call: Call, parameters: inspect.Signature) -> list[tuple[str, Any]]:
     return [(labels[id(array)], array) for array in trees.arrays_in(call)]
 
 
-def _input(label: str, array: Any, position: int, program: Program) -> tuple[str, Value, int]:
-    if position >= 0:
-        return label, program.inputs[position], position
-    return label, apply(INPUT, (), TensorType(array.shape, array._dtype_name)), position
+def _input(
+    label: str, array: Any, position: int, number: int, captured: Captured
+) -> tuple[str, Value, int]:
+    """An input as callers see it: its open extents by their own names, also where conditions say
+    that they equal others."""
+    type_ = TensorType(array.shape, array._dtype_name)
+    if position >= 0 and captured.conditions is not None:
+        type_ = captured.conditions.named(number, type_)
+    return label, apply(INPUT, (), type_), position
 
 
 def _check(name: str, captured: Captured) -> None:

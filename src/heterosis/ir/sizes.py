@@ -148,8 +148,8 @@ class Size:
             else:
                 yield from sorted(factor.used)
 
-    def at(self, values: Mapping[Any, int]) -> Extent:
-        """The size where some names, or quotients, have these values."""
+    def at(self, values: Mapping[Any, Extent]) -> Extent:
+        """The size where some names, or quotients, have these values, or equal these sizes."""
         found: Extent = self.number
         for term, coefficient in self.terms:
             value: Extent = coefficient
@@ -163,6 +163,21 @@ class Size:
         (term, coefficient), *others = self.terms
         whole, rest = divmod(value - self.number, coefficient)
         return {term: whole} if isinstance(term, str) and not (others or rest) else {}
+
+    def isolated(self) -> tuple[Factor, Extent] | None:
+        """A name, or else a quotient, and what it must be for the size to be 0: one that has a term
+        of its own, without a coefficient, and is in no other; None if there is none."""
+        alone = [
+            (term, coefficient)
+            for term, coefficient in self.terms
+            if isinstance(term, str | Quotient) and abs(coefficient) == 1
+        ]
+        for term, coefficient in sorted(alone, key=lambda pair: isinstance(pair[0], Quotient)):
+            rest = self - Size(((term, coefficient),))
+            inside = set(rest.names()) | set(rest.factors()) if isinstance(rest, Size) else set()
+            if term not in inside:
+                return term, rest * -coefficient
+        return None
 
     def __str__(self) -> str:
         terms = [_term_text(term, coefficient) for term, coefficient in self.terms]
@@ -205,7 +220,7 @@ def _product(factors: tuple[Any, ...]) -> Extent:
     return found
 
 
-def _factor_at(factor: Factor, values: Mapping[Any, int]) -> Extent:
+def _factor_at(factor: Factor, values: Mapping[Any, Extent]) -> Extent:
     if factor in values:
         return values[factor]
     if isinstance(factor, Quotient):

@@ -21,7 +21,7 @@ from typing import Any
 import numpy
 
 from heterosis.ir.size_bounds import LEAST, Bounds, narrowed, outcome
-from heterosis.ir.sizes import Extent, Formula, Product, Size, Term, named
+from heterosis.ir.sizes import Extent, Factor, Formula, Product, Size, Term, named
 from heterosis.runtime.errors import UnsupportedError
 from heterosis.runtime.lines import PACKAGE, user_line
 
@@ -39,7 +39,7 @@ class Decisions:
         # Whether choices that matter for speed alone are made for large sizes, whatever they are.
         self.as_if_large = False
         self.conditions: dict[str, str] = {}
-        self.fixed: dict[Term, int] = {}  # what conditions say the value of
+        self.fixed: dict[Term, Extent] = {}  # what conditions say the value of, or what it equals
         self.bounds: Bounds = {}  # what they say of names; what follows from it is no condition
         # What floats that follow from sizes are among the operands of a captured operation.
         self.operand: Callable[[TracedFloat], Any] | None = None
@@ -84,7 +84,7 @@ class Decisions:
                 names = {**self.values, **self.floats}
                 (value,) = function_of(names, [str(formula)])(**names)
                 self.note(f"{formula} == {value}")
-                self.fixed[formula] = value
+                self._fix(formula, value)
         return size.at(self.fixed)
 
     def note_power(self, texts: Sequence[str], values: Sequence[float]) -> None:
@@ -105,6 +105,8 @@ class Decisions:
         """Whether a difference of this value stands in a relation to 0; noted, if that depends on
         the values."""
         holds = _RELATIONS[relation](value, 0)
+        if relation == "==":
+            difference = _at(difference, self.fixed)
         if (
             not isinstance(difference, Size)
             or outcome(difference, relation, self.bounds) is not None
@@ -115,8 +117,12 @@ class Decisions:
         left, right = Size(difference.terms), -difference.number
         noted = relation if holds else _OPPOSITE[relation]
         self.note(f"{left} {noted} {right}")
-        if relation == "<" and not _looking.on:
+        if _looking.on:
+            return holds
+        if relation == "<":
             self.bounds = narrowed(self.bounds, left, noted, right)
+        elif holds and (found := difference.isolated()):
+            self._fix(*found)
         return holds
 
     def _has_fixed(self, zero: Size) -> bool:
@@ -130,8 +136,21 @@ class Decisions:
         for factor, value in found.items():
             self.note(f"{factor} == {value}")
             if not _looking.on:
-                self.fixed[factor] = value  # type: ignore[assignment]
+                self._fix(factor, value)
         return True
+
+    def _fix(self, factor: Factor, value: Extent) -> None:
+        """Let a factor be this number, or size, in the whole program: extents that are equal under
+        a condition are one extent there."""
+        for one, of in list(self.fixed.items()):
+            self.fixed[one] = _at(of, {factor: value})
+            if isinstance(of, Size) and not isinstance(self.fixed[one], Size):
+                self.note(f"{one} == {self.fixed[one]}")
+        self.fixed[factor] = value
+
+
+def _at(extent: Extent, values: Mapping[Any, Extent]) -> Extent:
+    return extent.at(values) if isinstance(extent, Size) else extent
 
 
 class _Looking(threading.local):
