@@ -11,6 +11,7 @@ import numpy
 from heterosis.ir.types import is_float
 from tests.programs.draft import Draft
 from tests.programs.kinds import KINDS, kind
+from tests.programs.meaning import UNITS
 from tests.programs.program import ACCUMULATES, Step
 from tests.programs.statements import Block, Choice, Control, Leave, Loop
 
@@ -206,8 +207,11 @@ def _tame(draft: Draft, name: str) -> str:
         text, operands = "{0} * 0.5 + np.mean({1}).astype({2})", (name, other)
         # Differences are taken in float64, where an operand's type is another one.
         meaning, text = text.replace("{2}", "{0}.dtype"), text.replace("{2}", repr(dtype))
+        # The mean is rounded in its own type, which may be a narrower one.
+        own, narrowest = (UNITS.get(d, 1.0) for d in (dtype, draft.dtype_of(other or name)))
+        ulps = Step.ulps * max(1.0, narrowest / own)
         found = draft.step(
-            "unary", text, *operands, dtype=dtype, meaning=meaning, rounding=ACCUMULATES
+            "unary", text, *operands, dtype=dtype, meaning=meaning, rounding=ACCUMULATES, ulps=ulps
         )
         found = found or name
     if draft.chance(0.7):

@@ -32,6 +32,8 @@ def _pooled_reference(data: Any, rois: Any, pooled_size: Any, spatial_scale: Any
         return int(numpy.floor(abs(x) + single(0.5)) * numpy.sign(x))
 
     for number, (image, *corners) in enumerate(rois):
+        if not 0 <= int(image) < len(data):
+            continue
         left, top, right, bottom = (halves_away(single(c) * single(spatial_scale)) for c in corners)
         places = numpy.ndindex(*pooled_size)
         for place in places:
