@@ -716,7 +716,11 @@ def test_every_primitive_stands_under_its_name():
 def test_every_primitive_has_a_row_and_every_row_a_primitive():
     import_module("heterosis.backends.native.codegen.lowerings.rows")
     import_module("heterosis.backends.native.schedule.control")
-    declared = (*vars(native).values(), *native.RECURRENT_PACKED.values())
+    declared = (
+        *vars(native).values(),
+        *native.RECURRENT_PACKED.values(),
+        *native.RECURRENT_JOINED.values(),
+    )
     own = {p for p in declared if isinstance(p, Opaque)} - {*PRIMITIVES}
     assert {*tables.KERNELS, *tables.REDUCERS} == {*PRIMITIVES, *own}
     assert not {p.name for p in own} & {p.name for p in PRIMITIVES}

@@ -3,7 +3,12 @@
 import numpy
 import pytest
 
+import heterosis
 from heterosis import autograd, np, npx
+from heterosis.backends.native.compile.plans import machine
+from heterosis.backends.native.stages.pipeline import for_processor
+from heterosis.capture.attempts import capture
+from heterosis.capture.captured import Outside
 from heterosis.runtime import modes
 from heterosis.runtime.errors import ArgumentError, HeterosisError, ShapeError, UnsupportedError
 
@@ -108,6 +113,34 @@ def test_matches_the_formulas(network, batch, units):
         recorded = run(*network, arrays, units, state_outputs=True)
     for a, b in zip(recorded, expected, strict=True):
         numpy.testing.assert_allclose(a.asnumpy(), b, rtol=1e-5, atol=1e-5)
+
+
+# Inputs as wide as the outputs, whose product is one with that of the outputs; of the last two, not
+# all rows fill tiles, and the inputs of the second layer are wider.
+JOINED = [(mode, 1, False, None, 16, 32) for mode in MODES]
+JOINED += [("lstm", 2, False, None, 33, 64), ("rnn_tanh", 2, True, None, 17, 32)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("network", JOINED, ids=str)
+def test_products_of_inputs_and_states_are_one(network, dtype):
+    *network, batch, units = network
+    x, weights, *states = operands(*network, steps=4, batch=batch, units=units, inputs=units)
+    weights = np.array(weights, dtype)
+    net = heterosis.hybridize(
+        lambda x, *states: run(*network, [x, weights, *states], units, state_outputs=True)
+    )
+    given = [np.array(a, dtype) for a in (x, *states)]
+    expected = reference(*network, units, x, weights.asnumpy().astype("float64"), *states)
+    near = 1e-5 if dtype == "float32" else 1e-12
+    for _ in range(2):
+        for a, b in zip(net(*given), expected, strict=True):
+            numpy.testing.assert_allclose(a.asnumpy(), b, rtol=near, atol=near)
+    captured = capture(net.function, given, {})
+    inputs = zip(captured.program.inputs, captured.sources, strict=True)
+    fixed = [value for value, source in inputs if isinstance(source, Outside)]
+    found = str(for_processor(captured.program, fixed, machine()))
+    assert ("_joined" in found) == (network[0] != "gru")
 
 
 @pytest.mark.parametrize("states", [False, True])

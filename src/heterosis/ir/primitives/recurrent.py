@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # How many numbers a unit takes from the product, for each kind of layer; one for each gate.
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
+# Kinds whose gates take the sum of what is given and the product, and nothing else of either.
+OF_SUMS = ("lstm", "rnn_tanh", "rnn_relu")
+
 _ACTIVATIONS = 4  # numbers of a unit that spare the way back to go through all steps again
 _FLOATS = ("float32", "float64")
 

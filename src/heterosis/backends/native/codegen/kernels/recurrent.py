@@ -2,7 +2,8 @@
 
 Each step is a matrix product and one pass over its result, in which a `Cell` says what happens.
 What does not depend on the step before (the product with the inputs, for one) is done outside,
-for all steps at once.
+for all steps at once; or both products are one, of the inputs and the last outputs side by side,
+which writes down nothing that the next step would have to read again.
 """
 
 from __future__ import annotations
@@ -51,6 +52,9 @@ _SHARE_WORK = 1 << 17  # multiplications that are
 _ROWS_AHEAD = 2  # whose operands are fetched while a row's pass is computed
 # Products that can be computed for some units at a time, for all their gates.
 _BY_UNITS = ("panels", "dots_of_columns")
+# Up to so many bytes of both operands side by side, their products are one: a block of depth.
+_JOINED_BYTES = 1 << 11
+_JOINED_ROWS = 16  # fewer fill tiles better in the product for all steps
 
 Numbers = list[Number]
 
@@ -243,9 +247,10 @@ class Recurrence:
 
     Forwards, the kernel's inputs are the weights, "given", the first "hidden", and, where the cell
     has them, the first "memory" and the "bias"; its outputs are what the pass writes, the
-    "activations", which are for the way back, only if they are to be kept (`keep`). Back, the
-    inputs are the weights and what the pass reads; the outputs what the pass writes and the
-    "product" of the last turn.
+    "activations", which are for the way back, only if they are to be kept (`keep`). If it is
+    `joined`, the inputs "x" and a "bias" for every gate stand in place of "given", and the weights
+    of "x" and of "hidden" one above the other. Back, the inputs are the weights and what the pass
+    reads; the outputs what the pass writes and the "product" of the last turn.
     """
 
     cell: Cell
@@ -255,13 +260,17 @@ class Recurrence:
     problem: matmul.Problem  # one step's product, of any size
     packs: bool  # the weights, which have not come packed
     together: bool  # whether who multiplies for some units also computes their pass
+    joined: bool
 
     @property
     def step(self) -> Pass:
-        if self.back or self.keep:
-            return self.cell.back if self.back else self.cell.forward
-        kept = tuple(s for s in self.cell.forward.outputs if s.name != "activations")
-        return replace(self.cell.forward, outputs=kept)
+        if self.back:
+            return self.cell.back
+        found = self.cell.forward
+        if not self.keep:
+            kept = tuple(s for s in found.outputs if s.name != "activations")
+            found = replace(found, outputs=kept)
+        return _with_bias(found) if self.joined else found
 
     @property
     def key(self) -> str:
@@ -273,6 +282,7 @@ class Recurrence:
             self.problem,
             self.packs,
             self.together,
+            self.joined,
         )
         return f"recurrence {facts}"
 
@@ -283,6 +293,8 @@ class Recurrence:
             written = {s.name for s in self.step.outputs} | {"product"}
             return [s.name for s in self.step.inputs if s.name not in written]
         names = [s.name for s in self.step.inputs]
+        if self.joined:
+            return ["x", "bias", "hidden_before", *(n for n in names if n == "memory_before")]
         more = [n for n in ("memory_before", "bias") if n in names]
         return ["given", "hidden_before", *more]
 
@@ -290,6 +302,15 @@ class Recurrence:
     def outputs(self) -> list[str]:
         """The kernel's outputs."""
         return [s.name for s in self.step.outputs] + (["product"] if self.back else [])
+
+
+def _with_bias(step: Pass) -> Pass:
+    """A pass that has what the gates are given in the product, but for the bias."""
+    inputs = tuple(
+        Stream("bias", s.width, moving=False, shared=True) if s.name == "given" else s
+        for s in step.inputs
+    )
+    return replace(step, inputs=inputs)
 
 
 @dataclass(frozen=True)
@@ -303,27 +324,41 @@ class Layout:
 
 def plan(
     cell: Cell, dtype: str, back: bool, keep: bool, rows: int, units: int,
-    target: Target, workers: int, *, packed: bool = False,
+    target: Target, workers: int, *, packed: bool = False, joined: bool = False,
 ) -> tuple[Recurrence, matmul.Problem, Layout]:  # fmt: skip
     """The loop for a batch of `rows`, its product with all numbers known, and its memory. The
-    weights may have come `packed`; else they are packed here for more than a few rows."""
+    weights may have come `packed`, as they do if it is `joined`; else they are packed here for more
+    than a few rows."""
     wide = cell.gates * units
-    n, k = (units, wide) if back else (wide, units)
+    n, k = (units, wide) if back else (wide, 2 * units if joined else units)
     b_row, b_column = (units, 1) if back else (1, units)
     packs = rows > FEW_ROWS and not packed
     problem = matmul.Problem(
-        dtype, m=rows, n=n, k=k, a_row=k, a_column=1, b_row=b_row, b_column=b_column, c_row=n,
-        b_packed=packs or packed,
+        dtype, m=rows, n=n, k=k, a_row=wide if back else units, a_column=1,
+        b_row=b_row, b_column=b_column, c_row=n, b_packed=packs or packed, one_block=joined,
     )  # fmt: skip
     actual = matmul.choose(problem, target, workers)
     # Units in whole blocks: the columns of a gate are panels, or runs, of their own.
     parts = actual.variant in _BY_UNITS and units % _block(dtype, target) == 0
-    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs, parts and not back)
+    together = parts and not back
+    loop = Recurrence(cell, dtype, back, keep, actual.generic(), packs, together, joined)
     at_packed = 0 if back else _aligned(rows * wide * ITEMSIZE[dtype])
     size = matmul.packed_b_layout(actual, target).size if packs else 0
     work = _aligned(at_packed + size)
     total = work + matmul.workspace_bytes(actual, target, workers)
     return loop, actual, Layout(at_packed, work, total)
+
+
+def joins(mode: str, dtype: str, rows: int, units: int, target: Target, workers: int) -> bool:
+    """Whether the products of inputs as wide as the outputs are worth being one with those of the
+    outputs: where one block of depth has both, and each thread all gates of some units."""
+    if 2 * units * ITEMSIZE[dtype] > _JOINED_BYTES or rows < _JOINED_ROWS:
+        return False
+    cell = CELLS[mode]
+    loop, *_ = plan(
+        cell, dtype, False, False, rows, units, target, workers, packed=True, joined=True
+    )
+    return loop.together and loop.problem.variant == "panels"
 
 
 def _block(dtype: str, target: Target) -> int:
@@ -463,7 +498,9 @@ class _Loop:
         before read last, which are still in the cache if not all of them fit.
         """
         f, v = self.f, self.v
-        own = {"rows": v["rows"], "units": v["units"], "left": states[0], "right": right}
+        left = self._at("x", step, 1) if self.loop.joined else states[0]
+        apart = self._apart(left, states[0])
+        own = {"rows": v["rows"], "units": v["units"], "left": left, "apart": apart, "right": right}
         frame = Frame(**own, backwards=backwards, **self._pointers(step, states))
         frame.save(f, self.memory)
         columns = _block(self.loop.dtype, self.target)
@@ -471,6 +508,12 @@ class _Loop:
         grain = f.max_size(1, f.div_size(_SHARE_WORK, f.max_size(1, work)))
         blocks = f.div_size(v["units"], columns)
         share(f, self.call, f"{self.name}.step", self.memory, blocks, grain, alone=False)
+
+    def _apart(self, first: Value, second: Value) -> Value:
+        """How many numbers lie from one address to another."""
+        f = self.f
+        bytes_ = f.sub(*(f.convert("ptrtoint", p, I64) for p in (second, first)))
+        return f.div(bytes_, constant(I64, ITEMSIZE[self.loop.dtype]))
 
     def _pointers(self, step: Value, states: Sequence[Value]) -> dict[str, Value]:
         """Where each stream of the pass begins, in the order that `_frame` has."""
@@ -536,7 +579,7 @@ def _emit_step(module: Module, target: Target, name: str, loop: Recurrence) -> N
     kernel = product_kernel(module, target, loop.dtype)
     by_panels = loop.problem.variant == "panels"
     (emit_panel_kernels if by_panels else emit_dot_kernels)(kernel)
-    own = {"rows": I64, "units": I64, "left": PTR, "right": PTR, "backwards": I64}
+    own = {"rows": I64, "units": I64, "left": PTR, "apart": I64, "right": PTR, "backwards": I64}
     f, v = _body(module, target, name, loop, **own)
     _, begin, end, _ = f.parameters
     v.back = f.compare("ne", v.backwards, constant(I64, 0))
@@ -588,15 +631,15 @@ def _panels(
     The block `after` it comes next."""
     compute, columns, gates = kernel.element.compute, kernel.tile.columns, loop.cell.gates
     wide = f.mul_size(v.units, gates)
-    most, _ = depth_blocks(f, kernel, v.units)
+    runs, most = (2, v.units) if loop.joined else (1, depth_blocks(f, kernel, v.units)[0])
     nowhere: list[Size | Value] = [Value(PTR, "null"), 0, 0, 0]  # no epilogue asks
     with f.loop(0, v.units, most) as step, f.loop(0, gates) as gate:
         depth = f.min_size(most, f.sub_size(v.units, step.index))
 
         def panel(gate: Size, first: Size, step: Value = step.index, depth: Size = depth) -> Value:
             column = f.add_size(f.mul_size(gate, v.units), first)
-            at = f.add_size(f.mul_size(step, wide), f.mul_size(column, depth))
-            return f.offset(compute, v.right, at)
+            numbers = f.mul_size(column, f.mul_size(depth, runs))
+            return f.offset(compute, v.right, f.add_size(f.mul_size(step, wide), numbers))
 
         last = f.compare("eq", gate.index, constant(I64, gates - 1))
         next_gate = f.select(last, f.i64(0), f.add(gate.index, constant(I64, 1)))
@@ -604,7 +647,7 @@ def _panels(
         to = f.add_size(f.mul_size(gate.index, v.units), first)
         PanelProduct(
             EvenRows(f.offset(compute, v.left, step.index), v.units),
-            runs=1, a_run=0, depth=depth,
+            runs=runs, a_run=v.apart, depth=depth,
             panel=panel(gate.index, first), to=f.offset(compute, v.product, to), c_row=wide,
             rows=v.rows, width=columns, mode=mode_of(f, step.index, depth, v.units),
             place=nowhere, following=panel(next_gate, of_next),

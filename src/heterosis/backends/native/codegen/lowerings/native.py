@@ -12,7 +12,7 @@ from typing import Any
 
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.primitives.recurrent import FORWARD
+from heterosis.ir.primitives.recurrent import FORWARD, OF_SUMS
 from heterosis.ir.primitives.windows import CONVOLVE
 from heterosis.ir.program import INPUT, Node, Value
 from heterosis.ir.types import DTYPES, FLOATS, TensorType
@@ -94,6 +94,36 @@ def _recurrent(layer: Opaque) -> Opaque:
     )
 
 
+def _joined(layer: Opaque) -> Opaque:
+    """A layer whose inputs' part is a product in it."""
+    rule = layer.types
+    assert rule is not None, f"{layer} has no rule"
+
+    def types(node: Node) -> tuple[TensorType, ...]:
+        """Those of the layer with the inputs' part as it was."""
+        weights, x, bias, *states = node.inputs
+        expected.ranks(node, 1, 2, 1, *(2 for _ in states))
+        expected.common_element_type(node, FLOATS)
+        (wide,), (rows, units) = bias.shape, states[0].shape
+        steps, *_ = expected.result_shape(node, None, rows, units)
+        expected.holds(node, x.shape == (steps * rows, units), "inputs as wide as the outputs")
+        own, given = (
+            Value(Node(INPUT, (), {}, (TensorType(shape, weights.dtype),)))
+            for shape in ((wide, units), (steps, rows, wide))
+        )
+        return rule(Node(layer, (own, given, *states), node.attributes, node.types))
+
+    return Opaque(
+        f"{layer.name}_joined",
+        types=types,
+        meaning=_by_processor,
+        attributes=layer.attributes,
+        about=f"As {layer.name}, from inputs (steps * rows, units) and the bias in place of the "
+        "inputs' part, and weights of the inputs and of the outputs one above the other, packed as "
+        "a right operand in one block of depth.",
+    )
+
+
 PACK_RIGHT = Opaque(
     "pack_right",
     types=_packed(2),
@@ -157,3 +187,4 @@ DEPTHWISE_LAST = Opaque(
     "an operand with rows for taps: (images, positions, channels).",
 )
 RECURRENT_PACKED = {mode: _recurrent(layer) for mode, layer in FORWARD.items()}
+RECURRENT_JOINED = {mode: _joined(FORWARD[mode]) for mode in OF_SUMS}
