@@ -244,6 +244,18 @@ def test_filters_on_windows(images, groups, rows, channels, facts, dtype):
     check(found, [x, a], ulps=16)
 
 
+@pytest.mark.parametrize("dtype", WIDE)
+@pytest.mark.parametrize("images, rows, taps, extents", [
+    (1, 1, (1, 1), (1, 1)), (2, 3, (5, 5), (8, 8)), (1, 2, (2, 7), (5, 17)), (3, 1, (1, 3), (4, 2)),
+    (1, 2, (4, 1), (3, 40)), (2, 1, (3, 33), (2, 3)), (0, 2, (3, 3), (4, 4)),
+])  # fmt: skip
+def test_planes_of_taps_are_added_up(images, rows, taps, extents, dtype):
+    x = drawn((images, 1, rows * math.prod(taps), 1, *extents), dtype)
+    out = [n + t - 1 for n, t in zip(extents, taps, strict=True)]
+    found = node(native.FOLD, [types_of(x)], [((images, 1, rows, 1, *out), dtype)], kernel=taps)
+    check(found, [x], ulps=16)
+
+
 @windowed
 @sized
 @pytest.mark.parametrize("dtype", WIDE)

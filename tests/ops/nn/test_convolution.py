@@ -3,8 +3,12 @@
 import numpy
 import pytest
 
+import heterosis
 from heterosis import np, npx
 from heterosis.autograd.reverse import cotangents
+from heterosis.backends.native.compile.plans import machine
+from heterosis.backends.native.stages.pipeline import for_processor
+from heterosis.capture.attempts import capture
 from heterosis.ir import views
 from heterosis.ops.nn import window_references as references
 from heterosis.ops.nn.convolution import convolution_data_gradient, convolution_weight_gradient
@@ -54,6 +58,31 @@ def test_convolution_and_gradients_match_the_reference(shape):
     near(convolution_data_gradient(np.array(dy), ours[1], shape=x.shape, **facts), of_data, 4)
     of_weight = references.convolution_weight_gradient(dy, x, (k, k), **facts)
     near(convolution_weight_gradient(np.array(dy), ours[0], kernel=(k, k), **facts), of_weight, 4)
+
+
+# images, channels, filters, kernel, height, width: the filters' gradient of data, which is small
+FOLDED = [(3, 4, 16, (5, 5), 8, 8), (2, 3, 33, (3, 7), 4, 9), (1, 20, 50, (5, 5), 12, 12)]
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", FOLDED, ids=str)
+def test_gradients_of_small_images_are_added_up(shape, dtype, fixed):
+    n, c, o, kernel, h, w = shape
+    weight = drawn(o, c, *kernel, dtype=dtype)
+    dy = drawn(n, o, h - kernel[0] + 1, w - kernel[1] + 1, dtype=dtype)
+    expected = references.convolution_data_gradient(dy, weight, (n, c, h, w))
+    ours = np.array(weight)
+
+    def of_data(dy, weight):
+        return convolution_data_gradient(dy, weight, shape=(n, c, h, w))
+
+    net = heterosis.hybridize((lambda dy: of_data(dy, ours)) if fixed else of_data)
+    given = [np.array(dy)] if fixed else [np.array(dy), ours]
+    near(net(*given), expected, 4 if dtype == "float32" else 12)
+    program = capture(net.function, given, {}).program
+    inputs = program.inputs[1:] if fixed else ()
+    assert "= fold(" in str(for_processor(program, inputs, machine()))
 
 
 def test_operands_may_lie_in_any_way():

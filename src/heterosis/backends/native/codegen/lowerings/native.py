@@ -10,6 +10,8 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+import numpy
+
 from heterosis.ir.primitives import expected
 from heterosis.ir.primitives.families import Opaque
 from heterosis.ir.primitives.recurrent import FORWARD, OF_SUMS
@@ -124,6 +126,29 @@ def _joined(layer: Opaque) -> Opaque:
     )
 
 
+def _folded(node: Node) -> tuple[TensorType, ...]:
+    (x,) = expected.operands(node, 1)
+    expected.ranks(node, 6)
+    dtype = expected.element_type(node, 0, ("float32", "float64"))
+    taps = node.attributes["kernel"]
+    expected.holds(node, len(taps) == 2 and min(taps) > 0, "two numbers of taps")
+    images, groups, rows, depth, *places = x.shape
+    expected.holds(node, groups == depth == 1 and rows % prod(taps) == 0, "a plane for each tap")
+    out = (n + t - 1 for n, t in zip(places, taps, strict=True))
+    return (TensorType((images, 1, rows // prod(taps), 1, *out), dtype),)
+
+
+def _fold(node: Node, x: Any) -> Any:
+    """The sums, in the precision of the results."""
+    down, across = node.attributes["kernel"]
+    images, _, planes, _, height, width = x.shape
+    planes = x.reshape(images, planes // (down * across), down, across, height, width)
+    total = numpy.zeros(node.types[0].shape, x.dtype)
+    for i, j in numpy.ndindex(down, across):
+        total[:, 0, :, 0, i : i + height, j : j + width] += planes[:, :, i, j]
+    return total
+
+
 PACK_RIGHT = Opaque(
     "pack_right",
     types=_packed(2),
@@ -185,6 +210,14 @@ DEPTHWISE_LAST = Opaque(
     attributes=_LAST,
     about="A filter for each channel of an input (images, height, width, channels), packed as such "
     "an operand with rows for taps: (images, positions, channels).",
+)
+FOLD = Opaque(
+    "fold",
+    types=_folded,
+    meaning=_fold,
+    attributes={"kernel": tuple},
+    about="Planes for each tap (images, 1, rows * taps, 1, height, width), each moved by where its "
+    "tap is and added up: (images, 1, rows, 1, height + taps - 1, width + taps - 1).",
 )
 RECURRENT_PACKED = {mode: _recurrent(layer) for mode, layer in FORWARD.items()}
 RECURRENT_JOINED = {mode: _joined(FORWARD[mode]) for mode in OF_SUMS}

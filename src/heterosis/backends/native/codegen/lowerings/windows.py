@@ -14,6 +14,7 @@ from heterosis.backends.native.codegen.kernel import KernelCode, Machine, Place
 from heterosis.backends.native.codegen.kernels import convolution as code
 from heterosis.backends.native.codegen.lowerings.native import (
     CONVOLVE_PACKED,
+    FOLD,
     PACK_FILTERS,
     TRANSFORM_FILTERS,
 )
@@ -25,10 +26,15 @@ from heterosis.ir.primitives.elementwise import MULTIPLY
 from heterosis.ir.primitives.windows import CONVOLVE, CORRELATE, Extents, Windows, windows_of
 from heterosis.ir.program import Node, Value, apply
 from heterosis.ir.strided import Strided
+from heterosis.ir.table_sizes import roughly
 from heterosis.ir.types import TensorType
 
 # So few filters on a single channel are too little for tiles of a matrix product.
 _FEW_ROWS = 4
+
+# What it takes to add a product up elsewhere, in multiplications; and by how much doing so must be
+# cheaper, since it goes by way of memory.
+_FOLDING, _FOLDING_WORTH = 6, 0.8
 
 # Attributes of a node whose filters are packed: of `Problem`, one of which is not false.
 _WAYS: dict[str, int] = {"packed": False, "turned": False, "winograd": 0}
@@ -157,7 +163,9 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
         return None
     windows = windows_of(node)
     upright = _upright(windows)
-    kinds, _ = _cheapest(node, upright, machine, each_call=not fixed(a))
+    kinds, least = _cheapest(node, upright, machine, each_call=not fixed(a))
+    if _folds(node, windows) and _multiplications_folded(node, machine) < _FOLDING_WORTH * least:
+        return _folded(node, fixed, machine)
     if "winograd" in kinds:
         filters = transformed(a, kinds["winograd"], turned=upright != windows)
         windows = upright
@@ -168,6 +176,42 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
     packed = _packed_filters(filters, kinds, machine)
     attributes = asdict(windows) | _WAYS | kinds
     return apply(CONVOLVE_PACKED, (x, packed), node.types[0], **attributes)
+
+
+def _folds(node: Node, w: Windows) -> bool:
+    """Whether each element of the input gives its share to the whole window in front of it."""
+    (groups, *_), out, inside = node.inputs[1].shape, node.types[0].shape[3:], node.inputs[0].shape
+    whole = all(n == m + t - 1 for n, m, t in zip(out, inside[3:], w.kernel, strict=True))
+    plain = w.stride == (1, 1, 1) and w.origin == (0, 0, 0) and w.dilate[1:] == (-1, -1)
+    return groups == 1 and w.kernel[0] == inside[3] == 1 and whole and plain
+
+
+def _multiplications_folded(node: Node, machine: Machine) -> float:
+    """How many it takes to multiply first and add up then."""
+    product = _products(node)
+    _, least = _cheapest(product.node, windows_of(product.node), machine, each_call=True)
+    return least + _FOLDING * prod(map(roughly, product.shape))
+
+
+def _folded(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value:
+    """A convolution with taps that go against the input as products of each of its elements with
+    each tap, added up where they belong."""
+    product = _products(node)
+    product = _packs(product.node, fixed, machine) or product
+    return apply(FOLD, (product,), node.types[0], kernel=node.attributes["kernel"][1:])
+
+
+def _products(node: Node) -> Value:
+    """A plane of products for each row and tap."""
+    x, a = node.inputs
+    _, rows, channels, *kernel = a.shape
+    places = (0, 1, 3, 4, 5, 2)
+    filters = views.reshape(views.transpose(a, places), (1, rows * prod(kernel), channels, 1, 1, 1))
+    type_ = TensorType((x.shape[0], 1, rows * prod(kernel), *x.shape[3:]), a.dtype)
+    ones = (1, 1, 1)
+    return apply(
+        CONVOLVE, (x, filters), type_, kernel=ones, stride=ones, dilate=ones, origin=(0, 0, 0)
+    )
 
 
 def _upright(w: Windows) -> Windows:
@@ -241,6 +285,24 @@ def _transform_kernel(
     )
 
 
+def _fold_kernel(
+    node: Node, inputs: tuple[Place, ...], outputs: tuple[Place, ...], machine: Machine
+) -> KernelCode:
+    (x,), dtype = inputs, node.types[0].dtype
+    down, across = node.attributes["kernel"]
+    images, _, planes, _, height, width = x.strided.shape
+
+    def emit(module: Module, target: Target, name: str) -> None:
+        code.emit_fold(module, target, name, dtype)
+
+    return KernelCode(
+        key=f"fold {dtype}",
+        emit=emit,
+        numbers=(images * planes // (down * across), down, across, height, width),
+        nanoseconds=prod(x.strided.shape) / 4,
+    )
+
+
 def _scaled(node: Node, factors: Value) -> Value:
     x, a = node.inputs
     spread = views.broadcast(views.reshape(factors, (*a.shape[:2], 1, 1, 1, 1)), a.shape)
@@ -260,3 +322,4 @@ KERNELS[CONVOLVE_PACKED] = KernelLowering(_convolve_kernel, finishes=_filters_an
 KERNELS[CORRELATE] = KernelLowering(_correlate_kernel)
 KERNELS[PACK_FILTERS] = KernelLowering(_pack_kernel, gapless=True)
 KERNELS[TRANSFORM_FILTERS] = KernelLowering(_transform_kernel)
+KERNELS[FOLD] = KernelLowering(_fold_kernel, gapless=True)

@@ -16,6 +16,7 @@ from heterosis.backends.native.codegen.kernels.convolution.filters import (
     FILTER_NUMBERS,
     emit_transform_filters,
 )
+from heterosis.backends.native.codegen.kernels.convolution.fold import FOLD_NUMBERS, emit_fold
 from heterosis.backends.native.codegen.kernels.convolution.forward import (
     emit_forward,
     emit_pack_filters,
@@ -100,6 +101,7 @@ def correlate_scratch_bytes(problem: Problem, target: Target, workers: int) -> i
 
 __all__ = [
     "FILTER_NUMBERS",
+    "FOLD_NUMBERS",
     "NUMBERS",
     "Problem",
     "choose",
@@ -107,6 +109,7 @@ __all__ = [
     "correlate_scratch_bytes",
     "emit_convolve",
     "emit_correlate",
+    "emit_fold",
     "emit_pack_filters",
     "emit_transform_filters",
     "packed_numbers",
