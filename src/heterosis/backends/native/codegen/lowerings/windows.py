@@ -190,7 +190,7 @@ def _multiplications_folded(node: Node, machine: Machine) -> float:
     """How many it takes to multiply first and add up then."""
     product = _products(node)
     _, least = _cheapest(product.node, windows_of(product.node), machine, each_call=True)
-    return least + _FOLDING * prod(map(roughly, product.shape))
+    return least + _FOLDING * float(prod(map(roughly, product.shape)))
 
 
 def _folded(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value:
