@@ -79,6 +79,22 @@ def _is_elementwise(value: Value, places: Places) -> bool:
     return True
 
 
+def fill_gaps(rooms: Sequence[tuple[Value, Place]], places: Places) -> bool:
+    """Whether two values that are made element by element each write every second place of one row
+    of memory: one nest can store both without gaps."""
+    if len(rooms) != 2 or not all(_is_elementwise(value, places) for value, _ in rooms):
+        return False
+    (one, first), (other, second) = rooms
+    strides = [s for s, n in zip(first.strided.strides, one.shape, strict=True) if n != 1]
+    return (
+        one.shape == other.shape
+        and first.dtype == second.dtype
+        and first.strided.strides == second.strided.strides
+        and strides[-1:] == [2]
+        and abs(second.strided.offset - first.strided.offset) == 1
+    )
+
+
 def share_work(values: Sequence[Value], places: Places) -> bool:
     """Whether values of one shape, without reductions, compute something more than once."""
     if len({value.shape for value in values}) > 1:

@@ -288,8 +288,9 @@ class Scheduler:
             nests.map_value(self, fill, room, (("broadcast", (value.shape,)),))
         rooms = list(places.parts(value, room))
         parts = [part for part, _ in rooms]
-        shared = horizontal_fusion.share_work(parts, self.places)
-        if shared and are_apart(value.node.attributes["places"], [v.shape for v in parts]):
+        together = horizontal_fusion.share_work(parts, self.places)
+        together = together or horizontal_fusion.fill_gaps(rooms, self.places)
+        if together and are_apart(value.node.attributes["places"], [v.shape for v in parts]):
             nests.map_together(self, rooms)
             return
         yield from rooms

@@ -7,6 +7,7 @@ float16 and bfloat16 are computed with as float32; bool is stored as a byte and 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from heterosis.backends.native.codegen.emit.builder import (
     BFLOAT,
@@ -229,6 +230,27 @@ def store_vector(
         f.store(raw, base)
     else:
         f.masked_store(raw, base, mask)
+
+
+def store_between(
+    f: Function, dtype: str, values: Sequence[Value], bases: Sequence[Value], mask: Value | None
+) -> None:
+    """Two vectors of which each has every second element, from its base on, the second one behind
+    the first one's."""
+    if mask is not None and not _masks_pay(f, STORED[dtype]):
+        for value, base in zip(values, bases, strict=True):
+            store_vector(f, dtype, value, base, 2, mask)
+        return
+    first, second = (stored(f, dtype, value) for value in values)
+    lanes = first.type.lanes
+    for begin in (0, lanes):
+        part = range(begin, begin + lanes)
+        mixed = f.shuffle(first, second, [i // 2 + lanes * (i % 2) for i in part])
+        at = f.offset(STORED[dtype], bases[0], begin)
+        if mask is None:
+            f.store(mixed, at)
+        else:
+            f.masked_store(mixed, at, f.shuffle(mask, mask, [i // 2 for i in part]))
 
 
 def _addresses(f: Function, element: Type, base: Value, step: Value | int, lanes: int) -> Value:

@@ -312,8 +312,12 @@ class _Emitter:
         outer = [s for s in self.nest.stores if not self._is_inner(s) and not s.running]
         for store in outer:  # a result may stand where an operand of another does: read all first
             self.value(scope, store.value, lanes, mask)
-        for store in outer:
-            self._store(scope, store, lanes, mask)
+        left = iter(outer)
+        for store in left:
+            if store.is_paired:
+                self._store_both(scope, store, next(left), lanes, mask)
+            else:
+                self._store(scope, store, lanes, mask)
 
     def _pass(
         self,
@@ -408,6 +412,25 @@ class _Emitter:
     def _store(self, scope: _Scope, store: Store, lanes: int, mask: Mask) -> None:
         value = self.value(scope, store.value, lanes, mask)
         self._hold(scope, store.operand, store.indices, lanes, mask, value)
+
+    def _store_both(
+        self, scope: _Scope, first: Store, second: Store, lanes: int, mask: Mask
+    ) -> None:
+        """What one stores, and what the next one stores between that."""
+        if not lanes:
+            self._store(scope, first, lanes, mask)
+            self._store(scope, second, lanes, mask)
+            return
+        values = [self.value(scope, store.value, lanes, mask) for store in (first, second)]
+        base, behind = (
+            self._address(scope, store.operand, (), 0, None)[0] for store in (first, second)
+        )
+
+        def write(m: Value | None) -> list[Value]:
+            memory.store_between(self.f, first.operand.dtype, values, (base, behind), m)
+            return []
+
+        self._masked(mask, write)
 
     # -- values -------------------------------------------------------------------------------
 
