@@ -498,6 +498,7 @@ class _Loop:
         before read last, which are still in the cache if not all of them fit.
         """
         f, v = self.f, self.v
+        # A row of the product is one of the inputs, and one of the last outputs so far behind it.
         left = self._at("x", step, 1) if self.loop.joined else states[0]
         apart = self._apart(left, states[0])
         own = {"rows": v["rows"], "units": v["units"], "left": left, "apart": apart, "right": right}
