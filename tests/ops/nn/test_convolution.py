@@ -85,6 +85,16 @@ def test_gradients_of_small_images_are_added_up(shape, dtype, fixed):
     assert "= fold(" in str(for_processor(program, inputs, machine()))
 
 
+@pytest.mark.parametrize("images, folds", [(8, True), (512, False)])
+def test_what_is_added_up_is_not_more_than_caches_hold(images, folds):
+    def of_data(dy, weight):
+        return convolution_data_gradient(dy, weight, shape=(images, 20, 12, 12))
+
+    given = np.zeros((images, 50, 8, 8)), np.zeros((50, 20, 5, 5))
+    program = capture(of_data, given, {}).program
+    assert ("= fold(" in str(for_processor(program, (), machine()))) == folds
+
+
 def test_operands_may_lie_in_any_way():
     x, weight, bias = drawn(2, 9, 8, 3), drawn(3, 3, 3, 5), drawn(10)
     turned = np.array(x).transpose(0, 3, 1, 2)

@@ -32,9 +32,9 @@ from heterosis.ir.types import TensorType
 # So few filters on a single channel are too little for tiles of a matrix product.
 _FEW_ROWS = 4
 
-# What it takes to add a product up elsewhere, in multiplications; and by how much doing so must be
-# cheaper, since it goes by way of memory.
-_FOLDING, _FOLDING_WORTH = 6, 0.8
+# What it takes to add a product up elsewhere, in multiplications; by how much doing so must be
+# cheaper, since it goes by way of memory; and how many bytes of it that may be.
+_FOLDING, _FOLDING_WORTH, _MOST_FOLDED = 6, 0.8, 1 << 25
 
 # Attributes of a node whose filters are packed: of `Problem`, one of which is not false.
 _WAYS: dict[str, int] = {"packed": False, "turned": False, "winograd": 0}
@@ -164,7 +164,7 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
     windows = windows_of(node)
     upright = _upright(windows)
     kinds, least = _cheapest(node, upright, machine, each_call=not fixed(a))
-    if _folds(node, windows) and _multiplications_folded(node, machine) < _FOLDING_WORTH * least:
+    if _folds(node, windows) and _folding_pays(node, least, machine):
         return _folded(node, fixed, machine)
     if "winograd" in kinds:
         filters = transformed(a, kinds["winograd"], turned=upright != windows)
@@ -186,11 +186,12 @@ def _folds(node: Node, w: Windows) -> bool:
     return groups == 1 and w.kernel[0] == inside[3] == 1 and whole and plain
 
 
-def _multiplications_folded(node: Node, machine: Machine) -> float:
-    """How many it takes to multiply first and add up then."""
+def _folding_pays(node: Node, others: float, machine: Machine) -> bool:
+    """Whether it is cheaper than so many multiplications to multiply first and add up then."""
     product = _products(node)
-    _, least = _cheapest(product.node, windows_of(product.node), machine, each_call=True)
-    return least + _FOLDING * float(prod(map(roughly, product.shape)))
+    _, own = _cheapest(product.node, windows_of(product.node), machine, each_call=True)
+    own += _FOLDING * float(prod(map(roughly, product.shape)))
+    return own < _FOLDING_WORTH * others and product.type.nbytes <= _MOST_FOLDED
 
 
 def _folded(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value:
