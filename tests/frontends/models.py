@@ -29,6 +29,13 @@ def recurrent_net():
     return net
 
 
+def even_recurrent_net():
+    """Outputs as wide as the inputs: both are multiplied by their weights at once."""
+    net = rnn.LSTM(32, input_size=32)
+    net.initialize()
+    return net
+
+
 def embedding():
     net = nn.HybridSequential()
     net.add(nn.Embedding(20, 8), nn.LayerNorm(), nn.Dense(4, flatten=False))

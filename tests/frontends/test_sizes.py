@@ -10,7 +10,14 @@ from heterosis.cli import main
 from heterosis.gluon import nn
 from heterosis.runtime.errors import ArgumentError, ProgramError, ScheduleError
 from tests.frontends import python_front_end
-from tests.frontends.models import convolution_net, mlp, random, recurrent_net, until_small
+from tests.frontends.models import (
+    convolution_net,
+    even_recurrent_net,
+    mlp,
+    random,
+    recurrent_net,
+    until_small,
+)
 
 front_end = python_front_end()
 
@@ -56,6 +63,10 @@ PROGRAMS = {
     "lstm": (
         recurrent_net, {"inputs": (0, 1)},
         [[(7, 3, 8)], [(1, 3, 8)], [(9, 1, 8)], [(1, 1, 8)], [(30, 17, 8)]],
+    ),
+    "even lstm": (
+        even_recurrent_net, {"inputs": (0, 1)},
+        [[(7, 17, 32)], [(1, 16, 32)], [(9, 3, 32)], [(2, 1, 32)], [(3, 70, 32)]],
     ),
     "two lengths": (
         lambda: lambda x, y: x @ y, {"x": (0,), "y": (1,)},
