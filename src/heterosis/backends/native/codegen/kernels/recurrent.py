@@ -292,11 +292,10 @@ class Recurrence:
         if self.back:
             written = {s.name for s in self.step.outputs} | {"product"}
             return [s.name for s in self.step.inputs if s.name not in written]
-        names = [s.name for s in self.step.inputs]
-        if self.joined:
-            return ["x", "bias", "hidden_before", *(n for n in names if n == "memory_before")]
+        given = ["x", "bias"] if self.joined else ["given"]
+        names = [s.name for s in self.step.inputs if s.name not in given]
         more = [n for n in ("memory_before", "bias") if n in names]
-        return ["given", "hidden_before", *more]
+        return [*given, "hidden_before", *more]
 
     @property
     def outputs(self) -> list[str]:

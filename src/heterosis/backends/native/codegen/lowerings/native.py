@@ -6,7 +6,7 @@ are prepared, or before the program is planned.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -76,16 +76,13 @@ def _last_convolved(node: Node) -> tuple[TensorType, ...]:
 
 def _recurrent(layer: Opaque) -> Opaque:
     """A layer whose weights have come packed."""
-    rule = layer.types
-    assert rule is not None, f"{layer} has no rule"
 
     def types(node: Node) -> tuple[TensorType, ...]:
         """Those of the layer with weights as they were."""
-        (weights, *operands), attributes = node.inputs, node.attributes
+        _, *operands = node.inputs
         expected.element_type(node, 0, (operands[0].dtype,))
         wide, units = operands[0].shape[-1], operands[1].shape[-1]
-        own = Value(Node(INPUT, (), {}, (TensorType((wide, units), weights.dtype),)))
-        return rule(Node(layer, (own, *operands), attributes, node.types))
+        return _types_of(layer, node, [(wide, units)], operands)
 
     return Opaque(
         f"{layer.name}_packed",
@@ -98,22 +95,16 @@ def _recurrent(layer: Opaque) -> Opaque:
 
 def _joined(layer: Opaque) -> Opaque:
     """A layer whose inputs' part is a product in it."""
-    rule = layer.types
-    assert rule is not None, f"{layer} has no rule"
 
     def types(node: Node) -> tuple[TensorType, ...]:
         """Those of the layer with the inputs' part as it was."""
-        weights, x, bias, *states = node.inputs
+        _, x, bias, *states = node.inputs
         expected.ranks(node, 1, 2, 1, *(2 for _ in states))
         expected.common_element_type(node, FLOATS)
         (wide,), (rows, units) = bias.shape, states[0].shape
         steps, *_ = expected.result_shape(node, None, rows, units)
         expected.holds(node, x.shape == (steps * rows, units), "inputs as wide as the outputs")
-        own, given = (
-            Value(Node(INPUT, (), {}, (TensorType(shape, weights.dtype),)))
-            for shape in ((wide, units), (steps, rows, wide))
-        )
-        return rule(Node(layer, (own, given, *states), node.attributes, node.types))
+        return _types_of(layer, node, [(wide, units), (steps, rows, wide)], states)
 
     return Opaque(
         f"{layer.name}_joined",
@@ -124,6 +115,16 @@ def _joined(layer: Opaque) -> Opaque:
         "inputs' part, and weights of the inputs and of the outputs one above the other, packed as "
         "a right operand in one block of depth.",
     )
+
+
+def _types_of(
+    layer: Opaque, node: Node, shapes: Sequence[tuple[int, ...]], operands: Sequence[Value]
+) -> tuple[TensorType, ...]:
+    """The types of a layer whose first operands have these shapes, with the others of `node`."""
+    assert layer.types is not None, f"{layer} has no rule"
+    dtype = node.inputs[0].dtype
+    first = (Value(Node(INPUT, (), {}, (TensorType(shape, dtype),))) for shape in shapes)
+    return layer.types(Node(layer, (*first, *operands), node.attributes, node.types))
 
 
 def _folded(node: Node) -> tuple[TensorType, ...]:

@@ -164,8 +164,8 @@ def _packs(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Valu
     windows = windows_of(node)
     upright = _upright(windows)
     kinds, least = _cheapest(node, upright, machine, each_call=not fixed(a))
-    if _folds(node, windows) and _folding_pays(node, least, machine):
-        return _folded(node, fixed, machine)
+    if _folds(node, windows) and _folding_pays(product := _products(node), least, machine):
+        return _folded(node, _packs(product.node, fixed, machine) or product)
     if "winograd" in kinds:
         filters = transformed(a, kinds["winograd"], turned=upright != windows)
         windows = upright
@@ -186,19 +186,16 @@ def _folds(node: Node, w: Windows) -> bool:
     return groups == 1 and w.kernel[0] == inside[3] == 1 and whole and plain
 
 
-def _folding_pays(node: Node, others: float, machine: Machine) -> bool:
-    """Whether it is cheaper than so many multiplications to multiply first and add up then."""
-    product = _products(node)
+def _folding_pays(product: Value, others: float, machine: Machine) -> bool:
+    """Whether it is cheaper than so many multiplications to compute a `product` and add it up."""
     _, own = _cheapest(product.node, windows_of(product.node), machine, each_call=True)
     own += _FOLDING * float(prod(map(roughly, product.shape)))
     return own < _FOLDING_WORTH * others and product.type.nbytes <= _MOST_FOLDED
 
 
-def _folded(node: Node, fixed: Callable[[Value], bool], machine: Machine) -> Value:
+def _folded(node: Node, product: Value) -> Value:
     """A convolution with taps that go against the input as products of each of its elements with
     each tap, added up where they belong."""
-    product = _products(node)
-    product = _packs(product.node, fixed, machine) or product
     return apply(FOLD, (product,), node.types[0], kernel=node.attributes["kernel"][1:])
 
 
