@@ -187,7 +187,7 @@ def recurrent(draft: Draft) -> str | None:
     found = draft.pick(
         lambda a: a.ndim == 3 and min(a.shape) > 0 and a.size < 200 and a.dtype == "float32"
     )
-    if draft.chance(0.1):  # sizes of which one kernel multiplies inputs and states together
+    if draft.chance(0.4):  # sizes of which one kernel multiplies inputs and states together
         found, layers, batch, inputs, units = None, 1, draft.among((16, 17)), 32, 32
     data = found or draft.argument((steps, batch, inputs), "float32")
     steps, batch, inputs = draft.shape_of(data)
