@@ -69,7 +69,7 @@ class Linker {
     return std::move(mapping_);
   }
 
-  std::vector<LoadedObject::Symbol> exports(const CodeMapping& mapping) const;
+  std::vector<LoadedObject::Symbol> placed_symbols(const CodeMapping& mapping) const;
 
  private:
   // A relocation, with everything about it that is the same before and after the layout.
@@ -250,14 +250,15 @@ void Linker::relocate(const Place& place) {
   write_relocation(place.kind, mapping_.data() + offset, at, value);
 }
 
-std::vector<LoadedObject::Symbol> Linker::exports(const CodeMapping& mapping) const {
+std::vector<LoadedObject::Symbol> Linker::placed_symbols(const CodeMapping& mapping) const {
   std::vector<LoadedObject::Symbol> found;
   for (const Elf64_Sym& symbol : object_.symbols()) {
     const bool defined = symbol.st_shndx != SHN_UNDEF && symbol.st_shndx != SHN_ABS;
-    if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL || !defined) continue;
-    if (!loaded_[symbol.st_shndx]) continue;
+    const bool external = ELF64_ST_BIND(symbol.st_info) != STB_LOCAL;
+    const bool function = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC;
+    if (!defined || !(external || function) || !loaded_[symbol.st_shndx]) continue;
     void* address = mapping.data() + offsets_[symbol.st_shndx] + symbol.st_value;
-    found.push_back({std::string(object_.name(symbol)), address, symbol.st_size});
+    found.push_back({std::string(object_.name(symbol)), address, symbol.st_size, external});
   }
   return found;
 }
@@ -302,13 +303,14 @@ LoadedObject LoadedObject::load(std::span<const std::byte> file, const SymbolRes
          " in ELF's numbering, this process runs on " + std::to_string(host_machine));
   Linker linker(object, resolve);
   CodeMapping mapping = linker.link();
-  auto symbols = linker.exports(mapping);
+  auto symbols = linker.placed_symbols(mapping);
   return {std::move(mapping), std::move(symbols)};
 }
 
 void* LoadedObject::address(std::string_view name) const {
   std::string defined;
   for (const Symbol& symbol : symbols_) {
+    if (!symbol.external) continue;
     if (symbol.name == name) return symbol.address;
     defined += (defined.empty() ? "" : ", ") + symbol.name;
   }

@@ -55,7 +55,9 @@ class LoadedObject {
     std::string name;
     void* address;
     std::size_t size;
+    bool external;
   };
+  // Its external symbols and its internal functions, of which two may have one name.
   const std::vector<Symbol>& symbols() const { return symbols_; }
 
   // Bytes of memory held, in whole pages.

@@ -24,8 +24,10 @@ std::uintptr_t address(const LoadedObject& object, std::string_view name) {
 
 std::vector<nb::object> symbols(const LoadedObject& object) {
   std::vector<nb::object> found;
-  for (const auto& [name, address, size] : object.symbols())
-    found.push_back(nb::make_tuple(name, reinterpret_cast<std::uintptr_t>(address), size));
+  for (const LoadedObject::Symbol& symbol : object.symbols()) {
+    const auto address = reinterpret_cast<std::uintptr_t>(symbol.address);
+    found.push_back(nb::make_tuple(symbol.name, address, symbol.size));
+  }
   return found;
 }
 
@@ -44,7 +46,7 @@ void bind_loader(nb::module_& m) {
   nb::class_<LoadedObject>(m, "LoadedObject",
                            "Machine code in memory; its addresses are valid while it lives.")
       .def("address", &address, nb::arg("name"), "The address of an external symbol it defines.")
-      .def_prop_ro("symbols", &symbols, "(name, address, bytes) of its external symbols.")
+      .def_prop_ro("symbols", &symbols, "(name, address, bytes) of its external symbols and its internal functions.")
       .def_prop_ro("size", &LoadedObject::size, "Bytes of memory it holds, in whole pages.");
   m.def("load_object", &load_object, nb::arg("file"),
         "Put a relocatable ELF object for this processor into executable memory.");

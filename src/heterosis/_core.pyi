@@ -523,7 +523,7 @@ class LoadedObject:
         """The address of an external symbol it defines."""
     @property
     def symbols(self) -> list[tuple[str, int, int]]:
-        """(name, address, bytes) of its external symbols."""
+        """(name, address, bytes) of its external symbols and its internal functions."""
     @property
     def size(self) -> int:
         """Bytes of memory it holds, in whole pages."""

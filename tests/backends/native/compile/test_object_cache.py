@@ -15,6 +15,7 @@ import warnings
 
 import pytest
 
+from heterosis._core import LoadError
 from heterosis.backends.native.codegen.target import TARGETS
 from heterosis.backends.native.compile import object_cache
 from heterosis.backends.native.compile.compiler import host_target
@@ -480,18 +481,25 @@ def test_default_cache(monkeypatch, directory):
     assert len(entries(directory)) == 2
 
 
+_WITH_INTERNAL_FUNCTION = """
+define internal i64 @six(i64 %n) noinline { %product = mul i64 %n, 6 ret i64 %product }
+define i64 @answer(i64 %n) { %product = call i64 @six(i64 %n) ret i64 %product }
+"""
+
+
 def test_perf_learns_names(directory, monkeypatch):
     path = f"/tmp/perf-{os.getpid()}.map"
     monkeypatch.setenv("HETEROSIS_PERF_MAP", "1")
-    cache = ObjectCache(directory)
     try:
-        answer(cache, 1)
+        loaded = ObjectCache(directory).load("answer", lambda: _WITH_INTERNAL_FUNCTION)
         with open(path) as file:
-            address, size, name = file.read().split()
+            told = {name: (int(at, 16), int(size, 16)) for at, size, name in map(str.split, file)}
     finally:
         os.unlink(path)
-    assert name == "answer" and int(size, 16) > 0
-    assert int(address, 16) == cache.load("answer 1", never).address("answer")
+    assert told["answer"][0] == loaded.address("answer")
+    assert told.keys() == {"answer", "six"} and all(size > 0 for _, size in told.values())
+    with pytest.raises(LoadError, match="defines no 'six', only: answer"):
+        loaded.address("six")
 
 
 def test_no_warnings_in_the_ordinary_case(directory):
