@@ -117,7 +117,7 @@ def tiled(draft: Draft) -> str | None:
     channels, filters = draft.among((16, 32)), draft.among((16, 32, 48))
     shape = draft.whole(1, 3), channels, draft.whole(1, 14), draft.whole(1, 14)
     data = draft.argument(shape, "float32", -1, 1)
-    weight = draft.constant((filters, channels, 3, 3), "float32", -1, 1)
+    weight = _parameter(draft, (filters, channels, 3, 3), "float32")
     more = f"kernel=(3, 3), pad=({draft.whole(1, 2)}, 1), no_bias=True"
     text = f"npx.convolution({{0}}, {{1}}, {more})"
     absolute = _of_tiles(3, channels)

@@ -5,6 +5,7 @@ It takes jobs from a connection, because a wrong program may end the process tha
 
 from __future__ import annotations
 
+import importlib
 import linecache
 import os
 import sys
@@ -19,6 +20,7 @@ import numpy
 
 import heterosis
 from heterosis import autograd, gluon, np, npx
+from heterosis.backends.native.codegen.kernels import convolution
 from heterosis.backends.native.loops import inlining
 from heterosis.backends.native.stages import channels_last
 from heterosis.ir.types import is_float
@@ -205,10 +207,12 @@ def observe(program: Program, calls: list[Mapping[str, Array]], ways: list[str])
 
 def turn_everything() -> None:
     """Let convolutions keep their channels last as if arrays were turned for nothing, and multiply
-    tiles of results wherever there are such; and let values stand in memory after few steps, as
-    those of very long programs do."""
+    tiles of results, and sum up the gradients of filters by tiles, wherever there are such; and let
+    values stand in memory after few steps, as those of very long programs do."""
     channels_last._TURNING, channels_last._TURNING_WINDOWS = 0, -1e9
-    channels_last._TILES_WORTH = 1e3
+    # The package's function of that name hides the module.
+    choose = importlib.import_module(f"{convolution.__name__}.choose")
+    channels_last._TILES_WORTH = choose._TILES_WORTH = 1e3
     inlining._MOST_NESTED = 5
 
 

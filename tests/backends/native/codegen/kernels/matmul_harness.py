@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import mmap
 
 import llvmlite.binding as llvm
 import numpy
@@ -120,14 +121,33 @@ def problem_of(a, b, c, dtype: str | None = None, **options) -> Problem:
 def run(target: Target, code: Problem, actual: Problem, a, b, c, epilogue=None) -> None:
     """Call the code compiled for `code` with the numbers of `actual`."""
     _, entry = compiled(target, code, epilogue)
-    size = workspace_bytes(actual, target, WORKERS)
+    numbers = [a.ctypes.data, b.ctypes.data, c.ctypes.data, *code.arguments(actual)]
+    call_with_workspace(entry, numbers, workspace_bytes(actual, target, WORKERS))
+
+
+def call_with_workspace(entry, numbers: list[int], size: int) -> None:
+    """Call `start` with `size` bytes of workspace, beside which nothing may be written."""
     guard = 256
     memory = numpy.full(size + 2 * guard + 64, 0x5A, numpy.uint8)
     start = memory.ctypes.data + guard
     start += -start % 64
     call = Call(None, None, None, start, ctypes.pointer(RUNTIME))
-    numbers = [a.ctypes.data, b.ctypes.data, c.ctypes.data, *code.arguments(actual)]
     entry(ctypes.addressof(call), (ctypes.c_int64 * len(numbers))(*numbers))
     behind = start - memory.ctypes.data + size
     assert (memory[: start - memory.ctypes.data] == 0x5A).all(), "wrote before the workspace"
     assert (memory[behind:] == 0x5A).all(), "wrote behind the workspace"
+
+
+def guarded(array):
+    """A copy with the same strides whose last byte is the last one that may be read."""
+    base = numpy.ascontiguousarray(array if array.flags.c_contiguous else array.T)
+    pages = -(-base.nbytes // mmap.PAGESIZE) + 1
+    memory = mmap.mmap(-1, pages * mmap.PAGESIZE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    libc = ctypes.CDLL(None, use_errno=True)
+    wall = start + (pages - 1) * mmap.PAGESIZE
+    assert libc.mprotect(ctypes.c_void_p(wall), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    offset = (pages - 1) * mmap.PAGESIZE - base.nbytes
+    copy = numpy.frombuffer(memory, base.dtype, base.size, offset).reshape(base.shape)
+    copy[...] = base
+    return copy if array.flags.c_contiguous else copy.T

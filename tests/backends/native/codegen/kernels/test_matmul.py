@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import mmap
 import re
 
 import ml_dtypes
@@ -30,6 +29,7 @@ from tests.backends.native.codegen.kernels.matmul_harness import (
     Call,
     assembly,
     compile_text,
+    guarded,
     problem_of,
     run,
 )
@@ -414,21 +414,6 @@ def test_special_values_pass_through(target, variant, dtype):
             wide = "float64" if dtype == "float64" else "float32"
             want = (a.astype(wide) * b.astype(wide)).astype(kind)
             numpy.testing.assert_array_equal(c.astype("float64"), want.astype("float64"))
-
-
-def guarded(array):
-    """A copy with the same strides whose last byte is the last one that may be read."""
-    base = numpy.ascontiguousarray(array if array.flags.c_contiguous else array.T)
-    pages = -(-base.nbytes // mmap.PAGESIZE) + 1
-    memory = mmap.mmap(-1, pages * mmap.PAGESIZE)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    libc = ctypes.CDLL(None, use_errno=True)
-    wall = start + (pages - 1) * mmap.PAGESIZE
-    assert libc.mprotect(ctypes.c_void_p(wall), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
-    offset = (pages - 1) * mmap.PAGESIZE - base.nbytes
-    copy = numpy.frombuffer(memory, base.dtype, base.size, offset).reshape(base.shape)
-    copy[...] = base
-    return copy if array.flags.c_contiguous else copy.T
 
 
 @pytest.mark.parametrize("variant", VARIANTS[:5])

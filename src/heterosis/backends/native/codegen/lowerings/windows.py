@@ -113,8 +113,8 @@ def _correlate_kernel(
     chunks, _, rows, columns = outputs[0].strided.shape
     strides = ("a_image", "a_group", "a_row", "a_column")
     left = dict(zip(strides, a.strided.strides, strict=True)) | {"chunks": chunks}
-    depthwise = x.strided.shape[2] == 1 and rows <= _FEW_ROWS and left["a_column"] == 1
-    problem = _problem(node, x, rows, node.attributes["out"], left, depthwise=depthwise)
+    kinds = _ways_for_weights(node, x, rows, left["a_column"], machine)
+    problem = _problem(node, x, rows, node.attributes["out"], left, **kinds)
 
     def emit(module: Module, target: Target, name: str) -> None:
         code.emit_correlate(module, target, name, problem)
@@ -126,6 +126,32 @@ def _correlate_kernel(
         scratch_bytes=code.correlate_scratch_bytes(problem, machine.target, machine.workers),
         nanoseconds=2 * prod(a.strided.shape) * columns / PRODUCT_FLOPS,
     )
+
+
+def _ways_for_weights(
+    node: Node, x: Place, rows: int, a_column: int, machine: Machine
+) -> dict[str, Any]:
+    """What kinds of a problem the gradient of filters makes, whose positions lie so far apart."""
+    images, groups, channels, *extents = x.strided.shape
+    if a_column != 1:
+        return {}
+    if channels == 1 and rows <= _FEW_ROWS:
+        return {"depthwise": True}
+    w, out = windows_of(node), node.attributes["out"]
+    small = groups == 1 and _in_small_steps(w, tuple(extents), out)
+    winograd = code.choose_for_weights(
+        x.dtype, images, rows, channels, w.kernel, out, machine.target, small_steps=small
+    )
+    return {"winograd": winograd}
+
+
+def _in_small_steps(w: Windows, extents: Extents, out: Extents) -> bool:
+    """Whether windows and their taps are one apart, and padding is the same before and behind."""
+    whole = all(
+        n - 2 * first == positions + taps - 1 and first <= 0
+        for n, first, positions, taps in zip(extents, w.origin, out, w.kernel, strict=True)
+    )
+    return w.stride == w.dilate == (1, 1, 1) and whole
 
 
 def _packed_problem(a: Value, left: dict[str, int]) -> code.Problem:
@@ -236,11 +262,7 @@ def _cheapest(
     if groups > 1:
         return {"packed": True}, float(node.types[0].size * channels * prod(kernel))
     out = node.types[0].shape[3:]
-    whole = all(
-        n - 2 * first == positions + taps - 1 and first <= 0
-        for n, first, positions, taps in zip(x.shape[3:], w.origin, out, kernel, strict=True)
-    )
-    small = w.stride == w.dilate == (1, 1, 1) and whole
+    small = _in_small_steps(w, x.shape[3:], out)
     return code.choose(
         a.dtype, x.shape[0], rows, channels, tuple(kernel), out, machine.target,
         small_steps=small, each_call=each_call,

@@ -6,7 +6,10 @@ A module's kernels of one kind differ in nothing but numbers: they share the cod
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import Module
 from heterosis.backends.native.codegen.epilogue import Epilogue
-from heterosis.backends.native.codegen.kernels.convolution.choose import choose
+from heterosis.backends.native.codegen.kernels.convolution.choose import (
+    choose,
+    choose_for_weights,
+)
 from heterosis.backends.native.codegen.kernels.convolution.depthwise import (
     depthwise_scratch_bytes,
     emit_depthwise,
@@ -38,6 +41,10 @@ from heterosis.backends.native.codegen.kernels.convolution.winograd import (
     emit_winograd,
     winograd_scratch_bytes,
 )
+from heterosis.backends.native.codegen.kernels.convolution.winograd_weights import (
+    emit_winograd_weights,
+    winograd_weights_scratch_bytes,
+)
 from heterosis.backends.native.codegen.kernels.matmul.finish import finish_runs
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import finish, product_kernel
 from heterosis.backends.native.codegen.target import Target
@@ -48,6 +55,12 @@ _FORWARD = {
     "depthwise": (emit_depthwise, depthwise_scratch_bytes, finish_runs),
     "turned": (emit_turned, turned_scratch_bytes, finish_runs),
     "winograd": (emit_winograd, winograd_scratch_bytes, finish_runs),
+}
+# The same of the gradient of filters.
+_WEIGHTS = {
+    "product": (emit_weights, weights_scratch_bytes),
+    "depthwise": (emit_depthwise_weights, depthwise_scratch_bytes),
+    "winograd": (emit_winograd_weights, winograd_weights_scratch_bytes),
 }
 
 
@@ -82,7 +95,7 @@ def emit_correlate(module: Module, target: Target, name: str, problem: Problem) 
     """Define `@name(call, a, x, y, scratch, numbers...)`."""
     core = f"correlate.{problem.key}"
     if not module.defines(core):
-        emit = emit_depthwise_weights if problem.depthwise else emit_weights
+        emit, _ = _WEIGHTS[_way(problem)]
         emit(module, target, core, problem)
     f = module.function(name, POINTERS + problem.parameters())
     pointers, numbers = f.parameters[: len(POINTERS)], f.parameters[len(POINTERS) :]
@@ -95,8 +108,7 @@ def convolve_scratch_bytes(problem: Problem, target: Target, workers: int) -> in
 
 
 def correlate_scratch_bytes(problem: Problem, target: Target, workers: int) -> int:
-    size = depthwise_scratch_bytes if problem.depthwise else weights_scratch_bytes
-    return size(problem, target, workers)
+    return _WEIGHTS[_way(problem)][1](problem, target, workers)
 
 
 __all__ = [
@@ -105,6 +117,7 @@ __all__ = [
     "NUMBERS",
     "Problem",
     "choose",
+    "choose_for_weights",
     "convolve_scratch_bytes",
     "correlate_scratch_bytes",
     "emit_convolve",

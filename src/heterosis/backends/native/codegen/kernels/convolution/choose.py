@@ -1,4 +1,5 @@
-"""Which way to convolve with packed filters is the cheapest, by the multiplications it takes."""
+"""Which way to convolve with packed filters is the cheapest, by the multiplications it takes, and
+which way to sum up the gradient of filters."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ _TRANSFORM, _FILTER = 10, 40
 # Tiles need more memory and are less exact, and turning takes time: by how much they must be
 # cheaper.
 _TILES_WORTH, _TURNING_WORTH = 0.85, 0.93
+# Sums of products of all places that may be in memory at a time.
+_MOST_SUMS = 1 << 24
 
 
 def choose(
@@ -33,12 +36,33 @@ def choose(
     least = windows * prod(kernel)
     if turned < _TURNING_WORTH * windows:
         best, least = {"turned": True}, turned * prod(kernel)
-    if dtype == "float32" and small_steps and kernel == (1, TAPS, TAPS) and out[0] == 1:
+    if small_steps and _takes_tiles(dtype, kernel, out):
         own = _FILTER if each_call else 0
         cost, m = min((_tiles_cost(m, images, rows, channels, out, shape, own), m) for m in FILTERS)
         if cost < _TILES_WORTH * least:
             best, least = {"winograd": m}, cost
     return best, least * rows * channels
+
+
+def choose_for_weights(
+    dtype: str, images: int, rows: int, channels: int, kernel: tuple[int, ...],
+    out: tuple[int, ...], target: Target, *, small_steps: bool,
+) -> int:  # fmt: skip
+    """The size of the tiles that the gradient of filters is summed up by, 0 for none; otherwise as
+    `choose`."""
+    if not (_takes_tiles(dtype, kernel, out) and small_steps and channels >= target.lanes(4)):
+        return 0
+    images, out = roughly(images), tuple(map(roughly, out))
+    least, best = _TILES_WORTH * images * prod(out) * prod(kernel), 0
+    for m in FILTERS:
+        cost = _tile_products(m, images, rows, channels, _tiles(m, out), _FILTER)
+        if cost < least and span(m) ** 2 * rows * channels <= _MOST_SUMS:
+            least, best = cost, m
+    return best
+
+
+def _takes_tiles(dtype: str, kernel: tuple[int, ...], out: tuple[int, ...]) -> bool:
+    return dtype == "float32" and kernel == (1, TAPS, TAPS) and out[0] == 1
 
 
 def _up(count: int, step: int) -> int:
@@ -54,5 +78,16 @@ def _in_tiles(count: int, shape: Tile) -> int:
 def _tiles_cost(
     m: int, images: int, rows: int, channels: int, out: tuple[int, ...], shape: Tile, filters: int
 ) -> float:
-    tiles = images * _up(prod(-(-n // m) for n in out), shape.columns)
-    return span(m) ** 2 * (filters + tiles * (1 + _TRANSFORM / rows + _TRANSFORM / channels))
+    return _tile_products(m, images, rows, channels, _up(_tiles(m, out), shape.columns), filters)
+
+
+def _tiles(m: int, out: tuple[int, ...]) -> int:
+    return prod(-(-n // m) for n in out)
+
+
+def _tile_products(
+    m: int, images: int, rows: int, channels: int, tiles: int, filters: int
+) -> float:
+    """What the tiles of all images take, for each row and channel."""
+    transforms = _TRANSFORM / rows + _TRANSFORM / channels
+    return span(m) ** 2 * (filters + images * tiles * (1 + transforms))

@@ -69,13 +69,13 @@ def _transform(
     place = f.offset(element, v.y, f.add_size(f.mul_size(row, v.channels), channel))
     apart = product(f, v.rows, v.channels)
     for down in lines:
-        half = [_weighted(f, down, column) for column in columns]
+        half = [weighted(f, down, column) for column in columns]
         for across in lines:
-            f.store(_weighted(f, across, half), place)
+            f.store(weighted(f, across, half), place)
             place = f.offset(element, place, apart)
 
 
-def _weighted(f: Function, weights: Sequence[float], values: Sequence[Value]) -> Value:
+def weighted(f: Function, weights: Sequence[float], values: Sequence[Value]) -> Value:
     """The sum of `values`, each times its weight. Products are rounded: where parameters are packed
     for another processor, whether this one adds to a product in one instruction is not seen."""
     pairs = zip(weights, values, strict=True)

@@ -18,6 +18,7 @@ from heterosis.backends.native.codegen.kernels.matmul.packing import interleaved
 Line = Callable[[Function, Sequence[Value]], list[Value]]
 
 TAPS = 3
+_FEW = 4  # neighbours that are turned at a time
 _NEAR, _FAR = math.sqrt(0.5), math.sqrt(2)  # points
 # What filters are multiplied by, for each size of a tile.
 FILTERS: dict[int, tuple[tuple[float, ...], ...]] = {
@@ -77,8 +78,27 @@ def _back_4(f: Function, p: Sequence[Value]) -> list[Value]:
     ]
 
 
+def _results_2(f: Function, y: Sequence[Value]) -> list[Value]:
+    return [y[0], f.add(y[0], y[1]), f.sub(y[0], y[1]), f.neg(y[1])]
+
+
+def _results_4(f: Function, y: Sequence[Value]) -> list[Value]:
+    near, far = _times(f, 0.5, y[2], y[0]), _times(f, 2, y[2], y[0])
+    odd, wide = _times(f, 0.5, y[3], y[1]), _times(f, 2, y[3], y[1])
+    return [
+        y[0],
+        _times(f, _NEAR, odd, near),
+        _times(f, -_NEAR, odd, near),
+        _times(f, _FAR, wide, far),
+        _times(f, -_FAR, wide, far),
+        y[3],
+    ]
+
+
 INPUT: dict[int, Line] = {2: _input_2, 4: _input_4}
 BACK: dict[int, Line] = {2: _back_2, 4: _back_4}
+# The transpose of `BACK`: what the gradients of results are multiplied by.
+RESULTS: dict[int, Line] = {2: _results_2, 4: _results_4}
 
 
 # -- between neighbours in a row and one vector for each place in a tile --------------------------
@@ -97,12 +117,18 @@ def _phases(f: Function, start: Value, m: int, lanes: int, kind: Type) -> list[V
         wide = Type(kind.element, lanes)
         low, high = (f.load(wide, f.offset(kind, start, i * lanes)) for i in range(2))
         return [f.shuffle(low, high, range(j, 2 * lanes, 2)) for j in range(2)]
-    few = Type(kind.element, m)
-    rows = []
-    for i in range(m):
-        at = [f.offset(kind, start, m * (i + m * q)) for q in range(lanes // m)]
-        rows.append(_side_by_side(f, [f.load(few, place) for place in at]))
-    return interleaved(f, interleaved(f, rows, m), m)
+    return turned(f, [f.offset(kind, start, m * tile) for tile in range(lanes)], kind)
+
+
+def turned(f: Function, starts: Sequence[Value], kind: Type) -> list[Value]:
+    """Four vectors: of the four neighbours that begin at each of `starts`, the first ones, the
+    second ones, and so on."""
+    few, count = Type(kind.element, _FEW), len(starts)
+    rows = [
+        _side_by_side(f, [f.load(few, starts[at]) for at in range(i, count, _FEW)])
+        for i in range(_FEW)
+    ]
+    return interleaved(f, interleaved(f, rows, _FEW), _FEW)
 
 
 def _side_by_side(f: Function, parts: list[Value]) -> Value:

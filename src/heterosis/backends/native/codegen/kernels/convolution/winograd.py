@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
-from heterosis.backends.native.codegen.emit.access import lane_numbers
 from heterosis.backends.native.codegen.emit.builder import (
     Function,
     Module,
@@ -28,6 +27,7 @@ from heterosis.backends.native.codegen.kernels.convolution.forward import (
     known,
     product,
 )
+from heterosis.backends.native.codegen.kernels.convolution.padding import Plane, copy_rows
 from heterosis.backends.native.codegen.kernels.convolution.problem import Problem
 from heterosis.backends.native.codegen.kernels.convolution.tiles import (
     BACK,
@@ -228,45 +228,11 @@ class _Spread(_Part):
     def _pad(self, f: Function, v: SimpleNamespace, x: Value, first: Size) -> None:
         """The rows that the band reads, zero where they lie outside. What stands beside them is
         zero from the beginning."""
+        plane = Plane(x, v.in_h, v.in_w, v.x_h, 1 if self.step else v.x_w)
         top = f.add_size(f.mul_size(first, self.m), v.origin_h)
-        left = f.sub_size(0, v.origin_w)
-        with f.loop(0, f.add_size(f.mul_size(v.rows_of_band, self.m), self.side - self.m)) as row:
-            here = f.i64(f.add_size(top, row.index))
-            to = f.offset(self.kind, v.mine, f.add_size(f.mul_size(row.index, v.pitch), left))
-            source = f.offset(self.kind, x, f.mul_size(here, v.x_h))
-
-            def copied(source: Value = source, to: Value = to) -> Sequence[Value]:
-                self._copy(f, v, source, to)
-                return ()
-
-            def cleared(to: Value = to) -> Sequence[Value]:
-                with f.loop(0, v.in_w) as at:
-                    f.store(constant(self.kind, 0), f.offset(self.kind, to, at.index))
-                return ()
-
-            f.if_else(f.compare("ult", here, f.i64(v.in_h)), copied, cleared)
-
-    def _copy(self, f: Function, v: SimpleNamespace, source: Value, to: Value) -> None:
-        def one(at: Value) -> None:
-            value = f.load(self.kind, f.offset(self.kind, source, f.mul_size(at, v.x_w)))
-            f.store(value, f.offset(self.kind, to, at))
-
-        whole: Size = 0
-        if self.step:
-            whole = f.round_down(v.in_w, self.lanes)
-            with f.loop(0, whole, self.lanes) as at:
-                value = f.load(self.vector, f.offset(self.kind, source, at.index))
-                f.store(value, f.offset(self.kind, to, at.index))
-        if not self.step or self.kernel.target.name not in ("avx512", "avx2"):
-            with f.loop(whole, v.in_w) as at:
-                one(at.index)
-            return
-        # Behind the row there is padding: zero, as the mask leaves it.
-        left = f.convert("trunc", f.i64(f.sub_size(v.in_w, whole)), self.kind.as_integer)
-        numbers = lane_numbers(f, self.lanes, self.kind.as_integer)
-        mask = f.compare("slt", numbers, f.splat(left, self.lanes))
-        value = f.masked_load(self.vector, f.offset(self.kind, source, whole), mask)
-        f.store(value, f.offset(self.kind, to, whole))
+        count = f.add_size(f.mul_size(v.rows_of_band, self.m), self.side - self.m)
+        to = f.offset(self.kind, v.mine, f.sub_size(0, v.origin_w))
+        copy_rows(f, self.kernel.target, self.vector, plane, top, count, to, v.pitch)
 
     def _sort(self, f: Function, v: SimpleNamespace) -> None:
         """Every place of a tile gets a plane, tile after tile. Vectors reach behind a row of

@@ -96,7 +96,7 @@ def _emit_panel(module: Module, target: Target, element: Element, width: int) ->
     return name
 
 
-def _pieces(width: int, lanes: int) -> list[tuple[int, int]]:
+def pieces(width: int, lanes: int) -> list[tuple[int, int]]:
     """`width` cut into vectors of at most `lanes`, powers of two: (first element, lanes)."""
     pieces, at = [], 0
     while at < width:
@@ -114,7 +114,7 @@ def _copy(
         begin = f.offset(element.storage, source, f.mul_size(step.index, along))
         into = f.offset(element.compute, panel, f.mul_size(step.index, width))
         f.prefetch(f.offset(element.storage, begin, f.mul_size(along, _ROWS)))
-        for at, piece in _pieces(width, lanes):
+        for at, piece in pieces(width, lanes):
             value = element.load(f, f.offset(element.storage, begin, at), piece)
             f.store(value, f.offset(element.compute, into, at))
 
@@ -153,10 +153,10 @@ def _transpose(
             for group in (rows[first : first + lanes] for first in range(0, width, lanes))
         ]
         for position, columns in enumerate(zip(*turned, strict=True)):
-            _store_step(f, element, columns, into, position, width)
+            store_step(f, element, columns, into, position, width)
 
 
-def _store_step(
+def store_step(
     f: Function, element: Element, columns: Sequence[Value], into: Value, step: int, width: int
 ) -> None:
     """Store one step of depth. A full store may run into the next step, written after it."""
@@ -167,7 +167,7 @@ def _store_step(
         if valid == lanes or at + lanes <= lanes * width:
             f.store(column, f.offset(element.compute, into, at))
             continue
-        for begin, piece in _pieces(valid, lanes):
+        for begin, piece in pieces(valid, lanes):
             part = f.shuffle(column, column, list(range(begin, begin + piece)))
             f.store(part, f.offset(element.compute, into, at + begin))
 
