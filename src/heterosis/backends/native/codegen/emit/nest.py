@@ -177,13 +177,25 @@ class _Emitter:
         """Lanes of one register, and of the wide vectors that fill several."""
         if self.vector_level < 0:
             return 0, 0
-        moving = {s.dtype for s, v in zip(self.nest.steps, self.varying, strict=True) if v}
-        dtypes = moving | {s.operand.dtype for s in self.nest.stores}
-        sizes = [max(ITEMSIZE[d], 4 if is_float(d) else 1) for d in dtypes]
+        steps = zip(self.nest.steps, self.varying, self._counted(), strict=True)
+        sizes = {4 if counted else _width(s.dtype) for s, varies, counted in steps if varies}
+        sizes |= {_width(s.operand.dtype) for s in self.nest.stores}
         lanes = self.target.lanes(max(sizes))
         cost = self._cost()
         unroll = 1 if cost > _HEAVY or self._spread_out() else 2 if cost > _MEDIUM else 4
         return lanes, lanes * unroll
+
+    def _counted(self) -> list[bool]:
+        """Which steps follow from places alone. Those of 64 bits take two registers, rather than
+        leave half of every other register empty: few steps do more than compare places."""
+        counted: list[bool] = []
+        for step, varies in zip(self.nest.steps, self.varying, strict=True):
+            if isinstance(step, Apply) and varies:
+                moving = [a for a in step.arguments if self.varying[a]]
+                counted.append(all(counted[a] for a in moving))
+            else:
+                counted.append(isinstance(step, Counter))
+        return counted
 
     def _cost(self) -> float:
         return tables.cost(s.primitive for s in self.nest.steps if isinstance(s, Apply))
@@ -555,6 +567,11 @@ class _Emitter:
                 ahead = memory.lane_numbers(self.f, lanes, I64)
                 apart = self.f.add(apart, self.f.mul(ahead, self.f.splat(self.f.i64(own), lanes)))
         return base, apart
+
+
+def _width(dtype: str) -> int:
+    """Bytes of an element in a register: halves are computed with as float32."""
+    return max(ITEMSIZE[dtype], 4 if is_float(dtype) else 1)
 
 
 def _reduction(step: Step) -> Reduce:
