@@ -68,15 +68,15 @@ class Layout:
     high: Size  # lines of an image
     wide: Size  # tiles of a line
     lines: Size  # of a group
-    x_panels: Size
-    a_panels: Size
+    x_panels: Size  # that the channels fill
+    a_panels: Size  # that the rows fill, which stand for filters
     x_between: Size  # transformed tiles of one place to those of the next
     a_between: Size
     apart: Size  # products of one place to those of the next
     left: Size  # where the transformed gradients of results begin
-    products: Size
+    products: Size  # where the sums of products begin
     x_pitch: Size  # of a row of the padded input
-    a_pitch: Size
+    a_pitch: Size  # of a row of the padded gradients
     a_padded: Size  # where in a thread's own memory the padded gradients begin
     private: Size  # where the threads' own memory begins
     own: Size  # of one thread
@@ -86,8 +86,8 @@ def layout(f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace) ->
     """`v` holds the sizes; the same formulas serve numbers and values."""
     m, side, tile = problem.winograd, span(problem.winograd), kernel.tile
     high, wide = ceil_div(f, v.out_h, m), ceil_div(f, v.out_w, m)
-    one = product(f, f.add_size(v.channels, v.rows), wide, side * side)
-    most = f.min_size(f.div_size(_GROUP_TILES, wide), f.div_size(_GROUP_NUMBERS, one))
+    line = product(f, f.add_size(v.channels, v.rows), wide, side * side)
+    most = f.min_size(f.div_size(_GROUP_TILES, wide), f.div_size(_GROUP_NUMBERS, line))
     lines = f.max_size(1, f.min_size(most, f.mul_size(v.images, high)))
     x_panels, a_panels = ceil_div(f, v.channels, tile.columns), ceil_div(f, v.rows, tile.rows)
     # Places of a tile do not fall into the same sets of the caches.
@@ -150,10 +150,10 @@ def emit_winograd_weights(module: Module, target: Target, name: str, problem: Pr
         grain = _grain(f, _SHARE_COPIES, f.mul_size(v.channels, places))
         abi.parallel_for(f, v.call, f"{name}.back", memory, v.rows, grain)
     f.ret()
-    parts_ = _Parts(kernel, problem, name)
-    parts_.emit_spread(frame)
-    parts_.emit_multiply(frame)
-    parts_.emit_back(chunks)
+    bodies = _Bodies(kernel, problem, name)
+    bodies.emit_spread(frame)
+    bodies.emit_multiply(frame)
+    bodies.emit_back(chunks)
 
 
 def _grain(f: Function, worth: int, one: Size) -> Size:
@@ -180,8 +180,9 @@ class _Operand:
     between: Size  # of one place to those of the next
 
 
-class _Parts:
-    """Emits the bodies of the parallel loops."""
+class _Bodies:
+    """Emits the bodies of the parallel loops. How work is cut up does not follow from the number of
+    threads, so that sums are the same with any."""
 
     def __init__(self, kernel: Kernel, problem: Problem, name: str):
         self.kernel, self.name, self.tile = kernel, name, kernel.tile
@@ -325,8 +326,8 @@ class _Parts:
             rows = f.min_size(self.tile.block_rows, f.sub_size(v.rows, row))
             left = f.add_size(f.mul_size(place, v.a_between), f.mul_size(row, v.depth))
             to = f.add_size(f.mul_size(place, v.apart), f.mul_size(row, v.channels))
-            begun = f.compare("eq", f.i64(v.first), f.i64(v.begun))
-            mode = f.select(begun, f.i64(0), f.i64(ACCUMULATE))
+            fresh = f.compare("eq", f.i64(v.first), f.i64(v.begun))
+            mode = f.select(fresh, f.i64(0), f.i64(ACCUMULATE))
             operands = [
                 f.offset(self.kind, v.scratch, f.add_size(v.left, left)),
                 f.offset(self.kind, v.scratch, f.mul_size(place, v.x_between)),
