@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -121,13 +122,16 @@ void more_loops_than_slots() {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A thread that loses its core keeps the loop waiting for its one share; all others go on.
+// A thread that loses its core keeps the loop waiting for its one share; all others go on. The
+// first share takes long: loops that seem short may wake nobody, and nobody would do the others.
 void a_slow_thread_holds_up_one_share() {
   if (runtime()->workers < 2) return;
   std::atomic<int> others{0};
   std::atomic<bool> slow_taken{false};
-  loop(100, 1, [&](int64_t, int64_t, int64_t) {
-    if (!slow_taken.exchange(true)) {
+  loop(101, 1, [&](int64_t begin, int64_t, int64_t) {
+    if (begin == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    } else if (!slow_taken.exchange(true)) {
       until([&] { return others == 99; });  // done by the other participant meanwhile
     } else {
       ++others;
