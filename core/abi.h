@@ -20,6 +20,7 @@ typedef struct hx_runtime {
   void* pool;
   // Runs `body` over [0, count) in shares of `grain` indices (the last may be shorter), handed out
   // dynamically, and returns when all are done. Runs on the calling thread alone if count <= grain.
+  // No share may wait for another: they may all run on one thread, in any order.
   void (*parallel_for)(void* pool, hx_loop_body body, void* context, int64_t count, int64_t grain);
   int64_t workers;
 } hx_runtime;

@@ -2,7 +2,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -49,12 +48,14 @@ void small_loops_stay_on_the_caller() {
   });
 }
 
-// Two shares that wait for each other can only end if they run at the same time.
+// Loops that take long are helped by sleeping threads, too: a first share that takes long shows that
+// a loop does. Only then may the next two wait for each other, as shares elsewhere never may.
 void shares_run_side_by_side() {
   if (runtime()->workers < 2) return;
   for (int turn = 0; turn < 100; ++turn) {
     std::atomic<int> met{0};
-    loop(2, 1, [&](int64_t, int64_t, int64_t) {
+    loop(3, 1, [&](int64_t begin, int64_t, int64_t) {
+      if (begin == 0) return sleep_milliseconds(1);
       ++met;
       until([&] { return met == 2; });
     });
@@ -123,14 +124,14 @@ void more_loops_than_slots() {
 }
 
 // A thread that loses its core keeps the loop waiting for its one share; all others go on. The
-// first share takes long: loops that seem short may wake nobody, and nobody would do the others.
+// first share takes long, as above.
 void a_slow_thread_holds_up_one_share() {
   if (runtime()->workers < 2) return;
   std::atomic<int> others{0};
   std::atomic<bool> slow_taken{false};
   loop(101, 1, [&](int64_t begin, int64_t, int64_t) {
     if (begin == 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      sleep_milliseconds(1);
     } else if (!slow_taken.exchange(true)) {
       until([&] { return others == 99; });  // done by the other participant meanwhile
     } else {
@@ -162,18 +163,16 @@ void owners_sleep_through_long_shares() {
   if (runtime()->workers < 2) return;
   const auto owner = std::this_thread::get_id();
   for (int turn = 0; turn < 5; ++turn) {
-    std::atomic<bool> owner_done{false};
+    std::atomic<bool> late{false};
     std::atomic<bool> late_done{false};
-    loop(2, 1, [&](int64_t, int64_t, int64_t) {
-      if (std::this_thread::get_id() == owner) {
-        owner_done = true;
-        return;
-      }
-      until([&] { return owner_done.load(); });
+    loop(3, 1, [&](int64_t begin, int64_t, int64_t) {
+      if (begin == 0) return sleep_milliseconds(1);
+      if (std::this_thread::get_id() == owner) return until([&] { return late.load(); });
+      late = true;
       sleep_milliseconds(5);
       late_done = true;
     });
-    CHECK(owner_done);
+    CHECK(late_done);
   }
 }
 
