@@ -66,29 +66,27 @@ def above(f: Function, dtype: str, a: Value, b: Value) -> Value:
 
 
 def maximum(f: Function, dtype: str, a: Value, b: Value) -> Value:
-    """The larger, the second of two zeros; NaN if either is. Written so that it becomes one max,
-    and one blend unless `b` is known."""
-    if _is_sure(b):
-        return f.select(above(f, dtype, b, a), b, a)
-    larger = f.select(above(f, dtype, a, b), a, b)
-    return f.select(f.compare("uno", a, a), a, larger) if a.type.is_float else larger
+    """The larger, the second of two zeros; NaN if either is."""
+    return _either(f, a, b, lambda x, y: above(f, dtype, x, y))
 
 
 def minimum(f: Function, dtype: str, a: Value, b: Value) -> Value:
     """The smaller, the second of two zeros; NaN if either is."""
-    if _is_sure(b):
-        return f.select(above(f, dtype, a, b), b, a)
-    smaller = f.select(above(f, dtype, b, a), a, b)
-    return f.select(f.compare("uno", a, a), a, smaller) if a.type.is_float else smaller
+    return _either(f, a, b, lambda x, y: above(f, dtype, y, x))
 
 
-def _is_sure(b: Value) -> bool:
-    """Whether `b` is a float known to be neither NaN nor a zero, which may have the other sign."""
-    return (
-        b.type.is_float
-        and is_literal(b)
-        and b not in (constant(b.type, 0.0), constant(b.type, -0.0))
-    )
+def _either(f: Function, a: Value, b: Value, better: Callable[[Value, Value], Value]) -> Value:
+    """The better of two; of equal ones `b`, and NaN if either is.
+
+    A choice of `x` if it is better than `y`, else `y`, is one instruction of x86, max or min. One
+    more takes care of NaN where `a` may be it, or of zeros: -0.0 + 0.0 is 0.0.
+    """
+    if not a.type.is_float:
+        return f.select(better(a, b), a, b)
+    if not is_literal(b) or b == constant(b.type, -0.0):
+        return f.select(f.compare("uno", a, a), a, f.select(better(a, b), a, b))
+    chosen = f.select(better(b, a), b, a)
+    return f.add(chosen, b) if b == constant(b.type, 0.0) else chosen
 
 
 SUM = _plain("sum", lambda dtype: 0, lambda f, dtype, a, b: f.add(a, b), compensated=True)
