@@ -6,7 +6,7 @@ of them, each a run of its own, so that packing would only move what is already 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -146,18 +146,22 @@ class EvenRows:
         """All but the first rows."""
         return EvenRows(f.offset(storage, self.first, f.mul_size(count, self.step)), self.step)
 
-    def tile(
-        self, kernel: Kernel, f: Function, at: Value, down: Sequence[Size]
-    ) -> _Pairs | _Singles:
-        """The rows `down` behind row `at`, of which each second one follows on the one before."""
+    def tiles(
+        self, kernel: Kernel, f: Function, down: Sequence[Size]
+    ) -> Callable[[Value], _Pairs | _Singles]:
+        """From a row, the rows `down` behind it, of which each second one follows on the one
+        before."""
         storage = kernel.element.storage
-        first = f.offset(storage, self.first, f.mul_size(at, self.step))
         pairs = kernel.target.adds_in_addresses
-        heads = down[::2] if pairs else down
-        bases = [f.offset(storage, first, f.mul_size(i, self.step)) for i in heads]
-        if not pairs:
-            return _Singles(bases)
-        return _Pairs(bases, f.mul_size(f.sub_size(down[1], down[0]), self.step))
+        behind = [f.mul_size(i, self.step) for i in (down[::2] if pairs else down)]
+        apart = f.mul_size(f.sub_size(down[1], down[0]), self.step)
+
+        def at(row: Value) -> _Pairs | _Singles:
+            first = f.offset(storage, self.first, f.mul_size(row, self.step))
+            bases = [f.offset(storage, first, count) for count in behind]
+            return _Pairs(bases, apart) if pairs else _Singles(bases)
+
+        return at
 
 
 @dataclass(frozen=True)
@@ -176,12 +180,18 @@ class ListedRows:
     def behind(self, f: Function, storage: Type, count: Size) -> ListedRows:
         return ListedRows(self.first, f.offset(I64, self.places, count))
 
-    def tile(self, kernel: Kernel, f: Function, at: Value, down: Sequence[Size]) -> _Singles:
-        """The rows `down` behind row `at`."""
+    def tiles(
+        self, kernel: Kernel, f: Function, down: Sequence[Size]
+    ) -> Callable[[Value], _Singles]:
+        """From a row, the rows `down` behind it."""
         storage = kernel.element.storage
-        here = f.offset(I64, self.places, at)
-        places = [f.load(I64, f.offset(I64, here, i), align=8) for i in down]
-        return _Singles([f.offset(storage, self.first, place) for place in places])
+
+        def at(row: Value) -> _Singles:
+            here = f.offset(I64, self.places, row)
+            places = [f.load(I64, f.offset(I64, here, i), align=8) for i in down]
+            return _Singles([f.offset(storage, self.first, place) for place in places])
+
+        return at
 
 
 @dataclass(frozen=True)
@@ -406,6 +416,7 @@ def _emit_tiles(
     element, tile = kernel.element, kernel.tile
     down = _rows_down(f, height, f.sub_size(f.min_size(height, there), 1))
     below = [f.mul_size(i, v.c_row) for i in down]
+    left, ahead = v.left.tiles(kernel, f, down), _ahead(v)
     with f.loop(begin, end, height) as i:
         to = f.offset(element.storage, v.c, f.mul_size(i.index, v.c_row))
         soon = f.offset(element.storage, to, f.mul_size(v.c_row, _SOON * height))
@@ -413,8 +424,7 @@ def _emit_tiles(
             pointer = f.offset(element.storage, soon, offset)
             for byte in range(0, kernel.vectors * tile.lanes * element.size, LINE):
                 f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
-        left = v.left.tile(kernel, f, i.index, down)
-        sums = _sums(kernel, f, v, left, height, _ahead(v, i.index))
+        sums = _sums(kernel, f, v, left(i.index), height, ahead(i.index))
         targets = [f.offset(element.storage, to, offset) for offset in below]
         at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
         emit_finish(
@@ -457,14 +467,19 @@ def _sums(
     return run.results[2:]
 
 
-def _ahead(v: SimpleNamespace, row: Value) -> Value:
-    """What of the next panel to fetch with the tile that begins at `row`: the first tiles fetch it
-    all."""
+def _ahead(v: SimpleNamespace) -> Callable[[Value], Value]:
+    """From the row where a tile begins, what of the next panel to fetch with it: the first tiles
+    fetch it all."""
     fetching: Fetching = v.fetching
     f, kernel = fetching.f, fetching.kernel
-    number = f.min_size(ceil_div(f, row, tile_rows(kernel)), f.sub_size(fetching.tiles, 1))
     part = fetching.fetched(f.mul_size(v.runs, f.round_down(v.depth, kernel.tile.unroll)))
-    return f.offset(kernel.element.compute, v.following, f.mul_size(number, part))
+    last = f.sub_size(fetching.tiles, 1)
+
+    def at(row: Value) -> Value:
+        number = f.min_size(ceil_div(f, row, tile_rows(kernel)), last)
+        return f.offset(kernel.element.compute, v.following, f.mul_size(number, part))
+
+    return at
 
 
 def _steps(
