@@ -96,7 +96,7 @@ def softmax(
         return x
     if not use_length:
         e = exp(subtract(x, _largest(x, axis)))
-        return true_divide(e, _total(e, axis))
+        return _over(e, _total(e, axis))
     return _softmax_inside(x, _inside(x, length, axis), axis)
 
 
@@ -106,7 +106,7 @@ def _softmax_inside(x: Value, inside: Value, axis: int) -> Value:
     e = exp(subtract(x, _largest(select(inside, x, least), axis)))
     zero = constant(0.0, x.dtype)
     total = _total(select(inside, e, zero), axis)
-    return select(inside, true_divide(e, total), zero)
+    return select(inside, _over(e, total), zero)
 
 
 def _masked_softmax(x: Any, mask: Any, axis: Any = -1, temperature: Any = 1.0) -> Any:
@@ -203,6 +203,14 @@ def _ready(
 def _total(x: Value, axis: int) -> Value:
     """The sum along `axis`, which stays; of a number, the number."""
     return sum(x, axis, None, True) if x.ndim else x
+
+
+def _over(e: Value, total: Value) -> Value:
+    """`e / total`. Dividing once a row makes up for one rounding more, except in 16 bits, where the
+    inverse of a large total is too small for all of its digits."""
+    if e.dtype in ("float16", "bfloat16"):
+        return true_divide(e, total)
+    return multiply(e, true_divide(constant(1.0, e.dtype), total))
 
 
 def _largest(x: Value, axis: int) -> Value:

@@ -353,7 +353,7 @@ def test_many_equal_parts_make_few_kinds_of_nests(name, count):
     """Every kind is compiled once: what a program repeats costs no more than its first parts."""
     x, value = _repeated_part(name, count)
     found = optimized_plan([x], value)
-    assert len(function_for_known_sizes(found).units) <= 3 < len(found.kernels)
+    assert len(function_for_known_sizes(found).units) <= 4 < len(found.kernels)
 
 
 def test_a_nest_goes_over_its_data_a_few_times_at_most():
