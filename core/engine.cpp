@@ -59,7 +59,7 @@ void Engine::push(std::unique_ptr<Task> owned) {
   lock_.unlock();
   if (touched) wait_idle(touched->variable);
   else if (alone) run_one(task);
-  else if (ready) pool().notify(1);
+  else if (ready) pool().notify_of_task();
 }
 
 void Engine::begin(Task& task) {

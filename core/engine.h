@@ -119,9 +119,9 @@ class Engine final : private WorkSource {
   Engine();
 
   // WorkSource
-  bool has_work() const override {
-    return ready_count_.load(std::memory_order_seq_cst) != 0 &&
-           !leaving_.load(std::memory_order_relaxed);
+  int64_t ready() const override {
+    const int64_t count = ready_count_.load(std::memory_order_seq_cst);
+    return leaving_.load(std::memory_order_relaxed) ? 0 : count;
   }
   void run_some() override;
 

@@ -27,6 +27,16 @@ constexpr int64_t kShortLoop = 20'000;  // ns; longer ones are worth waking some
 // one that wakes it about 2 us, and itself 5 to 50.
 constexpr int64_t kSpin = 50'000;
 constexpr int64_t kLeastPatience = 16;  // the spin shrinks to a sixteenth while it proves futile
+constexpr int64_t kGrace = 2'000;  // ns; how long a task is left to the thread that issued it
+
+// To wake a thread costs the one that does it as much as a small task. After so many wake-ups in a
+// row that found nothing to do, since those who issue tasks also run them, a thread naps: it looks
+// for tasks once a millisecond, and nobody wakes it for a single one. When a task has lain there
+// until the end of a nap, it takes twice as many before the next ones.
+constexpr int kFutileWakes = 8;
+constexpr int kMostFutileWakes = 1024;
+constexpr int64_t kNap = 1;    // milliseconds
+constexpr int kIdleNaps = 16;  // so many without a new task, and the thread sleeps on
 
 }  // namespace
 
@@ -44,6 +54,8 @@ struct Pool::Worker {
   Worker* next_sleeping = nullptr;  // in sleeping_
   std::atomic<uint32_t> awake{1};
   int64_t patience = 1;             // divides the time to spin
+  int futile_wakes = 0;             // in a row
+  int most_futile = kFutileWakes;   // before it naps
 };
 
 Pool& pool() {
@@ -198,7 +210,7 @@ bool Pool::waking_pays() {
 bool Pool::work_waits() const {
   if (loops_.open()) return true;
   const WorkSource* source = source_.load(std::memory_order_acquire);
-  return source && source->has_work();
+  return source && source->ready() > 0;
 }
 
 bool Pool::seated() const { return holds_seat; }
@@ -233,6 +245,13 @@ void Pool::notify(int count) {
   count -= spinners_.load(std::memory_order_seq_cst);
   if (count > 0 && sleepers_.load(std::memory_order_seq_cst) > 0) count -= wake(count);
   if (count > 0 && started_.load(std::memory_order_relaxed) < threads()) start(count);
+}
+
+void Pool::notify_of_task() {
+  const WorkSource* source = source_.load(std::memory_order_acquire);
+  if (nappers_.load(std::memory_order_seq_cst) == 0 || source->ready() > 1) return notify(1);
+  constexpr auto relaxed = std::memory_order_relaxed;
+  put_off_.store(put_off_.load(relaxed) + 1, relaxed);  // may miss one of two at once
 }
 
 // The thread that went to sleep last is woken first: its caches are the warmest.
@@ -291,21 +310,23 @@ void* Pool::worker_entry(void* worker) {
 void Pool::serve(Worker& worker) {
   while (!stopped_.load(std::memory_order_acquire)) {
     if (take_seat()) {
-      work();
+      if (work()) worker.futile_wakes = 0;
       leave_seat();
     }
     if (!spin(worker)) park(worker);
   }
 }
 
-// Loops before tasks: somebody waits for a loop's end.
-void Pool::work() {
-  while (!stopped_.load(std::memory_order_relaxed)) {
+// Loops before tasks: somebody waits for a loop's end. False if there was nothing to do.
+bool Pool::work() {
+  bool worked = false;
+  for (; !stopped_.load(std::memory_order_relaxed); worked = true) {
     if (help_loop()) continue;
     WorkSource* source = source_.load(std::memory_order_acquire);
-    if (!source || !source->has_work()) return;
+    if (!source || source->ready() == 0) break;
     source->run_some();
   }
+  return worked;
 }
 
 // Whether so many of the pool's threads are awake that the front end's has no processor left.
@@ -328,11 +349,26 @@ bool Pool::spin(Worker& worker) {
 bool Pool::look_for_work(int64_t end) const {
   do {
     for (int turn = 0; turn < 16; ++turn) {
-      if (may_start() || stopped_.load(std::memory_order_relaxed)) return true;
+      if (stopped_.load(std::memory_order_relaxed) || (may_start() && stays())) return true;
       relax();
     }
   } while (!crowded() && nanoseconds() < end);
   return false;
+}
+
+// False if somebody else takes the only task there is. Whoever issues a task often waits for it a
+// microsecond later, and runs it then, with all that it reads in its caches.
+bool Pool::stays() const {
+  const WorkSource* source = source_.load(std::memory_order_acquire);
+  const int64_t end = nanoseconds() + kGrace;
+  do {
+    for (int turn = 0; turn < 16; ++turn) {
+      if (loops_.open() || (source && source->ready() > 1)) return true;
+      if (!may_start() || stopped_.load(std::memory_order_relaxed)) return false;
+      relax();
+    }
+  } while (nanoseconds() < end);
+  return true;
 }
 
 // Announce, look once more, sleep: whoever brings work after the look sees the announcement.
@@ -344,9 +380,29 @@ void Pool::park(Worker& worker) {
   sleeping_ = &worker;
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   sleep_lock_.unlock();
+  if (worker.futile_wakes >= worker.most_futile && nap(worker)) return;
   if ((may_start() || stopped_.load(std::memory_order_seq_cst)) && unlist(worker)) return;
   while (worker.awake.load(std::memory_order_acquire) == 0) sleep_while(worker.awake, 0, -1);
+  ++worker.futile_wakes;  // until there is something to do
   if (nanoseconds() - slept_from < kSpin) worker.patience = 1;  // too early to sleep
+}
+
+// True if the worker is off the list, and there may be a task. Sequentially consistent: either who
+// brings a task sees that nobody naps any more, or the look after the naps sees the task.
+bool Pool::nap(Worker& worker) {
+  nappers_.fetch_add(1, std::memory_order_seq_cst);
+  int64_t put_off = put_off_.load(std::memory_order_relaxed);
+  bool found = false;
+  for (int idle = 0; idle < kIdleNaps && !found; ++idle) {
+    sleep_while(worker.awake, 0, kNap);
+    if (worker.awake.load(std::memory_order_acquire) != 0) break;
+    found = may_start() && stays() && unlist(worker);
+    const int64_t before = std::exchange(put_off, put_off_.load(std::memory_order_relaxed));
+    if (put_off != before) idle = 0;
+  }
+  nappers_.fetch_sub(1, std::memory_order_seq_cst);
+  if (found) worker.most_futile = std::min(worker.most_futile * 2, kMostFutileWakes);
+  return found;
 }
 
 // False if somebody has taken the worker from the list to wake it, or is about to.
@@ -388,6 +444,7 @@ void Pool::after_fork(bool child) {
     loops_.clear();
     seats_.store(holds_seat ? 1 : 0);
     sleepers_.store(0);
+    nappers_.store(0);
     spinners_.store(0);
     started_.store(0);
     sleeping_ = nullptr;

@@ -16,7 +16,7 @@ namespace heterosis {
 // Where an idle thread looks for tasks: implemented by the engine.
 class WorkSource {
  public:
-  virtual bool has_work() const = 0;  // one atomic load, sequentially consistent
+  virtual int64_t ready() const = 0;  // how many tasks: one atomic load, sequentially consistent
   virtual void run_some() = 0;        // runs ready tasks until there is none, or a loop wants help
 
  protected:
@@ -28,7 +28,8 @@ class WorkSource {
 // for a long task, and its loop gets so many helpers fewer.
 //
 // Threads are started when there is work for them and none is idle, never before. An idle thread
-// spins for a moment, then sleeps; the lengths adapt to how soon work used to come.
+// spins for a moment, then sleeps; the lengths adapt to how soon work used to come. Where the thread
+// that issues tasks runs them, too, since it waits for them, idle ones nap, and are not woken.
 class Pool {
  public:
   static constexpr int kMostThreads = 1024;
@@ -56,8 +57,9 @@ class Pool {
   void attach(WorkSource* source) { source_.store(source, std::memory_order_release); }
 
   // There is new work for `count` threads: wakes sleeping ones, starts missing ones. Call it after
-  // the work can be seen by has_work(). Cheap when nobody sleeps and none is missing.
+  // the work can be seen by ready(). Cheap when nobody sleeps and none is missing.
   void notify(int count);
+  void notify_of_task();  // one more, which the calling thread may be about to wait for
 
   bool take_seat();   // true if the calling thread may compute now; then leave_seat() later
   void enter_seat();  // takes a seat, free or not
@@ -106,13 +108,15 @@ class Pool {
   bool waking_pays();
   void ask_for_help();
   void serve(Worker& worker);
-  void work();
+  bool work();
   bool work_waits() const;
   bool may_start() const { return work_waits() && seat_free(); }
+  bool stays() const;
   bool crowded() const;
   bool spin(Worker& worker);
   bool look_for_work(int64_t end) const;
   void park(Worker& worker);
+  bool nap(Worker& worker);
   bool unlist(Worker& worker);
   int wake(int count);
   void start(int count);
@@ -124,8 +128,10 @@ class Pool {
   alignas(64) std::atomic<int> sleepers_{0};  // length of the list at sleeping_
   std::atomic<int> spinners_{0};              // idle threads that still look for work
   std::atomic<int> onlookers_{0};             // waiting threads that look for loops to help
+  std::atomic<int> nappers_{0};               // sleepers that look for tasks now and then
   std::atomic<int> unaided_{0};               // loops that wake nobody after the last futile one
   std::atomic<int> unaided_left_{0};          // and how many of them are to come
+  alignas(64) std::atomic<int64_t> put_off_{0};  // counts tasks that are left to nappers
   alignas(64) std::atomic<int> threads_{1};
   std::atomic<int> most_shared_{kMostThreads};
   std::atomic<int> started_{0};

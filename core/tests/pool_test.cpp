@@ -1,5 +1,6 @@
 // How many threads there are, and how many compute at once.
 #include <atomic>
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <thread>
@@ -189,6 +190,27 @@ void sleeping_threads_wake() {
   }
 }
 
+// A thread that is woken in vain again and again, since those who issue tasks run them, is not woken
+// for each; but a task that nobody waits for is run all the same, whatever the thread is at.
+void tasks_left_to_naps_are_run() {
+  for (int threads = 1; threads <= 2; ++threads) {
+    const Threads limit(threads);
+    for (int turn = 0; turn < 60; ++turn) {
+      for (int index = 0; index < 12; ++index) {
+        Cell cell = make_cell();
+        push({.writes = {cell}}, [] {});
+        engine().wait(cell->variable);
+        if (turn % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+      if (turn % 20 == 19) sleep_milliseconds(30);  // until it does not nap any more
+      else if (turn % 3 == 0) sleep_milliseconds(turn % 4);
+      Cell cell = make_cell();
+      push({.writes = {cell}}, [] {});
+      until([&] { return cell->variable.readable(); });
+    }
+  }
+}
+
 // Short loops that get no help in time stop waking sleepers; long ones are helped all the same: of
 // three shares here, the last two end when both have begun.
 void long_loops_wake_sleepers() {
@@ -237,6 +259,6 @@ int main() {
                     TEST(waiting_threads_count_too), TEST(callers_share_threads),
                     TEST(tasks_start_loops), TEST(more_threads_than_processors),
                     TEST(threads_come_and_go), TEST(sleeping_threads_wake),
-                    TEST(long_loops_wake_sleepers),
+                    TEST(tasks_left_to_naps_are_run), TEST(long_loops_wake_sleepers),
                     TEST(idle_threads_use_no_time)});
 }
