@@ -42,6 +42,16 @@ def _written_over(y, x):
     return y
 
 
+def _sliced_of_joined(x):
+    n = 12
+    x = x[:n]
+    y = np.concatenate([x / 3, -x, x * x])
+    y[n + 1 : n + 3] = -0.0
+    y[2 * n + 1 :: 2] = x[0]
+    found = [y[:n], y[n - 1 :: -1], y[1:n:2], y[n : n + 1], y[n + 1 : n + 3], y[n:], y[n + 4 :: 3]]
+    return [-part for part in found]
+
+
 # By the names of rules: functions of special values in which the rule finds something to do.
 _ROWS = {
     "same shape": lambda x: x.detach() * 1,
@@ -54,6 +64,7 @@ _ROWS = {
     "transposed twice": lambda x: np.broadcast_to(x, (2, x.size)).T.T + x,
     "transposed in name only": lambda x: x.reshape(1, -1).T * x.reshape(-1, 1),
     "sliced twice": lambda x: x[1:][::-1] - x[:-1],
+    "joined and sliced": lambda x: _sliced_of_joined(x),
     "converted to its own type": lambda x: [x.astype("float64") * 0.1, x.astype("float64") + -0.0],
     "converted there and back": lambda x: x.astype("float64").astype(x.dtype) * x,
     "written over": lambda x: _written_over(x / 3, x),

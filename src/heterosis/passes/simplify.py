@@ -5,15 +5,19 @@ All of them are exact, for NaN, infinities and the sign of zero too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import copysign
 
 from heterosis.ir import views
 from heterosis.ir.primitives.conversions import COPY, conversion
 from heterosis.ir.primitives.families import Elementwise, View
 from heterosis.ir.program import ASSEMBLE, CONSTANT, INPUT, Node, Value, apply
+from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import DTYPES, is_float
 from heterosis.ir.views import BROADCAST, RESHAPE, SLICE, TRANSPOSE
 from heterosis.passes.rewrite import Rule
+
+Span = tuple[int, int]
 
 
 def _operand(node: Node) -> Value:
@@ -81,6 +85,43 @@ def _shows_only_the_last(node: Node) -> bool:
     starts, steps = node.attributes["places"][-1]
     last = node.inputs[-1].shape
     return last == node.types[0].shape and not any(starts) and all(step == 1 for step in steps)
+
+
+def _part_seen(node: Node) -> tuple[Value, list[int]] | None:
+    """The part of side-by-side operands that a slice shows alone, if it does, and where that part
+    begins. Of open sizes nothing is asked, which would make them conditions."""
+    joined = node.inputs[0].node
+    places = joined.attributes["places"]
+    parts = joined.inputs[len(joined.inputs) - len(places) :]
+    shapes = [node.types[0].shape, *(part.shape for part in parts)]
+    if any(is_traced(n) for shape in shapes for n in shape):
+        return None
+    wanted = _reach(node.attributes["starts"], node.attributes["steps"], node.types[0].shape)
+    for part, (starts, steps) in zip(reversed(parts), reversed(places), strict=True):
+        there = _reach(starts, steps, part.shape)
+        if any(max(a[0], b[0]) >= min(a[1], b[1]) for a, b in zip(wanted, there, strict=True)):
+            continue  # they do not meet
+        inside = all(b[0] <= a[0] and a[1] <= b[1] for a, b in zip(wanted, there, strict=True))
+        whole = inside and all(step == 1 for step in steps)
+        return (part, starts) if whole and 0 not in node.types[0].shape else None
+    return None
+
+
+def _reach(starts: Sequence[int], steps: Sequence[int], shape: Sequence[int]) -> list[Span]:
+    """Along every dimension, from where to before where elements `steps` apart lie."""
+    lasts = (start + (n - 1) * step for start, step, n in zip(starts, steps, shape, strict=True))
+    return [
+        (min(start, last), max(start, last) + 1) if n else (start, start)
+        for start, last, n in zip(starts, lasts, shape, strict=True)
+    ]
+
+
+def _slice_part(node: Node) -> Value:
+    found = _part_seen(node)
+    assert found is not None
+    part, begin = found
+    starts = tuple(s - b for s, b in zip(node.attributes["starts"], begin, strict=True))
+    return views.slice_(part, starts, node.attributes["steps"], node.types[0].shape)
 
 
 # -- conversions and copies -----------------------------------------------------------------------
@@ -198,6 +239,13 @@ SIMPLIFY = (
         lambda node: node.inputs[-1],
         "assemble(x, y at x[:]) -> y",
         _shows_only_the_last,
+    ),
+    Rule(
+        "joined and sliced",
+        (SLICE, ASSEMBLE),
+        _slice_part,
+        "assemble(x, y at [len(x):])[len(x):] -> y",
+        lambda node: _part_seen(node) is not None,
     ),
     Rule("sliced twice", (SLICE, SLICE), _slice_once, "x[a:][b:] -> x[a + b:]"),
     Rule(
