@@ -228,7 +228,7 @@ def epilogue_assembly() -> str:
     """What happens to one vector of results before it is stored."""
     lines = _micro_kernel()
     at = next(i for i, line in enumerate(lines) if line.split()[0] == "vmaxps")
-    return "\n".join(lines[at - 2 : at + 3])
+    return "\n".join(lines[at - 1 : at + 2])
 
 
 def single_row() -> str:
