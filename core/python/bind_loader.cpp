@@ -46,7 +46,8 @@ void bind_loader(nb::module_& m) {
   nb::class_<LoadedObject>(m, "LoadedObject",
                            "Machine code in memory; its addresses are valid while it lives.")
       .def("address", &address, nb::arg("name"), "The address of an external symbol it defines.")
-      .def_prop_ro("symbols", &symbols, "(name, address, bytes) of its external symbols and its internal functions.")
+      .def_prop_ro("symbols", &symbols,
+                   "(name, address, bytes) of its external symbols and its internal functions.")
       .def_prop_ro("size", &LoadedObject::size, "Bytes of memory it holds, in whole pages.");
   m.def("load_object", &load_object, nb::arg("file"),
         "Put a relocatable ELF object for this processor into executable memory.");

@@ -98,12 +98,12 @@ def _emit_panel(module: Module, target: Target, element: Element, width: int) ->
 
 def pieces(width: int, lanes: int) -> list[tuple[int, int]]:
     """`width` cut into vectors of at most `lanes`, powers of two: (first element, lanes)."""
-    pieces, at = [], 0
+    found, at = [], 0
     while at < width:
         piece = min(lanes, 1 << (width - at).bit_length() - 1)
-        pieces.append((at, piece))
+        found.append((at, piece))
         at += piece
-    return pieces
+    return found
 
 
 def _copy(
