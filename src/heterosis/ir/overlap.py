@@ -22,7 +22,7 @@ def meetings(places: Sequence[Any], shapes: Sequence[Shape]) -> list[list[int]]:
     """For each part, by number, which others it has elements in common with."""
     found: list[list[int]] = [[] for _ in places]
     for i, j in _close(places, shapes):
-        if not _is_apart(places[i], shapes[i], places[j], shapes[j]):
+        if not is_apart(places[i], shapes[i], places[j], shapes[j]):
             found[i].append(j)
             found[j].append(i)
     return found
@@ -63,7 +63,7 @@ def _pairs(line: Line) -> Iterator[tuple[int, int]]:
             yield line[at][3], line[other][3]
 
 
-def _is_apart(a: Any, shape: Shape, b: Any, other: Shape) -> bool:
+def is_apart(a: Any, shape: Shape, b: Any, other: Shape) -> bool:
     """Whether two parts, each at its (starts, steps), have no element in common."""
     axes = zip(zip(*a, shape, strict=True), zip(*b, other, strict=True), strict=True)
     return any(_axis_apart(*pair) for pair in axes)

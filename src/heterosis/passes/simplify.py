@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import copysign
 
 from heterosis.ir import views
+from heterosis.ir.overlap import is_apart
 from heterosis.ir.primitives.conversions import COPY, conversion
 from heterosis.ir.primitives.families import Elementwise, View
 from heterosis.ir.program import ASSEMBLE, CONSTANT, INPUT, Node, Value, apply
@@ -16,8 +17,6 @@ from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import DTYPES, is_float
 from heterosis.ir.views import BROADCAST, RESHAPE, SLICE, TRANSPOSE
 from heterosis.passes.rewrite import Rule
-
-Span = tuple[int, int]
 
 
 def _operand(node: Node) -> Value:
@@ -87,33 +86,27 @@ def _shows_only_the_last(node: Node) -> bool:
     return last == node.types[0].shape and not any(starts) and all(step == 1 for step in steps)
 
 
-def _part_seen(node: Node) -> tuple[Value, list[int]] | None:
+def _part_seen(node: Node) -> tuple[Value, Sequence[int]] | None:
     """The part of side-by-side operands that a slice shows alone, if it does, and where that part
     begins. Of open sizes nothing is asked, which would make them conditions."""
-    joined = node.inputs[0].node
+    joined, shape = node.inputs[0].node, node.types[0].shape
     places = joined.attributes["places"]
     parts = joined.inputs[len(joined.inputs) - len(places) :]
-    shapes = [node.types[0].shape, *(part.shape for part in parts)]
-    if any(is_traced(n) for shape in shapes for n in shape):
+    wanted = (node.attributes["starts"], node.attributes["steps"])
+    sizes = [shape, *wanted, *(part.shape for part in parts), *(n for both in places for n in both)]
+    if any(is_traced(n) for some in sizes for n in some) or 0 in shape:
         return None
-    wanted = _reach(node.attributes["starts"], node.attributes["steps"], node.types[0].shape)
-    for part, (starts, steps) in zip(reversed(parts), reversed(places), strict=True):
-        there = _reach(starts, steps, part.shape)
-        if any(max(a[0], b[0]) >= min(a[1], b[1]) for a, b in zip(wanted, there, strict=True)):
-            continue  # they do not meet
-        inside = all(b[0] <= a[0] and a[1] <= b[1] for a, b in zip(wanted, there, strict=True))
-        whole = inside and all(step == 1 for step in steps)
-        return (part, starts) if whole and 0 not in node.types[0].shape else None
+    for part, place in zip(reversed(parts), reversed(places), strict=True):
+        if 0 in part.shape or is_apart(wanted, shape, place, part.shape):
+            continue
+        begin, steps = place
+        ends = zip(*wanted, shape, begin, part.shape, strict=True)
+        inside = all(
+            0 <= first - at < extent and 0 <= first + (n - 1) * step - at < extent
+            for first, step, n, at, extent in ends
+        )
+        return (part, begin) if inside and all(step == 1 for step in steps) else None
     return None
-
-
-def _reach(starts: Sequence[int], steps: Sequence[int], shape: Sequence[int]) -> list[Span]:
-    """Along every dimension, from where to before where elements `steps` apart lie."""
-    lasts = (start + (n - 1) * step for start, step, n in zip(starts, steps, shape, strict=True))
-    return [
-        (min(start, last), max(start, last) + 1) if n else (start, start)
-        for start, last, n in zip(starts, lasts, shape, strict=True)
-    ]
 
 
 def _slice_part(node: Node) -> Value:
