@@ -38,6 +38,8 @@ REFUSED = (
     "that was written to after it was used",
     "is written to while operations are recorded",
     "is written to through a view while operations are recorded",
+    # An argument keeps what is recorded from a variable that was written to.
+    "used after that in what is recorded: its gradient would not reach it",
     # What choices and loops do not take.
     "that may be another one as well",
     "is written to in place, and is another",

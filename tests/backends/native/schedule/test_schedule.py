@@ -353,12 +353,11 @@ def test_many_equal_parts_make_few_kinds_of_nests(name, count):
     """Every kind is compiled once: what a program repeats costs no more than its first parts."""
     x, value = _repeated_part(name, count)
     found = optimized_plan([x], value)
-    assert len(function_for_known_sizes(found).units) <= 4 < len(found.kernels)
+    assert len(function_for_known_sizes(found).units) <= 3 < len(found.kernels)
 
 
 def test_a_nest_goes_over_its_data_a_few_times_at_most():
     """Every pass computes again what those before it had: sixty in one took its square in time."""
     x, value = _repeated_part("softmax", 60)
     found = optimized_plan([x], value)
-    assert max(map(reductions, found.kernels)) <= 4
-    assert sum(map(reductions, found.kernels)) == 120
+    assert [reductions(nest) for nest in found.kernels] == [4] * 30

@@ -194,8 +194,21 @@ def _too_long(nodes: list[Node], kept: set[Node]) -> set[Node]:
         before = _longest(chains[value.node] for value in node.inputs)
         chain = before.with_node(node)
         if chain.is_too_long:
-            is_pass = chain.reductions > _MOST_REDUCTIONS
-            found.add(unrearranged(node.inputs[0]).node if is_pass else node)
-            chain = _Chain().with_node(node) if is_pass else _Chain()
+            if chain.reductions > _MOST_REDUCTIONS:
+                found.add(_begin_anew(chains, node.inputs[0]))
+                chain = _Chain().with_node(node)
+            else:
+                found.add(node)
+                chain = _Chain()
         chains[node] = chain
     return found
+
+
+def _begin_anew(chains: dict[Node, _Chain], value: Value) -> Node:
+    """Forget the way to `value` and to what it is a view of, which gets memory: a softmax takes its
+    largest element off the same values."""
+    chains[value.node] = _Chain()
+    while isinstance(value.node.primitive, View):
+        value = value.node.inputs[0]
+        chains[value.node] = _Chain()
+    return value.node
