@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from heterosis.backends.native.codegen.kernels.matmul.element import element
+from heterosis.backends.native.codegen.kernels.matmul.element import Element, element
 from heterosis.backends.native.codegen.kernels.matmul.panels import SHARED_ROWS
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
@@ -17,6 +17,9 @@ _SMALL_RIGHT = 1 << 14
 # tile that reads more of them as they lie waits for the second level at every step.
 _SAME_LINES = 4096
 _WAYS = 8
+# Rows that meet no more columns are read as they lie: to pack them takes 4 to 14% of a product with
+# 128 columns, the more the farther they come from, and next to nothing of one with more than these.
+_FEW_COLUMNS = 512
 # With so few runs on one side, dot products beat tiles.
 _FEW_DOTS = 4
 FEW_ROWS = 4
@@ -28,11 +31,9 @@ def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) 
     """The variant for a problem whose numbers are all known."""
     m, n, k = problem.extents
     kind = element(problem.dtype, target)
-    if problem.b_packed and problem.a_column == 1 and not kind.converts:
-        assert problem.a_row is not None
-        apart = problem.a_row * kind.size % _SAME_LINES or m <= _WAYS
-        return "panels" if apart else _packing(m, n)
-    if problem.b_packed or element(problem.dtype, target).software_half:
+    if problem.b_packed:
+        return "panels" if _as_they_lie(problem, kind) else _packing(m, n)
+    if kind.software_half:
         return _packing(m, n)
     if problem.a_column == problem.b_row == 1:
         if n <= _FEW_DOTS and n <= m:
@@ -43,7 +44,19 @@ def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) 
         return "direct_transposed"
     if problem.b_column == 1 and (m <= FEW_ROWS or n * k < _SMALL_RIGHT):
         return "direct_row" if m == 1 else "direct"
-    return _packing(m, n)
+    packing = _packing(m, n)
+    if packing == "blocked" and _as_they_lie(problem, kind) and n <= _FEW_COLUMNS:
+        return "rows" if n * k <= tile(target, kind).shared else packing
+    return packing
+
+
+def _as_they_lie(problem: Problem, kind: Element) -> bool:
+    """Whether tiles can read the rows of the left operand where they are."""
+    m, *_ = problem.extents
+    if problem.a_column != 1 or kind.converts:
+        return False
+    assert problem.a_row is not None
+    return problem.a_row * kind.size % _SAME_LINES != 0 or m <= _WAYS
 
 
 def _packing(m: int, n: int) -> str:
@@ -57,5 +70,5 @@ def choose(problem: Problem, target: Target, workers: int, *, epilogue: bool = F
     one = prod(problem.extents)
     whole = problem.batches > 1 and (one <= _WHOLE_PRODUCT or problem.batches >= 4 * workers)
     shape = tile(target, element(problem.dtype, target))
-    narrow = variant == "panels" and shape.ends_narrow(problem.extents[1])
+    narrow = variant in ("panels", "rows") and shape.ends_narrow(problem.extents[1])
     return replace(problem, variant=variant, narrow=narrow, over_batches=whole)

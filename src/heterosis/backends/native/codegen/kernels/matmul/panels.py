@@ -1,4 +1,4 @@
-"""The product of rows as they lie with a right operand that came packed: nothing is copied.
+"""The product of rows as they lie with a packed right operand: no row is copied.
 
 The numbers of a row must be neighbours. A tile reads as many rows at once as the micro-kernel has
 of them, each a run of its own, so that packing would only move what is already in order.
@@ -36,6 +36,7 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     FINAL,
     LINE,
     PLACE,
+    SECOND_LEVEL,
     Fetching,
     Kernel,
     emit_edge_store,
@@ -45,6 +46,7 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     row_of_panel,
     vector_of,
 )
+from heterosis.backends.native.codegen.kernels.matmul.prepack import emit_pack_b, pack_parameters
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
 
 # Multiplications that make a share of the work worth a thread.
@@ -60,10 +62,16 @@ TALLEST = 12
 
 
 def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
-    """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`."""
+    """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`. A right operand that did not
+    come packed is packed into the scratch memory first."""
     emit_panel_kernels(kernel, narrow=problem.narrow)
     f, v = core_function(kernel.module, kernel.target, problem, name)
     memory = Frame.allocate(f)
+    if not problem.b_packed:
+        emit_pack_b(kernel.module, kernel.target, f"{name}.pack", problem)
+        sizes = [getattr(v, label) for label, _ in pack_parameters(problem)]
+        f.call(f"{name}.pack", [v.call, v.b, v.scratch, *sizes])
+        v.b = v.scratch
     depth, _ = depth_blocks(f, kernel, v.k)
     workers = f.i64(1) if problem.over_batches else abi.workers(f, v.call)
     row_shares, column_shares = shares_of(f, kernel, v, workers)
@@ -152,9 +160,9 @@ class EvenRows:
         """From a row, the rows `down` behind it, of which each second one follows on the one
         before."""
         storage = kernel.element.storage
-        pairs = kernel.target.adds_in_addresses
+        pairs = kernel.target.adds_in_addresses and len(down) > 1
         behind = [f.mul_size(i, self.step) for i in (down[::2] if pairs else down)]
-        apart = f.mul_size(f.sub_size(down[1], down[0]), self.step)
+        apart = f.mul_size(f.sub_size(down[1], down[0]), self.step) if pairs else 0
 
         def at(row: Value) -> _Pairs | _Singles:
             first = f.offset(storage, self.first, f.mul_size(row, self.step))
@@ -424,7 +432,8 @@ def _emit_tiles(
             pointer = f.offset(element.storage, soon, offset)
             for byte in range(0, kernel.vectors * tile.lanes * element.size, LINE):
                 f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
-        sums = _sums(kernel, f, v, left(i.index), height, ahead(i.index))
+        after = f.add_size(i.index, height)
+        sums = _sums(kernel, f, v, left(i.index), height, after, ahead(i.index))
         targets = [f.offset(element.storage, to, offset) for offset in below]
         at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
         emit_finish(
@@ -444,9 +453,9 @@ def _rows_down(f: Function, height: int, lowest: Size) -> list[Size]:
 
 def _sums(
     kernel: Kernel, f: Function, v: SimpleNamespace, left: _Pairs | _Singles, rows: int,
-    ahead: Value,
+    after: Size, ahead: Value,
 ) -> list[Value]:  # fmt: skip
-    """A tile in registers: the `rows` of `left` times the panel."""
+    """A tile in registers: the `rows` of `left`, which end before row `after`, times the panel."""
     tile, storage = kernel.tile, kernel.element.storage
     zero = constant(vector_of(kernel), 0)
     unrolled = f.round_down(v.depth, tile.unroll)
@@ -457,6 +466,8 @@ def _sums(
         with f.loop(0, unrolled, tile.unroll, state) as step:
             ahead, *state = step.carried
             v.fetching.fetch(ahead)
+            if isinstance(v.left, EvenRows):  # listed ones overlap: most of the next are here
+                _fetch_rows(kernel, f, v.left, after, rows, step.index)
             following = _steps(kernel, f, here, step.index, state, tile.unroll)
             step.next = [v.fetching.onward(ahead), *following]
         ahead, *state = step.results
@@ -465,6 +476,24 @@ def _sums(
         b, *rest = step.results
         run.next = [b, ahead, *rest[len(here.moving) :]]
     return run.results[2:]
+
+
+def _fetch_rows(
+    kernel: Kernel, f: Function, left: EvenRows, row: Size, height: int, at: Size
+) -> None:
+    """Fetch a few lines of one of the `height` rows from `row` on, in the turn that begins at depth
+    `at`: all turns together fetch them all. Large operands come from memory, and the processor does
+    not guess that a run of neighbours goes on in another row."""
+    unroll, size, storage = kernel.tile.unroll, kernel.element.size, kernel.element.storage
+    bits = (height - 1).bit_length()
+    lines = max(1, (unroll * size << bits) // LINE)
+    turn = f.i64(f.div_size(at, unroll))
+    number = f.binary("and", turn, constant(I64, (1 << bits) - 1))
+    start = f.mul_size(f.add_size(row, number), left.step)
+    along = f.mul_size(f.binary("lshr", turn, constant(I64, bits)), lines * LINE // size)
+    begin = f.offset(storage, left.first, f.add_size(start, along))
+    for line in range(lines):
+        f.prefetch(f.offset(storage, begin, line * LINE // size), locality=SECOND_LEVEL)
 
 
 def _ahead(v: SimpleNamespace) -> Callable[[Value], Value]:

@@ -1,4 +1,5 @@
-"""Packs a right operand once and for all: the weights of an inference graph."""
+"""Packs a whole right operand: the weights of an inference graph once and for all, what few
+columns have on the way."""
 
 from __future__ import annotations
 
@@ -56,9 +57,9 @@ def packed_b_layout(problem: Problem, target: Target) -> PackedLayout:
     kind = element(problem.dtype, target)
     kernel = Kernel(f.module, target, kind, tile(target, kind), "layout")
     n, k = known(problem.n), known(problem.k)
-    padded = known(round_up(f, n, kernel.tile.columns))
+    numbers = known(packed_numbers(f, kernel, n, k))
     depth = known(_depth(f, kernel, problem, k))
-    return PackedLayout(kind.compute, depth, kernel.tile.columns, padded * k)
+    return PackedLayout(kind.compute, depth, kernel.tile.columns, numbers)
 
 
 def _depth(f: Function, kernel: Kernel, problem: Problem, k: Size) -> Size:
@@ -66,12 +67,22 @@ def _depth(f: Function, kernel: Kernel, problem: Problem, k: Size) -> Size:
     return f.max_size(k, 1) if problem.one_block else depth_blocks(f, kernel, k)[0]
 
 
+def packed_numbers(f: Function, kernel: Kernel, n: Size, k: Size) -> Size:
+    """How many numbers a packed right operand has."""
+    return f.mul_size(round_up(f, n, kernel.tile.columns), k)
+
+
+def pack_parameters(problem: Problem) -> list[tuple[str, Type]]:
+    """What the function of `emit_pack_b` takes behind the pointers."""
+    return [(label, I64) for label in _SIZES if getattr(problem, label) is None]
+
+
 def emit_pack_b(module: Module, target: Target, name: str, problem: Problem) -> None:
-    """Define `void @name(ptr call, ptr b, ptr packed, <unknown of n, k, b_row, b_column>)`."""
+    """Define `void @name(ptr call, ptr b, ptr packed, <pack_parameters>)`."""
     kind = element(problem.dtype, target)
     kernel = Kernel(module, target, kind, tile(target, kind), f"matmul.{problem.dtype}")
     emit_pack(module, target, kind, kernel.tile.columns)
-    unknown = [(label, I64) for label in _SIZES if getattr(problem, label) is None]
+    unknown = pack_parameters(problem)
     pointers = [("call", PTR), ("b", PTR), ("scratch", PTR)]
     f = module.function(name, pointers + unknown, attributes=target.function_attributes)
     memory = Frame.allocate(f)

@@ -104,4 +104,5 @@ _RELIES_ON = {
     "dots_of_columns": ("a_column", "b_row"),
     "dots_of_rows": ("a_column", "b_row"),
     "panels": ("a_column",),
+    "rows": ("a_column",),
 }

@@ -20,6 +20,7 @@ from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.panels import emit_panels
+from heterosis.backends.native.codegen.kernels.matmul.prepack import packed_numbers
 from heterosis.backends.native.codegen.kernels.matmul.problem import SIZES, Problem
 from heterosis.backends.native.codegen.target import Target
 
@@ -34,6 +35,7 @@ _CORES = {
     "dots_of_columns": emit_dots,
     "dots_of_rows": emit_dots,
     "panels": emit_panels,
+    "rows": emit_panels,
 }
 
 
@@ -78,6 +80,8 @@ def workspace_bytes(problem: Problem, target: Target, workers: int) -> int:
 def _scratch(
     f: Function, kernel: Kernel, problem: Problem, v: SimpleNamespace, workers: Size
 ) -> Size:
+    if problem.variant == "rows":
+        return packed_numbers(f, kernel, v.n, v.k)
     if problem.variant in _CORES:
         return 0
     return scratch_numbers(f, blocking(f, kernel, problem, v, workers), workers)
