@@ -1,5 +1,5 @@
-"""Packs a whole right operand: the weights of an inference graph once and for all, what few
-columns have on the way."""
+"""Packs a whole right operand: the weights of an inference graph once and for all, one of few
+columns on its way into the product."""
 
 from __future__ import annotations
 
