@@ -44,10 +44,11 @@ def choose_variant(problem: Problem, target: Target, *, epilogue: bool = False) 
         return "direct_transposed"
     if problem.b_column == 1 and (m <= FEW_ROWS or n * k < _SMALL_RIGHT):
         return "direct_row" if m == 1 else "direct"
-    packing = _packing(m, n)
-    if packing == "blocked" and _as_they_lie(problem, kind) and n <= _FEW_COLUMNS:
-        return "rows" if n * k <= tile(target, kind).shared else packing
-    return packing
+    way = _packing(m, n)
+    if way != "blocked" or not _as_they_lie(problem, kind):
+        return way
+    few = n <= _FEW_COLUMNS and n * k <= tile(target, kind).shared
+    return "rows" if few else way
 
 
 def _as_they_lie(problem: Problem, kind: Element) -> bool:
