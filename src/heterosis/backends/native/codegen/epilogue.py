@@ -18,7 +18,9 @@ from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit import access as memory
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
+    LINE,
     PTR,
+    SECOND_LEVEL,
     Function,
     Size,
     Type,
@@ -145,6 +147,16 @@ class Epilogue:
         for i in range(ends + self.further):
             abi.further(f, call, i, PTR if i < ends and i % _WORDS == 0 else I64)
 
+    def fetch(self, f: Function, at: Position, columns: int) -> None:
+        """Fetch what so many columns of a row will read of further operands: a tile reads a piece
+        of each of its rows, and the processor does not guess the next pieces."""
+        for step in self.steps:
+            if isinstance(step, Beside) and step.along is not None and not step.of_columns:
+                here = self._place(f, step, at)
+                stored = memory.STORED[step.dtype]
+                for number in range(0, columns * step.along or 1, 8 * LINE // stored.bits):
+                    f.prefetch(f.offset(stored, here, number), locality=SECOND_LEVEL)
+
     def __call__(self, f: Function, total: Value, at: Position) -> Value:
         """What is stored where the kernel computed `total`: a vector, or one number."""
         values: list[Value] = []
@@ -183,19 +195,26 @@ class Epilogue:
         return abi.further(f, at.call, self.operands * _WORDS + index, I64)
 
     def _beside(self, f: Function, step: Beside, lanes: int, at: Position) -> Value:
-        first = step.number * _WORDS
-        base = abi.further(f, at.call, first, PTR)
-        batch, row, column = (abi.further(f, at.call, first + 1 + i, I64) for i in range(3))
-        along: Size = column if step.along is None else step.along
-        place = f.mul_size(at.column, along)
-        if not step.of_columns:
-            line = f.add_size(f.mul_size(at.batch, batch), f.mul_size(at.row, row))
-            place = f.add_size(line, place)
-        here = f.offset(memory.STORED[step.dtype], base, place)
+        here = self._place(f, step, at)
         if not lanes or step.along == 0:
             one = memory.computed(f, step.dtype, f.load(memory.STORED[step.dtype], here))
             return f.splat(one, lanes)
-        return memory.load_vector(f, step.dtype, here, along, lanes, at.mask)
+        return memory.load_vector(f, step.dtype, here, self._along(f, step, at), lanes, at.mask)
+
+    def _along(self, f: Function, step: Beside, at: Position) -> Size:
+        column = abi.further(f, at.call, step.number * _WORDS + 3, I64)
+        return column if step.along is None else step.along
+
+    def _place(self, f: Function, step: Beside, at: Position) -> Value:
+        """Where an operand has the element that belongs there."""
+        first = step.number * _WORDS
+        base = abi.further(f, at.call, first, PTR)
+        place = f.mul_size(at.column, self._along(f, step, at))
+        if not step.of_columns:
+            batch, row = (abi.further(f, at.call, first + 1 + i, I64) for i in range(2))
+            line = f.add_size(f.mul_size(at.batch, batch), f.mul_size(at.row, row))
+            place = f.add_size(line, place)
+        return f.offset(memory.STORED[step.dtype], base, place)
 
 
 def _as_computed(f: Function, dtype: str, total: Value) -> Value:

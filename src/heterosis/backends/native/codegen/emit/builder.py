@@ -75,6 +75,11 @@ VOID, PTR = Type("void"), Type("ptr")
 I1, I8, I16, I32, I64 = (Type(f"i{n}") for n in (1, 8, 16, 32, 64))
 HALF, BFLOAT, FLOAT, DOUBLE = Type("half"), Type("bfloat"), Type("float"), Type("double")
 
+LINE = 64  # bytes that are fetched at once
+# The level of cache to fetch what is not wanted in an instant into. The first one has room for
+# little, and waits for few lines at a time: too few for what comes from memory.
+SECOND_LEVEL = 2
+
 
 class Value(NamedTuple):
     """An SSA name or a literal, with its type."""

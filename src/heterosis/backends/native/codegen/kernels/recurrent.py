@@ -17,6 +17,7 @@ from heterosis.backends.native.codegen.emit.access import STORED
 from heterosis.backends.native.codegen.emit.builder import (
     I8,
     I64,
+    LINE,
     PTR,
     Function,
     Module,
@@ -31,7 +32,7 @@ from heterosis.backends.native.codegen.kernels.matmul.dots import dots, emit_dot
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
-from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import LINE, Kernel
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.panels import (
     EvenRows,
     PanelProduct,

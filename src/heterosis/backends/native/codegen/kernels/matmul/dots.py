@@ -11,7 +11,9 @@ from types import SimpleNamespace
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
+    LINE,
     PTR,
+    SECOND_LEVEL,
     Function,
     Size,
     Type,
@@ -29,9 +31,7 @@ from heterosis.backends.native.codegen.kernels.matmul.finish import finish_runs
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
-    LINE,
     PLACE,
-    SECOND_LEVEL,
     Kernel,
     multiply_add,
 )

@@ -9,7 +9,9 @@ from functools import partial
 from heterosis.backends.native.codegen.emit.access import lane_numbers
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
+    LINE,
     PTR,
+    SECOND_LEVEL,
     Function,
     Module,
     Size,
@@ -27,12 +29,8 @@ ACCUMULATE = 1  # add to what is there: not the first block of depth
 FINAL = 2  # the last block of depth: the epilogue applies
 PACE_AT = 2  # the bit with which the pace begins: see `Fetching`
 
-LINE = 64  # bytes that are fetched at once
 _AHEAD = 2048  # how many bytes of the left operand ahead to fetch
 _AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop, at pace 0
-# Into the second-level cache. The first one has room for one panel, and waits for few lines at a
-# time: too few for panels that come from memory.
-SECOND_LEVEL = 2
 
 PLACE = [("call", PTR), ("batch", I64), ("row", I64), ("column", I64)]
 
@@ -98,6 +96,7 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     for pointer in targets:
         for byte in range(0, tile.columns * element.size, 64):
             f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
+    fetch_beside(kernel, f, Position(*place), range(rows))
     zero = constant(vector_of(kernel), 0)
     sums: list[Value] = [zero] * (rows * tile.vectors)
     unrolled = f.round_down(depth, tile.unroll)
@@ -116,6 +115,15 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     sums = loop.results[2:]
     emit_finish(plain, f, targets, c_row, sums, tile.vectors, has(f, mode, ACCUMULATE), place)
     f.ret()
+
+
+def fetch_beside(kernel: Kernel, f: Function, at: Position, down: Sequence[Size]) -> None:
+    """Fetch what an epilogue will read for a tile whose rows lie so far `down` from a place."""
+    if kernel.epilogue is None:
+        return
+    for below in down:
+        here = replace(at, row=f.add_size(at.row, below))
+        kernel.epilogue.fetch(f, here, kernel.vectors * kernel.tile.lanes)
 
 
 def _lines(kernel: Kernel, f: Function, a: Value) -> list[Value]:

@@ -13,13 +13,16 @@ from types import SimpleNamespace
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
+    LINE,
     PTR,
+    SECOND_LEVEL,
     Function,
     Size,
     Type,
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.epilogue import Position
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     ceil_div,
     core_function,
@@ -34,13 +37,12 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import produc
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     ACCUMULATE,
     FINAL,
-    LINE,
     PLACE,
-    SECOND_LEVEL,
     Fetching,
     Kernel,
     emit_edge_store,
     emit_finish,
+    fetch_beside,
     has,
     multiply_add,
     row_of_panel,
@@ -432,6 +434,8 @@ def _emit_tiles(
             pointer = f.offset(element.storage, soon, offset)
             for byte in range(0, kernel.vectors * tile.lanes * element.size, LINE):
                 f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
+        later = f.add_size(v.row, f.add_size(i.index, _SOON * height))
+        fetch_beside(kernel, f, Position(v.call, v.batch, later, v.column), down)
         after = f.add_size(i.index, height)
         sums = _sums(kernel, f, v, left(i.index), height, after, ahead(i.index))
         targets = [f.offset(element.storage, to, offset) for offset in below]
