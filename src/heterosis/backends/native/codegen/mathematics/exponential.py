@@ -68,7 +68,8 @@ def double_bias(x: Number) -> float:
 
 
 def factors(shifted: Number) -> Pair:
-    """Two powers of two whose product is 2^n, both normal, where `shifted` has `double_bias`."""
+    """Two powers of two whose product is 2^n, both normal, where `shifted` has `double_bias`; at the
+    lowest n that it can have, both are 0."""
     mantissa = 52 if shifted.double else 23
     twice = shifted.bits
     half = twice >> 1  # its low bits: floor(n / 2) + bias, the exponent of 2^floor(n / 2)
@@ -116,8 +117,10 @@ def exp_of_pair(x: Number, rest: Number) -> tuple[Number, Pair]:
 
 
 def exp_clamped(x: Number) -> Number:
-    """`x` kept where the exponent of exp(x) fits its field, far enough to reach 0 and infinity."""
-    low, high = (-746.0, 710.0) if x.double else (-104.0, 89.0)
+    """`x` kept where the exponent of exp(x) fits its field, far enough to reach 0 and infinity:
+    0 with both `factors` 0. A product that underflows takes the processor long, and what is
+    masked in a softmax lies below every bound."""
+    low, high = (-1418.0, 710.0) if x.double else (-176.0, 89.0)
     return at_most(at_least(x, low), high)
 
 
@@ -129,7 +132,7 @@ def exp(x: Number) -> Number:
 
 def exp2(x: Number) -> Number:
     """2 to the power x."""
-    low, high = (-1076.0, 1025.0) if x.double else (-151.0, 129.0)
+    low, high = (-2046.0, 1025.0) if x.double else (-254.0, 129.0)  # as in `exp_clamped`
     x = at_most(at_least(x, low), high)
     shifted = (x - OFFSET) + double_bias(x)
     r = x - (shifted - double_bias(x))
@@ -178,7 +181,7 @@ def expm1(x: Number) -> Number:
 
 def sigmoid(x: Number) -> Number:
     """1 / (1 + exp(-x)), as g / (g + 1 + t) where exp(-x) = (1 + t) / g."""
-    low, high = (-746.0, 40.0) if x.double else (-104.0, 20.0)
+    low, high = (-1418.0, 40.0) if x.double else (-176.0, 20.0)  # as in `exp_clamped`
     shifted, t = exp_reduced(-at_most(at_least(x, low), high))
     first, second = factors(2.0 * double_bias(x) - shifted)
     whole, lost = quick_sum(t.constant(1.0), t)
