@@ -52,6 +52,26 @@ def _sliced_of_joined(x):
     return [-part for part in found]
 
 
+def _sums_of_padded(x):
+    n = x.size
+
+    def padded(part, before):
+        return np.pad(part, (before, 3 * n - before - part.size))
+
+    apart = [padded(-x, 0), padded(x / 3, n), padded(x * x, 2 * n)]
+    meeting = padded(-x, n - 1)
+    steps = [np.pad(x.reshape(1, -1), ((i, 2 - i), (0, 0))).T for i in range(3)]
+    return [
+        apart[0] + apart[1],
+        apart[2] + (apart[0] + apart[1]),
+        apart[1] + meeting,
+        apart[0] + meeting + apart[2],
+        steps[0] + steps[2] + steps[1],
+        padded(x[:0], n) + apart[0],
+        apart[0] + x[0],
+    ]
+
+
 # By the names of rules: functions of special values in which the rule finds something to do.
 _ROWS = {
     "same shape": lambda x: x.detach() * 1,
@@ -65,6 +85,7 @@ _ROWS = {
     "transposed in name only": lambda x: x.reshape(1, -1).T * x.reshape(-1, 1),
     "sliced twice": lambda x: x[1:][::-1] - x[:-1],
     "joined and sliced": lambda x: _sliced_of_joined(x),
+    "padded and added": lambda x: _sums_of_padded(x),
     "converted to its own type": lambda x: [x.astype("float64") * 0.1, x.astype("float64") + -0.0],
     "converted there and back": lambda x: x.astype("float64").astype(x.dtype) * x,
     "written over": lambda x: _written_over(x / 3, x),

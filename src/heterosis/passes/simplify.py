@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import copysign
+from typing import Any
 
 from heterosis.ir import views
-from heterosis.ir.overlap import is_apart
+from heterosis.ir.overlap import are_apart, is_apart
 from heterosis.ir.primitives.conversions import COPY, conversion
+from heterosis.ir.primitives.elementwise import ADD
 from heterosis.ir.primitives.families import Elementwise, View
-from heterosis.ir.program import ASSEMBLE, CONSTANT, INPUT, Node, Value, apply
+from heterosis.ir.program import ASSEMBLE, CONSTANT, INPUT, Node, Value, apply, constant
 from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import DTYPES, is_float
 from heterosis.ir.views import BROADCAST, RESHAPE, SLICE, TRANSPOSE
@@ -115,6 +117,50 @@ def _slice_part(node: Node) -> Value:
     part, begin = found
     starts = tuple(s - b for s, b in zip(node.attributes["starts"], begin, strict=True))
     return views.slice_(part, starts, node.attributes["steps"], node.types[0].shape)
+
+
+def _are_padded_apart(node: Node) -> bool:
+    """Whether two arrays of zeros are added that each hold parts, and no two at one place: what
+    slices of one array receive as its gradient. Of open sizes nothing is asked."""
+    if any(not _is_padded(value) or value.dtype != node.types[0].dtype for value in node.inputs):
+        return False
+    places, parts = _all_parts(node)
+    sizes = [*(part.shape for part in parts), *(n for both in places for n in both)]
+    if any(is_traced(n) for some in sizes for n in some) or any(0 in p.shape for p in parts):
+        return False
+    return are_apart(places, [part.shape for part in parts])
+
+
+def _is_padded(value: Value) -> bool:
+    node = value.node
+    return (
+        node.primitive is ASSEMBLE and node.attributes["filled"] and _is_number(node.inputs[0], 0)
+    )
+
+
+def _all_parts(node: Node) -> tuple[list[Any], list[Value]]:
+    """The places and the parts of two operands with something around them."""
+    assembled = [value.node for value in node.inputs]
+    places = [place for one in assembled for place in one.attributes["places"]]
+    return places, [part for one in assembled for part in one.inputs[1:]]
+
+
+def _assemble_once(node: Node) -> Value:
+    places, parts = _all_parts(node)
+    blank, parts = node.inputs[0].node.inputs[0], [_added_to_zero(part) for part in parts]
+    if sum(part.size for part in parts) == node.types[0].size:
+        return apply(ASSEMBLE, parts, node.types[0], places=tuple(places), filled=False)
+    return apply(ASSEMBLE, (blank, *parts), node.types[0], places=tuple(places), filled=True)
+
+
+def _added_to_zero(value: Value) -> Value:
+    """`value` + 0, which is no longer a negative zero."""
+    node = value.node
+    has_been = node.primitive is ADD and _is_number(node.inputs[1], 0.0)
+    if has_been or not is_float(value.dtype):
+        return value
+    zero = views.broadcast(constant(0.0, value.dtype), value.shape)
+    return apply(ADD, (value, zero), value.type)
 
 
 # -- conversions and copies -----------------------------------------------------------------------
@@ -239,6 +285,13 @@ SIMPLIFY = (
         _slice_part,
         "assemble(x, y at [len(x):])[len(x):] -> y",
         lambda node: _part_seen(node) is not None,
+    ),
+    Rule(
+        "padded and added",
+        (ADD, ASSEMBLE),
+        _assemble_once,
+        "assemble(0, x at [0:3]) + assemble(0, y at [3:6]) -> assemble(x + 0, y + 0)",
+        _are_padded_apart,
     ),
     Rule("sliced twice", (SLICE, SLICE), _slice_once, "x[a:][b:] -> x[a + b:]"),
     Rule(

@@ -68,8 +68,8 @@ def double_bias(x: Number) -> float:
 
 
 def factors(shifted: Number) -> Pair:
-    """Two powers of two whose product is 2^n, both normal, where `shifted` has `double_bias`; at the
-    lowest n that it can have, both are 0."""
+    """Two powers of two whose product is 2^n, both normal, where `shifted` has `double_bias`. At
+    the lowest n that it can have, both are 0."""
     mantissa = 52 if shifted.double else 23
     twice = shifted.bits
     half = twice >> 1  # its low bits: floor(n / 2) + bias, the exponent of 2^floor(n / 2)
