@@ -42,13 +42,18 @@ def softsign(x: Value) -> Value:
 
 
 def _activation(
-    reference: Callable[..., Any], *attributes: dict[str, Any], names: dict[str, str] | None = None
+    reference: Callable[..., Any],
+    *attributes: dict[str, Any],
+    names: dict[str, str] | None = None,
+    gradient: Callable[..., Value] | None = None,
 ) -> Callable[[Callable[..., Value]], Any]:
     """Register a function of each element that users find in `npx`."""
     shapes = [Case((shape,)) for shape in ((), (0,), (37,), (3, 70))]
     more = [Case(((3, 37),), given) for given in attributes]
     samples = Samples((*shapes, *more), (-9, 9), ("int32", *FLOATS), ulps=8, absolute=8)
-    return operation(numpy=reference, public=_NETWORK, samples=samples, names=names or {})
+    return operation(
+        numpy=reference, public=_NETWORK, samples=samples, names=names or {}, gradient=gradient
+    )
 
 
 def _real(x: Value) -> Value:
@@ -64,7 +69,26 @@ def _gelu_reference(data: Any, approximation: Any = "erf") -> Any:
     return data * special.ndtr(data)
 
 
-@_activation(_gelu_reference, {"approximation": "tanh"}, names={"onnx": "Gelu"})
+def _pull_gelu(g: Value, y: Value, data: Value, approximation: str) -> Value:
+    """The cotangent times the slope, which a program can compute, and keep, with the result."""
+    x, one = _real(data), constant(1, "int64", weak=True)
+    if approximation == "tanh":
+        part = r.sigmoid(_twice_inner(x))
+        cubed = e.multiply(e.square(x), constant(3 * 0.044715 * _INNER_SCALE, x.dtype))
+        inner = e.add(cubed, constant(_INNER_SCALE, x.dtype))
+        above = e.subtract(one, part)
+        slope = e.add(part, e.multiply(e.multiply(x, inner), e.multiply(part, above)))
+    else:
+        half = constant(0.5, x.dtype)
+        exponent = e.multiply(e.square(x), constant(-0.5, x.dtype))
+        density = e.multiply(r.exp(exponent), constant(math.sqrt(0.5 / math.pi), x.dtype))
+        slope = e.add(e.multiply(_twice_below(x), half), e.multiply(x, density))
+    return cast(e.multiply(g, slope), data.dtype)
+
+
+@_activation(
+    _gelu_reference, {"approximation": "tanh"}, names={"onnx": "Gelu"}, gradient=_pull_gelu
+)
 def gelu(data: Value, approximation: str = "erf") -> Value:
     """`data` times the probability that a normal number is below it.
 
@@ -75,16 +99,22 @@ def gelu(data: Value, approximation: str = "erf") -> Value:
         return e.multiply(x, r.sigmoid(_twice_inner(x)))
     if approximation != "erf":
         raise ArgumentError(f"gelu: approximation={approximation!r}; expected 'erf' or 'tanh'.")
+    return e.multiply(e.multiply(x, constant(0.5, x.dtype)), _twice_below(x))
+
+
+def _twice_below(x: Value) -> Value:
+    """Twice the probability that a normal number is below `x`."""
     below = r.erf(e.multiply(x, constant(math.sqrt(0.5), x.dtype)))
-    one, half = constant(1, "int64", weak=True), constant(0.5, x.dtype)
-    return e.multiply(e.multiply(x, half), e.add(below, one))
+    return e.add(below, constant(1, "int64", weak=True))
+
+
+_INNER_SCALE = 2 * math.sqrt(2 / math.pi)
 
 
 def _twice_inner(x: Value) -> Value:
     """Twice the argument of the hyperbolic tangent: `(1 + tanh(u)) / 2` is `sigmoid(2 * u)`."""
-    scale = 2 * math.sqrt(2 / math.pi)
-    cubed = e.multiply(e.multiply(e.square(x), x), constant(0.044715 * scale, x.dtype))
-    return e.add(e.multiply(x, constant(scale, x.dtype)), cubed)
+    cubed = e.multiply(e.multiply(e.square(x), x), constant(0.044715 * _INNER_SCALE, x.dtype))
+    return e.add(e.multiply(x, constant(_INNER_SCALE, x.dtype)), cubed)
 
 
 @_activation(lambda data, beta=1.0: data / (1 + numpy.exp(-beta * data)), {"beta": 1.5})

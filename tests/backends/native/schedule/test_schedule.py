@@ -251,6 +251,43 @@ def test_a_rearranged_operand_is_computed_once():
     assert loads(found.kernels[-1]) == 1
 
 
+def activated(x):
+    """An activation and its slope, which share an exponential."""
+    e = exp(x)
+    return multiply(x, e), add(multiply(x, e), e)
+
+
+def stores(found) -> list[int]:
+    return [len(k.stores) for k in found.kernels if isinstance(k, Nest)]
+
+
+def test_an_activation_and_its_slope_take_the_place_of_what_they_are_made_of():
+    x, w, bias, v, g = array(8, 16), array(16, 16), array(16), array(16, 16), array(8, 16)
+    y, slope = activated(views.reshape(add(matmul(x, w), bias), (2, 4, 16)))
+    y, slope = (views.reshape(made, (8, 16)) for made in (y, slope))
+    inputs = [x, w, bias, v, g]
+    found = optimized_plan(inputs, matmul(matmul(y, v), v), multiply(matmul(g, v), slope))
+    assert stores(found) == [2]
+    assert [type(k) for k in found.kernels] == [OpaqueCall, Nest, *[OpaqueCall] * 3]
+
+
+def test_an_array_that_others_need_stays_and_what_is_made_of_it_is_kept_as_before():
+    x, w, v, g = array(8, 16), array(16, 16), array(16, 16), array(8, 16)
+    z = matmul(x, w)
+    y, slope = activated(z)
+    back = multiply(matmul(g, v), slope)
+    for others in ([z], [matmul(z, v)], [total(z, axis=0)]):
+        found = optimized_plan([x, w, v, g], matmul(y, v), back, *others)
+        assert max(stores(found)) == 1
+
+
+def test_an_array_stays_rather_than_as_many_that_are_made_of_it():
+    x, w, g = array(8, 16), array(16, 16), array(8, 16)
+    y, slope = activated(matmul(x, w))
+    found = optimized_plan([x, w, g], total(multiply(y, g), axis=0), total(slope, axis=1))
+    assert max(stores(found)) == 1
+
+
 def test_a_product_is_read_transposed_by_the_next_without_a_copy():
     x, y, z = array(6, 5), array(5, 4), array(6, 3)
     found = planned([x, y, z], matmul(views.transpose(matmul(x, y), (1, 0)), z))

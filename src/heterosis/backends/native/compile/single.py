@@ -71,7 +71,7 @@ def _scheduled(
 ) -> Schedule:
     return schedule(
         program, layouts, into, on,
-        views=views, in_place=in_place, kept=compared_sums(program),
+        views=views, in_place=in_place, kept=dict.fromkeys(compared_sums(program), ()),
     )  # fmt: skip
 
 

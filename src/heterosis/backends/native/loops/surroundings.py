@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Container, Sequence
 from typing import Protocol
 
 from heterosis.backends.native.codegen.kernel import Place
@@ -17,7 +16,10 @@ class Surroundings(Protocol):
 
     places: dict[Value, Place]
     numbers: dict[Value, int]
-    kept: AbstractSet[Value]
+
+    @property
+    def kept(self) -> Container[Value]:
+        """The values to be kept in memory."""
 
     def place(self, value: Value) -> Place:
         """Where `value` stands in memory; computed into the workspace on first need."""

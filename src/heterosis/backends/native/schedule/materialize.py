@@ -7,8 +7,9 @@ its operands read, again in each: along a chain of residual blocks, more with ev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from heterosis.backends.native.codegen import tables
 from heterosis.ir.primitives.families import (
@@ -22,6 +23,7 @@ from heterosis.ir.primitives.families import (
 )
 from heterosis.ir.primitives.reductions import MAX, MIN
 from heterosis.ir.program import Node, Program, Value
+from heterosis.ir.views import RESHAPE
 
 # What a chain of inlined work may come to until its value gets memory: steps, additions for each
 # element, and reductions one after another. A nest must stay of reasonable length, and every one of
@@ -31,13 +33,22 @@ _MOST_STEPS, _MOST_ADDITIONS, _MOST_REDUCTIONS = 90, 300.0, 4
 # Additions; below this, computing again costs less than a trip to memory.
 _DEAR = 8.0
 
+# Values that get memory, each with those that one nest computes with it, if there are such.
+Kept: TypeAlias = "Mapping[Value, tuple[Value, ...]]"
 
-def kept_values(program: Program) -> set[Value]:
+
+def kept_values(program: Program) -> Kept:
     """The values to be computed once, into memory, for all kernels that use them."""
     nodes = list(program.nodes())
     several = _needed_by_several(program, nodes)
+    heirs = list(_heirs(program, nodes, several))
+    for values, between in heirs:
+        several = (several - between) | {value.node for value in values}
     kept = several | _too_long(nodes, several)
-    return {Value(node) for node in kept if not isinstance(node.primitive, Leaf)}
+    found: dict[Value, tuple[Value, ...]] = {
+        Value(node): () for node in kept if not isinstance(node.primitive, Leaf)
+    }
+    return found | {value: values for values, _ in heirs for value in values}
 
 
 def unrearranged(value: Value) -> Value:
@@ -136,6 +147,67 @@ def _worth(nodes: list[Node]) -> set[Node]:
             found.add(node)
             sources[node], costs[node] = [node], 0.0
     return found
+
+
+# -- what takes the place of an array -------------------------------------------------------------
+
+
+def _heirs(
+    program: Program, nodes: list[Node], kept: set[Node]
+) -> Iterator[tuple[tuple[Value, ...], set[Node]]]:
+    """Values to be computed together, of one array that nothing else needs, and those of `kept` on
+    the way to them, which then need no memory.
+
+    A network is trained with an activation and its derivative. They take the place of what both
+    are made of; that array and what both share would else be kept until the derivative is wanted.
+    """
+    outputs = frozenset(program.outputs)
+    users: dict[Value, list[Node]] = {}
+    for node in nodes:
+        for value in node.inputs:
+            users.setdefault(value, []).append(node)
+    for array, made in _made_of_one(nodes, kept).items():
+        inside = {value.node for value in made}
+        ends = (
+            v for v in (array, *made)
+            if v in outputs or not inside.issuperset(users.get(v, ()))
+        )  # fmt: skip
+        last = tuple(dict.fromkeys(map(unrearranged, ends)))
+        stored = inside & kept
+        alike = array not in last and len({value.shape for value in last}) == 1
+        if alike and 1 < len(last) < 1 + len(stored):
+            yield last, stored - {value.node for value in last}
+
+
+def _made_of_one(nodes: list[Node], kept: set[Node]) -> dict[Value, list[Value]]:
+    """The arrays in memory, and what is made of each element by element, of it, of numbers, and of
+    inputs that are repeated."""
+    origins: dict[Value, Value] = {}
+    given: set[Value] = set()  # what is made of inputs and numbers
+    found: dict[Value, list[Value]] = {}
+    for node in nodes:
+        value = node.outputs[0]
+        if isinstance(node.primitive, Elementwise | View | Leaf) and given.issuperset(node.inputs):
+            given.add(value)
+        origin = _origin(node, origins, given)
+        if origin is not None:
+            origins[value] = origin
+            found.setdefault(origin, []).append(value)
+        elif len(node.types) == 1 and (node in kept or isinstance(node.primitive, Opaque)):
+            origins[value] = value
+    return found
+
+
+def _origin(node: Node, origins: dict[Value, Value], given: set[Value]) -> Value | None:
+    """The one array that a value is made of in this way, if it is."""
+    if node.primitive is RESHAPE:
+        return origins.get(node.inputs[0])
+    if not isinstance(node.primitive, Elementwise):
+        return None
+    arrays = [v for v in node.inputs if v not in given or unrearranged(v).size == v.size > 1]
+    found = {origins.get(value) for value in arrays}
+    same = all(value.shape == node.types[0].shape for value in arrays)
+    return found.pop() if same and len(found) == 1 else None
 
 
 def _repeats(node: Node) -> bool:

@@ -14,8 +14,8 @@ places the temporaries. `proof` checks all of that, where it is asked for.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from math import prod
+from types import MappingProxyType
 
 from heterosis.backends.native.codegen.kernel import Machine, Place, Schedule
 from heterosis.backends.native.codegen.nest import Buffer, Nest, known
@@ -32,7 +32,7 @@ from heterosis.backends.native.schedule.branches import run_branches_side_by_sid
 from heterosis.backends.native.schedule.calls import call
 from heterosis.backends.native.schedule.chains import chain
 from heterosis.backends.native.schedule.epilogues import Uses
-from heterosis.backends.native.schedule.materialize import unrearranged
+from heterosis.backends.native.schedule.materialize import Kept, unrearranged
 from heterosis.backends.native.schedule.placement import Placement
 from heterosis.ir.overlap import are_apart
 from heterosis.ir.primitives.families import Assemble, Opaque, Reduction, Scan, Scatter
@@ -52,7 +52,7 @@ def schedule(
     *,
     views: bool,
     in_place: bool = False,
-    kept: AbstractSet[Value] = frozenset(),
+    kept: Kept = MappingProxyType({}),
     side_by_side: bool = False,
     updated: Mapping[int, Sequence[Value]] | None = None,
 ) -> Schedule:
@@ -61,9 +61,10 @@ def schedule(
     `outputs` gives the layout of each result's memory (None: without gaps). With `views`, a result
     that only rearranges an input is reported as a view of it instead of being written. With
     `in_place`, the one result is written where the first input stands. The `kept` values get
-    memory even where nests could compute them. Branches may run `side_by_side`: code for any size
-    knows no such kernels. The `updated` results are written where the inputs of the same positions
-    stand, once the values are computed that these are needed for.
+    memory even where nests could compute them, each in one nest with the values beside it.
+    Branches may run `side_by_side`: code for any size knows no such kernels. The `updated` results
+    are written where the inputs of the same positions stand, once the values are computed that
+    these are needed for.
     """
     updated = updated or {}
     needed = any(updated.values())  # before: kernels then stay in the order in which they are made
@@ -98,7 +99,7 @@ class Scheduler:
         self.numbers: dict[Value, int] = {}
         self.placement = Placement(self.uses, self.places)
         self.inside: set[Node] = set()  # what kernels do on their results: no value of its own
-        self.kept: AbstractSet[Value] = frozenset()
+        self.kept: Kept = {}
         self.inputs = self._take_inputs(layouts)
 
     def _take_inputs(self, layouts: Sequence[Strided]) -> int:
@@ -118,7 +119,7 @@ class Scheduler:
         self,
         outputs: Sequence[Strided | None],
         views: bool,
-        kept: AbstractSet[Value],
+        kept: Kept,
         updated: Mapping[int, Sequence[Value]],
     ) -> None:
         """Write every result, or report it as a view."""
@@ -187,8 +188,18 @@ class Scheduler:
             elif kept:
                 self._place_reduced(reduced)
                 for value in kept:
-                    self.place(value)
+                    self._place_with(value, self.kept.get(value, ()))
         self._place_reduced(reduced)
+
+    def _place_with(self, value: Value, others: Sequence[Value]) -> None:
+        """Place `value`, and with it what one nest computes together."""
+        group = [v for v in others if v not in self.places]
+        if len(group) < 2:
+            self.place(value)
+            return
+        rooms = [(v, self.placement.get(v) or self.temporary(v.type)) for v in group]
+        nests.map_together(self, rooms)
+        self.places.update(rooms)
 
     def _place_reduced(self, values: list[Value]) -> None:
         """The last first: its nest may need the others, and stores them too."""
