@@ -243,6 +243,21 @@ def test_a_result_that_others_need_is_read_where_it_stands():
     assert not [t for t in found.temporaries if t == 256]
 
 
+def test_gradients_of_weights_are_computed_as_soon_as_what_they_are_made_of():
+    x, *weights = array(8, 16), *(array(16, 16) for _ in range(4))
+    values = [x]
+    for w in weights:
+        values.append(matmul(values[-1], w))
+    slope, made = values[-1], []
+    for w, value in zip(reversed(weights), reversed(values[:-1]), strict=True):
+        made.append(matmul(views.transpose(value, (1, 0)), slope).node)
+        slope = matmul(slope, views.transpose(w, (1, 0)))
+    plan = optimized_plan([x, *weights], *(node.outputs[0] for node in reversed(made)))
+    order = [kernel.node for kernel in plan.kernels]
+    assert [node for node in order if node in made] == made
+    assert order.index(made[0]) < order.index(made[1].inputs[1].node)
+
+
 def test_a_rearranged_operand_is_computed_once():
     x, w = array(4, 6), array(4, 5)
     y = exp(x)

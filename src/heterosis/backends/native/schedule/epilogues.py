@@ -22,7 +22,7 @@ from heterosis.backends.native.codegen.nest import (
 )
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Elementwise
-from heterosis.ir.program import Node, Program, Value
+from heterosis.ir.program import Node, Program, Value, reached
 from heterosis.ir.strided import Strided
 
 # Nodes and operands of one epilogue: beyond, registers run out.
@@ -38,13 +38,26 @@ class Uses:
         self.order: dict[Node, int] = {}
         self.users: dict[Value, list[Node]] = {}
         self.outputs = frozenset(program.outputs)
-        for node in program.nodes():
+        for node in _soonest_first(program):
             self.order[node] = len(self.order)
             for operand in dict.fromkeys(node.inputs):
                 self.users.setdefault(operand, []).append(node)
 
     def of(self, value: Value) -> list[Node]:
         return self.users.get(value, [])
+
+
+def _soonest_first(program: Program) -> Iterator[Node]:
+    """The nodes, operands before users: first what those results need that are fewest steps away.
+
+    A gradient of weights is then computed as soon as what it is made of, which is still in the
+    cache, and need not stay until all layers before have theirs.
+    """
+    steps: dict[Node, int] = {}
+    for node in program.nodes():
+        steps[node] = 1 + max((steps[value.node] for value in node.inputs), default=0)
+    outputs = sorted(program.outputs, key=lambda value: steps[value.node])
+    return reached(outputs)
 
 
 def candidates(
