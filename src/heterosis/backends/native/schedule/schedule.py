@@ -169,7 +169,7 @@ class Scheduler:
         return (known(place.buffer.index), place.strided) if place else None
 
     def _place_in_order(self) -> None:
-        """Compute whole operands, and what is to be kept, in the program's order: found by need,
+        """Compute whole operands, and what is to be kept, in the order of `uses`: found by need,
         they would lie as deep in the stack as the program is long."""
         for node in reversed(self.uses.order):
             if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.placement:
