@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from heterosis.backends.native.codegen import tables
+from heterosis.backends.native.schedule.epilogues import Uses
 from heterosis.ir.primitives.families import (
     Elementwise,
     Gather,
@@ -161,16 +162,12 @@ def _heirs(
     A network is trained with an activation and its derivative. They take the place of what both
     are made of; that array and what both share would else be kept until the derivative is wanted.
     """
-    outputs = frozenset(program.outputs)
-    users: dict[Value, list[Node]] = {}
-    for node in nodes:
-        for value in node.inputs:
-            users.setdefault(value, []).append(node)
+    uses = Uses(program)
     for array, made in _made_of_one(nodes, kept).items():
         inside = {value.node for value in made}
         ends = (
             v for v in (array, *made)
-            if v in outputs or not inside.issuperset(users.get(v, ()))
+            if v in uses.outputs or not inside.issuperset(uses.of(v))
         )  # fmt: skip
         last = tuple(dict.fromkeys(map(unrearranged, ends)))
         stored = inside & kept

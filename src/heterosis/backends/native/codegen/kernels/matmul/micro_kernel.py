@@ -94,7 +94,7 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     a, b, c, c_row, depth, mode, ahead, *place = f.parameters
     targets = [f.offset(element.compute, c, f.mul_size(row, c_row)) for row in range(rows)]
     for pointer in targets:
-        for byte in range(0, tile.columns * element.size, 64):
+        for byte in range(0, tile.columns * element.size, LINE):
             f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
     fetch_beside(kernel, f, Position(*place), range(rows))
     zero = constant(vector_of(kernel), 0)
