@@ -136,6 +136,91 @@ def test_gradients_are_added_where_that_is_asked_for(dtype, hybrid):
         assert x.grad.asnumpy().astype("float64").tolist() == [2.5 * times, 6 * times, 6.5 * times]
 
 
+# -- choices: what only the branch uses that is not taken ------------------------------------------
+
+
+def _one_of(root, x, flag):
+    return root * 2 if flag.sum() > 0 else x * 3
+
+
+def _sum_of_two(root, x, flag):
+    one, other = (root * 2, x) if flag.sum() > 0 else (x * 3, x * 4)
+    return one.sum() + other.sum()
+
+
+def _last_of_two(root, x, flag):
+    """What reaches `root` goes through one of two results of a choice, and another choice."""
+    one, other = (x * 2, root * 3) if flag.sum() > 5 else (root * 3, x * 2)
+    return other.sum() if flag.sum() > 0 else one.sum() + other.sum()
+
+
+def _behind_two(root, x, flag):
+    y = (root if flag.sum() > 0 else x * x) if flag.sum() > -2 else x
+    return y * x
+
+
+def _in_two(root, x, flag):
+    """It may be used in one of two choices, or in both."""
+    y = root if flag.sum() > 0 else x
+    return y.sum() + (root if flag.sum() > 5 else x * 2)
+
+
+_CHOICES = [_one_of, _sum_of_two, _last_of_two, _behind_two, _in_two]
+
+
+def _parts(function):
+    """The same in ways that differ in what is one program, and what is recorded where."""
+    hybrid = heterosis.hybridize(function)
+
+    def whole(x, flag):
+        return function(np.sqrt(x), x, flag)
+
+    def around(x, flag):
+        return hybrid(np.sqrt(x), x, flag)
+
+    return {"eager": whole, "hybrid": heterosis.hybridize(whole), "behind a root": around}
+
+
+def _gradient_of(function, flag):
+    x = np.array([0.0, 1.0, 4.0])
+    x.attach_grad()
+    with autograd.record():
+        y = function(x, flag)
+    y.backward()
+    return x.grad.tolist()
+
+
+def _gradient_inside(function, flag):
+    """The same where a program records and goes back by itself."""
+    x = np.array([0.0, 1.0, 4.0])
+    x.attach_grad()
+
+    @heterosis.hybridize
+    def step(flag):
+        with autograd.record():
+            y = function(x, flag)
+        y.backward()
+        return np.copy(x.grad)
+
+    step(flag)
+    return step(flag).tolist()
+
+
+@pytest.mark.parametrize("function", _CHOICES, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("way", ["eager", "hybrid", "behind a root"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_branches_that_are_not_taken_add_nothing(function, way, inside):
+    gradient = _gradient_inside if inside else _gradient_of
+    finite = 0
+    for number in (-3.0, -1.0, 1.0, 6.0):
+        flag = np.array([number])
+        expected = _gradient_of(_parts(function)["eager"], flag)
+        found = gradient(_parts(function)[way], flag)
+        numpy.testing.assert_allclose(found, expected)
+        finite += expected[0] < inf
+    assert 0 < finite < 4, "the root is used with some of the numbers"
+
+
 @pytest.mark.parametrize("hybrid", [False, True])
 def test_results_that_receive_nothing_add_nothing(hybrid):
     """Not zero times an infinite slope, in a program of several results either."""

@@ -6,12 +6,13 @@ the mathematics asks for; nothing else is kept between the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from heterosis import _core
+from heterosis.autograd.conditional import Condition, Conditional, Received, in_any_case
 from heterosis.autograd.reverse import cotangents, reached
 from heterosis.backends import Backend
 from heterosis.ir.calls import Call, collected, moved, needed
@@ -25,7 +26,18 @@ from heterosis.runtime import modes
 
 Run = Callable[[Sequence[Any]], tuple[Any, ...]]  # the results for operands
 
-OPERAND, RESULT, COTANGENT = "operand", "result", "cotangent"
+OPERAND, RESULT, COTANGENT, TRUTH = "operand", "result", "cotangent", "truth"
+
+
+@dataclass(frozen=True)
+class Given:
+    """Which results of a program receive nothing, and which do under a condition."""
+
+    missing: frozenset[int] = frozenset()
+    doubtful: frozenset[int] = frozenset()
+
+
+ALL = Given()  # all receive something
 
 
 @dataclass(eq=False)
@@ -52,21 +64,16 @@ class Differentiable:
         self.float_inputs = [i for i, v in inputs if v is not None and is_float(v.dtype)]
         self.float_results = [i for i, (dtype, _) in enumerate(self.results) if is_float(dtype)]
 
-    def derivative(
-        self, wanted: tuple[int, ...], missing: frozenset[int] = frozenset()
-    ) -> Derivative:
-        """With respect to the inputs at these positions, of all results but those in `missing`.
-
-        That these receive nothing is not the same as zeros: zero times an infinite slope is NaN.
-        """
-        found = self._derivatives.get((wanted, missing))
+    def derivative(self, wanted: tuple[int, ...], given: Given = ALL) -> Derivative:
+        """With respect to the inputs at these positions, of the results that receive something."""
+        found = self._derivatives.get((wanted, given))
         if found is None:
-            found = self._derivatives[wanted, missing] = _differentiated(self, wanted, missing)
+            found = self._derivatives[wanted, given] = _differentiated(self, wanted, given)
         return found
 
     def serve(self, wanted: tuple[int, ...], derivative: Derivative) -> None:
         """Take a derivative of all results that is known already."""
-        self._derivatives[wanted, frozenset()] = derivative
+        self._derivatives[wanted, ALL] = derivative
 
     def reached(self, wanted: tuple[int, ...]) -> set[int]:
         """The results that are computed from the inputs at these positions, in floats."""
@@ -77,12 +84,20 @@ class Differentiable:
 
     def keeping(self, wanted: tuple[int, ...]) -> Differentiable:
         """The program with what its derivative would else have to compute again as outputs."""
-        _, results, _ = _cotangents(self, wanted, {}, frozenset())
+        _, found = _cotangents(self, wanted, {}, ALL)
         assert self.backend is not None, "operations keep what they are given and give"
-        kept = _worth_keeping(self.program, results, self.backend)
+        kept = _worth_keeping(self.program, found.outputs, self.backend)
         outputs = (*self.program.outputs, *kept)
         program = replace(self.program, outputs=outputs)
         return replace(self, program=program, results=described(outputs), kept=len(kept))
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Which of the wanted operands receive anything; the others receive zeros."""
+
+    idle: frozenset[int]  # to which no gradient flows
+    truths: Mapping[int, int]  # outputs that say of others whether a gradient has flown there
 
 
 @dataclass(eq=False)
@@ -91,11 +106,11 @@ class Derivative:
     order."""
 
     of: str
-    sources: tuple[tuple[str, int], ...]  # (OPERAND, RESULT or COTANGENT, position)
+    sources: tuple[tuple[str, int], ...]  # (OPERAND, RESULT, COTANGENT or TRUTH, position)
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
     calls: tuple[Call, ...]  # that some of it was made by
-    idle: frozenset[int]  # outputs that are zeros, because no gradient flows there
+    flow: Flow
     backend: Backend | None
     _compiled: dict[tuple[Any, ...], tuple[Differentiable, Run]] = field(default_factory=dict)
 
@@ -111,6 +126,26 @@ class Derivative:
             )
         differentiable, run = self._found(arguments)
         return differentiable, run(arguments)
+
+    @cached_property
+    def asked(self) -> list[int]:
+        """The results of `of` whose cotangents it is called with."""
+        return [i for kind, i in self.sources if kind == COTANGENT]
+
+    def received(self, found: Sequence[Any]) -> tuple[Sequence[Received], Collection[int]]:
+        """What the wanted operands receive, of what it has given, and the numbers of those that
+        receive nothing. While a program is captured, that may depend on what is not known yet."""
+        flow = self.flow
+        if not flow.truths:
+            return found, flow.idle
+        gradients = list(found[: min(flow.truths.values())])
+        if not modes.is_capturing():
+            return gradients, {
+                i for i, at in flow.truths.items() if not found[at].item()
+            } | flow.idle
+        for i, at in flow.truths.items():
+            gradients[i] = Conditional(gradients[i], Condition(found[at]))
+        return gradients, flow.idle
 
     def serve(
         self, strides: tuple[tuple[int, ...] | None, ...], of: Differentiable, run: Run
@@ -170,19 +205,21 @@ def layout_of(argument: Any) -> Strided:
     return Strided((), ())
 
 
-def _differentiated(
-    of: Differentiable, wanted: tuple[int, ...], missing: frozenset[int]
-) -> Derivative:
+def _differentiated(of: Differentiable, wanted: tuple[int, ...], receiving: Given) -> Derivative:
     outputs = of.program.outputs
     held = {v: apply(INPUT, (), v.type) for v in outputs if v.node.primitive not in (INPUT, NUMBER)}
     with collected() as made:
-        given, results, idle = _cotangents(of, wanted, held, missing)
-    calls = (*_calls(of), *made)
+        given, found = _cotangents(of, wanted, held, receiving)
+    results, calls = found.outputs, (*_calls(of), *made)
     if of.whole:
         results, calls = moved(results, calls, held)
     origins = {v: (OPERAND, i) for i, v in enumerate(of.inputs) if v is not None}
     origins |= {held[v]: (RESULT, i) for i, v in enumerate(outputs) if v in held}
-    origins |= {v: (COTANGENT, i) for i, v in enumerate(given) if v is not None}
+    for i, one in enumerate(given):
+        if isinstance(one, Conditional):
+            origins |= {one.value: (COTANGENT, i), one.condition.truth: (TRUTH, i)}
+        elif one is not None:
+            origins[one] = (COTANGENT, i)
     used = _leaves(results)
     inputs = tuple(v for v in origins if v in used)
     return Derivative(
@@ -191,7 +228,7 @@ def _differentiated(
         inputs,
         results,
         calls,
-        idle,
+        found.flow,
         of.backend,
     )
 
@@ -211,24 +248,38 @@ def _cotangents(
     of: Differentiable,
     wanted: tuple[int, ...],
     held: Mapping[Value, Value],
-    missing: frozenset[int],
-) -> tuple[list[Value | None], tuple[Value, ...], frozenset[int]]:
-    """Inputs for what the results receive, what the wanted inputs receive, and which of them
-    nothing."""
+    receiving: Given,
+) -> tuple[list[Received | None], _Found]:
+    """Inputs for what the results receive, and what the wanted inputs receive."""
     outputs = of.program.outputs[: len(of.program.outputs) - of.kept]
-    given = [
-        apply(INPUT, (), v.type) if is_float(v.dtype) and i not in missing else None
+    given: list[Received | None] = [
+        apply(INPUT, (), v.type) if is_float(v.dtype) and i not in receiving.missing else None
         for i, v in enumerate(outputs)
     ]
+    for i in receiving.doubtful:
+        given[i] = Conditional(given[i], Condition(apply(INPUT, (), TensorType((), "bool"))))
     targets = [value for i in wanted if (value := of.inputs[i]) is not None]
-    found = cotangents(outputs, given, targets, _calls(of), held)
-    # What no gradient flows to receives zeros: a variable's old gradient must not stay.
-    results = tuple(
-        zeros(target) if value is None else value
-        for target, value in zip(targets, found, strict=True)
-    )
-    idle = frozenset(i for i, value in enumerate(found) if value is None)
-    return given, results, idle
+    return given, _Found(targets, cotangents(outputs, given, targets, _calls(of), held))
+
+
+class _Found:
+    """What `targets` receive, as results of a program. What no gradient flows to receives zeros: a
+    variable's old gradient must not stay."""
+
+    def __init__(self, targets: Sequence[Value], found: Sequence[Received | None]):
+        results = [
+            zeros(target) if received is None else in_any_case(received)
+            for target, received in zip(targets, found, strict=True)
+        ]
+        positions: dict[Value, int] = {}
+        truths = {}
+        for i, received in enumerate(found):
+            if isinstance(received, Conditional):
+                truth = received.condition.as_truth()
+                truths[i] = len(results) + positions.setdefault(truth, len(positions))
+        self.outputs = (*results, *positions)
+        idle = frozenset(i for i, received in enumerate(found) if received is None)
+        self.flow = Flow(idle, truths)
 
 
 def _worth_keeping(program: Program, results: Sequence[Value], backend: Backend) -> list[Value]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from heterosis import _core
+from heterosis.autograd.conditional import Received, in_any_case
 from heterosis.autograd.tape import (
     Entry,
     Node,
@@ -200,7 +201,9 @@ class _FunctionNode(Node):
         self.arguments = arguments
         self.kept: _Kept | None = kept
 
-    def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
+    def pull(
+        self, received: Sequence[Received | None], again: bool
+    ) -> Iterable[tuple[Source, Received]]:
         function, kept = self.function, self.kept
         if function is None or kept is None:
             raise AutogradError(
@@ -209,7 +212,7 @@ class _FunctionNode(Node):
             )
         kept.check(self.name)
         given = [
-            full(shape, 0.0, dtype) if cotangent is None else cotangent
+            full(shape, 0.0, dtype) if cotangent is None else in_any_case(cotangent)
             for cotangent, (dtype, shape) in zip(received, self.results, strict=True)
         ]
         if again:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from heterosis.autograd.conditional import Received, apart, total, under
 from heterosis.autograd.rules.table import Cotangents, Step, is_piecewise_constant, rule_of
 from heterosis.ir.calls import Call, moved, note
 from heterosis.ir.primitives.families import Control
 from heterosis.ir.program import Node, Program, Value
 from heterosis.ir.types import INTEGERS, is_float
-from heterosis.ops.math.elementwise import add
 from heterosis.ops.record import REGISTRY
 from heterosis.ops.rules import zeros
 from heterosis.runtime.errors import UnsupportedError
@@ -19,11 +19,11 @@ Unit = Node | Call  # what is differentiated as a whole
 
 def cotangents(
     outputs: Sequence[Value],
-    given: Sequence[Value | None],
+    given: Sequence[Received | None],
     wanted: Sequence[Value],
     calls: Sequence[Call],
     known: Mapping[Value, Value] | None = None,
-) -> list[Value | None]:
+) -> list[Received | None]:
     """What each value of `wanted` receives when `outputs`, made by `calls`, receive `given`.
 
     `known` maps values that need not be computed again to inputs that hold them.
@@ -51,7 +51,7 @@ class _Reverse:
         self.encoded = set(encoded)  # integers that hold what a gradient should reach
         for unit in self.order:
             self._follow(unit)
-        self.received: dict[Value, Value] = {}
+        self.received: dict[Value, Received] = {}
 
     def _follow(self, unit: Unit) -> None:
         known = [v for v in unit.inputs if v in self.active or v in self.encoded]
@@ -86,8 +86,8 @@ class _Reverse:
         self.encoded.update(node.outputs[i] for i in held)
 
     def run(
-        self, outputs: Sequence[Value], given: Sequence[Value | None], wanted: Sequence[Value]
-    ) -> list[Value | None]:
+        self, outputs: Sequence[Value], given: Sequence[Received | None], wanted: Sequence[Value]
+    ) -> list[Received | None]:
         for output, cotangent in zip(outputs, given, strict=True):
             self._receive(output, cotangent)
         for unit in reversed(self.order):
@@ -95,11 +95,11 @@ class _Reverse:
                 self._visit(unit)
         return [self.received.get(value) for value in wanted]
 
-    def _receive(self, value: Value, cotangent: Value | None) -> None:
+    def _receive(self, value: Value, cotangent: Received | None) -> None:
         if cotangent is None or value not in self.active:
             return
         before = self.received.get(value)
-        self.received[value] = cotangent if before is None else add(before, cotangent)
+        self.received[value] = cotangent if before is None else total(before, cotangent)
 
     def _visit(self, unit: Unit) -> None:
         received = tuple(self.received.get(value) for value in _results(unit))
@@ -107,15 +107,17 @@ class _Reverse:
             return
         if any(operand in self.encoded for operand in unit.inputs):
             raise _without_gradient(unit)
+        plain, condition = apart(received)
         if isinstance(unit, Call):
-            found = self._pulled(unit, received)
+            found = self._pulled(unit, plain)
         else:
             operands, results = self._known(unit.inputs), self._known(unit.outputs)
-            found = _pull(unit, Step(operands, results, received, unit.attributes))
+            each = received if condition is None else plain
+            found = _pull(unit, Step(operands, results, plain, unit.attributes, each))
         for operand, cotangent in zip(unit.inputs, found, strict=True):
-            self._receive(operand, cotangent)
+            self._receive(operand, None if cotangent is None else under(condition, cotangent))
 
-    def _pulled(self, call: Call, received: tuple[Value | None, ...]) -> Cotangents:
+    def _pulled(self, call: Call, received: Sequence[Value | None]) -> Cotangents:
         results = self._known(call.results)
         if call.pullback is not None:
             return _pulled_back(call, self._known(call.pullback.saved), received)

@@ -13,12 +13,24 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from heterosis import _core
+from heterosis.autograd.conditional import (
+    Conditional,
+    Received,
+    apart,
+    in_any_case,
+    total,
+    under,
+    value_of,
+)
 from heterosis.autograd.derivative import (
+    ALL,
     COTANGENT,
     OPERAND,
     RESULT,
+    TRUTH,
     Derivative,
     Differentiable,
+    Given,
     snapshot,
 )
 from heterosis.ir.program import Value
@@ -86,7 +98,9 @@ class Node:
         self.name, self.sources, self.results = name, sources, results
         self.number = next(_numbers)
 
-    def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
+    def pull(
+        self, received: Sequence[Received | None], again: bool
+    ) -> Iterable[tuple[Source, Received]]:
         """Pairs of a source and what it receives."""
         raise NotImplementedError
 
@@ -134,7 +148,9 @@ class ProgramNode(Node):
             for kind, i in derivative.sources
         ]
 
-    def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
+    def pull(
+        self, received: Sequence[Received | None], again: bool
+    ) -> Iterable[tuple[Source, Received]]:
         if self.derivative is None:
             raise AutogradError(
                 f"backward: the record of {self.name} is gone, since backward has been here "
@@ -147,37 +163,41 @@ class ProgramNode(Node):
         of: Differentiable,
         derivative: Derivative,
         held: Sequence[Any],
-        received: list[Any],
+        received: Sequence[Received | None],
         again: bool,
-    ) -> Iterable[tuple[Source, Any]]:
-        missing = frozenset(
-            i for kind, i in derivative.sources if kind == COTANGENT and received[i] is None
-        )
-        if missing:
+    ) -> Iterable[tuple[Source, Received]]:
+        given = _given(derivative, received)
+        plain: Sequence[Any] = received
+        if given is not ALL:
+            plain = [None if one is None else value_of(one) for one in received]
             known = dict(zip(derivative.sources, held, strict=True))
             wanted = tuple(i for i, source in enumerate(self.sources) if source is not None)
-            derivative = of.derivative(wanted, missing)
-            held = [known[source] for source in derivative.sources]
+            derivative = of.derivative(wanted, given)
+            held = [None if source[0] == TRUTH else known[source] for source in derivative.sources]
         arguments = [
-            received[i] if kind == COTANGENT else self._unchanged(own)
+            plain[i]
+            if kind == COTANGENT
+            else _truth_of(received[i])
+            if kind == TRUTH
+            else self._unchanged(own)
             for (kind, i), own in zip(derivative.sources, held, strict=True)
         ]
-        with beside(next(one for one in received if one is not None)):
+        with beside(next(one for one in plain if one is not None)):
             differentiable, found = derivative.run(arguments)
         if again:
             self._record(derivative, differentiable, arguments, found)
         if self.context is not None:
             found = tuple(gradient.as_in_context(self.context) for gradient in found)
         targets = [(i, source) for i, source in enumerate(self.sources) if source is not None]
+        gradients, idle = derivative.received(found)
         return [
             (source, gradient)
-            for i, ((operand, source), gradient) in enumerate(zip(targets, found, strict=True))
+            for i, ((operand, source), gradient) in enumerate(zip(targets, gradients, strict=True))
             # Zeros are for variables. The call that made another array may be gone by now.
-            if (i not in derivative.idle or isinstance(source, Leaf))
-            and self._goes_to(operand, received)
+            if (i not in idle or isinstance(source, Leaf)) and self._goes_to(operand, received)
         ]
 
-    def _goes_to(self, operand: int, received: list[Any]) -> bool:
+    def _goes_to(self, operand: int, received: Sequence[Received | None]) -> bool:
         """Whether a gradient goes to an operand from the results that have received one."""
         return True
 
@@ -202,7 +222,7 @@ class ProgramNode(Node):
         """Let gradients flow through the gradient."""
         sources = tuple(
             source_of(argument)
-            if kind == COTANGENT
+            if kind in (COTANGENT, TRUTH)
             else self.sources[i]
             if kind == OPERAND
             else Entry(self, i, 0)
@@ -242,19 +262,39 @@ class WholeNode(ProgramNode):
         own = results[: len(plain.program.outputs)]
         self.everything |= {(RESULT, i): _held(result, None) for i, result in enumerate(own)}
 
-    def pull(self, received: list[Any], again: bool) -> Iterable[tuple[Source, Any]]:
+    def pull(
+        self, received: Sequence[Received | None], again: bool
+    ) -> Iterable[tuple[Source, Received]]:
         if not again or self.derivative is None:
             return super().pull(received, again)
         derivative = self.plain.derivative(self.wanted)
         held = tuple(self.everything.get(source) for source in derivative.sources)
         return self._pulled(self.plain, derivative, held, received, again)
 
-    def _goes_to(self, operand: int, received: list[Any]) -> bool:
+    def _goes_to(self, operand: int, received: Sequence[Received | None]) -> bool:
         return any(operand in goal for i, goal in self.goals.items() if received[i] is not None)
 
     def release(self) -> None:
         super().release()
         self.everything = {}
+
+
+def _given(derivative: Derivative, received: Sequence[Received | None]) -> Given:
+    """How those results receive something that the derivative of all results asks of."""
+    for i in derivative.asked:
+        if received[i] is None or isinstance(received[i], Conditional):
+            break
+    else:
+        return ALL
+    missing = (i for i in derivative.asked if received[i] is None)
+    doubtful = (i for i in derivative.asked if isinstance(received[i], Conditional))
+    return Given(frozenset(missing), frozenset(doubtful))
+
+
+def _truth_of(received: Received | None) -> Any:
+    """Whether a result receives something, as an array."""
+    assert isinstance(received, Conditional), "asked for of such results only"
+    return received.condition.as_truth()
 
 
 def _held(value: Any, written: Any) -> Any:
@@ -512,7 +552,7 @@ def propagate(
     if not retain:
         for node in visited:
             node.release()
-    return sweep.found
+    return {key: in_any_case(received) for key, received in sweep.found.items()}
 
 
 def key_of(source: Source) -> Any:
@@ -544,20 +584,23 @@ class _Sweep:
         self._add(self.waiting[node], source.index, cotangent)
 
     @staticmethod
-    def _add(sums: Any, at: Any, cotangent: Any) -> None:
+    def _add(sums: Any, at: Any, cotangent: Received) -> None:
         before = sums.get(at) if isinstance(sums, dict) else sums[at]
-        sums[at] = cotangent if before is None else e.add(before, cotangent)
+        sums[at] = cotangent if before is None else total(before, cotangent)
 
     def run(self, again: bool) -> list[Node]:
+        capturing = modes.is_capturing()  # else it is known what is received
         while self.queue:
             _, node = heapq.heappop(self.queue)
             received = self.waiting.pop(node)
             for i, cotangent in enumerate(received):
                 if cotangent is not None and (node, i) in self.stops:
                     self.found[node, i] = cotangent
-            with beside(next(cotangent for cotangent in received if cotangent is not None)):
-                for source, cotangent in node.pull(received, again):
-                    self.receive(source, cotangent)
+            plain, condition = apart(received) if capturing else (received, None)
+            each = received if condition is None else plain
+            with beside(next(cotangent for cotangent in plain if cotangent is not None)):
+                for source, cotangent in node.pull(each, again):
+                    self.receive(source, under(condition, cotangent))
             self.visited.append(node)
         return self.visited
 

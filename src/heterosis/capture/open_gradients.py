@@ -95,7 +95,7 @@ class _Range:
         own, program = self.derivative, backward.program
         assert program.calls is not None, "it is differentiable"
         derivative = Derivative(
-            own.of, own.sources, program.inputs, program.outputs, program.calls, own.idle,
+            own.of, own.sources, program.inputs, program.outputs, program.calls, own.flow,
             self.of.backend,
         )  # fmt: skip
         pulled: list[Callable[..., Any]] = []  # compiled when a gradient is asked for

@@ -19,6 +19,30 @@ def a_choice_in_a_choice(x):
 
 
 @program()
+def a_root_that_one_branch_uses(x):
+    """Its slope is NaN where the other branch is taken."""
+    root = np.sqrt(x)
+    return root * 2 if x.min() > 0 else x * 3
+
+
+@program()
+def roots_that_meet_behind_a_choice(x):
+    """Each is used once in a branch of its own, and both of one value."""
+    y = np.sin(x) * 2
+    one, other = np.log(y + 1), np.sqrt(y)
+    y = other + one * other if y.min() > 0 else np.exp(x)
+    return y * x, one.sum() if y.min() > 1 else x.sum()
+
+
+@program()
+def a_root_behind_two_choices(x):
+    root = np.sqrt(x)
+    if x.max() > 1:
+        return (root if x.min() > 0 else x) + x
+    return x * 2
+
+
+@program()
 def three_ways(x):
     if x.sum() > 5:
         return x * 2

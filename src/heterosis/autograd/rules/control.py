@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from heterosis.autograd.conditional import Condition, Conditional, Received, in_any_case, value_of
 from heterosis.autograd.rules.table import Cotangents, Step, adjoint
 from heterosis.ir.calls import Call, collected, needed
 from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP, WHILE_LOOP_BACK
-from heterosis.ir.program import INPUT, Program, Value, apply, apply_many, reached
+from heterosis.ir.program import INPUT, Program, Value, apply, apply_many, constant, reached
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.math.elementwise import add
 from heterosis.ops.rules import zeros
@@ -33,25 +34,42 @@ def _received(step: Step) -> list[Value]:
 def _pulled(program: Program, wanted: Sequence[int]) -> Program:
     """What the inputs at the positions `wanted` receive: from the inputs, and from what the results
     of floats receive, which follow them."""
+    given = {i: _input(program.outputs[i]) for i in _floats(program.outputs)}
+    found, made = _going_back(program, given, wanted)
+    pairs = zip(found, (program.inputs[i] for i in wanted), strict=True)
+    with collected() as chosen:
+        outputs = [zeros(target) if g is None else in_any_case(g) for g, target in pairs]
+    return _backward(program, list(given.values()), outputs, (*made, *chosen))
+
+
+def _input(like: Value) -> Value:
+    return apply(INPUT, (), TensorType(like.shape, like.dtype))
+
+
+def _going_back(
+    program: Program, given: Mapping[int, Received], wanted: Sequence[int]
+) -> tuple[list[Received | None], list[Call]]:
+    """What the inputs at the positions `wanted` receive for what the results at these positions
+    do, and the calls on the way."""
     from heterosis.autograd.reverse import cotangents
 
-    results = _floats(program.outputs)
-    given = [
-        apply(INPUT, (), TensorType(program.outputs[i].shape, program.outputs[i].dtype))
-        for i in results
-    ]
+    results = [program.outputs[i] for i in given]
     targets = [program.inputs[i] for i in wanted]
-    calls = program.calls or ()
     with collected() as made:
-        found = cotangents([program.outputs[i] for i in results], given, targets, calls)
-        outputs = tuple(
-            zeros(target) if g is None else g for g, target in zip(found, targets, strict=True)
-        )
+        found = cotangents(results, list(given.values()), targets, program.calls or ())
+    return found, made
+
+
+def _backward(
+    program: Program, given: Sequence[Value], outputs: Sequence[Value], made: Sequence[Call]
+) -> Program:
+    """The program of `outputs`, given what `program` is and what its results receive."""
+    calls = needed((*(program.calls or ()), *made), outputs)
     name = f"{program.name} (backward)"
-    return Program((*program.inputs, *given), outputs, name, needed((*calls, *made), outputs))
+    return Program((*program.inputs, *given), tuple(outputs), name, calls)
 
 
-def _spread(found: Sequence[Value], wanted: Sequence[int], many: int) -> Cotangents:
+def _spread(found: Sequence[Received | None], wanted: Sequence[int], many: int) -> Cotangents:
     """What each of `many` operands receives, those at the positions `wanted` something."""
     by_position = dict(zip(wanted, found, strict=True))
     return [by_position.get(i) for i in range(many)]
@@ -59,15 +77,85 @@ def _spread(found: Sequence[Value], wanted: Sequence[int], many: int) -> Cotange
 
 # -- one of two programs --------------------------------------------------------------------------
 
+_BRANCHES = ("then", "otherwise")
+_TRUTH = TensorType((), "bool")
+
 
 @adjoint(COND)
 def _cond(step: Step) -> Cotangents:
+    """A choice of what goes back through the branches. It also says which operands receive anything
+    in the branch that is taken, where that depends on a choice within it."""
     condition, *operands = step.inputs
     wanted = _floats(operands)
-    branches = {name: _pulled(step.attributes[name], wanted) for name in ("then", "otherwise")}
-    given = (condition, *operands, *_received(step))
-    found = apply_many(COND, given, _types([operands[i] for i in wanted]), **branches)
-    return [None, *_spread(found, wanted, len(operands))]
+    ways = [_Way(step, step.attributes[name], wanted) for name in _BRANCHES]
+    pairs = list(zip(*(way.found for way in ways), strict=True))
+    asked = [n for n, pair in enumerate(pairs) if pair != (None, None)]
+    doubtful = [n for n in asked if any(isinstance(g, Conditional) for g in pairs[n])]
+    branches = {
+        name: way.program(asked, doubtful) for name, way in zip(_BRANCHES, ways, strict=True)
+    }
+    types = [*_types([operands[wanted[n]] for n in asked]), *[_TRUTH] * len(doubtful)]
+    given = (condition, *operands, *ways[0].received)
+    made = apply_many(COND, given, tuple(types), **branches)
+    truths = dict(zip(doubtful, made[len(asked) :], strict=True))
+    received: list[Received | None] = [None] * len(operands)
+    for n, value in zip(asked, made, strict=False):
+        then, otherwise = pairs[n]
+        if n in truths:
+            received[wanted[n]] = Conditional(value, Condition(truths[n]))
+        elif then is None or otherwise is None:
+            received[wanted[n]] = Conditional(value, Condition(condition, then is not None))
+        else:
+            received[wanted[n]] = value
+    return [None, *received]
+
+
+class _Way:
+    """What the operands of a choice receive through one of its branches, for what is `received`."""
+
+    def __init__(self, step: Step, branch: Program, wanted: Sequence[int]):
+        self.branch = branch
+        self.targets = [branch.inputs[i] for i in wanted]
+        self.received: list[Value] = []
+        self.given: list[Value] = []
+        of_results = {i: self._given(g) for i, g in enumerate(step.received) if g is not None}
+        self.found, self.made = _going_back(branch, of_results, wanted)
+
+    def _given(self, received: Received) -> Received:
+        """An input for what is received outside, or two if that is conditional."""
+        if not isinstance(received, Conditional):
+            return self._add(received)
+        truth = self._add(received.condition.truth)
+        condition = Condition(truth, received.condition.holds)
+        return Conditional(self._add(received.value), condition)
+
+    def _add(self, value: Value) -> Value:
+        """The input for a value, which is given once."""
+        if value not in self.received:
+            self.received.append(value)
+            self.given.append(_input(value))
+        return self.given[self.received.index(value)]
+
+    def program(self, asked: Sequence[int], doubtful: Sequence[int]) -> Program:
+        """What the targets `asked` receive, and whether those in `doubtful` do."""
+        with collected() as made:
+            values = [self._value(n) for n in asked]
+            truths = [_is_received(self.found[n]) for n in doubtful]
+        return _backward(self.branch, self.given, [*values, *truths], [*self.made, *made])
+
+    def _value(self, n: int) -> Value:
+        found = self.found[n]
+        if found is None:
+            return zeros(self.targets[n])
+        value: Value = value_of(found)
+        return value
+
+
+def _is_received(found: Received | None) -> Value:
+    if isinstance(found, Conditional):
+        truth: Value = found.condition.as_truth()
+        return truth
+    return constant(found is not None, "bool")
 
 
 # -- as long as a condition holds -----------------------------------------------------------------

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from heterosis.autograd.conditional import Received
 from heterosis.ir.primitives import subject_of
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.program import Value
 
-Cotangents: TypeAlias = "Sequence[Value | None]"
+Cotangents: TypeAlias = "Sequence[Received | None]"
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,9 @@ class Step:
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
-    cotangents: tuple[Value | None, ...]
+    cotangents: Sequence[Value | None]
     attributes: dict[str, Any]
+    received: Sequence[Received | None]  # the same, and under which conditions
 
     @property
     def cotangent(self) -> Value:

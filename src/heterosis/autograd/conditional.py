@@ -1,0 +1,101 @@
+"""What is received where a condition holds, as behind a choice, and not elsewhere.
+
+That something receives nothing is not the same as zeros: zero times an infinite slope is NaN. What
+is received under a condition is therefore carried on with it, whatever it may be where the
+condition does not hold, and zeros take its place where it meets what is received in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from heterosis.ir.program import Value
+from heterosis.ops.math.elementwise import add, logical_and, logical_not, logical_or, where
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """That `truth`, one element of a program or an array of one, is true; or that it is not."""
+
+    truth: Any
+    holds: bool = True
+
+    def chosen(self, value: Any, other: Any) -> Any:
+        """`value` where it holds, else `other`."""
+        return where(self.truth, value, other) if self.holds else where(self.truth, other, value)
+
+    def as_truth(self) -> Any:
+        """True where it holds."""
+        return self.truth if self.holds else logical_not(self.truth)
+
+    def is_about(self, other: Condition) -> bool:
+        """Whether both ask for the same truth."""
+        if isinstance(self.truth, Value) and isinstance(other.truth, Value):
+            return self.truth == other.truth
+        return self.truth is other.truth
+
+    def equals(self, other: Condition) -> bool:
+        """Whether both hold at once."""
+        return self.is_about(other) and self.holds == other.holds
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """What is received where a condition holds."""
+
+    value: Any
+    condition: Condition
+
+
+Received: TypeAlias = "Any | Conditional"  # a value of a program or an array, or a conditional one
+
+
+def value_of(received: Received) -> Any:
+    """What is received where anything is."""
+    return received.value if isinstance(received, Conditional) else received
+
+
+def in_any_case(received: Received) -> Any:
+    """What is received, with zeros where nothing is."""
+    if isinstance(received, Conditional):
+        return received.condition.chosen(received.value, 0.0)
+    return received
+
+
+def under(condition: Condition | None, received: Received) -> Received:
+    """What is received where that is received, and a condition holds besides."""
+    if condition is None:
+        return received
+    if not isinstance(received, Conditional):
+        return Conditional(received, condition)
+    both = logical_and(condition.as_truth(), received.condition.as_truth())
+    return Conditional(received.value, Condition(both))
+
+
+def total(first: Received, second: Received) -> Received:
+    """The sum of what is received twice."""
+    if not isinstance(first, Conditional) or not isinstance(second, Conditional):
+        return add(in_any_case(first), in_any_case(second))
+    one, other = first.condition, second.condition
+    if not one.is_about(other):
+        either = Condition(logical_or(one.as_truth(), other.as_truth()))
+        return Conditional(add(in_any_case(first), in_any_case(second)), either)
+    if one.holds == other.holds:
+        return Conditional(add(first.value, second.value), one)
+    return one.chosen(first.value, second.value)
+
+
+def apart(
+    received: Sequence[Received | None],
+) -> tuple[Sequence[Any], Condition | None]:
+    """What is received, and the condition that all of it is under; None, if there is no such one,
+    and zeros are in place of what is not received."""
+    conditions = [one.condition for one in received if isinstance(one, Conditional)]
+    if not conditions:
+        return received, None
+    first, there = conditions[0], [one for one in received if one is not None]
+    if len(conditions) < len(there) or not all(map(first.equals, conditions)):
+        return [None if one is None else in_any_case(one) for one in received], None
+    return [None if one is None else value_of(one) for one in received], first
