@@ -136,7 +136,7 @@ def test_gradients_are_added_where_that_is_asked_for(dtype, hybrid):
         assert x.grad.asnumpy().astype("float64").tolist() == [2.5 * times, 6 * times, 6.5 * times]
 
 
-# -- choices: what only the branch uses that is not taken ------------------------------------------
+# -- what only a branch or a turn uses that is not taken ------------------------------------------
 
 
 def _one_of(root, x, flag):
@@ -165,7 +165,45 @@ def _in_two(root, x, flag):
     return y.sum() + (root if flag.sum() > 5 else x * 2)
 
 
+def _as_long_as(root, x, flag):
+    """There may be no turn."""
+    y = x
+    while y.sum() < 10 * flag.sum():
+        y = y * root + 1
+    return y
+
+
+def _in_turns(root, x, flag):
+    """What a turn carries on may be of the root, and of the root of that."""
+    y, z = x + 1, x
+    while y.sum() < 100:
+        z = np.sqrt(z) + root if flag.sum() > 0 else y * 2
+        y = y * 2
+    return y + z
+
+
+def _over_rows(root, x, flag):
+    y = x
+    for row in np.arange(12.0).reshape(4, 3):
+        y = y + (root * row if row.sum() + 10 * flag.sum() > 40 else x * row)
+    return y
+
+
+def _over_roots(root, x, flag):
+    y = x
+    for row in np.stack([root, root * 2]):
+        y = y * 2 + (row if flag.sum() > 0 else x)
+    return y
+
+
+def _row_or_state(root, x, flag):
+    """The rows that a loop makes are used, or the last state, whose slopes are finite."""
+    rows, last = npx.foreach(lambda row, s: (np.sqrt(s) * row, s * 2 + row), np.zeros((4, 3)), x)
+    return rows.sum() if flag.sum() > 0 else (last * 2).sum()
+
+
 _CHOICES = [_one_of, _sum_of_two, _last_of_two, _behind_two, _in_two]
+_LOOPS = [_as_long_as, _in_turns, _over_rows, _over_roots, _row_or_state]
 
 
 def _parts(function):
@@ -206,10 +244,10 @@ def _gradient_inside(function, flag):
     return step(flag).tolist()
 
 
-@pytest.mark.parametrize("function", _CHOICES, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", _CHOICES + _LOOPS, ids=lambda function: function.__name__)
 @pytest.mark.parametrize("way", ["eager", "hybrid", "behind a root"])
 @pytest.mark.parametrize("inside", [False, True])
-def test_branches_that_are_not_taken_add_nothing(function, way, inside):
+def test_branches_and_turns_that_are_not_taken_add_nothing(function, way, inside):
     gradient = _gradient_inside if inside else _gradient_of
     finite = 0
     for number in (-3.0, -1.0, 1.0, 6.0):

@@ -10,7 +10,7 @@ from heterosis.ir.calls import Call, collected, needed
 from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP, WHILE_LOOP_BACK
 from heterosis.ir.program import INPUT, Program, Value, apply, apply_many, constant, reached
 from heterosis.ir.types import TensorType, is_float
-from heterosis.ops.math.elementwise import add
+from heterosis.ops.math.elementwise import add, logical_or
 from heterosis.ops.rules import zeros
 
 Types = tuple[TensorType, ...]
@@ -23,23 +23,6 @@ def _floats(values: Sequence[Value]) -> list[int]:
 
 def _types(values: Sequence[Value]) -> Types:
     return tuple(TensorType(value.shape, value.dtype) for value in values)
-
-
-def _received(step: Step) -> list[Value]:
-    """What the results of floats receive; zeros, if nothing."""
-    pairs = zip(step.cotangents, step.outputs, strict=True)
-    return [zeros(y) if g is None else g for g, y in pairs if is_float(y.dtype)]
-
-
-def _pulled(program: Program, wanted: Sequence[int]) -> Program:
-    """What the inputs at the positions `wanted` receive: from the inputs, and from what the results
-    of floats receive, which follow them."""
-    given = {i: _input(program.outputs[i]) for i in _floats(program.outputs)}
-    found, made = _going_back(program, given, wanted)
-    pairs = zip(found, (program.inputs[i] for i in wanted), strict=True)
-    with collected() as chosen:
-        outputs = [zeros(target) if g is None else in_any_case(g) for g, target in pairs]
-    return _backward(program, list(given.values()), outputs, (*made, *chosen))
 
 
 def _input(like: Value) -> Value:
@@ -67,12 +50,6 @@ def _backward(
     calls = needed((*(program.calls or ()), *made), outputs)
     name = f"{program.name} (backward)"
     return Program((*program.inputs, *given), tuple(outputs), name, calls)
-
-
-def _spread(found: Sequence[Received | None], wanted: Sequence[int], many: int) -> Cotangents:
-    """What each of `many` operands receives, those at the positions `wanted` something."""
-    by_position = dict(zip(wanted, found, strict=True))
-    return [by_position.get(i) for i in range(many)]
 
 
 # -- one of two programs --------------------------------------------------------------------------
@@ -158,43 +135,130 @@ def _is_received(found: Received | None) -> Value:
     return constant(found is not None, "bool")
 
 
+# -- loops ----------------------------------------------------------------------------------------
+
+
+class _Turn:
+    """A turn on the way back through a loop. It carries what the state receives, and sums of what
+    the shared operands do; and whether these, and what rows are made of, have received anything,
+    where that is not known before.
+
+    `given` is what those results of a turn receive that are no state, as a turn is given it.
+    """
+
+    def __init__(self, step: Step, given: Mapping[int, Received], shared: int, *, certain: bool):
+        self.body = _body(step)
+        self.certain = certain  # that there is a turn
+        carried = step.attributes["carried"]
+        wanted = _floats(self.body.inputs)
+        self.state = [i for i in wanted if i < carried]
+        self.others = [i for i in wanted if i >= carried]
+        self.start = {i: step.received[i] for i in self.state}
+        self.found, self.made = self._going_back(given)
+        reached_ = [i for i in self.others if self.found[i] is not None]
+        self.summed = [i for i in reached_ if i < shared]
+        self.rows = [i for i in reached_ if i >= shared]
+        self.unsure = [i for i in reached_ if not (certain and _is_sure(self.found[i]))]
+        self.sums = {i: _input(self.body.inputs[i]) for i in self.summed}
+        self.seen = {i: _truth() for i in self.unsure}
+
+    def _going_back(
+        self, given: Mapping[int, Received]
+    ) -> tuple[dict[int, Received | None], list[Call]]:
+        """What the wanted inputs of the body receive in a turn. What one turn may not give to the
+        state, it may not be given in another one."""
+        positions = [*self.state, *self.others]
+        doubtful = {i for i in self.state if not _is_sure(self.start[i])}
+        while True:
+            self.values = {i: _input(self.body.outputs[i]) for i in self.state}
+            self.truths = {i: _truth() for i in self.state if i in doubtful}
+            of_state = {
+                i: Conditional(value, Condition(self.truths[i])) if i in doubtful else value
+                for i, value in self.values.items()
+            }
+            found, made = _going_back(self.body, {**of_state, **given}, positions)
+            by_position = dict(zip(positions, found, strict=True))
+            more = {i for i in self.state if not _is_sure(by_position[i])} - doubtful
+            if not more:
+                return by_position, made
+            doubtful |= more
+
+    @property
+    def inputs(self) -> list[Value]:
+        """What is carried into a turn."""
+        carried = (self.values, self.truths, self.sums, self.seen)
+        return [value for values in carried for value in values.values()]
+
+    def begun(self, step: Step) -> list[Value]:
+        """What is carried into the first one."""
+        start = self.start
+        values = [zeros(step.outputs[i]) if start[i] is None else value_of(start[i]) for i in start]
+        truths = [_is_received(start[i]) for i in self.truths]
+        sums = [zeros(step.inputs[i]) for i in self.sums]
+        return [*values, *truths, *sums, *(constant(False, "bool") for _ in self.seen)]
+
+    def program(self, inputs: Sequence[Value]) -> Program:
+        """What is carried on, and what the rows receive."""
+        found = self.found
+        with collected() as made:
+            values = [self._or_zeros(i) for i in self.state]
+            truths = [_is_received(found[i]) for i in self.truths]
+            sums = [add(value, in_any_case(found[i])) for i, value in self.sums.items()]
+            seen = [
+                constant(True, "bool")
+                if _is_sure(found[i])
+                else logical_or(value, _is_received(found[i]))
+                for i, value in self.seen.items()
+            ]
+            rows = [in_any_case(found[i]) for i in self.rows]
+        outputs = (*values, *truths, *sums, *seen, *rows)
+        calls = needed((*(self.body.calls or ()), *self.made, *made), outputs)
+        return Program(tuple(inputs), outputs, f"{self.body.name} (backward)", calls)
+
+    def _or_zeros(self, i: int) -> Value:
+        found = self.found[i]
+        value: Value = zeros(self.body.inputs[i]) if found is None else value_of(found)
+        return value
+
+    def received(self, made: Sequence[Value], many: int) -> list[Received | None]:
+        """What each of `many` operands receives, of the results of the way back."""
+        left = iter(made)
+        kinds = (self.state, self.truths, self.sums, self.seen, self.rows)
+        values, truths, sums, seen, rows = ({i: next(left) for i in kind} for kind in kinds)
+        truths = {i: t for i, t in truths.items() if not (self.certain and _is_sure(self.found[i]))}
+        received: list[Received | None] = [None] * many
+        for i, value in (values | sums | rows).items():
+            if i in self.start and self.start[i] is None and self.found[i] is None:
+                continue
+            truth = truths.get(i, seen.get(i))
+            received[i] = value if truth is None else Conditional(value, Condition(truth))
+        return received
+
+
+def _truth() -> Value:
+    return apply(INPUT, (), _TRUTH)
+
+
+def _is_sure(received: Received | None) -> bool:
+    return received is not None and not isinstance(received, Conditional)
+
+
 # -- as long as a condition holds -----------------------------------------------------------------
 
 
 @adjoint(WHILE_LOOP)
 def _while_loop(step: Step) -> Cotangents:
-    """The loop runs once more, and keeps what it carries into each turn; then it goes back. What
-    the state receives goes from turn to turn, and sums of what the shared operands receive."""
-    body, carried = _body(step), step.attributes["carried"]
-    wanted = _floats(body.inputs)
-    state = [i for i in wanted if i < carried]
-    shared = [i for i in wanted if i >= carried]
-    pulled = _pulled(body, wanted)
-    sums, found, calls = _summed(pulled, body, len(state), shared)
-    back = Program((*pulled.inputs, *sums), found, pulled.name, calls)
-    begun = [*_received(step), *(zeros(step.inputs[i]) for i in shared)]
+    """The loop runs once more, and keeps what it carries into each turn; then it goes back."""
+    turn = _Turn(step, {}, len(step.inputs), certain=False)
+    begun = turn.begun(step)
     made = apply_many(
         WHILE_LOOP_BACK,
         (*step.inputs, *begun),
         _types(begun),
-        **step.attributes | {"back": back, "received": len(begun)},
+        **step.attributes
+        | {"back": turn.program([*turn.body.inputs, *turn.inputs]), "received": len(begun)},
     )
-    return _spread(made, wanted, len(step.inputs))
-
-
-def _summed(
-    pulled: Program, body: Program, first: int, shared: Sequence[int]
-) -> tuple[list[Value], tuple[Value, ...], tuple[Call, ...]]:
-    """Inputs for sums, and the results of `pulled`, from number `first` on added to these: what the
-    inputs `shared` of `body` receive; and their calls."""
-    sums = [
-        apply(INPUT, (), TensorType(body.inputs[i].shape, body.inputs[i].dtype)) for i in shared
-    ]
-    found = list(pulled.outputs)
-    with collected() as made:
-        for n, total in enumerate(sums, first):
-            found[n] = add(total, found[n])
-    return sums, tuple(found), needed((*(pulled.calls or ()), *made), found)
+    return turn.received(made, len(step.inputs))
 
 
 # -- over rows ------------------------------------------------------------------------------------
@@ -202,39 +266,54 @@ def _summed(
 
 @adjoint(SCAN)
 def _scan(step: Step) -> Cotangents:
-    """A scan in the other order: it carries what the state receives and what the shared operands
-    have received, and is given what was carried into each turn."""
+    """A scan in the other order: it carries what a turn back does, and is given what was carried
+    into each turn."""
     body, carried = _body(step), step.attributes["carried"]
     first = carried + step.attributes["shared"]
-    wanted = _floats(body.inputs)
-    states = _histories(step)
-    results = _floats(step.outputs)
-    received = dict(zip(results, _received(step), strict=True))
-    state = [i for i in wanted if i < carried]
-    shared = [i for i in wanted if carried <= i < first]
-    rows = [i for i in wanted if i >= first]
-    sums = [zeros(step.inputs[i]) for i in shared]
-    begun = [received[i] for i in state]
-    kept = step.inputs[carried:first]
-    given = [*states, *step.inputs[first:], *(received[i] for i in results if i >= carried)]
-    turn = _turn(step, body, (state, shared, rows))
-    many = len(begun) + len(sums)
-    asked = _asked(turn, many)
-    shared_here = sum(i < many + len(kept) for i in asked) - many
-    turn = Program(tuple(turn.inputs[i] for i in asked), turn.outputs, turn.name, turn.calls)
-    operands = (*begun, *sums, *kept, *given)
-    made = tuple(TensorType(step.inputs[i].shape, step.inputs[i].dtype) for i in rows)
+    rows = _RowsReceived(step)
+    turn = _Turn(step, rows.given, first, certain=step.attributes["length"] > 0)
+    begun = turn.begun(step)
+    many = len(begun)
+    if not many + len(turn.rows):
+        return [None] * len(step.inputs)
+    shared = [*step.inputs[carried:first], *rows.truths]
+    around = [*body.inputs[carried:first], *rows.truths.values()]
+    given = [*_histories(step), *step.inputs[first:], *rows.values]
+    taken = [*body.inputs[:carried], *body.inputs[first:], *rows.values.values()]
+    back = turn.program([*turn.inputs, *around, *taken])
+    asked = _asked(back, many)
+    shared_here = sum(i < many + len(shared) for i in asked) - many
+    back = Program(tuple(back.inputs[i] for i in asked), back.outputs, back.name, back.calls)
+    operands = (*begun, *shared, *given)
     found = apply_many(
         SCAN,
         [operands[i] for i in asked],
-        (*_types([*begun, *sums]), *made),
-        body=turn,
+        _types([*begun, *(step.inputs[i] for i in turn.rows)]),
+        body=back,
         carried=many,
         shared=shared_here,
         length=step.attributes["length"],
         reverse=not step.attributes["reverse"],
     )
-    return _spread(found, [*state, *shared, *rows], len(step.inputs))
+    return turn.received(found, len(step.inputs))
+
+
+class _RowsReceived:
+    """What the rows that a scan makes receive: outside, and as a turn is `given` it."""
+
+    def __init__(self, step: Step):
+        self.values: dict[Value, Value] = {}  # inputs of a turn by what is outside
+        self.truths: dict[Value, Value] = {}
+        self.given: dict[int, Received] = {}
+        body, carried = _body(step), step.attributes["carried"]
+        for i, received in enumerate(step.received):
+            if i < carried or received is None:
+                continue
+            value = self.values.setdefault(value_of(received), _input(body.outputs[i]))
+            self.given[i] = value
+            if isinstance(received, Conditional):
+                truth = self.truths.setdefault(received.condition.truth, _truth())
+                self.given[i] = Conditional(value, Condition(truth, received.condition.holds))
 
 
 def _asked(turn: Program, carried: int) -> list[int]:
@@ -249,27 +328,6 @@ def _asked(turn: Program, carried: int) -> list[int]:
 def _body(step: Step) -> Program:
     body: Program = step.attributes["body"]
     return body
-
-
-def _turn(
-    step: Step, body: Program, wanted: tuple[Sequence[int], Sequence[int], Sequence[int]]
-) -> Program:
-    """The program of a turn back: (what the state receives, sums of the shared, shared, states,
-    rows, what made rows receive) to (what the state before receives, sums, what rows receive)."""
-    carried = step.attributes["carried"]
-    first = carried + step.attributes["shared"]
-    state, shared, rows = wanted
-    positions = [*state, *shared, *rows]
-    pulled = _pulled(body, positions)
-    many = len(body.inputs)
-    states, kept = pulled.inputs[:carried], pulled.inputs[carried:first]
-    given, cotangents_ = pulled.inputs[first:many], pulled.inputs[many:]
-    results = _floats(body.outputs)
-    of_state = [g for g, i in zip(cotangents_, results, strict=True) if i < carried]
-    of_rows = [g for g, i in zip(cotangents_, results, strict=True) if i >= carried]
-    sums, found, calls = _summed(pulled, body, len(state), shared)
-    inputs = (*of_state, *sums, *kept, *states, *given, *of_rows)
-    return Program(inputs, found, pulled.name, calls)
 
 
 def _histories(step: Step) -> list[Value]:
