@@ -15,6 +15,8 @@ from heterosis.ops.rules import zeros
 
 Types = tuple[TensorType, ...]
 
+_TRUTH = TensorType((), "bool")
+
 
 def _floats(values: Sequence[Value]) -> list[int]:
     """The positions of what receives gradients."""
@@ -43,19 +45,32 @@ def _going_back(
     return found, made
 
 
-def _backward(
-    program: Program, given: Sequence[Value], outputs: Sequence[Value], made: Sequence[Call]
-) -> Program:
-    """The program of `outputs`, given what `program` is and what its results receive."""
-    calls = needed((*(program.calls or ()), *made), outputs)
-    name = f"{program.name} (backward)"
-    return Program((*program.inputs, *given), tuple(outputs), name, calls)
+def _taken(
+    received: Received, like: Value, values: dict[Value, Value], truths: dict[Value, Value]
+) -> Received:
+    """What is received outside, as inputs of a program, each once, that stand in the mappings."""
+    value = values.setdefault(value_of(received), _input(like))
+    if not isinstance(received, Conditional):
+        return value
+    truth = truths.setdefault(received.condition.truth, _truth())
+    return Conditional(value, Condition(truth, received.condition.holds))
+
+
+def _truth() -> Value:
+    return apply(INPUT, (), _TRUTH)
+
+
+def _is_received(found: Received | None) -> Value:
+    """Whether anything is received, as one element."""
+    if isinstance(found, Conditional):
+        truth: Value = found.condition.as_truth()
+        return truth
+    return constant(found is not None, "bool")
 
 
 # -- one of two programs --------------------------------------------------------------------------
 
 _BRANCHES = ("then", "otherwise")
-_TRUTH = TensorType((), "bool")
 
 
 @adjoint(COND)
@@ -72,7 +87,7 @@ def _cond(step: Step) -> Cotangents:
         name: way.program(asked, doubtful) for name, way in zip(_BRANCHES, ways, strict=True)
     }
     types = [*_types([operands[wanted[n]] for n in asked]), *[_TRUTH] * len(doubtful)]
-    given = (condition, *operands, *ways[0].received)
+    given = (condition, *operands, *ways[0].values, *ways[0].truths)
     made = apply_many(COND, given, tuple(types), **branches)
     truths = dict(zip(doubtful, made[len(asked) :], strict=True))
     received: list[Received | None] = [None] * len(operands)
@@ -88,37 +103,26 @@ def _cond(step: Step) -> Cotangents:
 
 
 class _Way:
-    """What the operands of a choice receive through one of its branches, for what is `received`."""
+    """What the operands of a choice receive through one of its branches."""
 
     def __init__(self, step: Step, branch: Program, wanted: Sequence[int]):
         self.branch = branch
         self.targets = [branch.inputs[i] for i in wanted]
-        self.received: list[Value] = []
-        self.given: list[Value] = []
-        of_results = {i: self._given(g) for i, g in enumerate(step.received) if g is not None}
-        self.found, self.made = _going_back(branch, of_results, wanted)
-
-    def _given(self, received: Received) -> Received:
-        """An input for what is received outside, or two if that is conditional."""
-        if not isinstance(received, Conditional):
-            return self._add(received)
-        truth = self._add(received.condition.truth)
-        condition = Condition(truth, received.condition.holds)
-        return Conditional(self._add(received.value), condition)
-
-    def _add(self, value: Value) -> Value:
-        """The input for a value, which is given once."""
-        if value not in self.received:
-            self.received.append(value)
-            self.given.append(_input(value))
-        return self.given[self.received.index(value)]
+        self.values: dict[Value, Value] = {}  # inputs by what is outside
+        self.truths: dict[Value, Value] = {}
+        there = ((i, g) for i, g in enumerate(step.received) if g is not None)
+        given = {i: _taken(g, value_of(g), self.values, self.truths) for i, g in there}
+        self.found, self.made = _going_back(branch, given, wanted)
 
     def program(self, asked: Sequence[int], doubtful: Sequence[int]) -> Program:
         """What the targets `asked` receive, and whether those in `doubtful` do."""
         with collected() as made:
             values = [self._value(n) for n in asked]
             truths = [_is_received(self.found[n]) for n in doubtful]
-        return _backward(self.branch, self.given, [*values, *truths], [*self.made, *made])
+        outputs = (*values, *truths)
+        calls = needed((*(self.branch.calls or ()), *self.made, *made), outputs)
+        inputs = (*self.branch.inputs, *self.values.values(), *self.truths.values())
+        return Program(inputs, outputs, f"{self.branch.name} (backward)", calls)
 
     def _value(self, n: int) -> Value:
         found = self.found[n]
@@ -126,13 +130,6 @@ class _Way:
             return zeros(self.targets[n])
         value: Value = value_of(found)
         return value
-
-
-def _is_received(found: Received | None) -> Value:
-    if isinstance(found, Conditional):
-        truth: Value = found.condition.as_truth()
-        return truth
-    return constant(found is not None, "bool")
 
 
 # -- loops ----------------------------------------------------------------------------------------
@@ -235,10 +232,6 @@ class _Turn:
         return received
 
 
-def _truth() -> Value:
-    return apply(INPUT, (), _TRUTH)
-
-
 def _is_sure(received: Received | None) -> bool:
     return received is not None and not isinstance(received, Conditional)
 
@@ -302,18 +295,13 @@ class _RowsReceived:
     """What the rows that a scan makes receive: outside, and as a turn is `given` it."""
 
     def __init__(self, step: Step):
-        self.values: dict[Value, Value] = {}  # inputs of a turn by what is outside
+        self.values: dict[Value, Value] = {}  # inputs by what is outside
         self.truths: dict[Value, Value] = {}
         self.given: dict[int, Received] = {}
         body, carried = _body(step), step.attributes["carried"]
         for i, received in enumerate(step.received):
-            if i < carried or received is None:
-                continue
-            value = self.values.setdefault(value_of(received), _input(body.outputs[i]))
-            self.given[i] = value
-            if isinstance(received, Conditional):
-                truth = self.truths.setdefault(received.condition.truth, _truth())
-                self.given[i] = Conditional(value, Condition(truth, received.condition.holds))
+            if i >= carried and received is not None:
+                self.given[i] = _taken(received, body.outputs[i], self.values, self.truths)
 
 
 def _asked(turn: Program, carried: int) -> list[int]:
