@@ -52,13 +52,13 @@ class Conditional:
 Received: TypeAlias = "Any | Conditional"  # a value of a program or an array, or a conditional one
 
 
-def value_of(received: Received) -> Any:
-    """What is received where anything is."""
+def value_of(received: Received | None) -> Any:
+    """What is received where anything is; None of nothing."""
     return received.value if isinstance(received, Conditional) else received
 
 
-def in_any_case(received: Received) -> Any:
-    """What is received, with zeros where nothing is."""
+def in_any_case(received: Received | None) -> Any:
+    """What is received, with zeros where a condition does not hold; None of nothing."""
     if isinstance(received, Conditional):
         return received.condition.chosen(received.value, 0.0)
     return received
@@ -89,13 +89,11 @@ def total(first: Received, second: Received) -> Received:
 
 def apart(
     received: Sequence[Received | None],
-) -> tuple[Sequence[Any], Condition | None]:
-    """What is received, and the condition that all of it is under; None, if there is no such one,
-    and zeros are in place of what is not received."""
+) -> tuple[Sequence[Received | None], Condition | None]:
+    """What is received without the condition that all of it is under, and that condition; as it
+    is, and None, if there is no such one."""
     conditions = [one.condition for one in received if isinstance(one, Conditional)]
-    if not conditions:
+    there = sum(one is not None for one in received)
+    if not conditions or len(conditions) < there or not all(map(conditions[0].equals, conditions)):
         return received, None
-    first, there = conditions[0], [one for one in received if one is not None]
-    if len(conditions) < len(there) or not all(map(first.equals, conditions)):
-        return [None if one is None else in_any_case(one) for one in received], None
-    return [None if one is None else value_of(one) for one in received], first
+    return [value_of(one) for one in received], conditions[0]

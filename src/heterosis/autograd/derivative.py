@@ -138,11 +138,10 @@ class Derivative:
         flow = self.flow
         if not flow.truths:
             return found, flow.idle
-        gradients = list(found[: min(flow.truths.values())])
+        gradients = list(found[: min(flow.truths.values())])  # truths come behind them
         if not modes.is_capturing():
-            return gradients, {
-                i for i, at in flow.truths.items() if not found[at].item()
-            } | flow.idle
+            silent = {i for i, at in flow.truths.items() if not found[at].item()}
+            return gradients, flow.idle | silent
         for i, at in flow.truths.items():
             gradients[i] = Conditional(gradients[i], Condition(found[at]))
         return gradients, flow.idle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from heterosis.autograd.conditional import Received, apart, total, under
+from heterosis.autograd.conditional import Received, apart, in_any_case, total, under
 from heterosis.autograd.rules.table import Cotangents, Step, is_piecewise_constant, rule_of
 from heterosis.ir.calls import Call, moved, note
 from heterosis.ir.primitives.families import Control
@@ -107,17 +107,16 @@ class _Reverse:
             return
         if any(operand in self.encoded for operand in unit.inputs):
             raise _without_gradient(unit)
-        plain, condition = apart(received)
+        each, condition = apart(received)
         if isinstance(unit, Call):
-            found = self._pulled(unit, plain)
+            found = self._pulled(unit, tuple(map(in_any_case, each)))
         else:
             operands, results = self._known(unit.inputs), self._known(unit.outputs)
-            each = received if condition is None else plain
-            found = _pull(unit, Step(operands, results, plain, unit.attributes, each))
+            found = _pull(unit, Step(operands, results, each, unit.attributes))
         for operand, cotangent in zip(unit.inputs, found, strict=True):
             self._receive(operand, None if cotangent is None else under(condition, cotangent))
 
-    def _pulled(self, call: Call, received: Sequence[Value | None]) -> Cotangents:
+    def _pulled(self, call: Call, received: tuple[Value | None, ...]) -> Cotangents:
         results = self._known(call.results)
         if call.pullback is not None:
             return _pulled_back(call, self._known(call.pullback.saved), received)

@@ -169,7 +169,7 @@ class ProgramNode(Node):
         given = _given(derivative, received)
         plain: Sequence[Any] = received
         if given is not ALL:
-            plain = [None if one is None else value_of(one) for one in received]
+            plain = list(map(value_of, received))
             known = dict(zip(derivative.sources, held, strict=True))
             wanted = tuple(i for i, source in enumerate(self.sources) if source is not None)
             derivative = of.derivative(wanted, given)
@@ -596,9 +596,8 @@ class _Sweep:
             for i, cotangent in enumerate(received):
                 if cotangent is not None and (node, i) in self.stops:
                     self.found[node, i] = cotangent
-            plain, condition = apart(received) if capturing else (received, None)
-            each = received if condition is None else plain
-            with beside(next(cotangent for cotangent in plain if cotangent is not None)):
+            each, condition = apart(received) if capturing else (received, None)
+            with beside(value_of(next(one for one in each if one is not None))):
                 for source, cotangent in node.pull(each, again):
                     self.receive(source, under(condition, cotangent))
             self.visited.append(node)

@@ -45,15 +45,20 @@ def _going_back(
     return found, made
 
 
-def _taken(
-    received: Received, like: Value, values: dict[Value, Value], truths: dict[Value, Value]
-) -> Received:
-    """What is received outside, as inputs of a program, each once, that stand in the mappings."""
-    value = values.setdefault(value_of(received), _input(like))
-    if not isinstance(received, Conditional):
-        return value
-    truth = truths.setdefault(received.condition.truth, _truth())
-    return Conditional(value, Condition(truth, received.condition.holds))
+class _Inputs:
+    """Inputs of a program for what is received outside of it, one for each value."""
+
+    def __init__(self) -> None:
+        self.values: dict[Value, Value] = {}  # by what is outside
+        self.truths: dict[Value, Value] = {}
+
+    def take(self, received: Received, like: Value) -> Received:
+        """What is received, as the program is given it: a value as `like`."""
+        value = self.values.setdefault(value_of(received), _input(like))
+        if not isinstance(received, Conditional):
+            return value
+        truth = self.truths.setdefault(received.condition.truth, _truth())
+        return Conditional(value, Condition(truth, received.condition.holds))
 
 
 def _truth() -> Value:
@@ -66,6 +71,20 @@ def _is_received(found: Received | None) -> Value:
         truth: Value = found.condition.as_truth()
         return truth
     return constant(found is not None, "bool")
+
+
+def _or_zeros(found: Received | None, like: Value) -> Value:
+    """What is received where anything is; or zeros, which nobody looks at."""
+    value: Value = zeros(like) if found is None else value_of(found)
+    return value
+
+
+def _backward(
+    program: Program, inputs: Sequence[Value], outputs: Sequence[Value], made: Sequence[Call]
+) -> Program:
+    """The way back through a program, whose calls are its own and those in `made`."""
+    calls = needed((*(program.calls or ()), *made), outputs)
+    return Program(tuple(inputs), tuple(outputs), f"{program.name} (backward)", calls)
 
 
 # -- one of two programs --------------------------------------------------------------------------
@@ -87,7 +106,7 @@ def _cond(step: Step) -> Cotangents:
         name: way.program(asked, doubtful) for name, way in zip(_BRANCHES, ways, strict=True)
     }
     types = [*_types([operands[wanted[n]] for n in asked]), *[_TRUTH] * len(doubtful)]
-    given = (condition, *operands, *ways[0].values, *ways[0].truths)
+    given = (condition, *operands, *ways[0].given.values, *ways[0].given.truths)
     made = apply_many(COND, given, tuple(types), **branches)
     truths = dict(zip(doubtful, made[len(asked) :], strict=True))
     received: list[Received | None] = [None] * len(operands)
@@ -108,28 +127,19 @@ class _Way:
     def __init__(self, step: Step, branch: Program, wanted: Sequence[int]):
         self.branch = branch
         self.targets = [branch.inputs[i] for i in wanted]
-        self.values: dict[Value, Value] = {}  # inputs by what is outside
-        self.truths: dict[Value, Value] = {}
+        self.given = _Inputs()
         there = ((i, g) for i, g in enumerate(step.received) if g is not None)
-        given = {i: _taken(g, value_of(g), self.values, self.truths) for i, g in there}
+        given = {i: self.given.take(g, branch.outputs[i]) for i, g in there}
         self.found, self.made = _going_back(branch, given, wanted)
 
     def program(self, asked: Sequence[int], doubtful: Sequence[int]) -> Program:
         """What the targets `asked` receive, and whether those in `doubtful` do."""
         with collected() as made:
-            values = [self._value(n) for n in asked]
+            values = [_or_zeros(self.found[n], self.targets[n]) for n in asked]
             truths = [_is_received(self.found[n]) for n in doubtful]
-        outputs = (*values, *truths)
-        calls = needed((*(self.branch.calls or ()), *self.made, *made), outputs)
-        inputs = (*self.branch.inputs, *self.values.values(), *self.truths.values())
-        return Program(inputs, outputs, f"{self.branch.name} (backward)", calls)
-
-    def _value(self, n: int) -> Value:
-        found = self.found[n]
-        if found is None:
-            return zeros(self.targets[n])
-        value: Value = value_of(found)
-        return value
+        given = (*self.given.values.values(), *self.given.truths.values())
+        inputs = (*self.branch.inputs, *given)
+        return _backward(self.branch, inputs, [*values, *truths], [*self.made, *made])
 
 
 # -- loops ----------------------------------------------------------------------------------------
@@ -144,7 +154,7 @@ class _Turn:
     """
 
     def __init__(self, step: Step, given: Mapping[int, Received], shared: int, *, certain: bool):
-        self.body = _body(step)
+        self.step, self.body = step, _body(step)
         self.certain = certain  # that there is a turn
         carried = step.attributes["carried"]
         wanted = _floats(self.body.inputs)
@@ -153,11 +163,13 @@ class _Turn:
         self.start = {i: step.received[i] for i in self.state}
         self.found, self.made = self._going_back(given)
         reached_ = [i for i in self.others if self.found[i] is not None]
-        self.summed = [i for i in reached_ if i < shared]
         self.rows = [i for i in reached_ if i >= shared]
-        self.unsure = [i for i in reached_ if not (certain and _is_sure(self.found[i]))]
-        self.sums = {i: _input(self.body.inputs[i]) for i in self.summed}
-        self.seen = {i: _truth() for i in self.unsure}
+        self.sums = {i: _input(self.body.inputs[i]) for i in reached_ if i < shared}
+        self.seen = {i: _truth() for i in reached_ if not self._is_certain(i)}
+
+    def _is_certain(self, i: int) -> bool:
+        """Whether an operand receives something in any case."""
+        return self.certain and _is_sure(self.found[i])
 
     def _going_back(
         self, given: Mapping[int, Received]
@@ -186,19 +198,18 @@ class _Turn:
         carried = (self.values, self.truths, self.sums, self.seen)
         return [value for values in carried for value in values.values()]
 
-    def begun(self, step: Step) -> list[Value]:
+    def begun(self) -> list[Value]:
         """What is carried into the first one."""
-        start = self.start
-        values = [zeros(step.outputs[i]) if start[i] is None else value_of(start[i]) for i in start]
-        truths = [_is_received(start[i]) for i in self.truths]
-        sums = [zeros(step.inputs[i]) for i in self.sums]
+        values = [_or_zeros(found, self.step.outputs[i]) for i, found in self.start.items()]
+        truths = [_is_received(self.start[i]) for i in self.truths]
+        sums = [zeros(self.step.inputs[i]) for i in self.sums]
         return [*values, *truths, *sums, *(constant(False, "bool") for _ in self.seen)]
 
     def program(self, inputs: Sequence[Value]) -> Program:
         """What is carried on, and what the rows receive."""
         found = self.found
         with collected() as made:
-            values = [self._or_zeros(i) for i in self.state]
+            values = [_or_zeros(found[i], self.body.inputs[i]) for i in self.state]
             truths = [_is_received(found[i]) for i in self.truths]
             sums = [add(value, in_any_case(found[i])) for i, value in self.sums.items()]
             seen = [
@@ -209,25 +220,18 @@ class _Turn:
             ]
             rows = [in_any_case(found[i]) for i in self.rows]
         outputs = (*values, *truths, *sums, *seen, *rows)
-        calls = needed((*(self.body.calls or ()), *self.made, *made), outputs)
-        return Program(tuple(inputs), outputs, f"{self.body.name} (backward)", calls)
+        return _backward(self.body, inputs, outputs, [*self.made, *made])
 
-    def _or_zeros(self, i: int) -> Value:
-        found = self.found[i]
-        value: Value = zeros(self.body.inputs[i]) if found is None else value_of(found)
-        return value
-
-    def received(self, made: Sequence[Value], many: int) -> list[Received | None]:
-        """What each of `many` operands receives, of the results of the way back."""
+    def received(self, made: Sequence[Value]) -> list[Received | None]:
+        """What each operand of the loop receives, of the results of the way back."""
         left = iter(made)
         kinds = (self.state, self.truths, self.sums, self.seen, self.rows)
         values, truths, sums, seen, rows = ({i: next(left) for i in kind} for kind in kinds)
-        truths = {i: t for i, t in truths.items() if not (self.certain and _is_sure(self.found[i]))}
-        received: list[Received | None] = [None] * many
+        received: list[Received | None] = [None] * len(self.step.inputs)
         for i, value in (values | sums | rows).items():
-            if i in self.start and self.start[i] is None and self.found[i] is None:
+            if self.found[i] is None and self.start.get(i) is None:
                 continue
-            truth = truths.get(i, seen.get(i))
+            truth = None if self._is_certain(i) else (truths | seen).get(i)
             received[i] = value if truth is None else Conditional(value, Condition(truth))
         return received
 
@@ -243,7 +247,7 @@ def _is_sure(received: Received | None) -> bool:
 def _while_loop(step: Step) -> Cotangents:
     """The loop runs once more, and keeps what it carries into each turn; then it goes back."""
     turn = _Turn(step, {}, len(step.inputs), certain=False)
-    begun = turn.begun(step)
+    begun = turn.begun()
     made = apply_many(
         WHILE_LOOP_BACK,
         (*step.inputs, *begun),
@@ -251,7 +255,7 @@ def _while_loop(step: Step) -> Cotangents:
         **step.attributes
         | {"back": turn.program([*turn.body.inputs, *turn.inputs]), "received": len(begun)},
     )
-    return turn.received(made, len(step.inputs))
+    return turn.received(made)
 
 
 # -- over rows ------------------------------------------------------------------------------------
@@ -263,9 +267,11 @@ def _scan(step: Step) -> Cotangents:
     into each turn."""
     body, carried = _body(step), step.attributes["carried"]
     first = carried + step.attributes["shared"]
-    rows = _RowsReceived(step)
-    turn = _Turn(step, rows.given, first, certain=step.attributes["length"] > 0)
-    begun = turn.begun(step)
+    rows = _Inputs()
+    there = ((i, g) for i, g in enumerate(step.received) if g is not None and i >= carried)
+    of_rows = {i: rows.take(g, body.outputs[i]) for i, g in there}
+    turn = _Turn(step, of_rows, first, certain=step.attributes["length"] > 0)
+    begun = turn.begun()
     many = len(begun)
     if not many + len(turn.rows):
         return [None] * len(step.inputs)
@@ -288,20 +294,7 @@ def _scan(step: Step) -> Cotangents:
         length=step.attributes["length"],
         reverse=not step.attributes["reverse"],
     )
-    return turn.received(found, len(step.inputs))
-
-
-class _RowsReceived:
-    """What the rows that a scan makes receive: outside, and as a turn is `given` it."""
-
-    def __init__(self, step: Step):
-        self.values: dict[Value, Value] = {}  # inputs by what is outside
-        self.truths: dict[Value, Value] = {}
-        self.given: dict[int, Received] = {}
-        body, carried = _body(step), step.attributes["carried"]
-        for i, received in enumerate(step.received):
-            if i >= carried and received is not None:
-                self.given[i] = _taken(received, body.outputs[i], self.values, self.truths)
+    return turn.received(found)
 
 
 def _asked(turn: Program, carried: int) -> list[int]:

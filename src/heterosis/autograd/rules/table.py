@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from heterosis.autograd.conditional import Received
+from heterosis.autograd.conditional import Received, in_any_case
 from heterosis.ir.primitives import subject_of
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.program import Value
@@ -27,9 +28,13 @@ class Step:
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
-    cotangents: Sequence[Value | None]
+    received: Sequence[Received | None]  # the cotangents, and under which conditions
     attributes: dict[str, Any]
-    received: Sequence[Received | None]  # the same, and under which conditions
+
+    @cached_property
+    def cotangents(self) -> list[Value | None]:
+        """Of the results, with zeros where a condition does not hold."""
+        return list(map(in_any_case, self.received))
 
     @property
     def cotangent(self) -> Value:
