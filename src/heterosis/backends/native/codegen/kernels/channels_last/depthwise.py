@@ -32,7 +32,7 @@ from heterosis.backends.native.codegen.kernels.convolution.forward import begun
 from heterosis.backends.native.codegen.kernels.matmul.blocked import ceil_div, round_up
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
-from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import FINAL, Kernel
+from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import FINAL, FRESH, Kernel
 from heterosis.backends.native.codegen.kernels.matmul.panels import (
     EvenRows,
     PanelProduct,
@@ -224,7 +224,7 @@ def _multiply(
         runs=1, a_run=0, depth=v.depth, panel=panel, following=panel,
         to=f.offset(storage, to, f.mul_size(begin, block)), c_row=block,
         rows=f.sub_size(end, begin), width=wide,
-        mode=f.i64(FINAL), place=[v.before, f.i64(0), position, v.channel],
+        mode=f.i64(FINAL | FRESH), place=[v.before, f.i64(0), position, v.channel],
         narrow=producer.narrow,
     )  # fmt: skip
 

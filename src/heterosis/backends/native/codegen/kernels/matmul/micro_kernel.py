@@ -27,7 +27,8 @@ from heterosis.backends.native.codegen.target import Target
 # How a tile meets the result: bits of the `mode` argument.
 ACCUMULATE = 1  # add to what is there: not the first block of depth
 FINAL = 2  # the last block of depth: the epilogue applies
-PACE_AT = 2  # the bit with which the pace begins: see `Fetching`
+FRESH = 4  # the left operand has not been read before, and is fetched
+PACE_AT = 3  # the bit with which the pace begins: see `Fetching`
 
 _AHEAD = 2048  # how many bytes of the left operand ahead to fetch
 _AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop, at pace 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
@@ -37,6 +38,7 @@ from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import produc
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     ACCUMULATE,
     FINAL,
+    FRESH,
     PLACE,
     Fetching,
     Kernel,
@@ -58,7 +60,6 @@ SHARED_ROWS = 192
 # How many tiles ahead the memory of results is fetched: a shallow tile is done before it is there.
 _SOON = 2
 _NEVER = 1 << 62  # the price of what cannot be
-_MANY = 1 << 10  # tiles: more than it takes to fetch a panel, whatever the pace
 # Every row is read from an address of its own; for more of them general registers do not suffice.
 TALLEST = 12
 
@@ -124,13 +125,15 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: bool) -> None:
             right = f.offset(compute, v.b, f.mul_size(step.index, padded))
             with f.loop(column, f.add_size(column, columns), tile.columns) as j:
                 to = f.add_size(f.mul_size(row, v.c_row), j.index)
+                mode = mode_of(f, step.index, depth, v.k)
+                first = f.compare("eq", j.index, f.i64(column))
                 PanelProduct(
                     EvenRows(left, v.a_row), runs=1, a_run=0, depth=depth,
                     panel=f.offset(compute, right, f.mul_size(j.index, depth)),
                     to=f.offset(storage, v.c, to), c_row=v.c_row,
                     rows=rows, width=f.sub_size(v.n, j.index),
-                    mode=mode_of(f, step.index, depth, v.k), place=[v.call, v.batch, row, j.index],
-                    narrow=narrow,
+                    mode=f.select(first, f.binary("or", mode, constant(I64, FRESH)), mode),
+                    place=[v.call, v.batch, row, j.index], narrow=narrow,
                 ).emit(kernel, f, scratch)  # fmt: skip
     f.ret()
 
@@ -374,9 +377,10 @@ def _emit_rows(kernel: Kernel, kind: type[EvenRows | ListedRows]) -> None:
         kernel.epilogue.read_words(f, v.call)
     v.left = kind(v.a, v.where)
     v.accumulate, v.final = has(f, v.mode, ACCUMULATE), has(f, v.mode, FINAL)
-    another = f.compare("ne", v.following, v.b)  # what comes again need not be fetched in haste
-    tiles = f.select(another, f.i64(ceil_div(f, v.rows, tall)), constant(I64, _MANY))
-    v.fetching = Fetching.shared_by(kernel, f, tiles)
+    v.fresh = has(f, v.mode, FRESH)
+    v.fetching = Fetching.shared_by(kernel, f, ceil_div(f, v.rows, tall))
+    another = f.compare("ne", v.following, v.b)  # what comes again is there
+    v.fetchers = f.select(another, v.fetching.tiles, constant(I64, 0))
     low = tall - 1
     reached, shortened = _whole_and_short(f, v.rows, tall)
     before = f.i64(f.sub_size(v.rows, shortened))
@@ -426,7 +430,7 @@ def _emit_tiles(
     element, tile = kernel.element, kernel.tile
     down = _rows_down(f, height, f.sub_size(f.min_size(height, there), 1))
     below = [f.mul_size(i, v.c_row) for i in down]
-    left, ahead = v.left.tiles(kernel, f, down), _ahead(v)
+    left = v.left.tiles(kernel, f, down)
     with f.loop(begin, end, height) as i:
         to = f.offset(element.storage, v.c, f.mul_size(i.index, v.c_row))
         soon = f.offset(element.storage, to, f.mul_size(v.c_row, _SOON * height))
@@ -437,7 +441,7 @@ def _emit_tiles(
         later = f.add_size(v.row, f.add_size(i.index, _SOON * height))
         fetch_beside(kernel, f, Position(v.call, v.batch, later, v.column), down)
         after = f.add_size(i.index, height)
-        sums = _sums(kernel, f, v, left(i.index), height, after, ahead(i.index))
+        sums = _sums(kernel, f, v, left(i.index), height, after)
         targets = [f.offset(element.storage, to, offset) for offset in below]
         at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
         emit_finish(
@@ -457,11 +461,12 @@ def _rows_down(f: Function, height: int, lowest: Size) -> list[Size]:
 
 def _sums(
     kernel: Kernel, f: Function, v: SimpleNamespace, left: _Pairs | _Singles, rows: int,
-    after: Size, ahead: Value,
+    after: Size,
 ) -> list[Value]:  # fmt: skip
     """A tile in registers: the `rows` of `left`, which end before row `after`, times the panel."""
     tile, storage = kernel.tile, kernel.element.storage
     zero = constant(vector_of(kernel), 0)
+    ahead, fetches = _ahead(f, v, f.sub_size(after, rows))
     unrolled = f.round_down(v.depth, tile.unroll)
     with f.loop(0, v.runs, 1, [v.b, ahead, *[zero] * (rows * kernel.vectors)]) as run:
         here = left.behind(f, storage, f.mul_size(run.index, v.a_run))
@@ -469,11 +474,9 @@ def _sums(
         state = [ahead, b, *here.moving, *sums]
         with f.loop(0, unrolled, tile.unroll, state) as step:
             ahead, *state = step.carried
-            v.fetching.fetch(ahead)
-            if isinstance(v.left, EvenRows):  # listed ones overlap: most of the next are here
-                _fetch_rows(kernel, f, v.left, after, rows, step.index)
-            following = _steps(kernel, f, here, step.index, state, tile.unroll)
-            step.next = [v.fetching.onward(ahead), *following]
+            fetch = partial(_fetch, kernel, f, v, rows, after, step.index, ahead)
+            (ahead,) = f.if_else(fetches, fetch, lambda: [ahead])
+            step.next = [ahead, *_steps(kernel, f, here, step.index, state, tile.unroll)]
         ahead, *state = step.results
         with f.loop(unrolled, v.depth, 1, state) as step:
             step.next = _steps(kernel, f, here, step.index, step.carried, 1)
@@ -484,7 +487,7 @@ def _sums(
 
 def _fetch_rows(
     kernel: Kernel, f: Function, left: EvenRows, row: Size, height: int, at: Size
-) -> None:
+) -> Sequence[Value]:
     """Fetch a few lines of one of the `height` rows from `row` on, in the turn that begins at depth
     `at`: all turns together fetch them all. Large operands come from memory, and the processor does
     not guess that a run of neighbours goes on in another row."""
@@ -498,21 +501,29 @@ def _fetch_rows(
     begin = f.offset(storage, left.first, f.add_size(start, along))
     for line in range(lines):
         f.prefetch(f.offset(storage, begin, line * LINE // size), locality=SECOND_LEVEL)
+    return ()
 
 
-def _ahead(v: SimpleNamespace) -> Callable[[Value], Value]:
-    """From the row where a tile begins, what of the next panel to fetch with it: the first tiles
-    fetch it all."""
-    fetching: Fetching = v.fetching
-    f, kernel = fetching.f, fetching.kernel
+def _ahead(f: Function, v: SimpleNamespace, row: Size) -> tuple[Value, Value]:
+    """What of the next panel to fetch with the tile that begins at `row`, and whether it fetches
+    anything: the first tiles fetch the panel, and those of fresh rows the next rows."""
+    kernel, fetching = v.fetching.kernel, v.fetching
     part = fetching.fetched(f.mul_size(v.runs, f.round_down(v.depth, kernel.tile.unroll)))
-    last = f.sub_size(fetching.tiles, 1)
+    number = f.i64(ceil_div(f, row, tile_rows(kernel)))
+    place = f.min_size(number, f.sub_size(fetching.tiles, 1))
+    ahead = f.offset(kernel.element.compute, v.following, f.mul_size(place, part))
+    return ahead, f.binary("or", v.fresh, f.compare("slt", number, v.fetchers))
 
-    def at(row: Value) -> Value:
-        number = f.min_size(ceil_div(f, row, tile_rows(kernel)), last)
-        return f.offset(kernel.element.compute, v.following, f.mul_size(number, part))
 
-    return at
+def _fetch(
+    kernel: Kernel, f: Function, v: SimpleNamespace, rows: int, after: Size, at: Value, ahead: Value
+) -> Sequence[Value]:
+    """Fetch what a tile of `rows` fetches in the turn that begins at depth `at`; gives what comes
+    next of what lies `ahead`."""
+    v.fetching.fetch(ahead)
+    if isinstance(v.left, EvenRows):  # listed ones overlap: most of the next are here
+        f.if_else(v.fresh, partial(_fetch_rows, kernel, f, v.left, after, rows, at))
+    return [v.fetching.onward(ahead)]
 
 
 def _steps(
