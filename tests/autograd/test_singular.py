@@ -259,6 +259,56 @@ def test_branches_and_turns_that_are_not_taken_add_nothing(function, way, inside
     assert 0 < finite < 4, "the root is used with some of the numbers"
 
 
+def _second_gradient_of(function, flag):
+    x = np.array([0.0, 1.0, 4.0])
+    x.attach_grad()
+    with autograd.record():
+        (slope,) = autograd.grad(function(x, flag), x, create_graph=True)
+        y = (slope * x).sum()
+    y.backward()
+    return x.grad.tolist()
+
+
+def _second_gradient_inside(function, flag):
+    x = np.array([0.0, 1.0, 4.0])
+    x.attach_grad()
+
+    @heterosis.hybridize
+    def step(flag):
+        with autograd.record():
+            (slope,) = autograd.grad(function(x, flag), x, create_graph=True)
+            y = (slope * x).sum()
+        y.backward()
+        return np.copy(x.grad)
+
+    step(flag)
+    return step(flag).tolist()
+
+
+def _cubes(root, x, flag):
+    """No slope of a slope, with one of the flags, is that of the root."""
+    return root * 2 * x if flag.sum() > 0 else x**3
+
+
+@pytest.mark.parametrize(
+    "function",
+    [_cubes, *_CHOICES, _over_rows, _over_roots, _row_or_state],
+    ids=lambda function: function.__name__,
+)
+@pytest.mark.parametrize("way", ["eager", "hybrid", "behind a root"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_nor_do_they_to_gradients_of_gradients(function, way, inside):
+    gradient = _second_gradient_inside if inside else _second_gradient_of
+    finite = 0
+    for number in (-3.0, -1.0, 1.0, 6.0):
+        flag = np.array([number])
+        expected = _second_gradient_of(_parts(function)["eager"], flag)
+        found = gradient(_parts(function)[way], flag)
+        numpy.testing.assert_allclose(found, expected)
+        finite += expected[0] < inf
+    assert 0 < finite < 4, "the root is used with some of the numbers"
+
+
 @pytest.mark.parametrize("hybrid", [False, True])
 def test_results_that_receive_nothing_add_nothing(hybrid):
     """Not zero times an infinite slope, in a program of several results either."""

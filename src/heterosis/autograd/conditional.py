@@ -11,8 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from heterosis.ir.program import Value
-from heterosis.ops.math.elementwise import add, logical_and, logical_not, logical_or, where
+from heterosis.ir.program import INPUT, Program, Value, apply
+from heterosis.ir.types import TensorType
+from heterosis.ops.control.flow import conditional
+from heterosis.ops.math.elementwise import add, logical_and, logical_not, logical_or
+from heterosis.ops.rules import zeros
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +25,20 @@ class Condition:
     truth: Any
     holds: bool = True
 
-    def chosen(self, value: Any, other: Any) -> Any:
-        """`value` where it holds, else `other`."""
-        return where(self.truth, value, other) if self.holds else where(self.truth, other, value)
+    def chosen(self, value: Any, *other: Any) -> Any:
+        """`value` where it holds, else the `other` of this type, or zeros.
+
+        As a choice, which lets a further gradient go to what is chosen and nowhere else: `where`
+        gives zeros to the rest.
+        """
+        first, *second = inputs = [apply(INPUT, (), _type_of(one)) for one in (value, *other)]
+        branches = [
+            Program(tuple(inputs), (chosen,), "chosen", ())
+            for chosen in (first, *(second or [zeros(first)]))
+        ]
+        then, otherwise = branches if self.holds else reversed(branches)
+        made = conditional(self.truth, (value, *other), then, otherwise)
+        return made[0] if isinstance(made, tuple) else made  # a value of a program; or an array
 
     def as_truth(self) -> Any:
         """True where it holds."""
@@ -39,6 +53,11 @@ class Condition:
     def equals(self, other: Condition) -> bool:
         """Whether both hold at once."""
         return self.is_about(other) and self.holds == other.holds
+
+
+def _type_of(value: Any) -> TensorType:
+    dtype = value.dtype if isinstance(value, Value) else value._dtype_name
+    return TensorType(value.shape, dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +79,7 @@ def value_of(received: Received | None) -> Any:
 def in_any_case(received: Received | None) -> Any:
     """What is received, with zeros where a condition does not hold; None of nothing."""
     if isinstance(received, Conditional):
-        return received.condition.chosen(received.value, 0.0)
+        return received.condition.chosen(received.value)
     return received
 
 

@@ -182,7 +182,7 @@ class ProgramNode(Node):
             else self._unchanged(own)
             for (kind, i), own in zip(derivative.sources, held, strict=True)
         ]
-        with beside(next(one for one in plain if one is not None)):
+        with beside(value_of(next(one for one in received if one is not None))):
             differentiable, found = derivative.run(arguments)
         if again:
             self._record(derivative, differentiable, arguments, found)

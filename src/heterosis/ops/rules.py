@@ -86,8 +86,13 @@ def weak(value: float) -> Value:
 
 def zeros(like: Value, shape: tuple[int, ...] | None = None) -> Value:
     """Zeros of the element type of `like`."""
-    zero = cast(weak(0.0), like.dtype)
-    return views.broadcast(zero, like.shape if shape is None else shape)
+    return numbers_like(like, 0.0, shape)
+
+
+def numbers_like(like: Value, number: float, shape: tuple[int, ...] | None = None) -> Value:
+    """The number, in the element type of `like`, for each element."""
+    one = cast(weak(number), like.dtype)
+    return views.broadcast(one, like.shape if shape is None else shape)
 
 
 def iota(count: int) -> Value:

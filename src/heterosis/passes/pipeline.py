@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from heterosis.ir.program import Program, checked, with_programs
+from heterosis.passes.choices import selected
 from heterosis.passes.common_subexpressions import shared
 from heterosis.passes.fold import FOLD
 from heterosis.passes.halves import widened
@@ -35,6 +36,8 @@ class Pass:
 PASSES = (
     # First, since the others would take a marked rounding for any other elementwise step.
     Pass("16-bit floats", widened),
+    # Selections are elementwise steps, to which all that follows is open.
+    Pass("choices of what is there", selected),
     # Folding makes numbers that simplifying finds neutral, and simplifying brings numbers
     # together that can be folded: one table, applied until nothing fits.
     Pass("simplify and fold", lambda program: rewritten(program, SIMPLIFY + FOLD)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import nan
 
 from heterosis.autograd.conditional import Condition, Conditional, Received, in_any_case, value_of
 from heterosis.autograd.rules.table import Cotangents, Step, adjoint
@@ -11,7 +12,8 @@ from heterosis.ir.primitives.control import COND, SCAN, WHILE_LOOP, WHILE_LOOP_B
 from heterosis.ir.program import INPUT, Program, Value, apply, apply_many, constant, reached
 from heterosis.ir.types import TensorType, is_float
 from heterosis.ops.math.elementwise import add, logical_or
-from heterosis.ops.rules import zeros
+from heterosis.ops.rules import numbers_like, zeros
+from heterosis.runtime.settings import settings
 
 Types = tuple[TensorType, ...]
 
@@ -74,8 +76,11 @@ def _is_received(found: Received | None) -> Value:
 
 
 def _or_zeros(found: Received | None, like: Value) -> Value:
-    """What is received where anything is; or zeros, which nobody looks at."""
-    value: Value = zeros(like) if found is None else value_of(found)
+    """What is received where anything is; or zeros, which nobody looks at. Where settings ask for
+    checks, NaN: who looks at it all the same is found out."""
+    if found is None:
+        return numbers_like(like, nan) if settings.check else zeros(like)
+    value: Value = value_of(found)
     return value
 
 
