@@ -23,6 +23,7 @@ from heterosis.backends.native.codegen.emit.builder import (
 from heterosis.backends.native.codegen.epilogue import Epilogue
 from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
+    FETCHES,
     FINAL,
     PACE_AT,
     PLACE,
@@ -118,11 +119,11 @@ def emit_macro_kernel(kernel: Kernel) -> None:
         following = f.offset(element.compute, right, f.mul_size(depth, tile.columns))
         with f.loop(0, rows, tile.rows) as i:
             to = f.offset(element.storage, c, f.add_size(f.mul_size(i.index, c_row), j.index))
-            ahead = _ahead(fetching, following, i.index, rows, depth)
+            ahead, fetched = _ahead(fetching, following, i.index, rows, depth)
             _OneTile(
                 kernel, f, end, scratch,
                 left=f.offset(element.compute, a, f.mul_size(i.index, depth)), right=right,
-                to=to, c_row=c_row, depth=depth, mode=mode, ahead=ahead, pace=fetching.pace,
+                to=to, c_row=c_row, depth=depth, mode=mode, ahead=ahead, fetched=fetched,
                 height=f.i64(f.min_size(tile.rows, f.sub_size(rows, i.index))), width=width,
                 place=[
                     call, batch,
@@ -136,15 +137,21 @@ def _heights(kernel: Kernel) -> list[int]:
     return sorted({kernel.tile.rows, *kernel.tile.tails})
 
 
-def _ahead(fetching: Fetching, following: Value, row: Value, rows: Size, depth: Size) -> Value:
-    """What of the next right panel to fetch with the tile that begins at `row`: the last tiles
-    fetch it all. What came earlier would be gone: the left panels of all tiles pass through the
-    cache."""
+def _ahead(
+    fetching: Fetching, following: Value, row: Value, rows: Size, depth: Size
+) -> tuple[Value, Value]:
+    """What of the next right panel to fetch with the tile that begins at `row`, and what `mode`
+    says of that: the last tiles fetch it all. What came earlier would be gone: the left panels of
+    all tiles pass through the cache."""
     f, kernel = fetching.f, fetching.kernel
     to_come = f.div_size(f.sub_size(f.sub_size(rows, 1), row), kernel.tile.rows)
-    number = f.min_size(to_come, f.sub_size(fetching.tiles, 1))
     part = fetching.fetched(f.round_down(f.i64(depth), kernel.tile.unroll))
-    return f.offset(kernel.element.compute, following, f.mul_size(number, part))
+    number = f.min_size(to_come, f.sub_size(fetching.tiles, 1))
+    ahead = f.offset(kernel.element.compute, following, f.mul_size(number, part))
+    is_late = f.compare("slt", f.i64(to_come), fetching.tiles)
+    pace = f.binary("shl", fetching.pace, constant(I64, PACE_AT))
+    fetches = f.binary("or", pace, constant(I64, FETCHES))
+    return ahead, f.select(is_late, fetches, constant(I64, 0))
 
 
 @dataclass(frozen=True)
@@ -162,7 +169,7 @@ class _OneTile:
     depth: Value
     mode: Value
     ahead: Value
-    pace: Value
+    fetched: Value  # of that, as bits of the mode
     height: Value
     width: Value
     place: list[Value]
@@ -181,7 +188,7 @@ class _OneTile:
         return f.binary("and", wide, f.compare("eq", self.height, constant(I64, rows)))
 
     def _whole(self) -> Sequence[Value]:
-        into = [self.to, self.c_row, self.depth, self._at_pace(self.mode)]
+        into = [self.to, self.c_row, self.depth, self._fetching(self.mode)]
         self.f.call_pointer(self.end.whole, [self.left, self.right, *into, self.ahead, *self.place])
         return ()
 
@@ -200,20 +207,19 @@ class _OneTile:
         return self.f.if_else(exact, lambda: self._short(rows), lambda: self._through_scratch(rows))
 
     def _short(self, rows: int) -> Sequence[Value]:
-        self._micro(rows, [self.to, self.c_row, self.depth, self._at_pace(self.mode)])
+        self._micro(rows, [self.to, self.c_row, self.depth, self._fetching(self.mode)])
         return ()
 
     def _through_scratch(self, rows: int) -> Sequence[Value]:
         f = self.f
         into = [self.scratch, f.i64(self.kernel.tile.columns), self.depth]
-        self._micro(rows, [*into, self._at_pace(constant(I64, 0))])
+        self._micro(rows, [*into, self._fetching(constant(I64, 0))])
         sizes = [self.c_row, self.height, self.width, self.mode]
         f.call_pointer(self.end.edge, [self.scratch, self.to, *sizes, *self.place])
         return ()
 
-    def _at_pace(self, mode: Value) -> Value:
-        f = self.f
-        return f.binary("or", mode, f.binary("shl", self.pace, constant(I64, PACE_AT)))
+    def _fetching(self, mode: Value) -> Value:
+        return self.f.binary("or", mode, self.fetched)
 
     def _micro(self, rows: int, into: list[Value]) -> None:
         name = self.kernel.name(f"micro.{rows}")

@@ -28,7 +28,8 @@ from heterosis.backends.native.codegen.target import Target
 ACCUMULATE = 1  # add to what is there: not the first block of depth
 FINAL = 2  # the last block of depth: the epilogue applies
 FRESH = 4  # the left operand has not been read before, and is fetched
-PACE_AT = 3  # the bit with which the pace begins: see `Fetching`
+FETCHES = 8  # a part of the next right panel is fetched
+PACE_AT = 4  # the bit with which the pace begins: see `Fetching`
 
 _AHEAD = 2048  # how many bytes of the left operand ahead to fetch
 _AT_ONCE = 2 * LINE  # of the next right panel, in each turn of the unrolled loop, at pace 0
@@ -102,12 +103,12 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
     sums: list[Value] = [zero] * (rows * tile.vectors)
     unrolled = f.round_down(depth, tile.unroll)
     fetching = Fetching(kernel, f, f.binary("lshr", mode, constant(I64, PACE_AT)))
+    fetches = has(f, mode, FETCHES)
     with f.loop(0, unrolled, tile.unroll, [ahead, a, b, *sums]) as loop:
         ahead, *state = loop.carried
-        fetching.fetch(ahead)
+        ahead = fetching.fetch_if(fetches, ahead)
         lines = _lines(kernel, f, state[0])
-        onward = fetching.onward(ahead)
-        loop.next = [onward, *_steps(kernel, f, rows, state, tile.unroll, lines)]
+        loop.next = [ahead, *_steps(kernel, f, rows, state, tile.unroll, lines)]
     state = loop.results[1:]
     with f.loop(unrolled, depth, 1, state) as loop:
         loop.next = _steps(kernel, f, rows, loop.carried, 1)
@@ -160,14 +161,22 @@ class Fetching:
         most = constant(I64, 1 << (_paces(self.kernel) - 1))
         return self.f.binary("lshr", most, self.pace)
 
-    def fetch(self, ahead: Value) -> None:
-        """Fetch what lies `ahead` in this turn."""
+    def fetch(self, ahead: Value) -> Value:
+        """Fetch what lies `ahead` in this turn; gives what does in the next one."""
         f = self.f
         self._lines(ahead, 0, _AT_ONCE)
         for pace in range(1, _paces(self.kernel)):
             more = f.compare("sge", self.pace, constant(I64, pace))
             end = _AT_ONCE << pace
             f.if_else(more, partial(self._lines, ahead, end // 2, end))
+        return f.offset(self.kernel.element.compute, ahead, self._in_a_turn)
+
+    def fetch_if(self, wanted: Value, ahead: Value) -> Value:
+        """The same only where it is `wanted`; or always, with turns so short that a branch in them
+        costs registers."""
+        if _paces(self.kernel) == 1:
+            return self.fetch(ahead)
+        return self.f.if_else(wanted, lambda: [self.fetch(ahead)], lambda: [ahead])[0]
 
     def _lines(self, ahead: Value, begin: int, end: int) -> Sequence[Value]:
         kind, size = self.kernel.element.compute, self.kernel.element.size
@@ -175,10 +184,6 @@ class Fetching:
             line = self.f.offset(kind, ahead, byte // size)
             self.f.prefetch(line, locality=SECOND_LEVEL)
         return ()
-
-    def onward(self, ahead: Value) -> Value:
-        """What the turn after the one that fetched from `ahead` on begins with."""
-        return self.f.offset(self.kernel.element.compute, ahead, self._in_a_turn)
 
     def fetched(self, steps: Size) -> Size:
         """How many numbers are fetched in so many steps of depth."""

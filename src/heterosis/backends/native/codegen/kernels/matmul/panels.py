@@ -520,10 +520,9 @@ def _fetch(
 ) -> Sequence[Value]:
     """Fetch what a tile of `rows` fetches in the turn that begins at depth `at`; gives what comes
     next of what lies `ahead`."""
-    v.fetching.fetch(ahead)
     if isinstance(v.left, EvenRows):  # listed ones overlap: most of the next are here
         f.if_else(v.fresh, partial(_fetch_rows, kernel, f, v.left, after, rows, at))
-    return [v.fetching.onward(ahead)]
+    return [v.fetching.fetch(ahead)]
 
 
 def _steps(
