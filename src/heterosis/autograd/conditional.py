@@ -25,19 +25,18 @@ class Condition:
     truth: Any
     holds: bool = True
 
-    def chosen(self, value: Any, *other: Any) -> Any:
-        """`value` where it holds, else the `other` of this type, or zeros.
+    def chosen(self, value: Any, other: Any = None) -> Any:
+        """`value` where it holds, else the `other` of its type, or zeros for None.
 
         As a choice, which lets a further gradient go to what is chosen and nowhere else: `where`
         gives zeros to the rest.
         """
-        first, *second = inputs = [apply(INPUT, (), _type_of(one)) for one in (value, *other)]
-        branches = [
-            Program(tuple(inputs), (chosen,), "chosen", ())
-            for chosen in (first, *(second or [zeros(first)]))
-        ]
+        given = [value] if other is None else [value, other]
+        inputs = tuple(apply(INPUT, (), _type_of(one)) for one in given)
+        results = inputs if len(inputs) == 2 else (*inputs, zeros(inputs[0]))
+        branches = [Program(inputs, (result,), "chosen", ()) for result in results]
         then, otherwise = branches if self.holds else reversed(branches)
-        made = conditional(self.truth, (value, *other), then, otherwise)
+        made = conditional(self.truth, given, then, otherwise)
         return made[0] if isinstance(made, tuple) else made  # a value of a program; or an array
 
     def as_truth(self) -> Any:
