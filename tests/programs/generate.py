@@ -38,6 +38,7 @@ _LARGE = (
     (300, 300),
 )  # for several threads
 MODES = ("plain", "gradient", "inside")
+_TWICE = 0.3  # of those whose gradients are asked for from outside
 _USUAL = ("float32",)
 _MIXED = ("float32", "float64", "float16", "bfloat16", "bool", *INTEGERS)
 
@@ -73,7 +74,8 @@ def program(seed: int, number: int, kinds: Collection[str] = ()) -> Program:
     recorded_from = draft.whole(0, len(draft.steps)) // 2 if mode == "inside" else 0
     if any(step.is_control for step in draft.steps[:recorded_from]):
         recorded_from = 0  # what a choice hands on before is a variable or not
-    return draft.program(returned, recorded_from, f"--seed {seed} --only {number}")
+    made = draft.program(returned, recorded_from, f"--seed {seed} --only {number}")
+    return made.change(twice=mode == "gradient" and draft.chance(_TWICE))
 
 
 def _heads(draft: Draft) -> list[str]:

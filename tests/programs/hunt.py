@@ -48,7 +48,7 @@ class Hunt:
         return failures
 
     def _count(self, program: Program) -> None:
-        self.modes[program.mode] += 1
+        self.modes["second gradient" if program.twice else program.mode] += 1
         self.kinds.update(step.kind for step in program.within())
 
     def _tell(self, failure: Failure) -> None:

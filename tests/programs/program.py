@@ -90,6 +90,7 @@ class Program:
     changes: Mapping[str, float] = field(default_factory=dict)  # of numbers, for the second call
     mode: str = "plain"  # "gradient": recorded outside; "inside": records by itself
     recorded_from: int = 0  # the first step that is recorded, where the program records by itself
+    twice: bool = False  # recorded outside: the gradients are differentiated again
     origin: str = ""  # how to make it again
 
     def change(self, **changes: Any) -> Program:

@@ -56,9 +56,18 @@ def _calling(program: Program) -> list[str]:
         *(f"{name}.attach_grad()" for name in program.variables()),
         "with autograd.record(train_mode=False):",
         f"    results = function({names})",
+        *_again(program),
         "autograd.backward(results)",
         f"print(results, {', '.join(f'{name}.grad' for name in program.variables())})",
     ]
+
+
+def _again(program: Program) -> list[str]:
+    """The lines that put gradients in place of the results."""
+    if not program.twice:
+        return []
+    variables = ", ".join(program.variables())
+    return [f"    results = autograd.grad(results, [{variables}], create_graph=True)"]
 
 
 def _more(program: Program) -> str:

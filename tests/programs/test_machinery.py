@@ -114,6 +114,18 @@ def test_wrong_gradients_are_told():
         assert bool(list(gradients.wrong(program, [program.arguments], found))) == wrong
 
 
+def test_gradients_are_differentiated_again():
+    worker = Worker()
+    program = _program(TANH, mode="gradient").change(twice=True)
+    given = program.arguments["x0"].elements.astype("float64")
+    slope = 1 - numpy.tanh(given) ** 2
+    right = gradients.weights((3,)) ** 2 * -2 * numpy.tanh(given) * slope
+    found = worker.run(program, [program.arguments], ["eager", "hybridized"])
+    for (call,) in found.values():
+        numpy.testing.assert_allclose(call.gradients[0], right, 1e-4)
+    worker.close()
+
+
 def test_programs_shrink_to_what_fails():
     program = _program(TANH, WRITE, SUM, returned=["v1", "x0", "v0"])
     small = shrunk(program, lambda p: any("tanh" in step.text for step in p.steps))

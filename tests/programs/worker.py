@@ -180,17 +180,30 @@ class Ways:
     def _recorded(
         self, function: Callable[..., Any], arguments: dict[str, Any]
     ) -> tuple[list[Any], list[Any]]:
-        """The results of a call that is recorded, and the gradients of their weighed sum."""
+        """The results of a call that is recorded, and the gradients of their weighed sum; or those
+        of the weighed sum of these."""
         variables = [arguments[name] for name in self.program.variables()]
         for variable in variables:
             variable.attach_grad()
         with autograd.record(train_mode=False):
             results = list(leaves(function(*arguments.values())))
-        heads = [r for r in results if r._autograd is not None and is_float(r.dtype.name)]
+            heads = _differentiable(results)
+            if self.program.twice and heads:
+                heads = _differentiable(
+                    autograd.grad(heads, variables, _weights(heads), create_graph=True)
+                )
         if heads:
-            received = [np.array(weights(h.shape), h.dtype, h.ctx) for h in heads]
-            autograd.backward(heads, received)
+            autograd.backward(heads, _weights(heads))
         return results, [v.grad for v in variables]
+
+
+def _differentiable(arrays: list[Any]) -> list[Any]:
+    """Those that gradients flow from."""
+    return [a for a in arrays if a._autograd is not None and is_float(a.dtype.name)]
+
+
+def _weights(heads: list[Any]) -> list[Any]:
+    return [np.array(weights(h.shape), h.dtype, h.ctx) for h in heads]
 
 
 def observe(program: Program, calls: list[Mapping[str, Array]], ways: list[str]) -> dict[str, Any]:
