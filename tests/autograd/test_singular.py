@@ -219,70 +219,58 @@ def _parts(function):
     return {"eager": whole, "hybrid": heterosis.hybridize(whole), "behind a root": around}
 
 
-def _gradient_of(function, flag):
-    x = np.array([0.0, 1.0, 4.0])
-    x.attach_grad()
+def _first_gradient(function, x, flag):
     with autograd.record():
         y = function(x, flag)
     y.backward()
+
+
+def _second_gradient(function, x, flag):
+    with autograd.record():
+        (slope,) = autograd.grad(function(x, flag), x, create_graph=True)
+        y = (slope * x).sum()
+    y.backward()
+
+
+def _gradient_of(function, flag, backward):
+    x = np.array([0.0, 1.0, 4.0])
+    x.attach_grad()
+    backward(function, x, flag)
     return x.grad.tolist()
 
 
-def _gradient_inside(function, flag):
+def _gradient_inside(function, flag, backward):
     """The same where a program records and goes back by itself."""
     x = np.array([0.0, 1.0, 4.0])
     x.attach_grad()
 
     @heterosis.hybridize
     def step(flag):
-        with autograd.record():
-            y = function(x, flag)
-        y.backward()
+        backward(function, x, flag)
         return np.copy(x.grad)
 
     step(flag)
     return step(flag).tolist()
+
+
+def _check_ways(function, way, inside, backward):
+    """A way gives what is imperative, whatever the flag; the root is used with some of them."""
+    gradient = _gradient_inside if inside else _gradient_of
+    finite = 0
+    for number in (-3.0, -1.0, 1.0, 6.0):
+        flag = np.array([number])
+        expected = _gradient_of(_parts(function)["eager"], flag, backward)
+        found = gradient(_parts(function)[way], flag, backward)
+        numpy.testing.assert_allclose(found, expected)
+        finite += expected[0] < inf
+    assert 0 < finite < 4, "the root is used with some of the numbers"
 
 
 @pytest.mark.parametrize("function", _CHOICES + _LOOPS, ids=lambda function: function.__name__)
 @pytest.mark.parametrize("way", ["eager", "hybrid", "behind a root"])
 @pytest.mark.parametrize("inside", [False, True])
 def test_branches_and_turns_that_are_not_taken_add_nothing(function, way, inside):
-    gradient = _gradient_inside if inside else _gradient_of
-    finite = 0
-    for number in (-3.0, -1.0, 1.0, 6.0):
-        flag = np.array([number])
-        expected = _gradient_of(_parts(function)["eager"], flag)
-        found = gradient(_parts(function)[way], flag)
-        numpy.testing.assert_allclose(found, expected)
-        finite += expected[0] < inf
-    assert 0 < finite < 4, "the root is used with some of the numbers"
-
-
-def _second_gradient_of(function, flag):
-    x = np.array([0.0, 1.0, 4.0])
-    x.attach_grad()
-    with autograd.record():
-        (slope,) = autograd.grad(function(x, flag), x, create_graph=True)
-        y = (slope * x).sum()
-    y.backward()
-    return x.grad.tolist()
-
-
-def _second_gradient_inside(function, flag):
-    x = np.array([0.0, 1.0, 4.0])
-    x.attach_grad()
-
-    @heterosis.hybridize
-    def step(flag):
-        with autograd.record():
-            (slope,) = autograd.grad(function(x, flag), x, create_graph=True)
-            y = (slope * x).sum()
-        y.backward()
-        return np.copy(x.grad)
-
-    step(flag)
-    return step(flag).tolist()
+    _check_ways(function, way, inside, _first_gradient)
 
 
 def _cubes(root, x, flag):
@@ -298,15 +286,7 @@ def _cubes(root, x, flag):
 @pytest.mark.parametrize("way", ["eager", "hybrid", "behind a root"])
 @pytest.mark.parametrize("inside", [False, True])
 def test_nor_do_they_to_gradients_of_gradients(function, way, inside):
-    gradient = _second_gradient_inside if inside else _second_gradient_of
-    finite = 0
-    for number in (-3.0, -1.0, 1.0, 6.0):
-        flag = np.array([number])
-        expected = _second_gradient_of(_parts(function)["eager"], flag)
-        found = gradient(_parts(function)[way], flag)
-        numpy.testing.assert_allclose(found, expected)
-        finite += expected[0] < inf
-    assert 0 < finite < 4, "the root is used with some of the numbers"
+    _check_ways(function, way, inside, _second_gradient)
 
 
 @pytest.mark.parametrize("hybrid", [False, True])
