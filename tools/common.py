@@ -33,7 +33,8 @@ _PRODUCTS = (
     (200, 16, 1),
     (1, 64, 32),
     (64, 64, 64),
-    (300,) * 3,
+    (600, 64, 300),
+    (64, 64, 4096),  # a strip of columns for each thread of whatever machine this is built on
 )
 _DENSE = (
     ((4, 5), 3), ((64, 128), 10), ((64, 256), 128), ((1, 256), 128),  # inputs, units

@@ -52,7 +52,7 @@ def ceil_div(f: Function, size: Size, step: Size) -> Size:
     return f.div_size(f.sub_size(f.add_size(size, step), 1), step)
 
 
-def _evenly(f: Function, size: Size, largest: Size, step: int) -> Size:
+def evenly(f: Function, size: Size, largest: Size, step: int) -> Size:
     """The size of the equal parts, multiples of `step`, that `size` is cut into."""
     parts = f.max_size(1, ceil_div(f, size, largest))
     return f.max_size(step, round_up(f, ceil_div(f, size, parts), step))
@@ -63,7 +63,7 @@ def depth_blocks(f: Function, kernel: Kernel, k: Size) -> tuple[Size, Size]:
     if not kernel.element.splits_depth:
         whole = f.max_size(k, 1)
         return whole, whole
-    depth = _evenly(f, k, kernel.tile.depth, 8)
+    depth = evenly(f, k, kernel.tile.depth, 8)
     blocks = f.max_size(1, ceil_div(f, k, depth))
     return depth, f.mul_size(depth, f.min_size(_DEPTH_BLOCKS, blocks))
 
@@ -82,6 +82,12 @@ def share_count(
     several = f.min_size(1, f.sub_size(number, 1))
     even = f.mul_size(f.mul_size(ceil_div(f, number, workers), workers), several)
     return f.min_size(panels, f.max_size(1, even))
+
+
+def share_grain(f: Function, work: Size, shares: Size) -> Size:
+    """How many of the `shares` of so many multiplications to do at a time."""
+    one = f.max_size(1, f.div_size(work, shares))
+    return f.max_size(1, f.div_size(_SHARE_WORK // 2, one))
 
 
 def share_range(
@@ -111,7 +117,7 @@ def blocking(
         largest = f.max_size(f.div_size(tile.shared, stretch), 4 * tile.columns)
         columns = round_up(f, v.n, tile.columns)
         if not problem.b_packed:
-            columns = _evenly(f, v.n, largest, tile.columns)
+            columns = evenly(f, v.n, largest, tile.columns)
         shares = share_count(f, v.m, tile.rows, tile.block_rows, work, workers)
         shared = 0 if problem.b_packed else f.mul_size(columns, stretch)
         private = f.mul_size(tile.block_rows, depth)
@@ -269,8 +275,8 @@ class _Driver:
         self, f: Function, v: SimpleNamespace, blocks: Blocking, memory: Value,
         width: Size, deep: Size,
     ) -> None:  # fmt: skip
-        work = f.div_size(f.mul_size(f.mul_size(v.m, width), deep), blocks.shares)
-        grain = f.max_size(1, f.div_size(_SHARE_WORK // 2, f.max_size(1, work)))
+        work = f.mul_size(f.mul_size(v.m, width), deep)
+        grain = share_grain(f, work, blocks.shares)
         self._share(f, v, "multiply", memory, blocks.shares, grain)
 
     def _emit_rows_body(self, frame: Frame) -> None:

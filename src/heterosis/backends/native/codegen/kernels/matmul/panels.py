@@ -31,6 +31,7 @@ from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     mode_of,
     round_up,
     share_count,
+    share_grain,
     share_range,
 )
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
@@ -53,8 +54,6 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
 from heterosis.backends.native.codegen.kernels.matmul.prepack import emit_pack_b, pack_parameters
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
 
-# Multiplications that make a share of the work worth a thread.
-_SHARE_WORK = 1 << 17
 # Up to so many rows, these stay in the cache and the right operand passes by once.
 SHARED_ROWS = 192
 # How many tiles ahead the memory of results is fetched: a shallow tile is done before it is there.
@@ -81,9 +80,7 @@ def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
     frame = Frame(**vars(v), depth=depth, row_shares=row_shares, column_shares=column_shares)
     frame.save(f, memory)
     count = f.mul_size(row_shares, column_shares)
-    work = f.mul_size(f.mul_size(v.m, v.n), f.max_size(v.k, 1))
-    one = f.max_size(1, f.div_size(work, count))
-    grain = f.max_size(1, f.div_size(_SHARE_WORK, one))
+    grain = share_grain(f, f.mul_size(f.mul_size(v.m, v.n), v.k), count)
     share(f, v.call, f"{name}.share", memory, count, grain, alone=problem.over_batches)
     f.ret()
     _emit_share(kernel, f"{name}.share", frame, problem.narrow)
@@ -111,8 +108,7 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: bool) -> None:
     )
     context, begin, end, _ = f.parameters
     v = frame.load(f, context)
-    tile, storage, compute = kernel.tile, kernel.element.storage, kernel.element.compute
-    scratch = scratch_tile(kernel, f)
+    tile, scratch = kernel.tile, scratch_tile(kernel, f)
     padded = round_up(f, v.n, tile.columns)
     with f.loop(begin, end) as part:
         down = f.i64(f.div_size(part.index, v.column_shares))
@@ -121,21 +117,43 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: bool) -> None:
         column, columns = share_range(f, across, v.column_shares, v.n, tile.columns)
         with f.loop(0, f.max_size(v.k, 1), v.depth) as step:
             depth = f.min_size(v.depth, f.sub_size(v.k, step.index))
-            left = f.offset(storage, v.a, f.add_size(f.mul_size(row, v.a_row), step.index))
-            right = f.offset(compute, v.b, f.mul_size(step.index, padded))
-            with f.loop(column, f.add_size(column, columns), tile.columns) as j:
-                to = f.add_size(f.mul_size(row, v.c_row), j.index)
-                mode = mode_of(f, step.index, depth, v.k)
-                first = f.compare("eq", j.index, f.i64(column))
-                PanelProduct(
-                    EvenRows(left, v.a_row), runs=1, a_run=0, depth=depth,
-                    panel=f.offset(compute, right, f.mul_size(j.index, depth)),
-                    to=f.offset(storage, v.c, to), c_row=v.c_row,
-                    rows=rows, width=f.sub_size(v.n, j.index),
-                    mode=f.select(first, f.binary("or", mode, constant(I64, FRESH)), mode),
-                    place=[v.call, v.batch, row, j.index], narrow=narrow,
-                ).emit(kernel, f, scratch)  # fmt: skip
+            before = f.add_size(f.mul_size(step.index, padded), f.mul_size(column, depth))
+            multiply_block(
+                kernel, f, v, scratch, (row, rows), (column, columns), (step.index, depth),
+                f.offset(kernel.element.compute, v.b, before), narrow=narrow,
+            )  # fmt: skip
     f.ret()
+
+
+def multiply_block(
+    kernel: Kernel, f: Function, v: SimpleNamespace, scratch: Value, down: tuple[Size, Size],
+    across: tuple[Size, Size], along: tuple[Size, Size], panels: Value, *, narrow: bool,
+    again: bool = False,
+) -> None:  # fmt: skip
+    """Rows times columns, a block of depth: the first of each, and how many. `panels` holds the
+    columns packed; with `again` the first one is wanted after the last."""
+    (row, rows), (column, columns), (at, depth) = down, across, along
+    tile, storage, compute = kernel.tile, kernel.element.storage, kernel.element.compute
+    left = f.offset(storage, v.a, f.add_size(f.mul_size(row, v.a_row), at))
+    mode = mode_of(f, at, depth, v.k)
+    with f.loop(0, columns, tile.columns) as j:
+        here = f.add_size(column, j.index)
+        to = f.add_size(f.mul_size(row, v.c_row), here)
+        first = f.compare("eq", j.index, f.i64(0))
+        following = None
+        if again:
+            behind = f.add_size(j.index, tile.columns)
+            last = f.compare("sge", f.i64(behind), f.i64(columns))
+            behind = f.select(last, f.i64(0), f.i64(behind))
+            following = f.offset(compute, panels, f.mul_size(behind, depth))
+        PanelProduct(
+            EvenRows(left, v.a_row), runs=1, a_run=0, depth=depth,
+            panel=f.offset(compute, panels, f.mul_size(j.index, depth)),
+            to=f.offset(storage, v.c, to), c_row=v.c_row,
+            rows=rows, width=f.sub_size(v.n, here),
+            mode=f.select(first, f.binary("or", mode, constant(I64, FRESH)), mode),
+            place=[v.call, v.batch, row, here], following=following, narrow=narrow,
+        ).emit(kernel, f, scratch)  # fmt: skip
 
 
 # -- one panel ------------------------------------------------------------------------------------

@@ -105,4 +105,5 @@ _RELIES_ON = {
     "dots_of_rows": ("a_column", "b_row"),
     "panels": ("a_column",),
     "rows": ("a_column",),
+    "strips": ("a_column",),
 }

@@ -22,6 +22,7 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
 from heterosis.backends.native.codegen.kernels.matmul.panels import emit_panels
 from heterosis.backends.native.codegen.kernels.matmul.prepack import packed_numbers
 from heterosis.backends.native.codegen.kernels.matmul.problem import SIZES, Problem
+from heterosis.backends.native.codegen.kernels.matmul.strips import emit_strips, strip_numbers
 from heterosis.backends.native.codegen.target import Target
 
 # Multiplications that make a share of several small products worth a thread.
@@ -36,6 +37,7 @@ _CORES = {
     "dots_of_rows": emit_dots,
     "panels": emit_panels,
     "rows": emit_panels,
+    "strips": emit_strips,
 }
 
 
@@ -82,6 +84,8 @@ def _scratch(
 ) -> Size:
     if problem.variant == "rows":
         return packed_numbers(f, kernel, v.n, v.k)
+    if problem.variant == "strips":
+        return f.mul_size(strip_numbers(f, kernel, v), workers)
     if problem.variant in _CORES:
         return 0
     return scratch_numbers(f, blocking(f, kernel, problem, v, workers), workers)
