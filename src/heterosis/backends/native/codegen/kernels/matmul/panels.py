@@ -547,13 +547,18 @@ def _steps(
     kernel: Kernel, f: Function, left: _Pairs | _Singles, at: Value, state: Sequence[Value],
     count: int,
 ) -> list[Value]:  # fmt: skip
-    """`count` steps of depth: a column of the rows times a row of the panel."""
+    """`count` steps of depth: a column of the rows times a row of the panel.
+
+    Each second step goes through the rows from the last to the first. With five rows, whose sums
+    are hardly enough to keep the multipliers busy, that takes 4% less (Zen 4).
+    """
     element, tile = kernel.element, kernel.tile
     b, *rest = state
     moving, sums = rest[: len(left.moving)], rest[len(left.moving) :]
     for step in range(count):
         right = row_of_panel(kernel, f, b, step)
-        for row in range(len(sums) // kernel.vectors):
+        rows = range(len(sums) // kernel.vectors)
+        for row in reversed(rows) if step % 2 else rows:
             here = left.number(f, element.storage, moving, row, at, step)
             scale = f.splat(f.load(element.compute, here), tile.lanes)
             for j, vector in enumerate(right):
