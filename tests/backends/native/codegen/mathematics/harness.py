@@ -12,6 +12,8 @@ from scipy import special
 from heterosis import _core
 from heterosis.backends.native.codegen import mathematics
 from heterosis.backends.native.codegen.emit.builder import DOUBLE, FLOAT, I64, PTR, Module, Type
+from heterosis.backends.native.codegen.mathematics import gates
+from heterosis.backends.native.codegen.mathematics.number import emitted
 from heterosis.backends.native.codegen.target import TARGETS, Target
 from heterosis.backends.native.compile.compiler import compile_object
 
@@ -34,7 +36,7 @@ def write_kernel(module: Module, name: str, dtype: str, arity: int, lanes: int =
 
     def body(index, type_: Type) -> None:
         loaded = [f.load(type_, f.offset(element, pointer, index)) for pointer in inputs]
-        f.store(getattr(mathematics, name)(f, *loaded), f.offset(element, out, index))
+        f.store(_emitter(name)(f, *loaded), f.offset(element, out, index))
 
     whole = f.round_down(n, lanes)
     with f.loop(0, whole, lanes) as loop:
@@ -42,6 +44,13 @@ def write_kernel(module: Module, name: str, dtype: str, arity: int, lanes: int =
     with f.loop(whole, n) as loop:
         body(loop.index, element)
     f.ret()
+
+
+_GATES = {"gate_sigmoid": emitted(gates.sigmoid), "gate_tanh": emitted(gates.tanh)}
+
+
+def _emitter(name: str) -> Callable:
+    return _GATES.get(name) or getattr(mathematics, name)
 
 
 class Kernel:

@@ -115,6 +115,19 @@ def test_within_stated_ulps_densely(name, dtype):
     check(name, dtype, BEST, arrays_of(name, dtype, 2_000 if slow else 300_000))
 
 
+@every_target
+@both_precisions
+@pytest.mark.parametrize("name", ["sigmoid", "tanh"])
+def test_gates_of_recurrent_cells(name, dtype, target):
+    """Within three ulps; the smallest results of a sigmoid are still normal numbers."""
+    x = arrays_of(name, dtype, 20_000)
+    result, exact = kernel(f"gate_{name}", dtype, 1, target)(x), REFERENCES[name](dtype, x)
+    least = numpy.finfo(dtype).tiny
+    smallest = (name == "sigmoid") & (exact < 2 * least)
+    assert numpy.all((least <= result[smallest]) & (result[smallest] < 2 * least))
+    assert ulps(result, exact)[~smallest].max() <= 3
+
+
 def pairs(dtype: str) -> tuple[numpy.ndarray, numpy.ndarray]:
     """Every pair of special values, random bits, moderate numbers and whole ones."""
     random = numpy.random.default_rng(11)

@@ -10,6 +10,7 @@ from heterosis.backends.native.codegen.emit.builder import Value
 from heterosis.backends.native.codegen.mathematics.compensated import exact_product
 from heterosis.backends.native.codegen.mathematics.exponential import (
     OFFSET,
+    double_bias,
     exp2_tail,
     exp_reduced,
     magic,
@@ -135,7 +136,7 @@ def erfc(x: Number) -> Number:
     u = (magnitude - CENTRE) * inverse
     scale = inverse * split_polynomial(u, u * u, TAIL_DOUBLE if x.double else TAIL_SINGLE)
     square, lost = exact_product(magnitude, magnitude)
-    shifted, t = exp_reduced(-square)
+    shifted, t = exp_reduced(-square, double_bias(x))
     t = t - fma(lost, t, lost)
     far = scaled(fma(t, scale, scale), shifted)
     far = where(x < 0.0, 2.0 - far, far)

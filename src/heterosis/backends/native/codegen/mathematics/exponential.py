@@ -89,9 +89,8 @@ def power_of_two(shifted: Number) -> Number:
     return (shifted.bits << (52 if shifted.double else 23)).as_float
 
 
-def exp_reduced(x: Number) -> tuple[Number, Number]:
-    """exp(x) as (1 + t) * 2^n: n + `double_bias`, and t in relative terms."""
-    shift = double_bias(x)
+def exp_reduced(x: Number, shift: float) -> tuple[Number, Number]:
+    """exp(x) as (1 + t) * 2^n: n + `shift`, which is a `magic`, and t in relative terms."""
     high, low = LN2_PARTS[x.double]
     shifted = fma(x, LOG2_E, -OFFSET) + shift
     n = shifted - shift
@@ -126,7 +125,7 @@ def exp_clamped(x: Number) -> Number:
 
 def exp(x: Number) -> Number:
     """e to the power x."""
-    shifted, t = exp_reduced(exp_clamped(x))
+    shifted, t = exp_reduced(exp_clamped(x), double_bias(x))
     return scaled(t + 1.0, shifted)
 
 
@@ -182,7 +181,7 @@ def expm1(x: Number) -> Number:
 def sigmoid(x: Number) -> Number:
     """1 / (1 + exp(-x)), as g / (g + 1 + t) where exp(-x) = (1 + t) / g."""
     low, high = (-1418.0, 40.0) if x.double else (-176.0, 20.0)  # as in `exp_clamped`
-    shifted, t = exp_reduced(-at_most(at_least(x, low), high))
+    shifted, t = exp_reduced(-at_most(at_least(x, low), high), double_bias(x))
     first, second = factors(2.0 * double_bias(x) - shifted)
     whole, lost = quick_sum(t.constant(1.0), t)
     denominator, rest = exact_sum(whole, first * second)

@@ -7,11 +7,21 @@ functions of the same names that users call are rounded nearly once, and cost tw
 from __future__ import annotations
 
 from heterosis.backends.native.codegen.mathematics.exponential import (
+    EXPM1_DOUBLE,
+    EXPM1_SINGLE,
+    LN2_PARTS,
+    LOG2_E,
     exp_reduced,
-    expm1_reduced,
-    scaled,
+    magic,
+    power_of_two,
 )
-from heterosis.backends.native.codegen.mathematics.number import Number, at_least, at_most, fma
+from heterosis.backends.native.codegen.mathematics.number import (
+    Number,
+    at_least,
+    at_most,
+    fma,
+    split_polynomial,
+)
 from heterosis.backends.native.codegen.mathematics.pieces import TANH
 from heterosis.backends.native.codegen.mathematics.registers import looks_up
 
@@ -19,15 +29,27 @@ from heterosis.backends.native.codegen.mathematics.registers import looks_up
 def sigmoid(x: Number) -> Number:
     """1 / (1 + exp(-x)); the smallest results, of which nothing else is made, stay normal."""
     low, high = (-708.0, 40.0) if x.double else (-87.0, 20.0)
-    shifted, t = exp_reduced(-at_most(at_least(x, low), high))
-    return 1.0 / (scaled(t + 1.0, shifted) + 1.0)
+    shifted, t = exp_reduced(-at_most(at_least(x, low), high), _shift(x))
+    return 1.0 / fma(power_of_two(shifted), t + 1.0, x.constant(1.0))
 
 
 def tanh(x: Number) -> Number:
-    """-z / (2 + z) with z = exp(-2|x|) - 1, which is accurate where x is small."""
+    """z / (z + 2) with z = exp(2x) - 1, which is accurate where x is small."""
     if looks_up(x):
         return TANH(x)
-    magnitude = at_most(abs(x), 19.1 if x.double else 9.1)
-    half, r, (tail, lost) = expm1_reduced(magnitude * -2.0, 0.0, -52 if x.double else -23)
-    z = fma(half, r + (tail + lost), half - 0.5)  # halved, as what comes of it is
-    return (-z / (z + 1.0)).with_sign_of(x)
+    limit = 19.1 if x.double else 9.1
+    twice = at_most(at_least(x, -limit), limit) * 2.0
+    shifted = fma(twice, LOG2_E, _shift(x))
+    n = shifted - _shift(x)
+    high, low = LN2_PARTS[x.double]
+    r = fma(n, -low, fma(n, -high, twice))
+    square = r * r
+    tail = split_polynomial(r, square, EXPM1_DOUBLE if x.double else EXPM1_SINGLE)
+    scale = power_of_two(shifted)
+    z = fma(scale, fma(tail, square, r), scale - 1.0)
+    return z / (z + 2.0)
+
+
+def _shift(x: Number) -> float:
+    """The `magic` with one bias of an exponent: all powers of two here are normal numbers."""
+    return magic(x, 1023 if x.double else 127)
