@@ -568,11 +568,13 @@ def _pass_of_row(
         label: _line(f, number, getattr(v, label), stream, row, v.units)
         for stream, label in _labelled(loop.step)
     }
-    whole = f.add_size(first, f.round_down(f.sub_size(end, first), lanes))
-    with f.loop(first, whole, lanes) as unit:
-        _units(f, loop.step, Type(number.element, lanes), lines, unit.index)
-    with f.loop(whole, end) as unit:
-        _units(f, loop.step, number, lines, unit.index)
+    # A formula is one long chain: two vectors at a time give the processor twice as much to do.
+    for width in (2 * lanes, lanes, 1):
+        vector = Type(number.element, width if width > 1 else 0)
+        whole = f.add_size(first, f.round_down(f.sub_size(end, first), width))
+        with f.loop(first, whole, width) as unit:
+            _units(f, loop.step, vector, lines, unit.index)
+        first = whole
 
 
 def _emit_step(module: Module, target: Target, name: str, loop: Recurrence) -> None:
