@@ -52,7 +52,10 @@ from heterosis.ir.types import ITEMSIZE, is_float
 
 # Additions of one block run without compensation: few enough to keep the error below a few ulps.
 _BLOCK_TURNS = 64
-_HEAVY, _MEDIUM = 24.0, 8.0  # body costs above which wide vectors would spill registers
+# A formula is a chain of operations: with several vectors at a time, the processor has as many of
+# them to work on. Above the first cost of a body four would spill registers, above the second the
+# code of two takes long to compile.
+_HEAVY, _HUGE = 24.0, 160.0
 
 
 def emit_nest(module: Module, target: Target, name: str, nest: Nest) -> None:
@@ -182,7 +185,7 @@ class _Emitter:
         sizes |= {_width(s.operand.dtype) for s in self.nest.stores}
         lanes = self.target.lanes(max(sizes))
         cost = self._cost()
-        unroll = 1 if cost > _HEAVY or self._spread_out() else 2 if cost > _MEDIUM else 4
+        unroll = 1 if cost > _HUGE or self._spread_out() else 2 if cost > _HEAVY else 4
         return lanes, lanes * unroll
 
     def _counted(self) -> list[bool]:
@@ -300,11 +303,11 @@ class _Emitter:
 
     def _span_in_one(self, scope: _Scope, level: int, first: Size, last: Size, body: Body) -> None:
         """As `_span`, with the body once: loads and stores ask whether this is the rest."""
-        with self.f.loop(first, last, self.lanes) as loop:
+        with self.f.loop(first, last, self.wide) as loop:
             left = self.f.sub_size(last, loop.index)
-            full = self.f.compare("sge", self.f.i64(left), self.f.i64(self.lanes))
-            rest = _Rest(full, lambda: self._mask(loop.index, last, self.lanes))
-            body(self._advance(scope, level, loop.index), self.lanes, rest)
+            full = self.f.compare("sge", self.f.i64(left), self.f.i64(self.wide))
+            rest = _Rest(full, lambda: self._mask(loop.index, last, self.wide))
+            body(self._advance(scope, level, loop.index), self.wide, rest)
 
     def _mask(self, index: Value, last: Size, lanes: int) -> Value | None:
         if not lanes:
