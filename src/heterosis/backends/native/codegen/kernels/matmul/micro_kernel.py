@@ -308,12 +308,14 @@ def emit_finish(
         )
 
     def afterwards() -> Sequence[Value]:
-        """One vector after another, read from the cache: dear work is written out once."""
+        """One row after another, read from the cache: dear work is written out once, for so many
+        vectors that their chains of operations run side by side."""
         store(sums)
-        with f.loop(0, f.add_size(down[-1], 1)) as i, f.loop(0, vectors) as j:
+        together = vectors if vectors & (vectors - 1) == 0 else 1
+        with f.loop(0, f.add_size(down[-1], 1)) as i, f.loop(0, vectors, together) as j:
             at = f.add_size(f.mul_size(i.index, c_row), f.mul_size(j.index, width))
             to = f.offset(element.storage, targets[0], at)
-            total = element.load(f, to, sums[0].type.lanes)
+            total = element.load(f, to, together * sums[0].type.lanes)
             element.store(f, finished(total, i.index, j.index), to)
         return ()
 
