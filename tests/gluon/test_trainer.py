@@ -3,6 +3,7 @@
 import numpy
 import pytest
 
+import heterosis
 from heterosis import autograd, gluon, init, kvstore, np, optimizer
 from heterosis.gluon import nn
 from heterosis.runtime.errors import ArgumentError, FormatError, UnsupportedError
@@ -53,6 +54,80 @@ def test_stale_gradients(net):
         trainer.step(1)
     trainer.step(1, ignore_stale_grad=True)
     assert net.weight.data().asnumpy().tolist() == [[0, -1]]
+
+
+class Chooses(nn.HybridBlock):
+    """Comes to its second layer where the first gives something positive."""
+
+    def __init__(self):
+        super().__init__()
+        self.always, self.perhaps = nn.Dense(2, in_units=2), nn.Dense(2, in_units=2)
+
+    def forward(self, x):
+        y = self.always(x)
+        return self.perhaps(y) if y.sum() > 0 else y
+
+
+class Repeats(Chooses):
+    """Comes to it as long as there is something negative."""
+
+    def forward(self, x):
+        y = self.always(x)
+        while y.sum() < -1:
+            y = self.perhaps(y) * -0.1
+        return y
+
+
+def trained(kind, hybridized: str, inputs, *, ignore: bool):
+    """Parameters, their gradients and what is raised, after each of several steps."""
+    net = kind()
+    net.initialize(init.One())
+    options = {"learning_rate": 0.1, "wd": 0.5, "momentum": 0.9}
+    trainer = gluon.Trainer(net.collect_params(), "sgd", options)
+
+    def step(x):
+        with autograd.record():
+            loss = net(x).sum()
+        loss.backward()
+        trainer.step(1, ignore_stale_grad=ignore)
+
+    if hybridized == "network":
+        net.hybridize()
+    elif hybridized == "step":
+        step = heterosis.hybridize(step)
+    found = []
+    for number in inputs:
+        try:
+            step(np.full((1, 2), number))
+            raised = ""
+        except UserWarning as error:
+            raised = " ".join(str(error).split("'")[::2])  # the names of layers are numbered
+        parts = [part for p in net.collect_params().values() for part in (p.data(), p.grad())]
+        found.append((raised, numpy.concatenate([part.asnumpy().ravel() for part in parts])))
+    return found
+
+
+@pytest.mark.parametrize("kind", [Chooses, Repeats])
+@pytest.mark.parametrize(
+    "hybridized, ignore", [("network", False), ("network", True), ("step", False)]
+)
+def test_what_is_not_come_to_is_as_stale_as_imperatively(kind, hybridized, ignore):
+    """Neither zeros nor decay: a variable that no gradient flows to is left as it is."""
+    inputs = (1.0, 2.0, 0.5) if kind is Chooses else (-1.0, -2.0, -0.5)
+    inputs = (*inputs, -inputs[0])
+    expected = trained(kind, "", inputs, ignore=ignore)
+    assert bool(expected[-1][0]) != ignore
+    for (message, values), (wanted, known) in zip(
+        trained(kind, hybridized, inputs, ignore=ignore), expected, strict=True
+    ):
+        assert message[:50] == wanted[:50]  # of several loops, a captured step names one
+        if not (message and hybridized == "step"):  # a captured step that fails changes nothing
+            numpy.testing.assert_allclose(values, known, rtol=1e-6)
+
+
+def test_a_captured_step_does_not_ignore_what_it_may_not_come_to():
+    with pytest.raises(UnsupportedError, match=r"ignore_stale_grad.*depends on arrays"):
+        trained(Chooses, "step", (1.0,), ignore=True)
 
 
 def test_frozen_parameters_stay(net):

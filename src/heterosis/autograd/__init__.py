@@ -9,6 +9,7 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
+from heterosis.autograd.conditional import in_any_case
 from heterosis.autograd.function import Function
 from heterosis.autograd.tape import Leaf, full
 from heterosis.ir.types import is_float
@@ -129,8 +130,8 @@ def backward(
     seeds = tape.seeds_for(heads, None if head_grads is None else _as_list(head_grads))
     found = tape.propagate(heads, seeds, retain=retain_graph, again=False)
     with switched(recording=False):
-        for leaf, total in found.items():
-            leaf.receive(total)
+        for leaf, received in found.items():
+            leaf.receive(received)
 
 
 def grad(
@@ -162,7 +163,7 @@ def _source(variable: Any) -> tape.Source:
 
 
 def _found(found: dict[Any, Any], source: tape.Source, variable: Any) -> Any:
-    total = found.get(tape.key_of(source))
+    total = in_any_case(found.get(tape.key_of(source)))
     if total is not None:
         return total
     with beside(variable):

@@ -132,18 +132,19 @@ class Derivative:
         """The results of `of` whose cotangents it is called with."""
         return [i for kind, i in self.sources if kind == COTANGENT]
 
-    def received(self, found: Sequence[Any]) -> tuple[Sequence[Received], Collection[int]]:
-        """What the wanted operands receive, of what it has given, and the numbers of those that
-        receive nothing. While a program is captured, that may depend on what is not known yet."""
+    def received(self, found: Sequence[Any]) -> tuple[Sequence[Received | None], Collection[int]]:
+        """What the wanted operands receive, of what it has given, None where a branch or a loop has
+        not come to use them; and the numbers of those that no gradient can flow to. While a program
+        is captured, the former may depend on what is not known yet."""
         flow = self.flow
         if not flow.truths:
             return found, flow.idle
         gradients = list(found[: min(flow.truths.values())])  # truths come behind them
-        if not modes.is_capturing():
-            silent = {i for i, at in flow.truths.items() if not found[at].item()}
-            return gradients, flow.idle | silent
         for i, at in flow.truths.items():
-            gradients[i] = Conditional(gradients[i], Condition(found[at]))
+            if modes.is_capturing():
+                gradients[i] = Conditional(gradients[i], Condition(found[at]))
+            elif not found[at].item():
+                gradients[i] = None
         return gradients, flow.idle
 
     def serve(

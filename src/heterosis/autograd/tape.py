@@ -14,10 +14,10 @@ from typing import Any
 
 from heterosis import _core
 from heterosis.autograd.conditional import (
+    Condition,
     Conditional,
     Received,
     apart,
-    in_any_case,
     total,
     under,
     value_of,
@@ -37,7 +37,7 @@ from heterosis.ir.program import Value
 from heterosis.ir.types import is_float
 from heterosis.ops.array import creation
 from heterosis.ops.math import elementwise as e
-from heterosis.ops.math.cast import assign
+from heterosis.ops.math.cast import assign, astype
 from heterosis.ops.record import Record, as_users_call
 from heterosis.runtime import modes
 from heterosis.runtime.context import context_of_device
@@ -49,7 +49,7 @@ Operands = tuple[Any, ...]  # arrays, numbers and None
 ResultType = tuple[str, tuple[int, ...]]  # element type and shape
 
 full = as_users_call(creation.full)
-_add, _assign = as_users_call(e.add), as_users_call(assign)
+_add, _assign, _astype = as_users_call(e.add), as_users_call(assign), as_users_call(astype)
 
 _numbers = itertools.count()
 _MOST_PROGRAMS = 8192  # then all are dropped: shapes that vary without end
@@ -67,12 +67,24 @@ class Leaf:
     def __init__(self, grad: Any, request: str):
         self.grad, self.request, self.turn = grad, request, 0
 
-    def receive(self, total: Any) -> None:
-        """Store what `backward` has found."""
-        if self.request == "add":
-            _add(self.grad, total, out=self.grad)
+    def receive(self, found: Received) -> None:
+        """Store what `backward` has found; where that is nothing, the old gradient stays."""
+        if isinstance(found, Conditional):
+            self._receive_under(found.condition, found.value)
+        elif self.request == "add":
+            _add(self.grad, found, out=self.grad)
         else:
-            _assign(total, out=self.grad)
+            _assign(found, out=self.grad)
+
+    def _receive_under(self, condition: Condition, value: Any) -> None:
+        """The same of what is received where a condition holds: a program is captured."""
+        now = _add(self.grad, value) if self.request == "add" else value
+        if now._dtype_name != self.grad._dtype_name:
+            now = _astype(now, self.grad._dtype_name)
+        version = self.grad._version
+        _assign(condition.chosen(now, self.grad), out=self.grad)
+        _, _, note_written = _capture
+        note_written(self.grad, version, condition)
 
 
 class Entry:
@@ -194,7 +206,9 @@ class ProgramNode(Node):
             (source, gradient)
             for i, ((operand, source), gradient) in enumerate(zip(targets, gradients, strict=True))
             # Zeros are for variables. The call that made another array may be gone by now.
-            if (i not in idle or isinstance(source, Leaf)) and self._goes_to(operand, received)
+            if gradient is not None
+            and (i not in idle or isinstance(source, Leaf))
+            and self._goes_to(operand, received)
         ]
 
     def _goes_to(self, operand: int, received: Sequence[Received | None]) -> bool:
@@ -493,16 +507,21 @@ def _described(operand: Any) -> Any:
 _capture: list[Callable[..., None]] = []
 
 
-def set_capture(check_marked: Callable[[Any], None], need_tape: Callable[[], None]) -> None:
+def set_capture(
+    check_marked: Callable[[Any], None],
+    need_tape: Callable[[], None],
+    note_written: Callable[[Any, int, Condition], None],
+) -> None:
     """`check_marked(array)` raises if the program that is being captured cannot have the array as a
-    variable; `need_tape()` says that it asks for gradients."""
-    _capture[:] = check_marked, need_tape
+    variable; `need_tape()` says that it asks for gradients; `note_written(array, version,
+    condition)` that an array, which had this version, is written to where a condition holds."""
+    _capture[:] = check_marked, need_tape, note_written
 
 
 def mark(variable: Any, gradient: Any, request: str) -> None:
     """Make an array a variable, whose gradient goes into an array; or none where none is wanted."""
     if modes.is_capturing():
-        check_marked, _ = _capture
+        check_marked, *_ = _capture
         check_marked(variable)
     variable._autograd = None if request == "null" else Leaf(gradient, request)
     variable._has_variable = request != "null"
@@ -538,7 +557,8 @@ def propagate(
     again: bool,
     stops: Sequence[Source] = (),
 ) -> dict[Any, Any]:
-    """What every leaf receives, and every one of `stops`, by `key_of` it.
+    """What every leaf receives, and every one of `stops`, by `key_of` it: under a condition, in
+    a program that is captured.
 
     With `again`, the work is recorded too, for gradients of gradients.
     """
@@ -552,7 +572,7 @@ def propagate(
     if not retain:
         for node in visited:
             node.release()
-    return {key: in_any_case(received) for key, received in sweep.found.items()}
+    return sweep.found
 
 
 def key_of(source: Source) -> Any:
@@ -607,7 +627,7 @@ class _Sweep:
 def seeds_for(heads: Sequence[Any], given: Sequence[Any] | None) -> list[Any]:
     """What the heads receive: ones, unless given."""
     if modes.is_capturing():
-        _, need_tape = _capture
+        _, need_tape, _ = _capture
         need_tape()
     if given is None:
         given = [None] * len(heads)

@@ -14,7 +14,16 @@ from heterosis.capture import functions as _functions
 from heterosis.capture import hooks as _hooks
 from heterosis.capture import statements as _statements
 from heterosis.capture import texts as _texts
-from heterosis.capture.active import depend_on, depend_on_all, note_undo, opened, scope, supplied
+from heterosis.capture.active import (
+    depend_on,
+    depend_on_all,
+    note_undo,
+    opened,
+    require,
+    scope,
+    supplied,
+    written_where,
+)
 from heterosis.capture.attempts import capture
 from heterosis.capture.compiled import Compiled
 from heterosis.capture.open_sizes import Dynamic
@@ -179,5 +188,5 @@ _check_members(globals())
 
 __all__ = [
     "Compiled", "Dynamic", "capture", "depend_on", "depend_on_all", "export", "hybridize", "load",
-    "note_undo", "opened", "save", "scope", "supplied",
+    "note_undo", "opened", "require", "save", "scope", "supplied", "written_where",
 ]  # fmt: skip

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from heterosis.runtime import modes
+from heterosis.runtime import modes, raising
 from heterosis.runtime.errors import CaptureError
+from heterosis.runtime.lines import user_line
 
 if TYPE_CHECKING:
     from heterosis.capture.trace import Trace
@@ -57,6 +58,19 @@ def depend_on_all(value: Any) -> None:
     """The same for all attributes of an object, unless what the program reads of it is known."""
     if current.trace is not None and modes.is_capturing():
         current.trace.guards.depend_on_all(value)
+
+
+def written_where(array: Any, version: int) -> Any | None:
+    """What says, in a program that is being captured, whether an array has been written to since it
+    had this version; None if it has in any case."""
+    if current.trace is None or not modes.is_capturing():
+        return None
+    return current.trace.written_where(array, version)
+
+
+def require(truth: Any, error: Exception) -> None:
+    """Let the program that is being captured raise an error in runs where a truth does not hold."""
+    active().check(truth, raising.told(f"raised at {user_line()}", error))
 
 
 @contextmanager

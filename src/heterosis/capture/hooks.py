@@ -24,7 +24,11 @@ def _of_active(method: Callable[..., Any]) -> Callable[..., Any]:
 def install() -> None:
     """Let the core, and the tape, call the capture."""
     set_inline(_of_active(Trace.inline))
-    tape.set_capture(_of_active(Trace.check_marked), _of_active(Trace.need_tape))
+    tape.set_capture(
+        _of_active(Trace.check_marked),
+        _of_active(Trace.need_tape),
+        _of_active(Trace.note_written),
+    )
     _core.set_hook("capture_call", _of_active(Trace.call))
     _core.set_hook("capture_made", _of_active(Trace.made))
     _core.set_hook("capture_read", _of_active(Trace.read))

@@ -11,11 +11,13 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import reduce
 from types import CodeType
 from typing import Any
 
 from heterosis import _core
 from heterosis.autograd import tape
+from heterosis.autograd.conditional import Condition
 from heterosis.autograd.derivative import Differentiable, layout_of
 from heterosis.capture import numbers, trees
 from heterosis.capture.active import current, rewrite
@@ -58,6 +60,7 @@ from heterosis.ops.bounds import required
 from heterosis.ops.control.flow import asserted
 from heterosis.ops.eager import fitting, fitting_numbers
 from heterosis.ops.math.cast import copy, stop_gradient
+from heterosis.ops.math.elementwise import logical_or
 from heterosis.ops.random import keys
 from heterosis.ops.record import KEY, Record, as_users_call, as_value
 from heterosis.ops.rules import cast
@@ -156,6 +159,8 @@ class Trace:
         self.trial: Trial | None = None  # what may have to be undone
         self.tries: list[Try] = []  # those that are open
         self.checks: Any = None  # an array that is written to by all that the program checks
+        # Writes under a condition, by storage: the version before, the one behind, the condition.
+        self.doubtful: dict[int, list[tuple[int, int, Condition]]] = {}
         self.made_here: dict[int, Any] = {}  # containers, by their ids, which stay theirs so
         self.chosen: list[tuple[Cell, Cell]] = []  # what may be one array, and may be two
         # Containers, by their ids, that a choice or a loop has given in place of others, and these.
@@ -726,6 +731,27 @@ class Trace:
     def check(self, holds: Any, failure: str) -> None:
         """Let every run fail with a message where a truth does not hold."""
         self.call(_ASSERTED, (holds,), (None, failure), None)
+
+    def note_written(self, array: Any, version: int, condition: Condition) -> None:
+        """An array, which had this version, has been written to where a condition holds."""
+        known = self.doubtful.setdefault(array._storage_id, [])
+        known.append((version, array._version, condition))
+
+    def written_where(self, array: Any, version: int) -> Any | None:
+        """What says whether the program writes to an array after it has this version; None if it
+        does in any case."""
+        known = self.doubtful.get(array._storage_id, [])
+        if known and self.cell(array).writes == len(known):
+            version = known[0][0]  # others have written before: in later runs they may not have
+        holding = []
+        for before, behind, condition in known:
+            if before == version:
+                holding.append(condition)
+                version = behind
+        if not holding or version != array._version:
+            return None
+        either = as_users_call(logical_or)
+        return reduce(either, (condition.as_truth() for condition in holding))
 
     def _require(self, holds: Value, failure: str) -> None:
         """Let the program fail where a truth does not hold, unless it has failed before."""

@@ -106,6 +106,7 @@ class Trainer:
                 "Trainer.step: ignore_stale_grad with several processes: each may have left out "
                 "others. Let the loss depend on all parameters, or set grad_req to 'null'."
             )
+        self._check_doubts(ignore_stale_grad)  # before gradients are exchanged, which writes them
         self._exchange_gradients()
         self._update(batch_size, ignore_stale_grad)
 
@@ -168,7 +169,25 @@ class Trainer:
                 "gradients have not been added up since the last update. Call allreduce_grads() "
                 "before, or step()."
             )
+        self._check_doubts(ignore_stale_grad)
         self._update(batch_size, ignore_stale_grad)
+
+    def _check_doubts(self, ignore_stale_grad: bool) -> None:
+        """Let a captured step fail where backward does not come to a gradient."""
+        learnt = (p for p in self._params if p.grad_req != "null")
+        doubts = [(truth, parameter.name) for parameter in learnt for truth in parameter.doubts]
+        if doubts and ignore_stale_grad:
+            raise UnsupportedError(
+                "Trainer: ignore_stale_grad in a hybridized function: whether backward comes to "
+                f"{listed(name for _, name in doubts)} depends on arrays, and how often a "
+                "parameter has been updated is counted outside of programs. Hybridize the network "
+                "and its loss, and call step outside."
+            )
+        names: dict[int, list[str]] = {}  # of the same truth, which is often that of a branch
+        for truth, name in doubts:
+            names.setdefault(id(truth), []).append(name)
+        for truth in {id(truth): truth for truth, _ in doubts}.values():
+            capture.require(truth, _stale(names[id(truth)]))
 
     def _check_updates_here(self, name: str) -> None:
         if self._update_on_kvstore:
@@ -278,11 +297,15 @@ def _turns(parameters: Sequence[Parameter]) -> list[int]:
 def _check_fresh(parameters: Sequence[Parameter]) -> None:
     stale = [p.name for p in parameters if not p.has_fresh_grad]
     if stale:
-        raise StaleGradientError(
-            f"Trainer: backward has not updated the gradients of {', '.join(map(repr, stale))} "
-            "since the last step: the loss does not depend on them. If that is intended, call "
-            "step(batch_size, ignore_stale_grad=True), and they are left as they are."
-        )
+        raise _stale(stale)
+
+
+def _stale(names: Sequence[str]) -> StaleGradientError:
+    return StaleGradientError(
+        f"Trainer: backward has not updated the gradients of {', '.join(map(repr, names))} "
+        "since the last step: the loss does not depend on them. If that is intended, call "
+        "step(batch_size, ignore_stale_grad=True), and they are left as they are."
+    )
 
 
 __all__ = ["Trainer"]
