@@ -183,11 +183,11 @@ class Trainer:
                 "parameter has been updated is counted outside of programs. Hybridize the network "
                 "and its loss, and call step outside."
             )
-        names: dict[int, list[str]] = {}  # of the same truth, which is often that of a branch
+        together: dict[int, tuple[np.ndarray, list[str]]] = {}  # a truth is often that of a branch
         for truth, name in doubts:
-            names.setdefault(id(truth), []).append(name)
-        for truth in {id(truth): truth for truth, _ in doubts}.values():
-            capture.require(truth, _stale(names[id(truth)]))
+            together.setdefault(id(truth), (truth, []))[1].append(name)
+        for truth, names in together.values():
+            capture.require(truth, _stale(names))
 
     def _check_updates_here(self, name: str) -> None:
         if self._update_on_kvstore:
