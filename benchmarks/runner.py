@@ -2,14 +2,16 @@
 
 A benchmark is a script with a function for the worker, `measure(contender) -> {case: Sample}`, and
 calls `main(__file__, measure, ...)`. Rounds alternate between the contenders, so that all meet the
-same machine; the result is the median of the rounds, and the spread is half the distance between
-the quartiles. Only the standard library is needed in a worker, and Python >= 3.10.
+same machine, and with --turns so do moments within a round; the result is the median of the rounds,
+and the spread is half the distance between the quartiles. Only the standard library is needed in a
+worker, and Python >= 3.10.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import importlib.util
 import itertools
 import json
@@ -20,6 +22,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+
+import side_by_side
 
 # Environment variables that set the number of threads of some contender.
 _THREADS = (
@@ -61,6 +65,8 @@ def seconds_a_call(call, wait) -> float:
         wait()
         return time.perf_counter() - start
 
+    if side_by_side.wanted():
+        return side_by_side.seconds_in_turns(batch)
     if batch(1) < _SMALLEST_BATCH:
         batch(3)
     count = 1
@@ -90,16 +96,28 @@ def interpreters() -> dict[str, str]:
 
 def run_round(script: str, contender: str, python: str, threads: int, model: str = "") -> dict:
     """What one process of a contender measures."""
-    command = [python, script, "--worker", contender]
-    command += ["--models", model] if model else []
+    return _run(contender, _command(script, contender, python, model), threads)
+
+
+def _run(contender: str, command: list[str], threads: int) -> dict:
     done = subprocess.run(
         command, env=environment_of(threads), capture_output=True, text=True, check=False,
-        preexec_fn=lambda: _stay_on(threads),
+        preexec_fn=lambda: os.sched_setaffinity(0, _processors(threads)),
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
     if done.returncode or not lines:
-        raise Failed(f"{contender} ({python}) failed:\n{done.stdout}{done.stderr}")
+        raise _failed(contender, command, done.stdout + done.stderr)
     return json.loads(lines[-1][len(MARK) :])
+
+
+def _failed(contender: str, command: list[str], printed: str) -> Failed:
+    return Failed(f"{contender} ({command[0]}) failed:\n{printed}")
+
+
+def _command(script: str, contender: str, python: str, model: str) -> list[str]:
+    """What starts a contender's worker."""
+    command = [python, script, "--worker", contender]
+    return command + ["--models", model] if model else command
 
 
 def environment_of(threads: int) -> dict[str, str]:
@@ -111,9 +129,9 @@ class Failed(Exception):
     """A contender's process ended without a result."""
 
 
-def _stay_on(count: int) -> None:
-    """Use `count` processors only: some contenders start more threads than they are told to."""
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
+def _processors(count: int) -> list[int]:
+    """The only processors that are used: some contenders start more threads than they are told."""
+    return sorted(os.sched_getaffinity(0))[:count]
 
 
 def machine() -> dict:
@@ -140,29 +158,59 @@ def summary(rounds: list[float]) -> dict:
 
 def compare(
     script: str, threads: int, rounds: int, contenders: tuple[str, ...],
-    models: Sequence[str] = ("",),
+    models: Sequence[str] = ("",), turns: int = 0,
 ) -> dict:  # fmt: skip
     """Contenders in turn, `rounds` times: {"versions", "seconds": {case: {contender: [...]}}}.
 
-    With `models`, each is a process of its own, and all contenders finish one before the next.
+    With `models`, each is a process of its own, and all contenders finish one before the next. With
+    `turns`, those of a round live side by side, and each case is measured in so many turns of each.
     """
     result: dict = {"threads": threads, "versions": {}, "seconds": {}, "first": {}, "values": {}}
     found = interpreters()
     at_hand = [(name, found[word]) for name in contenders if (word := name.split()[0]) in found]
     left_out = result["left out"] = []
-    for model, i, (contender, python) in itertools.product(models, range(rounds), at_hand):
-        if [model, contender] in (failed[:2] for failed in left_out):
-            continue
-        print(f"{model or 'round'} {i + 1} of {rounds}: {contender}", file=sys.stderr)
-        try:
-            _add(result, contender, run_round(script, contender, python, threads, model))
-        except Failed as error:
-            print(error, file=sys.stderr)
-            left_out.append([model, contender, str(error).rstrip().splitlines()[-1]])
+    run = functools.partial(_run_in_turns, turns) if turns else _run_one_by_one
+    for model, i in itertools.product(models, range(rounds)):
+        gone = {contender for of, contender, _ in left_out if of == model}
+        commands = {
+            contender: _command(script, contender, python, model)
+            for contender, python in at_hand
+            if contender not in gone
+        }
+        print(f"{model or 'round'} {i + 1} of {rounds}: {', '.join(commands)}", file=sys.stderr)
+        for contender, found in run(commands, threads):
+            if isinstance(found, Failed):
+                print(found, file=sys.stderr)
+                left_out.append([model, contender, str(found).rstrip().splitlines()[-1]])
+            else:
+                _add(result, contender, found)
     for case, contender, why in _wrong(result["values"]):
         del result["seconds"][case][contender]  # the time of a wrong result means nothing
         left_out.append([case, contender, why])
     return result
+
+
+_Results = Iterator[tuple[str, "dict | Failed"]]
+
+
+def _run_one_by_one(commands: dict[str, list[str]], threads: int) -> _Results:
+    """Each worker's measurements, one after the other."""
+    for contender, command in commands.items():
+        try:
+            yield contender, _run(contender, command, threads)
+        except Failed as error:
+            yield contender, error
+
+
+def _run_in_turns(turns: int, commands: dict[str, list[str]], threads: int) -> _Results:
+    """The measurements of workers that live side by side."""
+    for contender, found in side_by_side.results(
+        commands, environment_of(threads), _processors(threads), MARK, turns
+    ):
+        if isinstance(found, side_by_side.Ended):
+            yield contender, _failed(contender, commands[contender], str(found))
+        else:
+            yield contender, json.loads(found)
 
 
 def _add(result: dict, contender: str, measured: dict) -> None:
@@ -306,6 +354,10 @@ def _arguments(rounds, threads, contenders, models) -> argparse.Namespace:
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--threads", type=int, nargs="+", default=threads)
+    parser.add_argument(
+        "--turns", type=int, default=0, metavar="COUNT",
+        help="contenders of a round live side by side, and compute in so many turns of 0.08 s",
+    )  # fmt: skip
     only = "only these: " + ", ".join(contenders)
     parser.add_argument(
         "--contenders", nargs="+", default=contenders, metavar="NAME", choices=contenders, help=only
@@ -324,7 +376,9 @@ def _compare_all(script: str, given: argparse.Namespace) -> None:
     print(heading(), end="\n\n")
     for count in given.threads:
         models = given.models or ("",)
-        results.append(compare(script, count, given.rounds, given.contenders, models))
+        results.append(compare(
+            script, count, given.rounds, given.contenders, models, given.turns
+        ))  # fmt: skip
         print(markdown(results[-1]), end="\n\n", flush=True)
         if results[-1]["first"]:
             print(first_calls(results[-1]), end="\n\n", flush=True)

@@ -1,5 +1,6 @@
 """The runner of the benchmarks: who is compared, and who is left out."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -92,3 +93,49 @@ def test_the_table_tells_the_ratio_and_how_far_from_the_peak(report):
 def test_contenders_that_fail_or_compute_something_else_are_left_out(report):
     assert "b: numpy failing is left out: AssertionError: out of order" in report[0]
     assert "b: numpy wrong is left out: gets 2.1, others 2.0001" in report[0]
+
+
+IN_TURNS = f"""
+import itertools, os, sys, threading, time
+sys.path.insert(0, {str(BENCHMARKS)!r})
+import runner
+
+def say(name):
+    with open("said", "a") as file:
+        file.write(name + "\\n")
+
+def spin(name):
+    while True:
+        say(name)
+        time.sleep(1e-3)
+
+def measure(contender):
+    threading.Thread(target=spin, args=[contender], daemon=True).start()
+    time.sleep(0.05)
+    calls = itertools.count()
+
+    def call():
+        time.sleep(0.04)
+        if contender == "numpy failing" and next(calls) > 3:
+            raise RuntimeError("tired")
+
+    return {{"version": "1", "cases": {{"a": (runner.seconds_a_call(call, lambda: None), 1.0)}}}}
+
+if __name__ == "__main__":
+    runner.main(__file__, measure, threads=(1,), contenders=("heterosis", "numpy", "numpy failing"))
+"""
+
+
+def test_those_who_wait_for_their_turn_stand_still(tmp_path):
+    (tmp_path / "script.py").write_text(IN_TURNS)
+    command = [sys.executable, "script.py", "--rounds", "1", "--turns", "3", "--json", "a.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    (result,) = json.loads((tmp_path / "a.json").read_text())["results"]
+    assert set(result["seconds"]["a"]) == {"heterosis", "numpy"}
+    assert all(0.04 <= taken < 1 for (taken,) in result["seconds"]["a"].values())
+    assert "numpy failing is left out: RuntimeError: tired" in done.stdout
+    said = (tmp_path / "said").read_text().split("\n")[:-1]
+    turns = [name for name, _ in itertools.groupby(said) if name != "numpy failing"]
+    turns = [name for name, _ in itertools.groupby(turns)]
+    # They prepare themselves, take three turns, and may say a word when they hear that it is enough.
+    assert turns[:8] == ["heterosis", "numpy"] * 4 and len(turns) <= 10
