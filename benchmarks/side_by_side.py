@@ -86,7 +86,7 @@ class _Worker:
             if line.startswith(mark):
                 return line[len(mark) :]
             if line.rstrip() == _READY:
-                self._signal(signal.SIGSTOP)
+                self._stand_still()
                 return None
             printed.append(line)
         self._process.wait()
@@ -100,6 +100,11 @@ class _Worker:
         with contextlib.suppress(BrokenPipeError):
             self._process.communicate()
         self._errors.close()
+
+    def _stand_still(self) -> None:
+        self._signal(signal.SIGSTOP)
+        # Its threads stop where they leave the kernel; then the process is said to have stopped.
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def _signal(self, which: signal.Signals) -> None:
         os.killpg(self._process.pid, which)
