@@ -27,9 +27,9 @@ struct Invocation {
 };
 
 // Work estimated above the limit is queued. Handing it over costs both threads about 3 us; where
-// they share one processor, two switches of threads, and nothing runs side by side for it.
+// they share one processor, up to 15 us for switches of threads, and nothing runs side by side for it.
 struct DispatchSettings {
-  double inline_nanoseconds = usable_processors() > 1 ? 20'000 : 100'000;
+  double inline_nanoseconds = usable_processors() > 1 ? 20'000 : 1'000'000;
 };
 DispatchSettings& dispatch_settings();
 
