@@ -371,8 +371,21 @@ def _arguments(rounds, threads, contenders, models) -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _stolen() -> tuple[int, int]:
+    """Time that this machine's processors were given to others, and all time, in ticks."""
+    with open("/proc/stat") as file:
+        ticks = [int(word) for word in file.readline().split()[1:]]
+    return ticks[7], sum(ticks[:8])
+
+
+def _share_stolen(before: tuple[int, int]) -> str:
+    """How much of the time since then was stolen."""
+    stolen, passed = (now - then for now, then in zip(_stolen(), before))
+    return f"{100 * stolen / max(passed, 1):.1f}%"
+
+
 def _compare_all(script: str, given: argparse.Namespace) -> None:
-    facts, results = machine(), []
+    facts, results, before = machine(), [], _stolen()
     print(heading(), end="\n\n")
     for count in given.threads:
         models = given.models or ("",)
@@ -382,6 +395,8 @@ def _compare_all(script: str, given: argparse.Namespace) -> None:
         print(markdown(results[-1]), end="\n\n", flush=True)
         if results[-1]["first"]:
             print(first_calls(results[-1]), end="\n\n", flush=True)
+    facts["stolen by neighbours"] = _share_stolen(before)
+    print(f"Stolen by neighbours: {facts['stolen by neighbours']} of the time.")
     if given.json:
         with open(given.json, "w") as file:
             json.dump({"machine": facts, "results": results}, file, indent=1)
