@@ -90,6 +90,11 @@ def workers(f: Function, call: Value) -> Value:
     return _field(f, _field(f, call, _CALL["runtime"]), _RUNTIME["workers"], I64)
 
 
+def grain_of(f: Function, work: Size, worth: int) -> Size:
+    """How many turns of a loop, each of so much work, are worth a thread: one or more."""
+    return f.max_size(1, f.div_size(worth, f.max_size(1, work)))
+
+
 def parallel_for(
     f: Function,
     call: Value,

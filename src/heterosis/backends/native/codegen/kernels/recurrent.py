@@ -506,7 +506,7 @@ class _Loop:
         frame.save(f, self.memory)
         columns = _block(self.loop.dtype, self.target)
         work = f.mul_size(f.mul_size(v["rows"], v["units"]), self.loop.cell.gates * columns)
-        grain = f.max_size(1, f.div_size(_SHARE_WORK, f.max_size(1, work)))
+        grain = abi.grain_of(f, work, _SHARE_WORK)
         blocks = f.div_size(v["units"], columns)
         share(f, self.call, f"{self.name}.step", self.memory, blocks, grain, alone=False)
 

@@ -139,7 +139,7 @@ def emit_depthwise(
     seen = f.add_size(cut.taps, v.depth) if before else cut.taps
     one = f.mul_size(f.mul_size(cut.lines, v.out_w), f.mul_size(seen, kernel.tile.columns))
     fair = ceil_div(f, tasks, f.mul_size(abi.workers(f, v.call), 4))
-    grain = f.max_size(fair, f.max_size(1, f.div_size(_SHARE_WORK, f.max_size(1, one))))
+    grain = f.max_size(fair, abi.grain_of(f, one, _SHARE_WORK))
     abi.parallel_for(f, v.call, f"{name}.share", memory, tasks, grain)
     f.ret()
     _emit_share(kernel, producer, f"{name}.share", frame)

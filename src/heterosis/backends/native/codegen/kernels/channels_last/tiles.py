@@ -114,7 +114,7 @@ def emit_tiles(
         frame.save(f, memory)
         fair = ceil_div(f, count, f.mul_size(abi.workers(f, v.call), 4))
         one = f.mul_size(v.channels, span(m) ** 2)
-        grain = f.max_size(fair, f.max_size(1, f.div_size(_SHARE_COPIES, one)))
+        grain = f.max_size(fair, abi.grain_of(f, one, _SHARE_COPIES))
         abi.parallel_for(f, v.call, f"{name}.spread", memory, count, grain)
         tasks = f.mul_size(cut.panels, cut.parts)
         abi.parallel_for(f, v.call, f"{name}.multiply", memory, tasks, 1)

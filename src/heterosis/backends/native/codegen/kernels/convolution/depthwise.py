@@ -144,9 +144,9 @@ def _emit_entry(kernel: Kernel, labels: list[tuple[str, Type]], shared: Sequence
     frame.save(f, memory)
     tasks = product(f, *(getattr(v, label) for label in shared))
     work = product(f, v.images, v.groups, v.rows, blocks.taps, v.out_d, v.out_h, v.out_w)
-    one = f.max_size(1, f.div_size(work, f.max_size(1, tasks)))
+    one = f.div_size(work, f.max_size(1, tasks))
     fair = ceil_div(f, tasks, f.mul_size(abi.workers(f, v.call), 4))
-    grain = f.max_size(fair, f.max_size(1, f.div_size(_SHARE_WORK, one)))
+    grain = f.max_size(fair, abi.grain_of(f, one, _SHARE_WORK))
     abi.parallel_for(f, v.call, f"{name}.share", memory, tasks, grain)
     f.ret()
     return frame

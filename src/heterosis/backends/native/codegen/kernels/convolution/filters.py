@@ -34,7 +34,7 @@ def emit_transform_filters(module: Module, target: Target, name: str, dtype: str
     f, v, memory = begun(module, target, name, pointers + numbers)
     frame = Frame(**vars(v))
     frame.save(f, memory)
-    grain = f.max_size(1, f.div_size(_SHARE, f.max_size(1, v.channels)))
+    grain = abi.grain_of(f, v.channels, _SHARE)
     abi.parallel_for(f, v.call, f"{name}.rows", memory, v.rows, grain)
     f.ret()
 

@@ -37,7 +37,7 @@ def emit_fold(module: Module, target: Target, name: str, dtype: str) -> None:
     frame = Frame(**vars(v))
     frame.save(f, memory)
     one = product(f, v.taps_h, v.taps_w, v.in_h, v.in_w)
-    grain = f.max_size(1, f.div_size(_SHARE, f.max_size(1, one)))
+    grain = abi.grain_of(f, one, _SHARE)
     abi.parallel_for(f, v.call, f"{name}.planes", memory, v.planes, grain)
     f.ret()
 

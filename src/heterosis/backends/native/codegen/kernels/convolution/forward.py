@@ -211,8 +211,7 @@ class _Forward:
             share_packing(self.kernel, f, v, blocks, memory, deep)
         tasks = f.mul_size(v.groups, blocks.shares)
         work = product(f, v.rows, blocks.columns, deep)
-        one = f.max_size(1, f.div_size(work, blocks.shares))
-        grain = f.max_size(1, f.div_size(_SHARE_WORK, one))
+        grain = abi.grain_of(f, f.div_size(work, blocks.shares), _SHARE_WORK)
         abi.parallel_for(f, v.call, f"{self.name}.multiply", memory, tasks, grain)
 
     def _emit_multiplying(self, frame: Frame) -> None:

@@ -86,8 +86,7 @@ def share_count(
 
 def share_grain(f: Function, work: Size, shares: Size) -> Size:
     """How many of the `shares` of so many multiplications to do at a time."""
-    one = f.max_size(1, f.div_size(work, shares))
-    return f.max_size(1, f.div_size(_SHARE_WORK // 2, one))
+    return abi.grain_of(f, f.div_size(work, shares), _SHARE_WORK // 2)
 
 
 def share_range(
@@ -172,8 +171,8 @@ def packing_shares(
     """How many pieces `pack_share` does, and how many of them make a thread's share."""
     groups = ceil_div(f, extent, PACKED_PANELS * panel)
     count = f.mul_size(groups, f.max_size(1, ceil_div(f, deep, depth)))
-    copies = f.max_size(1, f.mul_size(depth, PACKED_PANELS * panel))
-    return count, f.max_size(1, f.div_size(_SHARE_COPIES, copies))
+    copies = f.mul_size(depth, PACKED_PANELS * panel)
+    return count, abi.grain_of(f, copies, _SHARE_COPIES)
 
 
 def pack_share(kernel: Kernel, f: Function, v: SimpleNamespace, side: Side, index: Value) -> None:

@@ -120,8 +120,8 @@ def _each_product(
         return
     frame = Frame(**vars(v))
     frame.save(f, memory)
-    work = f.max_size(1, f.mul_size(f.mul_size(v.m, v.n), v.k))
-    grain = f.max_size(1, f.div_size(_SHARE_WORK, work))
+    work = f.mul_size(f.mul_size(v.m, v.n), v.k)
+    grain = abi.grain_of(f, work, _SHARE_WORK)
     share(f, v.call, f"{name}.batches", memory, total, grain, alone=False)
     _emit_batches_body(kernel, problem, core, name, frame)
 
