@@ -130,6 +130,42 @@ def test_a_captured_step_does_not_ignore_what_it_may_not_come_to():
         trained(Chooses, "step", (1.0,), ignore=True)
 
 
+@pytest.mark.parametrize("name", ["adam", "ftml"])
+def test_a_captured_step_that_fails_is_not_counted(name):
+    """Rates and corrections follow from how often parameters have been updated."""
+    net = Chooses()
+    net.initialize(init.One())
+    scheduler = heterosis.lr_scheduler.FactorScheduler(2, 0.5, base_lr=0.1)
+    options = {"learning_rate": 0.1, "lr_scheduler": scheduler}
+    trainer = gluon.Trainer(net.collect_params(), name, options)
+
+    def step(x):
+        with autograd.record():
+            loss = net(x).sum()
+        loss.backward()
+        trainer.step(1)
+
+    def counts(number, step):
+        try:
+            step(np.full((1, 2), number))
+        except UserWarning:
+            assert number < 0
+        weight = net.always.weight.data().asnumpy().copy()
+        return trainer.optimizer.num_update, trainer.learning_rate, weight
+
+    inputs = (-1.0, 1.0, -1.0, 1.0, 1.0, -1.0, 1.0)
+    expected = [counts(number, step) for number in inputs]
+    assert [count for count, *_ in expected] == [0, 1, 1, 2, 3, 3, 4]
+    net.initialize(init.One(), force_reinit=True)
+    scheduler = heterosis.lr_scheduler.FactorScheduler(2, 0.5, base_lr=0.1)
+    trainer = gluon.Trainer(net.collect_params(), name, options | {"lr_scheduler": scheduler})
+    captured = heterosis.hybridize(step)
+    for number, (count, rate, weight) in zip(inputs, expected, strict=True):
+        found = counts(number, captured)
+        assert found[:2] == (count, rate)
+        numpy.testing.assert_allclose(found[2], weight, rtol=1e-6)
+
+
 def test_frozen_parameters_stay(net):
     net.bias.grad_req = "null"
     net.weight.lr_mult = 2.0

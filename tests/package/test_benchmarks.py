@@ -137,5 +137,5 @@ def test_those_who_wait_for_their_turn_stand_still(tmp_path):
     said = (tmp_path / "said").read_text().split("\n")[:-1]
     turns = [name for name, _ in itertools.groupby(said) if name != "numpy failing"]
     turns = [name for name, _ in itertools.groupby(turns)]
-    # They prepare themselves, take three turns, and may say a word when they hear that it is enough.
+    # They prepare themselves, take three turns, and may say a word when it is enough.
     assert turns[:8] == ["heterosis", "numpy"] * 4 and len(turns) <= 10

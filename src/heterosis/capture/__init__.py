@@ -15,9 +15,9 @@ from heterosis.capture import hooks as _hooks
 from heterosis.capture import statements as _statements
 from heterosis.capture import texts as _texts
 from heterosis.capture.active import (
+    count_from,
     depend_on,
     depend_on_all,
-    note_undo,
     opened,
     require,
     scope,
@@ -187,6 +187,6 @@ def load(path: str | os.PathLike[str]) -> Loaded:
 _check_members(globals())
 
 __all__ = [
-    "Compiled", "Dynamic", "capture", "depend_on", "depend_on_all", "export", "hybridize", "load",
-    "note_undo", "opened", "require", "save", "scope", "supplied", "written_where",
+    "Compiled", "Dynamic", "capture", "count_from", "depend_on", "depend_on_all", "export",
+    "hybridize", "load", "opened", "require", "save", "scope", "supplied", "written_where",
 ]  # fmt: skip

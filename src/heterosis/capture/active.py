@@ -92,9 +92,10 @@ def supplied(make: Callable[[], Sequence[float]], first: Sequence[float]) -> lis
     return active().supplied(make, first)
 
 
-def note_undo(undo: Callable[[], None] | None) -> None:
-    """Tell the capture what takes back that an optimizer counts an update, if anything does."""
-    active().outermost.undo.append(undo)
+def count_from(counter: Callable[[], Callable[[], None] | None]) -> None:
+    """Tell the capture of an optimizer that is about to count an update: `counter()` gives what
+    sets it back to what it has counted until then, if anything does."""
+    active().outermost.supply.count_from(counter)
 
 
 def noting(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -51,21 +51,36 @@ class RandomState:
     """What the random keys of branches and loops, and all behind them, follow from."""
 
 
+Undo = Callable[[], None]
+
+
 class Supply:
     """Numbers that Python computes anew before every run: those of all `make()`, one after another.
 
-    Capturing has made them once already; these are for the first run.
+    Capturing has made them once already; these are for the first run. Who counts updates as it
+    makes them says how to take that back: the capture may come to nothing, and a run may fail.
     """
 
     def __init__(self) -> None:
         self._make: list[Callable[[], Sequence[float]]] = []
+        self._counters: list[Callable[[], Undo | None]] = []
         self.first: list[float] = []
+        self.undo: list[Undo | None] = []  # of what was counted for the first run; None if nothing
 
     def add(self, make: Callable[[], Sequence[float]], first: Sequence[float]) -> range:
         """More numbers: their positions."""
         self._make.append(make)
         self.first += first
         return range(len(self.first) - len(first), len(self.first))
+
+    def count_from(self, counter: Callable[[], Undo | None]) -> None:
+        """Know of a counter of updates, which has not counted yet."""
+        self._counters.append(counter)
+        self.undo.append(counter())
+
+    def before_counting(self) -> list[Undo | None]:
+        """What takes back what `numbers()` will count."""
+        return [counter() for counter in self._counters]
 
     def __len__(self) -> int:
         return len(self.first)
@@ -83,6 +98,13 @@ class Supply:
                 "since. Hybridize the training step again."
             )
         return found
+
+
+def take_back(undo: Sequence[Undo | None]) -> None:
+    """Let all that have counted forget it, the last one first."""
+    for one in reversed(undo):
+        if one is not None:
+            one()
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,10 @@ from heterosis.capture.captured import (
     RandomState,
     Source,
     Supplied,
+    Undo,
     Window,
     Write,
+    take_back,
 )
 from heterosis.capture.memory import Cell, window
 from heterosis.capture.open_gradients import OpenGradients
@@ -159,6 +161,7 @@ class Program:
         self._windows: dict[Hashable, Any] = {}  # plans for what shares the memory of another
         # Numbers for the first run of what was captured.
         self._first: list[float] | None = captured.supply.first if first else None
+        self._undo: list[Undo | None] = []  # of what the run at hand has counted
         self._written = {write.position for write in captured.writes}
         self._recorded = modes.is_recording() or captured.leaves_record()
         # Which arguments are variables, if the function itself records what it does with them.
@@ -305,9 +308,7 @@ class Program:
         is fed, if that is known."""
         captured = self.captured
         operands = self.operands(arguments) if operands is None else operands
-        results = self._results(operands)
-        if captured.checks is not None:
-            results[captured.checks].wait_to_read()  # raises here, as it does imperatively
+        results = self._checked(operands)
         captured.printed.show(results)
         if isinstance(captured.drawn, Computed):
             begun = operands[captured.sources.index(RandomState())]
@@ -324,6 +325,18 @@ class Program:
         # collected, and every call would need new memory.
         array = functools.partial(self._returned, results, arguments)
         return trees.replaced(self.result, array, Computed | Window | Argument | Outside)
+
+    def _checked(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """What the program computes. If something does not hold, that is raised here, as it is
+        imperatively: nothing is written, and no optimizer has counted an update."""
+        try:
+            results = self._results(operands)
+            if self.captured.checks is not None:
+                results[self.captured.checks].wait_to_read()
+        except BaseException:
+            take_back(self._undo)
+            raise
+        return results
 
     def _returned(
         self, results: Sequence[Any], arguments: Sequence[Any], leaf: Computed | Window | Source
@@ -385,6 +398,7 @@ class Program:
     def operands(self, arguments: Sequence[Any]) -> list[Any]:
         """What the program is fed."""
         supply = self.captured.supply
+        self._undo = supply.undo if self._first else supply.before_counting()
         numbers, self._first = self._first or supply.numbers(), None
         operands = [
             numbers[source.position]

@@ -34,6 +34,7 @@ from heterosis.capture.captured import (
     Step,
     Supplied,
     Supply,
+    take_back,
 )
 from heterosis.capture.guards import Guards
 from heterosis.capture.memory import Cell, window
@@ -144,7 +145,6 @@ class Trace:
         # By the memory that they show, which of those: the core counts who else has an array.
         self._showing: dict[Cell, list[int]] = {}
         self.supply = Supply()
-        self.undo: list[Any] = []  # what takes updates back that optimizers count; None if nothing
         self.calls: list[Call] = []
         self.differentiable: dict[str, Differentiable] = {}  # of recorded operations, as written
         self.steps: list[Step] = []
@@ -793,9 +793,10 @@ class Trace:
 
     def take_back(self) -> bool:
         """Let optimizers forget the updates that they have counted; whether all of them do."""
-        undone = None not in self.undo and bool(self.undo) == bool(self.supply)
-        for undo in reversed(self.undo) if undone else ():
-            undo()
+        undo = self.supply.undo
+        undone = None not in undo and bool(undo) == bool(self.supply)
+        if undone:
+            take_back(undo)
         return undone
 
     def restore(self) -> None:

@@ -401,10 +401,9 @@ class Parameter:
         """Whether the gradient, on all contexts, has been written since the last update."""
         return all(one._gradient()._version != one._used for one in self._everywhere())
 
-    @property
-    def doubts(self) -> list[np.ndarray]:
-        """What has to hold for the gradient to be fresh, in a function that is being captured: it
-        may be that of a branch."""
+    def fresh_where(self) -> list[np.ndarray]:
+        """What has to hold for the gradient to be fresh, of a function that is being captured and
+        writes it in a branch: the program computes it from here on."""
         everywhere = self._everywhere()
         truths = [capture.written_where(one._gradient(), one._used) for one in everywhere]
         return [truth for truth in truths if truth is not None]

@@ -175,7 +175,7 @@ class Trainer:
     def _check_doubts(self, ignore_stale_grad: bool) -> None:
         """Let a captured step fail where backward does not come to a gradient."""
         learnt = (p for p in self._params if p.grad_req != "null")
-        doubts = [(truth, parameter.name) for parameter in learnt for truth in parameter.doubts]
+        doubts = [(truth, p.name) for p in learnt for truth in p.fresh_where()]
         if doubts and ignore_stale_grad:
             raise UnsupportedError(
                 "Trainer: ignore_stale_grad in a hybridized function: whether backward comes to "

@@ -6,10 +6,11 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from heterosis import _core, capture
-from heterosis.capture import note_undo
+from heterosis.capture import count_from
 from heterosis.ir.traced_sizes import fixed_number, is_traced, value_of
 from heterosis.np import zeros_like
 from heterosis.ops.math.cast import assign
@@ -153,16 +154,16 @@ class Optimizer:
                 "set_learning_rate: this optimizer has an lr_scheduler, which decides the rate. "
                 "Set the scheduler's base_lr, or make the optimizer without one."
             )
-        before, rate = self.lr, fixed_number(lr)
+        rate = fixed_number(lr)
 
         def change() -> list[float]:
             self.lr = rate
             return []
 
-        change()
         if modes.is_capturing():
+            count_from(lambda: partial(setattr, self, "lr", self.lr))
             capture.supplied(change, [])  # at every run, before the steps behind it
-            note_undo(lambda: setattr(self, "lr", before))
+        change()
 
     def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
         """Factors of the learning rate by parameter name or index; others have 1."""
@@ -276,7 +277,7 @@ class RuleOptimizer(Optimizer):
             self.rescale_grad = value_of(rescale)
 
         if modes.is_capturing():
-            note_undo(self._undo())
+            count_from(self._undo)
         run(take)
 
     def _undo(self) -> Callable[[], None] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from heterosis import _core, capture
@@ -58,8 +59,7 @@ class ExponentialMovingAverage:
         """Bring the averages nearer to the parameters."""
         self._check_free("update")
         if modes.is_capturing():
-            before = self._updates
-            capture.note_undo(lambda: setattr(self, "_updates", before))
+            capture.count_from(lambda: partial(setattr, self, "_updates", self._updates))
         run(self._steps)
 
     def _steps(self) -> Iterator[Step]:
