@@ -277,13 +277,17 @@ def _rotary_reference(
     length, width = data.shape[-2:]
     positions = numpy.arange(length) if positions is None else positions
     frequencies = base ** (-numpy.arange(0, width, 2) / width)
-    turn = numpy.exp(1j * numpy.asarray(positions)[..., None] * frequencies)
-    if interleaved:
-        found = (data[..., ::2] + 1j * data[..., 1::2]) * turn
-        return numpy.stack((found.real, found.imag), -1).reshape(data.shape)
+    angles = numpy.asarray(positions)[..., None] * frequencies
+    cosine, sine = numpy.cos(angles), numpy.sin(angles)
+    # Not as complex numbers: times 1j, an infinity is NaN beside it.
     half = width // 2
-    found = (data[..., :half] + 1j * data[..., half:]) * turn
-    return numpy.concatenate((found.real, found.imag), -1)
+    first, second = data[..., :half], data[..., half:]
+    if interleaved:
+        first, second = data[..., ::2], data[..., 1::2]
+    found = first * cosine - second * sine, second * cosine + first * sine
+    if interleaved:
+        return numpy.stack(found, -1).reshape(data.shape)
+    return numpy.concatenate(found, -1)
 
 
 @operation(
