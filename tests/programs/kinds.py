@@ -78,12 +78,14 @@ def sized(draft: Draft) -> None:
         draft.step("sized", "np.broadcast_to({0}, (2, *{0}.shape))", name)
 
 
-# Of zeros, the larger one has either sign, in NumPy too, and arctan2 would be half a turn apart.
 _BINARY = (
     "{0} + {1}", "{0} - {1}", "{0} * {1}", "np.maximum({0}, {1})", "np.minimum({0}, {1})",
     "np.where({0} > {1}, {0}, {1})", "np.hypot({0}, {1})", "{1} * {0}",
-    "np.arctan2({0}, np.abs({1}) + 0.5)",
+    "np.arctan2({0}, {1})",
 )  # fmt: skip
+# Of zeros, the larger one has either sign, in NumPy too, and arctan2 would be half a turn apart. A
+# step of its own: rounded to the type of the array, not to that of the angle.
+_ABOVE_ZERO = "np.abs({0}) + 0.5"
 
 
 @kind(3)
@@ -93,7 +95,11 @@ def binary(draft: Draft) -> None:
     if first:
         second = draft.pick(lambda a: a.dtype != bool and _broadcast(draft, first, a))
         if second and (draft.is_float(first) or draft.is_float(second)):
-            draft.step("binary", draft.among(_BINARY), first, second, rounding=ROUNDS)
+            text = draft.among(_BINARY)
+            if "arctan2" in text:
+                second = draft.step("binary", _ABOVE_ZERO, second, rounding=ROUNDS)
+            if second:
+                draft.step("binary", text, first, second, rounding=ROUNDS)
 
 
 _UPDATES = (
