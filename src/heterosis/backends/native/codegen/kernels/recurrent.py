@@ -506,8 +506,10 @@ class _Loop:
         frame.save(f, self.memory)
         columns = _block(self.loop.dtype, self.target)
         work = f.mul_size(f.mul_size(v["rows"], v["units"]), self.loop.cell.gates * columns)
-        grain = abi.grain_of(f, work, _SHARE_WORK)
-        blocks = f.div_size(v["units"], columns)
+        blocks = f.i64(f.div_size(v["units"], columns))
+        # One thread does all at once: of several shares, the first would always come first.
+        alone = f.compare("eq", abi.workers(f, self.call), constant(I64, 1))
+        grain = f.select(alone, blocks, f.i64(abi.grain_of(f, work, _SHARE_WORK)))
         share(f, self.call, f"{self.name}.step", self.memory, blocks, grain, alone=False)
 
     def _apart(self, first: Value, second: Value) -> Value:

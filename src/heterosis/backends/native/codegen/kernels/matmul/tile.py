@@ -87,7 +87,7 @@ def direct_tiles(target: Target, element: Element) -> dict[int, tuple[int, ...]]
 
 # target -> depth in bytes of one row, rows of a block, bytes of the shared operand
 _CACHES = {
-    "avx512": (2048, 168, 8 << 20),
+    "avx512": (4096, 168, 8 << 20),
     "avx2": (1536, 120, 8 << 20),
     "fallback": (1024, 96, 4 << 20),
     "neon": (1024, 96, 4 << 20),
