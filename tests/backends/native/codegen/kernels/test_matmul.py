@@ -224,14 +224,14 @@ def test_choice(shape, layout, variant):
     "shape, variant",
     [
         ((128, 768, 3000), "panels"),
-        ((128, 768, 3072), "columns"),
+        ((128, 768, 3072), "copied"),
         ((1024, 768, 3072), "blocked"),
         ((128, 768, 512), "panels"),
         ((8, 768, 3072), "panels"),
     ],
 )
 def test_choice_for_packed_right_operands(shape, variant):
-    """Rows that a first-level cache holds too few of at a time are packed."""
+    """Rows that a first-level cache holds too few of at a time are copied, or packed."""
     m, n, k = shape
     a, b = operand((m, k), "float32", "rows"), operand((k, n), "float32", "columns")
     problem = problem_of(a, b, numpy.empty((m, n), "float32"), b_packed=True)
@@ -289,7 +289,7 @@ def pack(target, actual: Problem, b):
 @pytest.mark.parametrize(
     "variant, dtype",
     [(v, d) for v in ("blocked", "columns") for d in ("float32", "float16", "int8")]
-    + [("panels", "float32"), ("panels", "float64")],
+    + [(v, d) for v in ("panels", "copied") for d in ("float32", "float64")],
 )
 @pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
 def test_packed_right_operand(target, variant, dtype):
@@ -297,8 +297,7 @@ def test_packed_right_operand(target, variant, dtype):
         for layout in ("rows", "columns"):
             a, b = numbers((m, k), dtype), operand((k, n), dtype, layout)
             _, c = result(m, n, a)
-            actual = problem_of(a, b, c, variant=variant)
-            packed = pack(target, actual, b)
+            packed = pack(target, problem_of(a, b, c), b)
             actual = problem_of(a, b, c, variant=variant, b_packed=True)
             run(target, actual.generic(), actual, a, packed, c)
             check(c, a, b)
@@ -404,8 +403,9 @@ def test_epilogue(variant, dtype, cheap):
 
 
 @pytest.mark.lengthy
+@pytest.mark.parametrize("variant", ["panels", "copied"])
 @pytest.mark.parametrize("cheap", [True, False])
-def test_epilogue_of_packed_panels(cheap):
+def test_epilogue_of_packed_panels(cheap, variant):
     for m, n, k in [
         (1, 1, 1),
         (7, 17, 15),
@@ -419,7 +419,7 @@ def test_epilogue_of_packed_panels(cheap):
         a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
         _, c = result(m, n, a)
         narrow = tile(BEST, element("float32", BEST)).ends_narrow(n)
-        actual = problem_of(a, b, c, variant="panels", b_packed=True, narrow=narrow)
+        actual = problem_of(a, b, c, variant=variant, b_packed=True, narrow=narrow)
         packed = pack(BEST, problem_of(a, b, c), b)
         run(BEST, actual.generic(), actual, a, packed, c, BiasAndRelu(cheap))
         want = a.astype("float64") @ b.astype("float64") + BIAS[:n] + ROW_BIAS[:m, None]
@@ -466,6 +466,20 @@ def test_reads_nothing_behind_the_operands(target, variant):
         actual = problem_of(a, b, c, variant=variant)
         run(target, actual.generic(), actual, a, b, c)
         check(c, a, b)
+
+
+@pytest.mark.parametrize("over_batches", [False, True])
+def test_batches_of_copied_rows(over_batches):
+    """Each product has copies of its own, and none begins in another one's."""
+    m, n, k = 20, 33, 1024
+    b = numbers((k, n), "float32")
+    a, c = guarded(numbers((5, m, k), "float32")), guarded(numpy.zeros((5, m, n), "float32"))
+    packed = pack(BEST, problem_of(a[0], b, c[0]), b)
+    repeated = numpy.broadcast_to(b, (5, k, n))
+    facts = {"variant": "copied", "b_packed": True, "over_batches": over_batches}
+    actual = problem_of(a, repeated, c, **facts)
+    run(BEST, actual.generic(), actual, a, packed, c)
+    check(c, a, repeated)
 
 
 def functions(text: str) -> dict[str, str]:

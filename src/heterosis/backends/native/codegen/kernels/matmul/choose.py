@@ -27,6 +27,7 @@ _SMALL_LEFT = 1 << 18
 # With so few runs on one side, dot products beat tiles.
 _FEW_DOTS = 4
 FEW_ROWS = 4
+_BY_ROWS = ("copied", "panels", "rows", "strips")  # their tiles read rows of the left operand
 # Products of fewer multiplications are shared out whole.
 _WHOLE_PRODUCT = 1 << 21
 
@@ -38,7 +39,10 @@ def choose_variant(
     m, n, k = problem.extents
     kind = element(problem.dtype, target)
     if problem.b_packed:
-        return "panels" if _as_they_lie(problem, kind) else _packing(m, n)
+        if _as_they_lie(problem, kind):
+            return "panels"
+        way = _packing(m, n)
+        return "copied" if way == "columns" and _has_rows(problem, kind) else way
     if kind.software_half:
         return _packing(m, n)
     if problem.a_column == problem.b_row == 1:
@@ -59,10 +63,15 @@ def choose_variant(
     return "rows" if few and way == "blocked" else way
 
 
+def _has_rows(problem: Problem, kind: Element) -> bool:
+    """Whether tiles can read rows of the left operand: neighbours that nothing has to convert."""
+    return problem.a_column == 1 and not kind.converts
+
+
 def _as_they_lie(problem: Problem, kind: Element) -> bool:
-    """Whether tiles can read the rows of the left operand where they are."""
+    """Whether they can read them where they are."""
     m, *_ = problem.extents
-    if problem.a_column != 1 or kind.converts:
+    if not _has_rows(problem, kind):
         return False
     assert problem.a_row is not None
     return problem.a_row * kind.size % _SAME_LINES != 0 or m <= _WAYS
@@ -79,5 +88,5 @@ def choose(problem: Problem, target: Target, workers: int, *, epilogue: bool = F
     one = prod(problem.extents)
     whole = problem.batches > 1 and (one <= _WHOLE_PRODUCT or problem.batches >= 4 * workers)
     shape = tile(target, element(problem.dtype, target))
-    narrow = variant in ("panels", "rows", "strips") and shape.ends_narrow(problem.extents[1])
+    narrow = variant in _BY_ROWS and shape.ends_narrow(problem.extents[1])
     return replace(problem, variant=variant, narrow=narrow, over_batches=whole)

@@ -1,7 +1,8 @@
-"""The product of rows as they lie with a packed right operand: no row is copied.
+"""The product of rows as they lie with a packed right operand.
 
 The numbers of a row must be neighbours. A tile reads as many rows at once as the micro-kernel has
-of them, each a run of its own, so that packing would only move what is already in order.
+of them, each a run of its own, so that packing would only move what is already in order. Rows that
+would share lines of the cache are copied first, to where they do not.
 """
 
 from __future__ import annotations
@@ -59,13 +60,18 @@ SHARED_ROWS = 192
 # How many tiles ahead the memory of results is fetched: a shallow tile is done before it is there.
 _SOON = 2
 _NEVER = 1 << 62  # the price of what cannot be
+_SHARE_COPIES = 1 << 14  # numbers that are worth a thread
 # Every row is read from an address of its own; for more of them general registers do not suffice.
 TALLEST = 12
 
 
 def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
-    """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`. A right operand that did not
-    come packed is packed into the scratch memory first."""
+    """Define `<name>(call, scratch, batch, a, b, c, <unknown sizes>)`.
+
+    What is not as it has to be comes into the scratch memory first: a right operand that is not
+    packed, or, beside a packed one, the rows of the left one.
+    """
+    assert problem.b_packed or problem.variant != "copied", "the scratch memory holds one of them"
     emit_panel_kernels(kernel, narrow=problem.narrow)
     f, v = core_function(kernel.module, kernel.target, problem, name)
     memory = Frame.allocate(f)
@@ -74,6 +80,9 @@ def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
         sizes = [getattr(v, label) for label, _ in pack_parameters(problem)]
         f.call(f"{name}.pack", [v.call, v.b, v.scratch, *sizes])
         v.b = v.scratch
+    if problem.variant == "copied":
+        _copy_rows(kernel, f, v, f"{name}.copy", memory, alone=problem.over_batches)
+        v.a, v.a_row = v.scratch, _pitch(f, kernel, v.k)
     depth, _ = depth_blocks(f, kernel, v.k)
     workers = f.i64(1) if problem.over_batches else abi.workers(f, v.call)
     row_shares, column_shares = shares_of(f, kernel, v, workers)
@@ -84,6 +93,44 @@ def emit_panels(kernel: Kernel, problem: Problem, name: str) -> None:
     share(f, v.call, f"{name}.share", memory, count, grain, alone=problem.over_batches)
     f.ret()
     _emit_share(kernel, f"{name}.share", frame, problem.narrow)
+
+
+def copied_numbers(f: Function, kernel: Kernel, m: Size, k: Size) -> Size:
+    """How many numbers the copies of rows take."""
+    return f.mul_size(m, _pitch(f, kernel, k))
+
+
+def _pitch(f: Function, kernel: Kernel, k: Size) -> Size:
+    """How far apart copies of rows are: an odd number of lines, so that no two rows of a tile share
+    one of the cache."""
+    line = LINE // kernel.element.size
+    lines = ceil_div(f, k, line)
+    return f.mul_size(f.add_size(lines, f.sub_size(1, f.rem_size(lines, 2))), line)
+
+
+def _copy_rows(
+    kernel: Kernel, f: Function, v: SimpleNamespace, name: str, memory: Value, *, alone: bool
+) -> None:
+    """Copy the rows of the left operand into the scratch memory."""
+    frame = Frame(a=v.a, a_row=v.a_row, k=v.k, to=v.scratch)
+    frame.save(f, memory)
+    share(f, v.call, name, memory, v.m, abi.grain_of(f, v.k, _SHARE_COPIES), alone=alone)
+    storage, lanes = kernel.element.storage, kernel.tile.lanes
+    f = kernel.module.function(
+        name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
+    )
+    context, begin, end, _ = f.parameters
+    v = frame.load(f, context)
+    whole, pitch = f.round_down(v.k, lanes), _pitch(f, kernel, v.k)
+    with f.loop(begin, end) as row:
+        source = f.offset(storage, v.a, f.mul_size(row.index, v.a_row))
+        to = f.offset(storage, v.to, f.mul_size(row.index, pitch))
+        for first, last, width in ((0, whole, lanes), (whole, v.k, 0)):
+            vector = Type(storage.element, width)
+            with f.loop(first, last, max(width, 1)) as at:
+                number = f.load(vector, f.offset(storage, source, at.index))
+                f.store(number, f.offset(storage, to, at.index))
+    f.ret()
 
 
 def shares_of(

@@ -98,6 +98,7 @@ class Problem:
 
 # The strides or sizes that a variant's code takes for granted (all of them 1).
 _RELIES_ON = {
+    "copied": ("a_column",),
     "direct": ("b_column",),
     "direct_row": ("m", "b_column"),
     "direct_transposed": ("n", "a_row", "c_row"),

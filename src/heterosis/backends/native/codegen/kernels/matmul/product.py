@@ -19,7 +19,7 @@ from heterosis.backends.native.codegen.kernels.matmul.dots import emit_dots
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
-from heterosis.backends.native.codegen.kernels.matmul.panels import emit_panels
+from heterosis.backends.native.codegen.kernels.matmul.panels import copied_numbers, emit_panels
 from heterosis.backends.native.codegen.kernels.matmul.prepack import packed_numbers
 from heterosis.backends.native.codegen.kernels.matmul.problem import SIZES, Problem
 from heterosis.backends.native.codegen.kernels.matmul.strips import emit_strips, strip_numbers
@@ -30,6 +30,7 @@ _SHARE_WORK = 1 << 16
 
 
 _CORES = {
+    "copied": emit_panels,
     "direct": emit_direct,
     "direct_row": emit_direct,
     "direct_transposed": emit_direct,
@@ -84,6 +85,8 @@ def _scratch(
 ) -> Size:
     if problem.variant == "rows":
         return packed_numbers(f, kernel, v.n, v.k)
+    if problem.variant == "copied":
+        return copied_numbers(f, kernel, v.m, v.k)
     if problem.variant == "strips":
         return f.mul_size(strip_numbers(f, kernel, v), workers)
     if problem.variant in _CORES:
