@@ -56,7 +56,10 @@ def _parameter(draft: Draft, shape: tuple[int, ...], dtype: str, low: float = -1
 def dense(draft: Draft) -> str | None:
     data = draft.pick(lambda a: a.ndim in (2, 3) and a.size > 0 and is_float(a.dtype.name))
     data = data or draft.argument((draft.whole(1, 9), draft.whole(1, 40)), _floats(draft))
-    dtype, units = draft.dtype_of(data), draft.among((1, 3, 8, 16, 17, 48, 64))
+    units = draft.among((1, 3, 8, 16, 17, 48, 64))
+    if draft.chance(0.05):  # rows so far apart that they share lines of the cache
+        data, units = draft.argument((draft.whole(9, 16), 1024), _floats(draft)), 40
+    dtype = draft.dtype_of(data)
     weight = _parameter(draft, (units, draft.shape_of(data)[-1]), dtype)
     operands, more = [data, weight], f"num_hidden={units}, flatten=False"
     if draft.chance(0.6):
