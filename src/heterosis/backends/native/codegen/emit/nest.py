@@ -48,6 +48,7 @@ from heterosis.backends.native.codegen.nest import (
     passes_before,
 )
 from heterosis.backends.native.codegen.target import Target
+from heterosis.ir.primitives.elementwise import ADD, MULTIPLY, SUBTRACT
 from heterosis.ir.types import ITEMSIZE, is_float
 
 # Additions of one block run without compensation: few enough to keep the error below a few ulps.
@@ -56,6 +57,28 @@ _BLOCK_TURNS = 64
 # them to work on. Above the first cost of a body four would spill registers, above the second the
 # code of two takes long to compile.
 _HEAVY, _HUGE = 24.0, 160.0
+# Each an instruction that LLVM has for vectors of any width.
+_ARITHMETIC = (ADD, SUBTRACT, MULTIPLY)
+_SINGLE_AND_DOUBLE = ("float32", "float64")
+
+
+def _waits_for_memory(nest: Nest) -> bool:
+    """Whether it does nothing but arithmetic on numbers that it reads and writes in their order."""
+    moved: list[Load | Store] = [s for s in nest.steps if isinstance(s, Load)]
+    moved += nest.stores
+    varies: list[bool] = []  # others are computed once, ahead of the loops
+    for step in nest.steps:
+        if not isinstance(step, Apply | Argument | Literal | Load):
+            return False
+        if isinstance(step, Apply):
+            varies.append(any(varies[a] for a in step.arguments))
+            if varies[-1] and step.primitive not in _ARITHMETIC:
+                return False
+        else:
+            varies.append(isinstance(step, Load))
+    return not nest.reduced and all(
+        s.operand.dtype in _SINGLE_AND_DOUBLE and not s.indices for s in moved
+    )
 
 
 def emit_nest(module: Module, target: Target, name: str, nest: Nest) -> None:
@@ -111,7 +134,9 @@ class _Emitter:
         self.f = module.function(
             name,
             [("call", PTR), ("begin", I64), ("end", I64), ("worker", I64)],
-            attributes=target.function_attributes,
+            attributes=target.attributes_for_memory
+            if _waits_for_memory(nest)
+            else target.function_attributes,
         )
         self.call, self.begin, self.end, _ = self.f.parameters
         self.slots: dict[int, Value] = {}
