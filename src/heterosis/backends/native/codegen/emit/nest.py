@@ -66,7 +66,7 @@ def _waits_for_memory(nest: Nest) -> bool:
     """Whether it does nothing but arithmetic on numbers that it reads and writes in their order."""
     moved: list[Load | Store] = [s for s in nest.steps if isinstance(s, Load)]
     moved += nest.stores
-    varies: list[bool] = []  # others are computed once, ahead of the loops
+    varies: list[bool] = []  # others are single numbers, computed once ahead of the loops
     for step in nest.steps:
         if not isinstance(step, Apply | Argument | Literal | Load):
             return False
