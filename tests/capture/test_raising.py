@@ -9,7 +9,7 @@ import heterosis
 from heterosis import autograd, gluon, np
 from heterosis.gluon.block import HybridBlock
 from heterosis.ir import evaluate
-from heterosis.runtime.errors import ArgumentError, CaptureError, UnsupportedError
+from heterosis.runtime.errors import ArgumentError, CaptureError, ShapeError, UnsupportedError
 from heterosis.runtime.raising import exception, told
 from tests.processes import run_python
 
@@ -336,3 +336,19 @@ def test_what_is_no_exception_is_refused():
 
     with pytest.raises(CaptureError, match="Raise one, as in raise ValueError"):
         heterosis.hybridize(bare)(np.array(ROWS))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no notes")
+def test_an_error_of_a_branch_says_that_all_are_captured():
+    """Imperatively nobody comes there."""
+
+    def choice(x, y):
+        return x + 1 if x.sum() > 0 else x @ y
+
+    x, y = np.ones((7, 4)), np.ones((3,))
+    assert choice(x, y).shape == (7, 4)
+    with pytest.raises(ShapeError) as found:
+        heterosis.hybridize(choice)(x, y)
+    (note,) = found.value.__notes__
+    assert "all of them are captured" in note
+    assert __file__ in note

@@ -83,7 +83,14 @@ class Inner(Trace):
                 "arrays decide, and so does every call: all branches are captured, and there is no "
                 "end. Write a while loop, or let a number of Python's say how deep it goes."
             )
-        return super().explained(error)
+        found = super().explained(error)
+        # Python 3.10 has no notes.
+        if found is error and hasattr(error, "add_note") and not hasattr(error, "__notes__"):
+            error.add_note(
+                f"  Raised while a branch, or a turn, at {self.line} was captured, which arrays "
+                "decide: all of them are captured, also those that no call comes to."
+            )
+        return found
 
     @property
     def outermost(self) -> Trace:
