@@ -593,6 +593,20 @@ def test_choices_and_loops():
 
 
 @pytest.mark.lengthy
+def test_equal_parts_have_one_extent():
+    """Each turn hands on a part in place of another one."""
+
+    def program(x):
+        first, _, last = np.split(x, 3)
+
+        def body(i, part):
+            return [], [i + 1, np.tanh(part) + last]
+
+        return npx.while_loop(lambda i, part: (i < 3) & (part.sum() < 9), body, [0, first])[1][1]
+
+    check(program, lambda n: [(3 * n,)])
+
+
 def test_an_optimizer_does_not_count_a_step_twice():
     net = block(dense, (4, 12))
     trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})

@@ -39,7 +39,9 @@ def _bounds(name: str, extent: int, sections: Any, equal: bool) -> Sequence[tupl
             f"{_MOST_EMPTY} where some of them may be empty."
         )
     size, more = divmod(extent, count)
-    if equal and more:
+    if not more:  # of an open extent, too: all parts are as long as the first
+        more = 0
+    elif equal:
         raise ShapeError(
             f"{name}: array split does not result in an equal division: {extent} elements into "
             f"{count} sections. See np.array_split, or give the places to cut at."
