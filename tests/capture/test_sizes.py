@@ -592,7 +592,6 @@ def test_choices_and_loops():
     check(function, lambda n: [(n, 3)], captures=3)
 
 
-@pytest.mark.lengthy
 def test_equal_parts_have_one_extent():
     """Each turn hands on a part in place of another one."""
 
@@ -607,6 +606,7 @@ def test_equal_parts_have_one_extent():
     check(program, lambda n: [(3 * n,)])
 
 
+@pytest.mark.lengthy
 def test_an_optimizer_does_not_count_a_step_twice():
     net = block(dense, (4, 12))
     trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1})

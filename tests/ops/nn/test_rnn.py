@@ -115,6 +115,26 @@ def test_matches_the_formulas(network, batch, units):
         numpy.testing.assert_allclose(a.asnumpy(), b, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("batch", [1, 17])
+@pytest.mark.parametrize("mode", MODES)
+def test_one_thread_takes_all_units_at_once(mode, batch):
+    """Several shares of them, which more threads would take one by one."""
+    given = operands(mode, 1, False, None, batch=batch, units=256)
+    arrays = [np.array(a.astype("float32")) for a in given]
+    expected = reference(mode, 1, False, None, 256, *given)
+    before, found = npx.settings.threads, []
+    try:
+        for threads in (1, 2):
+            npx.settings.threads = threads
+            found.append(run(mode, 1, False, None, arrays, 256, state_outputs=True))
+            npx.waitall()
+    finally:
+        npx.settings.threads = before
+    for one, two, wanted in zip(*found, expected, strict=True):
+        assert (one == two).all()
+        numpy.testing.assert_allclose(one.asnumpy(), wanted, rtol=1e-5, atol=5e-5)
+
+
 # Inputs as wide as the outputs, whose product is one with that of the outputs; of the last two, not
 # all rows fill tiles, and the inputs of the second layer are wider.
 JOINED = [(mode, 1, False, None, 16, 32) for mode in MODES]

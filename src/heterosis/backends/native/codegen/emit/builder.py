@@ -167,6 +167,7 @@ class Function:
         attributes: str = "",
     ):
         self.module, self.name, self.returns, self.linkage = module, name, returns, linkage
+        self.attributes = attributes
         self.parameters = [Value(type_, f"%{label}") for label, type_ in parameters]
         self._header = f"define {linkage} {returns} @{name}("
         self._header += ", ".join(str(p) for p in self.parameters) + f") nounwind {attributes} {{"

@@ -62,25 +62,6 @@ _ARITHMETIC = (ADD, SUBTRACT, MULTIPLY)
 _SINGLE_AND_DOUBLE = ("float32", "float64")
 
 
-def _waits_for_memory(nest: Nest) -> bool:
-    """Whether it does nothing but arithmetic on numbers that it reads and writes in their order."""
-    moved: list[Load | Store] = [s for s in nest.steps if isinstance(s, Load)]
-    moved += nest.stores
-    varies: list[bool] = []  # others are single numbers, computed once ahead of the loops
-    for step in nest.steps:
-        if not isinstance(step, Apply | Argument | Literal | Load):
-            return False
-        if isinstance(step, Apply):
-            varies.append(any(varies[a] for a in step.arguments))
-            if varies[-1] and step.primitive not in _ARITHMETIC:
-                return False
-        else:
-            varies.append(isinstance(step, Load))
-    return not nest.reduced and all(
-        s.operand.dtype in _SINGLE_AND_DOUBLE and not s.indices for s in moved
-    )
-
-
 def emit_nest(module: Module, target: Target, name: str, nest: Nest) -> None:
     """Define `@name` in `module`."""
     _Emitter(module, target, name, nest).emit()
@@ -135,7 +116,7 @@ class _Emitter:
             name,
             [("call", PTR), ("begin", I64), ("end", I64), ("worker", I64)],
             attributes=target.attributes_for_memory
-            if _waits_for_memory(nest)
+            if self._waits_for_memory()
             else target.function_attributes,
         )
         self.call, self.begin, self.end, _ = self.f.parameters
@@ -176,6 +157,21 @@ class _Emitter:
                     own = False
             marks.append(own)
         return marks
+
+    def _waits_for_memory(self) -> bool:
+        """Whether it does nothing but arithmetic on numbers that it reads and writes in their
+        order. What follows from none of them is one number, computed ahead of the loops."""
+        steps, stores = self.nest.steps, self.nest.stores
+        follow = self._mark(lambda strides: True)
+        applied = (s for s, f in zip(steps, follow, strict=True) if f and isinstance(s, Apply))
+        indices = (s.indices for s in (*steps, *stores) if isinstance(s, Load | Store))
+        return (
+            not self.nest.reduced
+            and not any(indices)
+            and all(isinstance(s, Apply | Argument | Literal | Load) for s in steps)
+            and all(s.primitive in _ARITHMETIC for s in applied)
+            and all(o.dtype in _SINGLE_AND_DOUBLE for o in self._all_operands())
+        )
 
     def _spread(self, marks: list[bool]) -> None:
         for i, step in enumerate(self.nest.steps):

@@ -61,6 +61,8 @@ def _by_registers(compute: Callable[..., Value], *vectors: Number) -> Number:
     """What `compute` makes of vectors of as many lanes as a register has, for those of any."""
     first = vectors[0]
     f, lanes = first.f, first.type.lanes
+    target = f.module.target
+    assert target and f.attributes != target.attributes_for_memory, "LLVM could not split it"
     parts = []
     for start in range(0, lanes, _LANES):
         # Where a vector is shorter than a register, nobody reads what is in the other lanes.

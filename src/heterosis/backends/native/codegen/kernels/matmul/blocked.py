@@ -25,7 +25,7 @@ from heterosis.backends.native.codegen.target import Target
 
 # Multiplications below which a share is not worth waking a thread for, and copies likewise.
 _SHARE_WORK = 1 << 18
-_SHARE_COPIES = 1 << 14
+SHARE_COPIES = 1 << 14
 # Shares a thread should find, so that one that is held up does not hold up the rest.
 _SHARES_PER_WORKER = 4
 # Blocks of depth that are packed before the multiplication begins.
@@ -172,7 +172,7 @@ def packing_shares(
     groups = ceil_div(f, extent, PACKED_PANELS * panel)
     count = f.mul_size(groups, f.max_size(1, ceil_div(f, deep, depth)))
     copies = f.mul_size(depth, PACKED_PANELS * panel)
-    return count, abi.grain_of(f, copies, _SHARE_COPIES)
+    return count, abi.grain_of(f, copies, SHARE_COPIES)
 
 
 def pack_share(kernel: Kernel, f: Function, v: SimpleNamespace, side: Side, index: Value) -> None:

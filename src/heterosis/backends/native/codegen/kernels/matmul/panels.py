@@ -26,6 +26,7 @@ from heterosis.backends.native.codegen.emit.builder import (
 )
 from heterosis.backends.native.codegen.epilogue import Position
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
+    SHARE_COPIES,
     ceil_div,
     core_function,
     depth_blocks,
@@ -60,7 +61,6 @@ SHARED_ROWS = 192
 # How many tiles ahead the memory of results is fetched: a shallow tile is done before it is there.
 _SOON = 2
 _NEVER = 1 << 62  # the price of what cannot be
-_SHARE_COPIES = 1 << 14  # numbers that are worth a thread
 # Every row is read from an address of its own; for more of them general registers do not suffice.
 TALLEST = 12
 
@@ -114,7 +114,7 @@ def _copy_rows(
     """Copy the rows of the left operand into the scratch memory."""
     frame = Frame(a=v.a, a_row=v.a_row, k=v.k, to=v.scratch)
     frame.save(f, memory)
-    share(f, v.call, name, memory, v.m, abi.grain_of(f, v.k, _SHARE_COPIES), alone=alone)
+    share(f, v.call, name, memory, v.m, abi.grain_of(f, v.k, SHARE_COPIES), alone=alone)
     storage, lanes = kernel.element.storage, kernel.tile.lanes
     f = kernel.module.function(
         name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
