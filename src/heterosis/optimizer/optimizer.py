@@ -185,17 +185,19 @@ class Optimizer:
         found = ((name, attributes.get(name, {}).get(attribute)) for name in names)
         return {name: float(text) for name, text in found if text is not None}
 
-    def _factor(self, index: Any, factors: dict[Any, float], attribute: str) -> float:
-        if index in self.param_dict:
-            return float(getattr(self.param_dict[index], attribute))
-        return factors.get(index, factors.get(self.idx2name.get(index), 1.0))
+    def _factors(self, indices: Sequence[Any], own: Mapping[Any, float], name: str) -> list[float]:
+        known, names = self.param_dict, self.idx2name
+        return [
+            float(getattr(known[i], name)) if i in known else own.get(i, own.get(names.get(i), 1.0))
+            for i in indices
+        ]
 
     def _get_lrs(self, indices: Sequence[Any]) -> list[float]:
         rate = self.learning_rate
-        return [rate * self._factor(i, self.lr_mult, "lr_mult") for i in indices]
+        return [rate * factor for factor in self._factors(indices, self.lr_mult, "lr_mult")]
 
     def _get_wds(self, indices: Sequence[Any]) -> list[float]:
-        return [self.wd * self._factor(i, self.wd_mult, "wd_mult") for i in indices]
+        return [self.wd * factor for factor in self._factors(indices, self.wd_mult, "wd_mult")]
 
     def _get_lr(self, index: Any) -> float:
         """The learning rate of one parameter."""
@@ -213,10 +215,11 @@ class Optimizer:
 
     def _update_count(self, index: Any) -> None:
         """Note that a parameter, or each of several, is about to be updated."""
+        counts, first, most = self._index_update_count, self.begin_num_update, self.num_update
         for one in index if isinstance(index, list | tuple) else [index]:
-            count = self._index_update_count.get(one, self.begin_num_update) + 1
-            self._index_update_count[one] = count
-            self.num_update = max(count, self.num_update)
+            counts[one] = count = counts.get(one, first) + 1
+            most = max(most, count)
+        self.num_update = most
 
     # -- classes by name ----------------------------------------------------------------------
 
@@ -269,6 +272,8 @@ class RuleOptimizer(Optimizer):
         given = (index, weight, grad, state)
         if not isinstance(index, list | tuple):
             given = tuple([one] for one in given)
+        for pair in zip(given[1], given[2], strict=True):
+            _check_dense(*pair)
         rescale = self.rescale_grad
 
         def take() -> Iterator[Step]:
@@ -300,7 +305,6 @@ class RuleOptimizer(Optimizer):
         rates = zip(self._get_lrs(indices), self._get_wds(indices), strict=True)
         rows = zip(indices, weights, grads, states, rates, strict=True)
         for index, weight, grad, state, (lr, wd) in rows:
-            _check_dense(weight, grad)
             numbers = {"lr": float(lr), "wd": float(wd), **common}
             step = self.step(index, weight, grad, state, numbers)
             if step is not None:

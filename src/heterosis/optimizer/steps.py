@@ -42,7 +42,7 @@ def _numbers(steps: Iterable[Step]) -> list[float]:
 
 def _is_supplied(number: Any) -> bool:
     """Whether it may be another one at every run; what follows from sizes, the program computes."""
-    return isinstance(number, float) and not is_traced(number)
+    return type(number) is float or (isinstance(number, float) and not is_traced(number))
 
 
 def _with_numbers(steps: Iterable[Step], numbers: Sequence[Any]) -> list[Step]:
