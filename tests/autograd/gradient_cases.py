@@ -50,6 +50,21 @@ def _symmetric(a: Any) -> dict[str, Any]:
     return {"a": a + np.swapaxes(a, -1, -2)}
 
 
+def _normalized(axes: tuple[int, ...], repeated: tuple[int, ...], *, scaled: bool = True) -> Point:
+    """Numbers that are moved and scaled by their own mean and variance."""
+
+    def ready(x: Any, **others: Any) -> dict[str, Any]:
+        mean = x.mean(axes, keepdims=True)
+        variance = ((x - mean) ** 2).mean(axes, keepdims=True)
+        return others | {"x": x, "mean": mean, "variance": variance}
+
+    shape = (4, 3, 5)
+    along = tuple(1 if axis in repeated else n for axis, n in enumerate(shape))
+    scale = {"gamma": _positive(*along)} if scaled else {}
+    operands = {"x": _uniform(*shape), "beta": _uniform(*along)} | scale
+    return Point(operands, {"axes": axes, "repeated": repeated, "eps": 0.1}, ready)
+
+
 def _matrix(*shape: int) -> dict[str, Any]:
     return {"a": _uniform(*shape)}
 
@@ -140,6 +155,13 @@ POINTS: dict[str, list[Point]] = {
     "attention_with_dropout": [
         Point(_HEADS | {"dropout_p": 0.3}, {"is_causal": True}),
         Point(_HEADS | {"attn_mask": _uniform(5, 6), "dropout_p": 0.3}, {"scale": 0.7}),
+    ],
+    "normalized": [
+        _normalized((0, 2), (0, 2)),
+        _normalized((0, 2), (0, 2), scaled=False),
+        _normalized((2,), (0, 1)),
+        _normalized((2,), (0, 1), scaled=False),
+        _normalized((2,), (0, 2)),
     ],
     "multibox_detection": [
         Point(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from heterosis.ir import views
-from heterosis.ir.program import Value, constant
+from heterosis.ir.program import Value, constant, extent
 from heterosis.ops.math import elementwise as e
 from heterosis.ops.math import real as r
 from heterosis.ops.math import reductions as rd
@@ -52,6 +52,49 @@ def _scaled(x: Value, mean: Value, inverse: Value, gamma: Value | None, beta: Va
     """`(x - mean) * inverse * gamma + beta`; gamma None is 1."""
     scale = inverse if gamma is None else e.multiply(inverse, gamma)
     return e.add(e.multiply(e.subtract(x, mean), scale), beta)
+
+
+def _pull_normalized(
+    g: Value, y: Value, x: Value, mean: Value, variance: Value, beta: Value, gamma: Value | None,
+    axes: tuple[int, ...], repeated: tuple[int, ...], eps: float,
+) -> Any:  # fmt: skip
+    # Neither a number added to x nor a factor changes the result: of what x receives, the mean and
+    # the part along the result are taken away. In batches, beta and gamma receive just these.
+    inverse = _inverse_deviation(variance, eps)
+    normal = e.multiply(e.subtract(x, mean), inverse)
+    to_beta, to_gamma = (rd.sum(v, repeated, None, True) for v in (g, e.multiply(g, normal)))
+    count = extent(rd.count_along("normalized", x, axes))
+    if repeated == axes:
+        scale = inverse if gamma is None else e.multiply(inverse, gamma)
+        shift, slope = (e.true_divide(v, count) for v in (to_beta, to_gamma))
+    else:
+        scale, g = inverse, g if gamma is None else e.multiply(g, gamma)
+        products = (g, e.multiply(g, normal))
+        shift, slope = (e.true_divide(rd.sum(v, axes, None, True), count) for v in products)
+    to_x = e.multiply(e.subtract(g, e.add(shift, e.multiply(normal, slope))), scale)
+    return to_x, None, None, to_beta, *([] if gamma is None else [to_gamma])
+
+
+@operation(public=(), gradient=_pull_normalized)
+def normalized(
+    x: Value,
+    mean: Value,
+    variance: Value,
+    beta: Value,
+    gamma: Value | None = None,
+    axes: tuple[int, ...] = (),
+    repeated: tuple[int, ...] = (),
+    eps: float = 0.0,
+) -> Value:
+    """`x` with its own `mean` and `variance` along `axes` made 0 and 1, times `gamma` plus `beta`,
+    which are the same along `repeated`.
+
+    What the mean and the variance receive goes to `x` at once.
+    """
+    for given in (beta,) if gamma is None else (beta, gamma):
+        alike = tuple(1 if a in repeated else n for a, n in enumerate(x.shape))
+        assert views.are_equal(given.shape, alike), "the gradient relies on that"
+    return _scaled(x, mean, _inverse_deviation(variance, eps), gamma, beta)
 
 
 # -- batches --------------------------------------------------------------------------------------
@@ -133,10 +176,15 @@ def batch_norm(
     mean, variance = stand["moving_mean"], stand["moving_var"]
     by_batch = training and not use_global_stats
     if by_batch:
-        mean, variance = _moments(x, tuple(a for a in range(x.ndim) if a != axis))
+        others = tuple(a for a in range(x.ndim) if a != axis)
+        mean, variance = _moments(x, others)
     inverse = _inverse_deviation(variance, eps)
-    scale = None if fix_gamma else stand["gamma"]
-    out = cast(_scaled(x, mean, inverse, scale, stand["beta"]), floating(data.dtype))
+    beta, scale = stand["beta"], None if fix_gamma else stand["gamma"]
+    if by_batch:
+        out = normalized(x, mean, variance, beta, scale, others, others, eps)
+    else:
+        out = _scaled(x, mean, inverse, scale, beta)
+    out = cast(out, floating(data.dtype))
     flat_mean, flat_variance, flat_inverse = (
         views.reshape(v, (data.shape[axis],)) for v in (mean, variance, inverse)
     )
@@ -210,7 +258,8 @@ def layer_norm(
     x = cast(data, wide(data.dtype))
     mean, variance = _moments(x, (axis,))
     dtype = floating(data.dtype)
-    out = cast(_scaled(x, mean, _inverse_deviation(variance, eps), gamma, beta), dtype)
+    others = tuple(a for a in range(x.ndim) if a != axis)
+    out = cast(normalized(x, mean, variance, beta, gamma, (axis,), others, eps), dtype)
     if not output_mean_var:
         return out
     deviation = r.sqrt(e.add(variance, constant(eps, x.dtype)))
@@ -296,11 +345,11 @@ def group_norm(
     apart = (batch, num_groups, members, math.prod(data.shape[2:]))
     x = views.reshape(cast(data, wide(data.dtype)), apart)
     gamma, beta = (
-        _of_groups(what, v, num_groups, members, x.dtype)
+        _of_channels(what, v, num_groups, members, x.dtype)
         for what, v in (("gamma", gamma), ("beta", beta))
     )
     mean, variance = _moments(x, (2, 3))
-    out = _scaled(x, mean, _inverse_deviation(variance, eps), gamma, beta)
+    out = normalized(x, mean, variance, beta, gamma, (2, 3), (0, 3), eps)
     dtype = floating(data.dtype)
     out = views.reshape(cast(out, dtype), data.shape)
     if not output_mean_var:
@@ -309,13 +358,15 @@ def group_norm(
     return (out, *(views.reshape(cast(v, dtype), apart[:2]) for v in (mean, deviation)))
 
 
-def _of_groups(what: str, given: Value, groups: int, members: int, dtype: str) -> Value:
+def _of_channels(what: str, given: Value, groups: int, members: int, dtype: str) -> Value:
+    """One number for each channel, standing there."""
     if given.shape not in ((groups,), (groups * members,)):
         raise ShapeError(
             f"group_norm: {what} of shape {given.shape}; expected ({groups},), one number for each "
             f"group, or ({groups * members},), one for each channel."
         )
-    return cast(views.reshape(given, (groups, given.size // groups, 1)), dtype)
+    apart = views.reshape(given, (1, groups, given.size // groups, 1))
+    return cast(views.broadcast(apart, (1, groups, members, 1)), dtype)
 
 
 def _instance_reference(data: Any, gamma: Any, beta: Any, eps: Any = 1e-3) -> Any:
@@ -346,6 +397,7 @@ def instance_norm(data: Value, gamma: Value, beta: Value, eps: float = 1e-3) -> 
         _along("instance_norm", what, v, data, 1) for what, v in (("gamma", gamma), ("beta", beta))
     )
     x = cast(data, wide(data.dtype))
-    mean, variance = _moments(x, tuple(range(2, x.ndim)))
-    out = _scaled(x, mean, _inverse_deviation(variance, eps), gamma, beta)
+    axes = tuple(range(2, x.ndim))
+    mean, variance = _moments(x, axes)
+    out = normalized(x, mean, variance, beta, gamma, axes, (0, *axes), eps)
     return cast(out, floating(data.dtype))

@@ -338,6 +338,20 @@ def test_a_mean_and_a_variance_that_others_need_are_one_nest():
     assert len(found.kernels) == 4
 
 
+@pytest.mark.parametrize("use", [multiply, matmul])
+def test_sums_that_are_results_are_computed_by_the_nest_that_uses_them(use):
+    """As in the gradient of a normalisation, whose sums are gradients themselves."""
+    x, slope, w = array(40, 40), array(40, 40), array(40, 40)
+    sums = [total(v, axis=1, keepdims=True) for v in (slope, multiply(slope, x))]
+    change = subtract(slope, add(sums[0], multiply(x, sums[1])))
+    further = [matmul(use(change, v), w) for v in (x, w)]
+    found = optimized_plan([x, slope, w], *sums, *further)
+    first, *others = found.kernels
+    assert reductions(first) == 2
+    assert len(first.stores) == 3
+    assert not any(map(reductions, (k for k in others if isinstance(k, Nest))))
+
+
 def test_results_that_share_something_share_a_nest_and_others_code():
     w, dw, v, dv = inputs = [array(4, 5) for _ in range(4)]
     rate = apply(INPUT, (), TensorType((), "float32"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from heterosis.backends.native.codegen.kernel import Place
@@ -15,7 +15,7 @@ from heterosis.backends.native.loops.reduction_fusion import (
     reductions,
     repeated_along,
 )
-from heterosis.ir.primitives.families import Scan
+from heterosis.ir.primitives.families import Elementwise, Scan
 from heterosis.ir.program import Node, Value
 from heterosis.ir.strided import Move, row_major
 
@@ -57,14 +57,25 @@ def _loops_for(
     return Loops(scheduler, shape), tuple(range(len(shape))), moves
 
 
+def joining(value: Value, places: Container[Value]) -> Iterator[Value]:
+    """The reductions that a nest which writes `value` would go over its points for."""
+    if isinstance(value.node.primitive, Elementwise) and value not in places:
+        for reduction, between in reductions(value, (), places):
+            if repeated_along(reduction, between, value.shape):
+                yield reduction
+
+
 def _kept_stores(loops: Loops, root: Value) -> Iterator[Store]:
     """What keeps reductions that other kernels will need, and that ran on the way to `root`."""
     scheduler = loops.scheduler
     for value, step in loops.joined.items():
         if value in scheduler.kept and value not in scheduler.places and value != root:
-            room = scheduler.places[value] = scheduler.temporary(value.type)
+            room = scheduler.room(value)
+            if not room.strided.is_contiguous:
+                room = scheduler.temporary(value.type)
+            scheduler.places[value] = room
             strides = row_major(loops.kept) + (0,) * len(loops.reduced)
-            yield Store(Operand(room.buffer, room.dtype, 0, strides), step)
+            yield Store(Operand(room.buffer, room.dtype, room.strided.offset, strides), step)
 
 
 def map_together(scheduler: Surroundings, group: Sequence[tuple[Value, Place]]) -> None:

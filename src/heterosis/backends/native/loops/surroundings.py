@@ -27,6 +27,9 @@ class Surroundings(Protocol):
     def whole(self, value: Value) -> Place:
         """Where `value` stands, views of memory left as they are."""
 
+    def room(self, value: Value) -> Place:
+        """Where a value will stand that has not been computed."""
+
     def temporary(self, type_: TensorType) -> Place:
         """Room for a whole value in the workspace."""
 

@@ -13,7 +13,7 @@ places the temporaries. `proof` checks all of that, where it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 
@@ -182,10 +182,12 @@ class Scheduler:
             if type(node.primitive) is Reduction:
                 reduced += kept
             elif isinstance(node.primitive, Opaque):
+                self._place_around(node.inputs, reduced)
                 self._place_reduced(reduced)
                 if node.outputs[0] not in self.places:
                     call(self, node, {})
             elif kept:
+                self._place_around(kept, reduced)
                 self._place_reduced(reduced)
                 for value in kept:
                     self._place_with(value, self.kept.get(value, ()))
@@ -197,9 +199,19 @@ class Scheduler:
         if len(group) < 2:
             self.place(value)
             return
-        rooms = [(v, self.placement.get(v) or self.temporary(v.type)) for v in group]
+        rooms = [(v, self.room(v)) for v in group]
         nests.map_together(self, rooms)
         self.places.update(rooms)
+
+    def _place_around(self, values: Iterable[Value], reduced: Collection[Value]) -> None:
+        """Place those of `values` before the reductions that they need whose nests go over the same
+        points: such a nest computes these on its way, and stores them too."""
+        for value in values:
+            while value.node.primitive is RESHAPE:
+                (value,) = value.node.inputs
+            alone = not self.kept.get(value)
+            if alone and any(one in reduced for one in nests.joining(value, self.places)):
+                self.place(value)
 
     def _place_reduced(self, values: list[Value]) -> None:
         """The last first: its nest may need the others, and stores them too."""
@@ -212,6 +224,10 @@ class Scheduler:
             self.result.kernels.append(nest)
 
     # -- what stands in memory ----------------------------------------------------------------
+
+    def room(self, value: Value) -> Place:
+        """Where a value will stand that has not been computed."""
+        return self.placement.get(value) or self.temporary(value.type)
 
     def temporary(self, type_: TensorType) -> Place:
         """Room for a whole value in the workspace."""
@@ -229,7 +245,7 @@ class Scheduler:
             if isinstance(node.primitive, Opaque):
                 call(self, node, {})
             else:
-                room = self.placement.get(value) or self.temporary(value.type)
+                room = self.room(value)
                 self.write(value, room)
                 self.places[value] = room
         return self.places[value]
