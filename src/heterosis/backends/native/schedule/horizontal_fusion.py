@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from heterosis.backends.native.codegen.kernel import Place
 from heterosis.backends.native.schedule.places import Places
-from heterosis.ir.primitives.families import Elementwise, Leaf, Reduction, View
+from heterosis.ir.primitives.families import Elementwise, Leaf, Opaque, Reduction, View
 from heterosis.ir.program import Node, Value
 
+Room: TypeAlias = "tuple[Value, Place]"  # a value, and where it will stand
 
-def groups(rooms: Sequence[tuple[Value, Place]], places: Places) -> list[list[tuple[Value, Place]]]:
+
+def groups(rooms: Sequence[Room], places: Places) -> list[list[Room]]:
     """Results of one shape that are elementwise share a nest if they load the same.
 
     What has nothing in common, such as the updates of many parameters, is better apart: nests that
@@ -79,20 +81,36 @@ def _is_elementwise(value: Value, places: Places) -> bool:
     return True
 
 
-def fill_gaps(rooms: Sequence[tuple[Value, Place]], places: Places) -> bool:
-    """Whether two values that are made element by element each write every second place of one row
-    of memory: one nest can store both without gaps."""
-    if len(rooms) != 2 or not all(_is_elementwise(value, places) for value, _ in rooms):
-        return False
-    (one, first), (other, second) = rooms
-    strides = [s for s, n in zip(first.strided.strides, one.shape, strict=True) if n != 1]
-    return (
-        one.shape == other.shape
-        and first.dtype == second.dtype
-        and first.strided.strides == second.strided.strides
-        and strides[-1:] == [2]
-        and abs(second.strided.offset - first.strided.offset) == 1
-    )
+def in_pairs(rooms: Sequence[Room], places: Places) -> list[list[Room]]:
+    """Rooms of values, two together where each is of every second place of one row of memory: one
+    nest can store both without gaps."""
+    found: list[list[Room]] = []
+    alone: dict[Any, list[Room]] = {}
+    for value, place in rooms:
+        at, alike = place.strided.offset, (value.shape, place.dtype, place.strided.strides)
+        gaps = _has_gaps(value, place) and _is_written_by_a_nest(value, places)
+        pair = (alone.pop((alike, at + i), None) for i in (-1, 1)) if gaps else ()
+        group = next(filter(None, pair), None)
+        if group is not None:
+            group.append((value, place))
+            continue
+        found.append([(value, place)])
+        if gaps:
+            alone[alike, at] = found[-1]
+    return found
+
+
+def _has_gaps(value: Value, place: Place) -> bool:
+    """Whether it takes every second place along its rows."""
+    strides = zip(place.strided.strides, value.shape, strict=True)
+    return [stride for stride, extent in strides if extent != 1][-1:] == [2]
+
+
+def _is_written_by_a_nest(value: Value, places: Places) -> bool:
+    """Whether it takes a nest over all of a value to write it with gaps: other kernels leave none,
+    and what they compute is copied there."""
+    base = _base(value)
+    return base in places or isinstance(base.node.primitive, Elementwise | Leaf | Opaque)
 
 
 def share_work(values: Sequence[Value], places: Places) -> bool:

@@ -315,12 +315,17 @@ class Scheduler:
             nests.map_value(self, fill, room, (("broadcast", (value.shape,)),))
         rooms = list(places.parts(value, room))
         parts = [part for part, _ in rooms]
-        together = horizontal_fusion.share_work(parts, self.places)
-        together = together or horizontal_fusion.fill_gaps(rooms, self.places)
-        if together and are_apart(value.node.attributes["places"], [v.shape for v in parts]):
-            nests.map_together(self, rooms)
-            return
-        yield from rooms
+        if not are_apart(value.node.attributes["places"], [part.shape for part in parts]):
+            groups = [[room] for room in rooms]  # the later one shows
+        elif horizontal_fusion.share_work(parts, self.places):
+            groups = [rooms]
+        else:
+            groups = horizontal_fusion.in_pairs(rooms, self.places)
+        for group in groups:
+            if len(group) > 1:
+                nests.map_together(self, group)
+            else:
+                yield from group
         for gone in self.placement.passing[value.node]:
             self.places.pop(gone, None)
 

@@ -11,7 +11,9 @@ from heterosis.backends.native.compile.whole import scheduled
 from heterosis.capture import capture
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import DTYPES, numpy_dtype
+from heterosis.ops import REGISTRY
 
+pooling_gradient = REGISTRY["pooling_gradient"].operation
 SHAPES = [(n,) for n in (1, 2, 7, 15, 16, 17, 31, 33, 64, 70)] + [(3, 12), (2, 5, 19)]
 
 
@@ -33,6 +35,18 @@ def stacked(x, y):
 def apart(x, y):
     """Two results with nothing in common."""
     return np.stack([x * 2, y + 1], -1)
+
+
+def beside_a_product(x, y):
+    """A product, which no kernel writes with gaps, and what stands in memory later than others."""
+    return np.stack([np.matmul(x, np.matmul(x.T, y)), np.pad(x, ((0, 0), (1, 0)))[:, :-1] + y], -1)
+
+
+def unpooled(x, y):
+    """Four results, of one, two, two and four elements each, that lie between each other."""
+    x, y = (np.repeat(v.reshape(1, 1, *v.shape), 25, -2)[..., :48] for v in (x, y))
+    dy = y[..., :38, :24]
+    return pooling_gradient(dy, x, (3, 3), stride=(2, 2), pad=(1, 1))
 
 
 def written(z, x, y):
@@ -58,7 +72,7 @@ def test_pairs_of_results(shape, dtype):
     numpy.testing.assert_array_equal(found.asnumpy(), around)
 
 
-@pytest.mark.parametrize("function", [stacked, apart])
+@pytest.mark.parametrize("function", [stacked, apart, beside_a_product, unpooled])
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
 def test_nothing_is_scattered(target, function):
     x, y = drawn((3, 50), "float32", 0), drawn((3, 50), "float32", 1)
