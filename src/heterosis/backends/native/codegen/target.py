@@ -50,6 +50,11 @@ class Target:
         """Whether it multiplies vectors of single precision by powers of two, rounding once."""
         return self._has("avx512f")
 
+    @property
+    def estimates(self) -> bool:
+        """Whether it estimates reciprocals of single precision within 2^-14."""
+        return self._has("avx512f")
+
     def _has(self, *features: str) -> bool:
         return not _features(self.features).isdisjoint(features)
 

@@ -23,14 +23,18 @@ from heterosis.backends.native.codegen.mathematics.number import (
     split_polynomial,
 )
 from heterosis.backends.native.codegen.mathematics.pieces import TANH
-from heterosis.backends.native.codegen.mathematics.registers import looks_up
+from heterosis.backends.native.codegen.mathematics.registers import (
+    estimated_reciprocal,
+    estimates,
+    looks_up,
+)
 
 
 def sigmoid(x: Number) -> Number:
     """1 / (1 + exp(-x)); the smallest results, of which nothing else is made, stay normal."""
     low, high = (-708.0, 40.0) if x.double else (-87.0, 20.0)
     shifted, t = exp_reduced(-at_most(at_least(x, low), high), _shift(x))
-    return 1.0 / fma(power_of_two(shifted), t + 1.0, x.constant(1.0))
+    return _reciprocal(fma(power_of_two(shifted), t + 1.0, x.constant(1.0)))
 
 
 def tanh(x: Number) -> Number:
@@ -48,6 +52,14 @@ def tanh(x: Number) -> Number:
     scale = power_of_two(shifted)
     z = fma(scale, fma(tail, square, r), scale - 1.0)
     return z / (z + 2.0)
+
+
+def _reciprocal(x: Number) -> Number:
+    """1 / x, where neither is too large or too small for a normal number."""
+    if not estimates(x):
+        return 1.0 / x
+    first = estimated_reciprocal(x)
+    return fma(first, fma(-x, first, x.constant(1.0)), first)
 
 
 def _shift(x: Number) -> float:

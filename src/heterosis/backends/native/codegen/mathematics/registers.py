@@ -57,6 +57,23 @@ def scaled_by(y: Number, n: Number) -> Number:
     return _by_registers(scale, y, n)
 
 
+def estimates(x: Number) -> bool:
+    """Whether `estimated_reciprocal` serves numbers like `x`."""
+    target = x.f.module.target
+    return not x.double and bool(x.type.lanes) and target is not None and target.estimates
+
+
+def estimated_reciprocal(x: Number) -> Number:
+    """`1 / x` within 2^-14 of it."""
+    f = x.f
+
+    def estimate(x: Value) -> Value:
+        arguments = [x, literal(x.type, 0.0), _EVERY_LANE]
+        return f.call("llvm.x86.avx512.rcp14.ps.512", arguments, x.type)
+
+    return _by_registers(estimate, x)
+
+
 def _by_registers(compute: Callable[..., Value], *vectors: Number) -> Number:
     """What `compute` makes of vectors of as many lanes as a register has, for those of any."""
     first = vectors[0]
