@@ -19,6 +19,7 @@ _IMAGES = (
     (2, 3, 17, 9),
     (1, 32, 6, 6),
 )
+_LARGE = 4000  # elements
 _SEQUENCES = ((2, 5, 8), (1, 17, 16), (2, 9, 4), (1, 3, 33), (2, 37, 4))
 
 
@@ -38,6 +39,46 @@ def layer(draft: Draft) -> None:
 def attending(draft: Draft) -> None:
     """Attention, for hunts of its own."""
     attention(draft)
+
+
+@kind(0.1)
+def large(draft: Draft) -> None:
+    """What kernels do block by block and in shares, for hunts of its own: once a program, since
+    its meaning takes NumPy long."""
+    if not any(value.size > _LARGE for value in draft.values.values() if hasattr(value, "size")):
+        draft.among((_deep, _deep, _of_many_units, _of_many_channels))(draft)
+
+
+def _deep(draft: Draft) -> None:
+    """A product whose depth is more than a block, rows and columns however they lie."""
+    m, n = draft.among((1, 5, 17, 40, 70)), draft.among((1, 9, 33, 64, 100))
+    depth, dtype = draft.among((520, 1024, 1100, 2050)), _floats(draft)
+    left = draft.argument(draft.among(((m, depth), (depth, m))), dtype, -1, 1)
+    right = _parameter(draft, draft.among(((n, depth), (depth, n))), dtype)
+    first = "{0}" if draft.shape_of(left) == (m, depth) else "{0}.T"
+    second = "{1}" if draft.shape_of(right) == (depth, n) else "{1}.T"
+    made = draft.step("layer", f"np.matmul({first}, {second})", left, right, rounding=ACCUMULATES)
+    if made and draft.chance(0.5):
+        draft.step("layer", "npx.relu({0}) + 1", made, rounding=ROUNDS)
+
+
+def _of_many_units(draft: Draft) -> None:
+    """A recurrent layer whose units are shared out."""
+    sizes = draft.whole(1, 3), draft.among((1, 2, 17)), draft.among((3, 64))
+    _recurrent(draft, draft.argument(sizes, "float32"), draft.among((96, 160, 256)), 1, False)
+
+
+def _of_many_channels(draft: Draft) -> None:
+    """A convolution of more channels and filters than a block has."""
+    channels, filters = draft.among((40, 64, 130)), draft.among((33, 64, 96))
+    extent, size = draft.among((7, 14, 15)), draft.among((1, 3, 3))
+    data = draft.argument((draft.whole(1, 2), channels, extent, extent), "float32", -1, 1)
+    weight = _parameter(draft, (filters, channels, size, size), "float32")
+    stride = draft.among((1, 1, 2))
+    more = f"kernel=({size}, {size}), pad=({size // 2}, {size // 2}), stride=({stride}, {stride})"
+    text = f"npx.convolution({{0}}, {{1}}, {more}, no_bias=True)"
+    absolute = _of_tiles(size, channels)
+    draft.step("layer", text, data, weight, rounding=ACCUMULATES, absolute=absolute)
 
 
 def _image(draft: Draft, dtype: str) -> str:
@@ -151,6 +192,22 @@ def batch_norm(draft: Draft) -> str | None:
     return draft.step("layer", text, data, *parameters, rounding=ACCUMULATES, meaning=meaning)
 
 
+def own_norm(draft: Draft) -> str | None:
+    """Normalisation by statistics of the data, whose gradients are sums that are results too."""
+    data = _image(draft, _floats(draft))
+    dtype, channels = draft.dtype_of(data), draft.shape_of(data)[1]
+    scales = [_parameter(draft, (channels,), dtype) for _ in range(2)]
+    groups = draft.among([n for n in (1, 2, 4, channels) if channels % n == 0])
+    call = draft.among((
+        "('batch_norm')({0}, {1}, {2}, {1}, {2}, fix_gamma=False, training=True, eps=0.1)[2]",
+        "('batch_norm')({0}, {1}, {2}, {1}, {2}, fix_gamma=True, training=True, eps=0.1)[2]",
+        f"('group_norm')({{0}}, {{1}}, {{2}}, num_groups={groups}, eps=0.1)",
+        "('instance_norm')({0}, {1}, {2}, eps=0.1)",
+    ))  # fmt: skip
+    text, meaning = f"operation{call}", f"reference{call}"
+    return draft.step("layer", text, data, *scales, rounding=ACCUMULATES, meaning=meaning)
+
+
 def layer_norm(draft: Draft) -> str | None:
     data = draft.pick(lambda a: a.ndim >= 1 and a.size > 0 and is_float(a.dtype.name))
     data = data or draft.argument((3, 17), _floats(draft))
@@ -193,7 +250,14 @@ def recurrent(draft: Draft) -> str | None:
     if draft.chance(0.4):  # sizes of which one kernel multiplies inputs and states together
         found, layers, batch, inputs, units = None, 1, draft.among((16, 17)), 32, 32
     data = found or draft.argument((steps, batch, inputs), "float32")
-    steps, batch, inputs = draft.shape_of(data)
+    return _recurrent(draft, data, units, layers, both, mode)
+
+
+def _recurrent(
+    draft: Draft, data: str, units: int, layers: int, both: bool, mode: str = ""
+) -> str | None:
+    mode = mode or draft.among(test_rnn.MODES)
+    _, batch, inputs = draft.shape_of(data)
     count = layers * (1 + both)
     sizes = test_rnn.shapes(mode, inputs, units, layers, both, None)
     size = sum(_product(s) for s in sizes)
@@ -254,6 +318,6 @@ def softmax(draft: Draft) -> str | None:
 WINDOWED = (convolution, separable, tiled)
 LAYERS: tuple[Callable[[Draft], str | None], ...] = (
     dense, dense, convolution, convolution, convolution, separable, tiled, pooling, pooling,
-    batch_norm, layer_norm, attention, recurrent, cell, embedding, dropout, softmax,
+    batch_norm, own_norm, layer_norm, attention, recurrent, cell, embedding, dropout, softmax,
 )  # fmt: skip
 NAMESPACE["recurrent"] = test_rnn.reference
