@@ -28,14 +28,16 @@ def finish_runs(kernel: Kernel, epilogue: Epilogue | None) -> Value:
 
 def store_run(
     f: Function, epilogue: Epilogue | None, source: Value, to: Value, count: Size, vector: Type,
-    first: Position,
+    first: Position | None = None,
 ) -> None:  # fmt: skip
-    """`count` numbers from `source` to `to`, where in the result the place `first` is."""
+    """`count` numbers from `source` to `to`: through an epilogue, to where in the result the place
+    `first` is."""
     kind = vector.scalar
 
     def some(index: Value, own: Type) -> None:
         value = f.load(own, f.offset(kind, source, index))
         if epilogue:
+            assert first is not None, "an epilogue has to know"
             here = replace(first, column=f.add_size(first.column, index))
             value = epilogue(f, value, here)
         f.store(value, f.offset(kind, to, index))

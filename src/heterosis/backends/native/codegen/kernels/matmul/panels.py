@@ -36,6 +36,7 @@ from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     share_grain,
     share_range,
 )
+from heterosis.backends.native.codegen.kernels.matmul.finish import store_run
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
@@ -115,21 +116,17 @@ def _copy_rows(
     frame = Frame(a=v.a, a_row=v.a_row, k=v.k, to=v.scratch)
     frame.save(f, memory)
     share(f, v.call, name, memory, v.m, abi.grain_of(f, v.k, SHARE_COPIES), alone=alone)
-    storage, lanes = kernel.element.storage, kernel.tile.lanes
+    storage = kernel.element.storage
     f = kernel.module.function(
         name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
     )
     context, begin, end, _ = f.parameters
     v = frame.load(f, context)
-    whole, pitch = f.round_down(v.k, lanes), _pitch(f, kernel, v.k)
+    pitch, vector = _pitch(f, kernel, v.k), Type(storage.element, kernel.tile.lanes)
     with f.loop(begin, end) as row:
         source = f.offset(storage, v.a, f.mul_size(row.index, v.a_row))
         to = f.offset(storage, v.to, f.mul_size(row.index, pitch))
-        for first, last, width in ((0, whole, lanes), (whole, v.k, 0)):
-            vector = Type(storage.element, width)
-            with f.loop(first, last, max(width, 1)) as at:
-                number = f.load(vector, f.offset(storage, source, at.index))
-                f.store(number, f.offset(storage, to, at.index))
+        store_run(f, None, source, to, v.k, vector)
     f.ret()
 
 
