@@ -206,7 +206,7 @@ class Scheduler:
     def _place_around(self, values: Iterable[Value], reduced: Collection[Value]) -> None:
         """Place those of `values` before the reductions that they need whose nests go over the same
         points: such a nest computes these on its way, and stores them too."""
-        for value in values:
+        for value in values if reduced else ():
             while value.node.primitive is RESHAPE:
                 (value,) = value.node.inputs
             alone = not self.kept.get(value)
