@@ -78,6 +78,7 @@ class PlanTask final : public Task {
         outputs_(written(*plan_, results)),
         scalars_(invocation.scalars, invocation.scalars + invocation.scalar_count),
         origin_(std::move(origin)) {
+    expect(inputs_.size() + outputs_.size());
     for (const Array& input : inputs_) read(input.storage);
     for (const Array& output : outputs_) {
       covers_storage(output) ? write(output.storage) : update(output.storage);

@@ -6,14 +6,17 @@
 
 namespace heterosis {
 
+void Task::expect(std::size_t count) {
+  if (count <= static_cast<std::size_t>(capacity_)) return;
+  capacity_ = static_cast<int32_t>(count);
+  auto grown = std::make_unique<Access[]>(count);
+  std::move(begin(), end(), grown.get());  // not pushed yet, so that nothing points to them
+  more_ = std::move(grown);
+  accesses_ = more_.get();
+}
+
 void Task::add(Ref<Storage> storage, Mode mode) {
-  if (count_ == capacity_) {  // not pushed yet, so that nothing points to the accesses
-    capacity_ *= 2;
-    auto grown = std::make_unique<Access[]>(static_cast<std::size_t>(capacity_));
-    std::move(begin(), end(), grown.get());
-    more_ = std::move(grown);
-    accesses_ = more_.get();
-  }
+  if (count_ == capacity_) expect(2 * static_cast<std::size_t>(capacity_));
   accesses_[count_].storage = std::move(storage);
   accesses_[count_++].mode = mode;
 }

@@ -1,6 +1,7 @@
 // A piece of queued work, with the variables it reads and writes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,6 +26,9 @@ class Task : public Recycled {
   void read(Ref<Storage> storage) { add(std::move(storage), Mode::read); }
   void write(Ref<Storage> storage) { add(std::move(storage), Mode::write); }
   void update(Ref<Storage> storage) { add(std::move(storage), Mode::update); }
+
+  // Makes room for so many storages; without, as they come.
+  void expect(std::size_t count);
 
   // Counts `nbytes` (scratch memory, a batch copied for this task) against the engine's bound on
   // outstanding bytes. Written storages that are not allocated yet are counted by themselves.

@@ -54,8 +54,9 @@ Ref<const PlanTemplate> to_template(nb::handle given, size_t slots) {
 }
 
 void add(SizedPlans& plans, size_t sizes, const Words& table, size_t conditions, nb::handle plan,
-         nb::handle preparation, nb::handle prepared, std::vector<size_t> fixed) {
-  PlanRange range{Formulas(sizes, table), conditions, {}, {}, {}, std::move(fixed)};
+         nb::handle preparation, nb::handle prepared, std::vector<size_t> ahead,
+         std::vector<size_t> own) {
+  PlanRange range{Formulas(sizes, table), conditions, {}, {}, {}, std::move(ahead), std::move(own)};
   const size_t slots = range.formulas.slots();
   if (conditions > range.formulas.rows()) throw std::invalid_argument("conditions without rows");
   range.plan = to_template(plan, slots);
@@ -96,7 +97,8 @@ void bind_sized_plans(nb::module_& m) {
            },
            nb::arg("most"), nb::arg("prove").none())
       .def("add", add, nb::arg("sizes"), nb::arg("table"), nb::arg("conditions"), nb::arg("plan"),
-           nb::arg("preparation").none(), nb::arg("prepared").none(), nb::arg("fixed"))
+           nb::arg("preparation").none(), nb::arg("prepared").none(), nb::arg("ahead"),
+           nb::arg("own"))
       .def("at", at);
   m.def("evaluated", evaluated);
 }

@@ -290,9 +290,10 @@ NB_MODULE(_core, m) {
   m.attr("first_remote") = kFirstRemote;
   m.attr("of_processes") = kOfProcesses;
   m.def("with_preparation", [](const PlanHandle& plan, const PlanHandle& preparation,
-                               std::vector<size_t> fixed) {
+                               std::vector<size_t> ahead, std::vector<size_t> own) {
     return PlanHandle{plan.plan,
-                      std::make_shared<Preparation>(preparation.plan, std::move(fixed))};
+                      std::make_shared<Preparation>(preparation.plan, std::move(ahead)),
+                      std::move(own)};
   });
   m.def("run_plan", [](const PlanHandle& handle, nb::handle operands) {
     return translated([&] { return nb::steal(run_plan(handle, operands.ptr())); });

@@ -739,7 +739,7 @@ PyObject* run_plan(const PlanHandle& plan, PyObject* operands) {
       if (PyErr_Occurred()) throw PythonError();
     }
   }
-  Results results = plan.run(std::move(arrays), scalars);
+  Results results = plan.run(arrays, scalars);
   Object tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
   for (size_t i = 0; i < results.size(); ++i) {
     PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),

@@ -10,9 +10,9 @@ bool Preparation::is_current(const Invocation& invocation) const {
   for (size_t i = 0; i < fixed_.size(); ++i) {
     const Array& array = *invocation.arrays[fixed_[i]];
     const Seen& seen = seen_[i];
-    if (!(seen.storage == array.storage) || !array.storage->is_ours() ||
-        seen.version != array.storage->version || seen.released != array.storage->released ||
-        seen.offset != array.offset) {
+    const Storage& storage = *seen.storage;  // known without waiting for the array's line of memory
+    if (storage.version != seen.version || storage.released != seen.released ||
+        !storage.is_ours() || !(array.storage == seen.storage) || array.offset != seen.offset) {
       return false;
     }
   }
@@ -30,21 +30,29 @@ const std::vector<Array>& Preparation::results(const Invocation& invocation) {
   Invocation own = invocation;
   own.plan = plan_.get();
   Results made = run(own, {}, user_line);
-  results_.assign(std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
+  std::vector<Array> results(std::make_move_iterator(made.begin()),
+                             std::make_move_iterator(made.end()));
+  results_ = std::move(results);  // with what was seen, or not at all
   seen_ = std::move(seen);
   return results_;
 }
 
-Results PlanHandle::run(std::vector<const Array*> arrays, const std::vector<int64_t>& scalars) const {
+// What only the preparation takes is no operand of the plan: the engine need not keep an order among
+// its readers, of which a network has hundreds, and whoever writes it need not wait for the run.
+Results PlanHandle::run(const std::vector<const Array*>& arrays,
+                        const std::vector<int64_t>& scalars) const {
   Invocation invocation{plan.get(), arrays.data(), static_cast<int>(arrays.size()), scalars.data(),
                         static_cast<int>(scalars.size())};
   std::vector<Array> kept;  // while this computes, another thread may prepare anew
+  std::vector<const Array*> taken;
   if (preparation) {
     const std::vector<Array>& ahead = preparation->results(invocation);
     if constexpr (kFreeThreaded) kept = ahead;
-    for (const Array& prepared : kFreeThreaded ? kept : ahead) arrays.push_back(&prepared);
-    invocation.arrays = arrays.data();
-    invocation.array_count = static_cast<int>(arrays.size());
+    taken.reserve(own.size() + ahead.size());
+    for (const size_t position : own) taken.push_back(arrays[position]);
+    for (const Array& prepared : kFreeThreaded ? kept : ahead) taken.push_back(&prepared);
+    invocation.arrays = taken.data();
+    invocation.array_count = static_cast<int>(taken.size());
   }
   return heterosis::run(invocation, {}, user_line);
 }

@@ -38,7 +38,7 @@ class Run {
       numbers_ = checked(PyObject_CallNoArgs(program_.supply.get()));
     }
     for (const Source& source : program_.sources) add(source);
-    Results results = found.entry->plan.run(std::move(arrays_), scalars_);
+    Results results = found.entry->plan.run(arrays_, scalars_);
     for (Array& result : results) results_.push_back(checked(wrap(std::move(result))));
   }
 

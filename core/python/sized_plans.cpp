@@ -13,7 +13,7 @@ std::shared_ptr<Preparation> preparation_at(const PlanRange& range, const int64_
   if (range.prepared && range.prepared->made) return range.prepared->made;
   const Ref<const Plan> plan = range.preparation->at(slots);
   if (!plan) return nullptr;
-  auto made = std::make_shared<Preparation>(plan, range.fixed);
+  auto made = std::make_shared<Preparation>(plan, range.ahead);
   if (range.prepared) range.prepared->made = made;
   return made;
 }
@@ -23,9 +23,9 @@ PlanHandle plan_at(const PlanRange& range, int64_t* slots) {
   const Formulas& formulas = range.formulas;
   if (!formulas.evaluate(range.conditions, formulas.rows(), slots)) return {};
   const Ref<const Plan> plan = range.plan->at(slots);
-  if (!plan || !range.preparation) return {plan, nullptr};
+  if (!plan || !range.preparation) return {plan, nullptr, {}};
   auto ahead = preparation_at(range, slots);
-  return ahead ? PlanHandle{plan, std::move(ahead)} : PlanHandle{};
+  return ahead ? PlanHandle{plan, std::move(ahead), range.own} : PlanHandle{};
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ struct PlanRange {
   Ref<const PlanTemplate> plan;
   Ref<const PlanTemplate> preparation;  // null where nothing is computed ahead
   std::shared_ptr<Prepared> prepared;   // null where each plan has its own preparation
-  std::vector<size_t> fixed;            // the arrays that it takes
+  std::vector<size_t> ahead;            // the arrays that it depends on
+  std::vector<size_t> own;              // those that the plan takes
 };
 
 // Used under the front end's lock.

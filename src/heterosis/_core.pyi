@@ -245,9 +245,12 @@ def fail_as(array: ndarray, other: ndarray) -> None:
 first_remote: int  # the number of the first device that has memory of its own
 of_processes: int  # that of the device of arrays that several processes have together
 
-def with_preparation(plan: Plan, preparation: Plan, fixed: Sequence[int]) -> Plan:
-    """`plan`, whose last operands are the results of `preparation` for the others: made anew where
-    the arrays at the positions `fixed`, counted among the arrays, have changed."""
+def with_preparation(
+    plan: Plan, preparation: Plan, ahead: Sequence[int], own: Sequence[int]
+) -> Plan:
+    """A plan that runs `plan` on the arrays at the positions `own`, and on the results of
+    `preparation` for all: made anew where those at the positions `ahead` have changed. Positions
+    count arrays alone."""
 
 _Words: TypeAlias = Sequence[int]  # as `heterosis.ir.formulas` makes them
 
@@ -269,7 +272,8 @@ class SizedPlans:
         plan: tuple[Any, ...],
         preparation: tuple[Any, ...] | None,
         prepared: Prepared | None,
-        fixed: Sequence[int],
+        ahead: Sequence[int],
+        own: Sequence[int],
         /,
     ) -> None:
         """Add a range of so many sizes, which holds where the first rows of the table do.

@@ -6,23 +6,29 @@ needs of them: packed weights, folded normalisations, anything that was computed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from heterosis.ir.primitives.families import Elementwise, Leaf, View
-from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, apply, with_inputs
+from heterosis.ir.program import INPUT, NUMBER, Node, Program, Value, apply, reached, with_inputs
 from heterosis.passes.simplify import in_own_memory
 
 
 @dataclass(frozen=True)
 class Split:
-    """Both take the inputs of the program that was split; those of `rest` are followed by the
-    results of `preparation`. `fixed` are the positions of the inputs that these depend on."""
+    """`preparation` takes the inputs of the program that was split, and its results depend on those
+    at the positions `fixed`. `rest` takes the inputs at the positions `own`, which are all that the
+    preparation does not spare it, and then these results."""
 
     preparation: Program
     rest: Program
     fixed: tuple[int, ...]
+    own: tuple[int, ...]
+
+    @property
+    def prepared(self) -> tuple[Value, ...]:
+        """The results of the preparation, as `rest` takes them."""
+        return self.rest.inputs[len(self.own) :]
 
 
 class Fixed:
@@ -79,10 +85,14 @@ def split(
     if not moved:
         return None
     preparation = Program(program.inputs, tuple(moved), f"{program.name} preparation")
-    rest = Program((*program.inputs, *moved.values()), outputs, program.name)
-    return Split(preparation, rest, _reached(preparation, fixed))
+    asked = _reached(program.inputs, preparation.outputs)
+    needless = asked.difference(_reached(program.inputs, outputs))
+    own = tuple(i for i in range(len(program.inputs)) if i not in needless)
+    inputs = (*(program.inputs[i] for i in own), *moved.values())
+    return Split(preparation, Program(inputs, outputs, program.name), tuple(sorted(asked)), own)
 
 
-def _reached(program: Program, fixed: Collection[Value]) -> tuple[int, ...]:
-    nodes: set[Any] = set(program.nodes())
-    return tuple(i for i, v in enumerate(program.inputs) if v in fixed and v.node in nodes)
+def _reached(inputs: Sequence[Value], outputs: Sequence[Value]) -> set[int]:
+    """The positions of the inputs that `outputs` depend on."""
+    nodes = set(reached(outputs))
+    return {i for i, value in enumerate(inputs) if value.node in nodes}

@@ -144,6 +144,8 @@ class Runner:
         self._preparation = Compiled(parts.preparation) if parts else None
         self._rest = Compiled(parts.rest if parts else program)
         self._fixed = parts.fixed if parts else ()
+        self._all = range(len(program.inputs))
+        self._own = parts.own if parts else self._all
         # JAX's arrays over memory that a preparation depends on are not kept: nobody could tell
         # then whether something is written there.
         self._operands = [
@@ -166,12 +168,15 @@ class Runner:
         prepared = self._prepared_for(operands)
         if isinstance(prepared, Failed):
             return prepared
-        return self._rest([*self._given(self._rest, operands), *prepared])
+        return self._rest([*self._given(self._rest, self._own, operands), *prepared])
 
-    def _given(self, compiled: Compiled, operands: Sequence[Any]) -> list[Any]:
-        """What a part takes of the operands; behind these it takes what was prepared."""
-        own = (i for i in compiled.used if i < len(self._operands))
-        return [self._operands[i].given(operands[i]) for i in own]
+    def _given(
+        self, compiled: Compiled, positions: Sequence[int], operands: Sequence[Any]
+    ) -> list[Any]:
+        """What a part takes of the operands, of which those at `positions` are its first inputs;
+        behind these it takes what was prepared."""
+        taken = (positions[i] for i in compiled.used if i < len(positions))
+        return [self._operands[i].given(operands[i]) for i in taken]
 
     def _prepared_for(self, operands: Sequence[Any]) -> Sequence[Any] | Failed:
         """What is computed from parameters alone."""
@@ -181,7 +186,7 @@ class Runner:
         known, prepared = self._prepared
         if None not in state and state == known:
             return prepared
-        given = self._given(self._preparation, operands)
+        given = self._given(self._preparation, self._all, operands)
         found = self._preparation(given)
         if isinstance(found, Failed):
             return found

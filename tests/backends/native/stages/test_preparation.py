@@ -11,13 +11,14 @@ from heterosis.backends.native.stages.prepack import packed
 from heterosis.backends.native.stages.scale_folding import folded
 from heterosis.ir import views
 from heterosis.ir.primitives.families import Opaque
-from heterosis.ir.program import INPUT, Program, apply
+from heterosis.ir.program import INPUT, NUMBER, Program, apply
 from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY, eager
 from heterosis.ops.nn import recurrence
 from heterosis.ops.nn import window_references as references
 from heterosis.passes.preparation import split
+from heterosis.runtime.errors import CaptureError
 
 exp, add, multiply, maximum, transpose = (
     REGISTRY[n].operation for n in ("exp", "add", "multiply", "maximum", "transpose")
@@ -46,7 +47,12 @@ def run(program, arguments):
 def both(program, found, arguments):
     """What the program gives whole, and in two parts."""
     done = run(found.preparation, arguments)
-    return run(program, arguments), run(found.rest, [*arguments, *done])
+    return run(program, arguments), run(found.rest, [*own(found, arguments), *done])
+
+
+def own(found, arguments):
+    """Those of the arguments that the rest of a program takes itself."""
+    return [arguments[i] for i in found.own]
 
 
 def primitives(program):
@@ -69,6 +75,7 @@ def test_what_depends_on_parameters_is_computed_ahead():
     program = Program(tuple(inputs), (add(multiply(x, scale), b), scale))
     found = split(program, [w, b])
     assert found.fixed == (1,)  # b is used as it is
+    assert found.own == (0, 2)
     assert [v.shape for v in found.preparation.outputs] == [(5,)]
     whole, parts = both(program, found, drawn((4, 5), (5,), (5,)))
     for one, other in zip(whole, parts, strict=True):
@@ -87,6 +94,7 @@ def test_the_weights_of_a_product_are_packed_ahead(rows, depth, columns):
     found = prepared(program, [w, b], machine())
     assert primitives(found.preparation) == {"pack_right"}
     assert primitives(found.rest) == {"matmul_packed"}
+    assert found.own == (0, 2)  # what has been packed is not read again
     scaled = [a / depth for a in drawn((rows, depth), (columns, depth), (columns,))]
     (whole,), (parts,) = both(program, found, scaled)
     numpy.testing.assert_allclose(whole.asnumpy(), parts.asnumpy(), rtol=2e-6)
@@ -251,7 +259,7 @@ def test_results_made_of_parameters_are_arrays_of_their_own():
     found = split(program, [w])
     arguments = drawn((3, 4), (4,))
     (kept,) = run(found.preparation, arguments)
-    first, _ = run(found.rest, [*arguments, kept])
+    first, _ = run(found.rest, [*own(found, arguments), kept])
     first[:] = 0
     numpy.testing.assert_allclose(kept.asnumpy(), numpy.exp(arguments[1].asnumpy()), rtol=1e-6)
 
@@ -266,6 +274,38 @@ def test_inference_with_parameters_prepared():
         (result,) = _core.run_plan(plan, arguments)
         x, w, b, s = (a.asnumpy() for a in arguments)
         numpy.testing.assert_allclose(result.asnumpy(), (x @ w.T + b) * s, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_taken_is_counted_among_arrays():
+    x, w, b = array(9, 20), array(7, 20), array(7)
+    number = apply(NUMBER, (), TensorType((), "float64", weak=True))
+    inputs = (number, w, x, b)
+    program = Program(inputs, (multiply(dense(x, w, b), number),))
+    layouts = [Strided.contiguous(v.shape) for v in inputs]
+    plan = compile_program(program, layouts, (1, 3))
+    w, x, b = arguments = drawn((7, 20), (9, 20), (7,))
+    (result,) = _core.run_plan(plan, [3.0, *arguments])
+    expected = (x.asnumpy() @ w.asnumpy().T + b.asnumpy()) * 3
+    numpy.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_is_prepared_of_an_unreadable_array_is_unreadable(again):
+    """The plan itself takes what was made of it, and nothing of the array."""
+    x, w = inputs = [array(9, 20), array(7, 20)]
+    program = Program(tuple(inputs), (dense(x, w, no_bias=True),))
+    plan = compile_program(program, [Strided.contiguous(v.shape) for v in inputs], (1,))
+    x, w = drawn((9, 20), (7, 20))
+    if again:
+        _core.run_plan(plan, [x, w])
+    w[:] = _core.unreadable("float32", (7, 20), "The weights were never made.")
+    (result,) = _core.run_plan(plan, [x, w])
+    with pytest.raises(CaptureError, match="were never made"):
+        result.asnumpy()
+    w[:] = 1
+    (result,) = _core.run_plan(plan, [x, w])
+    expected = numpy.repeat(x.asnumpy().sum(axis=1, keepdims=True), 7, axis=1)
+    numpy.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-4, atol=1e-5)
 
 
 def _pooled_before_a_write(x, factor):

@@ -50,6 +50,14 @@ class PlanFacts(NamedTuple):
         )
 
 
+class Taken(NamedTuple):
+    """The numbers of the arrays that are taken, of a call's: by what is computed ahead of a plan,
+    and by the plan itself, whose last operands are what that gives."""
+
+    ahead: Sequence[int]
+    own: Sequence[int]
+
+
 def plan_facts(
     program: Program,
     planned: Schedule,

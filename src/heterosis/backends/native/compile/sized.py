@@ -21,6 +21,7 @@ from heterosis.backends.native.codegen.kernel import Schedule
 from heterosis.backends.native.compile import object_cache, stored
 from heterosis.backends.native.compile.plans import (
     PlanFacts,
+    Taken,
     address,
     machine,
     plan_facts,
@@ -115,7 +116,7 @@ class SizedPlans:
         decisions = Decisions(values)
         program = resized(self.program, decisions.traced, calls=False)
         layouts = without_gaps(program, self.layouts)
-        programs, fixed = parts(program, layouts, self.parameters)
+        programs, taken = parts(program, layouts, self.parameters)
         made = [_Part(*part) for part in programs]
         formulas = Formulas(tuple(values))
         for condition in decisions.conditions:  # those of all parts are known now
@@ -124,7 +125,7 @@ class SizedPlans:
         template, *ahead = (part.template(formulas) for part in made)
         return Range(
             formulas.names, tuple(decisions.conditions), formulas.table, asked,
-            template, ahead[0] if ahead else None, fixed, [part.prove for part in made],
+            template, ahead[0] if ahead else None, taken, [part.prove for part in made],
         )  # fmt: skip
 
 
@@ -217,18 +218,18 @@ class Range:
     asked: int
     template: Template
     preparation: Template | None
-    fixed: list[int]
+    taken: Taken
     proofs: Sequence[Callable[[Mapping[str, int]], None]] = ()
 
     def add_to(self, plans: _core.SizedPlans, prepared: dict[Hashable, _core.Prepared]) -> None:
         """Let the core have the range; `prepared` has what is computed ahead for others."""
         ahead, shared = self.preparation, None
         if ahead is not None and not ahead.varies:
-            identity = ahead.code, ahead.known, *self.fixed
+            identity = ahead.code, ahead.known, *self.taken.ahead
             shared = prepared.setdefault(identity, _core.Prepared())
         plans.add(
             len(self.names), self.table, self.asked, self.template.row,
-            None if ahead is None else ahead.row, shared, self.fixed,
+            None if ahead is None else ahead.row, shared, *self.taken,
         )  # fmt: skip
 
     def prove(self, values: Mapping[str, int]) -> None:
@@ -260,19 +261,18 @@ def _kept(key: bytes | None) -> list[Any]:
 def _described(one: Range) -> list[Any]:
     templates = [one.template, *([one.preparation] if one.preparation else [])]
     facts = [[t.facts, t.known, t.entry] for t in templates]
-    return [list(one.names), list(one.conditions), one.table, one.asked, facts, one.fixed]
+    return [list(one.names), list(one.conditions), one.table, one.asked, facts, one.taken]
 
 
 def _read(key: bytes | None) -> list[Range]:
     """The ranges that were kept, as far as their machine code is still there."""
     found = []
-    for names, conditions, table, asked, facts, fixed in _kept(key):
+    for names, conditions, table, asked, facts, taken in _kept(key):
         template, *ahead = (_read_template(*fact) for fact in facts)
         if template is not None and None not in ahead:
             preparation = ahead[0] if ahead else None
-            found.append(
-                Range(tuple(names), tuple(conditions), table, asked, template, preparation, fixed)
-            )
+            facts = table, asked, template, preparation, Taken(*taken)
+            found.append(Range(tuple(names), tuple(conditions), *facts))
     return found
 
 

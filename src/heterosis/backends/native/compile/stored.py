@@ -15,7 +15,7 @@ from heterosis import _core
 from heterosis.backends.native.codegen.emit.abi import ENTRY
 from heterosis.backends.native.codegen.kernel import Machine
 from heterosis.backends.native.compile import object_cache
-from heterosis.backends.native.compile.plans import PlanFacts, check_room, machine
+from heterosis.backends.native.compile.plans import PlanFacts, Taken, check_room, machine
 from heterosis.ir.primitives import is_declared
 from heterosis.ir.program import Program
 from heterosis.ir.strided import Strided
@@ -56,12 +56,12 @@ def identity(program: Program) -> str | None:
 def write(
     key: bytes | None,
     functions: Sequence[tuple[PlanFacts, ProgramCode]],
-    fixed: list[int],
+    taken: Taken,
 ) -> None:
     """Keep the plans of a program and of its preparation."""
     if key is not None:
         described = [[entry(code), *facts] for facts, code in functions]
-        content = json.dumps([described, fixed]).encode()
+        content = json.dumps([described, taken]).encode()
         object_cache.default_cache().write(key, content)
 
 
@@ -80,15 +80,15 @@ def entry_address(name: str) -> int | None:
     return made.address(ENTRY) if made else None
 
 
-def read(key: bytes | None) -> tuple[list[_core.Plan], list[int]] | None:
-    """The plans that were kept, and the arrays that the preparation takes."""
+def read(key: bytes | None) -> tuple[list[_core.Plan], Taken] | None:
+    """The plans that were kept, and the arrays that they take."""
     content = object_cache.default_cache().read(key)
     if content is None:
         return None
-    described, fixed = json.loads(content)
+    described, taken = json.loads(content)
     plans = [_plan(*facts) for facts in described]
     found = [plan for plan in plans if plan is not None]
-    return (found, fixed) if len(found) == len(plans) else None
+    return (found, Taken(*taken)) if len(found) == len(plans) else None
 
 
 def _plan(name: str, *described: Any) -> _core.Plan | None:

@@ -14,6 +14,7 @@ from heterosis.backends.native.codegen.kernel import Machine, Schedule
 from heterosis.backends.native.compile import stored
 from heterosis.backends.native.compile.plans import (
     PlanFacts,
+    Taken,
     address,
     check_room,
     machine,
@@ -55,45 +56,52 @@ def compile_program(
     what depends on these alone is computed ahead, and anew when one has changed.
     """
     key = stored.key(program, layouts, parameters, machine())
-    plans, fixed = stored.read(key) or _compiled(key, program, layouts, parameters)
+    plans, taken = stored.read(key) or _compiled(key, program, layouts, parameters)
     if len(plans) == 1:
         return plans[0]
     rest, preparation = plans
-    return _core.with_preparation(rest, preparation, fixed)
+    return _core.with_preparation(rest, preparation, *taken)
 
 
 def _compiled(
     key: bytes | None, program: Program, layouts: Sequence[Strided], parameters: Collection[int]
-) -> tuple[list[_core.Plan], list[int]]:
-    functions, fixed = _functions(program, layouts, parameters)
+) -> tuple[list[_core.Plan], Taken]:
+    functions, taken = _functions(program, layouts, parameters)
     plans = [facts.plan(address(code)) for facts, code in functions]
-    stored.write(key, functions, fixed)
-    return plans, fixed
+    stored.write(key, functions, taken)
+    return plans, taken
 
 
 def _functions(
     program: Program, layouts: Sequence[Strided], parameters: Collection[int]
-) -> tuple[list[tuple[PlanFacts, ProgramCode]], list[int]]:
+) -> tuple[list[tuple[PlanFacts, ProgramCode]], Taken]:
     """The functions of what `parts` gives."""
-    programs, fixed = parts(program, layouts, parameters)
-    return [_function(*part) for part in programs], fixed
+    programs, taken = parts(program, layouts, parameters)
+    return [_function(*part) for part in programs], taken
 
 
 def parts(
     program: Program, layouts: Sequence[Strided], parameters: Collection[int]
-) -> tuple[list[tuple[Program, Sequence[Strided]]], list[int]]:
+) -> tuple[list[tuple[Program, Sequence[Strided]]], Taken]:
     """What each call runs, with the layouts of its inputs; if something is computed ahead of it,
-    also what does so, and the positions of the arrays that this depends on."""
+    also what does so, and which arrays they take."""
     from heterosis.backends.native.stages.pipeline import in_parts
     from heterosis.passes.preparation import Split
 
     found = in_parts(program, [program.inputs[i] for i in parameters], machine())
     if not isinstance(found, Split):
-        return [(found, layouts)], []
-    further = [Strided.contiguous(value.shape) for value in found.preparation.outputs]
-    arrays = [i for i, v in enumerate(program.inputs) if v.node.primitive is INPUT]
-    fixed = [arrays.index(i) for i in found.fixed]
-    return [(found.rest, (*layouts, *further)), (found.preparation, layouts)], fixed
+        return [(found, layouts)], Taken([], [])
+    own = [layouts[i] for i in found.own]
+    further = [Strided.contiguous(value.shape) for value in found.prepared]
+    taken = Taken(*(_among_arrays(program, some) for some in (found.fixed, found.own)))
+    return [(found.rest, (*own, *further)), (found.preparation, layouts)], taken
+
+
+def _among_arrays(program: Program, inputs: Collection[int]) -> list[int]:
+    """What number those of the `inputs`, given by their positions, have that are arrays, among
+    these."""
+    arrays = [i for i, value in enumerate(program.inputs) if value.node.primitive is INPUT]
+    return [number for number, i in enumerate(arrays) if i in inputs]
 
 
 def _function(program: Program, layouts: Sequence[Strided]) -> tuple[PlanFacts, ProgramCode]:

@@ -148,9 +148,8 @@ def _prepared(
     if not isinstance(found, Split):
         return found, dict(zip(_at(found, entry.held), arrays, strict=True))
     made = _computed(found.preparation, entry, machine)
-    own = dict(zip(_at(found.rest, entry.held), arrays, strict=True))
-    further = found.rest.inputs[len(found.rest.inputs) - len(made) :]
-    return found.rest, own | dict(zip(further, made, strict=True))
+    own = {found.preparation.inputs[i]: entry.held[i] for i in found.own if i in entry.held}
+    return found.rest, own | dict(zip(found.prepared, made, strict=True))
 
 
 def _computed(preparation: Program, entry: Entry, machine: Machine) -> list[_core.ndarray]:

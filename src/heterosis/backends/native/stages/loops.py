@@ -72,18 +72,19 @@ class _Turn:
         program = staged(program, [program.inputs[i] for i in shared], machine)
         self._inputs, self._rest = program.inputs, program
         self.ahead: tuple[Value, ...] = ()
+        self._found_ahead: tuple[Value, ...] = ()  # the same, as inputs of the rest
         if node.primitive is not SCAN and any(map(_may_fail, program.nodes())):
             return  # there may be no turn, and then no failure
         found = split(program, [program.inputs[i] for i in shared])
         if found is not None:
             outside = dict(zip(program.inputs, node.inputs, strict=False))
             self.ahead = substituted(found.preparation.outputs, outside)
-            self._rest = found.rest
+            self._rest, self._found_ahead = found.rest, found.prepared
 
     def program(self, end: int, further: Sequence[TensorType], at: int) -> Program:
         """The rest, which is given what is computed ahead behind its first `end` inputs: its own
         from number `at` on, among that of others."""
-        own = self._rest.inputs[len(self._inputs) :]
+        own = self._found_ahead
         given = [apply(INPUT, (), type_) for type_ in further]
         given[at : at + len(own)] = own
         inputs = (*self._inputs[:end], *given, *self._inputs[end:])
