@@ -323,28 +323,30 @@ def test_every_number_of_rows_fills_tiles(target):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
-def test_a_last_panel_of_one_vector(target, dtype):
-    """No second vector is computed, and what is beside the result is not touched."""
+@pytest.mark.parametrize("halves", [2, 1, 3])
+def test_a_narrow_last_panel(halves, target, dtype):
+    """No more than its columns is computed, and what is beside the result is not touched."""
     shape = tile(target, element(dtype, target))
+    last = halves * shape.lanes // 2
     for panels, m, k in [(0, 1, 5), (0, 50, 33), (1, 7, 600), (2, 23, 1300), (1, 8, 1)]:
-        n = panels * shape.columns + shape.lanes
+        n = panels * shape.columns + last
         a, b = numbers((m, k), dtype), operand((k, n), dtype, "rows")
         wide, c = result(m + 2, n, a)
         c = c[1:-1]
         actual = problem_of(a, b, c, variant="panels")
         packed = pack(target, actual, b)
         actual = choose(problem_of(a, b, c, b_packed=True), target, WORKERS)
-        assert actual.narrow == (shape.vectors > 1)
+        assert actual.narrow == (last if shape.halves or (halves == 2 < 2 * shape.vectors) else 0)
         run(target, actual.generic(), actual, a, packed, c)
         check(c, a, b)
         assert (wide[[0, -1]] == 7).all()
         assert (wide[:, n:] == 7).all()
 
 
-def test_open_columns_have_no_panel_of_one_vector():
+def test_open_columns_have_no_narrow_panel():
     """Code for such a number of columns would serve no other one."""
     decisions = Decisions({"n": BEST.lanes(4)})
-    for n, narrow in ((decisions.number("n"), False), (BEST.lanes(4), True)):
+    for n, narrow in ((decisions.number("n"), 0), (BEST.lanes(4), BEST.lanes(4))):
         sizes = {"m": 8, "n": n, "k": 16, "a_row": 16, "a_column": 1, "c_row": n}
         actual = choose(Problem("float32", **sizes, b_packed=True), BEST, WORKERS)
         assert (actual.variant, actual.narrow) == ("panels", narrow)
@@ -415,6 +417,7 @@ def test_epilogue_of_packed_panels(cheap, variant):
         (13, 32, 400),
         (50, 48, 20),
         (50, 24, 20),
+        (50, 40, 20),
     ]:
         a, b = numbers((m, k), "float32"), numbers((k, n), "float32")
         _, c = result(m, n, a)
@@ -525,12 +528,15 @@ def test_kernels_spill_nothing_and_call_no_library(target, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("target", [AVX512, AVX2, FALLBACK, NEON], ids=lambda t: t.name)
 def test_the_loops_over_rows_as_they_lie_spill_nothing(target, dtype):
-    text = assembly(target, Problem(dtype, "panels", a_column=1, b_packed=True, narrow=True))
-    bodies = functions(text)
-    for name in (f"matmul.{dtype}.rows", f"matmul.{dtype}.narrow.rows"):
-        blocks = re.split(r"^[.\w]*LBB\w+:", bodies[name], flags=re.MULTILINE)
-        multiplying = [block for block in blocks if re.search(r"\b(?:vfmadd|mulp|fmla)", block)]
-        assert multiplying and not any(vector_spills(target, block) for block in multiplying)
+    shape = tile(target, element(dtype, target))
+    for narrow in {shape.ends_narrow(halves * shape.lanes // 2) for halves in (1, 2, 3)}:
+        text = assembly(target, Problem(dtype, "panels", a_column=1, b_packed=True, narrow=narrow))
+        bodies = functions(text)
+        own = f"matmul.{dtype}.narrow.{narrow}.rows" if narrow else f"matmul.{dtype}.rows"
+        for name in {f"matmul.{dtype}.rows", own}:
+            blocks = re.split(r"^[.\w]*LBB\w+:", bodies[name], flags=re.MULTILINE)
+            multiplying = [b for b in blocks if re.search(r"\b(?:vfmadd|mulp|fmla)", b)]
+            assert multiplying and not any(vector_spills(target, b) for b in multiplying)
 
 
 def test_workspace_does_not_grow_with_the_rows():

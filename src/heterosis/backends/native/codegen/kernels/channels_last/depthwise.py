@@ -56,18 +56,18 @@ _BEFORE += [("left_row", I64), ("depth", I64)]
 
 @dataclass(frozen=True)
 class Before:
-    """A product of rows as they lie, whose result is the input; its last panel may be `narrow`."""
+    """A product of rows as they lie, whose result is the input; `narrow` as a problem has it."""
 
     epilogue: Epilogue | None
-    narrow: bool
+    narrow: int
 
 
 @dataclass(frozen=True)
 class _Producer:
-    """The kernel of that product, and whether its last panel is one vector."""
+    """The kernel of that product, and how many columns its last panel has, if a narrow one."""
 
     kernel: Kernel
-    narrow: bool
+    narrow: int
 
 
 @dataclass(frozen=True)

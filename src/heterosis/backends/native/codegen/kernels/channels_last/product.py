@@ -39,11 +39,11 @@ def product_scratch_bytes(problem: Problem) -> int:
 
 def emit_product(
     module: Module, target: Target, name: str, problem: Problem, epilogue: Epilogue | None, *,
-    narrow: bool,
+    narrow: int,
 ) -> None:  # fmt: skip
     """Define `@name(call, x, a, y, scratch, numbers...)`; `a` is the packed right operand of a
-    product, a column for each filter and a row for each tap and channel. `narrow`: the last panel
-    of filters is one vector."""
+    product, a column for each filter and a row for each tap and channel. `narrow`: of how many
+    filters the last panel is, if they have a kernel of their own."""
     kernel = product_kernel(module, target, problem.dtype).ended_by(epilogue)
     emit_panel_kernels(kernel, ListedRows, narrow=narrow)
     f, v, memory = begun(module, target, name, POINTERS + problem.parameters())
@@ -73,7 +73,7 @@ def _list_rows(f: Function, v: SimpleNamespace) -> None:
             f.store(place, f.offset(I64, to, w.index), align=8)
 
 
-def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: bool) -> None:
+def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: int) -> None:
     """Each share: some positions times some filters."""
     f = kernel.module.function(
         name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes

@@ -88,5 +88,5 @@ def choose(problem: Problem, target: Target, workers: int, *, epilogue: bool = F
     one = prod(problem.extents)
     whole = problem.batches > 1 and (one <= _WHOLE_PRODUCT or problem.batches >= 4 * workers)
     shape = tile(target, element(problem.dtype, target))
-    narrow = variant in _BY_ROWS and shape.ends_narrow(problem.extents[1])
+    narrow = shape.ends_narrow(problem.extents[1]) if variant in _BY_ROWS else 0
     return replace(problem, variant=variant, narrow=narrow, over_batches=whole)

@@ -47,16 +47,23 @@ class Kernel:
     tile: Tile
     prefix: str
     epilogue: Epilogue | None = None
-    narrow: bool = False  # of a panel's columns, only the first vector is computed
+    narrow: int = 0  # of a panel's columns, only the first so many are computed; 0: all
 
     @property
-    def vectors(self) -> int:
-        """How many vectors of columns are computed."""
-        return 1 if self.narrow else self.tile.vectors
+    def columns(self) -> int:
+        """How many columns are computed."""
+        return self.narrow or self.tile.columns
 
-    def narrowed(self) -> Kernel:
-        """The same for panels of which there is one vector."""
-        return replace(self, prefix=self.name("narrow"), narrow=True)
+    @property
+    def vectors(self) -> tuple[Type, ...]:
+        """The vectors that a row of them is, of which the last may be half a one."""
+        element, lanes = self.element.compute.element, self.tile.lanes
+        whole, rest = divmod(self.columns, lanes)
+        return (Type(element, lanes),) * whole + ((Type(element, rest),) if rest else ())
+
+    def narrowed(self, columns: int) -> Kernel:
+        """The same for panels of which there are so many columns."""
+        return replace(self, prefix=self.name(f"narrow.{columns}"), narrow=columns)
 
     def function(self, name: str, parameters: list[tuple[str, Type]]) -> Function:
         return self.module.function(
@@ -99,8 +106,7 @@ def emit_micro_kernel(kernel: Kernel, rows: int) -> None:
         for byte in range(0, tile.columns * element.size, LINE):
             f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
     fetch_beside(kernel, f, Position(*place), range(rows))
-    zero = constant(vector_of(kernel), 0)
-    sums: list[Value] = [zero] * (rows * tile.vectors)
+    sums: list[Value] = zeros(kernel, rows)
     unrolled = f.round_down(depth, tile.unroll)
     fetching = Fetching(kernel, f, f.binary("lshr", mode, constant(I64, PACE_AT)))
     fetches = has(f, mode, FETCHES)
@@ -125,7 +131,7 @@ def fetch_beside(kernel: Kernel, f: Function, at: Position, down: Sequence[Size]
         return
     for below in down:
         here = replace(at, row=f.add_size(at.row, below))
-        kernel.epilogue.fetch(f, here, kernel.vectors * kernel.tile.lanes)
+        kernel.epilogue.fetch(f, here, kernel.columns)
 
 
 def _lines(kernel: Kernel, f: Function, a: Value) -> list[Value]:
@@ -208,8 +214,9 @@ def _paces(kernel: Kernel) -> int:
     return (_tiles_at(kernel, 0) - 1).bit_length() + 1
 
 
-def vector_of(kernel: Kernel) -> Type:
-    return Type(kernel.element.compute.element, kernel.tile.lanes)
+def zeros(kernel: Kernel, rows: int) -> list[Value]:
+    """The sums of so many rows of a tile before anything is added."""
+    return [constant(vector, 0) for vector in kernel.vectors] * rows
 
 
 def _steps(
@@ -239,8 +246,8 @@ def row_of_panel(kernel: Kernel, f: Function, b: Value, step: int) -> list[Value
     """What a panel of the right operand holds `step` steps of depth on."""
     compute, tile = kernel.element.compute, kernel.tile
     return [
-        f.load(vector_of(kernel), f.offset(compute, b, step * tile.columns + j * tile.lanes))
-        for j in range(kernel.vectors)
+        f.load(vector, f.offset(compute, b, step * tile.columns + j * tile.lanes))
+        for j, vector in enumerate(kernel.vectors)
     ]
 
 
@@ -257,7 +264,7 @@ def _broadcasts(
         return from_memory
     # Multiplying by one lane of a register is an instruction here: four numbers cost one load.
     loaded = [
-        f.load(vector_of(kernel), f.offset(element.compute, a, first + row))
+        f.load(kernel.vectors[0], f.offset(element.compute, a, first + row))
         for row in range(0, rows, lanes)
     ]
     return lambda row: f.shuffle(loaded[row // lanes], loaded[row // lanes], [row % lanes] * lanes)
@@ -269,8 +276,8 @@ def emit_finish(
     down: Sequence[Size] | None = None,
 ) -> None:  # fmt: skip
     """Add what is there, apply the epilogue (if `final`, in case that is given), store; `targets`
-    are the rows, `vectors` wide. They are one below the other, unless `down` says which row of the
-    tile each is: the last one may come several times."""
+    are the rows, `vectors` wide, the last of which may be shorter. They are one below the other,
+    unless `down` says which row of the tile each is: the last one may come several times."""
     element, epilogue = kernel.element, kernel.epilogue
     down = range(len(targets)) if down is None else down
     width = max(sums[0].type.lanes, 1)
@@ -312,11 +319,19 @@ def emit_finish(
         vectors that their chains of operations run side by side."""
         store(sums)
         together = vectors if vectors & (vectors - 1) == 0 else 1
-        with f.loop(0, f.add_size(down[-1], 1)) as i, f.loop(0, vectors, together) as j:
-            at = f.add_size(f.mul_size(i.index, c_row), f.mul_size(j.index, width))
+
+        def end(i: Size, j: Size, lanes: int) -> None:
+            at = f.add_size(f.mul_size(i, c_row), f.mul_size(j, width))
             to = f.offset(element.storage, targets[0], at)
-            total = element.load(f, to, together * sums[0].type.lanes)
-            element.store(f, finished(total, i.index, j.index), to)
+            element.store(f, finished(element.load(f, to, lanes), i, j), to)
+
+        with f.loop(0, f.add_size(down[-1], 1)) as i:
+            if sums[0].type == sums[vectors - 1].type:
+                with f.loop(0, vectors, together) as j:
+                    end(i.index, j.index, together * sums[0].type.lanes)
+            else:
+                for number, total in enumerate(sums[:vectors]):
+                    end(i.index, number, total.type.lanes)
         return ()
 
     # narrow types would be rounded on the way

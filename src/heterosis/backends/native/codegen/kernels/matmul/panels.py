@@ -52,7 +52,7 @@ from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import (
     has,
     multiply_add,
     row_of_panel,
-    vector_of,
+    zeros,
 )
 from heterosis.backends.native.codegen.kernels.matmul.prepack import emit_pack_b, pack_parameters
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
@@ -145,7 +145,7 @@ def shares_of(
     return f.select(columns, one, f.i64(by_rows)), f.select(columns, f.i64(by_columns), one)
 
 
-def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: bool) -> None:
+def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: int) -> None:
     """Each share: some rows times some panels, a block of depth after the other."""
     f = kernel.module.function(
         name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
@@ -171,7 +171,7 @@ def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: bool) -> None:
 
 def multiply_block(
     kernel: Kernel, f: Function, v: SimpleNamespace, scratch: Value, down: tuple[Size, Size],
-    across: tuple[Size, Size], along: tuple[Size, Size], panels: Value, *, narrow: bool,
+    across: tuple[Size, Size], along: tuple[Size, Size], panels: Value, *, narrow: int,
     again: bool = False,
 ) -> None:  # fmt: skip
     """Rows times columns, a block of depth: the first of each, and how many. `panels` holds the
@@ -314,11 +314,11 @@ class _Singles:
 
 
 def emit_panel_kernels(
-    kernel: Kernel, rows: type[EvenRows | ListedRows] = EvenRows, *, narrow: bool = False
+    kernel: Kernel, rows: type[EvenRows | ListedRows] = EvenRows, *, narrow: int = 0
 ) -> None:
-    """What `PanelProduct` calls for such rows, once a module; also where the last panel is
-    `narrow`."""
-    for each in (kernel, kernel.narrowed()) if narrow else (kernel,):
+    """What `PanelProduct` calls for such rows, once a module; also for a last panel of `narrow`
+    columns."""
+    for each in (kernel, kernel.narrowed(narrow)) if narrow else (kernel,):
         if not kernel.module.defines(each.name(rows.code)):
             _emit_rows(each, rows)
     for each in (_plain(kernel), kernel):
@@ -353,9 +353,9 @@ class PanelProduct:
     """Rows times one panel.
 
     A row is `runs` runs of `depth` neighbours, `a_run` apart, and may well overlap the next one.
-    `width` columns of the panel exist, or more: if fewer than the panel has, then one vector, where
-    it says `narrow`. The panel that is wanted next lies behind this one, unless it is `following`,
-    which may be the same again.
+    `width` columns of the panel exist, or more: if fewer than the panel has, then `narrow`, unless
+    that is 0. The panel that is wanted next lies behind this one, unless it is `following`, which
+    may be the same again.
     """
 
     left: EvenRows | ListedRows
@@ -370,7 +370,7 @@ class PanelProduct:
     mode: Value
     place: list[Size | Value]
     following: Value | None = None
-    narrow: bool = False
+    narrow: int = 0
 
     def emit(self, kernel: Kernel, f: Function, scratch: Value) -> None:
         whole = f.compare("sge", f.i64(self.width), f.i64(kernel.tile.columns))
@@ -383,7 +383,7 @@ class PanelProduct:
     def _last(self, kernel: Kernel, f: Function, scratch: Value) -> Sequence[Value]:
         """The same where fewer columns exist than a panel has."""
         if self.narrow:
-            return self.whole(kernel.narrowed(), f)
+            return self.whole(kernel.narrowed(self.narrow), f)
         return self._in_part(kernel, f, scratch)
 
     def whole(self, kernel: Kernel, f: Function) -> Sequence[Value]:
@@ -489,7 +489,7 @@ def _emit_tiles(
     there: Size,
 ) -> None:  # fmt: skip
     """Tiles one below the other, of `height` rows, the last of them again if fewer are `there`."""
-    element, tile = kernel.element, kernel.tile
+    element = kernel.element
     down = _rows_down(f, height, f.sub_size(f.min_size(height, there), 1))
     below = [f.mul_size(i, v.c_row) for i in down]
     left = v.left.tiles(kernel, f, down)
@@ -498,7 +498,7 @@ def _emit_tiles(
         soon = f.offset(element.storage, to, f.mul_size(v.c_row, _SOON * height))
         for offset in below:
             pointer = f.offset(element.storage, soon, offset)
-            for byte in range(0, kernel.vectors * tile.lanes * element.size, LINE):
+            for byte in range(0, kernel.columns * element.size, LINE):
                 f.prefetch(f.offset(element.compute, pointer, byte // element.size), write=True)
         later = f.add_size(v.row, f.add_size(i.index, _SOON * height))
         fetch_beside(kernel, f, Position(v.call, v.batch, later, v.column), down)
@@ -507,7 +507,7 @@ def _emit_tiles(
         targets = [f.offset(element.storage, to, offset) for offset in below]
         at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
         emit_finish(
-            kernel, f, targets, v.c_row, sums, kernel.vectors, v.accumulate, at, v.final, down
+            kernel, f, targets, v.c_row, sums, len(kernel.vectors), v.accumulate, at, v.final, down
         )
 
 
@@ -527,10 +527,9 @@ def _sums(
 ) -> list[Value]:  # fmt: skip
     """A tile in registers: the `rows` of `left`, which end before row `after`, times the panel."""
     tile, storage = kernel.tile, kernel.element.storage
-    zero = constant(vector_of(kernel), 0)
     ahead, fetches = _ahead(f, v, f.sub_size(after, rows))
     unrolled = f.round_down(v.depth, tile.unroll)
-    with f.loop(0, v.runs, 1, [v.b, ahead, *[zero] * (rows * kernel.vectors)]) as run:
+    with f.loop(0, v.runs, 1, [v.b, ahead, *zeros(kernel, rows)]) as run:
         here = left.behind(f, storage, f.mul_size(run.index, v.a_run))
         b, ahead, *sums = run.carried
         state = [ahead, b, *here.moving, *sums]
@@ -601,12 +600,14 @@ def _steps(
     moving, sums = rest[: len(left.moving)], rest[len(left.moving) :]
     for step in range(count):
         right = row_of_panel(kernel, f, b, step)
-        rows = range(len(sums) // kernel.vectors)
+        vectors = len(kernel.vectors)
+        rows = range(len(sums) // vectors)
         for row in reversed(rows) if step % 2 else rows:
             here = left.number(f, element.storage, moving, row, at, step)
-            scale = f.splat(f.load(element.compute, here), tile.lanes)
+            scale = f.load(element.compute, here)
             for j, vector in enumerate(right):
-                place = row * kernel.vectors + j
-                sums[place] = multiply_add(f, element, scale, vector, sums[place])
+                place = row * vectors + j
+                many = f.splat(scale, vector.type.lanes)
+                sums[place] = multiply_add(f, element, many, vector, sums[place])
     onward = [f.offset(element.storage, pointer, count) for pointer in moving]
     return [f.offset(element.compute, b, count * tile.columns), *onward, *sums]

@@ -26,9 +26,9 @@ class Problem:
 
     Strides count elements and C's columns are neighbours. `batch` lists the batch axes, outermost
     first. With `b_packed` the right operand lies as `pack_right` wrote it and its strides are
-    unused; with `one_block` its whole depth is one block there, and `narrow` says that its last
-    panel is one vector. `over_batches` shares the batches between the threads instead of one
-    product at a time.
+    unused; with `one_block` its whole depth is one block there, and `narrow` says how many
+    columns its last panel has, if the kernel for these alone is used. `over_batches` shares the
+    batches between the threads instead of one product at a time.
     """
 
     dtype: str
@@ -44,7 +44,7 @@ class Problem:
     batch: tuple[Batch, ...] = ()
     b_packed: bool = False
     one_block: bool = False
-    narrow: bool = False
+    narrow: int = 0
     over_batches: bool = False
 
     def sizes(self) -> dict[str, int | None]:

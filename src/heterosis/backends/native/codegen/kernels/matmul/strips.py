@@ -60,7 +60,7 @@ def strip_numbers(f: Function, kernel: Kernel, v: SimpleNamespace) -> Size:
     return f.mul_size(depth, columns)
 
 
-def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: bool) -> None:
+def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: int) -> None:
     """Each share: a strip of columns, packed a block of depth at a time, and as many rows at a time
     as stay in the cache beside it."""
     f = kernel.module.function(

@@ -17,6 +17,7 @@ class Tile:
     `tails` are the row counts of the smaller kernels that finish a matrix, `unroll` the steps
     of depth written out in one turn, `depth` and `block_rows` the part of the left operand
     that stays in the second-level cache, `shared` the packed right operand's share of the last.
+    With `halves`, half a vector takes half as long as a whole one.
     """
 
     rows: int
@@ -28,16 +29,19 @@ class Tile:
     block_rows: int
     block_columns: int
     shared: int
+    halves: bool = False
 
     @property
     def columns(self) -> int:
         return self.vectors * self.lanes
 
-    def ends_narrow(self, columns: int) -> bool:
-        """Whether the last of the panels that hold so many columns is one vector; not if there may
-        be more or fewer, since the code would be for these alone."""
-        one = self.vectors > 1 and not is_traced(columns)
-        return one and columns % self.columns == self.lanes
+    def ends_narrow(self, columns: int) -> int:
+        """How many columns the last of the panels has that hold so many: 0 if a kernel for fewer
+        would gain nothing, or if there may be more, since its code would be for these alone."""
+        if is_traced(columns):
+            return 0
+        last = columns % self.columns
+        return 0 if last % (self.lanes // 2 if self.halves else self.lanes) else last
 
 
 # (target, computed in) -> rows, vectors, tails, unroll
@@ -109,4 +113,5 @@ def tile(target: Target, element: Element) -> Tile:
         block_rows=max(rows, block_rows // rows * rows),
         block_columns=max(columns, 512 // element.size // columns * columns),
         shared=shared_bytes // element.size,
+        halves=target.name == "avx512" and element.compute.is_float and not element.converts,
     )
