@@ -72,11 +72,12 @@ def _split(rows: int = _ROWS) -> Split | None:
 def _scheduled() -> Schedule:
     captured, _ = _captured()
     layouts = [layout_of(s.array) for s in captured.sources if isinstance(s, Outside)]
+    layouts = [Strided.contiguous((_ROWS, _COLUMNS)), *layouts]
     split = _split()
-    ahead = [Strided.contiguous(v.shape) for v in split.preparation.outputs]
+    own = [layouts[i] for i in split.own]
+    ahead = [Strided.contiguous(value.shape) for value in split.prepared]
     rest = split.rest
-    layouts = [Strided.contiguous((_ROWS, _COLUMNS)), *layouts, *ahead]
-    return schedule(rest, layouts, [None], _MACHINE, views=True, kept=kept_values(rest))
+    return schedule(rest, [*own, *ahead], [None], _MACHINE, views=True, kept=kept_values(rest))
 
 
 @cache

@@ -136,15 +136,15 @@ Step = Load | Argument | Literal | Extent | Counter | Apply | Reduce
 @dataclass(frozen=True, slots=True)
 class Store:
     """Write step `value`. `indices` and `rows` as in `Load`; a scattering nest runs in order, on
-    one thread. If it `is_paired`, the next store of the nest takes the elements between its own:
-    together they leave no gaps along the vectors."""
+    one thread. So many stores of the nest, from this one on, are `together`: along the vectors,
+    each takes the elements behind those of the one before, and they leave no gaps."""
 
     operand: Operand
     value: int
     indices: Indices = ()
     running: Any = None  # a Reducer: store the running value at every point instead
     rows: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    is_paired: bool = False
+    together: int = 1
 
 
 @dataclass(frozen=True, slots=True)

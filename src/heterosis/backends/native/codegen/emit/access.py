@@ -235,22 +235,41 @@ def store_vector(
 def store_between(
     f: Function, dtype: str, values: Sequence[Value], bases: Sequence[Value], mask: Value | None
 ) -> None:
-    """Two vectors of which each has every second element, from its base on, the second one behind
-    the first one's."""
+    """Vectors of whose elements, from its base on, each takes one place of as many as there are
+    vectors, behind that of the vector before."""
+    apart = len(values)
     if mask is not None and not _masks_pay(f, STORED[dtype]):
         for value, base in zip(values, bases, strict=True):
-            store_vector(f, dtype, value, base, 2, mask)
+            store_vector(f, dtype, value, base, apart, mask)
         return
-    first, second = (stored(f, dtype, value) for value in values)
-    lanes = first.type.lanes
-    for begin in (0, lanes):
+    vectors = [stored(f, dtype, value) for value in values]
+    lanes = vectors[0].type.lanes
+    for begin in range(0, apart * lanes, lanes):
         part = range(begin, begin + lanes)
-        mixed = f.shuffle(first, second, [i // 2 + lanes * (i % 2) for i in part])
+        mixed = _mixed(f, vectors, part)
         at = f.offset(STORED[dtype], bases[0], begin)
         if mask is None:
             f.store(mixed, at)
         else:
-            f.masked_store(mixed, at, f.shuffle(mask, mask, [i // 2 for i in part]))
+            f.masked_store(mixed, at, f.shuffle(mask, mask, [i // apart for i in part]))
+
+
+def _mixed(f: Function, vectors: Sequence[Value], places: Sequence[int]) -> Value:
+    """One vector of what stands at `places`, where the vectors' elements stand in turn."""
+    apart, lanes = len(vectors), len(places)
+
+    def lane(i: int, place: int, added: int) -> int:
+        """Where the element is found, of the vectors before number `added` mixed, and of that."""
+        number, own = place % apart, place // apart
+        if number == added:
+            return lanes + own
+        return -1 if number > added else own if added == 1 else i
+
+    mixed = vectors[0]
+    for added in range(1, apart):
+        chosen = [lane(i, place, added) for i, place in enumerate(places)]
+        mixed = f.shuffle(mixed, vectors[added], chosen)
+    return mixed
 
 
 def _addresses(f: Function, element: Type, base: Value, step: Value | int, lanes: int) -> Value:

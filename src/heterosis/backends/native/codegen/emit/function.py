@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -20,6 +20,7 @@ from heterosis.backends.native.codegen.emit.builder import (
     Value,
     constant,
 )
+from heterosis.backends.native.codegen.emit.interleaving import interleaved
 from heterosis.backends.native.codegen.emit.nest import emit_nest
 from heterosis.backends.native.codegen.kernel import KernelCode, OpaqueCall, Place, Schedule
 from heterosis.backends.native.codegen.nest import (
@@ -208,6 +209,7 @@ def grain_of(nest: Nest, nanoseconds: float) -> int:
 
 def open_nest(nest: Nest, numbers: Numbers) -> Nest:
     """`nest` with what `numbers` makes of its own."""
+    nest = interleaved(nest)
     level = {"kept": len(nest.kept) - 1, "none": -1}.get(
         nest.vector, len(nest.kept) + len(nest.reduced) - 1
     )
@@ -244,34 +246,8 @@ def open_nest(nest: Nest, numbers: Numbers) -> Nest:
         kept=tuple(numbers.slot(n) for n in nest.kept),
         reduced=tuple(numbers.slot(n) for n in nest.reduced),
         steps=tuple(step(s) for s in nest.steps),
-        stores=tuple(store(s) for s in _in_pairs(nest.stores, level)),
+        stores=tuple(store(s) for s in nest.stores),
     )
-
-
-def _in_pairs(stores: tuple[Store, ...], level: int) -> Iterator[Store]:
-    """The stores of a nest, those that fill each other's gaps one behind the other."""
-    left = list(stores)
-    while left:
-        first = left.pop(0)
-        other = next((s for s in left if _fill(first, s, level) or _fill(s, first, level)), None)
-        if other is None:
-            yield first
-            continue
-        left.remove(other)
-        if not _fill(first, other, level):
-            first, other = other, first
-        yield replace(first, is_paired=True)
-        yield other
-
-
-def _fill(first: Store, second: Store, level: int) -> bool:
-    """Whether the second writes, along the vectors, each element behind one of the first."""
-    one, other = first.operand, second.operand
-    alike = (one.buffer, one.dtype, one.strides) == (other.buffer, other.dtype, other.strides)
-    if not alike or level < 0 or any(s.indices or s.running for s in (first, second)):
-        return False
-    step = one.strides[level]
-    return isinstance(step, int) and step == 2 and other.offset == known(one.offset) + 1
 
 
 def _call_part(call: OpaqueCall, numbers: Numbers) -> CallPart:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeAlias
 
 from heterosis.backends.native.codegen import tables
@@ -350,10 +351,7 @@ class _Emitter:
             self.value(scope, store.value, lanes, mask)
         left = iter(outer)
         for store in left:
-            if store.is_paired:
-                self._store_both(scope, store, next(left), lanes, mask)
-            else:
-                self._store(scope, store, lanes, mask)
+            self._store_together(scope, [store, *islice(left, store.together - 1)], lanes, mask)
 
     def _pass(
         self,
@@ -449,21 +447,19 @@ class _Emitter:
         value = self.value(scope, store.value, lanes, mask)
         self._hold(scope, store.operand, store.indices, lanes, mask, value)
 
-    def _store_both(
-        self, scope: _Scope, first: Store, second: Store, lanes: int, mask: Mask
+    def _store_together(
+        self, scope: _Scope, stores: Sequence[Store], lanes: int, mask: Mask
     ) -> None:
-        """What one stores, and what the next one stores between that."""
-        if not lanes:
-            self._store(scope, first, lanes, mask)
-            self._store(scope, second, lanes, mask)
+        """What one stores, and what the others store between that."""
+        if not lanes or len(stores) == 1:
+            for store in stores:
+                self._store(scope, store, lanes, mask)
             return
-        values = [self.value(scope, store.value, lanes, mask) for store in (first, second)]
-        base, behind = (
-            self._address(scope, store.operand, (), 0, None)[0] for store in (first, second)
-        )
+        values = [self.value(scope, store.value, lanes, mask) for store in stores]
+        bases = [self._address(scope, store.operand, (), 0, None)[0] for store in stores]
 
         def write(m: Value | None) -> list[Value]:
-            memory.store_between(self.f, first.operand.dtype, values, (base, behind), m)
+            memory.store_between(self.f, stores[0].operand.dtype, values, bases, m)
             return []
 
         self._masked(mask, write)

@@ -72,7 +72,34 @@ def test_pairs_of_results(shape, dtype):
     numpy.testing.assert_array_equal(found.asnumpy(), around)
 
 
-@pytest.mark.parametrize("function", [stacked, apart, beside_a_product, unpooled])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_channels_become_the_last_dimension(count, dtype):
+    for shape in ((count, 3, 50), (2, count, 33, 17), (3, count, 1, 16)):
+        x = drawn(shape, dtype, 0)
+        turned = numpy.moveaxis(x.asnumpy(), -3, -1)
+        other = numpy.moveaxis(drawn(shape, dtype, 1).asnumpy(), -3, -1)
+        y = np.array(numpy.ascontiguousarray(other), dtype=dtype)
+        numpy.testing.assert_array_equal(np.moveaxis(x, -3, -1).copy().asnumpy(), turned)
+        found = heterosis.hybridize(channels_last)(x, y).asnumpy()
+        numpy.testing.assert_array_equal(found[..., 1:, :], numpy.maximum(turned, other))
+        assert not found[..., :1, :].any()
+
+
+def channels_last(x, y):
+    """Channels become the last dimension, of more than is written, beside what they are already."""
+    return np.pad(
+        np.maximum(np.moveaxis(x, -3, -1), y), ((0, 0),) * (x.ndim - 2) + ((1, 0), (0, 0))
+    )
+
+
+def of_images(x, y):
+    """Rows of three channels each, which stand behind each other."""
+    rows = np.stack([x, y]).reshape(2, 3, 50)
+    return np.moveaxis(rows, 1, -1) * 2
+
+
+@pytest.mark.parametrize("function", [stacked, apart, beside_a_product, unpooled, of_images])
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
 def test_nothing_is_scattered(target, function):
     x, y = drawn((3, 50), "float32", 0), drawn((3, 50), "float32", 1)
