@@ -1,8 +1,9 @@
 """Puts results into a document: python benchmarks/report.py RESULTS.json ... --into DOCUMENT.md
 
-The results are what benchmarks write with --json. The tables replace what stands between the
-document's marks; a picture for every benchmark goes into the folder `static` beside it. A document
-may have several such places, each for a kind of processor with a name: --processor AVX-512.
+The results are what benchmarks write with --json, in files of their names. Between the document's
+marks, the tables of these benchmarks are replaced, and those of others stay; a picture for every
+benchmark goes into the folder `static` beside it. A document may have several such places, each for
+a kind of processor with a name: --processor AVX-512.
 """
 
 from __future__ import annotations
@@ -28,11 +29,26 @@ def marks(processor: str) -> list[str]:
     return [f"<!-- {place}: {end} -->" for end in ("begin", "end")]
 
 
+def title_of(name: str, processor: str) -> str:
+    """The title of a benchmark's tables for a kind of processor."""
+    return f"{_TITLES[name]}, {processor}" if processor else _TITLES[name]
+
+
+def sections_in(text: str, processor: str) -> dict[str, str]:
+    """The benchmarks whose tables a text has, and these."""
+    titles = {f"## {title_of(name, processor)}": name for name in _TITLES}
+    found: dict[str, list[str]] = {}
+    name = None
+    for line in text.splitlines():
+        name = titles.get(line, name)
+        if name:
+            found.setdefault(name, []).append(line)
+    return {name: "\n".join(lines).strip() for name, lines in found.items()}
+
+
 def section(name: str, content: dict, folder: Path, processor: str) -> str:
     """A benchmark's tables, below a picture of them."""
-    title, results = _TITLES[name], content["results"]
-    if processor:
-        title = f"{title}, {processor}"
+    title, results = title_of(name, processor), content["results"]
     file = "_".join([name, *processor.lower().replace("-", "").split()]) + ".png"
     facts = ", ".join(f"{key}: {value}" for key, value in content["machine"].items())
     picture(results, title, folder / file)
@@ -115,14 +131,18 @@ def main() -> None:
     parser.add_argument("--into", type=Path, required=True)
     parser.add_argument("--processor", default="", help="the kind of processor, if not the first")
     given = parser.parse_args()
+    for file in given.results:
+        if file.stem not in _TITLES:
+            parser.error(f"{file} is of no benchmark with tables: expected {', '.join(_TITLES)}")
     begin, end = marks(given.processor)
     before, rest = given.into.read_text().split(begin)
-    _, after = rest.split(end)
+    old, after = rest.split(end)
     folder = given.into.parent / "static"
-    sections = [
-        section(file.stem, json.loads(file.read_text()), folder, given.processor)
-        for file in given.results
-    ]
+    found = sections_in(old, given.processor)
+    for file in given.results:
+        content = json.loads(file.read_text())
+        found[file.stem] = section(file.stem, content, folder, given.processor)
+    sections = [found[name] for name in _TITLES if name in found]
     given.into.write_text("\n\n".join([f"{before}{begin}", *sections, f"{end}{after}"]))
 
 

@@ -71,6 +71,19 @@ def test_results_go_into_documents(tmp_path):
     for name in ("models", "mlp"):
         assert f"(static/{name}.png)" in text
         assert (tmp_path / "static" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    subprocess.run([*command[:2], "mlp.json", "--into", "document.md"], cwd=tmp_path, check=True)
+    assert document.read_text() == text  # what another benchmark had found stays
+    other = json.loads((tmp_path / "mlp.json").read_text()) | {"machine": {"processor": "Q"}}
+    (tmp_path / "mlp.json").write_text(json.dumps(other))
+    subprocess.run([*command[:2], "mlp.json", "--into", "document.md"], cwd=tmp_path, check=True)
+    assert document.read_text() == text.replace(
+        "mlp.py` on processor: P", "mlp.py` on processor: Q"
+    )
+    text = document.read_text()
+    (tmp_path / "others.json").write_text("{}")
+    refused = [*command[:2], "others.json", "--into", "document.md"]
+    done = subprocess.run(refused, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode and "others.json is of no benchmark with tables" in done.stderr
     document.write_text(f"{text}<!-- results AVX-512: begin --><!-- results AVX-512: end -->\n")
     more = ["--into", "document.md", "--processor", "AVX-512"]
     subprocess.run([*command, *more], cwd=tmp_path, check=True)
