@@ -25,6 +25,11 @@ class Target:
         """Whether it loads and stores parts of vectors whose elements are so wide."""
         return self._has("avx512bw") or (self._has("avx2") and bits >= 32)
 
+    @property
+    def stores_parts(self) -> bool:
+        """Whether to store a part of a vector takes no longer than to store all of it."""
+        return self._has("avx512f")
+
     def multiplies(self, bits: int) -> bool:
         """Whether it multiplies vectors of such integers in one instruction."""
         widest = 64 if self._has("avx512dq") else 32 if self._has("avx2", "neon") else 16

@@ -238,6 +238,63 @@ def test_choice_for_packed_right_operands(shape, variant):
     assert choose(problem, AVX2, 2).variant == variant
 
 
+@pytest.mark.parametrize(
+    "shape, workers, variant",
+    [
+        ((64, 256, 512), 1, "turned"),
+        ((64, 256, 512), 2, "strips"),
+        ((1024, 2048, 256), 1, "turned"),
+        ((60, 256, 512), 1, "strips"),  # the last rows would be no whole vector
+        ((64, 100, 512), 1, "strips"),  # the columns are packed in no more time
+        ((64, 256, 1024), 1, "columns"),  # rows that share lines of the cache
+        ((64, 256, 1028), 1, "strips"),  # more than one block of depth
+        ((1040, 2080, 256), 1, "blocked"),
+    ],
+)
+def test_choice_of_what_is_turned(shape, workers, variant):
+    m, n, k = shape
+    a, b = operand((m, k), "float32", "rows"), operand((k, n), "float32", "columns")
+    problem = problem_of(a, b, numpy.empty((m, n), "float32"))
+    assert choose(problem, AVX512, workers).variant == variant
+    assert choose(problem, AVX2, workers).variant != "turned"
+
+
+@pytest.mark.parametrize(
+    "dtype, cheap",
+    [("float32", None), ("float64", None), ("float32", True), ("float32", False)],
+)
+@pytest.mark.parametrize("target", HERE, ids=lambda t: t.name)
+def test_a_turned_product(target, dtype, cheap):
+    shape = tile(target, element(dtype, target))
+    finish = None if cheap is None else BiasAndRelu(cheap)
+    for vectors, n, k in [(1, 33, 5), (2, 64, 64), (3, 97, 257), (4, 256, 0), (5, 301, 31)]:
+        m = vectors * shape.lanes
+        a = guarded(operand((m, k), dtype, "rows"))
+        b = guarded(operand((k, max(n, 2 * m)), dtype, "columns"))
+        wide, c = result(m, b.shape[1], a)
+        narrow = shape.ends_narrow(m)
+        actual = problem_of(a, b, c, variant="turned", narrow=narrow)
+        run(target, actual.generic(), actual, a, b, c, finish)
+        want = a.astype("float64") @ b.astype("float64")
+        if finish:
+            want = numpy.maximum(want + BIAS[: b.shape[1]] + ROW_BIAS[:m, None], 0)
+        near = 1e-4 if dtype == "float32" else 1e-9
+        numpy.testing.assert_allclose(c, want, rtol=near, atol=near)
+        assert (wide[:, b.shape[1] :] == 7).all()
+
+
+@pytest.mark.parametrize("over_batches", [False, True])
+def test_turned_products_in_batches(over_batches):
+    a, b = numbers((2, 3, 16, 40), "float32"), numbers((3, 50, 40), "float32")
+    b = numpy.broadcast_to(b.swapaxes(-1, -2), (2, 3, 40, 50))
+    c = numpy.full((2, 3, 16, 50), 7, "float32")
+    narrow = tile(BEST, element("float32", BEST)).ends_narrow(16)
+    how = {"variant": "turned", "over_batches": over_batches, "narrow": narrow}
+    actual = problem_of(a, b, c, **how)
+    run(BEST, actual.generic(), actual, a, b, c)
+    check(c, a, b)
+
+
 @pytest.mark.lengthy
 @pytest.mark.parametrize("over_batches", [False, True])
 @pytest.mark.parametrize("variant", ["blocked", "columns", "direct", *AS_THEY_LIE])
@@ -537,6 +594,16 @@ def test_the_loops_over_rows_as_they_lie_spill_nothing(target, dtype):
             blocks = re.split(r"^[.\w]*LBB\w+:", bodies[name], flags=re.MULTILINE)
             multiplying = [b for b in blocks if re.search(r"\b(?:vfmadd|mulp|fmla)", b)]
             assert multiplying and not any(vector_spills(target, b) for b in multiplying)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda t: t.name)
+def test_the_loops_of_turned_products_spill_nothing(target, dtype):
+    text = assembly(target, Problem(dtype, "turned", a_column=1, b_row=1))
+    body = functions(text)[f"matmul.{dtype}.turned"]
+    blocks = re.split(r"^[.\w]*LBB\w+:", body, flags=re.MULTILINE)
+    multiplying = [b for b in blocks if b.count("vfmadd") > 10 and "vperm" not in b]
+    assert multiplying and not any(vector_spills(target, b) for b in multiplying)
 
 
 def test_workspace_does_not_grow_with_the_rows():

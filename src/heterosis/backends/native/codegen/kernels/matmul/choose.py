@@ -10,6 +10,7 @@ from heterosis.backends.native.codegen.kernels.matmul.panels import SHARED_ROWS
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.target import Target
+from heterosis.ir.traced_sizes import is_traced
 
 # A right operand of fewer numbers stays in the first-level cache as it lies.
 _SMALL_RIGHT = 1 << 14
@@ -24,6 +25,9 @@ _FEW_COLUMNS = 512
 # cache or the last: packing the columns where they are multiplied gains 3 to 25% with two threads,
 # the more the smaller the product, and with more numbers it loses up to 8%.
 _SMALL_LEFT = 1 << 18
+# Up to so many rows, turning a product gains 1 to 25% with one thread. With more threads it loses
+# as much where it is small: they have to meet when the rows are packed.
+_FEW_TURNED = 1024
 # With so few runs on one side, dot products beat tiles.
 _FEW_DOTS = 4
 FEW_ROWS = 4
@@ -55,12 +59,31 @@ def choose_variant(
     if problem.b_column == 1 and (m <= FEW_ROWS or n * k < _SMALL_RIGHT):
         return "direct_row" if m == 1 else "direct"
     way, shape = _packing(m, n), tile(target, kind)
+    if workers == 1 and _turns(problem, target, kind):
+        return "turned"
     if not _as_they_lie(problem, kind):
         return way
     if m <= n and m * k <= _SMALL_LEFT and n >= workers * shape.columns:
         return "strips"
     few = n <= _FEW_COLUMNS and n * k <= shape.shared
     return "rows" if few and way == "blocked" else way
+
+
+def _turns(problem: Problem, target: Target, kind: Element) -> bool:
+    """Whether to read columns of the right operand as rows as they lie, and to pack few rows."""
+    m, n, k = problem.extents
+    turned = problem.transposed()
+    return (
+        kind.compute.is_float
+        and target.stores_parts
+        and problem.a_column == problem.b_row == 1
+        and not is_traced(m)
+        and m % target.lanes(kind.size) == 0
+        and m <= _FEW_TURNED
+        and n >= 2 * m
+        and k <= tile(target, kind).depth
+        and _as_they_lie(turned, kind)
+    )
 
 
 def _has_rows(problem: Problem, kind: Element) -> bool:
@@ -88,5 +111,6 @@ def choose(problem: Problem, target: Target, workers: int, *, epilogue: bool = F
     one = prod(problem.extents)
     whole = problem.batches > 1 and (one <= _WHOLE_PRODUCT or problem.batches >= 4 * workers)
     shape = tile(target, element(problem.dtype, target))
-    narrow = shape.ends_narrow(problem.extents[1]) if variant in _BY_ROWS else 0
+    panels = problem.extents[0 if variant == "turned" else 1]
+    narrow = shape.ends_narrow(panels) if variant in (*_BY_ROWS, "turned") else 0
     return replace(problem, variant=variant, narrow=narrow, over_batches=whole)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
+from typing import TypeAlias
 
 from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import (
@@ -202,6 +203,9 @@ def multiply_block(
 
 # -- one panel ------------------------------------------------------------------------------------
 
+# Emits tiles: (kernel, function, its values, first row, last row, height, rows that there are).
+EmitTiles: TypeAlias = Callable[[Kernel, Function, SimpleNamespace, Value, Value, int, Size], None]
+
 
 @dataclass(frozen=True)
 class EvenRows:
@@ -320,7 +324,7 @@ def emit_panel_kernels(
     columns."""
     for each in (kernel, kernel.narrowed(narrow)) if narrow else (kernel,):
         if not kernel.module.defines(each.name(rows.code)):
-            _emit_rows(each, rows)
+            emit_rows(each, rows, rows.code, _emit_tiles)
     for each in (_plain(kernel), kernel):
         if not kernel.module.defines(each.name("edge")):
             emit_edge_store(each)
@@ -418,17 +422,19 @@ class PanelProduct:
         return ()
 
 
-def _emit_rows(kernel: Kernel, kind: type[EvenRows | ListedRows]) -> None:
-    """`rows(a, where, runs, a_run, depth, b, following, c, c_row, rows, mode, call, batch, row,
+def emit_rows(
+    kernel: Kernel, kind: type[EvenRows | ListedRows], name: str, emit_tiles: EmitTiles
+) -> None:
+    """`<name>(a, where, runs, a_run, depth, b, following, c, c_row, rows, mode, call, batch, row,
     column)`.
 
     All rows times one panel, in tiles of two heights that differ by one, and up to two of two
     thirds of the height: together they fit nearly every number of rows. Where they do not, the last
-    of the others computes its last row several times over, which costs less than code of its own.
+    of the others is given more rows than there are.
     """
     tall = tile_rows(kernel)
     f = kernel.function(
-        kind.code,
+        name,
         [("a", PTR), kind.label, ("runs", I64), ("a_run", I64), ("depth", I64), ("b", PTR)]
         + [("following", PTR), ("c", PTR), ("c_row", I64), ("rows", I64), ("mode", I64), *PLACE],
     )
@@ -446,15 +452,15 @@ def _emit_rows(kernel: Kernel, kind: type[EvenRows | ListedRows]) -> None:
     low = tall - 1
     reached, shortened = _whole_and_short(f, v.rows, tall)
     before = f.i64(f.sub_size(v.rows, shortened))
-    _emit_tiles(kernel, f, v, f.i64(0), reached, tall, v.rows)
+    emit_tiles(kernel, f, v, f.i64(0), reached, tall, v.rows)
     fitting = f.mul_size(f.div_size(f.sub_size(before, reached), low), low)
     whole = f.i64(f.add_size(reached, fitting))
     with f.loop(0, 2) as part:
         rest = f.compare("ne", part.index, f.i64(0))
         begin, end = f.select(rest, whole, reached), f.select(rest, before, whole)
-        _emit_tiles(kernel, f, v, begin, end, low, f.sub_size(end, begin))
+        emit_tiles(kernel, f, v, begin, end, low, f.sub_size(end, begin))
     if _short(tall):
-        _emit_tiles(kernel, f, v, before, v.rows, _short(tall), v.rows)
+        emit_tiles(kernel, f, v, before, v.rows, _short(tall), v.rows)
     f.ret()
 
 
@@ -488,7 +494,8 @@ def _emit_tiles(
     kernel: Kernel, f: Function, v: SimpleNamespace, begin: Value, end: Value, height: int,
     there: Size,
 ) -> None:  # fmt: skip
-    """Tiles one below the other, of `height` rows, the last of them again if fewer are `there`."""
+    """Tiles one below the other, of `height` rows, the last of them again if fewer are `there`: to
+    compute one several times over costs less than code of its own."""
     element = kernel.element
     down = _rows_down(f, height, f.sub_size(f.min_size(height, there), 1))
     below = [f.mul_size(i, v.c_row) for i in down]
@@ -503,7 +510,7 @@ def _emit_tiles(
         later = f.add_size(v.row, f.add_size(i.index, _SOON * height))
         fetch_beside(kernel, f, Position(v.call, v.batch, later, v.column), down)
         after = f.add_size(i.index, height)
-        sums = _sums(kernel, f, v, left(i.index), height, after)
+        sums = panel_sums(kernel, f, v, left(i.index), height, after)
         targets = [f.offset(element.storage, to, offset) for offset in below]
         at = [v.call, v.batch, f.add_size(v.row, i.index), v.column]
         emit_finish(
@@ -521,7 +528,7 @@ def _rows_down(f: Function, height: int, lowest: Size) -> list[Size]:
     return [*rows, f.min_size(height - 1, lowest)] if height % 2 else rows
 
 
-def _sums(
+def panel_sums(
     kernel: Kernel, f: Function, v: SimpleNamespace, left: _Pairs | _Singles, rows: int,
     after: Size,
 ) -> list[Value]:  # fmt: skip

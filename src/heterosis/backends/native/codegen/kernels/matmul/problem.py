@@ -107,4 +107,5 @@ _RELIES_ON = {
     "panels": ("a_column",),
     "rows": ("a_column",),
     "strips": ("a_column",),
+    "turned": ("a_column", "b_row"),
 }

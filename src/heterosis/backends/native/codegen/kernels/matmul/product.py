@@ -23,6 +23,7 @@ from heterosis.backends.native.codegen.kernels.matmul.panels import copied_numbe
 from heterosis.backends.native.codegen.kernels.matmul.prepack import packed_numbers
 from heterosis.backends.native.codegen.kernels.matmul.problem import SIZES, Problem
 from heterosis.backends.native.codegen.kernels.matmul.strips import emit_strips, strip_numbers
+from heterosis.backends.native.codegen.kernels.matmul.turned import emit_turned, turned_numbers
 from heterosis.backends.native.codegen.target import Target
 
 # Multiplications that make a share of several small products worth a thread.
@@ -39,6 +40,7 @@ _CORES = {
     "panels": emit_panels,
     "rows": emit_panels,
     "strips": emit_strips,
+    "turned": emit_turned,
 }
 
 
@@ -89,6 +91,8 @@ def _scratch(
         return copied_numbers(f, kernel, v.m, v.k)
     if problem.variant == "strips":
         return f.mul_size(strip_numbers(f, kernel, v), workers)
+    if problem.variant == "turned":
+        return turned_numbers(f, kernel, v.m, v.k)
     if problem.variant in _CORES:
         return 0
     return scratch_numbers(f, blocking(f, kernel, problem, v, workers), workers)
