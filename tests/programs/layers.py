@@ -100,6 +100,9 @@ def dense(draft: Draft) -> str | None:
     units = draft.among((1, 3, 8, 16, 17, 48, 64))
     if draft.chance(0.05):  # rows so far apart that they share lines of the cache
         data, units = draft.argument((draft.whole(9, 16), 1024), _floats(draft)), 40
+    elif draft.chance(0.1):  # rows that are packed in place of the weights
+        shape = draft.among((16, 32, 48)), draft.among((1, 7, 40, 130))
+        data, units = draft.argument(shape, _floats(draft)), draft.among((33, 70, 100))
     dtype = draft.dtype_of(data)
     weight = _parameter(draft, (units, draft.shape_of(data)[-1]), dtype)
     operands, more = [data, weight], f"num_hidden={units}, flatten=False"
