@@ -16,6 +16,7 @@ from heterosis.ir.strided import Strided
 from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 from heterosis.ops.rules import iota
+from heterosis.runtime.settings import settings
 
 matmul, multiply, softmax, where, exp = (
     REGISTRY[n].operation for n in ("matmul", "multiply", "softmax", "where", "exp")
@@ -193,6 +194,17 @@ def test_causal_results(shape, dtype, monkeypatch):
     near = {"float16": 3e-3, "float32": 2e-6, "float64": 1e-14}[dtype]
     found = call(*map(np.array, given)).asnumpy()
     numpy.testing.assert_allclose(found, reference(*given, causal), rtol=near, atol=near)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 48, 100, 64), (2, 4, 16, 40, 16), (1, 2, 80, 170, 33)])
+def test_products_that_would_be_turned_are_not(shape, monkeypatch):
+    """How a product is computed as a whole says nothing of its bands: in which order, and how many
+    columns of its last panel there are."""
+    before, settings.threads = settings.threads, 1
+    try:
+        check(shape)
+    finally:
+        settings.threads = before
 
 
 def test_strided_operands():

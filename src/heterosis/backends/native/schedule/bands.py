@@ -218,10 +218,10 @@ class _Joining:
 
         whole, target = call.code.product, self.machine.target
         assert whole is not None
-        one = replace(whole.problem, m=band, batch=(), over_batches=True)
-        one = replace(one, b_packed=min(band, whole.shape[2]) > matmul.FEW_ROWS)
-        ends = not whole.epilogue.is_empty
-        one = replace(one, variant=matmul.choose_variant(one, target, 1, epilogue=ends))
+        packed = min(band, whole.shape[2]) > matmul.FEW_ROWS
+        one = replace(whole.problem, m=band, batch=(), b_packed=packed)
+        one = matmul.choose(one, target, 1, epilogue=not whole.epilogue.is_empty)
+        one = replace(one, over_batches=True)
         axes = [_axes_of(whole.problem, operand, self.size) for operand in operands]
         made = code.Products(one.generic(), whole.epilogue, (len(axes[0]), len(axes[1])))
         size = matmul.packed_b_layout(one, target).size if one.b_packed else 0

@@ -1,6 +1,6 @@
 """Matrix products: one register-tiled micro-kernel, packing, and the loops around them."""
 
-from heterosis.backends.native.codegen.kernels.matmul.choose import FEW_ROWS, choose, choose_variant
+from heterosis.backends.native.codegen.kernels.matmul.choose import FEW_ROWS, choose
 from heterosis.backends.native.codegen.kernels.matmul.prepack import (
     PackedLayout,
     emit_pack_b,
@@ -15,7 +15,6 @@ __all__ = [
     "PackedLayout",
     "Problem",
     "choose",
-    "choose_variant",
     "emit_matmul",
     "emit_pack_b",
     "packed_b_layout",

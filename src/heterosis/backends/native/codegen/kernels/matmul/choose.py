@@ -31,14 +31,12 @@ _FEW_TURNED = 1024
 # With so few runs on one side, dot products beat tiles.
 _FEW_DOTS = 4
 FEW_ROWS = 4
-_BY_ROWS = ("copied", "panels", "rows", "strips")  # their tiles read rows of the left operand
+_WITH_PANELS = ("copied", "panels", "rows", "strips", "turned")  # the last of which may be narrow
 # Products of fewer multiplications are shared out whole.
 _WHOLE_PRODUCT = 1 << 21
 
 
-def choose_variant(
-    problem: Problem, target: Target, workers: int, *, epilogue: bool = False
-) -> str:
+def _variant(problem: Problem, target: Target, workers: int, *, epilogue: bool) -> str:
     """The variant for a problem whose numbers are all known."""
     m, n, k = problem.extents
     kind = element(problem.dtype, target)
@@ -67,6 +65,12 @@ def choose_variant(
         return "strips"
     few = n <= _FEW_COLUMNS and n * k <= shape.shared
     return "rows" if few and way == "blocked" else way
+
+
+def panelled(problem: Problem, variant: str) -> int:
+    """How many rows or columns of the result are panels."""
+    m, n, _ = problem.extents
+    return m if variant == "turned" else n
 
 
 def _turns(problem: Problem, target: Target, kind: Element) -> bool:
@@ -107,10 +111,9 @@ def _packing(m: int, n: int) -> str:
 def choose(problem: Problem, target: Target, workers: int, *, epilogue: bool = False) -> Problem:
     """`problem` with its variant and its way of sharing filled in; `generic()` of it is the key
     under which the compiled code serves every problem of the kind."""
-    variant = choose_variant(problem, target, workers, epilogue=epilogue)
+    variant = _variant(problem, target, workers, epilogue=epilogue)
     one = prod(problem.extents)
     whole = problem.batches > 1 and (one <= _WHOLE_PRODUCT or problem.batches >= 4 * workers)
     shape = tile(target, element(problem.dtype, target))
-    panels = problem.extents[0 if variant == "turned" else 1]
-    narrow = shape.ends_narrow(panels) if variant in (*_BY_ROWS, "turned") else 0
+    narrow = shape.ends_narrow(panelled(problem, variant)) if variant in _WITH_PANELS else 0
     return replace(problem, variant=variant, narrow=narrow, over_batches=whole)

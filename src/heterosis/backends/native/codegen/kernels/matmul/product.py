@@ -14,8 +14,10 @@ from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     emit_blocked,
     scratch_numbers,
 )
+from heterosis.backends.native.codegen.kernels.matmul.choose import panelled
 from heterosis.backends.native.codegen.kernels.matmul.direct import emit_direct
 from heterosis.backends.native.codegen.kernels.matmul.dots import emit_dots
+from heterosis.backends.native.codegen.kernels.matmul.element import element
 from heterosis.backends.native.codegen.kernels.matmul.frame import Frame, share
 from heterosis.backends.native.codegen.kernels.matmul.macro_kernel import product_kernel
 from heterosis.backends.native.codegen.kernels.matmul.micro_kernel import Kernel
@@ -23,6 +25,7 @@ from heterosis.backends.native.codegen.kernels.matmul.panels import copied_numbe
 from heterosis.backends.native.codegen.kernels.matmul.prepack import packed_numbers
 from heterosis.backends.native.codegen.kernels.matmul.problem import SIZES, Problem
 from heterosis.backends.native.codegen.kernels.matmul.strips import emit_strips, strip_numbers
+from heterosis.backends.native.codegen.kernels.matmul.tile import tile
 from heterosis.backends.native.codegen.kernels.matmul.turned import emit_turned, turned_numbers
 from heterosis.backends.native.codegen.target import Target
 
@@ -75,6 +78,10 @@ def emit_matmul(
 
 def workspace_bytes(problem: Problem, target: Target, workers: int) -> int:
     """Scratch bytes the emitted function needs; every number of `problem` is known."""
+    last = tile(target, element(problem.dtype, target)).ends_narrow(
+        panelled(problem, problem.variant)
+    )
+    assert problem.narrow in (0, last), f"the last panel has {last} columns, not {problem.narrow}"
     f = Function(Module(), "sizes", [])
     kernel = _kernel(f.module, target, problem, None)
     inside = 1 if problem.over_batches else workers
