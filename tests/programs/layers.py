@@ -224,8 +224,13 @@ def attention(draft: Draft) -> str | None:
     """Attention in its few steps, which the compiler does in one pass."""
     dtype = _floats(draft)
     shape = draft.among(_SEQUENCES)
-    parts = [draft.argument(shape, dtype, -1, 1) for _ in range(draft.among((1, 3)))]
-    queries, keys, values = (parts * 3)[:3]
+    if draft.chance(0.2):  # queries that are packed in place of the keys
+        batch, _, depth = shape
+        rows, others = draft.among(((16, 40), (32, 70), (48, 100)))
+        shapes = [(batch, n, depth) for n in (rows, others, others)]
+    else:
+        shapes = [shape] * draft.among((1, 3))
+    queries, keys, values = ([draft.argument(s, dtype, -1, 1) for s in shapes] * 3)[:3]
     scores = draft.step(
         "layer", "npx.batch_dot({0}, {1}, transpose_b=True)", queries, keys, rounding=ACCUMULATES
     )
