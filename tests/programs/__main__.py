@@ -10,6 +10,7 @@ from itertools import count
 from tests.programs import coverage, generate, operations
 from tests.programs.check import WAYS, WAYS_WITH_GPUS, WAYS_WITH_XLA
 from tests.programs.hunt import Hunt
+from tests.programs.kinds import KINDS
 from tests.programs.process import Worker
 
 
@@ -29,7 +30,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--gpus", action="store_true", help="run them on a GPU as well")
     parser.add_argument("--turned", action="store_true", help="channels last, worth it or not")
     parser.add_argument("--coverage", action="store_true", help="tell what of the compiler ran")
-    return parser.parse_args()
+    given = parser.parse_args()
+    unknown = set(given.kinds).difference(KINDS)
+    if unknown:
+        parser.error(f"no kind is called {', '.join(sorted(unknown))}: they are {', '.join(KINDS)}")
+    return given
 
 
 def _tell_coverage(worker: Worker) -> None:

@@ -226,7 +226,7 @@ def attention(draft: Draft) -> str | None:
     shape = draft.among(_SEQUENCES)
     if draft.chance(0.2):  # queries that are packed in place of the keys
         batch, _, depth = shape
-        rows, others = draft.among(((16, 40), (32, 70), (48, 100)))
+        rows, others = draft.among(((16, 40), (24, 60), (48, 100)))
         shapes = [(batch, n, depth) for n in (rows, others, others)]
     else:
         shapes = [shape] * draft.among((1, 3))
