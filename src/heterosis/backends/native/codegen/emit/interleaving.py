@@ -45,8 +45,10 @@ def _written_out(nest: Nest) -> Nest:
     """With a loop around the vectors written out, each turn of which stores between what the others
     do."""
     loop = _filling_loop(nest)
+    if loop == 0:
+        return nest
     depends = _depends(nest, loop)
-    if loop == 0 or sum(depends) > _FEW_STEPS:
+    if sum(depends) > _FEW_STEPS:
         return nest
     steps: list[Step] = []
     stores: list[Store] = []

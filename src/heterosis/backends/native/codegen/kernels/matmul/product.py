@@ -26,7 +26,7 @@ from heterosis.backends.native.codegen.kernels.matmul.prepack import packed_numb
 from heterosis.backends.native.codegen.kernels.matmul.problem import SIZES, Problem
 from heterosis.backends.native.codegen.kernels.matmul.strips import emit_strips, strip_numbers
 from heterosis.backends.native.codegen.kernels.matmul.tile import tile
-from heterosis.backends.native.codegen.kernels.matmul.turned import emit_turned, turned_numbers
+from heterosis.backends.native.codegen.kernels.matmul.turned import emit_turned
 from heterosis.backends.native.codegen.target import Target
 
 # Multiplications that make a share of several small products worth a thread.
@@ -99,7 +99,7 @@ def _scratch(
     if problem.variant == "strips":
         return f.mul_size(strip_numbers(f, kernel, v), workers)
     if problem.variant == "turned":
-        return turned_numbers(f, kernel, v.m, v.k)
+        return packed_numbers(f, kernel, v.m, v.k)
     if problem.variant in _CORES:
         return 0
     return scratch_numbers(f, blocking(f, kernel, problem, v, workers), workers)

@@ -13,12 +13,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
-from heterosis.backends.native.codegen.emit.builder import (
-    Function,
-    Size,
-    Type,
-    Value,
-)
+from heterosis.backends.native.codegen.emit.builder import Function, Size, Type, Value
 from heterosis.backends.native.codegen.epilogue import Position
 from heterosis.backends.native.codegen.kernels.matmul.blocked import (
     core_function,
@@ -35,11 +30,7 @@ from heterosis.backends.native.codegen.kernels.matmul.panels import (
     panel_sums,
     tile_rows,
 )
-from heterosis.backends.native.codegen.kernels.matmul.prepack import (
-    emit_pack_b,
-    pack_parameters,
-    packed_numbers,
-)
+from heterosis.backends.native.codegen.kernels.matmul.prepack import emit_pack_b, pack_parameters
 from heterosis.backends.native.codegen.kernels.matmul.problem import Problem
 
 _TILES = 2  # of a share, at least: the last tile of a share ends with it, and begins inside it
@@ -67,11 +58,6 @@ def emit_turned(kernel: Kernel, problem: Problem, name: str) -> None:
     share(f, v.call, f"{name}.share", memory, shares, grain, alone=problem.over_batches)
     f.ret()
     _emit_share(kernel, f"{name}.share", frame, problem.narrow)
-
-
-def turned_numbers(f: Function, kernel: Kernel, m: Size, k: Size) -> Size:
-    """How many numbers the packed rows are."""
-    return packed_numbers(f, kernel, m, k)
 
 
 def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: int) -> None:
