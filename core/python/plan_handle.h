@@ -38,7 +38,7 @@ class Preparation {
 struct PlanHandle {
   Ref<const Plan> plan;
   std::shared_ptr<Preparation> preparation;  // null for most
-  std::vector<size_t> own;  // with one, the arrays that the plan takes before its results
+  std::vector<size_t> own = {};  // with one, the arrays that the plan takes before its results
 
   // `run` for all operands but what is prepared.
   Results run(const std::vector<const Array*>& arrays, const std::vector<int64_t>& scalars) const;
