@@ -113,7 +113,7 @@ def _along(
     if narrowest != "float64":
         # What cancels between two operands of one step leaves the rounding of both.
         near += NEAR.get(narrowest, 0.05) * scale + UNITS[narrowest] * middle[1]
-    near += bend_nearer  # beside a bend, it is the slope of one side
+    near += bend_nearer / 2  # that of one side differs so far from the mean of both
     if abs(claimed - finer) <= near + _spread(program, given, name, direction, UNITS[narrowest]):
         return ""
     return f"{claimed} along a direction, differences say {finer}"

@@ -200,11 +200,8 @@ def test_causal_results(shape, dtype, monkeypatch):
 def test_products_that_would_be_turned_are_not(shape, monkeypatch):
     """How a product is computed as a whole says nothing of its bands: in which order, and how many
     columns of its last panel there are."""
-    before, settings.threads = settings.threads, 1
-    try:
-        check(shape)
-    finally:
-        settings.threads = before
+    monkeypatch.setattr(settings, "threads", 1)
+    check(shape)
 
 
 def test_strided_operands():
