@@ -74,8 +74,13 @@ void Engine::end(Task& task) {
   lock_.lock();
   unlink(task, {nullptr, true});
   lock_.unlock();
+  notify_of_ready();
+}
+
+void Engine::notify_of_ready() const {
   const int64_t left = ready_count_.load(std::memory_order_seq_cst);
-  if (left > 0) pool().notify(static_cast<int>(std::min<int64_t>(left, 2)));
+  if (left > 1) pool().notify(2);
+  else if (left > 0) pool().notify_of_task();
 }
 
 void Engine::link(Task& task) {
@@ -139,27 +144,34 @@ Task* Engine::take(Task* task) {
   return task;
 }
 
-void Engine::run_some() {
+bool Engine::run_some() {
   lock_.lock();
   Task* task = leaving_ ? nullptr : take_oldest();
   lock_.unlock();
-  while (task) task = run_and_take(task, true);
+  bool of_use = false;
+  while (task) {
+    const Ran ran = run_and_take(task, true);
+    of_use = of_use || ran.of_use;
+    task = ran.next;
+  }
+  return of_use;
 }
 
 // Runs a task and takes it out of the graph. The next task is taken under the same lock, unless a
 // loop wants help: somebody waits for that.
-Task* Engine::run_and_take(Task* task, bool take_next) {
+Engine::Ran Engine::run_and_take(Task* task, bool take_next) {
+  const int64_t began = take_next ? nanoseconds() : 0;
   const Outcome outcome = execute(*task);
   lock_.lock();
   unlink(*task, outcome);
   Task* const next = take_next && !leaving_ && !pool().loop_open() ? take_oldest() : nullptr;
+  const bool of_use = take_next && !could_wait_for_others(began);
   account(outcome);
   lock_.unlock();
   // Also passes on a wake-up that was saved because this thread was about to look for work.
-  const int64_t left = ready_count_.load(std::memory_order_seq_cst);
-  if (left > 0) pool().notify(static_cast<int>(std::min<int64_t>(left, 2)));
+  notify_of_ready();
   discharge(task);
-  return next;
+  return {next, of_use};
 }
 
 Engine::Outcome Engine::execute(Task& task) {

@@ -123,7 +123,7 @@ class Engine final : private WorkSource {
     const int64_t count = ready_count_.load(std::memory_order_seq_cst);
     return leaving_.load(std::memory_order_relaxed) ? 0 : count;
   }
-  void run_some() override;
+  bool run_some() override;
 
   // Their callers hold lock_.
   void link(Task& task);
@@ -141,6 +141,7 @@ class Engine final : private WorkSource {
   Task* take_for(const Waiter& waiter);
   void signal_watchers(Variable& variable);
   bool satisfied(const Waiter& waiter) const;
+  bool could_wait_for_others(int64_t began) const;
   void enlist(Waiter& waiter);
   void delist(Waiter& waiter);
   void keep_own_waiters();
@@ -148,8 +149,13 @@ class Engine final : private WorkSource {
   // Theirs do not.
   void serve_lane();
   void wait_for_lane();
+  void notify_of_ready() const;
+  struct Ran {
+    Task* next;   // null unless another one is to be run
+    bool of_use;  // if another one was to be taken
+  };
   void run_one(Task* task) { run_and_take(task, false); }
-  Task* run_and_take(Task* task, bool take_next);
+  Ran run_and_take(Task* task, bool take_next);
   Outcome execute(Task& task);
   void discharge(Task* task);
   void signal_outstanding();

@@ -13,6 +13,8 @@ constexpr int64_t kMillisecond = 1'000'000;
 constexpr int64_t kPollInterval = 50 * kMillisecond;
 constexpr int64_t kSpin = 50'000;    // ns; about what waking up costs
 constexpr int kMostSearched = 256;   // accesses looked at for a task worth running, under the lock
+constexpr int64_t kWorthWaking = 5'000;  // ns
+constexpr int64_t kOverlap = 8;  // the part of a task's time that its issuer has to use meanwhile
 
 // Three quarters of a bound: a thread that waited for room should not wait again at its next push.
 int64_t low_water(const std::atomic<int64_t>& bound) {
@@ -124,6 +126,19 @@ void Engine::keep_own_waiters() {
   }
 }
 
+// Whether the task that began then and ended now was better left to others: it is shorter than a
+// wake-up, or somebody has waited for it with nothing to do, nearly all that time, and could have run
+// it where its operands are in the caches. The caller holds lock_.
+bool Engine::could_wait_for_others(int64_t began) const {
+  const int64_t took = nanoseconds() - began;
+  if (took < kWorthWaking) return true;
+  for (const Waiter* waiter = waiters_; waiter; waiter = waiter->next) {
+    const bool for_it = !waiter->variable || waiter->signalled();
+    if (for_it && waiter->idle_since() <= began + took / kOverlap) return true;
+  }
+  return false;
+}
+
 void Engine::signal_watchers(Variable& variable) {
   for (Waiter* waiter = waiters_; waiter; waiter = waiter->next) {
     if (waiter->variable == &variable && satisfied(*waiter)) waiter->signal();
@@ -156,7 +171,12 @@ void Engine::await(Waiter& waiter, Poll poll) {
   const Listed listed(*this, waiter);
   int64_t next_poll = nanoseconds() + kPollInterval;
   while (!waiter.signalled()) {
-    if (!help(waiter)) doze(waiter, next_poll);
+    if (help(waiter)) {
+      waiter.note_busy();
+    } else {
+      waiter.note_idle();
+      doze(waiter, next_poll);
+    }
     if (nanoseconds() < next_poll) continue;
     if (poll.call) poll.call(poll.context);
     next_poll = nanoseconds() + kPollInterval;

@@ -29,14 +29,16 @@ constexpr int64_t kSpin = 50'000;
 constexpr int64_t kLeastPatience = 16;  // the spin shrinks to a sixteenth while it proves futile
 constexpr int64_t kGrace = 2'000;  // ns; how long a task is left to the thread that issued it
 
-// To wake a thread costs the one that does it as much as a small task. After so many wake-ups in a
-// row that found nothing to do, since those who issue tasks also run them, a thread naps: it looks
-// for tasks once a millisecond, and nobody wakes it for a single one. When a task has lain there
-// until the end of a nap, it takes twice as many before the next ones.
-constexpr int kFutileWakes = 8;
-constexpr int kMostFutileWakes = 1024;
-constexpr int64_t kNap = 1;    // milliseconds
-constexpr int kIdleNaps = 16;  // so many without a new task, and the thread sleeps on
+// To wake a thread costs the one that does it as much as a small task, and what it runs it has to
+// fetch from the other's caches. After so many turns in a row that were of no use, since those who
+// issue tasks wait for them and then run them, or could have, a thread naps: it looks for tasks now
+// and then, and nobody wakes it for a single one. When it is of use after a nap, it takes twice as
+// many before the next ones.
+constexpr int kFutileTurns = 8;
+constexpr int kMostFutileTurns = 1024;
+constexpr int64_t kNap = 1;         // milliseconds; twice as long each time that nothing is found
+constexpr int64_t kLongestNap = 8;
+constexpr int kIdleNaps = 6;        // so many without a new task, and the thread sleeps on
 
 }  // namespace
 
@@ -54,8 +56,9 @@ struct Pool::Worker {
   Worker* next_sleeping = nullptr;  // in sleeping_
   std::atomic<uint32_t> awake{1};
   int64_t patience = 1;             // divides the time to spin
-  int futile_wakes = 0;             // in a row
-  int most_futile = kFutileWakes;   // before it naps
+  int futile_turns = 0;             // in a row
+  int most_futile = kFutileTurns;   // before it naps
+  bool naps_ended = false;          // since there was a task
 };
 
 Pool& pool() {
@@ -65,7 +68,7 @@ Pool& pool() {
 
 Pool::Pool() {
   const int processors = usable_processors();
-  spinning_pays_ = processors > 1;
+  several_processors_ = processors > 1;
   set_threads(processors);
 }
 
@@ -207,8 +210,7 @@ bool Pool::waking_pays() {
   return left == 0;
 }
 
-bool Pool::work_waits() const {
-  if (loops_.open()) return true;
+bool Pool::tasks_wait() const {
   const WorkSource* source = source_.load(std::memory_order_acquire);
   return source && source->ready() > 0;
 }
@@ -236,7 +238,8 @@ void Pool::enter_seat() {
 void Pool::leave_seat() {
   holds_seat = false;
   seats_.fetch_sub(1, std::memory_order_seq_cst);
-  if (work_waits()) notify(1);
+  if (loops_.open()) notify(1);
+  else if (tasks_wait()) notify_of_task();
 }
 
 // Who finds no free seat wakes nobody: leave_seat() will.
@@ -309,25 +312,45 @@ void* Pool::worker_entry(void* worker) {
 
 void Pool::serve(Worker& worker) {
   while (!stopped_.load(std::memory_order_acquire)) {
+    Turn turn = Turn::idle;
     if (take_seat()) {
-      if (work()) worker.futile_wakes = 0;
+      turn = work();
       leave_seat();
     }
-    if (!spin(worker)) park(worker);
+    // On the only processor, who issued a task had to stop for it.
+    if (turn == Turn::of_use && !several_processors_.load(std::memory_order_relaxed)) {
+      turn = Turn::in_vain;
+    }
+    learn(worker, turn);
+    const bool leaves_tasks = turn == Turn::in_vain && naps(worker);
+    if (leaves_tasks || !spin(worker)) park(worker);
   }
 }
 
-// Loops before tasks: somebody waits for a loop's end. False if there was nothing to do.
-bool Pool::work() {
-  bool worked = false;
-  for (; !stopped_.load(std::memory_order_relaxed); worked = true) {
-    if (help_loop()) continue;
+void Pool::learn(Worker& worker, Turn turn) {
+  const bool after_naps = std::exchange(worker.naps_ended, false);
+  if (turn == Turn::in_vain) ++worker.futile_turns;
+  if (turn != Turn::of_use) return;
+  worker.futile_turns = 0;
+  if (after_naps) worker.most_futile = std::min(worker.most_futile * 2, kMostFutileTurns);
+}
+
+// Loops before tasks: somebody waits for a loop's end.
+Pool::Turn Pool::work() {
+  Turn turn = Turn::idle;
+  while (!stopped_.load(std::memory_order_relaxed)) {
+    if (help_loop()) {
+      turn = Turn::of_use;
+      continue;
+    }
     WorkSource* source = source_.load(std::memory_order_acquire);
     if (!source || source->ready() == 0) break;
-    source->run_some();
+    turn = std::max(turn, source->run_some() ? Turn::of_use : Turn::in_vain);
   }
-  return worked;
+  return turn;
 }
+
+bool Pool::naps(const Worker& worker) const { return worker.futile_turns >= worker.most_futile; }
 
 // Whether so many of the pool's threads are awake that the front end's has no processor left.
 bool Pool::crowded() const {
@@ -337,7 +360,7 @@ bool Pool::crowded() const {
 
 // True if there is something to do. Futile spins make the next ones shorter, useful ones longer.
 bool Pool::spin(Worker& worker) {
-  if (!spinning_pays_.load(std::memory_order_relaxed)) return false;
+  if (!several_processors_.load(std::memory_order_relaxed)) return false;
   spinners_.fetch_add(1, std::memory_order_seq_cst);
   const bool found = look_for_work(nanoseconds() + kSpin / worker.patience);
   spinners_.fetch_sub(1, std::memory_order_seq_cst);
@@ -380,29 +403,31 @@ void Pool::park(Worker& worker) {
   sleeping_ = &worker;
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   sleep_lock_.unlock();
-  if (worker.futile_wakes >= worker.most_futile && nap(worker)) return;
+  if (naps(worker) && nap(worker)) return;
   if ((may_start() || stopped_.load(std::memory_order_seq_cst)) && unlist(worker)) return;
   while (worker.awake.load(std::memory_order_acquire) == 0) sleep_while(worker.awake, 0, -1);
-  ++worker.futile_wakes;  // until there is something to do
+  ++worker.futile_turns;  // until there is something to do
   if (nanoseconds() - slept_from < kSpin) worker.patience = 1;  // too early to sleep
 }
 
-// True if the worker is off the list, and there may be a task. Sequentially consistent: either who
-// brings a task sees that nobody naps any more, or the look after the naps sees the task.
+// True if the worker is off the list, and a task has lain there for a whole nap. Sequentially
+// consistent: either who brings a task sees that nobody naps any more, or the look after the naps
+// sees the task.
 bool Pool::nap(Worker& worker) {
   nappers_.fetch_add(1, std::memory_order_seq_cst);
   int64_t put_off = put_off_.load(std::memory_order_relaxed);
-  bool found = false;
-  for (int idle = 0; idle < kIdleNaps && !found; ++idle) {
-    sleep_while(worker.awake, 0, kNap);
+  int64_t length = kNap;
+  for (int idle = 0; idle < kIdleNaps && !worker.naps_ended; ++idle) {
+    sleep_while(worker.awake, 0, length);
     if (worker.awake.load(std::memory_order_acquire) != 0) break;
-    found = may_start() && stays() && unlist(worker);
     const int64_t before = std::exchange(put_off, put_off_.load(std::memory_order_relaxed));
-    if (put_off != before) idle = 0;
+    const bool is_new = put_off != before;
+    if (is_new) idle = 0;
+    else worker.naps_ended = may_start() && stays() && unlist(worker);
+    length = is_new && may_start() ? kNap : std::min(2 * length, kLongestNap);
   }
   nappers_.fetch_sub(1, std::memory_order_seq_cst);
-  if (found) worker.most_futile = std::min(worker.most_futile * 2, kMostFutileWakes);
-  return found;
+  return worker.naps_ended;
 }
 
 // False if somebody has taken the worker from the list to wake it, or is about to.

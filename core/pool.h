@@ -17,7 +17,9 @@ namespace heterosis {
 class WorkSource {
  public:
   virtual int64_t ready() const = 0;  // how many tasks: one atomic load, sequentially consistent
-  virtual void run_some() = 0;        // runs ready tasks until there is none, or a loop wants help
+  // Runs ready tasks until there is none, or a loop wants help. False if who waited for them had
+  // nothing else to do all the time: it could have run them itself.
+  virtual bool run_some() = 0;
 
  protected:
   ~WorkSource() = default;
@@ -108,8 +110,12 @@ class Pool {
   bool waking_pays();
   void ask_for_help();
   void serve(Worker& worker);
-  bool work();
-  bool work_waits() const;
+  enum class Turn { idle, in_vain, of_use };
+  Turn work();
+  static void learn(Worker& worker, Turn turn);
+  bool naps(const Worker& worker) const;
+  bool tasks_wait() const;
+  bool work_waits() const { return loops_.open() || tasks_wait(); }
   bool may_start() const { return work_waits() && seat_free(); }
   bool stays() const;
   bool crowded() const;
@@ -136,7 +142,7 @@ class Pool {
   std::atomic<int> most_shared_{kMostThreads};
   std::atomic<int> started_{0};
   std::atomic<bool> stopped_{false};
-  std::atomic<bool> spinning_pays_{true};     // there is a processor to spin on
+  std::atomic<bool> several_processors_{true};
   std::atomic<const hx_runtime*> runtime_{nullptr};
   std::atomic<WorkSource*> source_{nullptr};
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 
 #include "lock.h"
 
@@ -28,6 +29,13 @@ struct Waiter {
     }
   }
 
+  // Since when it has had nothing to do but wait, by the clock; of interest to those who compute.
+  void note_idle() {
+    if (idle_since() == kBusy) idle_since_.store(nanoseconds(), std::memory_order_relaxed);
+  }
+  void note_busy() { idle_since_.store(kBusy, std::memory_order_relaxed); }
+  int64_t idle_since() const { return idle_since_.load(std::memory_order_relaxed); }
+
   // Sleeps at most so long; may return early.
   void sleep(int64_t milliseconds) {
     uint32_t state = kAwake;
@@ -45,10 +53,12 @@ struct Waiter {
   Waiter* next = nullptr;
 
  private:
+  static constexpr int64_t kBusy = std::numeric_limits<int64_t>::max();
   static constexpr uint32_t kAwake = 0;
   static constexpr uint32_t kAsleep = 1;
   static constexpr uint32_t kSignalled = 2;
   std::atomic<uint32_t> state_{kAwake};
+  std::atomic<int64_t> idle_since_{kBusy};
 };
 
 }  // namespace heterosis

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "check.h"
+#include "resources.h"
 #include "tasks.h"
 
 using namespace heterosis;
@@ -202,13 +203,43 @@ void tasks_left_to_naps_are_run() {
         engine().wait(cell->variable);
         if (turn % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
-      if (turn % 20 == 19) sleep_milliseconds(30);  // until it does not nap any more
-      else if (turn % 3 == 0) sleep_milliseconds(turn % 4);
+      if (turn % 20 == 19) sleep_milliseconds(60);  // until it does not nap any more
+      else if (turn % 3 == 0) sleep_milliseconds(turn % 12);
       Cell cell = make_cell();
       push({.writes = {cell}}, [] {});
       until([&] { return cell->variable.readable(); });
     }
   }
+}
+
+void compute_for(int64_t microseconds) {
+  for (const int64_t end = nanoseconds() + microseconds * 1000; nanoseconds() < end;) relax();
+}
+
+// Issues tasks that take so many microseconds, and waits for each after so many others. Gives how many
+// of the last 50 were run by the thread that issued them.
+int run_by_their_issuer(int64_t task, int64_t meanwhile) {
+  int own = 0;
+  for (int turn = 0; turn < 100; ++turn) {
+    pthread_t ran{};
+    Cell cell = make_cell();
+    push({.writes = {cell}}, [&] {
+      ran = pthread_self();
+      compute_for(task);
+    });
+    compute_for(meanwhile);
+    engine().wait(cell->variable);
+    if (turn >= 50 && pthread_equal(ran, pthread_self())) ++own;
+  }
+  return own;
+}
+
+// A thread of the pool finds a task first, but who issued it waits idly: it has what the task reads
+// in its caches, and is to run the next ones itself. One that has something else to do is helped.
+void tasks_that_are_waited_for_idly_stay_where_they_were_issued() {
+  const Threads threads(1);
+  CHECK(run_by_their_issuer(2000, 150) > 25);
+  if (usable_processors() > 1) CHECK(run_by_their_issuer(8000, 6000) < 25);
 }
 
 // Short loops that get no help in time stop waking sleepers; long ones are helped all the same: of
@@ -254,7 +285,10 @@ void idle_threads_use_no_time() {
 int main() {
   std::thread([] {}).join();  // a sanitizer starts a thread of its own with the first one
   threads_at_start = threads_of_process();
-  return run_tests({TEST(nothing_starts_before_there_is_work), TEST(tables_stay_as_they_were),
+  return run_tests({TEST(nothing_starts_before_there_is_work),
+                    // While there is one thread, which has not learnt anything yet.
+                    TEST(tasks_that_are_waited_for_idly_stay_where_they_were_issued),
+                    TEST(tables_stay_as_they_were),
                     TEST(tasks_run_side_by_side), TEST(one_thread_means_one_at_a_time),
                     TEST(waiting_threads_count_too), TEST(callers_share_threads),
                     TEST(tasks_start_loops), TEST(more_threads_than_processors),
