@@ -103,10 +103,27 @@ def test_what_layers_refuse():
     layer = initialized(rnn.GRU(3, layout="NTC"))
     with pytest.raises(ShapeError, match=r"expected \[\(1, 2, 3\)\]"):
         layer(np.ones((2, 4, 5)), np.ones((1, 4, 3)))
+    with pytest.raises(ShapeError, match=r"inputs of shape \(4,\); expected three dimensions, NTC"):
+        layer(np.ones(4))
     with pytest.raises(ArgumentError, match="layout"):
         rnn.GRU(3, layout="CNT")
     with pytest.raises(ArgumentError, match="rnn_relu"):
         rnn.RNN(3, activation="cubic")
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+@pytest.mark.parametrize("kind", [rnn.RNN, rnn.LSTM, rnn.GRU])
+def test_layers_begin_with_zeros_unless_states_are_given(kind, hybridized):
+    layer = initialized(kind(3, 2, bidirectional=True, layout="NTC"))
+    if hybridized:
+        layer.hybridize()
+    seen = []
+    layer.register_forward_hook(lambda block, given, found: seen.append((len(given), type(found))))
+    for batch in (2, 5, 1, 2):
+        x = np.random.normal(size=(batch, 4, 5))
+        outputs, states = layer(x, layer.begin_state(batch))
+        assert (layer(x) == outputs).all() and len(states) == len(layer.state_info())
+    assert set(seen) == {(2, tuple), (1, np.ndarray)}
 
 
 def test_layers_can_be_cast():

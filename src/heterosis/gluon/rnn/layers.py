@@ -114,14 +114,10 @@ class _RNNLayer(HybridBlock):
 
     def __call__(self, inputs: Any, states: Any = None) -> Any:
         """Outputs of all steps; with `states` given, also the states after the last step."""
-        given = states is not None
-        if not given:
-            batch = inputs.shape[self._layout.index("N")]
-            states = self.begin_state(batch, dtype=inputs.dtype)
-        elif not isinstance(states, list | tuple):
-            states = [states]
-        outputs, states = super().__call__(inputs, list(states))
-        return (outputs, states) if given else outputs
+        if states is None:
+            return super().__call__(inputs)
+        given = list(states) if isinstance(states, list | tuple) else [states]
+        return super().__call__(inputs, given)
 
     def infer_shape(self, inputs: Any, *args: Any) -> None:
         """Complete the shapes of the first layer's weights from the inputs."""
@@ -129,9 +125,15 @@ class _RNNLayer(HybridBlock):
             weight = self._reg_params[f"{direction}0_i2h_weight"]
             weight.shape = (weight.shape[0], inputs.shape[2])
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: list[Any], **parameters: Any) -> Any:
-        """Outputs of all steps and the states after the last."""
-        self._check(inputs, states)
+    def hybrid_forward(
+        self, F: Any, inputs: Any, states: list[Any] | None = None, **parameters: Any
+    ) -> Any:
+        """Outputs of all steps; with `states` given, also the states after the last step. Without,
+        the first ones are made here: they are part of the program of a hybridized layer."""
+        batch, given = self._batch_of(inputs), states is not None
+        if states is None:
+            states = self.begin_state(batch, dtype=inputs.dtype)
+        self._check_states(states, batch)
         x = F.np.swapaxes(inputs, 0, 1) if self._layout == "NTC" else inputs
         flat = F.np.concatenate([parameters[name].reshape(-1) for name in self._order()])
         outputs, *states = F.npx.rnn(
@@ -141,7 +143,7 @@ class _RNNLayer(HybridBlock):
             **self._clip,
         )  # fmt: skip
         outputs = F.np.swapaxes(outputs, 0, 1) if self._layout == "NTC" else outputs
-        return outputs, states
+        return (outputs, states) if given else outputs
 
     def _order(self) -> Iterator[str]:
         """The parameters' names in the order of the operation's one array: weights, then biases."""
@@ -152,13 +154,18 @@ class _RNNLayer(HybridBlock):
                     for group in groups if kind == "weight" else groups[:2]:
                         yield f"{direction}{layer}_{group}_{kind}"
 
-    def _check(self, inputs: Any, states: list[Any]) -> None:
+    def _batch_of(self, inputs: Any) -> int:
+        """How many sequences there are."""
         if inputs.ndim != 3:
             raise ShapeError(
                 f"{self.name}: inputs of shape {inputs.shape}; expected three dimensions, "
                 f"{self._layout}."
             )
-        expected = [s["shape"] for s in self.state_info(inputs.shape[self._layout.index("N")])]
+        batch: int = inputs.shape[self._layout.index("N")]
+        return batch
+
+    def _check_states(self, states: list[Any], batch: int) -> None:
+        expected = [state["shape"] for state in self.state_info(batch)]
         given = [state.shape for state in states]
         if given != expected:
             raise ShapeError(
