@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -276,10 +276,11 @@ class RuleOptimizer(Optimizer):
             _check_dense(*pair)
         rescale = self.rescale_grad
 
-        def take() -> Iterator[Step]:
+        def take() -> list[Step]:
             self.rescale_grad = rescale
-            yield from self._steps(*given)
+            steps = self._steps(*given)
             self.rescale_grad = value_of(rescale)
+            return steps
 
         if modes.is_capturing():
             count_from(self._undo)
@@ -299,16 +300,16 @@ class RuleOptimizer(Optimizer):
 
         return undo
 
-    def _steps(self, indices: Any, weights: Any, grads: Any, states: Any) -> Iterator[Step]:
+    def _steps(self, indices: Any, weights: Any, grads: Any, states: Any) -> list[Step]:
         self._update_count(indices)
         common = self._of_gradients()
-        rates = zip(self._get_lrs(indices), self._get_wds(indices), strict=True)
-        rows = zip(indices, weights, grads, states, rates, strict=True)
-        for index, weight, grad, state, (lr, wd) in rows:
-            numbers = {"lr": float(lr), "wd": float(wd), **common}
-            step = self.step(index, weight, grad, state, numbers)
-            if step is not None:
-                yield step
+        lrs, wds = self._get_lrs(indices), self._get_wds(indices)
+        rows = zip(indices, weights, grads, states, lrs, wds, strict=True)
+        steps = [
+            self.step(index, weight, grad, state, {"lr": float(lr), "wd": float(wd), **common})
+            for index, weight, grad, state, lr, wd in rows
+        ]
+        return [step for step in steps if step is not None]
 
     def _of_gradients(self) -> dict[str, Any]:
         """How gradients are scaled and bounded before use."""
