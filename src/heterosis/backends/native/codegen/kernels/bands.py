@@ -140,11 +140,7 @@ def _array(f: Function, values: Sequence[Value]) -> Value:
 
 def _emit_share(module: Module, target: Target, name: str, frame: Frame) -> None:
     """Some of the bands, one after the other, in the thread's own memory."""
-    f = module.function(
-        f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes
-    )
-    context, begin, end, worker = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, worker = frame.body(module, target, f"{name}.share")
     own = f.load(I64, f.offset(I64, v.numbers, SHARING.index("own")))
     scratch = f.offset(I8, v.scratch, f.mul(worker, own))
     with f.loop(begin, end) as part:

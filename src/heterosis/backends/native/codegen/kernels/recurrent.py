@@ -545,10 +545,10 @@ def _body(
 ) -> tuple[Function, SimpleNamespace]:
     """The body of a parallel loop, and what its frame holds: its `own` values, and where each
     stream of the pass begins."""
-    f = module.function(name, abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes)
     types = own | {label: PTR for _, label in _labelled(loop.step)}
     frame = Frame(**{label: Value(type_, "") for label, type_ in types.items()})
-    return f, frame.load(f, f.parameters[0])
+    f, v, *_ = frame.body(module, target, name)
+    return f, v
 
 
 def _emit_pass(module: Module, target: Target, name: str, loop: Recurrence) -> None:

@@ -164,11 +164,7 @@ def _tasks(
     kernel: Kernel, producer: _Producer | None, name: str, frame: Frame
 ) -> Iterator[tuple[Function, SimpleNamespace, Value]]:
     """One share: the body for each task."""
-    f = kernel.module.function(
-        name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    context, begin, end, worker = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, worker = frame.body(kernel.module, kernel.target, name)
     if kernel.epilogue:
         kernel.epilogue.read_words(f, v.call)
     v.copy = f.offset(I8, v.scratch, f.mul_size(worker, v.own))

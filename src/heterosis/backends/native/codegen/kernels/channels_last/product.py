@@ -75,11 +75,7 @@ def _list_rows(f: Function, v: SimpleNamespace) -> None:
 
 def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: int) -> None:
     """Each share: some positions times some filters."""
-    f = kernel.module.function(
-        name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    context, begin, end, _ = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, _ = frame.body(kernel.module, kernel.target, name)
     tile, storage, compute = kernel.tile, kernel.element.storage, kernel.element.compute
     scratch = scratch_tile(kernel, f)
     with f.loop(begin, end) as part:

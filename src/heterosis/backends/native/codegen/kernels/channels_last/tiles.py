@@ -134,12 +134,9 @@ class _Part:
     @contextmanager
     def tasks(self) -> Iterator[tuple[Function, SimpleNamespace, Value]]:
         """A function whose body runs for every task of a share."""
-        f = self.kernel.module.function(
-            self.name, abi.LOOP_BODY_PARAMETERS,
-            attributes=self.kernel.target.function_attributes,
-        )  # fmt: skip
-        context, begin, end, worker = f.parameters
-        v = self.frame.load(f, context)
+        f, v, begin, end, worker = self.frame.body(
+            self.kernel.module, self.kernel.target, self.name
+        )
         if self.kernel.epilogue:
             self.kernel.epilogue.read_words(f, v.call)
         v.turn = f.allocate(self.vector, self.side * self.side)

@@ -155,12 +155,7 @@ def _emit_entry(kernel: Kernel, labels: list[tuple[str, Type]], shared: Sequence
 @contextmanager
 def _body(kernel: Kernel, frame: Frame) -> Iterator[tuple[Function, SimpleNamespace, Value]]:
     """One share: the offsets of taps and an empty plane, then the body for each task."""
-    f = kernel.module.function(
-        f"{kernel.prefix}.share", abi.LOOP_BODY_PARAMETERS,
-        attributes=kernel.target.function_attributes,
-    )  # fmt: skip
-    context, begin, end, worker = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, worker = frame.body(kernel.module, kernel.target, f"{kernel.prefix}.share")
     v.offsets = f.offset(I8, v.scratch, f.mul_size(worker, v.own))
     v.copy = f.offset(I8, v.offsets, v.plane)
     _fill_offsets(f, v)

@@ -38,11 +38,7 @@ def emit_transform_filters(module: Module, target: Target, name: str, dtype: str
     abi.parallel_for(f, v.call, f"{name}.rows", memory, v.rows, grain)
     f.ret()
 
-    f = module.function(
-        f"{name}.rows", abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes
-    )
-    context, begin, end, _ = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, _ = frame.body(module, target, f"{name}.rows")
     lanes = target.lanes(STORED[dtype].bits // 8)
     whole = f.round_down(v.channels, lanes)
     with f.loop(begin, end) as row:

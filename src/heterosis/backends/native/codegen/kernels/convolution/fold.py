@@ -41,11 +41,7 @@ def emit_fold(module: Module, target: Target, name: str, dtype: str) -> None:
     abi.parallel_for(f, v.call, f"{name}.planes", memory, v.planes, grain)
     f.ret()
 
-    f = module.function(
-        f"{name}.planes", abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes
-    )
-    context, begin, end, _ = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, _ = frame.body(module, target, f"{name}.planes")
     out_h, out_w = (
         f.sub_size(f.add_size(getattr(v, f"in_{a}"), getattr(v, f"taps_{a}")), 1) for a in "hw"
     )

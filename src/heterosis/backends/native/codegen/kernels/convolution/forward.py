@@ -216,8 +216,8 @@ class _Forward:
 
     def _emit_multiplying(self, frame: Frame) -> None:
         """Each share: the filters of one group times some columns, panel by panel."""
-        f, v = _body(self.kernel, "multiply", frame)
-        _, begin, end, worker = f.parameters
+        kernel = self.kernel
+        f, v, begin, end, worker = frame.body(kernel.module, kernel.target, kernel.name("multiply"))
         own = f.offset(I8, v.scratch, f.add_size(v.private, f.mul_size(worker, v.own)))
         room = round_up(f, self.windows.own_bytes(f, v.taps), _LINE)
         v.mine, v.panel = own, f.offset(I8, own, room)
@@ -314,13 +314,6 @@ def is_plain(f: Function, v: SimpleNamespace) -> Value:
     return found
 
 
-def _body(kernel: Kernel, part: str, frame: Frame) -> tuple[Function, SimpleNamespace]:
-    f = kernel.module.function(
-        kernel.name(part), abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    return f, frame.load(f, f.parameters[0])
-
-
 # -- packing the filters --------------------------------------------------------------------------
 
 
@@ -342,8 +335,7 @@ def emit_packing(kernel: Kernel, problem: Problem, frame: Frame) -> None:
     """One share of the packing of the steps of depth that the frame tells of."""
     if not problem.scattered:
         emit_pack(kernel.module, kernel.target, kernel.element, kernel.tile.rows)
-    f, v = _body(kernel, "pack", frame)
-    _, begin, end, _ = f.parameters
+    f, v, begin, end, _ = frame.body(kernel.module, kernel.target, kernel.name("pack"))
     count, _ = packing_shares(f, v.rows, kernel.tile.rows, v.deep, v.depth)
     with f.loop(begin, end) as index:
         group, part = f.div_size(index.index, count), f.i64(f.rem_size(index.index, count))

@@ -140,20 +140,18 @@ def emit_turned(module: Module, target: Target, name: str, problem: Problem) -> 
     _emit_multiplying(kernel, frame)
 
 
-def _body(kernel: Kernel, part: str, frame: Frame) -> tuple[Function, SimpleNamespace]:
-    f = kernel.module.function(
-        kernel.name(part), abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    v = frame.load(f, f.parameters[0])
-    own = f.add_size(v.private, f.mul_size(f.parameters[3], v.own))
+def _body(
+    kernel: Kernel, part: str, frame: Frame
+) -> tuple[Function, SimpleNamespace, Value, Value]:
+    f, v, begin, end, worker = frame.body(kernel.module, kernel.target, kernel.name(part))
+    own = f.add_size(v.private, f.mul_size(worker, v.own))
     v.mine = f.offset(I8, v.scratch, own)
-    return f, v
+    return f, v, begin, end
 
 
 def _emit_packing(kernel: Kernel, windows: Windows, frame: Frame) -> None:
     """Each share: all depth of some positions."""
-    f, v = _body(kernel, "pack", frame)
-    context, begin, end, _ = f.parameters
+    f, v, begin, end = _body(kernel, "pack", frame)
     storage, panel = kernel.element.storage, kernel.tile
     packed, table = f.offset(I8, v.scratch, v.rows), v.scratch
     into = f.offset(I8, v.mine, v.windows)
@@ -172,7 +170,7 @@ def _emit_packing(kernel: Kernel, windows: Windows, frame: Frame) -> None:
 
         def gathered() -> Sequence[Value]:
             place = f.add_size(f.mul_size(v.image, v.positions), at)
-            f.call(windows.name("look_up"), [context, f.i64(place), f.i64(count), v.mine])
+            f.call(windows.name("look_up"), [f.parameters[0], f.i64(place), f.i64(count), v.mine])
             taps = f.offset(I64, table, f.mul_size(step.index, 2))
             f.call(windows.name("window"), [v.x, taps, v.mine, f.i64(depth), into])
             call_pack(kernel, f, panel.rows, into, 1, panel.columns, there, v.some, depth)
@@ -184,8 +182,7 @@ def _emit_packing(kernel: Kernel, windows: Windows, frame: Frame) -> None:
 
 def _emit_multiplying(kernel: Kernel, frame: Frame) -> None:
     """Each share: all positions times some filters."""
-    f, v = _body(kernel, "multiply", frame)
-    _, begin, end, _ = f.parameters
+    f, v, begin, end = _body(kernel, "multiply", frame)
     storage, panel = kernel.element.storage, kernel.tile
     packed = f.offset(I8, v.scratch, v.rows)
     macro = product_kernel(kernel.module, kernel.target, kernel.element.dtype).name("macro")

@@ -113,11 +113,7 @@ def emit_weights(module: Module, target: Target, name: str, problem: Problem) ->
 
 
 def _emit_share(kernel: Kernel, windows: Windows, name: str, frame: Frame) -> None:
-    f = kernel.module.function(
-        f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    context, begin, end, worker = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, worker = frame.body(kernel.module, kernel.target, f"{name}.share")
     v.mine = f.offset(I8, v.scratch, f.add_size(v.private, f.mul_size(worker, v.own)))
     v.windows, v.left = f.offset(I8, v.mine, v.windows), f.offset(I8, v.mine, v.left)
     with f.loop(begin, end) as task:

@@ -165,12 +165,9 @@ class _Part:
     @contextmanager
     def shares(self, part: str) -> Iterator[tuple[Function, SimpleNamespace, Value]]:
         """A function whose body runs for every task of a share."""
-        f = self.kernel.module.function(
-            f"{self.name}.{part}", abi.LOOP_BODY_PARAMETERS,
-            attributes=self.kernel.target.function_attributes,
-        )  # fmt: skip
-        context, begin, end, worker = f.parameters
-        v = self.frame.load(f, context)
+        f, v, begin, end, worker = self.frame.body(
+            self.kernel.module, self.kernel.target, f"{self.name}.{part}"
+        )
         v.turn = f.allocate(self.vector, self.side * self.side)
         own = f.add_size(v.private, f.mul_size(worker, v.own))
         v.mine = f.offset(self.kind, v.scratch, own)

@@ -193,12 +193,9 @@ class _Bodies:
     @contextmanager
     def _body(self, part: str, frame: Frame) -> Iterator[tuple[Function, SimpleNamespace]]:
         """A function for a share of the tasks `v.begin` to `v.end`."""
-        f = self.kernel.module.function(
-            f"{self.name}.{part}", abi.LOOP_BODY_PARAMETERS,
-            attributes=self.kernel.target.function_attributes,
-        )  # fmt: skip
-        context, begin, end, worker = f.parameters
-        v = frame.load(f, context)
+        f, v, begin, end, worker = frame.body(
+            self.kernel.module, self.kernel.target, f"{self.name}.{part}"
+        )
         v.begin, v.end = begin, end
         own = f.add_size(v.private, f.mul_size(worker, v.own))
         v.mine = f.offset(self.kind, v.scratch, own)

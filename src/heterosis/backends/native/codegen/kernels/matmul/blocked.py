@@ -261,8 +261,7 @@ class _Driver:
         self._share(f, v, "pack", memory, count, grain)
 
     def _emit_packing_body(self, frame: Frame) -> None:
-        f, context, begin, end = self._body("pack")
-        v = frame.load(f, context)
+        f, v, begin, end, _ = self._body("pack", frame)
         side = right_side(self.kernel, v) if self.by_rows else left_side(self.kernel, v)
         with f.loop(begin, end) as index:
             pack_share(self.kernel, f, v, side, index.index)
@@ -280,9 +279,7 @@ class _Driver:
 
     def _emit_rows_body(self, frame: Frame) -> None:
         """Each share: blocks of rows, through all the packed depth, times the shared panels."""
-        f, context, begin, end = self._body("multiply")
-        worker = f.parameters[3]
-        v = frame.load(f, context)
+        f, v, begin, end, worker = self._body("multiply", frame)
         element, tile = self.kernel.element, self.kernel.tile
         own = f.offset(element.compute, v.own, f.mul_size(worker, v.private))
         panels, row_of_panels = (v.b, v.n) if self.problem.b_packed else (v.scratch, v.width)
@@ -304,9 +301,7 @@ class _Driver:
 
     def _emit_columns_body(self, frame: Frame) -> None:
         """Each share: blocks of columns, packed here unless they came packed."""
-        f, context, begin, end = self._body("multiply")
-        worker = f.parameters[3]
-        v = frame.load(f, context)
+        f, v, begin, end, worker = self._body("multiply", frame)
         element, tile = self.kernel.element, self.kernel.tile
         own = f.offset(element.compute, v.own, f.mul_size(worker, v.private))
         padded_rows, padded = round_up(f, v.m, tile.rows), round_up(f, v.n, tile.columns)
@@ -350,14 +345,10 @@ class _Driver:
         body, alone = f"{self.name}.{part}", self.problem.over_batches
         share(f, v.call, body, memory, count, grain, alone=alone)
 
-    def _body(self, part: str) -> tuple[Function, Value, Value, Value]:
-        f = self.kernel.module.function(
-            f"{self.name}.{part}",
-            abi.LOOP_BODY_PARAMETERS,
-            attributes=self.kernel.target.function_attributes,
-        )
-        context, begin, end, _ = f.parameters
-        return f, context, begin, end
+    def _body(
+        self, part: str, frame: Frame
+    ) -> tuple[Function, SimpleNamespace, Value, Value, Value]:
+        return frame.body(self.kernel.module, self.kernel.target, f"{self.name}.{part}")
 
 
 def core_function(

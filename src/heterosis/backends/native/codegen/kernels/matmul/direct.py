@@ -80,11 +80,7 @@ def _heights(kernel: Kernel, rows: Size | None) -> list[int]:
 
 def _emit_share(kernel: Kernel, name: str, frame: Frame, heights: list[int]) -> None:
     """A range of rows by a range of columns; one of the two is everything."""
-    f = kernel.module.function(
-        f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    context, begin, end, _ = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, _ = frame.body(kernel.module, kernel.target, f"{name}.share")
     with f.loop(begin, end) as part:
         across = ceil_div(f, v.n, v.share_columns)
         row = f.mul_size(f.div_size(part.index, across), v.share_rows)

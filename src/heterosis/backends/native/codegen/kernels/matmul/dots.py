@@ -82,11 +82,7 @@ def emit_dots(kernel: Kernel, problem: Problem, name: str) -> None:
 
 
 def _emit_share(kernel: Kernel, name: str, frame: Frame, by_columns: bool) -> None:
-    f = kernel.module.function(
-        f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    context, begin, end, _ = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, _ = frame.body(kernel.module, kernel.target, f"{name}.share")
     first = f.mul_size(begin, v.piece)
     last = f.min_size(f.mul_size(end, v.piece), v.runs)
     dots(kernel, f, v, first, last, by_columns=by_columns)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from heterosis.backends.native.codegen.emit import abi
-from heterosis.backends.native.codegen.emit.builder import I64, Function, Size, Value
+from heterosis.backends.native.codegen.emit.builder import I64, Function, Module, Size, Value
+from heterosis.backends.native.codegen.target import Target
 
 _SLOTS = 80
 
@@ -33,6 +34,15 @@ class Frame:
             for slot, (name, value) in enumerate(self._values.items())
         }
         return SimpleNamespace(**self._literals, **loaded)
+
+    def body(
+        self, module: Module, target: Target, name: str
+    ) -> tuple[Function, SimpleNamespace, Value, Value, Value]:
+        """Begin the body of a loop that is given a frame like this one: the function, the frame's
+        values, where its share begins and ends, and the number of the worker."""
+        f = module.function(name, abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes)
+        context, begin, end, worker = f.parameters
+        return f, self.load(f, context), begin, end, worker
 
 
 def share(

@@ -118,11 +118,7 @@ def _copy_rows(
     frame.save(f, memory)
     share(f, v.call, name, memory, v.m, abi.grain_of(f, v.k, SHARE_COPIES), alone=alone)
     storage = kernel.element.storage
-    f = kernel.module.function(
-        name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    context, begin, end, _ = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, _ = frame.body(kernel.module, kernel.target, name)
     pitch, vector = _pitch(f, kernel, v.k), Type(storage.element, kernel.tile.lanes)
     with f.loop(begin, end) as row:
         source = f.offset(storage, v.a, f.mul_size(row.index, v.a_row))
@@ -148,11 +144,7 @@ def shares_of(
 
 def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: int) -> None:
     """Each share: some rows times some panels, a block of depth after the other."""
-    f = kernel.module.function(
-        name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    context, begin, end, _ = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, _ = frame.body(kernel.module, kernel.target, name)
     tile, scratch = kernel.tile, scratch_tile(kernel, f)
     padded = round_up(f, v.n, tile.columns)
     with f.loop(begin, end) as part:

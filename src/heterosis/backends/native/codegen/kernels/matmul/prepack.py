@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-from heterosis.backends.native.codegen.emit import abi
 from heterosis.backends.native.codegen.emit.builder import (
     I64,
     PTR,
@@ -98,11 +97,7 @@ def emit_pack_b(module: Module, target: Target, name: str, problem: Problem) -> 
     count, grain = packing_shares(f, v.n, kernel.tile.columns, v.k, depth)
     share(f, v.call, f"{name}.share", memory, count, grain, alone=problem.over_batches)
     f.ret()
-    f = module.function(
-        f"{name}.share", abi.LOOP_BODY_PARAMETERS, attributes=target.function_attributes
-    )
-    context, begin, end, _ = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, _ = frame.body(module, target, f"{name}.share")
     with f.loop(begin, end) as index:
         pack_share(kernel, f, v, right_side(kernel, v), index.index)
     f.ret()

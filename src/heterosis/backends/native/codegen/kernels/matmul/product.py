@@ -143,11 +143,7 @@ def _each_product(
 def _emit_batches_body(
     kernel: Kernel, problem: Problem, core: str, name: str, frame: Frame
 ) -> None:
-    f = kernel.module.function(
-        f"{name}.batches", abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    context, begin, end, worker = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, worker = frame.body(kernel.module, kernel.target, f"{name}.batches")
     size = _scratch(f, kernel, problem, v, 1)
     scratch = f.offset(kernel.element.compute, abi.workspace(f, v.call), f.mul_size(worker, size))
     with f.loop(begin, end) as product:

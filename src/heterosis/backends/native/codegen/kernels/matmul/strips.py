@@ -63,11 +63,7 @@ def strip_numbers(f: Function, kernel: Kernel, v: SimpleNamespace) -> Size:
 def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: int) -> None:
     """Each share: a strip of columns, packed a block of depth at a time, and as many rows at a time
     as stay in the cache beside it."""
-    f = kernel.module.function(
-        name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    context, begin, end, worker = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, worker = frame.body(kernel.module, kernel.target, name)
     tile, element, scratch = kernel.tile, kernel.element, scratch_tile(kernel, f)
     own = f.offset(element.compute, v.scratch, f.mul_size(worker, v.own))
     height = evenly(f, v.m, tile.block_rows, tile_rows(kernel))

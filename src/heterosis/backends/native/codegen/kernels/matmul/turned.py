@@ -62,11 +62,7 @@ def emit_turned(kernel: Kernel, problem: Problem, name: str) -> None:
 
 def _emit_share(kernel: Kernel, name: str, frame: Frame, narrow: int) -> None:
     """Each share: some columns of the result, a panel of its rows after the other."""
-    f = kernel.module.function(
-        name, abi.LOOP_BODY_PARAMETERS, attributes=kernel.target.function_attributes
-    )
-    context, begin, end, _ = f.parameters
-    v = frame.load(f, context)
+    f, v, begin, end, _ = frame.body(kernel.module, kernel.target, name)
     tile, storage, compute = kernel.tile, kernel.element.storage, kernel.element.compute
     with f.loop(begin, end) as part:
         column, columns = share_range(f, part.index, v.shares, v.n, tile_rows(kernel))
