@@ -189,6 +189,24 @@ def writes_by_another_name(x):
     return b
 
 
+def writes_to_what_a_state_is_a_part_of(x):
+    a, n = x.reshape(-1)[:3], 0
+    while n < 1 and a.sum() > -100:
+        x[x < 0.5] = 0.5
+        n += 1
+        a = a  # noqa: PLW0127 - a loop that hands it on
+    return a
+
+
+def writes_to_a_part_and_reads_the_whole(x):
+    def turn(n, a):
+        a[...] = a + 1
+        return [], [n + x.sum(), a]
+
+    _, (n, _) = npx.while_loop(lambda n, a: n < 100, turn, [np.array(0.0), x[0]], 9)
+    return n
+
+
 def exchanges_and_writes(x):
     a, b, c = x, x + 1, x + 2
     while a.sum() < 30:
@@ -204,6 +222,8 @@ def exchanges_and_writes(x):
         (writes_to_a_view_of_a_state, "may be another one as well"),
         (writes_behind_a_break, "may be another one as well"),
         (writes_by_another_name, "turns write to by another name"),
+        (writes_to_what_a_state_is_a_part_of, "a part of one, that turns write to by another name"),
+        (writes_to_a_part_and_reads_the_whole, "known there by another name too"),
         (exchanges_and_writes, "may be another one as well"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from heterosis import _core, np
 from heterosis.capture.inner import Inner, note_chosen, note_one, note_shared
+from heterosis.capture.memory import Cell
 from heterosis.capture.trace import Trace
 from heterosis.ir.types import TensorType
 from heterosis.ops.math.cast import assign
@@ -67,7 +68,7 @@ class States:
                 f"{turn.name} at {turn.line}: the body gives {len(after)} states; expected "
                 f"{len(before)}, as many as it is given."
             )
-        written = {array._storage_id for array in turn.written()}
+        written = self._bases(turn.written())
         for i, (state, leaf) in enumerate(zip(self.arrays, after, strict=True)):
             given, found = self._outer.cell(state).value().type, turn.value_of(leaf).type
             if (given.shape, given.dtype) != (found.shape, found.dtype):
@@ -81,11 +82,15 @@ class States:
                 )
             if self._is_array(i) and turn.is_written(before[i]):
                 self._check_in_place(turn, i, before[i], leaf)
-            elif self._is_array(i) and state._storage_id in written:
+            elif self._is_array(i) and written & self._bases([state]):
                 raise CaptureError(
-                    f"{turn.name} at {turn.line}: state {i} begins with an array that turns write "
-                    "to by another name. Begin with a copy, np.copy(x)."
+                    f"{turn.name} at {turn.line}: state {i} begins with an array, or a part "
+                    "of one, that turns write to by another name. Begin with a copy, np.copy(x)."
                 )
+
+    def _bases(self, arrays: Iterable[Any]) -> set[Cell]:
+        """The whole arrays that these are, may be, or are parts of."""
+        return {cell for array in arrays for cell in self._outer.may_be(array)}
 
     def _is_array(self, i: int) -> bool:
         """Whether the state has been an array from the beginning: a number is never written to."""
@@ -94,8 +99,8 @@ class States:
     def _check_in_place(self, turn: Inner, i: int, stand_in: Any, leaf: Any) -> None:
         """An array that each turn writes to stays that array, and is known by one name alone."""
         states = [array for j, array in enumerate(self.arrays) if j != i]
-        others = {array._storage_id for array in (*turn.taken, *states)}
-        if leaf is not stand_in or self.arrays[i]._storage_id in others:
+        others = self._bases([*turn.taken, *states])
+        if leaf is not stand_in or others & self._bases([self.arrays[i]]):
             raise CaptureError(
                 f"{turn.name} at {turn.line}: state {i} is written to in place, and is another "
                 "array behind the turn, or known there by another name too. Compute a new array "
