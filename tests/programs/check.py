@@ -44,7 +44,7 @@ REFUSED = (
     "that may be another one as well",
     "is written to in place, and is another",
     "or what a condition is given, is written to in place",
-    "that turns write to by another name",
+    "begins with an array, or a part of one, that turns write to by another name",
     "turns write to an array whose rows the loop goes over",
     "an array may be a variable, since a branch or a loop",
     "while_loop_back has no gradient",
