@@ -158,9 +158,12 @@ int64_t compute(const Invocation& invocation, const Results& results) {
 // What other threads must not do while the calling thread computes. New results nobody else knows.
 class InlineTask final : public Task {
  public:
-  InlineTask(const Invocation& invocation, std::span<const Array* const> outs) {
+  InlineTask(const Invocation& invocation, const Results& results) {
     for (const Array* input : invocation.inputs()) read(input->storage);
-    for (const Array* out : outs) update(out->storage);
+    size_t i = 0;
+    for (const Array& result : results) {
+      if (invocation.plan->results[i++].view_of < 0) update(result.storage);
+    }
   }
 
  protected:
@@ -168,9 +171,8 @@ class InlineTask final : public Task {
 };
 
 // Computes while other threads use the front end.
-int64_t compute_beside_others(const Invocation& invocation, std::span<const Array* const> outs,
-                              const Results& results) {
-  InlineTask task(invocation, outs);
+int64_t compute_beside_others(const Invocation& invocation, const Results& results) {
+  InlineTask task(invocation, results);
   engine().begin(task);
   const OutsideFront others;
   struct Ended {  // before the lock is taken back: a fork waits for this, and holds the lock
@@ -183,13 +185,22 @@ int64_t compute_beside_others(const Invocation& invocation, std::span<const Arra
 // Below this, to let go of the lock and take it back would cost more than it lets others do.
 constexpr double kWorthLettingGo = 2'000;  // nanoseconds
 
-void run_inline(const Invocation& invocation, std::span<const Array* const> outs,
-                const Results& results) {
+void run_inline(const Invocation& invocation, const Results& results) {
   engine().count_inline();
   const bool beside = kFreeThreaded && invocation.plan->nanoseconds > kWorthLettingGo;
-  const int64_t status = beside ? compute_beside_others(invocation, outs, results)
+  const int64_t status = beside ? compute_beside_others(invocation, results)
                                 : compute(invocation, results);
   if (status) fail(*invocation.plan, status, describe(*invocation.plan, copy(invocation.inputs())));
+}
+
+// The operand that a result is written over; null if it gets memory of its own.
+const Array* overwritten(const Invocation& invocation, size_t result) {
+  const ResultPlan& plan = invocation.plan->results[result];
+  const std::vector<bool>* taken_over = invocation.taken_over;
+  if (plan.over < 0 || !taken_over || result >= taken_over->size()) return nullptr;
+  const Array& array = *invocation.arrays[plan.over];
+  const bool fits = array.dtype == plan.dtype && array.shape == plan.shape && covers_storage(array);
+  return (*taken_over)[result] && fits && array.storage->is_ours() ? &array : nullptr;
 }
 
 void make_result(const Invocation& invocation, const ResultPlan& plan, int device, Array& result) {
@@ -301,7 +312,10 @@ Results run(const Invocation& invocation, std::span<const Array* const> outs, Or
   Results results(plan.results.size());
   size_t i = 0;
   for (Array& result : results) {
-    if (outs.empty()) {
+    if (const Array* const array = outs.empty() ? overwritten(invocation, i) : nullptr) {
+      result = *array;
+      ++result.storage->version;
+    } else if (outs.empty()) {
       make_result(invocation, plan.results[i], device, result);
     } else {
       result = *outs[i];
@@ -318,7 +332,7 @@ Results run(const Invocation& invocation, std::span<const Array* const> outs, Or
     return results;
   }
   if (plan.nanoseconds <= dispatch_settings().inline_nanoseconds && ready(invocation, results)) {
-    run_inline(invocation, outs, results);
+    run_inline(invocation, results);
   } else {
     engine().push(std::make_unique<PlanTask>(invocation, results, origin()));
   }

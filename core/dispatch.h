@@ -20,6 +20,10 @@ struct Invocation {
   const int64_t* scalars;      // numbers only, in order: int64, or the bits of a double
   int scalar_count;
   bool crosses = false;        // whether operands may be on any device: results are on the current one
+  // Which results, from the first on, the caller lets operands take over and needs for nothing else;
+  // none without. Where the plan names the operand, that becomes the result where it stands: it shares
+  // its memory with no other operand.
+  const std::vector<bool>* taken_over = nullptr;
 
   std::span<const Array* const> inputs() const {
     return {arrays, static_cast<size_t>(array_count)};

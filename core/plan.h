@@ -20,6 +20,7 @@ struct ResultPlan {
   int64_t nbytes = 0;   // of new memory
   int view_of = -1;     // position among the arrays, or -1
   int64_t offset = 0;   // of a view, in elements
+  int over = -1;        // which array may become it where that stands, by position, or -1
 };
 
 struct FailurePlan {

@@ -54,7 +54,7 @@ bool PlanTemplate::is_among(size_t slots) const {
   const auto all = [&](const std::vector<Word>& words) {
     return std::all_of(words.begin(), words.end(), known);
   };
-  return all(integers) && known(workspace) && known(nanoseconds) &&
+  return all(integers) && known(workspace) && known(nanoseconds) && over.size() <= results.size() &&
          std::all_of(results.begin(), results.end(), [&](const ResultTemplate& result) {
            return all(result.shape) && all(result.strides) && known(result.offset);
          }) &&
@@ -80,6 +80,7 @@ Ref<const Plan> PlanTemplate::at(const int64_t* slots) const {
   for (size_t i = 0; i < results.size(); ++i) {
     if (!result_at(results[i], slots, plan->results[i])) return {};
   }
+  for (size_t i = 0; i < over.size(); ++i) plan->results[i].over = over[i];
   for (const FailureTemplate& one : failures) plan->failures.push_back(failure_at(one, slots));
   return owned;
 }

@@ -37,6 +37,7 @@ struct PlanTemplate : Counted {
   Word nanoseconds{1};  // the bits of a double
   bool elementwise = false;
   bool in_place = false;
+  std::vector<int> over;  // as results' plans have it; empty if no result is over an array
   std::vector<ResultTemplate> results;
   std::vector<FailureTemplate> failures;
 

@@ -26,13 +26,14 @@ using ResultRow = std::tuple<std::string, Words, int, Words, int64_t>;
 using FailureRow = std::tuple<std::string, std::vector<std::string>, Words>;
 // The fields of `make_plan`, with words in place of numbers.
 using TemplateRow = std::tuple<std::string, uintptr_t, Words, int64_t, int64_t, bool,
-                               std::vector<ResultRow>, std::vector<FailureRow>, bool>;
+                               std::vector<ResultRow>, std::vector<FailureRow>, bool,
+                               std::vector<int>>;
 
 std::vector<Word> to_words(const Words& bits) { return {bits.begin(), bits.end()}; }
 
 Ref<const PlanTemplate> to_template(nb::handle given, size_t slots) {
   const auto [operation, function, integers, workspace, nanoseconds, elementwise, results, failures,
-              in_place] = nb::cast<TemplateRow>(given);
+              in_place, over] = nb::cast<TemplateRow>(given);
   auto* const made = new PlanTemplate;
   const Ref<const PlanTemplate> owned(made);
   made->operation = operation;
@@ -42,6 +43,7 @@ Ref<const PlanTemplate> to_template(nb::handle given, size_t slots) {
   made->nanoseconds = Word(nanoseconds);
   made->elementwise = elementwise;
   made->in_place = in_place;
+  made->over = over;
   for (const auto& [dtype, shape, view_of, strides, offset] : results) {
     made->results.push_back(
         {dtype_named(dtype), to_words(shape), view_of, to_words(strides), Word(offset)});

@@ -79,7 +79,8 @@ std::vector<ResultPlan> result_plans(nb::list results) {
 // results: as above; failures: (error class, message).
 PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int64_t> integers,
                      int64_t workspace, double nanoseconds, bool elementwise, nb::list results,
-                     std::vector<std::tuple<std::string, std::string>> failures, bool in_place) {
+                     std::vector<std::tuple<std::string, std::string>> failures, bool in_place,
+                     std::vector<int> over) {
   auto* plan = new Plan;
   plan->serial = next_serial();
   const Ref<const Plan> owned(plan);
@@ -92,6 +93,7 @@ PlanHandle make_plan(std::string operation, uintptr_t function, std::vector<int6
   plan->elementwise = elementwise;
   plan->in_place = in_place;
   plan->results = result_plans(results);
+  for (size_t i = 0; i < over.size(); ++i) plan->results.at(i).over = over[i];
   for (auto& [kind, message] : failures) plan->failures.push_back({kind_named(kind), message});
   return {owned, nullptr};
 }

@@ -40,7 +40,8 @@ const std::vector<Array>& Preparation::results(const Invocation& invocation) {
 // What only the preparation takes is no operand of the plan: the engine need not keep an order among
 // its readers, of which a network has hundreds, and whoever writes it need not wait for the run.
 Results PlanHandle::run(const std::vector<const Array*>& arrays,
-                        const std::vector<int64_t>& scalars) const {
+                        const std::vector<int64_t>& scalars,
+                        const std::vector<bool>* taken_over) const {
   Invocation invocation{plan.get(), arrays.data(), static_cast<int>(arrays.size()), scalars.data(),
                         static_cast<int>(scalars.size())};
   std::vector<Array> kept;  // while this computes, another thread may prepare anew
@@ -54,6 +55,7 @@ Results PlanHandle::run(const std::vector<const Array*>& arrays,
     invocation.arrays = taken.data();
     invocation.array_count = static_cast<int>(taken.size());
   }
+  invocation.taken_over = taken_over;
   return heterosis::run(invocation, {}, user_line);
 }
 

@@ -51,6 +51,7 @@ struct Program : Counted {
   std::vector<Source> sources;
   Item returned;
   std::vector<Write> writes;
+  std::vector<bool> taken_over;  // which results nobody needs but the arrays that they are written to
   Object supply;  // gives the supplied numbers of each run; null without
   Object record;  // is told of runs that gradients are recorded of: (inputs, results); null without
   Object guards;  // what else the program was made of

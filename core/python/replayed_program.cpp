@@ -33,7 +33,9 @@ Py_ssize_t times_returned(const Item& item, Py_ssize_t array) {
 // Whether nobody but this write needs its result, if that is new memory: it is not returned, and not
 // kept for gradients.
 bool is_last_use(const Program& program, const Write& write) {
-  const auto same = [&](const Write& other) { return other.from == write.from; };
+  const auto same = [&](const Write& other) {
+    return other.from == write.from || other.into == write.into;
+  };
   const bool written_once = std::count_if(program.writes.begin(), program.writes.end(), same) == 1;
   const bool returned = times_returned(program.returned, static_cast<Py_ssize_t>(write.from)) > 0;
   return written_once && !returned && !program.record && !write.recorded;
@@ -95,7 +97,11 @@ Ref<const Program> to_program(PyObject* fields) {
     program->writes.push_back(
         {static_cast<size_t>(from), static_cast<size_t>(into), recorded != 0, false});
   });
-  for (Write& write : program->writes) write.last = is_last_use(*program, write);
+  for (Write& write : program->writes) {
+    write.last = is_last_use(*program, write);
+    program->taken_over.resize(std::max(program->taken_over.size(), write.from + 1));
+    program->taken_over[write.from] = write.last;
+  }
   return owned;
 }
 

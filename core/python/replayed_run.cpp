@@ -32,13 +32,14 @@ class Run {
         program_(*found.entry->program),
         known_(found.entry->slots.empty() ? found.entry->numbers : found.numbers),
         call_(call) {
+    if (noting_views) tell_of_last_writes();
     arrays_.reserve(program_.sources.size());
     if (program_.supply) {
       const InPython others;
       numbers_ = checked(PyObject_CallNoArgs(program_.supply.get()));
     }
     for (const Source& source : program_.sources) add(source);
-    Results results = found.entry->plan.run(arrays_, scalars_);
+    Results results = found.entry->plan.run(arrays_, scalars_, &program_.taken_over);
     for (Array& result : results) results_.push_back(checked(wrap(std::move(result))));
   }
 
@@ -74,7 +75,8 @@ class Run {
       PyObject* const into = input(program_.sources[write.into], call_);
       const Takeover takeover{&as_array(into), &as_array(from)};
       const bool is_view = plan_.results[write.from].view_of >= 0;
-      if (noting_views) tell_of_write(into);
+      if (!is_view && takeover.array->storage == takeover.from->storage) continue;  // stands there
+      if (noting_views && !write.last) tell_of_write(into);
       if (write.last && !is_view && can_take_over(takeover)) {
         takeovers.push_back(takeover);
         continue;
@@ -95,6 +97,13 @@ class Run {
   static PyObject* number(const Source& source, int64_t bits) {
     return source.kind == Source::Kind::key ? PyLong_FromLongLong(bits)
                                             : PyFloat_FromDouble(std::bit_cast<double>(bits));
+  }
+
+  // Before the run, which may write where the arrays stand.
+  void tell_of_last_writes() const {
+    for (const Write& write : program_.writes) {
+      if (write.last) tell_of_write(input(program_.sources[write.into], call_));
+    }
   }
 
   void add(const Source& source) {

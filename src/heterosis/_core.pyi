@@ -221,13 +221,15 @@ def make_plan(
     results: list[_Result],
     failures: list[tuple[str, str]],
     in_place: bool,
+    over: Sequence[int],
     /,
 ) -> Plan:
     """A plan that calls the machine code at address `function`.
 
     A result is (dtype, shape, operand it is a view of or -1, strides, offset); a failure is
     (error class, message) for the codes 1, 2, ... in the low 16 bits of what the function returns.
-    `in_place`: it changes its first operand where that stands.
+    `in_place`: it changes its first operand where that stands. `over` has, for each result, which
+    array may become it where that stands, or -1; nothing, if there are none.
     """
 
 def make_remote_plan(

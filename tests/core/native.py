@@ -94,7 +94,7 @@ class _Record:
         result = (dtype, shape, -1, strides, 0)
         failures = [self.failure]
         return _core.make_plan(
-            self.name, self.address, [], 0, 1e9, False, [result], failures, False
+            self.name, self.address, [], 0, 1e9, False, [result], failures, False, []
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from heterosis import _core
@@ -61,15 +62,17 @@ class _EachSize(SizedExecutable):
         program: Program,
         layouts: Sequence[Strided | None],
         fixed: Collection[int],
+        written: Mapping[int, int],
     ):
-        self.backend, self.program, self.layouts, self.fixed = backend, program, layouts, fixed
+        self.backend, self.program, self.layouts = backend, program, layouts
+        self.fixed, self.written = fixed, written
 
     def at(self, values: Mapping[str, int]) -> Executable:
         from heterosis.ir import resizing
 
         program = resizing.resized(self.program, resizing.at(values), calls=False)
         layouts = resizing.without_gaps(program, self.layouts)
-        return self.backend.compile(program, layouts, self.fixed)
+        return self.backend.compile_writing(program, layouts, self.fixed, self.written)
 
 
 class Entry(NamedTuple):
@@ -182,15 +185,19 @@ class Backend(ABC):
     ) -> Executable:
         """The same, where after every run results take the places of inputs, which nobody reads in
         between: their memory may become results'. `written` has the positions of these results by
-        those of the inputs."""
+        those of the inputs, each of which shares its memory with no other."""
         return self.compile(program, layouts, fixed)
 
     def compile_sized(
-        self, program: Program, layouts: Sequence[Strided | None], fixed: Collection[int] = ()
+        self,
+        program: Program,
+        layouts: Sequence[Strided | None],
+        fixed: Collection[int] = (),
+        written: Mapping[int, int] = MappingProxyType({}),
     ) -> SizedExecutable:
         """How to run `program` at any values of its sizes. Where no layout is given, the input
         lies without gaps."""
-        return _EachSize(self, program, layouts, fixed)
+        return _EachSize(self, program, layouts, fixed, written)
 
     def library(
         self, entries: Sequence[Entry], name: str, options: LibraryOptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -136,7 +136,8 @@ class Sized:
     def executable(self) -> backends.SizedExecutable:
         """What runs it at any values of the sizes."""
         fixed = _seldom_changed(self.captured)
-        return self.backend.compile_sized(self.captured.program, self._layouts, fixed)
+        written = _written(self.captured)
+        return self.backend.compile_sized(self.captured.program, self._layouts, fixed, written)
 
 
 class Program:
@@ -180,7 +181,7 @@ class Program:
             self._keeping = self.plain.keeping(wanted) if wanted else None
             self._copies = self._copied(wanted) if captured.writes else {}
             fixed = [] if self._recorded else _seldom_changed(captured)
-            written = {} if self._recorded else self._replaced()
+            written = {} if self._recorded else _written(captured)
             self.executable = backend.compile_writing(self._with_copies(), layouts, fixed, written)
         shares = self.executable.plan is not None  # does what runs see to views by itself
         self._views = {} if shares else dict(_views(self.program, captured, layouts))
@@ -245,11 +246,6 @@ class Program:
         sources = self.kept.derivative(wanted).sources
         read = [i for kind, i in sources if kind == OPERAND and i in written]
         return dict(zip(read, count(len(self.kept.program.outputs)), strict=False))
-
-    def _replaced(self) -> dict[int, int]:
-        """The inputs that results are written over, by position, and these results'."""
-        captured = self.captured
-        return {captured.position(write.source): write.position for write in captured.writes}
 
     def _with_copies(self) -> ir.Program:
         program = self.kept.program if self._keeping else self.program
@@ -423,6 +419,18 @@ def _seldom_changed(captured: Captured) -> list[int]:
     if any(isinstance(write.source, Outside) for write in captured.writes):
         return []
     return [i for i, source in enumerate(captured.sources) if isinstance(source, Outside)]
+
+
+def _written(captured: Captured) -> dict[int, int]:
+    """The results that are written to inputs that share no memory with others, by the positions of
+    these. Arguments share none: a call that gives such is captured by itself."""
+    outside = Counter(s.array._storage_id for s in captured.sources if isinstance(s, Outside))
+    shared = {storage for storage, count in outside.items() if count > 1}
+    return {
+        captured.position(write.source): write.position
+        for write in captured.writes
+        if not (isinstance(write.source, Outside) and write.source.array._storage_id in shared)
+    }
 
 
 def _views(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from heterosis import _core
@@ -69,17 +70,32 @@ class Native(EagerBackend):
         self, program: Program, layouts: Sequence[Strided], fixed: Collection[int] = ()
     ) -> Executable:
         """A plan for the core, in which results that only rearrange an input are views of it."""
-        plan = compile_program(program, layouts, fixed)
+        return self.compile_writing(program, layouts, fixed, {})
+
+    def compile_writing(
+        self,
+        program: Program,
+        layouts: Sequence[Strided],
+        fixed: Collection[int],
+        written: Mapping[int, int],
+    ) -> Executable:
+        """The same. It says which results may stand where inputs do, and the core lets them as it
+        runs the plan for a function; `run` gives all of them memory of their own."""
+        plan = compile_program(program, layouts, fixed, written)
         return Executable(partial(_core.run_plan, plan), plan)
 
     def compile_sized(
-        self, program: Program, layouts: Sequence[Strided | None], fixed: Collection[int] = ()
+        self,
+        program: Program,
+        layouts: Sequence[Strided | None],
+        fixed: Collection[int] = (),
+        written: Mapping[int, int] = MappingProxyType({}),
     ) -> SizedExecutable:
         """Plans for ranges of sizes, each of which shares its machine code."""
         from heterosis.backends.native.compile.sized import SizedPlans
 
-        each = super().compile_sized(program, layouts, fixed)
-        return _OpenProgram(SizedPlans(program, layouts, fixed), each)
+        each = super().compile_sized(program, layouts, fixed, written)
+        return _OpenProgram(SizedPlans(program, layouts, fixed, written), each)
 
     def plan(
         self,

@@ -87,7 +87,7 @@ def forbid_planning_for_sizes(monkeypatch):
     def planned(*arguments):
         raise AssertionError("planned again")
 
-    monkeypatch.setattr(sized, "_Part", planned)
+    monkeypatch.setattr(sized, "_Planned", planned)
 
 
 def test_a_later_process_plans_no_range_of_sizes_again(restart, unproved, monkeypatch):

@@ -105,7 +105,8 @@ class Schedule:
 
     Temporary number `i` has `temporaries[i]` bytes, `starts[i]` bytes into the workspace.
     `branches` tells which kernels run side by side: at the position of the first, how long the
-    chains are that follow each other there.
+    chains are that follow each other there. `over` has results that may be written where an array
+    stands that the program is given, and which.
     """
 
     kernels: list[Kernel] = field(default_factory=list)
@@ -114,6 +115,7 @@ class Schedule:
     workspace: int = 0
     views: dict[int, tuple[int, Strided]] = field(default_factory=dict)
     branches: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    over: dict[int, int] = field(default_factory=dict)
 
     def steps(self) -> Iterator[tuple[int, tuple[int, ...]]]:
         """What runs one after the other: the position of a first kernel, the lengths of chains."""

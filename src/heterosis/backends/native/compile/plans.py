@@ -34,6 +34,7 @@ class PlanFacts(NamedTuple):
     results: Sequence[Any]
     failures: Sequence[Any]  # (error class, message)
     in_place: bool
+    over: Sequence[int]  # which array may become each result where that stands, or -1
 
     def plan(self, address: int) -> _core.Plan:
         """The plan whose code begins at `address`; 0 if there is nothing to run."""
@@ -47,6 +48,7 @@ class PlanFacts(NamedTuple):
             [tuple(fields) for fields in self.results],
             [tuple(fields) for fields in self.failures],
             self.in_place,
+            list(self.over),
         )
 
 
@@ -76,6 +78,7 @@ def plan_facts(
         [_result(i, value, planned) for i, value in enumerate(program.outputs)],
         list(code.failures),
         in_place,
+        [planned.over.get(i, -1) for i in range(len(program.outputs))] if planned.over else [],
     )
 
 

@@ -26,7 +26,7 @@ from heterosis.backends.native.compile.plans import (
     machine,
     plan_facts,
 )
-from heterosis.backends.native.compile.whole import parts, scheduled
+from heterosis.backends.native.compile.whole import Part, parts
 from heterosis.backends.room import check_room_for
 from heterosis.ir.formulas import Formulas
 from heterosis.ir.program import Program
@@ -51,8 +51,10 @@ class SizedPlans:
         program: Program,
         layouts: Sequence[Strided | None],
         parameters: Collection[int],
+        written: Mapping[int, int],
     ) -> None:
-        self.program, self.layouts, self.parameters = program, layouts, parameters
+        self.program, self.layouts = program, layouts
+        self.parameters, self.written = parameters, written
         self.ranges: list[Range] = []
         # What finds a plan: it has the same ranges.
         self.native = _core.SizedPlans(_MOST_RANGES, self._prover() if settings.check else None)
@@ -108,7 +110,9 @@ class SizedPlans:
         """The ranges on disk. Plans from there cannot be proved: what they come from is gone."""
         if not settings.check:
             kind = f"ranges of {', '.join(names)}"
-            self._key = stored.key(self.program, self.layouts, self.parameters, machine(), kind)
+            self._key = stored.key(
+                self.program, self.layouts, self.parameters, machine(), self.written, kind
+            )
         return _read(self._key)
 
     def _planned(self, values: Mapping[str, int]) -> Range:
@@ -116,8 +120,8 @@ class SizedPlans:
         decisions = Decisions(values)
         program = resized(self.program, decisions.traced, calls=False)
         layouts = without_gaps(program, self.layouts)
-        programs, taken = parts(program, layouts, self.parameters)
-        made = [_Part(*part) for part in programs]
+        programs, taken = parts(program, layouts, self.parameters, self.written)
+        made = [_Planned(part) for part in programs]
         formulas = Formulas(tuple(values))
         for condition in decisions.conditions:  # those of all parts are known now
             formulas.require(condition)
@@ -129,16 +133,16 @@ class SizedPlans:
         )  # fmt: skip
 
 
-class _Part:
+class _Planned:
     """What is run, or computed ahead of it, with sizes in place of numbers."""
 
-    def __init__(self, program: Program, layouts: Sequence[Strided]):
+    def __init__(self, part: Part):
         from heterosis.backends.native.codegen.emit.program import function_for_sizes
 
-        planned = scheduled(program, layouts)
+        planned = part.scheduled()
         self._code: ProgramCode = function_for_sizes(planned)
-        self._facts = plan_facts(program, planned, self._code)
-        self.prove = partial(_prove, program, layouts, planned) if settings.check else _not_proved
+        self._facts = plan_facts(part.program, planned, self._code)
+        self.prove = partial(_prove, part, planned) if settings.check else _not_proved
 
     def template(self, formulas: Formulas) -> Template:
         """Its facts, with words of formulas in place of numbers."""
@@ -172,12 +176,10 @@ def _varies(facts: Any) -> bool:
     return is_traced(facts) or (type(facts) is str and len(pieces(facts)[0]) > 1)
 
 
-def _prove(
-    program: Program, layouts: Sequence[Strided], schedule: Schedule, values: Mapping[str, int]
-) -> None:
+def _prove(part: Part, schedule: Schedule, values: Mapping[str, int]) -> None:
     from heterosis.backends.native.schedule.proof.at_sizes import prove_at
 
-    prove_at(program, layouts, schedule, values)
+    prove_at(part.program, part.layouts, schedule, values)
 
 
 def _not_proved(values: Mapping[str, int]) -> None:

@@ -8,7 +8,8 @@ core's too, as it is of every key of that cache.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from heterosis import _core
@@ -31,6 +32,7 @@ def key(
     layouts: Sequence[Strided | None],
     parameters: Collection[int],
     machine: Machine,
+    written: Mapping[int, int] = MappingProxyType({}),
     kind: str = "plans",
 ) -> bytes | None:
     """What the plans are found by, or another `kind` of what came of a program; None if they are
@@ -39,7 +41,8 @@ def key(
     if text is None:
         return None
     # A plan that was never checked does not count as checked.
-    facts = f"{kind}\n{text}\n{layouts}\n{parameters}\n{machine.workers}\n{settings.check}"
+    given = f"{layouts}\n{parameters}\n{sorted(written.items())}"
+    facts = f"{kind}\n{text}\n{given}\n{machine.workers}\n{settings.check}"
     return object_cache.default_cache().key(facts, machine.target)
 
 

@@ -7,8 +7,9 @@ The parts, in the order in which they work: `placement` tells where results and 
 assembled of will stand; `places` finds what stands in memory through views; `horizontal_fusion`
 says which values share a nest; `loops.kinds` makes nests, `loops.inlining` the steps inside them,
 with the reductions that `loops.reduction_fusion` lets in; `calls` adds the kernels that are no
-nests, `bands` and `chains` join some of those, `branches` puts others side by side, and `arena`
-places the temporaries. `proof` checks all of that, where it is asked for.
+nests, `bands` and `chains` join some of those, `branches` puts others side by side, `arena` places
+the temporaries, and `overwriting` tells which results may stand where an input does. `proof` checks
+all of that, where it is asked for.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from heterosis.backends.native.loops.inlining import deep_nodes
 from heterosis.backends.native.schedule import (
     control,  # noqa: F401 - the kernels of choices and loops
     horizontal_fusion,
+    overwriting,
     places,
 )
 from heterosis.backends.native.schedule.arena import plan_memory
@@ -55,6 +57,7 @@ def schedule(
     kept: Kept = MappingProxyType({}),
     side_by_side: bool = False,
     updated: Mapping[int, Sequence[Value]] | None = None,
+    written: Mapping[int, int] = MappingProxyType({}),
 ) -> Schedule:
     """Plan `program` for inputs that lie as `layouts` say.
 
@@ -64,7 +67,8 @@ def schedule(
     memory even where nests could compute them, each in one nest with the values beside it.
     Branches may run `side_by_side`: code for any size knows no such kernels. The `updated` results
     are written where the inputs of the same positions stand, once the values are computed that
-    these are needed for.
+    these are needed for. The `written` results are written to inputs after the run, and are known
+    by the positions of these: the schedule says which may stand there from the beginning.
     """
     updated = updated or {}
     needed = any(updated.values())  # before: kernels then stay in the order in which they are made
@@ -79,13 +83,28 @@ def schedule(
     if side_by_side and not needed:
         run_branches_side_by_side(scheduler.result, machine.workers)
     plan_memory(scheduler.result)
+    if written:
+        scheduler.result.over = overwriting.overwriting(program, layouts, scheduler.result, written)
     if settings.check:
-        from heterosis.backends.native.schedule.proof import prove
-
-        places = {0} if in_place else updated.keys()
-        with only_looking():
-            prove(program, layouts, outputs, scheduler.result, updated=places)
+        _prove(program, layouts, outputs, scheduler.result, {0} if in_place else updated)
     return scheduler.result
+
+
+def _prove(
+    program: Program,
+    layouts: Sequence[Strided],
+    outputs: Sequence[Strided | None],
+    made: Schedule,
+    updated: Collection[int],
+) -> None:
+    """Prove a schedule, also with results where arrays stand if some may."""
+    from heterosis.backends.native.schedule.proof import prove
+
+    with only_looking():
+        prove(program, layouts, outputs, made, updated={i: i for i in updated})
+        if made.over:
+            there = overwriting.in_place(program, made)
+            prove(program, layouts, outputs, there, updated=made.over)
 
 
 class Scheduler:

@@ -35,7 +35,7 @@ from heterosis.backends.native.codegen.emit.function import (
 )
 from heterosis.backends.native.codegen.emit.nest import emit_nest
 from heterosis.backends.native.codegen.kernel import Kernel, KernelCode, OpaqueCall, Schedule
-from heterosis.backends.native.codegen.nest import Buffer, Nest, known
+from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Store, known
 from heterosis.backends.native.codegen.target import Target
 from heterosis.ir.traced_sizes import is_traced
 from heterosis.ir.types import ITEMSIZE
@@ -53,13 +53,15 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A call of kernel number `unit` of the program; `count` and `grain` are a nest's."""
+    """A call of kernel number `unit` of the program; `count` and `grain` are a nest's, which may
+    only copy elements to places like those where they stand, and be given one address twice."""
 
     unit: int
     addresses: tuple[Address, ...]
     numbers: tuple[int, ...]
     count: int = 0
     grain: int = 0
+    copies: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class ProgramCode:
         """Equal keys, equal machine code."""
         units = [u.key if isinstance(u, KernelCode) else repr(u) for u in self.units]
         if self.open:
-            calls = [(call.unit, len(call.addresses), len(call.numbers)) for call in self.calls]
+            calls = [(c.unit, len(c.addresses), len(c.numbers), c.copies) for c in self.calls]
             tables = _tables_of(self).named.values()
             known = [len(table) if _varies(table) else table for table in tables]
             return f"open program {units} {calls} {self.steps} {known}"
@@ -122,7 +124,7 @@ def function_for_sizes(schedule: Schedule) -> ProgramCode:
 
 
 def _function(schedule: Schedule, *, is_open: bool) -> ProgramCode:
-    collected = _Collected(schedule.starts)
+    collected = _Collected(schedule.starts, bool(schedule.over))
     for kernel in schedule.kernels:
         collected.add(kernel)
     return ProgramCode(
@@ -151,6 +153,7 @@ class _Collected:
     """Kernels so far: each distinct one once, and every call."""
 
     starts: Sequence[int]
+    overwrites: bool  # whether results may be given the addresses of inputs
     units: list[Nest | KernelCode] = field(default_factory=list)
     calls: list[KernelCall] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
@@ -179,7 +182,8 @@ class _Collected:
         numbers = tuple(local.passed)
         grain = grain_of(nest, nanoseconds)
         unit = self._unit(opened, opened)
-        self.calls.append(KernelCall(unit, addresses, numbers, known(nest.kept[0]), grain))
+        copies = self.overwrites and _copies(nest)
+        self.calls.append(KernelCall(unit, addresses, numbers, known(nest.kept[0]), grain, copies))
 
     def _add_call(self, call: OpaqueCall) -> None:
         code = call.code
@@ -193,6 +197,16 @@ class _Collected:
         addresses.append(Address(scratch, "int8", 0))
         unit = self._unit((code.key, len(code.failures)), code)
         self.calls.append(KernelCall(unit, tuple(addresses), code.numbers))
+
+
+def _copies(nest: Nest) -> bool:
+    """Whether it is given two addresses, and copies elements to where they would stand if these
+    were one."""
+    match nest.steps, nest.stores:
+        case (Load(read, ()),), (Store(written, 0, (), None),):
+            alike = (read.dtype, read.strides) == (written.dtype, written.strides)
+            return alike and read.buffer != written.buffer
+    return False
 
 
 def _placed(buffer: Buffer, starts: Sequence[int]) -> Buffer:
@@ -285,12 +299,16 @@ class _Emitter:
     # -- what runs a kernel, in one form for all ----------------------------------------------
 
     def _nest(self, nest: Nest, call: KernelCall) -> tuple[str, str]:
-        name, launcher = f"{self.prefix}nest{call.unit}", "launch"
+        name = f"{self.prefix}nest{call.unit}"
+        launcher = "launch_copy" if call.copies else "launch"
         if not self.module.defines(name):
             emit_nest(self.module, self.target, name, nest)
         if not self.module.defines(launcher):
             f = self.module.function(launcher, _LAUNCHER, I64, attributes=PLAIN)
             frame, body, count, grain = f.parameters
+            if call.copies:
+                there = f.compare("eq", abi.buffer(f, frame, 0), abi.buffer(f, frame, 1))
+                f.leave_if(there, lambda: f.ret(constant(I64, 0)))
             abi.parallel_for(f, frame, body, frame, count, grain)
             f.ret(constant(I64, 0))
         return f"@{launcher}", f"@{name}"

@@ -10,7 +10,8 @@ same time must be apart, kernels stay inside of their buffers, and inputs stay a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy
 
@@ -34,10 +35,10 @@ def prove(
     outputs: Sequence[Strided | None],
     schedule: Schedule,
     *,
-    updated: Collection[int] = (),
+    updated: Mapping[int, int] = MappingProxyType({}),
 ) -> bool:
     """Raise ScheduleError unless `schedule` computes `program`; False if that is too much work.
-    The `updated` results stand where the inputs of the same positions do."""
+    The `updated` results stand where arrays do that are given, of these numbers."""
     if values.cost(program) + sum(map(kernels.cost, schedule.kernels)) > MOST:
         return False
     with numpy.errstate(over="ignore"):
@@ -54,12 +55,12 @@ class _Proof:
         layouts: Sequence[Strided],
         outputs: Sequence[Strided | None],
         schedule: Schedule,
-        updated: Collection[int],
+        updated: Mapping[int, int],
     ):
         self.program, self.schedule = program, schedule
         given = zip(program.inputs, layouts, strict=True)
         self.inputs = [pair for pair in given if pair[0].node.primitive is not NUMBER]
-        self.written = updated
+        self.updated = updated
         self.rooms = self._rooms(outputs)
         standing = [(value, i, strided) for i, (value, strided) in enumerate(self.inputs)]
         standing += [room for room in self.rooms if room[1] >= len(self.inputs)]
@@ -74,8 +75,9 @@ class _Proof:
             if i in self.schedule.views:
                 found.append((value, *self.schedule.views[i]))
                 continue
-            if i in self.written:
-                found.append((value, i, self.inputs[i][1]))
+            if i in self.updated:
+                array = self.updated[i]
+                found.append((value, array, self.inputs[array][1]))
             else:
                 found.append((value, made, layout or Strided.contiguous(value.shape)))
             made += 1
@@ -99,7 +101,7 @@ class _Proof:
             region = self.memory.region(Buffer("call", buffer), value.dtype, strided)
             self._compare(f"result {value.type}", expected[value], region)
         for i, (value, region) in enumerate(regions.items()):
-            if i not in self.written:
+            if i not in self.updated.values():
                 self._compare(f"input {i}", found[value], region)
 
     def _run_kernels(self, expected: values.Values) -> None:

@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from heterosis.backends.native.codegen.kernel import Schedule
+from heterosis.backends.native.schedule.overwriting import in_place
 from heterosis.backends.native.schedule.proof import prove
 from heterosis.ir.primitives.families import Primitive
 from heterosis.ir.program import Node, Program, Value
@@ -20,7 +21,11 @@ def prove_at(
     """Raise `ScheduleError` unless the kernels compute the program at these values."""
     here = _AtSizes(values)
     outputs = [None] * len(program.outputs)
-    prove(here(program), here(list(layouts)), outputs, here(schedule))
+    made = here(program), here(schedule)
+    prove(made[0], here(list(layouts)), outputs, made[1])
+    if schedule.over:
+        there = in_place(*made)
+        prove(made[0], here(list(layouts)), outputs, there, updated=schedule.over)
 
 
 class _AtSizes:

@@ -1,0 +1,132 @@
+"""Which results may be written where the input stands that they take the place of after the run.
+
+A step of training gives new parameters, a network that generates text new caches: nobody reads the
+old ones then. Where every kernel has read them before the new ones are written, both need one piece
+of memory. Whoever runs the program chooses: the kernels are right for results with their own, too.
+Where only parts are written, the first of them copies all the rest: onto itself, nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Place, Schedule
+from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, Step, reads_late
+from heterosis.ir.program import NUMBER, Program
+from heterosis.ir.strided import Strided
+
+Moved = TypeVar("Moved", Operand, Place)
+
+
+def overwriting(
+    program: Program,
+    layouts: Sequence[Strided],
+    schedule: Schedule,
+    written: Mapping[int, int],
+) -> dict[int, int]:
+    """The results that may stand where arrays do, and which of the arrays. `written` has the
+    results that are written to inputs after the run, by the positions of these."""
+    arrays = [i for i, value in enumerate(program.inputs) if value.node.primitive is not NUMBER]
+    rooms = _rooms(program, schedule, len(arrays))
+    shown = {array for array, _ in schedule.views.values()}  # by results, as it was before
+    found: dict[int, int] = {}
+    for position, result in written.items():
+        value, new, array = program.outputs[result], rooms.get(result), arrays.index(position)
+        fits = program.inputs[position].type == value.type
+        gapless = layouts[position] == Strided.contiguous(value.shape)
+        if new is None or array in shown or not (fits and gapless):
+            continue
+        if _is_needed_no_more(schedule, Buffer("call", array), new):
+            found[result] = array
+    return found
+
+
+def in_place(program: Program, schedule: Schedule) -> Schedule:
+    """`schedule` where every result stands over an array that may."""
+    count = sum(value.node.primitive is not NUMBER for value in program.inputs)
+    rooms = _rooms(program, schedule, count)
+    moved = {rooms[result]: Buffer("call", array) for result, array in schedule.over.items()}
+    return replace(schedule, kernels=[_moved(kernel, moved) for kernel in schedule.kernels])
+
+
+def _rooms(program: Program, schedule: Schedule, arrays: int) -> dict[int, Buffer]:
+    """Where the results stand that are no views: behind the arrays that are given."""
+    written = [i for i in range(len(program.outputs)) if i not in schedule.views]
+    return {result: Buffer("call", arrays + at) for at, result in enumerate(written)}
+
+
+def _is_needed_no_more(schedule: Schedule, old: Buffer, new: Buffer) -> bool:
+    """Whether wherever `new` is written, all has been read of `old` that will be, and nothing can
+    fail any more: a run that does leaves arrays as they were."""
+    begun = False
+    for at, lengths in schedule.steps():
+        kernels = schedule.kernels[at : at + sum(lengths)]
+        reads = any(old in _read(kernel) for kernel in kernels)
+        writes = any(new in _written(kernel) for kernel in kernels)
+        fails = any(isinstance(one, OpaqueCall) and one.code.failures for one in kernels)
+        if (begun or writes) and fails:
+            return False
+        if reads and (begun or (writes and not _reads_first(kernels, old, new))):
+            return False
+        begun = begun or writes
+    return begun
+
+
+def _read(kernel: Kernel) -> Iterator[Buffer]:
+    if isinstance(kernel, Nest):
+        yield from (step.operand.buffer for step in kernel.steps if isinstance(step, Load))
+    else:
+        yield from (place.buffer for place in kernel.inputs)
+        for part in kernel.made_of:
+            yield from _read(part)
+
+
+def _written(kernel: Kernel) -> Iterator[Buffer]:
+    if isinstance(kernel, Nest):
+        yield from (store.operand.buffer for store in kernel.stores)
+    else:
+        yield from (place.buffer for place in kernel.outputs)
+        for part in kernel.made_of:
+            yield from _written(part)
+
+
+def _reads_first(kernels: Sequence[Kernel], old: Buffer, new: Buffer) -> bool:
+    """Whether it is one nest, each point of which reads of `old` what it writes of `new`, and reads
+    it before."""
+    (nest, *others) = kernels
+    if others or isinstance(nest, OpaqueCall):
+        return False
+    loads = [s for s in nest.steps if isinstance(s, Load) and s.operand.buffer == old]
+    stores = [s for s in nest.stores if s.operand.buffer == new]
+    if any(load.indices for load in loads) or any(s.indices or s.running for s in stores):
+        return False
+    spots = {_spot(load.operand) for load in loads} | {_spot(store.operand) for store in stores}
+    return len(spots) == 1 and not reads_late(nest, old, new)
+
+
+def _spot(operand: Operand) -> tuple[object, ...]:
+    """Where in a buffer a point's element is."""
+    return operand.dtype, operand.offset, operand.strides
+
+
+def _moved(kernel: Kernel, buffers: Mapping[Buffer, Buffer]) -> Kernel:
+    """A kernel with other buffers in place of some."""
+
+    def moved(one: Moved) -> Moved:
+        return replace(one, buffer=buffers.get(one.buffer, one.buffer))
+
+    def with_moved(step: Step) -> Step:
+        return replace(step, operand=moved(step.operand)) if isinstance(step, Load) else step
+
+    if isinstance(kernel, Nest):
+        steps = tuple(map(with_moved, kernel.steps))
+        stores = tuple(replace(store, operand=moved(store.operand)) for store in kernel.stores)
+        return replace(kernel, steps=steps, stores=stores)
+    return replace(
+        kernel,
+        inputs=tuple(map(moved, kernel.inputs)),
+        outputs=tuple(map(moved, kernel.outputs)),
+        made_of=tuple(_moved(part, buffers) for part in kernel.made_of),
+    )
