@@ -18,8 +18,8 @@ from heterosis.ir.types import TensorType
 from heterosis.ops import REGISTRY
 
 MACHINE = Machine(AVX2, 2)
-add, multiply, subtract, exp = (
-    REGISTRY[n].operation for n in ("add", "multiply", "subtract", "exp")
+add, multiply, subtract, exp, sqrt = (
+    REGISTRY[n].operation for n in ("add", "multiply", "subtract", "exp", "sqrt")
 )
 total, largest, divide = (REGISTRY[n].operation for n in ("sum", "max", "true_divide"))
 matmul, mean = REGISTRY["matmul"].operation, REGISTRY["mean"].operation
@@ -364,6 +364,36 @@ def test_results_that_share_something_share_a_nest_and_others_code():
     assert len(function_for_known_sizes(apart).units) == 1
     through = planned([w, rate], multiply(w, rate), subtract(total(w, axis=1), rate)).kernels
     assert len(through) == 2
+
+
+def _by_adam(weight, change, mean, squares):
+    """New means, squares and weights, and what is between."""
+    mean = add(multiply(mean, 0.9), multiply(change, 0.1))
+    squares = add(multiply(squares, 0.99), multiply(multiply(change, change), 0.01))
+    return subtract(weight, divide(mean, add(sqrt(squares), 1e-8))), mean, squares
+
+
+@pytest.mark.parametrize("of", ["a product", "a sum"])
+def test_new_states_and_parameters_are_one_nest(of):
+    w, m, v = array(4, 5), array(4, 5), array(4, 5)
+    x, y = (array(4, 6), array(6, 5)) if of == "a product" else (array(6, 4, 5), array(1))
+    gradient = matmul(x, y) if of == "a product" else total(x, axis=0)
+    change = add(multiply(gradient, 0.5), multiply(w, 0.1))
+    found = optimized_plan([x, y, w, m, v], *_by_adam(w, change, m, v))
+    first, update = found.kernels
+    assert isinstance(first, OpaqueCall) == (of == "a product")
+    assert len(update.stores) == 3 and update.kept == (20,)
+    assert sum(isinstance(step, Load) for step in update.steps) == 4
+    assert found.temporaries == [80]
+
+
+def test_states_that_are_used_elsewhere_are_computed_first():
+    w, m, v, x = array(4, 5), array(4, 5), array(4, 5), array(5, 3)
+    results = _by_adam(w, multiply(w, 0.1), m, v)
+    found = optimized_plan([w, m, v, x], *results, matmul(results[0], x))
+    *updates, product = found.kernels
+    assert isinstance(product, OpaqueCall) and all(isinstance(nest, Nest) for nest in updates)
+    assert product.inputs[0].buffer in {s.operand.buffer for nest in updates for s in nest.stores}
 
 
 def test_what_shares_numbers_or_has_parts_of_an_array_is_apart():

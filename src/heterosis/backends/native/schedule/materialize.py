@@ -7,7 +7,7 @@ its operands read, again in each: along a chain of residual blocks, more with ev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -31,6 +31,8 @@ from heterosis.ir.views import RESHAPE
 # its passes over the reduced dimensions computes again what the passes before it had. Of programs
 # that repeat a part often, chains that end early make fewer kinds of nests to be compiled.
 _MOST_STEPS, _MOST_ADDITIONS, _MOST_REDUCTIONS = 90, 300.0, 4
+# Arrays that a nest of several results goes over: memory is read ahead for so many.
+_MOST_ARRAYS = 8
 # Additions; below this, computing again costs less than a trip to memory.
 _DEAR = 8.0
 
@@ -45,6 +47,8 @@ def kept_values(program: Program) -> Kept:
     heirs = list(_heirs(program, nodes, several))
     for values, between in heirs:
         several = (several - between) | {value.node for value in values}
+    for work, taken in _updates(program):
+        several = (several - work) | taken
     kept = several | _too_long(nodes, several)
     found: dict[Value, tuple[Value, ...]] = {
         Value(node): () for node in kept if not isinstance(node.primitive, Leaf)
@@ -148,6 +152,74 @@ def _worth(nodes: list[Node]) -> set[Node]:
             found.add(node)
             sources[node], costs[node] = [node], 0.0
     return found
+
+
+# -- results that are made of each other -----------------------------------------------------------
+
+
+def _updates(program: Program) -> Iterator[tuple[set[Node], set[Node]]]:
+    """What is computed element by element for results that are made of each other, or of the same,
+    and what it takes: an optimizer's new states and parameters. In no memory but theirs, one nest
+    computes them all, which goes over each array once.
+    """
+    uses = Uses(program)
+    works = {value: _work(value) for value in program.outputs}
+    for group in _sharing(works):
+        work = set[Node]().union(*(works[value] for value in group))
+        taken = {unrearranged(v) for node in work for v in node.inputs if v.node not in work}
+        arrays = len(group) + sum(value.size > 1 for value in taken)
+        inner = all(work.issuperset(uses.of(v)) for node in work for v in node.outputs)
+        if len(group) > 1 and inner and arrays <= _MOST_ARRAYS:
+            yield work, {value.node for value in taken if not _is_given(value)}
+
+
+def _work(result: Value) -> set[Node]:
+    """The nodes that compute a result of elements of its own shape; none if they are many."""
+    found: set[Node] = set()
+    stack = [result]
+    while stack:
+        node = stack.pop().node
+        alike = isinstance(node.primitive, Elementwise) and node.types[0].shape == result.shape
+        if alike and node not in found:
+            found.add(node)
+            stack += node.inputs
+        if len(found) > _MOST_STEPS:
+            return set()
+    return found
+
+
+def _sharing(works: Mapping[Value, Collection[Node]]) -> Iterator[list[Value]]:
+    """Groups of results whose nodes others of the group have, too."""
+    users: dict[Node, list[Value]] = {}
+    for value, work in works.items():
+        for node in work:
+            users.setdefault(node, []).append(value)
+    seen: set[Value] = set()
+    for first in works:
+        group, waiting = [], [first]
+        while waiting:
+            value = waiting.pop()
+            if value not in seen:
+                seen.add(value)
+                group.append(value)
+                waiting += [other for node in works[value] for other in users.pop(node, ())]
+        if group:
+            yield group
+
+
+def _is_given(value: Value) -> bool:
+    """Whether it is a leaf, or a single number that is made of such alone, which costs nothing."""
+    seen: set[Value] = set()
+    stack = [value]
+    while stack and len(seen) < _MOST_STEPS:
+        value = stack.pop()
+        if value in seen or isinstance(value.node.primitive, Leaf):
+            continue
+        seen.add(value)
+        if value.size > 1 or not isinstance(value.node.primitive, Elementwise | View):
+            return False
+        stack += value.node.inputs
+    return not stack
 
 
 # -- what takes the place of an array -------------------------------------------------------------
