@@ -154,8 +154,11 @@ def _assemble_once(node: Node) -> Value:
 
 
 def _added_to_zero(value: Value) -> Value:
-    """`value` + 0, which is no longer a negative zero."""
+    """`value` + 0, which is no longer a negative zero: of what it rearranges, whose kernel may do
+    that before it stores."""
     node = value.node
+    if node.primitive in (RESHAPE, TRANSPOSE):
+        return views.again(node, _added_to_zero(node.inputs[0]))
     has_been = node.primitive is ADD and _is_number(node.inputs[1], 0.0)
     if has_been or not is_float(value.dtype):
         return value

@@ -17,11 +17,10 @@ def _matmul(step: Step) -> Cotangents:
 
 
 def _received(operand: Value, left: Value, right: Value) -> Value:
-    """`left @ right`, which `operand` receives. Of a transposed matrix, the transposed product: it
-    is written as the matrix itself lies."""
+    """`left @ right`, which `operand` receives. Of a matrix whose rows were columns, the transposed
+    product: it is written as that lies."""
     node, last = operand.node, operand.ndim - 1
-    turned = (*range(last - 1), last, last - 1)
-    if node.primitive is views.TRANSPOSE and node.attributes["axes"] == turned:
+    if node.primitive is views.TRANSPOSE and node.attributes["axes"][last - 1] == last:
         return transposed(_multiplied(transposed(right), transposed(left)))
     return _multiplied(left, right)
 

@@ -316,6 +316,39 @@ def test_what_is_transposed_and_reshaped_is_copied_once():
     assert [type(k) for k in found.kernels] == [OpaqueCall, Nest, OpaqueCall]
 
 
+def _heads_in_rows(lead):
+    """Batches of products (heads, rows, columns), and their rows with all heads side by side."""
+    x, y = array(*lead, 4, 3, 8), array(*lead, 4, 8, 5)
+    product = matmul(x, y)
+    axes = (*range(len(lead)), len(lead) + 1, len(lead), len(lead) + 2)
+    return (x, y), product, views.reshape(views.transpose(product, axes), (*lead, 3, 20))
+
+
+@pytest.mark.parametrize("lead", [(), (2,)])
+def test_products_are_written_side_by_side_where_nothing_else_needs_them(lead):
+    inputs, product, rows = _heads_in_rows(lead)
+    w = array(20, 6)
+    merged = matmul(views.reshape(rows, (rows.size // 20, 20)), w)
+    found = optimized_plan([*inputs, w], merged)
+    assert [type(k) for k in found.kernels] == [OpaqueCall, OpaqueCall]
+    found = optimized_plan([*inputs, w], product, merged)
+    assert [type(k) for k in found.kernels] == [OpaqueCall, Nest, OpaqueCall]
+
+
+def test_parts_are_products_with_numbers_added_where_they_will_stand():
+    """As in the gradient of queries, keys and values that are one array's parts."""
+    parts = [_heads_in_rows((2,)) for _ in range(2)]
+    shown = [views.reshape(add(product, 0.0), (2, 4, 3, 5)) for _, product, _ in parts]
+    shown = [views.reshape(views.transpose(part, (0, 2, 1, 3)), (2, 3, 1, 20)) for part in shown]
+    places = tuple(((0, 0, i, 0), (1, 1, 1, 1)) for i in range(2))
+    whole = TensorType((2, 3, 2, 20), "float32")
+    joined = apply(ASSEMBLE, tuple(shown), whole, places=places, filled=False)
+    w = array(40, 6)
+    inputs = [*parts[0][0], *parts[1][0], w]
+    found = optimized_plan(inputs, matmul(views.reshape(joined, (6, 40)), w))
+    assert [type(k) for k in found.kernels] == [OpaqueCall] * 3
+
+
 def test_subtracting_a_repeated_mean_is_not_worth_memory():
     x, w = array(30, 40), array(40, 5)
     y = exp(x)

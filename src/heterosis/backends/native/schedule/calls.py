@@ -26,7 +26,7 @@ def call(scheduler: Scheduler, node: Node, rooms: dict[Value, Place]) -> None:
     finish = _finish(scheduler, node)
     for output in (finish.result,) if finish else node.outputs:
         room = rooms.get(output) or scheduler.placement.get(output)
-        if room is None or not _writes_to(lowering, node, room.strided):
+        if room is None or not writes_to(node, room.strided):
             room = scheduler.temporary(output.type)
         scheduler.places[output] = room
     if finish:
@@ -48,14 +48,18 @@ def _lowering(node: Node) -> KernelLowering:
     return kernel(node.primitive)
 
 
-def _writes_to(lowering: KernelLowering, node: Node, room: Strided) -> bool:
+def writes_to(node: Node, room: Strided) -> bool:
     """Whether `node`'s kernel can write its result, or what becomes of that, right there."""
     if room.is_contiguous:
         return True
-    if not (lowering.spaced and lowering.finishes) or room.reshape(node.types[0].shape) is None:
+    lowering = _lowering(node)
+    found = room.reshape(node.types[0].shape)
+    if found is None or not (lowering.spaced and lowering.finishes):
         return False
-    rows = room.reshape(lowering.finishes(node.types[0]))
-    return rows is not None and rows.strides[-1] == 1
+    _, *matrix = lowering.finishes(node.types[0])
+    if found.shape[-2:] != tuple(matrix):  # else all axes before are batches, which lie anywhere
+        found = found.reshape(lowering.finishes(node.types[0]))
+    return found is not None and found.strides[-1] == 1
 
 
 def _finishing(

@@ -6,7 +6,7 @@ has a place too, wherever strides can say how.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from heterosis.backends.native.codegen.kernel import Place
@@ -27,6 +27,12 @@ def found(value: Value, places: Places) -> Place | None:
     place = places.get(base)
     strided = moved(place.strided, moves) if place else None
     return Place(place.buffer, place.dtype, strided) if place and strided else None
+
+
+def is_shown(value: Value, base: Value, strided: Strided) -> bool:
+    """Whether strides can say where `value` stands, a view of `base`, if that lies so."""
+    _, moves = views.unviewed(value, (base,))
+    return moved(strided, moves) is not None
 
 
 def stands(value: Value, room: Place, places: Places) -> bool:
@@ -68,15 +74,21 @@ def seen_through(value: Value, room: Place, places: Places) -> tuple[Value, Plac
 
 def unviewed(value: Value, room: Place, places: Places) -> tuple[Value, Place]:
     """What `value` is a view of, and where that has to stand for `value` to stand in `room`."""
-    base, strided = value, room.strided
+    base, strided = beneath(value, room.strided, places)
+    return base, Place(room.buffer, room.dtype, strided)
+
+
+def beneath(value: Value, strided: Strided, places: Container[Value] = ()) -> tuple[Value, Strided]:
+    """What `value` is a view of, and how that has to lie for `value` to lie so."""
+    base, own = value, strided
     while isinstance(base.node.primitive, View) and base not in places:
         name, arguments = base.node.primitive.move(base.node)
         base = base.node.inputs[0]
-        before = _undone(strided, name, arguments, base.shape)
+        before = _undone(own, name, arguments, base.shape)
         if before is None:
-            return value, room
-        strided = before
-    return base, Place(room.buffer, room.dtype, strided)
+            return value, strided
+        own = before
+    return base, own
 
 
 def _undone(

@@ -31,7 +31,7 @@ from heterosis.backends.native.schedule import (
 from heterosis.backends.native.schedule.arena import plan_memory
 from heterosis.backends.native.schedule.bands import join_bands
 from heterosis.backends.native.schedule.branches import run_branches_side_by_side
-from heterosis.backends.native.schedule.calls import call
+from heterosis.backends.native.schedule.calls import call, writes_to
 from heterosis.backends.native.schedule.chains import chain
 from heterosis.backends.native.schedule.epilogues import Uses
 from heterosis.backends.native.schedule.materialize import Kept, unrearranged
@@ -191,7 +191,8 @@ class Scheduler:
         """Compute whole operands, and what is to be kept, in the order of `uses`: found by need,
         they would lie as deep in the stack as the program is long."""
         for node in reversed(self.uses.order):
-            if isinstance(node.primitive, Assemble) and node.outputs[0] not in self.placement:
+            early = isinstance(node.primitive, Assemble) or self._is_written_as_shown(node)
+            if early and node.outputs[0] not in self.placement:
                 self.placement.settle(node.outputs[0], self.temporary(node.types[0]))
         reduced: list[Value] = []
         deep = set(deep_nodes(self.uses.order, self.kept))
@@ -211,6 +212,17 @@ class Scheduler:
                 for value in kept:
                     self._place_with(value, self.kept.get(value, ()))
         self._place_reduced(reduced)
+
+    def _is_written_as_shown(self, node: Node) -> bool:
+        """Whether it shows an array that nothing else needs so that it would be copied, and a
+        kernel can write that array as it is shown: heads of attention, side by side in rows."""
+        if node.primitive is not RESHAPE:
+            return False
+        (value,) = node.outputs
+        base, strided = places.beneath(value, Strided.contiguous(value.shape))
+        written = isinstance(base.node.primitive, Opaque) and writes_to(base.node, strided)
+        copied = not places.is_shown(value, base, Strided.contiguous(base.shape))
+        return written and copied and self.uses.is_for(base, value)
 
     def _place_with(self, value: Value, others: Sequence[Value]) -> None:
         """Place `value`, and with it what one nest computes together."""
