@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 import heterosis
-from heterosis import np
+from heterosis import np, npx
 
 # (batches, heads, rows, depth, columns): few rows and columns, halves of vectors, one batch.
 SIZES = [
@@ -37,3 +37,17 @@ def test_as_imperatively(function, sizes, dtype):
     for _ in range(2):
         for ours, theirs in zip(compiled(*given), expected, strict=True):
             assert np.array_equal(ours, theirs)  # whole numbers, which no order of sums rounds
+
+
+def test_rows_of_a_loop_that_are_shown_in_another_order():
+    """A kernel of several results, of other shapes than the first."""
+
+    @heterosis.hybridize
+    def turned(x):
+        rows, state = npx.foreach(lambda row, state: (row * 2, state + row.sum()), x, x[0, 0, 0])
+        return rows.T, state
+
+    x = np.arange(24).reshape(4, 3, 2)
+    for _ in range(2):
+        rows, state = turned(x)
+    assert np.array_equal(rows, (x * 2).T) and state == x.sum()

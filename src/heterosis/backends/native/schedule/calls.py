@@ -53,12 +53,12 @@ def writes_to(node: Node, room: Strided) -> bool:
     if room.is_contiguous:
         return True
     lowering = _lowering(node)
-    found = room.reshape(node.types[0].shape)
-    if found is None or not (lowering.spaced and lowering.finishes):
+    if not (lowering.spaced and lowering.finishes):
         return False
+    found = room.reshape(node.types[0].shape)  # it has one result
     _, *matrix = lowering.finishes(node.types[0])
-    if found.shape[-2:] != tuple(matrix):  # else all axes before are batches, which lie anywhere
-        found = found.reshape(lowering.finishes(node.types[0]))
+    if found is not None and found.shape[-2:] != tuple(matrix):  # else axes before are batches,
+        found = found.reshape(lowering.finishes(node.types[0]))  # and may lie anywhere
     return found is not None and found.strides[-1] == 1
 
 
