@@ -44,10 +44,11 @@ def test_rows_of_a_loop_that_are_shown_in_another_order():
 
     @heterosis.hybridize
     def turned(x):
-        rows, state = npx.foreach(lambda row, state: (row * 2, state + row.sum()), x, x[0, 0, 0])
+        first = np.zeros((7, 11))
+        rows, state = npx.foreach(lambda row, state: (row * 2, state + row.sum()), x, first)
         return rows.T, state
 
     x = np.arange(24).reshape(4, 3, 2)
     for _ in range(2):
         rows, state = turned(x)
-    assert np.array_equal(rows, (x * 2).T) and state == x.sum()
+    assert np.array_equal(rows, (x * 2).T) and (state == x.sum()).all()
