@@ -28,17 +28,18 @@ def overwriting(
 ) -> dict[int, int]:
     """The results that may stand where arrays do, and which of the arrays. `written` has the
     results that are written to inputs after the run, by the positions of these."""
-    arrays = [i for i, value in enumerate(program.inputs) if value.node.primitive is not NUMBER]
-    rooms = _rooms(program, schedule, len(arrays))
+    given = (i for i, value in enumerate(program.inputs) if value.node.primitive is not NUMBER)
+    arrays = {position: array for array, position in enumerate(given)}
+    rooms, order = _rooms(program, schedule, len(arrays)), _Order(schedule)
     shown = {array for array, _ in schedule.views.values()}  # by results, as it was before
     found: dict[int, int] = {}
     for position, result in written.items():
-        value, new, array = program.outputs[result], rooms.get(result), arrays.index(position)
+        value, new, array = program.outputs[result], rooms.get(result), arrays[position]
         fits = program.inputs[position].type == value.type
         gapless = layouts[position] == Strided.contiguous(value.shape)
         if new is None or array in shown or not (fits and gapless):
             continue
-        if _is_needed_no_more(schedule, Buffer("call", array), new):
+        if order.allows(Buffer("call", array), new):
             found[result] = array
     return found
 
@@ -57,21 +58,30 @@ def _rooms(program: Program, schedule: Schedule, arrays: int) -> dict[int, Buffe
     return {result: Buffer("call", arrays + at) for at, result in enumerate(written)}
 
 
-def _is_needed_no_more(schedule: Schedule, old: Buffer, new: Buffer) -> bool:
-    """Whether wherever `new` is written, all has been read of `old` that will be, and nothing can
-    fail any more: a run that does leaves arrays as they were."""
-    begun = False
-    for at, lengths in schedule.steps():
-        kernels = schedule.kernels[at : at + sum(lengths)]
-        reads = any(old in _read(kernel) for kernel in kernels)
-        writes = any(new in _written(kernel) for kernel in kernels)
-        fails = any(isinstance(one, OpaqueCall) and one.code.failures for one in kernels)
-        if (begun or writes) and fails:
+class _Order:
+    """When buffers are read last and written first: as numbers of steps, each of which may be
+    kernels side by side."""
+
+    def __init__(self, schedule: Schedule):
+        self.read: dict[Buffer, int] = {}
+        self.written: dict[Buffer, int] = {}
+        self.failing = -1  # the last step that may fail
+        self.steps = [schedule.kernels[at : at + sum(n)] for at, n in schedule.steps()]
+        for step, kernels in enumerate(self.steps):
+            for kernel in kernels:
+                self.read.update(dict.fromkeys(_read(kernel), step))
+                for buffer in _written(kernel):
+                    self.written.setdefault(buffer, step)
+                if isinstance(kernel, OpaqueCall) and kernel.code.failures:
+                    self.failing = step
+
+    def allows(self, old: Buffer, new: Buffer) -> bool:
+        """Whether wherever `new` is written, all has been read of `old` that will be, and nothing
+        can fail any more: a run that does leaves arrays as they were."""
+        begin, end = self.written.get(new), self.read.get(old, -1)
+        if begin is None or self.failing >= begin:
             return False
-        if reads and (begun or (writes and not _reads_first(kernels, old, new))):
-            return False
-        begun = begun or writes
-    return begun
+        return end < begin or (end == begin and _reads_first(self.steps[begin], old, new))
 
 
 def _read(kernel: Kernel) -> Iterator[Buffer]:
