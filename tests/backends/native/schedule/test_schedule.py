@@ -335,6 +335,13 @@ def test_products_are_written_side_by_side_where_nothing_else_needs_them(lead):
     assert [type(k) for k in found.kernels] == [OpaqueCall, Nest, OpaqueCall]
 
 
+def test_heads_that_are_results_take_no_memory_besides():
+    inputs, _, rows = _heads_in_rows((2,))
+    found = optimized_plan(inputs, rows)
+    assert [type(k) for k in found.kernels] == [OpaqueCall]
+    assert not found.temporaries and not found.workspace
+
+
 def test_parts_are_products_with_numbers_added_where_they_will_stand():
     """As in the gradient of queries, keys and values that are one array's parts."""
     parts = [_heads_in_rows((2,)) for _ in range(2)]

@@ -191,9 +191,9 @@ class Scheduler:
         """Compute whole operands, and what is to be kept, in the order of `uses`: found by need,
         they would lie as deep in the stack as the program is long."""
         for node in reversed(self.uses.order):
-            early = isinstance(node.primitive, Assemble) or self._is_written_as_shown(node)
-            if early and node.outputs[0] not in self.placement:
-                self.placement.settle(node.outputs[0], self.temporary(node.types[0]))
+            value, joins = node.outputs[0], isinstance(node.primitive, Assemble)
+            if value not in self.placement and (joins or self._is_written_as_shown(value)):
+                self.placement.settle(value, self.temporary(value.type))
         reduced: list[Value] = []
         deep = set(deep_nodes(self.uses.order, self.kept))
         for node in self.uses.order:
@@ -213,13 +213,14 @@ class Scheduler:
                     self._place_with(value, self.kept.get(value, ()))
         self._place_reduced(reduced)
 
-    def _is_written_as_shown(self, node: Node) -> bool:
+    def _is_written_as_shown(self, value: Value) -> bool:
         """Whether it shows an array that nothing else needs so that it would be copied, and a
         kernel can write that array as it is shown: heads of attention, side by side in rows."""
-        if node.primitive is not RESHAPE:
+        if value.node.primitive is not RESHAPE:
             return False
-        (value,) = node.outputs
         base, strided = places.beneath(value, Strided.contiguous(value.shape))
+        if base in self.placement:
+            return False
         written = isinstance(base.node.primitive, Opaque) and writes_to(base.node, strided)
         copied = not places.is_shown(value, base, Strided.contiguous(base.shape))
         return written and copied and self.uses.is_for(base, value)
