@@ -9,7 +9,7 @@ import time
 
 from heterosis import autograd, np, npx
 from heterosis.backends.native.compile import object_cache
-from heterosis.backends.native.compile.whole import parts, scheduled
+from heterosis.backends.native.compile.whole import parts
 from heterosis.backends.native.schedule.arena import Memory, memory
 from heterosis.capture.attempts import capture
 from heterosis.capture.captured import Outside
@@ -99,8 +99,8 @@ def planned(net, x) -> tuple[int, Memory]:
     program = captured.program
     layouts = [Strided.contiguous(value.shape) for value in program.inputs]
     parameters = [i for i, s in enumerate(captured.sources) if isinstance(s, Outside)]
-    ((called, inputs), *_), _ = parts(program, layouts, parameters)
-    found = scheduled(called, inputs)
+    (called, *_), _ = parts(program, layouts, parameters, {})
+    found = called.scheduled()
     return len(found.kernels), memory(found)
 
 

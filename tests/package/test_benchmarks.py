@@ -152,3 +152,10 @@ def test_those_who_wait_for_their_turn_stand_still(tmp_path):
     turns = [name for name, _ in itertools.groupby(turns)]
     # They prepare themselves, take three turns, and may say a word when it is enough.
     assert turns[:8] == ["heterosis", "numpy"] * 4 and len(turns) <= 10
+
+
+def test_what_compiling_costs_is_measured():
+    """It looks at what is planned, which is no public interface."""
+    command = [sys.executable, str(BENCHMARKS / "compile_model.py"), "MLP 1"]
+    found = json.loads(subprocess.check_output(command))
+    assert found["kernels"] == 3 and found["result"] >= found["wall"] > 0
