@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from heterosis.backends.native.codegen.emit.reducers import Reducer
 from heterosis.ir.primitives.families import Elementwise
+from heterosis.ir.types import ITEMSIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,3 +205,20 @@ def reads_late(nest: Nest, old: Buffer, new: Buffer) -> bool:
             late += step.arguments
     found = (nest.steps[i] for i in needed(nest.steps, late))
     return any(isinstance(step, Load) and step.operand.buffer == old for step in found)
+
+
+def fits_over(nest: Nest, old: Buffer, new: Buffer) -> bool:
+    """Whether `new` may stand where `old` does: each point reads there what it writes, and reads it
+    before."""
+    loads = [s for s in nest.steps if isinstance(s, Load) and s.operand.buffer == old]
+    stores = [store for store in nest.stores if store.operand.buffer == new]
+    if any(load.indices for load in loads) or any(s.indices or s.running for s in stores):
+        return False
+    where = {_position(load.operand) for load in loads}
+    where |= {_position(store.operand) for store in stores}
+    return len(where) == 1 and not (nest.reduced and reads_late(nest, old, new))
+
+
+def _position(operand: Operand) -> tuple[object, ...]:
+    """Equal where each turn of the loops touches the same bytes."""
+    return ITEMSIZE[operand.dtype], operand.offset, operand.strides

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Schedule
-from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, known, reads_late
+from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, fits_over, known
 from heterosis.ir.table_sizes import covering, covers, largest
 from heterosis.ir.traced_sizes import is_traced, value_of
-from heterosis.ir.types import ITEMSIZE
 
 ALIGNMENT = 64
 _WASTE = 1.25  # times the room that could be: what places without a decision may take
@@ -169,17 +168,23 @@ def touched(kernel: Kernel) -> Iterator[int]:
     return (known(b.index) for b in _buffers(kernel) if b.kind == "temporary")
 
 
-def _buffers(kernel: Kernel) -> Iterable[Buffer]:
+def read_by(kernel: Kernel) -> list[Buffer]:
+    """The buffers that a kernel reads."""
     if isinstance(kernel, OpaqueCall):
-        places = [place.buffer for place in kernel.inputs + kernel.outputs]
-        return [*places, kernel.scratch] if kernel.scratch else places
-    return [operand.buffer for operand in _loads(kernel)] + [
-        s.operand.buffer for s in kernel.stores
-    ]
+        return [place.buffer for place in kernel.inputs]
+    return [step.operand.buffer for step in kernel.steps if isinstance(step, Load)]
 
 
-def _loads(nest: Nest) -> list[Operand]:
-    return [step.operand for step in nest.steps if isinstance(step, Load)]
+def written_by(kernel: Kernel) -> list[Buffer]:
+    """The buffers that a kernel writes results to."""
+    if isinstance(kernel, OpaqueCall):
+        return [place.buffer for place in kernel.outputs]
+    return [store.operand.buffer for store in kernel.stores]
+
+
+def _buffers(kernel: Kernel) -> list[Buffer]:
+    scratch = kernel.scratch if isinstance(kernel, OpaqueCall) else None
+    return read_by(kernel) + written_by(kernel) + ([scratch] if scratch else [])
 
 
 def _share(blocks: list[Block], at: int, nest: Nest) -> None:
@@ -190,7 +195,7 @@ def _share(blocks: list[Block], at: int, nest: Nest) -> None:
         new = store.operand.buffer
         if new.kind != "temporary" or blocks[known(new.index)].first != at:
             continue
-        for old in dict.fromkeys(load.buffer for load in _loads(nest)):
+        for old in dict.fromkeys(read_by(nest)):
             if old.kind == "temporary" and _fits_in_place(blocks, at, nest, old, new):
                 _join(blocks, blocks[known(old.index)], blocks[known(new.index)])
                 break
@@ -200,16 +205,7 @@ def _fits_in_place(blocks: list[Block], at: int, nest: Nest, old: Buffer, new: B
     before, after = blocks[known(old.index)], blocks[known(new.index)]
     if before is after or before.last != at or before.size < after.size:
         return False
-    mine = [step for step in nest.steps if isinstance(step, Load) and step.operand.buffer == old]
-    theirs = [store.operand for store in nest.stores if store.operand.buffer == new]
-    where = {_position(operand) for operand in [*(step.operand for step in mine), *theirs]}
-    fits = len(where) == 1 and not any(step.indices for step in mine)
-    return fits and not (nest.reduced and reads_late(nest, old, new))
-
-
-def _position(operand: Operand) -> tuple[object, ...]:
-    """Equal where each turn of the loops touches the same bytes."""
-    return ITEMSIZE[operand.dtype], operand.offset, operand.strides
+    return fits_over(nest, old, new)
 
 
 def _join(blocks: list[Block], before: Block, after: Block) -> None:

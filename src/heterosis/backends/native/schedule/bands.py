@@ -32,7 +32,7 @@ from heterosis.backends.native.codegen.nest import (
     reads_late,
 )
 from heterosis.backends.native.codegen.nest import Counter as Counting
-from heterosis.backends.native.schedule.arena import rounded, uses
+from heterosis.backends.native.schedule.arena import rounded, uses, written_by
 from heterosis.ir.strided import Strided
 from heterosis.ir.table_sizes import divided, largest, smallest
 from heterosis.ir.types import ITEMSIZE
@@ -74,7 +74,7 @@ def join_bands(schedule: Schedule, machine: Machine) -> None:
 
 def _trios(kernels: list[Kernel]) -> Iterator[Trio]:
     users = uses(kernels)
-    writers = {buffer: kernel for kernel in kernels for buffer in _written(kernel)}
+    writers = {buffer: kernel for kernel in kernels for buffer in written_by(kernel)}
 
     def writer(buffer: Buffer) -> Kernel | None:
         """What wrote the buffer, if one other kernel reads it, and nothing else."""
@@ -94,12 +94,6 @@ def _multiplies(kernel: Kernel | None) -> TypeGuard[OpaqueCall]:
     return isinstance(kernel, OpaqueCall) and kernel.code.product is not None
 
 
-def _written(kernel: Kernel) -> list[Buffer]:
-    if isinstance(kernel, OpaqueCall):
-        return [place.buffer for place in kernel.outputs]
-    return [store.operand.buffer for store in kernel.stores]
-
-
 def _loads(nest: Nest) -> list[Load]:
     return [step for step in nest.steps if isinstance(step, Load)]
 
@@ -114,7 +108,7 @@ def _may_wait(kernels: list[Kernel], first: Kernel, second: Kernel) -> bool:
     where an input does."""
     places = [i for i, kernel in enumerate(kernels) if kernel is first or kernel is second]
     between = kernels[places[0] : places[1]]
-    return all(b.kind == "temporary" for kernel in between for b in _written(kernel))
+    return all(b.kind == "temporary" for kernel in between for b in written_by(kernel))
 
 
 def _replace(schedule: Schedule, trio: Trio, joined: OpaqueCall) -> None:

@@ -21,7 +21,7 @@ from heterosis.backends.native.codegen.nest import (
     known,
 )
 from heterosis.ir import views
-from heterosis.ir.primitives.families import Elementwise, View
+from heterosis.ir.primitives.families import Elementwise
 from heterosis.ir.program import Node, Program, Value, reached
 from heterosis.ir.strided import Strided
 
@@ -45,16 +45,6 @@ class Uses:
 
     def of(self, value: Value) -> list[Node]:
         return self.users.get(value, [])
-
-    def is_for(self, value: Value, view: Value) -> bool:
-        """Whether `value` is needed for nothing but `view`, which shows it."""
-        while value != view:
-            if len(self.of(value)) != 1 or value in self.outputs:
-                return False
-            value = self.of(value)[0].outputs[0]
-            if not isinstance(value.node.primitive, View):
-                return False
-        return True
 
 
 def _soonest_first(program: Program) -> Iterator[Node]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from heterosis.backends.native.codegen.kernel import Place
@@ -19,24 +19,28 @@ def groups(rooms: Sequence[Room], places: Places) -> list[list[Room]]:
     What has nothing in common, such as the updates of many parameters, is better apart: nests that
     are alike are compiled once, and memory is read ahead for few arrays at a time.
     """
-    loaded = [_loaded(value, places) for value, _ in rooms]
-    sharing: dict[tuple[Any, Value], list[int]] = {}
-    for i, (value, _) in enumerate(rooms):
-        for array in loaded[i]:
-            sharing.setdefault((value.shape, array), []).append(i)
-    found, grouped = [], set()
-    for first in range(len(rooms)):
+    shared = [{(value.shape, v) for v in _loaded(value, places)} for value, _ in rooms]
+    return [[rooms[i] for i in group] for group in sharing(shared)]
+
+
+def sharing(things: Sequence[Iterable[Hashable]]) -> Iterator[list[int]]:
+    """The positions of those that have one of the things in common, or others in between, in order:
+    each position in one group."""
+    users: dict[Hashable, list[int]] = {}
+    for i, own in enumerate(things):
+        for thing in own:
+            users.setdefault(thing, []).append(i)
+    grouped: set[int] = set()
+    for first in range(len(things)):
         group, waiting = [], [first]
         while waiting:
             i = waiting.pop()
             if i not in grouped:
                 grouped.add(i)
                 group.append(i)
-                shape = rooms[i][0].shape
-                waiting += [j for v in loaded[i] for j in sharing.pop((shape, v), ())]
+                waiting += [j for thing in things[i] for j in users.pop(thing, ())]
         if group:
-            found.append([rooms[i] for i in sorted(group)])
-    return found
+            yield sorted(group)
 
 
 def _loaded(value: Value, places: Places) -> set[Value]:

@@ -7,12 +7,13 @@ its operands read, again in each: along a chain of residual blocks, more with ev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from heterosis.backends.native.codegen import tables
 from heterosis.backends.native.schedule.epilogues import Uses
+from heterosis.backends.native.schedule.horizontal_fusion import sharing
 from heterosis.ir.primitives.families import (
     Elementwise,
     Gather,
@@ -44,10 +45,11 @@ def kept_values(program: Program) -> Kept:
     """The values to be computed once, into memory, for all kernels that use them."""
     nodes = list(program.nodes())
     several = _needed_by_several(program, nodes)
-    heirs = list(_heirs(program, nodes, several))
+    uses = Uses(program)
+    heirs = list(_heirs(uses, nodes, several))
     for values, between in heirs:
         several = (several - between) | {value.node for value in values}
-    for work, taken in _updates(program):
+    for work, taken in _updates(program, uses):
         several = (several - work) | taken
     kept = several | _too_long(nodes, several)
     found: dict[Value, tuple[Value, ...]] = {
@@ -157,15 +159,14 @@ def _worth(nodes: list[Node]) -> set[Node]:
 # -- results that are made of each other -----------------------------------------------------------
 
 
-def _updates(program: Program) -> Iterator[tuple[set[Node], set[Node]]]:
+def _updates(program: Program, uses: Uses) -> Iterator[tuple[set[Node], set[Node]]]:
     """What is computed element by element for results that are made of each other, or of the same,
     and what it takes: an optimizer's new states and parameters. In no memory but theirs, one nest
     computes them all, which goes over each array once.
     """
-    uses = Uses(program)
-    works = {value: _work(value) for value in program.outputs}
-    for group in _sharing(works):
-        work = set[Node]().union(*(works[value] for value in group))
+    works = [_work(value) for value in dict.fromkeys(program.outputs)]
+    for group in sharing(works):
+        work = set[Node]().union(*(works[i] for i in group))
         taken = {unrearranged(v) for node in work for v in node.inputs if v.node not in work}
         arrays = len(group) + sum(value.size > 1 for value in taken)
         inner = all(work.issuperset(uses.of(v)) for node in work for v in node.outputs)
@@ -188,25 +189,6 @@ def _work(result: Value) -> set[Node]:
     return found
 
 
-def _sharing(works: Mapping[Value, Collection[Node]]) -> Iterator[list[Value]]:
-    """Groups of results whose nodes others of the group have, too."""
-    users: dict[Node, list[Value]] = {}
-    for value, work in works.items():
-        for node in work:
-            users.setdefault(node, []).append(value)
-    seen: set[Value] = set()
-    for first in works:
-        group, waiting = [], [first]
-        while waiting:
-            value = waiting.pop()
-            if value not in seen:
-                seen.add(value)
-                group.append(value)
-                waiting += [other for node in works[value] for other in users.pop(node, ())]
-        if group:
-            yield group
-
-
 def _is_given(value: Value) -> bool:
     """Whether it is a leaf, or a single number that is made of such alone, which costs nothing."""
     seen: set[Value] = set()
@@ -226,7 +208,7 @@ def _is_given(value: Value) -> bool:
 
 
 def _heirs(
-    program: Program, nodes: list[Node], kept: set[Node]
+    uses: Uses, nodes: list[Node], kept: set[Node]
 ) -> Iterator[tuple[tuple[Value, ...], set[Node]]]:
     """Values to be computed together, of one array that nothing else needs, and those of `kept` on
     the way to them, which then need no memory.
@@ -234,7 +216,6 @@ def _heirs(
     A network is trained with an activation and its derivative. They take the place of what both
     are made of; that array and what both share would else be kept until the derivative is wanted.
     """
-    uses = Uses(program)
     for array, made in _made_of_one(nodes, kept).items():
         inside = {value.node for value in made}
         ends = (

@@ -8,12 +8,13 @@ Where only parts are written, the first of them copies all the rest: onto itself
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from heterosis.backends.native.codegen.kernel import Kernel, OpaqueCall, Place, Schedule
-from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, Step, reads_late
+from heterosis.backends.native.codegen.nest import Buffer, Load, Nest, Operand, Step, fits_over
+from heterosis.backends.native.schedule.arena import read_by, written_by
 from heterosis.ir.program import NUMBER, Program
 from heterosis.ir.strided import Strided
 
@@ -69,8 +70,8 @@ class _Order:
         self.steps = [schedule.kernels[at : at + sum(n)] for at, n in schedule.steps()]
         for step, kernels in enumerate(self.steps):
             for kernel in kernels:
-                self.read.update(dict.fromkeys(_read(kernel), step))
-                for buffer in _written(kernel):
+                self.read.update(dict.fromkeys(read_by(kernel), step))
+                for buffer in written_by(kernel):
                     self.written.setdefault(buffer, step)
                 if isinstance(kernel, OpaqueCall) and kernel.code.failures:
                     self.failing = step
@@ -81,44 +82,10 @@ class _Order:
         begin, end = self.written.get(new), self.read.get(old, -1)
         if begin is None or self.failing >= begin:
             return False
-        return end < begin or (end == begin and _reads_first(self.steps[begin], old, new))
-
-
-def _read(kernel: Kernel) -> Iterator[Buffer]:
-    if isinstance(kernel, Nest):
-        yield from (step.operand.buffer for step in kernel.steps if isinstance(step, Load))
-    else:
-        yield from (place.buffer for place in kernel.inputs)
-        for part in kernel.made_of:
-            yield from _read(part)
-
-
-def _written(kernel: Kernel) -> Iterator[Buffer]:
-    if isinstance(kernel, Nest):
-        yield from (store.operand.buffer for store in kernel.stores)
-    else:
-        yield from (place.buffer for place in kernel.outputs)
-        for part in kernel.made_of:
-            yield from _written(part)
-
-
-def _reads_first(kernels: Sequence[Kernel], old: Buffer, new: Buffer) -> bool:
-    """Whether it is one nest, each point of which reads of `old` what it writes of `new`, and reads
-    it before."""
-    (nest, *others) = kernels
-    if others or isinstance(nest, OpaqueCall):
-        return False
-    loads = [s for s in nest.steps if isinstance(s, Load) and s.operand.buffer == old]
-    stores = [s for s in nest.stores if s.operand.buffer == new]
-    if any(load.indices for load in loads) or any(s.indices or s.running for s in stores):
-        return False
-    spots = {_spot(load.operand) for load in loads} | {_spot(store.operand) for store in stores}
-    return len(spots) == 1 and not reads_late(nest, old, new)
-
-
-def _spot(operand: Operand) -> tuple[object, ...]:
-    """Where in a buffer a point's element is."""
-    return operand.dtype, operand.offset, operand.strides
+        if end != begin:
+            return end < begin
+        nest, *others = self.steps[begin]
+        return isinstance(nest, Nest) and not others and fits_over(nest, old, new)
 
 
 def _moved(kernel: Kernel, buffers: Mapping[Buffer, Buffer]) -> Kernel:

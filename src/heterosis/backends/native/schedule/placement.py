@@ -54,10 +54,10 @@ class Placement(dict[Value, Place]):
         for i, (part, inside) in enumerate(rooms):
             end = value.node if any(j > i for j in met[i]) else until
             first = all(j > i for j in met[i])
-            if first and (end is None or self._serves_one(part, value.node)):
+            if first and (end is None or self.serves_one(part, value.node)):
                 yield part, inside, end
 
-    def _serves_one(self, value: Value, node: Node) -> bool:
+    def serves_one(self, value: Value, node: Node) -> bool:
         """Whether `node` alone uses `value` and what it is a view of, and once."""
         once = node.inputs.count(value) == 1
         while once and len(self.uses.of(value)) == 1 and value not in self.uses.outputs:

@@ -223,7 +223,8 @@ class Scheduler:
             return False
         written = isinstance(base.node.primitive, Opaque) and writes_to(base.node, strided)
         copied = not places.is_shown(value, base, Strided.contiguous(base.shape))
-        return written and copied and self.uses.is_for(base, value)
+        (before,) = value.node.inputs
+        return written and copied and self.placement.serves_one(before, value.node)
 
     def _place_with(self, value: Value, others: Sequence[Value]) -> None:
         """Place `value`, and with it what one nest computes together."""
